@@ -1,0 +1,70 @@
+# `make` lists what there is. Everything lives in .venv; nothing outside this folder is touched, except that
+# Debian packages named in requirements/debian.txt are installed when running as root.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+BENCH_READY := $(VENV)/.ready-bench
+INSTALL = sh requirements/install $(BIN)/python
+LOCK = $(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header --no-annotate \
+	--no-emit-index-url --no-emit-find-links
+
+.PHONY: help setup demo test lint types unit docs bench lock debian clean
+.DEFAULT_GOAL := help
+
+help:  ## this list
+	@sed -n 's/^\([a-z]*\):.*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "  make %-8s %s\n", $$1, $$2 }'
+
+setup: $(READY)  ## install everything into .venv, from hashed locks
+
+$(VENV)/.uv: requirements/uv.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "sfumato needs Python 3.11 or later; name one with: make PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { echo "no venv module; on Debian: apt-get install python3-venv" >&2; exit 1; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/uv.txt
+	@touch $@
+
+$(READY): $(VENV)/.uv requirements/dev.txt requirements/install pyproject.toml
+	@echo "setting up .venv (once)"
+	@$(INSTALL) --require-hashes -r requirements/dev.txt
+	@$(INSTALL) --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(BENCH_READY): $(READY) requirements/bench.txt
+	@$(INSTALL) --require-hashes -r requirements/bench.txt
+	@touch $@
+
+demo: $(READY)  ## a survey of 100,000 simulated people, end to end; ends with a report to open
+	@$(BIN)/sfumato demo --output build/demo
+
+test: $(READY) debian lint types unit  ## the whole check: lint, types, import contract, laws, units
+
+lint: $(READY)  ## style and the import contract
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/lint-imports --no-cache | tail -n 1
+
+types: $(READY)  ## strict types
+	@$(BIN)/mypy
+
+unit: $(READY)  ## the tests alone; make unit ARGS="tests/cli -k typo"
+	@$(BIN)/python -m pytest -q $(ARGS)
+
+docs: $(READY)  ## the documentation as HTML in build/docs
+	@$(BIN)/mkdocs build --quiet --strict --site-dir build/docs
+	@echo "build/docs/index.html"
+
+bench: $(BENCH_READY)  ## side-by-side measurements, ratios only; make bench ARGS=reconstruction for one
+	@$(BIN)/python bench/run.py $(ARGS)
+
+lock: $(VENV)/.uv  ## resolve requirements/*.txt again from pyproject.toml
+	@echo uv | $(LOCK) - --output-file requirements/uv.txt
+	@$(LOCK) pyproject.toml --extra dev --output-file requirements/dev.txt
+	@$(LOCK) pyproject.toml --extra bench --constraint requirements/dev.txt --output-file requirements/bench.txt
+	@! grep -nE '://|--index|--find-links' requirements/*.txt
+
+debian:
+	@sh requirements/install-debian requirements/debian.txt
+
+clean:  ## remove .venv and everything built
+	@rm -rf $(VENV) build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
