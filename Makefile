@@ -50,7 +50,7 @@ unit: $(READY)  ## the tests alone; make unit ARGS="tests/cli -k typo"
 	@$(BIN)/python -m pytest -q $(ARGS)
 
 docs: $(READY)  ## the documentation as HTML in build/docs
-	@$(BIN)/mkdocs build --quiet --strict --site-dir build/docs
+	@$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -d build/doctrees docs build/docs
 	@echo "build/docs/index.html"
 
 bench: $(BENCH_READY)  ## side-by-side measurements, ratios only; make bench ARGS=reconstruction for one
