@@ -1,0 +1,97 @@
+"""sfumato: learn from people without seeing them.
+
+People blur their own answers on their own device; the crowd's picture can still be read. The names below are the
+whole public list, in the order in which data flows; what needs more than NumPy and SciPy is loaded when first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from sfumato.channels import (
+    Chain,
+    Channel,
+    Discretize,
+    Gaussian,
+    Laplace,
+    RandomizedResponse,
+    SquareWave,
+    Tabulated,
+    Uniform,
+)
+from sfumato.domain import Categories, Interval, Items
+from sfumato.guarantee import Breach, CombinedGuarantee, Guarantee, breach_information
+
+if TYPE_CHECKING:
+    from sfumato.channels.select_a_size import SelectASize
+    from sfumato.counts import Counts
+    from sfumato.mining.itemsets import frequent_itemsets
+    from sfumato.mining.joint_model import JointModel
+    from sfumato.mining.naive_bayes import NaiveBayes
+    from sfumato.mining.rules import association_rules
+    from sfumato.mining.tree import TreeClassifier
+    from sfumato.plan import Attribute, Plan
+    from sfumato.reconstruction import Estimate, JointEstimate, reconstruct, reconstruct_joint
+
+__version__ = "0.1.0"
+
+_LAZY = {
+    "SelectASize": "sfumato.channels.select_a_size",
+    "Attribute": "sfumato.plan",
+    "Plan": "sfumato.plan",
+    "Counts": "sfumato.counts",
+    "Estimate": "sfumato.reconstruction",
+    "JointEstimate": "sfumato.reconstruction",
+    "reconstruct": "sfumato.reconstruction",
+    "reconstruct_joint": "sfumato.reconstruction",
+    "TreeClassifier": "sfumato.mining.tree",
+    "NaiveBayes": "sfumato.mining.naive_bayes",
+    "JointModel": "sfumato.mining.joint_model",
+    "frequent_itemsets": "sfumato.mining.itemsets",
+    "association_rules": "sfumato.mining.rules",
+}
+
+__all__ = [
+    "Interval",
+    "Categories",
+    "Items",
+    "Channel",
+    "Gaussian",
+    "Uniform",
+    "Laplace",
+    "Discretize",
+    "RandomizedResponse",
+    "SquareWave",
+    "Tabulated",
+    "Chain",
+    "SelectASize",
+    "Guarantee",
+    "CombinedGuarantee",
+    "Breach",
+    "breach_information",
+    "Attribute",
+    "Plan",
+    "Counts",
+    "Estimate",
+    "JointEstimate",
+    "reconstruct",
+    "reconstruct_joint",
+    "TreeClassifier",
+    "NaiveBayes",
+    "JointModel",
+    "frequent_itemsets",
+    "association_rules",
+]  # noqa: RUF022
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'sfumato' has no attribute {name!r}")
+    value = getattr(import_module(_LAZY[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,22 @@
+"""On the device: a person's value becomes a report with a known law."""
+
+from sfumato.channels.additive import Gaussian, Laplace, Uniform
+from sfumato.channels.base import Channel, channel_from_spec
+from sfumato.channels.chain import Chain
+from sfumato.channels.discretize import Discretize
+from sfumato.channels.randomized_response import RandomizedResponse
+from sfumato.channels.square_wave import SquareWave
+from sfumato.channels.tabulated import Tabulated
+
+__all__ = [
+    "Chain",
+    "Channel",
+    "Discretize",
+    "Gaussian",
+    "Laplace",
+    "RandomizedResponse",
+    "SquareWave",
+    "Tabulated",
+    "Uniform",
+    "channel_from_spec",
+]

@@ -1,0 +1,367 @@
+"""Additive noise on a grid: Gaussian, Uniform and Laplace.
+
+A true value is rounded to the channel's grid (step ``step``), a whole number of steps is added, and the sum is the
+report. The number of steps k has the law
+
+    q[k] = F((k + ½)·step) − F((k − ½)·step),   F the noise's distribution function, in whole multiples of 2^−64,
+
+so the table is q shifted along the grid: P[report, true] = q[report − true]. No low-order bits of the value remain.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr, ndtri
+
+from sfumato.channels import kernels
+from sfumato.channels.alias import WORD, Words, alias_table, draw, integer_weights
+from sfumato.channels.base import Channel
+from sfumato.channels.randomness import SecureWords, WordSource
+from sfumato.domain import Codes, Floats, Grid, Interval
+
+LARGEST_NOISE = 50.0
+
+
+class AdditiveNoise(Channel):
+    """w = x + noise; the shared part of Gaussian, Uniform and Laplace."""
+
+    own_parameter: ClassVar[str]
+    symmetric_reach: ClassVar[float]
+
+    def __init__(
+        self,
+        domain: Interval,
+        own: float | None,
+        privacy: float | None,
+        confidence: float,
+        step: float | None,
+        missing: str,
+        outside: str,
+    ) -> None:
+        if not isinstance(domain, Interval):
+            raise TypeError(f"{self.kind} noise needs an Interval, not {type(domain).__name__}; use RandomizedResponse")
+        super().__init__(domain, missing, outside)
+        self.domain: Interval = domain
+        if (own is None) == (privacy is None):
+            raise ValueError(f"give either {self.own_parameter}= or privacy= for {self.kind} noise, not both and not none")
+        self.confidence = check_confidence(confidence)
+        self._given: dict[str, Any] = {self.own_parameter: own}
+        if privacy is not None:
+            self._given = {"privacy": privacy, **({"confidence": confidence} if confidence != 0.95 else {})}
+            own = check_positive("privacy", privacy) * domain.width / self._width_of_unit(self.confidence)
+        self.size_of_noise = check_positive(self.own_parameter, float(own or 0.0))
+        self._check_size(privacy)
+        if step is not None:
+            self._given["step"] = step
+        self.step = float(step) if step is not None else default_step(domain, self.deviation)
+        check_step(domain, self.step)
+        self._lay_grids()
+
+    def _check_size(self, privacy: float | None) -> None:
+        if self.deviation > LARGEST_NOISE * self.domain.width:
+            name, value = ("privacy", privacy) if privacy is not None else (self.own_parameter, self.size_of_noise)
+            raise ValueError(
+                f"{name}={value:g} is noise {self.deviation / self.domain.width:.3g} times as wide as the domain "
+                f"({self.domain}); no crowd can be read through it, use less than {LARGEST_NOISE:g} times"
+            )
+
+    def _lay_grids(self) -> None:
+        steps = math.ceil(self.domain.width / self.step - 1e-9)
+        self.inputs: Grid = Grid(float(self.domain.low), self.step, steps + 1, self.domain.integer)
+        self.reach = self._reach(steps)
+        past = min(self.reach, self._report_reach())
+        self.past = past
+        origin = float(self.domain.low) - past * self.step
+        whole = self.domain.integer and self.step == int(self.step)
+        self.outputs: Grid = Grid(origin, self.step, steps + 1 + 2 * past, whole)
+
+    # --- what each noise states ---------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def deviation(self) -> float:
+        """The standard deviation of the noise as declared."""
+
+    @abstractmethod
+    def distribution(self, noise: Floats) -> Floats:
+        """F(noise), the noise's distribution function."""
+
+    @abstractmethod
+    def density(self, noise: Floats) -> Floats:
+        """The noise's density, which AS00's midpoint kernel reads."""
+
+    @abstractmethod
+    def _width_of_unit(self, confidence: float) -> float:
+        """Interval width at this confidence when the own parameter is 1 (AS00 Table 1)."""
+
+    def _reach(self, steps: int) -> int:
+        """How many steps the noise reaches."""
+        return math.ceil(self.symmetric_reach * self.size_of_noise / self.step)
+
+    def _report_reach(self) -> int:
+        """How many steps past the domain reports go before they are gathered at the end codes."""
+        return self.reach
+
+    # --- derived ------------------------------------------------------------------------------------------------
+
+    def interval_width(self, confidence: float) -> float:
+        return self._width_of_unit(check_confidence(confidence)) * self.size_of_noise
+
+    @cached_property
+    def _weights(self) -> list[int]:
+        steps = np.arange(-self.reach, self.reach + 1)
+        cumulative = self.distribution((np.abs(steps) - 0.5) * -self.step) * 1.0
+        closer = self.distribution((np.abs(steps) + 0.5) * -self.step)
+        mass = np.where(steps == 0, 1 - 2 * self.distribution(np.array(-0.5 * self.step)), cumulative - closer)
+        mass[[0, -1]] += self.distribution(np.array(-(self.reach + 0.5) * self.step))
+        return integer_weights(mass / mass.sum())
+
+    @cached_property
+    def noise(self) -> Floats:
+        """q[k] for k = −reach..reach, exactly as drawn."""
+        return np.array([float(weight) for weight in self._weights]) / float(WORD)
+
+    @property
+    def noise_variance(self) -> float:
+        """Variance of the noise as drawn."""
+        steps = np.arange(-self.reach, self.reach + 1)
+        return float((self.noise * steps.astype(float) ** 2).sum() * self.step**2)
+
+    @cached_property
+    def _alias(self) -> tuple[Words, int]:
+        return alias_table(self._weights)
+
+    def law(self) -> Floats:
+        return self._law_in_cells(np.arange(self.outputs.size))
+
+    def _law_in_cells(self, first: Codes | None) -> Floats:
+        """P(first_s ≤ report < first_{s+1} | x) as differences of the noise's cumulative law; end cells open."""
+        starts = np.arange(self.outputs.size) if first is None else first
+        below = np.concatenate([[0.0], np.cumsum(self.noise)])
+        below[-1] = 1.0
+        offset = starts[1:, None] - self.past - np.arange(self.inputs.size) + self.reach
+        inner = below[np.clip(offset, 0, below.size - 1)]
+        ends = np.zeros((1, self.inputs.size))
+        return np.diff(np.vstack([ends, inner, ends + 1.0]), axis=0)
+
+    def _draw(self, codes: Codes, words: Words) -> Codes:
+        table, bits = self._alias
+        reports = codes + draw(table, bits, words[:, 0]) - self.reach + self.past
+        return np.clip(reports, 0, self.outputs.size - 1)
+
+    def randomize(
+        self,
+        values: ArrayLike,
+        rng: np.random.Generator | int | None = None,
+        *,
+        key: bytes | None = None,
+        question: str = "",
+    ) -> Any:
+        """Reports for values; see ``Channel.randomize``. Large float arrays take a fused path with the same law."""
+        source = self._source(rng, key, question)
+        if self._may_fuse(values, source):
+            fused = kernels.add_noise(np.asarray(values), self, source)
+            if fused is not None:
+                return fused
+        return super().randomize(values, rng, key=key, question=question)
+
+    def _may_fuse(self, values: ArrayLike, source: WordSource) -> bool:
+        plain = isinstance(values, np.ndarray) and values.dtype == np.float64 and values.size >= kernels.WORTH_FUSING
+        return plain and isinstance(source, SecureWords) and not self.domain.integer and self.missing == "pass"
+
+    def parameters(self) -> dict[str, Any]:
+        return dict(self._given)
+
+    def describe(self) -> str:
+        return (
+            f"a random number is added to it ({self.kind} noise with standard deviation {self.deviation:.4g}), "
+            f"and the sum is rounded to steps of {self.step:g}"
+        )
+
+
+class Gaussian(AdditiveNoise):
+    """w = x + N(0, scale²).
+
+    Domain: an Interval.
+    Law: q[k] = Φ((k+½)·step/scale) − Φ((k−½)·step/scale).
+    γ: ∞, the tails have no bound.
+    Interval width at confidence c: 2·z((1+c)/2)·scale.
+
+    >>> import sfumato as sf
+    >>> round(sf.Gaussian(sf.Interval(20, 80), privacy=1.0).scale, 2)
+    15.31
+    """
+
+    kind = "gaussian"
+    own_parameter = "scale"
+    symmetric_reach = 7.0
+
+    def __init__(
+        self,
+        domain: Interval,
+        scale: float | None = None,
+        *,
+        privacy: float | None = None,
+        confidence: float = 0.95,
+        step: float | None = None,
+        missing: str = "pass",
+        outside: str = "refuse",
+    ) -> None:
+        super().__init__(domain, scale, privacy, confidence, step, missing, outside)
+
+    @property
+    def scale(self) -> float:
+        return self.size_of_noise
+
+    @property
+    def deviation(self) -> float:
+        return self.size_of_noise
+
+    @property
+    def gamma(self) -> float:
+        return math.inf
+
+    def distribution(self, noise: Floats) -> Floats:
+        return np.asarray(ndtr(noise / self.scale))
+
+    def density(self, noise: Floats) -> Floats:
+        return np.exp(-0.5 * (noise / self.scale) ** 2) / (self.scale * math.sqrt(2 * math.pi))
+
+    def _width_of_unit(self, confidence: float) -> float:
+        return 2 * float(ndtri((1 + confidence) / 2))
+
+
+class Uniform(AdditiveNoise):
+    """w = x + U(−halfwidth, halfwidth).
+
+    Domain: an Interval.
+    Law: q[k] = the part of the step around k that lies within ±halfwidth, divided by 2·halfwidth.
+    γ: ∞, a report rules out every value further away than halfwidth.
+    Interval width at confidence c: c·2·halfwidth.
+    """
+
+    kind = "uniform"
+    own_parameter = "halfwidth"
+    symmetric_reach = 1.0
+
+    def __init__(
+        self,
+        domain: Interval,
+        halfwidth: float | None = None,
+        *,
+        privacy: float | None = None,
+        confidence: float = 0.95,
+        step: float | None = None,
+        missing: str = "pass",
+        outside: str = "refuse",
+    ) -> None:
+        super().__init__(domain, halfwidth, privacy, confidence, step, missing, outside)
+
+    @property
+    def halfwidth(self) -> float:
+        return self.size_of_noise
+
+    @property
+    def deviation(self) -> float:
+        return self.size_of_noise / math.sqrt(3)
+
+    def distribution(self, noise: Floats) -> Floats:
+        return np.asarray(np.clip((noise + self.halfwidth) / (2 * self.halfwidth), 0.0, 1.0))
+
+    def density(self, noise: Floats) -> Floats:
+        return np.where(np.abs(noise) <= self.halfwidth, 1 / (2 * self.halfwidth), 0.0)
+
+    def _width_of_unit(self, confidence: float) -> float:
+        return 2 * confidence
+
+
+class Laplace(AdditiveNoise):
+    """w = x + Laplace(scale), gathered at the ends once it is far outside the domain.
+
+    Domain: an Interval.
+    Law: q[k] = F((k+½)·step) − F((k−½)·step), F(t) = ½·e^(t/scale) for t ≤ 0.
+    γ: e^(range/scale), read off the table (∞ when the law's 64 bits cannot hold the far tail).
+    Interval width at confidence c: −2·scale·ln(1−c).
+    """
+
+    kind = "laplace"
+    own_parameter = "scale"
+    symmetric_reach = 40.0
+    gathered_beyond = 14.0
+
+    def __init__(
+        self,
+        domain: Interval,
+        scale: float | None = None,
+        *,
+        privacy: float | None = None,
+        confidence: float = 0.95,
+        step: float | None = None,
+        missing: str = "pass",
+        outside: str = "refuse",
+    ) -> None:
+        super().__init__(domain, scale, privacy, confidence, step, missing, outside)
+
+    @property
+    def scale(self) -> float:
+        return self.size_of_noise
+
+    @property
+    def deviation(self) -> float:
+        return self.size_of_noise * math.sqrt(2)
+
+    def distribution(self, noise: Floats) -> Floats:
+        tail = 0.5 * np.exp(-np.abs(noise) / self.scale)
+        return np.where(noise <= 0, tail, 1 - tail)
+
+    def density(self, noise: Floats) -> Floats:
+        return np.exp(-np.abs(noise) / self.scale) / (2 * self.scale)
+
+    def _width_of_unit(self, confidence: float) -> float:
+        return -2 * math.log1p(-confidence)
+
+    def _report_reach(self) -> int:
+        return math.ceil(self.gathered_beyond * self.scale / self.step)
+
+    def _reach(self, steps: int) -> int:
+        return min(super()._reach(steps), steps + self._report_reach())
+
+
+def check_positive(name: str, value: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise TypeError(f"{name}={value!r} is not a number; give a positive number")
+    if not (math.isfinite(value) and value > 0):
+        raise ValueError(f"{name}={value:g} is not above 0; without noise leave the channel out (declare the column clear)")
+    return float(value)
+
+
+def check_confidence(confidence: float) -> float:
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence={confidence!r} is not between 0 and 1; use for example 0.95")
+    return float(confidence)
+
+
+def check_step(domain: Interval, step: float) -> None:
+    check_positive("step", step)
+    if step > domain.width:
+        raise ValueError(f"step={step:g} is wider than the domain ({domain}); use a finer step")
+    if domain.integer and (step > 1 or not (1 / step).is_integer()):
+        raise ValueError(f"step={step:g} does not fit integers; use 1 or a whole fraction of 1")
+
+
+def default_step(domain: Interval, deviation: float) -> float:
+    """1 for integers, else the largest 1, 2 or 5 · 10^k at most a 64th of the noise and a 1000th of the range."""
+    if domain.integer:
+        return 1.0
+    wanted = min(deviation / 64, domain.width / 1000)
+    power = math.floor(math.log10(wanted))
+    best = max(lead for lead in (1, 2, 5) if lead * 10.0**power <= wanted * (1 + 1e-9))
+    return float(f"{best}e{power}")
+
+

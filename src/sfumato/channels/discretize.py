@@ -1,0 +1,108 @@
+"""Value classes: report only the interval in which the value lies."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sfumato.channels.additive import check_confidence, check_positive, default_step
+from sfumato.channels.alias import Words
+from sfumato.channels.base import Channel, check_edges
+from sfumato.channels.randomness import WordSource
+from sfumato.domain import MISSING, Cells, Codes, Floats, Grid, Interval
+
+
+class Discretize(Channel):
+    """Report the midpoint of the interval that holds the value (AS00 §2, value-class membership).
+
+    Domain: an Interval, cut at given ``edges`` or into equal pieces of ``width``.
+    Law: P[I, x] = 1 if x ∈ I, else 0.
+    γ: ∞, the law is deterministic.
+    Interval width at confidence c: c·W, W the narrowest interval.
+    """
+
+    kind = "discretize"
+
+    def __init__(
+        self,
+        domain: Interval,
+        width: float | None = None,
+        *,
+        edges: ArrayLike | None = None,
+        privacy: float | None = None,
+        confidence: float = 0.95,
+        missing: str = "pass",
+        outside: str = "refuse",
+    ) -> None:
+        if not isinstance(domain, Interval):
+            raise TypeError(f"value classes need an Interval, not {type(domain).__name__}")
+        super().__init__(domain, missing, outside)
+        self.domain: Interval = domain
+        if sum(choice is not None for choice in (width, edges, privacy)) != 1:
+            raise ValueError("give exactly one of width=, edges= and privacy= for value classes")
+        given = {"width": width, "privacy": privacy, "confidence": confidence if confidence != 0.95 else None}
+        self._given: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        if privacy is not None:
+            width = check_positive("privacy", privacy) * domain.width / check_confidence(confidence)
+        self.edges = equal_edges(domain, width) if width is not None else _given_edges(domain, edges)
+        if edges is not None:
+            self._given["edges"] = self.edges.tolist()
+        step = default_step(domain, float(np.diff(self.edges).min()))
+        points = math.ceil(domain.width / step - 1e-9) + 1
+        self.inputs: Grid = Grid(float(domain.low), step, points, domain.integer)
+        self.outputs: Cells = Cells(tuple(self.edges.tolist()))
+
+    @property
+    def gamma(self) -> float:
+        return math.inf if self.outputs.size > 1 else 1.0
+
+    def interval_width(self, confidence: float) -> float:
+        return check_confidence(confidence) * float(np.diff(self.edges).min())
+
+    def law(self) -> Floats:
+        return np.asarray(self.outputs.encode(self.inputs.values) == np.arange(self.outputs.size)[:, None], dtype=float)
+
+    def matrix(self, true: ArrayLike | None = None, reported: ArrayLike | None = None) -> Floats:
+        """The share of each true interval that lies in each reported class: exact, without the grid."""
+        if true is None or self.domain.integer:
+            return super().matrix(true, reported)
+        bounds = check_edges(true, "true")
+        lower, upper = self.edges[:-1].copy(), self.edges[1:].copy()
+        lower[0], upper[-1] = min(lower[0], bounds[0]), max(upper[-1], bounds[-1])
+        shared = np.minimum(upper[:, None], bounds[1:]) - np.maximum(lower[:, None], bounds[:-1])
+        table = np.maximum(shared, 0) / np.diff(bounds)
+        if reported is None:
+            return np.asarray(table)
+        return np.asarray(np.add.reduceat(table, self.first_codes(check_edges(reported, "reported")), axis=0))
+
+    def _report_values(self, values: ArrayLike, source: WordSource) -> Codes:
+        numbers = self.domain.clean(values, clamp=self.outside == "clamp")
+        if self.missing == "refuse" and np.isnan(numbers).any():
+            raise ValueError("a value is missing and this channel refuses missing values; fill it or use missing='pass'")
+        return np.where(np.isnan(numbers), MISSING, self.outputs.encode(numbers))
+
+    def _draw(self, codes: Codes, words: Words) -> Codes:
+        return self.outputs.encode(self.inputs.values[codes])
+
+    def parameters(self) -> dict[str, Any]:
+        return dict(self._given)
+
+    def describe(self) -> str:
+        return f"only the interval in which it lies is reported, one of {self.outputs.size}"
+
+
+def equal_edges(domain: Interval, width: float | None) -> Floats:
+    """Equal pieces of the wanted width over the domain; the last one may reach past its end."""
+    wide = check_positive("width", width)  # type: ignore[arg-type]
+    pieces = max(math.ceil(domain.width / wide - 1e-9), 1)
+    return float(domain.low) + wide * np.arange(pieces + 1)
+
+
+def _given_edges(domain: Interval, edges: ArrayLike | None) -> Floats:
+    bounds = check_edges(edges, "edges")  # type: ignore[arg-type]
+    if bounds[0] > domain.low or bounds[-1] < domain.high:
+        raise ValueError(f"edges from {bounds[0]:g} to {bounds[-1]:g} leave part of the domain ({domain}) out; extend them")
+    return bounds
