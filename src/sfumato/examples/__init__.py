@@ -1,0 +1,1 @@
+"""Worked examples: a plan and the simulated people who answer it."""

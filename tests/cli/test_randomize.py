@@ -1,0 +1,121 @@
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import csv, parquet
+
+
+def test_reports_keep_the_columns_and_the_order_and_hide_the_values(sfumato, folder):
+    answer = sfumato("randomize plan.toml people.csv -o reports.parquet")
+    assert answer.code == 0 and "400 reports" in answer.out and answer.err == ""
+    reports, people = parquet.read_table(folder / "reports.parquet"), csv.read_csv(folder / "people.csv")
+    assert reports.column_names == people.column_names
+    assert reports["group"].to_pylist() == people["group"].to_pylist()
+    assert np.mean(np.array(reports["age"]) == np.array(people["age"])) < 0.25
+
+
+def test_the_same_seed_gives_the_same_reports_and_a_warning(sfumato, folder):
+    for name in ("a.csv", "b.csv"):
+        answer = sfumato(f"randomize plan.toml people.csv -o {name} --seed 3")
+        assert answer.code == 0 and "simulation" in answer.err
+    assert (folder / "a.csv").read_text() == (folder / "b.csv").read_text()
+
+
+def test_without_a_seed_two_runs_differ(sfumato, folder):
+    for name in ("a.csv", "b.csv"):
+        sfumato(f"randomize plan.toml people.csv -o {name}")
+    assert (folder / "a.csv").read_text() != (folder / "b.csv").read_text()
+
+
+def test_csv_and_parquet_hold_the_same_reports(sfumato, folder):
+    folder.people("people.parquet")
+    sfumato("randomize plan.toml people.parquet -o reports.csv --seed 5")
+    sfumato("randomize plan.toml people.csv -o reports.parquet --seed 5")
+    text = csv.ConvertOptions(column_types={"district": pa.string()})
+    a, b = csv.read_csv(folder / "reports.csv", convert_options=text), parquet.read_table(folder / "reports.parquet")
+    assert a.to_pydict() == b.to_pydict()
+
+
+def test_missing_values_pass_through_as_missing(sfumato, folder):
+    folder.write("gaps.csv", "age,elevel,district,group\n30,1,north,A\n,2,1,B\n40,,2,A\n50,3,,B\n")
+    assert sfumato("randomize plan.toml gaps.csv -o reports.parquet").code == 0
+    reports = parquet.read_table(folder / "reports.parquet").to_pandas()
+    assert reports.isna().sum().to_dict() == {"age": 1, "elevel": 1, "district": 1, "group": 0}
+    assert reports["age"].isna().tolist() == [False, True, False, False]
+
+
+def test_one_person_is_enough(sfumato, folder):
+    folder.people("one.parquet", n=1)
+    assert "1 reports" in sfumato("randomize plan.toml one.parquet -o reports.csv").out
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"age": [30.0, float("inf")]}, ["age", "infinite"]),
+        ({"age": [30.0, float("-inf")]}, ["age", "infinite"]),
+        ({"age": [30, 81]}, ["age", "81"]),
+        ({"age": [30.0, 40.5]}, ["age", "40.5", "whole number"]),
+        ({"age": ["thirty", "forty"]}, ["age", "thirty", "number"]),
+        ({"elevel": [0, 7]}, ["elevel", "7", "0, 1, 2, 3, 4"]),
+        ({"district": ["north", "south"]}, ["district", "south", "north"]),
+        ({"age": None}, ["age", "missing", "elevel, district, group"]),
+    ],
+)
+@pytest.mark.parametrize("extension", ["csv", "parquet"])
+def test_bad_values_are_named_with_their_column(refused, folder, changed, words, extension):
+    folder.people(f"bad.{extension}", n=2, **changed)
+    line = refused(f"randomize plan.toml bad.{extension} -o reports.csv")
+    for word in [f"bad.{extension}", *words]:
+        assert word in line
+
+
+def test_a_column_that_the_plan_does_not_know_is_refused_rather_than_sent(refused, folder):
+    folder.people("more.csv", n=2, diagnosis=["flu", "none"])
+    line = refused("randomize plan.toml more.csv -o reports.csv")
+    assert "diagnosis" in line and "clear" in line
+
+
+def test_an_empty_table_and_an_empty_file_are_refused(refused, folder):
+    folder.write("header.csv", "age,elevel,district,group\n")
+    folder.write("nothing.csv", "")
+    folder.people("nobody.parquet", n=0)
+    for name in ("header.csv", "nothing.csv", "nobody.parquet"):
+        assert name in refused(f"randomize plan.toml {name} -o reports.csv")
+
+
+def test_a_truncated_file_is_refused(refused, folder):
+    whole = folder.people("whole.parquet").read_bytes()
+    (folder / "cut.parquet").write_bytes(whole[: len(whole) // 2])
+    assert "cut.parquet: not a readable parquet file" in refused("randomize plan.toml cut.parquet -o reports.csv")
+    text = (folder / "people.csv").read_text()
+    folder.write("cut.csv", text[: text.rindex(",", 0, len(text) // 2)])
+    assert "cut.csv: not a readable csv file" in refused("randomize plan.toml cut.csv -o reports.csv")
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("randomize plan.toml nobody.csv -o r.csv", "nobody.csv: no such file"),
+        ("randomize plan.toml people.xlsx -o r.csv", "unknown extension '.xlsx'; use .csv or .parquet"),
+        ("randomize plan.toml people.csv -o r.txt", "r.txt: unknown extension"),
+        ("randomize plan.toml people.csv -o away/r.csv", "the folder away does not exist"),
+        ("randomize plan.toml people.csv", "--output"),
+        ("randomize plan.toml people.csv -o r.csv --seed -1", "--seed"),
+        ("randomize plan.toml people.csv -o r.csv --seeed 1", "--seeed"),
+        ("randomise plan.toml", "randomise"),
+    ],
+)
+def test_a_command_that_cannot_work_says_why(refused, line, words):
+    assert words in refused(line)
+
+
+def test_a_column_named_twice_is_refused(refused, folder):
+    folder.write("twice.csv", "age,age\n30,40\n")
+    assert "'age' appears twice" in refused("randomize plan.toml twice.csv -o r.csv")
+
+
+def test_an_existing_file_survives_a_failed_run(sfumato, folder):
+    folder.write("reports.csv", "precious")
+    folder.people("bad.csv", n=2, age=[1, 2])
+    assert sfumato("randomize plan.toml bad.csv -o reports.csv").code == 2
+    assert (folder / "reports.csv").read_text() == "precious"

@@ -1,0 +1,95 @@
+import json
+
+import numpy as np
+import pytest
+from pyarrow import csv
+
+
+@pytest.fixture
+def reports(sfumato, folder):
+    folder.people("many.parquet", n=5000)
+    assert sfumato("randomize plan.toml many.parquet -o reports.parquet --seed 1").code == 0
+    return folder / "reports.parquet"
+
+
+def test_every_blurred_attribute_is_shown_with_its_error(sfumato, reports):
+    answer = sfumato("reconstruct plan.toml reports.parquet --intervals 10")
+    assert answer.code == 0
+    for word in ("age", "elevel", "district", "north", "±", "%"):
+        assert word in answer.out
+    assert "group" not in answer.out
+
+
+def test_json_holds_distributions_that_sum_to_one(sfumato, reports):
+    told = json.loads(sfumato("reconstruct plan.toml reports.parquet --intervals 12 --json").out)
+    assert set(told) == {"age", "elevel", "district"}
+    assert len(told["age"]["edges"]) == 13
+    assert told["district"]["categories"] == ["1", "2", "north"]
+    for one in told.values():
+        assert sum(one["probabilities"]) == pytest.approx(1)
+        assert len(one["stderr"]) == len(one["probabilities"])
+
+
+def test_estimates_are_written_as_rows(sfumato, reports, folder):
+    assert sfumato("reconstruct plan.toml reports.parquet -a age -a elevel --intervals 6 -o est.csv").code == 0
+    table = csv.read_csv(folder / "est.csv").to_pandas()
+    assert list(table.columns) == ["attribute", "low", "high", "category", "probability", "stderr"]
+    assert table.groupby("attribute").size().to_dict() == {"age": 6, "elevel": 5}
+    assert np.allclose(table.groupby("attribute")["probability"].sum(), 1)
+
+
+@pytest.mark.parametrize("method", ["smooth", "em", "as00"])
+def test_methods_can_be_chosen(sfumato, reports, method):
+    told = json.loads(
+        sfumato(f"reconstruct plan.toml reports.parquet -a age --intervals 6 --method {method} --json").out
+    )
+    assert sum(told["age"]["probabilities"][1:4]) > 0.7
+
+
+@pytest.mark.parametrize(
+    ("name", "start"), [("p.png", b"\x89PNG"), ("p.svg", b"<?xml"), ("p.html", b"<!DOCTYPE html>")]
+)
+def test_plots_are_drawn_by_extension(sfumato, reports, folder, name, start):
+    assert sfumato(f"reconstruct plan.toml reports.parquet --intervals 6 --plot {name}").code == 0
+    drawn = (folder / name).read_bytes()
+    assert drawn.startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("-a agee", "'agee' is not in the plan; it has age, elevel"),
+        ("-a group", "'group' is sent in the clear"),
+        ("--method magic", "--method magic is unknown; use one of smooth, em, as00, inverse"),
+        ("--intervals 0", "--intervals"),
+        ("--plot p.gif", "p.gif: unknown extension '.gif'; use .png or .svg or .html"),
+        ("-o est.xls", "est.xls: unknown extension"),
+        ("-o away/est.csv", "the folder away does not exist"),
+    ],
+)
+def test_wishes_that_cannot_be_met_are_refused_before_any_work(refused, reports, line, words):
+    assert words in refused(f"reconstruct plan.toml reports.parquet {line}")
+
+
+def test_reports_that_do_not_fit_the_plan_are_refused(refused, folder):
+    folder.people("text.csv", n=2, age=["old", "young"])
+    folder.people("less.csv", n=2, age=None)
+    folder.people("other.csv", n=2, district=["1", "south"])
+    folder.write("empty.csv", "age,elevel,district,group\n")
+    assert "'age'" in refused("reconstruct plan.toml text.csv")
+    assert "column 'age' is missing" in refused("reconstruct plan.toml less.csv")
+    assert "south" in refused("reconstruct plan.toml other.csv")
+    assert "no rows" in refused("reconstruct plan.toml empty.csv")
+
+
+def test_a_plan_without_any_channel_is_refused(refused, folder):
+    folder.write("open.toml", 'name = "open"\n[attributes.age]\nlow = 0\nhigh = 9\nrole = "clear"\n')
+    assert "channel" in refused("reconstruct open.toml people.csv")
+
+
+def test_one_report_gives_an_estimate_that_admits_how_little_it_knows(sfumato, folder):
+    folder.people("one.parquet", n=1)
+    sfumato("randomize plan.toml one.parquet -o r.parquet")
+    answer = sfumato("reconstruct plan.toml r.parquet -a age --intervals 4")
+    assert answer.code == 0
+    assert "too few" in answer.err
