@@ -1,0 +1,49 @@
+"""How well each amount of smoothing explains the reports, and the average over all of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .families import LOG_DENSITY, SOFT_DENSITY, Family, Vector
+from .penalised import RIDGE, Fit, PenalisedLikelihood, Reports
+
+NEGLIGIBLE = 12.0  # e^-12: a fit this far below the best one no longer counts
+
+
+def fit_all(reports: Reports, families: tuple[Family, ...] = (LOG_DENSITY, SOFT_DENSITY)) -> list[Fit]:
+    """The uniform density and, for each family, fits from the largest smoothing weight down while evidence holds."""
+    fits = [uniform_fit(reports)]
+    for family in families:
+        fits += descend(PenalisedLikelihood(reports, family))
+    return fits
+
+
+def descend(problem: PenalisedLikelihood, atoms: Vector | None = None) -> list[Fit]:
+    """Warm-started fits from smooth to rough, ended when the evidence has fallen past recovery."""
+    fits: list[Fit] = []
+    best = -np.inf
+    for weight in problem.family.weights:
+        fits.append(problem.fit(weight, fits[-1] if fits else None, None if fits else atoms))
+        best = max(best, fits[-1].evidence)
+        if fits[-1].evidence < best - NEGLIGIBLE:
+            break
+    return fits
+
+
+def uniform_fit(reports: Reports) -> Fit:
+    """Everyone anywhere with equal chance: what the estimate falls back to when reports say nothing else."""
+    k, n = reports.table.shape[1], reports.total
+    cells = np.full(k, 1.0 / k)
+    value = reports.log_likelihood(reports.table @ cells, 1.0)
+    evidence = value - 0.5 * float(np.log1p(n / (RIDGE * k)))
+    nothing = np.zeros((k, 0))
+    return Fit(
+        "uniform", np.inf, np.zeros(0), cells, np.zeros(k), np.zeros(0), value, evidence, nothing, nothing,
+        np.zeros((0, 0)), 0,
+    )  # fmt: skip
+
+
+def posterior_weights(evidence: Vector) -> Vector:
+    """w_i ∝ exp(evidence_i)."""
+    weight = np.exp(evidence - evidence.max())
+    return np.asarray(weight / weight.sum())
