@@ -82,7 +82,7 @@ __all__ = [
     "JointModel",
     "frequent_itemsets",
     "association_rules",
-]  # noqa: RUF022
+]
 
 
 def __getattr__(name: str) -> Any:

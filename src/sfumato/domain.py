@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import cached_property
 from typing import Any, Protocol, cast
 
@@ -68,7 +69,7 @@ class Interval:
             broken = numbers != np.rint(numbers)
             broken &= ~np.isnan(numbers)
             if broken.any():
-                raise ValueError(f"value {numbers[broken].flat[0]:g} is not a whole number; round it or drop integer=True")
+                raise ValueError(f"value {numbers[broken].flat[0]:g} is not whole; round it or drop integer=True")
         return numbers
 
     def __str__(self) -> str:
@@ -128,7 +129,8 @@ class Categories:
     def _encode_labels(self, array: NDArray[Any]) -> Codes:
         if array.dtype.kind == "U":
             labels, inverse = np.unique(array, return_inverse=True)
-            return np.array([self._code(label) for label in labels.tolist()], dtype=np.int64)[inverse].reshape(array.shape)
+            codes = np.array([self._code(label) for label in labels.tolist()], dtype=np.int64)
+            return codes[inverse].reshape(array.shape)
         return np.array([self._code(label) for label in array.ravel().tolist()], dtype=np.int64).reshape(array.shape)
 
     def _code(self, label: Hashable) -> int:
@@ -199,12 +201,27 @@ class Grid:
 
     @cached_property
     def values(self) -> Floats:
-        return self.origin + self.step * np.arange(self.size)
+        return self.number(np.arange(self.size))
+
+    @cached_property
+    def units(self) -> tuple[float, float] | None:
+        """(origin in steps, steps per 1) where both are whole: then numbers are exact quotients and print cleanly."""
+        per = float(np.rint(1 / self.step))
+        start = float(np.rint(self.origin * per))
+        whole = math.isclose(per * self.step, 1, rel_tol=1e-12)
+        return (start, per) if whole and math.isclose(start / per, self.origin, abs_tol=1e-12) else None
+
+    def number(self, codes: Codes) -> Floats:
+        """origin + step · code, as the nearest float to the decimal number meant."""
+        if self.units is None:
+            return np.asarray(self.origin + self.step * codes, dtype=np.float64)
+        start, per = self.units
+        return np.asarray((start + codes) / per, dtype=np.float64)
 
     @cached_property
     def edges(self) -> Floats:
         """Half a step around every value: size + 1 edges."""
-        return self.origin + self.step * (np.arange(self.size + 1) - 0.5)
+        return np.asarray(self.origin + self.step * (np.arange(self.size + 1) - 0.5), dtype=np.float64)
 
     def encode(self, values: ArrayLike) -> Codes:
         """The nearest code; numbers beyond the ends go to the end codes, NaN is −1."""
@@ -215,7 +232,7 @@ class Grid:
 
     def decode(self, codes: Codes) -> NDArray[Any]:
         missing = codes < 0
-        values = self.origin + self.step * codes
+        values = self.number(codes)
         if missing.any():
             return np.where(missing, np.nan, values)
         return np.rint(values).astype(np.int64) if self.integer else values
@@ -281,7 +298,7 @@ def as_numbers(values: ArrayLike) -> Floats:
         return _numbers_of_objects(array)
     if array.size == 0:
         return array.astype(np.float64)
-    raise TypeError(f"value {array.flat[0]!s} is of type {array.dtype}, not a number; convert the column to numbers first")
+    raise TypeError(f"value {array.flat[0]!s} is of type {array.dtype}; convert the column to numbers first")
 
 
 def _numbers_of_objects(array: NDArray[Any]) -> Floats:
@@ -289,11 +306,8 @@ def _numbers_of_objects(array: NDArray[Any]) -> Floats:
     for place, value in enumerate(array.flat):
         if is_missing(value):
             numbers.flat[place] = np.nan
-        elif isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
-            numbers.flat[place] = value
+        elif isinstance(value, (int, float, np.integer, np.floating, Decimal)) and not isinstance(value, bool):
+            numbers.flat[place] = float(value)
         else:
-            try:
-                numbers.flat[place] = float(cast(Any, value)) if not isinstance(value, (str, bytes, bool)) else math.inf / 0
-            except (TypeError, ValueError, ZeroDivisionError):
-                raise TypeError(f"value {value!r} is not a number; convert the column to numbers first") from None
+            raise TypeError(f"value {value!r} is not a number; convert the column to numbers first")
     return numbers

@@ -16,13 +16,13 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
 from sfumato.channels import kernels
 from sfumato.channels.alias import WORD, Words, alias_table, draw, integer_weights
 from sfumato.channels.base import Channel
-from sfumato.channels.randomness import SecureWords, WordSource
+from sfumato.channels.randomness import SecureWords
 from sfumato.domain import Codes, Floats, Grid, Interval
 
 LARGEST_NOISE = 50.0
@@ -49,7 +49,7 @@ class AdditiveNoise(Channel):
         super().__init__(domain, missing, outside)
         self.domain: Interval = domain
         if (own is None) == (privacy is None):
-            raise ValueError(f"give either {self.own_parameter}= or privacy= for {self.kind} noise, not both and not none")
+            raise ValueError(f"give either {self.own_parameter}= or privacy= for {self.kind} noise, one of the two")
         self.confidence = check_confidence(confidence)
         self._given: dict[str, Any] = {self.own_parameter: own}
         if privacy is not None:
@@ -134,26 +134,37 @@ class AdditiveNoise(Channel):
         return float((self.noise * steps.astype(float) ** 2).sum() * self.step**2)
 
     @cached_property
-    def _alias(self) -> tuple[Words, int]:
+    def alias(self) -> tuple[Words, int]:
+        """The table that a word chooses the noise from."""
         return alias_table(self._weights)
 
     def law(self) -> Floats:
-        return self._law_in_cells(np.arange(self.outputs.size))
+        """q[report − true] inside, and all that lies beyond gathered in the first and last row."""
+        lag = np.arange(self.outputs.size + self.inputs.size - 1) - self.past - (self.inputs.size - 1) + self.reach
+        known = (lag >= 0) & (lag < self.noise.size)
+        padded = np.where(known, self.noise[np.clip(lag, 0, self.noise.size - 1)], 0.0)
+        table = np.lib.stride_tricks.sliding_window_view(padded, self.inputs.size)[:, ::-1].copy()
+        first = self.reach - self.past - np.arange(self.inputs.size)
+        below, above = np.cumsum(self.noise), np.cumsum(self.noise[::-1])
+        table[0] = below[np.clip(first, 0, self.noise.size - 1)] * (first >= 0)
+        table[-1] = above[np.clip(first[::-1], 0, self.noise.size - 1)] * (first[::-1] >= 0)
+        return table
 
     def _law_in_cells(self, first: Codes | None) -> Floats:
         """P(first_s ≤ report < first_{s+1} | x) as differences of the noise's cumulative law; end cells open."""
-        starts = np.arange(self.outputs.size) if first is None else first
+        if first is None:
+            return self.law()
         below = np.concatenate([[0.0], np.cumsum(self.noise)])
         below[-1] = 1.0
-        offset = starts[1:, None] - self.past - np.arange(self.inputs.size) + self.reach
+        offset = first[1:, None] - self.past - np.arange(self.inputs.size) + self.reach
         inner = below[np.clip(offset, 0, below.size - 1)]
         ends = np.zeros((1, self.inputs.size))
         return np.diff(np.vstack([ends, inner, ends + 1.0]), axis=0)
 
     def _draw(self, codes: Codes, words: Words) -> Codes:
-        table, bits = self._alias
+        table, bits = self.alias
         reports = codes + draw(table, bits, words[:, 0]) - self.reach + self.past
-        return np.clip(reports, 0, self.outputs.size - 1)
+        return np.asarray(np.clip(reports, 0, self.outputs.size - 1))
 
     def randomize(
         self,
@@ -165,15 +176,15 @@ class AdditiveNoise(Channel):
     ) -> Any:
         """Reports for values; see ``Channel.randomize``. Large float arrays take a fused path with the same law."""
         source = self._source(rng, key, question)
-        if self._may_fuse(values, source):
+        if isinstance(source, SecureWords) and self._may_fuse(values):
             fused = kernels.add_noise(np.asarray(values), self, source)
             if fused is not None:
                 return fused
         return super().randomize(values, rng, key=key, question=question)
 
-    def _may_fuse(self, values: ArrayLike, source: WordSource) -> bool:
+    def _may_fuse(self, values: ArrayLike) -> bool:
         plain = isinstance(values, np.ndarray) and values.dtype == np.float64 and values.size >= kernels.WORTH_FUSING
-        return plain and isinstance(source, SecureWords) and not self.domain.integer and self.missing == "pass"
+        return plain and not self.domain.integer and self.missing == "pass"
 
     def parameters(self) -> dict[str, Any]:
         return dict(self._given)
@@ -293,7 +304,7 @@ class Laplace(AdditiveNoise):
     kind = "laplace"
     own_parameter = "scale"
     symmetric_reach = 40.0
-    gathered_beyond = 14.0
+    gathered_beyond = 10.0
 
     def __init__(
         self,
@@ -337,7 +348,7 @@ def check_positive(name: str, value: float) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise TypeError(f"{name}={value!r} is not a number; give a positive number")
     if not (math.isfinite(value) and value > 0):
-        raise ValueError(f"{name}={value:g} is not above 0; without noise leave the channel out (declare the column clear)")
+        raise ValueError(f"{name}={value:g} is not above 0; without noise leave the channel out")
     return float(value)
 
 
@@ -363,5 +374,3 @@ def default_step(domain: Interval, deviation: float) -> float:
     power = math.floor(math.log10(wanted))
     best = max(lead for lead in (1, 2, 5) if lead * 10.0**power <= wanted * (1 + 1e-9))
     return float(f"{best}e{power}")
-
-

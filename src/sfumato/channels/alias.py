@@ -50,3 +50,15 @@ def draw(table: Words, bits: int, words: Words) -> NDArray[np.int64]:
     entry = table[code]
     below = (words & np.uint64((1 << (64 - bits)) - 1)) < (entry >> np.uint64(bits))
     return np.where(below, code, entry & np.uint64((1 << bits) - 1)).astype(np.int64)
+
+
+def halve(table: Words, bits: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """The same law read 32 bits at a time: packed upper thresholds with aliases, and the thresholds' lower halves.
+
+    The upper half of a word decides unless it equals the upper threshold (once in 2^(32−bits) draws); only then the
+    lower half is drawn, so that the law stays exact to 2^−64 for half the randomness.
+    """
+    threshold = table >> np.uint64(bits)
+    upper = (threshold >> np.uint64(32)).astype(np.uint32)
+    alias = (table & np.uint64((1 << bits) - 1)).astype(np.uint32)
+    return (upper << np.uint32(bits)) | alias, (threshold & np.uint64(0xFFFFFFFF)).astype(np.uint32)

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sfumato.channels.alias import Words, integer_weights
 from sfumato.channels.randomness import KeyedWords, WordSource, source_for
@@ -108,8 +108,12 @@ class Channel(ABC):
             codes = self.inputs.encode(self.domain.clean(values, clamp=self.outside == "clamp"))
         else:
             codes = self.inputs.encode(values)
+        return self.check_missing(codes)
+
+    def check_missing(self, codes: Codes) -> Codes:
+        """The same codes, refused if one is missing and the channel does not pass missing values."""
         if self.missing == "refuse" and (codes == MISSING).any():
-            raise ValueError("a value is missing and this channel refuses missing values; fill it or use missing='pass'")
+            raise ValueError("a value is missing and the channel refuses that; fill it or use missing='pass'")
         return codes
 
     def encode_reports(self, reports: ArrayLike) -> Codes:
@@ -161,7 +165,8 @@ class Channel(ABC):
     def cells_of_codes(self, edges: ArrayLike) -> Codes:
         """For every report code the cell between ``edges`` that its value lies in; the two end cells are open."""
         bounds = check_edges(edges, "reported")
-        return np.clip(np.searchsorted(bounds, self._numeric(self.outputs).values, side="right") - 1, 0, bounds.size - 2)
+        values = self._numeric(self.outputs).values
+        return np.asarray(np.clip(np.searchsorted(bounds, values, side="right") - 1, 0, bounds.size - 2))
 
     def first_codes(self, edges: Floats) -> Codes:
         """The first report code at or above each cell's lower edge."""
@@ -294,5 +299,3 @@ def suggest(word: str, known: Any) -> str:
     """'; did you mean …?' or the list of what is known."""
     close = difflib.get_close_matches(word, [str(name) for name in known], n=1)
     return f"; did you mean {close[0]!r}?" if close else f"; known are {', '.join(sorted(str(name) for name in known))}"
-
-

@@ -86,7 +86,7 @@ def _check_joint(first: Channel, second: Channel) -> None:
     if isinstance(first.outputs, Categories):
         unknown = set(first.outputs.labels) - set(getattr(second.domain, "labels", ()))
         if not isinstance(second.domain, Categories) or unknown:
-            raise ValueError(f"{joint}: the second channel does not accept the first one's categories; give it the same ones")
+            raise ValueError(f"{joint}: the second does not take the first one's categories; give it the same ones")
         return
     if not isinstance(second.domain, Interval):
         raise ValueError(f"{joint}: the first reports numbers, the second takes {second.domain}; they do not fit")

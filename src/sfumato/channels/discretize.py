@@ -12,7 +12,7 @@ from sfumato.channels.additive import check_confidence, check_positive, default_
 from sfumato.channels.alias import Words
 from sfumato.channels.base import Channel, check_edges
 from sfumato.channels.randomness import WordSource
-from sfumato.domain import MISSING, Cells, Codes, Floats, Grid, Interval
+from sfumato.domain import Cells, Codes, Floats, Grid, Interval
 
 
 class Discretize(Channel):
@@ -75,14 +75,13 @@ class Discretize(Channel):
         shared = np.minimum(upper[:, None], bounds[1:]) - np.maximum(lower[:, None], bounds[:-1])
         table = np.maximum(shared, 0) / np.diff(bounds)
         if reported is None:
-            return np.asarray(table)
-        return np.asarray(np.add.reduceat(table, self.first_codes(check_edges(reported, "reported")), axis=0))
+            return np.asarray(table, dtype=np.float64)
+        first = self.first_codes(check_edges(reported, "reported"))
+        return np.asarray(np.add.reduceat(table, first, axis=0), dtype=np.float64)
 
     def _report_values(self, values: ArrayLike, source: WordSource) -> Codes:
         numbers = self.domain.clean(values, clamp=self.outside == "clamp")
-        if self.missing == "refuse" and np.isnan(numbers).any():
-            raise ValueError("a value is missing and this channel refuses missing values; fill it or use missing='pass'")
-        return np.where(np.isnan(numbers), MISSING, self.outputs.encode(numbers))
+        return self.check_missing(self.outputs.encode(numbers))
 
     def _draw(self, codes: Codes, words: Words) -> Codes:
         return self.outputs.encode(self.inputs.values[codes])
@@ -98,11 +97,11 @@ def equal_edges(domain: Interval, width: float | None) -> Floats:
     """Equal pieces of the wanted width over the domain; the last one may reach past its end."""
     wide = check_positive("width", width)  # type: ignore[arg-type]
     pieces = max(math.ceil(domain.width / wide - 1e-9), 1)
-    return float(domain.low) + wide * np.arange(pieces + 1)
+    return np.asarray(float(domain.low) + wide * np.arange(pieces + 1), dtype=np.float64)
 
 
 def _given_edges(domain: Interval, edges: ArrayLike | None) -> Floats:
     bounds = check_edges(edges, "edges")  # type: ignore[arg-type]
     if bounds[0] > domain.low or bounds[-1] < domain.high:
-        raise ValueError(f"edges from {bounds[0]:g} to {bounds[-1]:g} leave part of the domain ({domain}) out; extend them")
+        raise ValueError(f"edges from {bounds[0]:g} to {bounds[-1]:g} do not cover {domain}; extend them")
     return bounds

@@ -38,7 +38,7 @@ class RandomizedResponse(Channel):
         outside: str = "refuse",
     ) -> None:
         if not isinstance(domain, Categories):
-            raise TypeError(f"randomized response needs Categories, not {type(domain).__name__}; use SquareWave for numbers")
+            raise TypeError(f"randomized response needs Categories, not {type(domain).__name__}; try SquareWave")
         if domain.size < 2:
             raise ValueError("randomized response needs at least two categories; one category reveals nothing")
         if outside == "clamp":
@@ -48,7 +48,7 @@ class RandomizedResponse(Channel):
         self.inputs: Categories = domain
         self.outputs: Categories = domain
         if (keep is None) == (gamma is None):
-            raise ValueError("give either keep= or gamma= for randomized response, not both and not none")
+            raise ValueError("give either keep= or gamma= for randomized response, one of the two")
         self._given = {"keep": keep} if gamma is None else {"gamma": gamma}
         self.keep = _check_keep(keep) if keep is not None else _keep_of(check_gamma(gamma), domain.size)
 
@@ -97,5 +97,5 @@ def check_gamma(gamma: Any) -> float:
     if isinstance(gamma, bool) or not isinstance(gamma, (int, float, np.integer, np.floating)):
         raise TypeError(f"gamma={gamma!r} is not a number; give a number above 1, for example 19")
     if not (math.isfinite(gamma) and gamma > 1):
-        raise ValueError(f"gamma={gamma:g} is not above 1 and finite; 1 would reveal nothing at all, 19 is a common choice")
+        raise ValueError(f"gamma={gamma:g} is not above 1 and finite; 19 is a common choice")
     return float(gamma)

@@ -98,7 +98,7 @@ class KeyedWords:
 
     def __init__(self, secret: bytes, context: str) -> None:
         if not isinstance(secret, (bytes, bytearray)) or len(secret) < 16:
-            raise ValueError("key is not a secret of at least 16 bytes; make one per device with secrets.token_bytes(32)")
+            raise ValueError("key is not a secret of 16 bytes or more; make one per device: secrets.token_bytes(32)")
         self._secret = bytes(secret)
         self._context = b"sfumato/1\0" + context.encode() + b"\0"
 

@@ -46,7 +46,8 @@ class SquareWave(Channel):
         super().__init__(domain, missing, outside)
         self.domain: Interval = domain
         self._gamma = check_gamma(gamma)
-        wanted = best_halfwidth(self._gamma) * domain.width if halfwidth is None else check_positive("halfwidth", halfwidth)
+        best = best_halfwidth(self._gamma) * domain.width
+        wanted = best if halfwidth is None else check_positive("halfwidth", halfwidth)
         self._given = {"gamma": gamma, "halfwidth": halfwidth, "step": step}
         self.step = float(step) if step is not None else default_step(domain, wanted * 4)
         check_step(domain, self.step)
@@ -97,9 +98,10 @@ class SquareWave(Channel):
 
     def describe(self) -> str:
         near = self._gamma * self._window * self._unlikely
+        low, high = self.outputs.values[[0, -1]]
         return (
-            f"with probability {near:.4g} it is replaced by a random number within {self.halfwidth:g} of it, and otherwise "
-            f"by a random number from anywhere else between {self.outputs.values[0]:g} and {self.outputs.values[-1]:g}"
+            f"with probability {near:.4g} it is replaced by a random number within {self.halfwidth:g} of it, and "
+            f"otherwise by a random number from anywhere else between {low:g} and {high:g}"
         )
 
 
@@ -108,5 +110,3 @@ def best_halfwidth(gamma: float) -> float:
     if gamma < 1 + 1e-4:
         return 0.5
     return (gamma * math.log(gamma) - gamma + 1) / (2 * gamma * (gamma - 1 - math.log(gamma)))
-
-

@@ -55,7 +55,7 @@ class Tabulated(Channel):
 def _check_table(table: ArrayLike, shape: tuple[int, int]) -> Floats:
     law = np.array(table, dtype=float)
     if law.shape != shape:
-        raise ValueError(f"table has shape {law.shape}; it needs one row per report and one column per true value, {shape}")
+        raise ValueError(f"table has shape {law.shape}; it needs a row per report and a column per true value: {shape}")
     if not (law >= 0).all():
         raise ValueError("table has a negative or missing entry; every entry is a probability")
     total = law.sum(axis=0)

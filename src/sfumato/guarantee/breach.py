@@ -15,6 +15,7 @@ from sfumato.domain import Categories, Floats
 
 SEARCHED_REPORTS = 600
 SEARCHED_VALUES = 250
+NOT_TOO_RARE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -73,26 +74,28 @@ class Breach:
 
 
 def find_breach(law: Floats, prior: Floats, channel: Any, rho1: float, rho2: float) -> Breach | None:
-    """A breach under this prior: for each report the likeliest values are gathered up to the prior's limit."""
+    """A breach under this prior: for each report the likeliest values are gathered up to the prior's limit.
+
+    A report that proves a property is shown if such reports are not too rare; else, of all reports that breach, the one
+    that occurs most often, so that the example is no curiosity.
+    """
     rows = _searched_rows(law, prior)
     groups = np.arange(prior.size) * min(SEARCHED_VALUES, prior.size) // prior.size
-    weight = np.bincount(groups, prior)
-    inside = np.zeros((rows.size, weight.size))
-    np.add.at(inside.T, groups, (law[rows] * prior).T)
-    posterior = inside / inside.sum(axis=1, keepdims=True)
-    up = _best_set(posterior, weight, rho1)
-    down = _best_set(posterior, weight, 1 - rho2)
-    best = None
-    if up is not None and up[2] >= rho2 - 1e-12:
-        best = ("up", rows[up[0]], up[1], up[3], up[2])
-    elif down is not None and down[2] >= 1 - rho1 - 1e-12:
-        best = ("down", rows[down[0]], ~down[1], 1 - down[3], 1 - down[2])
-    if best is None:
-        return None
-    direction, row, members, before, after = best
-    label = channel.outputs.decode(np.array([row]))[0]
-    words = describe_property(channel.inputs, members[groups])
-    return Breach(rho1, rho2, np.inf, True, direction, label, words, float(before), float(after))  # type: ignore[arg-type]
+    weight = np.bincount(groups, prior).astype(np.float64)
+    starts = np.searchsorted(groups, np.arange(weight.size))
+    inside = np.add.reduceat(law[rows] * prior, starts, axis=1)
+    share = inside.sum(axis=1)
+    for direction, limit, wanted in (("up", rho1, rho2), ("down", 1 - rho2, 1 - rho1)):
+        found = _commonest(inside / share[:, None], weight, share, limit, wanted)
+        if found is not None:
+            report, members = found
+            before, after = float(weight[members].sum()), float(inside[report, members].sum() / share[report])
+            if direction == "down":
+                members, before, after = ~members, 1 - before, 1 - after
+            label = channel.outputs.decode(np.array([rows[report]]))[0]
+            claim = describe_property(channel.inputs, members[groups])
+            return Breach(rho1, rho2, channel.gamma, True, direction, label, claim, before, after)  # type: ignore[arg-type]
+    return None
 
 
 def adversarial_breach(law: Floats, channel: Any, rho1: float, rho2: float) -> Breach:
@@ -118,19 +121,23 @@ def _searched_rows(law: Floats, prior: Floats) -> Any:
     return rows[np.linspace(0, rows.size - 1, SEARCHED_REPORTS).astype(int)]
 
 
-def _best_set(posterior: Floats, weight: Floats, limit: float) -> tuple[int, Any, float, float] | None:
-    """(report, members, posterior, prior) of the set with prior at most ``limit`` and the highest posterior."""
-    order = np.argsort(-posterior / np.maximum(weight, 1e-300), axis=1, kind="stable")
-    mass = np.cumsum(weight[order], axis=1)
-    taken = mass <= limit + 1e-12
+def _commonest(posterior: Floats, weight: Floats, share: Floats, limit: float, wanted: float) -> tuple[int, Any] | None:
+    """(report, members) with prior at most ``limit`` and posterior at least ``wanted``, for the commonest such report.
+
+    The best set for a report takes values in the order of posterior/prior while the prior allows (Neyman–Pearson).
+    """
+    gain = posterior / np.maximum(weight, 1e-300)
+    order = np.argsort(-np.round(gain / gain.max(axis=1, keepdims=True), 9), axis=1, kind="stable")
+    taken = np.cumsum(weight[order], axis=1) <= limit + 1e-12
     reached = np.where(taken, np.take_along_axis(posterior, order, axis=1), 0.0).sum(axis=1)
-    if not taken.any():
+    breaching = reached >= wanted - 1e-12
+    if not breaching.any():
         return None
-    report = int(np.argmax(np.round(reached, 12)))
+    proving = (reached >= 1 - 1e-9) & (share >= NOT_TOO_RARE * share.max())
+    report = int(np.argmax(np.where(proving if proving.any() else breaching, share, -1.0)))
     members = np.zeros(weight.size, dtype=bool)
     members[order[report][taken[report]]] = True
-    members &= posterior[report] > 0
-    return report, members, float(posterior[report][members].sum()), float(weight[members].sum())
+    return report, members & (posterior[report] > 0)
 
 
 def describe_property(space: Any, members: Any) -> str:
@@ -139,16 +146,18 @@ def describe_property(space: Any, members: Any) -> str:
     if isinstance(space, Categories):
         labels = [_shown(label) for label in space.decode(codes[:5])]
         return f"the answer is {' or '.join(labels)}" + (" or another of a few" if codes.size > 5 else "")
-    low, high = (float(space.values[code]) for code in (codes[0], codes[-1]))
-    if codes.size < codes[-1] - codes[0] + 1:
-        outside = np.setdiff1d(np.arange(codes[0], codes[-1]), codes)
-        gap_low, gap_high = (float(space.values[code]) for code in (outside[0], outside[-1]))
-        return f"the value is at most {gap_low:.6g} or at least {gap_high:.6g}"
-    if codes[-1] == space.size - 1:
-        return f"the value is at least {low:.6g}"
-    if codes[0] == 0:
-        return f"the value is at most {high:.6g}"
-    return f"the value lies between {low:.6g} and {high:.6g}"
+    ends = np.flatnonzero(np.diff(codes) > 1)
+    runs = zip(codes[np.append(0, ends + 1)], codes[np.append(ends, codes.size - 1)], strict=True)
+    return "the value " + " or ".join(_run_in_words(space, int(first), int(last)) for first, last in runs)
+
+
+def _run_in_words(space: Any, first: int, last: int) -> str:
+    low, high = float(space.values[first]), float(space.values[last])
+    if last == space.size - 1:
+        return f"is at least {low:.6g}"
+    if first == 0:
+        return f"is at most {high:.6g}"
+    return f"lies between {low:.6g} and {high:.6g}"
 
 
 def _shown(value: Any) -> str:

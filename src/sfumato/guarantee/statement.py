@@ -22,8 +22,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from sfumato.guarantee.breach import Breach, adversarial_breach, find_breach
 from sfumato.domain import Categories, Floats, Grid, Interval
+from sfumato.guarantee.breach import Breach, adversarial_breach, find_breach
 
 INDEPENDENCE = (
     "The bound also holds against somebody who knows other things about you, "
@@ -34,10 +34,12 @@ INDEPENDENCE = (
 class Describable(Protocol):
     """What a guarantee reads of a channel."""
 
-    domain: Any
-    inputs: Any
-    outputs: Any
-
+    @property
+    def domain(self) -> Any: ...
+    @property
+    def inputs(self) -> Any: ...
+    @property
+    def outputs(self) -> Any: ...
     @property
     def gamma(self) -> float: ...
     def law(self) -> Floats: ...
@@ -92,16 +94,20 @@ class Guarantee(Amplification):
     # --- numbers ------------------------------------------------------------------------------------------------
 
     def interval(self, confidence: float = 0.95) -> float | None:
-        """Width of the interval in which the true value lies with this confidence, for the report that reveals most.
+        """Width of the interval in which the true value lies with this confidence, given a usual report.
 
-        Additive noise and value classes as in AS00 Table 1; other laws from the posterior; None for categories.
+        Additive noise and value classes as in AS00 Table 1; for other laws the shortest interval of the posterior, on
+        average over reports; None for categories. An unusual report can tell more: see ``breach``.
         """
         _check_probability("confidence", confidence)
         channel = self._needs_law("interval")
         if not isinstance(channel.domain, Interval):
             return None
         stated = channel.interval_width(confidence)
-        return stated if stated is not None else _shortest_interval(self._posterior, channel.inputs, confidence)
+        if stated is not None:
+            return stated
+        reports = self._law @ self._prior
+        return _shortest_interval(self._posterior, reports[reports > 0], channel.inputs, confidence)
 
     @cached_property
     def prior_privacy(self) -> float:
@@ -114,12 +120,12 @@ class Guarantee(Amplification):
     @property
     def entropy_privacy(self) -> float:
         """Π(A|B) = 2^h(A|B): what is left of the uncertainty, on average, once the report is known."""
-        return self.prior_privacy * 2.0**-self.mutual_information
+        return float(self.prior_privacy * 2.0**-self.mutual_information)
 
     @property
     def privacy_loss(self) -> float:
         """1 − Π(A|B)/Π(A) = 1 − 2^−I(A;B)."""
-        return 1 - 2.0**-self.mutual_information
+        return float(1 - 2.0**-self.mutual_information)
 
     @cached_property
     def mutual_information(self) -> float:
@@ -168,7 +174,7 @@ class Guarantee(Amplification):
         width = self.interval(0.95)
         share = (width or 0.0) / self.channel.domain.width
         return (
-            f"From one report nobody can place your answer, with 95 % confidence, in an interval narrower than {width:.4g} "
+            f"A usual report places your answer, with 95 % confidence, somewhere in an interval of width {width:.4g} "
             f"({share:.0%} of the whole range)."
         )
 
@@ -185,7 +191,7 @@ class Guarantee(Amplification):
 
     def to_dict(self) -> dict[str, Any]:
         """Every number, with None for infinite or not applicable."""
-        numbers: dict[str, Any] = {"description": self.description, **amplification_dict(self), "notes": list(self.notes)}
+        numbers = {"description": self.description, **amplification_dict(self), "notes": list(self.notes)}
         if self.channel is None:
             return numbers
         names = ["entropy_privacy", "prior_privacy", "privacy_loss", "mutual_information", "worst_case_information"]
@@ -207,7 +213,7 @@ class Guarantee(Amplification):
 
     def _needs_law(self, what: str) -> Describable:
         if self.channel is None:
-            raise ValueError(f"{what} needs the channel's whole table, which is too large here; γ and breaches are exact")
+            raise ValueError(f"{what} needs the channel's whole table, which is too large here; γ is exact")
         return self.channel
 
     @cached_property
@@ -322,7 +328,8 @@ def read_prior(channel: Describable, prior: Any) -> Floats:
         weights[codes] = list(prior.values())
     elif hasattr(prior, "probabilities"):
         edges = getattr(prior, "edges", None)
-        weights = np.clip(prior.probabilities, 0, None) if edges is None else _spread(channel, edges, prior.probabilities)
+        believed = np.clip(prior.probabilities, 0, None)
+        weights = believed if edges is None else _spread(channel, edges, believed)
     else:
         weights = np.asarray(prior, dtype=float)
     if weights.ndim != 1 or not (weights >= 0).all() or not 0 < weights.sum() < math.inf:
@@ -350,18 +357,20 @@ def _log2_ratio(above: Floats, below: Floats) -> Floats:
         return np.where(above > 0, np.log2(above / below), 0.0)
 
 
-def _shortest_interval(posterior: Floats, grid: Grid, confidence: float) -> float:
-    """The shortest run of true codes that holds the wanted posterior mass, over all reports, times the step."""
+def _shortest_interval(posterior: Floats, share: Floats, grid: Grid, confidence: float) -> float:
+    """For each report the shortest run of true codes with the wanted posterior mass; their mean over the reports."""
+    rows = np.unique(np.linspace(0, share.size - 1, 600).astype(int))
+    cumulative = np.hstack([np.zeros((rows.size, 1)), np.cumsum(posterior[rows], axis=1)])
     size = posterior.shape[1]
-    cumulative = np.hstack([np.zeros((posterior.shape[0], 1)), np.cumsum(posterior, axis=1)])
-    low, high = 1, size
-    while low < high:
+    start = np.arange(size + 1)
+    low, high = np.ones(rows.size, dtype=int), np.full(rows.size, size)
+    while (low < high).any():
         middle = (low + high) // 2
-        held = (cumulative[:, middle:] - cumulative[:, :-middle]).max()
-        low, high = (low, middle) if held >= confidence - 1e-12 else (middle + 1, high)
-    held = float((cumulative[:, low:] - cumulative[:, :-low]).max())
-    exact = low * confidence / held if low == 1 else low
-    return float(grid.step * exact)
+        end = np.minimum(start + middle[:, None], size)
+        held = (np.take_along_axis(cumulative, end, axis=1) - cumulative).max(axis=1)
+        enough = held >= confidence - 1e-12
+        low, high = np.where(enough, low, middle + 1), np.where(enough, middle, high)
+    return float(grid.step * np.average(low, weights=share[rows]))
 
 
 def check_rhos(rho1: float, rho2: float) -> None:

@@ -1,0 +1,7 @@
+"""A plan: what is asked and how each answer is blurred. The person's device and the collector read the same file."""
+
+from sfumato.plan.attribute import Attribute
+from sfumato.plan.document import Plan
+from sfumato.plan.schema import plan_schema
+
+__all__ = ["Attribute", "Plan", "plan_schema"]

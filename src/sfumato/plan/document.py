@@ -1,0 +1,155 @@
+"""The plan as a whole: read, checked, applied, and what it guarantees."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.channels.base import Channel, suggest
+from sfumato.channels.randomness import SimulatedWords, source_for
+from sfumato.guarantee import CombinedGuarantee
+from sfumato.plan.attribute import Attribute
+from sfumato.plan.schema import plan_schema
+from sfumato.tables import map_columns
+
+PLAN_KEYS = ("name", "description", "attributes")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The attributes of a survey, by name, in order."""
+
+    name: str
+    attributes: dict[str, Attribute]
+    description: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.attributes:
+            raise ValueError("the plan has no attributes; add a table [attributes.<name>] for each question")
+        classes = [name for name, attribute in self.attributes.items() if attribute.role == "class"]
+        if len(classes) > 1:
+            raise ValueError(f'attributes {", ".join(classes)} all have role = "class"; keep one')
+
+    # --- reading and writing ------------------------------------------------------------------------------------
+
+    @classmethod
+    def load(cls, path: str | Path) -> Plan:
+        """Read a plan from a .toml or .json file."""
+        place = Path(path)
+        if not place.is_file():
+            raise FileNotFoundError(f"plan {str(path)!r} is not a file; check the path")
+        if place.suffix not in (".toml", ".json"):
+            raise ValueError(f"plan {place.name!r} is neither .toml nor .json; rename it to what it is")
+        try:
+            text = place.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            raise ValueError(f"{place.name} is not a text file in UTF-8; save it as one") from None
+        try:
+            return cls.loads(text, place.suffix[1:])
+        except (ValueError, TypeError) as error:
+            raise type(error)(f"{place.name}: {error}") from None
+
+    @classmethod
+    def loads(cls, text: str, form: str = "toml") -> Plan:
+        """Read a plan from text in TOML or JSON."""
+        try:
+            spec = tomllib.loads(text) if form == "toml" else json.loads(text)
+        except (tomllib.TOMLDecodeError, json.JSONDecodeError) as error:
+            raise ValueError(f"not valid {form.upper()}: {error}; is the file complete?") from None
+        return cls.from_dict(spec)
+
+    @classmethod
+    def from_dict(cls, spec: Mapping[str, Any]) -> Plan:
+        """A plan from plain data; every error names the key and says how to mend it."""
+        if not isinstance(spec, Mapping):
+            raise ValueError("a plan is a table with the keys name and attributes")
+        for key in spec:
+            if key not in PLAN_KEYS:
+                raise ValueError(f"key {key!r} is unknown{suggest(str(key), PLAN_KEYS)}")
+        found = spec.get("attributes", {})
+        if not isinstance(found, Mapping):
+            raise ValueError("attributes is not a table; write [attributes.<name>] for each question")
+        attributes = {}
+        for name, part in found.items():
+            try:
+                attributes[str(name)] = Attribute.from_dict(str(name), part)
+            except (ValueError, TypeError) as error:
+                raise type(error)(f"attributes.{name}: {error}") from None
+        return cls(str(spec.get("name", "plan")), attributes, str(spec.get("description", "")))
+
+    def to_dict(self) -> dict[str, Any]:
+        head = {"name": self.name, **({"description": self.description} if self.description else {})}
+        return {**head, "attributes": {name: attribute.to_dict() for name, attribute in self.attributes.items()}}
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n"
+
+    @staticmethod
+    def schema() -> dict[str, Any]:
+        """The published JSON Schema of plans."""
+        return plan_schema()
+
+    # --- use ----------------------------------------------------------------------------------------------------
+
+    @property
+    def channels(self) -> dict[str, Channel | None]:
+        """The channel (None: clear) of every attribute that is not the class."""
+        return {name: each.channel for name, each in self.attributes.items() if each.role != "class"}
+
+    @property
+    def target(self) -> str | None:
+        """The name of the class attribute."""
+        return next((name for name, each in self.attributes.items() if each.role == "class"), None)
+
+    def randomize(self, table: Any, rng: np.random.Generator | int | None = None, *, key: bytes | None = None) -> Any:
+        """Reports for a table of people, in the same kind of table (pandas, Polars, PyArrow, DuckDB, or a mapping).
+
+        A mapping with one person's answers gives a mapping with their reports; with ``key``, the device's secret, the
+        same answers always give the same reports. Columns that the plan does not name are refused.
+        """
+        source = source_for(rng)
+        generator = source.generator if isinstance(source, SimulatedWords) else None
+        if isinstance(table, Mapping):
+            self.check_columns(list(table))
+            return {name: self._report(name, column, generator, key) for name, column in table.items()}
+        return map_columns(table, self.check_columns, lambda name, column: self._report(name, column, generator, key))
+
+    def _report(self, name: str, values: Any, rng: np.random.Generator | None, key: bytes | None) -> Any:
+        try:
+            return self.attributes[name].randomize(values, rng, key, f"{self.name}/{name}")
+        except (ValueError, TypeError) as error:
+            raise type(error)(f"column {name!r}: {error}") from None
+
+    def check_columns(self, columns: list[str]) -> None:
+        """Every column is in the plan and every attribute is in the table."""
+        for column in columns:
+            if column not in self.attributes:
+                hint = suggest(str(column), self.attributes) if _close(column, self.attributes) else ""
+                raise ValueError(f'column {column!r} has no channel{hint}; drop it or declare it with role = "clear"')
+        for name in self.attributes:
+            if name not in columns:
+                raise ValueError(f"column {name!r} of the plan is not in the table; add it, or drop it from the plan")
+
+    def guarantee(self, prior: Mapping[str, Any] | None = None) -> CombinedGuarantee:
+        """What all reports of one person reveal together, and what is not protected at all."""
+        believed = prior or {}
+        parts = {
+            name: each.channel.guarantee(believed.get(name))
+            for name, each in self.attributes.items()
+            if each.channel is not None
+        }
+        if not parts:
+            raise ValueError("the plan blurs nothing, so there is no guarantee; give an attribute a channel")
+        clear = [name for name, each in self.attributes.items() if each.channel is None]
+        notes = [f"Sent as it is, without protection: {', '.join(clear)}."] if clear else []
+        return CombinedGuarantee(parts, (*notes, "That you take part at all is visible to the collector."))
+
+
+def _close(word: str, known: Any) -> bool:
+    return suggest(str(word), known).startswith("; did you mean")

@@ -1,0 +1,81 @@
+"""The published JSON Schema of a plan, written from the channels that exist."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sfumato.channels.base import Channel
+from sfumato.plan.attribute import ROLES, parameters_of
+
+_POSITIVE = {"type": "number", "exclusiveMinimum": 0}
+_PARAMETERS: dict[str, dict[str, Any]] = {
+    "scale": {**_POSITIVE, "description": "size of the noise: standard deviation (gaussian) or scale (laplace)"},
+    "halfwidth": {**_POSITIVE, "description": "how far the noise or the likely window reaches to each side"},
+    "width": {**_POSITIVE, "description": "width of each value class"},
+    "edges": {
+        "type": "array",
+        "items": {"type": "number"},
+        "minItems": 2,
+        "description": "bounds of the value classes",
+    },
+    "privacy": {**_POSITIVE, "description": "interval width at the confidence, as a share of the range (1.0 = 100 %)"},
+    "confidence": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1, "default": 0.95},
+    "step": {**_POSITIVE, "description": "distance between neighbouring reports"},
+    "keep": {"type": "number", "minimum": 0, "maximum": 1, "description": "probability that the true category is kept"},
+    "gamma": {"type": "number", "exclusiveMinimum": 1, "description": "largest factor by which a report moves odds"},
+    "table": {"type": "array", "items": {"type": "array", "items": {"type": "number", "minimum": 0}}},
+    "reports": {"type": "array", "minItems": 1},
+    "stages": {"type": "array", "items": {"type": "object"}, "minItems": 2, "maxItems": 2},
+    "missing": {"enum": ["pass", "refuse"], "default": "pass"},
+    "outside": {"enum": ["refuse", "clamp"], "default": "refuse"},
+}
+_DOMAIN: dict[str, dict[str, Any]] = {
+    "low": {"type": "number", "description": "smallest value people may have"},
+    "high": {"type": "number", "description": "largest value people may have"},
+    "integer": {"type": "boolean", "default": False, "description": "only whole numbers occur"},
+    "categories": {"type": "array", "minItems": 1, "uniqueItems": True, "description": "the possible answers"},
+    "items": {"description": "number of items, or their labels", "type": ["integer", "array"]},
+}
+_OWN: dict[str, dict[str, Any]] = {
+    "role": {"enum": list(ROLES), "default": "attribute", "description": "class and clear are sent as they are"},
+    "question": {"type": "string", "description": "how the question is put to people"},
+}
+
+
+def plan_schema() -> dict[str, Any]:
+    """JSON Schema (draft 2020-12) that accepts a plan's form; the plan itself checks what numbers must satisfy."""
+    kinds = sorted(Channel.registry)
+    used = {name: _PARAMETERS.get(name, {}) for kind in kinds for name in parameters_of(Channel.registry[kind])}
+    attribute = {
+        "type": "object",
+        "properties": {**_DOMAIN, **_OWN, "channel": {"enum": kinds}, **used},
+        "additionalProperties": False,
+        "oneOf": [{"required": ["low", "high"]}, {"required": ["categories"]}, {"required": ["items"]}],
+        "anyOf": [
+            {"required": ["channel"]},
+            {"required": ["role"], "properties": {"role": {"enum": ["class", "clear"]}}},
+        ],
+        "allOf": [_only_own_parameters(kind, used) for kind in kinds],
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "sfumato plan",
+        "description": "What is asked and how each answer is blurred.",
+        "type": "object",
+        "properties": {
+            "name": {"type": "string"},
+            "description": {"type": "string"},
+            "attributes": {"type": "object", "minProperties": 1, "additionalProperties": attribute},
+        },
+        "required": ["attributes"],
+        "additionalProperties": False,
+    }
+
+
+def _only_own_parameters(kind: str, used: dict[str, Any]) -> dict[str, Any]:
+    """If the channel is of this kind, the parameters of other channels are not allowed."""
+    foreign = sorted(set(used) - set(parameters_of(Channel.registry[kind])))
+    return {
+        "if": {"required": ["channel"], "properties": {"channel": {"const": kind}}},
+        "then": {"properties": dict.fromkeys(foreign, False)},
+    }
