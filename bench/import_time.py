@@ -5,7 +5,7 @@ import sys
 
 PROGRAM = """
 import time
-import numpy, scipy
+import numpy, scipy.special
 start = time.perf_counter()
 import sfumato
 print(time.perf_counter() - start)
