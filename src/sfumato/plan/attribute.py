@@ -42,16 +42,11 @@ class Attribute:
         """An attribute from its part of the plan; errors name the key and the fix."""
         if not isinstance(spec, Mapping):
             raise ValueError("is not a table; write low, high, channel … as keys below it")
-        domain = domain_from_spec({key: value for key, value in spec.items() if key in DOMAIN_KEYS})
         own = {key: value for key, value in spec.items() if key in OWN_KEYS}
         rest = {key: value for key, value in spec.items() if key not in DOMAIN_KEYS + OWN_KEYS}
-        if "channel" not in rest:
-            if rest:
-                key = next(iter(rest))
-                raise ValueError(f"{key} is unknown{suggest(key, [*DOMAIN_KEYS, *OWN_KEYS, 'channel'])}")
-            return cls(name, domain, None, **own)
         _check_parameters(rest)
-        return cls(name, domain, channel_from_spec(domain, rest), **own)
+        domain = domain_from_spec({key: value for key, value in spec.items() if key in DOMAIN_KEYS})
+        return cls(name, domain, channel_from_spec(domain, rest) if rest else None, **own)
 
     def to_dict(self) -> dict[str, Any]:
         spec = {**domain_to_spec(self.domain), **(self.channel.to_spec() if self.channel else {})}
@@ -71,14 +66,16 @@ class Attribute:
 
 
 def _check_parameters(spec: Mapping[str, Any]) -> None:
-    """Unknown parameters of a known channel get a suggestion."""
-    kind = Channel.registry.get(str(spec["channel"]))
-    if kind is None:
+    """A key that neither the attribute nor its channel knows gets a suggestion."""
+    kind = Channel.registry.get(str(spec["channel"])) if "channel" in spec else None
+    if "channel" in spec and kind is None:
         return
-    known = parameters_of(kind)
+    parameters = [] if kind is None else parameters_of(kind)
+    known = [*parameters, *DOMAIN_KEYS, *OWN_KEYS, "channel"]
+    where = f" for channel {spec['channel']!r}" if kind else ""
     for key in spec:
-        if key != "channel" and key not in known:
-            raise ValueError(f"{key} is unknown for channel {spec['channel']!r}{suggest(key, known)}")
+        if key not in known:
+            raise ValueError(f"{key} is unknown{where}{suggest(key, known)}")
 
 
 def parameters_of(kind: type[Channel]) -> list[str]:
