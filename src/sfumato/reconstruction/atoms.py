@@ -2,107 +2,162 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
 from .evidence import descend
-from .families import LOG_DENSITY, SOFT_DENSITY, Family, Matrix, Vector
-from .penalised import TINY, Fit, PenalisedLikelihood, Reports
+from .families import SOFT_DENSITY, Codes, Matrix, Vector
+from .penalised import TINY, Fit, PenalisedLikelihood
 
 MOST_ATOMS = 12
-FAMILIES = {family.name: family for family in (LOG_DENSITY, SOFT_DENSITY)}
+COARSE = 128  # places tried first; the neighbourhood of the best one is then searched in full
+HOPELESS = 6.0
 
 
-def fits_with_atoms(reports: Reports, points: Matrix, fits: list[Fit]) -> list[Fit]:
-    """All fits again beside the atoms that raise the evidence; nothing if there are none.
+@dataclass(frozen=True)
+class Whereabouts:
+    """An atom and the places it may really have: candidate points and their posterior probabilities."""
 
-    An atom's mass is uniform on [0, 1] beforehand and its place uniform over the candidates, so each one costs log q.
+    points: Codes
+    chances: Vector
+
+
+class AtomSearch:
+    """Greedy search for atoms. Beforehand a mass is uniform on [0, 1] and a place uniform over the q candidates.
+
+    A score test at each place promises the evidence g²/2I − ½·log(I/2π) − log q, with g the score of a mass there and
+    I its information after the smooth part has adapted.
     """
-    best = max((fit for fit in fits if fit.family == SOFT_DENSITY.name), key=lambda fit: fit.evidence)
-    reports, best = _grow(reports, points, best, SOFT_DENSITY)
-    if not best.places:
-        return []
-    return [
-        _priced(fit, points.shape[1])
-        for each in FAMILIES.values()
-        for fit in descend(PenalisedLikelihood(reports, each), best.atoms)
-    ]
 
+    def __init__(self, problem: PenalisedLikelihood, points: Matrix) -> None:
+        self.problem, self.reports, self.points = problem, problem.reports, points
+        self.price = float(np.log(points.shape[1]))
+        self.stride = max(1, points.shape[1] // COARSE)
+        self.coarse = np.arange(self.stride // 2, points.shape[1], self.stride)
 
-def _priced(fit: Fit, candidates: int) -> Fit:
-    return replace(fit, evidence=fit.evidence - len(fit.places) * float(np.log(candidates)))
+    def grow(self, path: list[Fit]) -> Fit | None:
+        """The best fit with atoms, each of which raised the evidence; None if no atom does."""
+        best = max(path, key=lambda fit: fit.evidence)
+        starts = [fit for fit in path if fit.weight >= best.weight][::-2]
+        for _ in range(MOST_ATOMS):
+            trials = [self._add(fit) for fit in self._promising(starts, best.evidence)]
+            trial = max(trials, key=lambda fit: fit.evidence, default=best)
+            if trial.evidence <= best.evidence:
+                break
+            best = self._settle(trial)
+            starts = [best]
+        return best if best.places else None
 
+    def whereabouts(self, fit: Fit, which: int, interval_of: Codes) -> Whereabouts:
+        """The posterior over one atom's place: its evidence falls like a parabola, measured once on either side."""
+        place = fit.places[which]
+        spread = [self._spread(fit, which, side, interval_of) for side in (-1, 1)]
+        offset = np.arange(len(interval_of)) - place
+        scaled = offset / np.where(offset < 0, spread[0], spread[1])
+        near = np.flatnonzero(np.abs(scaled) < 4.0)
+        chance = np.exp(-0.5 * scaled[near] ** 2)
+        return Whereabouts(near, chance / chance.sum())
 
-def _grow(reports: Reports, points: Matrix, best: Fit, family: Family) -> tuple[Reports, Fit]:
-    """Add the most promising place while the evidence, its price paid, rises."""
-    for _ in range(MOST_ATOMS):
-        place, mass, promise = _score_test(reports, points, best)
-        if promise < -6.0 or place in best.places:
-            break
-        wider = _with(reports, points, place)
-        trial = _smoother(wider, replace(best, atoms=np.append(best.atoms, mass)), family, points.shape[1])
-        wider, trial = _settle(wider, points, trial, family)
-        if trial.evidence <= best.evidence:
-            break
-        reports, best = wider, trial
-    return reports, best
+    def _spread(self, fit: Fit, which: int, side: int, interval_of: Codes) -> float:
+        """The posterior sd of a place towards one side, from the fall of the evidence in the next interval."""
+        place, last = fit.places[which], len(interval_of) - 1
+        beyond = np.flatnonzero(interval_of[place::side] != interval_of[place])
+        distance = int(beyond[0]) if beyond.size else last
+        for _ in range(4):
+            there = min(max(place + side * distance, 0), last)
+            if there == place or there in fit.places:
+                return 0.3
+            fall = fit.evidence - self._moved(fit, which, there).evidence
+            if fall > 1.0 or there in (0, last):
+                break
+            distance *= 2
+        return abs(there - place) / float(np.sqrt(2.0 * max(fall, 0.1)))
 
+    def _moved(self, fit: Fit, which: int, place: int) -> Fit:
+        """Refit with one atom at another place."""
+        places = (*fit.places[:which], place, *fit.places[which + 1 :])
+        return self._priced(self._at(places).fit(fit.weight, fit))
 
-def _settle(reports: Reports, points: Matrix, fit: Fit, family: Family) -> tuple[Reports, Fit]:
-    """Move the newest atom while another place explains more, now that the density beside it is smoother."""
-    for _ in range(4):
-        without = Reports(reports.counts, reports.table, reports.columns[:, :-1], reports.places[:-1])
-        others = replace(fit, atoms=fit.atoms[:-1], factor=fit.factor[:-1, :-1])
-        place, _, _ = _score_test(without, points, others)
-        if place in reports.places:
-            break
-        moved = _with(without, points, place)
-        trial = _smoother(moved, fit, family, points.shape[1])
-        if trial.evidence <= fit.evidence:
-            break
-        reports, fit = moved, trial
-    return reports, fit
+    def _promising(self, starts: list[Fit], best: float) -> list[Fit]:
+        """Starts from which one more atom may beat the best fit: the best by evidence and promise, and the roughest."""
+        hopes = [fit.evidence + float(self._promise(fit, self.coarse)[0].max()) for fit in starts]
+        order = np.argsort(hopes)[::-1]
+        chosen = dict.fromkeys([int(order[0]), 0])
+        return [starts[i] for i in chosen if hopes[i] > best - HOPELESS]
 
+    def _add(self, fit: Fit) -> Fit:
+        place, mass = self._best_place(fit)
+        if place in fit.places:
+            return fit
+        return self._tune((*fit.places, place), replace(fit, atoms=np.append(fit.atoms, mass)))
 
-def _with(reports: Reports, points: Matrix, place: int) -> Reports:
-    columns = np.column_stack([reports.columns, points[:, place]])
-    return Reports(reports.counts, reports.table, columns, (*reports.places, place))
+    def _settle(self, fit: Fit) -> Fit:
+        """Move the newest atom while a place nearby explains more, in ever smaller steps."""
+        which, step = len(fit.places) - 1, self.stride
+        while step:
+            here = fit.places[which]
+            nearby = [x for x in (here - step, here + step) if 0 <= x < self.points.shape[1] and x not in fit.places]
+            trial = max((self._moved(fit, which, x) for x in nearby), key=lambda each: each.evidence, default=fit)
+            if trial.evidence > fit.evidence:
+                fit = trial
+            else:
+                step //= 3
+        return self._tune(fit.places, fit)
 
+    def _tune(self, places: tuple[int, ...], start: Fit) -> Fit:
+        """Refit with atoms at these places; then larger, or else smaller, smoothing weights while they help."""
+        problem = self._at(places)
+        best = self._priced(problem.fit(start.weight, start))
+        for factor in (10.0, 0.1):
+            moved = False
+            while SOFT_DENSITY.weights[-1] <= best.weight * factor <= SOFT_DENSITY.weights[0]:
+                trial = self._priced(problem.fit(best.weight * factor, best))
+                if trial.evidence <= best.evidence:
+                    break
+                best, moved = trial, True
+            if moved:
+                break
+        return best
 
-def _smoother(reports: Reports, start: Fit, family: Family, candidates: int) -> Fit:
-    """Refit; with its spike explained the rest may be smoother, so larger weights are tried while they help."""
-    problem = PenalisedLikelihood(reports, family)
-    best = _priced(problem.fit(start.weight, start), candidates)
-    while best.weight < family.weights[0]:
-        trial = _priced(problem.fit(best.weight * 10.0, best), candidates)
-        if trial.evidence <= best.evidence:
-            break
-        best = trial
-    return best
+    def every_smoothness(self, problem: PenalisedLikelihood, best: Fit) -> list[Fit]:
+        """A family's fits from smooth to rough beside the atoms of the best fit."""
+        beside = problem.beside(self.points[:, list(best.places)], best.places)
+        return [self._priced(fit) for fit in descend(beside, best.atoms)]
 
+    def _at(self, places: tuple[int, ...]) -> PenalisedLikelihood:
+        return self.problem.beside(self.points[:, list(places)], places)
 
-def _score_test(reports: Reports, points: Matrix, fit: Fit) -> tuple[int, float, float]:
-    """The best place, the mass a Newton step would give it, and the evidence it promises.
+    def _priced(self, fit: Fit) -> Fit:
+        """Pay log q for every atom's freedom to sit anywhere."""
+        return replace(fit, evidence=fit.evidence - len(fit.places) * self.price)
 
-    With g the score of a mass at the place and I its information after the smooth part has adapted, the promise is
-    g²/2I − ½·log(I/2π) − log q.
-    """
-    expected = reports.table @ fit.cells + reports.columns @ fit.atoms
-    inverse = 1.0 / np.maximum(expected, TINY)
-    score = points.T @ (reports.counts * inverse - reports.total)
-    scaled = points * np.sqrt(reports.total * inverse)[:, None]
-    design = np.hstack([reports.table @ (fit.slope[:, None] * fit.basis), reports.columns])
-    design *= np.sqrt(reports.total * inverse)[:, None]
-    explained = solve_triangular(fit.factor, design.T @ scaled, lower=True, check_finite=False)
-    information = _squares(scaled) - _squares(explained)
-    information = np.maximum(information, 1e-9 * _squares(scaled) + TINY)
-    promise = 0.5 * np.maximum(score, 0.0) ** 2 / information - 0.5 * np.log(information / (2 * np.pi))
-    promise -= np.log(points.shape[1])
-    place = int(np.argmax(promise))
-    mass = float(np.clip(score[place] / information[place], 1e-6, 0.5))
-    return place, mass, float(promise[place])
+    def _around(self, place: int) -> Codes:
+        reach = 2 * self.stride
+        return np.arange(max(0, place - reach), min(self.points.shape[1], place + reach + 1))
+
+    def _best_place(self, fit: Fit) -> tuple[int, float]:
+        """The most promising place and the mass that a Newton step would give it."""
+        promise, _ = self._promise(fit, self.coarse)
+        local = self._around(int(self.coarse[np.argmax(promise)]))
+        promise, mass = self._promise(fit, local)
+        best = int(np.argmax(promise))
+        return int(local[best]), float(np.clip(mass[best], 1e-6, 0.5))
+
+    def _promise(self, fit: Fit, candidates: Codes) -> tuple[Vector, Vector]:
+        """The evidence promised by an atom at each candidate, and its mass."""
+        points, columns = self.points[:, candidates], self.points[:, list(fit.places)]
+        expected = self.reports.table @ fit.cells + columns @ fit.atoms
+        root = np.sqrt(self.reports.total / np.maximum(expected, TINY))
+        score = points.T @ (self.reports.counts * root**2 / self.reports.total - self.reports.total)
+        scaled = points * root[:, None]
+        design = np.hstack([self.reports.table @ (fit.slope[:, None] * fit.basis), columns]) * root[:, None]
+        explained = solve_triangular(fit.factor, design.T @ scaled, lower=True, check_finite=False)
+        alone = _squares(scaled)
+        information = np.maximum(alone - _squares(explained), 1e-9 * alone + TINY)
+        promise = 0.5 * np.maximum(score, 0.0) ** 2 / information - 0.5 * np.log(information / (2 * np.pi)) - self.price
+        return promise, score / information
 
 
 def _squares(matrix: Matrix) -> Vector:

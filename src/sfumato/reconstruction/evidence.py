@@ -4,18 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from .families import LOG_DENSITY, SOFT_DENSITY, Family, Vector
+from .families import Vector
 from .penalised import RIDGE, Fit, PenalisedLikelihood, Reports
 
 NEGLIGIBLE = 12.0  # e^-12: a fit this far below the best one no longer counts
-
-
-def fit_all(reports: Reports, families: tuple[Family, ...] = (LOG_DENSITY, SOFT_DENSITY)) -> list[Fit]:
-    """The uniform density and, for each family, fits from the largest smoothing weight down while evidence holds."""
-    fits = [uniform_fit(reports)]
-    for family in families:
-        fits += descend(PenalisedLikelihood(reports, family))
-    return fits
 
 
 def descend(problem: PenalisedLikelihood, atoms: Vector | None = None) -> list[Fit]:

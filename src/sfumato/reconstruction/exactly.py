@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .errorbars import posterior_covariance
+from .errorbars import Aggregation
 from .families import Matrix, Vector
 from .penalised import Fit, Reports
 
@@ -26,8 +26,7 @@ def class_covariance(reports: Reports, cells: Vector, fits: list[Fit], weights: 
     split = (to_intervals * inside) @ reports.table.T
     share = reports.counts / reports.total
     covariance = split @ ((np.diag(share) - np.outer(share, share)) / reports.total) @ split.T
-    shape_only = to_intervals - split @ reports.table
-    nowhere = np.zeros((len(to_intervals), 0))
+    shape_only = Aggregation.of(to_intervals - split @ reports.table, np.zeros((len(split), 0)), [])
     for fit, weight in zip(fits, weights, strict=True):
-        covariance += weight * posterior_covariance(fit, shape_only, nowhere)
+        covariance += weight * shape_only.covariance(fit)
     return np.asarray(covariance)

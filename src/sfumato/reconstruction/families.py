@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
+Codes = NDArray[np.intp]
 
 LOWEST = -25.0  # e^-25: a density below this is zero to any number of reports
 SOFTNESS = 0.2  # density (uniform = 1) below which the softplus curve bends towards zero

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -88,6 +89,12 @@ class PenalisedLikelihood:
         level = np.maximum(reports.table.sum(1) / cells, 1e-12)
         seen = reports.table @ self.waves / cells
         self.information = reports.total * np.einsum("mw,mw,m->w", seen, seen, 1.0 / level)
+
+    def beside(self, columns: Matrix, places: tuple[int, ...]) -> PenalisedLikelihood:
+        """The same problem with atoms at these places."""
+        other = copy(self)
+        other.reports = Reports(self.reports.counts, self.reports.table, columns, places)
+        return other
 
     def fit(self, weight: float, start: Fit | None = None, atoms: Vector | None = None) -> Fit:
         """The maximum at smoothing weight λ, warm-started; waves that the reports cannot move stay at their prior."""

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .atoms import fits_with_atoms
-from .errorbars import averaged
-from .evidence import fit_all, posterior_weights
+from .atoms import AtomSearch, Whereabouts
+from .errorbars import Aggregation, averaged
+from .evidence import descend, posterior_weights, uniform_fit
 from .exactly import class_covariance, class_shares, is_deterministic
-from .families import Matrix, Vector
-from .penalised import Fit, Reports
+from .families import LOG_DENSITY, SOFT_DENSITY, Matrix, Vector
+from .penalised import Fit, PenalisedLikelihood, Reports
 
 COUNTED = 1e-4  # fits with less posterior weight than this are left out of the average
 
@@ -50,13 +50,20 @@ def smooth(
     counts, table, points = (np.asarray(each, dtype=float) for each in (counts, table, points))
     reached = np.flatnonzero((table.sum(1) > 0) | (counts > 0))
     reports = Reports(counts[reached], np.ascontiguousarray(table[reached]), np.zeros((reached.size, 0)))
-    fits = fit_all(reports)
+    log_density, soft_density = (PenalisedLikelihood(reports, family) for family in (LOG_DENSITY, SOFT_DENSITY))
+    path = descend(soft_density)
+    fits = [uniform_fit(reports), *descend(log_density), *path]
     if is_deterministic(reports.table):
         return _noiseless(reports, fits, np.asarray(to_intervals, dtype=float))
-    if points.shape[1]:
-        fits += fits_with_atoms(reports, points[reached], fits)
+    search = AtomSearch(soft_density, points[reached]) if points.shape[1] else None
+    best = search.grow(path) if search else None
+    atoms_at: list[Whereabouts] = []
+    if search and best:
+        fits += search.every_smoothness(log_density, best) + search.every_smoothness(soft_density, best)
+        interval_of = np.argmax(points_to_intervals, axis=0)
+        atoms_at = [search.whereabouts(best, which, interval_of) for which in range(best.atoms.size)]
     fits, weights = _counted(fits)
-    mean, covariance = averaged(fits, weights, to_intervals, points_to_intervals)
+    mean, covariance = averaged(fits, weights, Aggregation.of(to_intervals, points_to_intervals, atoms_at))
     density, atoms = _parts(fits, weights)
     freedom = float(weights @ [fit.degrees_of_freedom for fit in fits])
     messages = _in_words(reports.total, freedom, mean, covariance)

@@ -1,0 +1,122 @@
+"""The smooth reconstruction on problems whose answer is known."""
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from sfumato.reconstruction.smooth import smooth
+
+CELLS = 60
+INTERVALS = 20
+
+
+def gaussian_problem(sd: float):
+    """Exact tables for x in [0, 1] plus N(0, sd²), observed in cells of 1/50."""
+    reach = int(np.ceil(4 * sd * 50))
+    observed = np.arange(-reach, 51 + reach) / 50
+    inner = np.linspace(0, 1, CELLS * 8 + 1)
+    middles = (inner[:-1] + inner[1:]) / 2
+    cumulative = norm.cdf((observed[:, None] - middles) / sd)
+    cumulative[0], cumulative[-1] = 0.0, 1.0
+    points = np.diff(cumulative, axis=0)
+    table = points.reshape(len(points), CELLS, 8).mean(2)
+    to_intervals = np.kron(np.eye(INTERVALS), np.ones((1, CELLS // INTERVALS)))
+    points_to_intervals = np.kron(np.eye(INTERVALS), np.ones((1, middles.size // INTERVALS)))
+    return table, points, to_intervals, points_to_intervals, middles
+
+
+def counts_of(table, truth, total, seed=0):
+    return np.random.default_rng(seed).multinomial(total, table @ truth).astype(float)
+
+
+def test_a_diagonal_table_returns_the_data():
+    counts = np.array([5.0, 0, 3, 17, 2, 9, 0, 1, 40, 8])
+    fit = smooth(counts, np.eye(10), np.eye(10), np.eye(10), np.eye(10))
+    np.testing.assert_allclose(fit.probabilities, counts / counts.sum(), atol=1e-12)
+
+
+def test_without_noise_the_bars_are_those_of_counting():
+    counts = np.array([5.0, 0, 3, 17, 2, 9, 0, 1, 40, 8])
+    fit = smooth(counts, np.eye(10), np.eye(10), np.eye(10), np.eye(10))
+    share = counts / counts.sum()
+    np.testing.assert_allclose(fit.stderr, np.sqrt(share * (1 - share) / counts.sum()), atol=1e-12)
+
+
+def test_value_classes_keep_their_shares_whatever_the_shape_inside():
+    table = np.kron(np.eye(5), np.ones((1, 8)))
+    counts = np.array([10.0, 40, 25, 20, 5])
+    fit = smooth(counts, table, np.zeros((5, 0)), table, np.zeros((5, 0)))
+    np.testing.assert_allclose(fit.probabilities, counts / 100, atol=1e-12)
+
+
+def test_flat_reports_give_a_flat_estimate():
+    table, points, to, points_to, _ = gaussian_problem(0.25)
+    counts = 1e5 * table @ np.full(CELLS, 1 / CELLS)
+    fit = smooth(counts, table, points, to, points_to)
+    np.testing.assert_allclose(fit.probabilities, 0.05, atol=5e-4)
+    assert any("degrees of freedom" in message for message in fit.messages)
+
+
+@pytest.mark.parametrize("place", [0.3, 0.77])
+def test_people_at_one_value_are_found_there(place):
+    table, points, to, points_to, middles = gaussian_problem(0.1)
+    spike = int(np.argmin(np.abs(middles - place)))
+    expected = 0.7 * table @ np.full(CELLS, 1 / CELLS) + 0.3 * points[:, spike]
+    counts = np.random.default_rng(7).multinomial(200_000, expected).astype(float)
+    fit = smooth(counts, table, points, to, points_to)
+    near = sum(mass for where, mass in fit.atoms if abs(middles[where] - place) < 0.02)
+    assert near == pytest.approx(0.3, abs=0.03)
+    truth = 0.7 * np.full(INTERVALS, 0.05) + 0.3 * points_to[:, spike]
+    assert np.abs(fit.probabilities - truth).sum() < 0.05
+
+
+def test_more_reports_bring_the_estimate_nearer_and_the_bars_closer():
+    table, points, to, points_to, _ = gaussian_problem(0.1)
+    middle = (np.arange(CELLS) + 0.5) / CELLS
+    truth = middle * (1 - middle) ** 4
+    truth /= truth.sum()
+    few, many = (smooth(counts_of(table, truth, n), table, points, to, points_to) for n in (1_000, 1_000_000))
+    assert np.abs(many.probabilities - to @ truth).sum() < 0.03
+    assert np.abs(many.probabilities - to @ truth).sum() < np.abs(few.probabilities - to @ truth).sum()
+    assert many.stderr.mean() < few.stderr.mean()
+
+
+@pytest.mark.parametrize("total", [1, 2, 10])
+def test_a_handful_of_reports_gives_a_sane_answer_and_says_so(total):
+    table, points, to, points_to, _ = gaussian_problem(0.25)
+    counts = counts_of(table, np.full(CELLS, 1 / CELLS), total)
+    fit = smooth(counts, table, points, to, points_to)
+    assert np.isfinite(fit.covariance).all()
+    assert (fit.probabilities >= 0).all()
+    assert fit.probabilities.sum() == pytest.approx(1)
+    assert any("too few reports" in message for message in fit.messages)
+
+
+@pytest.mark.parametrize("cell", [0, 40, -1])
+@pytest.mark.parametrize("total", [1.0, 1e3, 1e6])
+def test_all_reports_in_one_cell_is_survived(cell, total):
+    table, points, to, points_to, _ = gaussian_problem(0.1)
+    counts = np.zeros(len(table))
+    counts[cell] = total
+    fit = smooth(counts, table, points, to, points_to)
+    assert np.isfinite(fit.probabilities).all()
+    assert fit.probabilities.sum() == pytest.approx(1)
+    assert np.isfinite(fit.stderr).all()
+
+
+def test_the_covariance_knows_that_probabilities_sum_to_one():
+    table, points, to, points_to, _ = gaussian_problem(0.1)
+    counts = counts_of(table, np.full(CELLS, 1 / CELLS), 10_000)
+    fit = smooth(counts, table, points, to, points_to)
+    np.testing.assert_allclose(fit.covariance.sum(1), 0, atol=1e-9)
+    assert np.linalg.eigvalsh(fit.covariance).min() > -1e-10
+
+
+def test_intervals_may_cut_through_fine_cells():
+    table, points, *_ = gaussian_problem(0.1)
+    halves = np.zeros((2, CELLS))
+    halves[0, :30], halves[1, 30:] = 1, 1
+    halves[:, 20] = 0.25, 0.75
+    places = np.kron(np.eye(2), np.ones((1, points.shape[1] // 2)))
+    fit = smooth(counts_of(table, np.full(CELLS, 1 / CELLS), 100_000), table, points, halves, places)
+    assert fit.probabilities[0] == pytest.approx(0.5 - 0.75 / CELLS, abs=5 * fit.stderr[0] + 1e-3)
