@@ -281,12 +281,14 @@ def as_array(values: ArrayLike) -> NDArray[Any]:
             return np.asarray(to_numpy())
         except ValueError:  # PyArrow copies only when allowed to
             return np.asarray(to_numpy(zero_copy_only=False))
+    if isinstance(values, np.ma.MaskedArray):
+        return np.ma.filled(values.astype(float), np.nan)
     array = np.asarray(values)
     if array.dtype.kind == "U" and not isinstance(values, np.ndarray):
         array = np.asarray(values, dtype=object)  # a list that mixes numbers and text must not turn into text
         if all(isinstance(value, str) for value in array.flat):
             array = array.astype(str)
-    return np.ma.filled(array.astype(float), np.nan) if isinstance(values, np.ma.MaskedArray) else array
+    return array
 
 
 def as_numbers(values: ArrayLike) -> Floats:

@@ -72,7 +72,7 @@ class AdditiveNoise(Channel):
             )
 
     def _lay_grids(self) -> None:
-        steps = math.ceil(self.domain.width / self.step - 1e-9)
+        steps = math.floor(self.domain.width / self.step + 1e-9)
         self.inputs: Grid = Grid(float(self.domain.low), self.step, steps + 1, self.domain.integer)
         self.reach = self._reach(steps)
         past = min(self.reach, self._report_reach())

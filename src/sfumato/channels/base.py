@@ -134,9 +134,11 @@ class Channel(ABC):
         law = self.law()
         reports = np.empty(codes.size, dtype=np.int64)
         for code in np.unique(codes).tolist():
-            bounds = np.cumsum(np.array(integer_weights(law[:, code]), dtype=np.uint64))[:-1]
+            possible = np.flatnonzero(law[:, code])
+            weights = np.array(integer_weights(law[possible, code]), dtype=object)
+            last_words = (np.cumsum(weights) - 1).astype(np.uint64)
             chosen = codes == code
-            reports[chosen] = np.searchsorted(bounds, words[chosen, 0], side="right")
+            reports[chosen] = possible[np.searchsorted(last_words, words[chosen, 0], side="left")]
         return reports
 
     def _source(self, rng: np.random.Generator | int | None, key: bytes | None, question: str) -> WordSource:

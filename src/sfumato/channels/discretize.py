@@ -51,7 +51,7 @@ class Discretize(Channel):
         if edges is not None:
             self._given["edges"] = self.edges.tolist()
         step = default_step(domain, float(np.diff(self.edges).min()))
-        points = math.ceil(domain.width / step - 1e-9) + 1
+        points = math.floor(domain.width / step + 1e-9) + 1
         self.inputs: Grid = Grid(float(domain.low), step, points, domain.integer)
         self.outputs: Cells = Cells(tuple(self.edges.tolist()))
 

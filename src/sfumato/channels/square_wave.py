@@ -21,8 +21,8 @@ class SquareWave(Channel):
     Domain: an Interval of width R, laid out on n grid points; a window reaches B points to each side.
     Law: P[y, x] = γ·q if |y − x| ≤ B, else q, with q = 1/(γ·(2B+1) + n − 1) and reports from −B to n − 1 + B.
     γ: as given, exactly.
-    Width: B/n ≈ (γ·ln γ − γ + 1)/(2γ·(γ − 1 − ln γ)), which maximises the information in a report, unless
-    ``halfwidth=`` says otherwise.
+    Width: the one that maximises the information in a report of an evenly spread population, unless ``halfwidth=``
+    says otherwise.
 
     >>> import sfumato as sf
     >>> sf.SquareWave(sf.Interval(20, 80), gamma=19).guarantee().gamma
@@ -52,7 +52,7 @@ class SquareWave(Channel):
         self.step = float(step) if step is not None else default_step(domain, wanted * 4)
         check_step(domain, self.step)
         self.window_reach = max(round(wanted / self.step), 0)
-        points = math.ceil(domain.width / self.step - 1e-9) + 1
+        points = math.floor(domain.width / self.step + 1e-9) + 1
         self.inputs: Grid = Grid(float(domain.low), self.step, points, domain.integer)
         origin = float(domain.low) - self.window_reach * self.step
         whole = domain.integer and self.step == int(self.step)
@@ -106,7 +106,25 @@ class SquareWave(Channel):
 
 
 def best_halfwidth(gamma: float) -> float:
-    """The window, as a share of the domain, that maximises the information in a report (tends to ½ as γ → 1)."""
-    if gamma < 1 + 1e-4:
-        return 0.5
-    return (gamma * math.log(gamma) - gamma + 1) / (2 * gamma * (gamma - 1 - math.log(gamma)))
+    """The window, as a share of the domain, with the largest I(X;Y) for X uniform on the domain.
+
+    The usual closed form (γ·ln γ − γ + 1)/(2γ·(γ − 1 − ln γ)) maximises an upper bound of that, which takes the reports
+    for uniform; at γ = e it is more than a third too wide.
+    """
+    halfwidths = np.geomspace(1e-5, 0.75, 8000)
+    return float(halfwidths[np.argmax(_information(halfwidths, gamma))])
+
+
+def _information(b: Floats, gamma: float) -> Floats:
+    """h(Y) − h(Y|X): the report's density rises from q over the length min(2b, 1) to its plateau and falls again."""
+    q = 1 / (2 * b * gamma + 1)
+    top = np.minimum(2 * b, 1)
+    plateau = q * (1 + (gamma - 1) * top)
+
+    def integral(u: Floats) -> Floats:
+        return u**2 / 2 * np.log(u) - u**2 / 4
+
+    ramps = 2 * (integral(plateau) - integral(q)) / ((gamma - 1) * q)
+    reports = -(ramps + np.abs(1 - 2 * b) * plateau * np.log(plateau))
+    given_value = -(2 * b * gamma * q * np.log(gamma * q) + q * np.log(q))
+    return np.asarray(reports - given_value)

@@ -1,0 +1,160 @@
+"""Values in, reports out: exact laws, wrong values, missing values, and the fused path."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.statistics import assert_fits, assert_mean
+
+import sfumato as sf
+from sfumato.channels import kernels
+from sfumato.channels.alias import WORD, alias_table, draw, halve, integer_weights
+
+AGE = sf.Interval(20, 80)
+
+
+@pytest.mark.parametrize("value", [19.99, 80.01, -1e300])
+def test_a_value_outside_is_refused_by_name_or_clamped(value: float) -> None:
+    with pytest.raises(ValueError, match=r"outside numbers from 20 to 80.*outside='clamp'"):
+        sf.Gaussian(AGE, scale=5).randomize([30, value])
+    with pytest.raises(ValueError, match="outside"):
+        sf.Gaussian(AGE, scale=5).randomize(np.array([30.0] * 100_000 + [value]))
+    kept = sf.Discretize(AGE, width=10, outside="clamp").randomize([30, value])
+    assert kept[1] in (25, 75)
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf])
+def test_infinite_values_are_refused(value: float) -> None:
+    with pytest.raises(ValueError, match="infinite"):
+        sf.SquareWave(AGE, gamma=9).randomize([value])
+
+
+def test_missing_passes_or_is_refused_as_declared() -> None:
+    assert np.isnan(sf.Gaussian(AGE, scale=5).randomize([np.nan, 30])).tolist() == [True, False]
+    assert np.isnan(sf.Gaussian(AGE, scale=5).randomize(np.full(100_000, np.nan))).all()
+    assert sf.RandomizedResponse(sf.Categories(["a", "b"]), keep=1.0).randomize(["a", None]).tolist() == ["a", None]
+    for channel in (sf.Gaussian(AGE, scale=5, missing="refuse"), sf.Discretize(AGE, width=5, missing="refuse")):
+        with pytest.raises(ValueError, match=r"missing.*fill it"):
+            channel.randomize([np.nan])
+
+
+def test_an_unknown_category_is_named() -> None:
+    with pytest.raises(ValueError, match=r"unknown category 'c'; the declared categories are 'a', 'b'"):
+        sf.RandomizedResponse(sf.Categories(["a", "b"]), keep=0.5).randomize(["c"])
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: sf.Gaussian(AGE), "either scale= or privacy="),
+        (lambda: sf.Gaussian(AGE, scale=1, privacy=1), "either scale= or privacy="),
+        (lambda: sf.Gaussian(AGE, scale=0), "not above 0"),
+        (lambda: sf.Uniform(AGE, halfwidth=-1), "not above 0"),
+        (lambda: sf.Laplace(AGE, scale=float("nan")), "not above 0"),
+        (lambda: sf.Gaussian(AGE, privacy=1e6), "no crowd can be read"),
+        (lambda: sf.Gaussian(AGE, privacy=1, confidence=95), "between 0 and 1"),
+        (lambda: sf.Gaussian(AGE, scale=1, step=100), "wider than the domain"),
+        (lambda: sf.Gaussian(sf.Interval(0, 9, integer=True), scale=1, step=0.3), "whole fraction"),
+        (lambda: sf.SquareWave(AGE, gamma=1), "above 1"),
+        (lambda: sf.SquareWave(AGE, gamma=float("inf")), "above 1"),
+        (lambda: sf.RandomizedResponse(sf.Categories("ab"[:1].split()), keep=0.5), "two categories"),
+        (lambda: sf.RandomizedResponse(sf.Categories([1, 2]), keep=1.5), "between 0 and 1"),
+        (lambda: sf.RandomizedResponse(sf.Categories([1, 2])), "either keep= or gamma="),
+        (lambda: sf.Discretize(AGE), "exactly one of"),
+        (lambda: sf.Discretize(AGE, edges=[20, 50]), "do not cover"),
+        (lambda: sf.Discretize(AGE, edges=[20, 60, 50, 80]), "increasing"),
+        (lambda: sf.Tabulated(sf.Categories([1, 2]), [[1, 0.5], [0, 0.4]]), "column 1 of table sums to 0.9"),
+        (lambda: sf.Gaussian(AGE, scale=1) >> sf.Discretize(AGE, width=5), r"Gaussian >> Discretize.*widen"),
+        (lambda: sf.Gaussian(AGE, scale=1) >> sf.RandomizedResponse(sf.Categories([1, 2]), keep=1), "do not fit"),
+        (lambda: sf.Gaussian(AGE, scale=1, missing="drop"), "'pass' or 'refuse'"),
+    ],
+)
+def test_wrong_parameters_get_one_line_that_helps(make: object, words: str) -> None:
+    with pytest.raises(ValueError, match=words) as caught:
+        make()  # type: ignore[operator]
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", [sf.Gaussian, sf.SquareWave, sf.Discretize])
+def test_a_numeric_channel_refuses_categories(kind: type) -> None:
+    with pytest.raises(TypeError, match="Interval"):
+        kind(sf.Categories([1, 2]), 9)
+
+
+def test_the_alias_table_holds_the_weights_exactly() -> None:
+    weights = integer_weights(np.array([0.5, 0.25, 0.2, 0.05, 0.0]))
+    table, bits = alias_table(weights)
+    capacity, found = WORD >> bits, [0] * (1 << bits)
+    for code, entry in enumerate(table.tolist()):
+        threshold, alias = entry >> bits, entry & ((1 << bits) - 1)
+        found[code] += threshold
+        found[alias] += capacity - threshold
+    assert found[:5] == weights and sum(weights) == WORD
+
+
+def test_a_halved_table_decides_as_the_whole_one() -> None:
+    table, bits = alias_table(integer_weights(np.random.default_rng(3).dirichlet(np.ones(50))))
+    upper, lower = halve(table, bits)
+    words = np.random.default_rng(4).integers(0, 1 << 64, 4000, dtype=np.uint64)
+    edge = ((table >> np.uint64(bits)) | (np.arange(table.size, dtype=np.uint64) << np.uint64(64 - bits)))[:50]
+    words = np.concatenate([words, edge, edge - np.uint64(1), edge + np.uint64(1)])
+    compiled = kernels.compiled()
+    codes = np.empty(words.size, dtype=np.int32)
+    high = (words >> np.uint64(32)).astype(np.uint32)
+    undecided = compiled.draw_upper(high, upper, bits, codes)
+    fraction = high & np.uint32((1 << (32 - bits)) - 1)
+    tied = fraction == (upper[high >> np.uint32(32 - bits)] >> np.uint32(bits))
+    assert undecided == tied.sum() >= 50
+    compiled.decide(high, upper, lower, bits, words[tied].astype(np.uint32), codes)
+    np.testing.assert_array_equal(codes, draw(table, bits, words))
+
+
+def test_the_fused_path_has_the_stated_law_and_the_grids_numbers() -> None:
+    channel = sf.Gaussian(AGE, privacy=0.5)
+    reports = channel.randomize(np.full(200_000, 41.0))
+    codes = channel.encode_reports(reports)
+    np.testing.assert_array_equal(reports, channel.outputs.values[codes])
+    assert_fits(np.bincount(codes, minlength=channel.outputs.size), channel.law()[:, channel.encode(41.0)])
+
+
+def test_the_fused_path_without_numba_is_the_general_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "_compiled", False)
+    channel = sf.Uniform(AGE, halfwidth=7)
+    reports = channel.randomize(np.full(100_000, 50.0))
+    assert_mean(reports, 50.0, np.sqrt(channel.noise_variance))
+    assert np.abs(reports - 50).max() <= 7.05
+
+
+def test_noise_has_the_declared_moments() -> None:
+    assert sf.Gaussian(AGE, scale=10).noise_variance == pytest.approx(100, rel=1e-3)
+    assert sf.Uniform(AGE, halfwidth=6).noise_variance == pytest.approx(12, rel=1e-3)
+    assert sf.Laplace(AGE, scale=5).noise_variance == pytest.approx(50, rel=2e-3)
+
+
+@pytest.mark.parametrize("kind", [sf.Gaussian, sf.Uniform, sf.Laplace])
+def test_the_cumulative_table_is_the_closed_form(kind: type) -> None:
+    channel = kind(sf.Interval(0, 1), 0.2)
+    edges, cells = np.linspace(0, 1, 11), np.linspace(-0.4, 1.4, 19)
+    table = channel.matrix(true=edges, reported=cells)
+    inside = np.linspace(0, 1, 4001)[1::2]
+    for p in (0, 4, 9):
+        points = edges[p] + 0.1 * inside
+        below = np.array([channel.distribution(cell - points).mean() for cell in cells[1:-1]])
+        expected = np.diff(np.concatenate([[0], below, [1]]))
+        np.testing.assert_allclose(table[:, p], expected, atol=3e-3)
+
+
+def test_shapes_and_scalars_are_kept() -> None:
+    channel = sf.SquareWave(AGE, gamma=9)
+    assert channel.randomize(np.full((3, 4), 50.0)).shape == (3, 4)
+    assert isinstance(channel.randomize(41), float)
+    assert isinstance(sf.Gaussian(sf.Interval(0, 9, integer=True), scale=1).randomize(4), int)
+    assert channel.randomize([]).shape == (0,)
+
+
+def test_the_square_wave_width_maximises_information() -> None:
+    def information(halfwidth: float | None) -> float:
+        return sf.SquareWave(sf.Interval(0, 1), 9, halfwidth=halfwidth, step=0.002).guarantee().mutual_information
+
+    best = sf.SquareWave(sf.Interval(0, 1), 9).halfwidth
+    assert information(best) > max(information(best * 0.93), information(best * 1.07))

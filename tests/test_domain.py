@@ -1,0 +1,96 @@
+"""Domains and code spaces."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sfumato as sf
+from sfumato.domain import Cells, Grid, as_numbers
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: sf.Interval(80, 20), "swap"),
+        (lambda: sf.Interval(1, 1), "swap"),
+        (lambda: sf.Interval(float("nan"), 1), "not finite"),
+        (lambda: sf.Interval(0, float("inf")), "not finite"),
+        (lambda: sf.Interval(0.5, 3, integer=True), "whole number"),
+        (lambda: sf.Categories([]), "empty"),
+        (lambda: sf.Categories(["a", "a"]), "twice"),
+        (lambda: sf.Categories(["a", None]), "missing"),
+        (lambda: sf.Items(0), "no item"),
+    ],
+)
+def test_impossible_domains_are_refused_with_the_fix(make: object, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        make()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: sf.Interval("a", 1), lambda: sf.Categories("abc"), lambda: sf.Interval(True, 3)]
+)
+def test_wrong_types_are_refused(make: object) -> None:
+    with pytest.raises(TypeError):
+        make()  # type: ignore[operator]
+
+
+@given(st.lists(st.sampled_from(["a", "b", "c", None]), min_size=1))
+def test_categories_round_trip_with_gaps(values: list[str | None]) -> None:
+    colours = sf.Categories(["c", "a", "b"])
+    assert colours.decode(colours.encode(np.array(values, dtype=object))).tolist() == values
+
+
+@pytest.mark.parametrize("labels", [[0, 1, 2], [2.5, 0.5], [True, False], ["x", "y"], ["x", 1, True and 2]])
+def test_labels_keep_their_type(labels: list[object]) -> None:
+    space = sf.Categories(labels)
+    assert space.decode(space.encode(labels)).tolist() == labels
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        [1, None, 2],
+        np.array([1, np.nan, 2]),
+        pd.Series([1, None, 2]),
+        pd.Series([1, None, 2], dtype="Int64"),
+        pl.Series([1, None, 2]),
+        pa.array([1, None, 2]),
+        pa.chunked_array([[1, None], [2]]),
+        np.ma.array([1, 9, 2], mask=[0, 1, 0]),
+    ],
+    ids=lambda column: type(column).__name__,
+)
+def test_columns_of_every_library_become_numbers(column: object) -> None:
+    np.testing.assert_array_equal(as_numbers(column), [1, np.nan, 2])
+    np.testing.assert_array_equal(sf.Categories([2, 1]).encode(column), [1, -1, 0])
+
+
+@pytest.mark.parametrize(
+    "column", [["41"], np.array(["x"]), [True, False], np.array(["2020-01-01"], dtype="M8[D]"), [{}]]
+)
+def test_columns_that_are_no_numbers_are_refused_by_value(column: object) -> None:
+    with pytest.raises(TypeError, match=r"convert the column to numbers"):
+        as_numbers(column)
+
+
+@given(st.floats(-1e3, 1e3), st.integers(-4, 4), st.integers(1, 2000))
+def test_grid_values_have_their_own_codes(origin: float, power: int, size: int) -> None:
+    grid = Grid(round(origin, 3), 10.0**power, size)
+    np.testing.assert_array_equal(grid.encode(grid.values), np.arange(size))
+
+
+def test_grid_numbers_are_the_decimals_people_write() -> None:
+    assert Grid(-12.3, 0.1, 300).values[[0, 126, 299]].tolist() == [-12.3, 0.3, 17.6]
+
+
+def test_cells_hold_their_lower_edge_and_gather_what_lies_beyond() -> None:
+    cells = Cells((0.0, 1.0, 3.0))
+    assert cells.encode([-5, 0, 1, 2.9, 3, 9, np.nan]).tolist() == [0, 0, 1, 1, 1, 1, -1]
+    assert cells.values.tolist() == [0.5, 2.0]
