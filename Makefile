@@ -40,7 +40,7 @@ demo: $(READY)  ## a survey of 100,000 simulated people, end to end; ends with a
 test: $(READY) debian lint types unit  ## the whole check: lint, types, import contract, laws, units
 
 lint: $(READY)  ## style and the import contract
-	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff check --quiet --output-format concise .
 	@$(BIN)/lint-imports --no-cache | tail -n 1
 
 types: $(READY)  ## strict types

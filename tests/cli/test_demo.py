@@ -57,7 +57,7 @@ def test_the_page_loads_nothing_from_elsewhere(demo):
         assert word in text
 
 
-@pytest.mark.skipif(not shutil.which("chromium"), reason="chromium is missing; install it with: apt-get install chromium")
+@pytest.mark.skipif(not shutil.which("chromium"), reason="chromium is missing: apt-get install chromium")
 def test_a_browser_without_a_network_draws_every_chart(demo, tmp_path):
     folder, _ = demo
     offline = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}"]
