@@ -92,4 +92,4 @@ def test_one_report_gives_an_estimate_that_admits_how_little_it_knows(sfumato, f
     sfumato("randomize plan.toml one.parquet -o r.parquet")
     answer = sfumato("reconstruct plan.toml r.parquet -a age --intervals 4")
     assert answer.code == 0
-    assert "too few" in answer.err
+    assert "too few" in answer.out

@@ -6,50 +6,34 @@ import math
 from pathlib import Path
 from typing import Any
 
-from sfumato.cli.estimates import NINETY_PERCENT, Row, place
+from sfumato.cli.estimates import NINETY_PERCENT, Row, rows_of
 from sfumato.cli.files import write_text, write_whole
+from sfumato.reconstruction import Estimate
 
 ESTIMATE, ERROR, TRUTH, REPORTS = "#b5651d", "#5b2c0a", "#1f6f78", "#9a9a9a"
 
 
-def save(rows: dict[str, list[Row]], path: Path) -> None:
+def save(estimates: dict[str, Estimate], path: Path) -> None:
     """All attributes in one picture; the extension says which kind."""
     if path.suffix.lower() == ".html":
-        write_text(page_of_charts(rows), path)
+        write_text(page_of_charts(estimates), path)
     else:
-        write_whole(path, figure(rows).savefig)
+        write_whole(path, figure(estimates).savefig)
 
 
-def figure(rows: dict[str, list[Row]]) -> Any:
-    """A matplotlib figure, one panel an attribute: bars of probability with 90 % error bars."""
+def figure(estimates: dict[str, Estimate]) -> Any:
+    """A matplotlib figure, one panel an attribute."""
     from matplotlib.figure import Figure
 
-    across = min(3, len(rows))
-    down = math.ceil(len(rows) / across)
+    across = min(3, len(estimates))
+    down = math.ceil(len(estimates) / across)
     drawing = Figure(figsize=(4.2 * across, 3.0 * down), layout="constrained", dpi=130)
     panels = drawing.subplots(down, across, squeeze=False).ravel()
-    for panel, (name, part) in zip(panels, rows.items(), strict=False):
-        _draw(panel, name, part)
-    for panel in panels[len(rows) :]:
+    for panel, (name, estimate) in zip(panels, estimates.items(), strict=False):
+        estimate.plot(panel).set_title(name, loc="left")
+    for panel in panels[len(estimates) :]:
         panel.set_axis_off()
     return drawing
-
-
-def _draw(panel: Any, name: str, rows: list[Row]) -> None:
-    from matplotlib.ticker import PercentFormatter
-
-    share, error = [row["probability"] for row in rows], [NINETY_PERCENT * row["stderr"] for row in rows]
-    if rows[0]["category"] is None:
-        middle, width = [(r["low"] + r["high"]) / 2 for r in rows], [r["high"] - r["low"] for r in rows]
-    else:
-        middle, width = list(range(len(rows))), [0.8] * len(rows)
-        panel.set_xticks(middle, [place(row) for row in rows], rotation=30 if len(rows) > 6 else 0)
-    panel.bar(middle, share, width, color=ESTIMATE, alpha=0.55, edgecolor="white", linewidth=0.5)
-    panel.errorbar(middle, share, error, fmt="none", ecolor=ERROR, elinewidth=1)
-    panel.set_title(name, loc="left")
-    panel.set_ylim(bottom=0)
-    panel.yaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
-    panel.spines[["top", "right"]].set_visible(False)
 
 
 def chart(
@@ -76,11 +60,11 @@ def chart(
     return alt.layer(*layers).properties(width=size[0], height=size[1])
 
 
-def page_of_charts(rows: dict[str, list[Row]]) -> str:
+def page_of_charts(estimates: dict[str, Estimate]) -> str:
     """A page with one chart an attribute that opens without a network."""
     import altair as alt
 
-    charts = [chart(part).properties(title=name) for name, part in rows.items()]
+    charts = [chart(rows_of(name, estimate)).properties(title=name) for name, estimate in estimates.items()]
     return str(alt.concat(*charts, columns=3).configure_view(stroke=None).to_html(inline=True))
 
 
@@ -91,7 +75,7 @@ def _points(rows: list[Row], truth: list[float] | None, reports: list[float] | N
 
 def _point(row: Row, true: float | None, reported: float | None) -> dict[str, Any]:
     share, error = row["probability"], NINETY_PERCENT * row["stderr"]
-    where = {"place": place(row), "low": row["low"], "high": row["high"]}
+    where = {"place": row["label"], "low": row["low"], "high": row["high"]}
     where["middle"] = None if row["low"] is None else (row["low"] + row["high"]) / 2
     spread = {"share": share, "error": error, "below": max(share - error, 0.0), "above": share + error}
     return where | spread | {"true": true, "reported": reported}
@@ -116,5 +100,5 @@ def _axes(rows: list[Row]) -> tuple[dict[str, Any], Any]:
         axis = alt.Axis(grid=False, tickCount=5, format="~s")
         low = alt.X("low:Q", title=None, scale=scale, axis=axis)
         return {"x": low, "x2": "high:Q", "y2": alt.datum(0)}, alt.X("middle:Q")
-    x = alt.X("place:N", title=None, sort=[place(row) for row in rows], axis=alt.Axis(labelAngle=0))
+    x = alt.X("place:N", title=None, sort=[row["label"] for row in rows], axis=alt.Axis(labelAngle=0))
     return {"x": x}, x

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from sfumato.channels import Channel
-from sfumato.cli.estimates import Row, as_table, rows_of, show
+from sfumato.cli.estimates import as_table, rows_of
 from sfumato.cli.files import check_rows, check_target, read_table, write_table
 from sfumato.cli.plans import AsJson, PlanFile, asked, check_columns, load_plan, naming, text_columns
 from sfumato.cli.terminal import emit_json, progress, say
@@ -78,29 +78,17 @@ def _check_wishes(method: str, plot: Path | None, output: Path | None) -> None:
 
 
 def _deliver(estimates: dict[str, Estimate], plot: Path | None, output: Path | None, as_json: bool) -> None:
-    rows: dict[str, list[Row]] = {name: rows_of(name, estimate) for name, estimate in estimates.items()}
     if output is not None:
-        write_table(as_table([row for part in rows.values() for row in part]), output)
+        write_table(as_table([row for name, estimate in estimates.items() for row in rows_of(name, estimate)]), output)
     if plot is not None:
         from sfumato.cli.plots import save
 
-        save(rows, plot)
+        save(estimates, plot)
     if as_json:
-        emit_json({name: _for_machines(rows[name], estimate) for name, estimate in estimates.items()})
+        emit_json({name: estimate.to_dict() for name, estimate in estimates.items()})
         return
     for name, estimate in estimates.items():
-        show(name, rows[name])
-        _warn(name, estimate)
+        say(f"{name}: {estimate}\n")
     for path in (output, plot):
         if path is not None:
             say(f"written to {path}")
-
-
-def _for_machines(rows: list[Row], estimate: Estimate) -> dict[str, Any]:
-    where = {"edges": estimate.edges} if estimate.categories is None else {"categories": list(estimate.categories)}
-    shares, errors = [row["probability"] for row in rows], [row["stderr"] for row in rows]
-    return {**where, "probabilities": shares, "stderr": errors, "diagnostics": estimate.diagnostics}
-
-
-def _warn(name: str, estimate: Estimate) -> None:
-    """Say what the data cannot answer."""

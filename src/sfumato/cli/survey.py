@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -75,8 +76,14 @@ class Survey:
         return Finding(name, channel, rows_of(name, estimate), truth, reported)
 
 
-def intervals_for(domain: Any) -> int | None:
-    return INTERVALS if isinstance(domain, Interval) else None
+def intervals_for(domain: Any) -> Any:
+    """About twenty intervals for numbers; for whole numbers with the same number of them in each."""
+    if not isinstance(domain, Interval):
+        return None
+    if not domain.integer:
+        return INTERVALS
+    width = math.ceil((domain.width + 1) / INTERVALS)
+    return np.append(np.arange(domain.low - 0.5, domain.high + 0.5, width), domain.high + 0.5)
 
 
 def shares(values: NDArray[Any], domain: Any, edges: NDArray[np.float64] | None) -> NDArray[np.float64]:

@@ -35,7 +35,7 @@ def plan() -> Plan:
 def people(n: int, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
     """n simulated people, one array a column, inside the plan's domains."""
     young = rng.random(n) < 0.6
-    age = np.clip(np.rint(np.where(young, rng.normal(35, 7, n), rng.normal(62, 6, n))), 20, 80).astype(np.int64)
+    age = np.clip(np.rint(np.where(young, rng.normal(35, 7, n), rng.normal(62, 6, n))), 20, 79).astype(np.int64)
     salary = np.round(20_000 + 130_000 * rng.beta(2, 4, n), 2)
     commission = np.where(salary >= 75_000, 0.0, np.round(10_000 + 65_000 * rng.beta(2, 3, n), 2))
     zipcode = rng.choice(np.arange(1, 10), n, p=np.arange(9, 0, -1) / 45)
