@@ -1,0 +1,43 @@
+"""Error bars of a maximum-likelihood estimate from the Fisher information.
+
+Seen through the table A the information in n reports about p is F = n·Aᵀ diag(1/(A p)) A. Where the noise hides a
+direction F vanishes, but p still is a distribution; the covariance of a flat belief over distributions of k cells,
+
+    c·Π,   c = 1/(k(k+1)),   Π = I − 11ᵀ/k,
+
+bounds what cannot be seen. Together: covariance c·(M⁻¹ − 11ᵀ/k) with M = I + c·Π F Π, and k − tr M⁻¹ degrees of
+freedom that the reports decide. With much information this is F's inverse on the simplex.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.domain import Floats
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How far an estimate may be off: covariance of the wanted intervals, and degrees of freedom that were seen."""
+
+    covariance: Floats
+    degrees_of_freedom: float
+
+
+def fisher_spread(table: Floats, p: Floats, reports: float, membership: Floats | None = None) -> Spread:
+    """The covariance of ``membership @ p`` (of p itself when None)."""
+    k = p.size
+    belief = 1 / (k * (k + 1))
+    held = (reports * p + 1) / (reports + k)  # a zero estimate is not a certain zero
+    predicted = table @ held
+    scaled = table * np.sqrt(reports * belief / np.maximum(predicted, 1e-300))[:, None]
+    scaled = scaled - scaled.mean(axis=1, keepdims=True)
+    seen = np.eye(k) + scaled.T @ scaled
+    unseen = np.linalg.inv(seen)
+    freedom = k - float(np.trace(unseen))
+    covariance = belief * (unseen - 1 / k)
+    if membership is not None:
+        covariance = membership @ covariance @ membership.T
+    return Spread((covariance + covariance.T) / 2, freedom)

@@ -1,0 +1,149 @@
+"""How one channel sees the fine cells: runs of report codes, and the table from true cells to them.
+
+Report cells are runs of report codes about as wide as a fine cell; codes so far out that hardly anybody can reach them
+are gathered in the two open end cells. Tables are kept, because the same channel is reconstructed again and again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from sfumato.channels import Channel
+from sfumato.channels.additive import AdditiveNoise
+from sfumato.domain import Codes, Floats, Grid, Interval
+from sfumato.reconstruction.operators import DenseTable, Table, find_shift_table
+
+LARGE = 300  # from here on a table that only shifts is not built
+GATHERED = 1e-4  # report codes that nobody reaches with more than this probability are gathered
+POINTS = 1001  # candidate values for people at exactly one value
+
+
+@dataclass(frozen=True)
+class ReportCells:
+    """Runs of report codes: the first code of each, and their edges for ``Channel.matrix`` (None: one row per code)."""
+
+    first: Codes
+    edges: Floats | None
+
+    def gather(self, histogram: Any) -> Floats:
+        """Counts of cells from counts of codes, along the last axis."""
+        return np.add.reduceat(np.asarray(histogram, dtype=float), self.first, axis=-1)
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What a channel tells about the cells: its report cells and P[report cell, true cell]."""
+
+    reports: ReportCells
+    table: Table
+
+
+@lru_cache(maxsize=64)
+def _observe(channel: Channel, cells: bytes | None) -> Observation:
+    if cells is None:
+        return Observation(ReportCells(np.arange(channel.outputs.size), None), DenseTable(channel.matrix()))
+    edges = np.frombuffer(cells)
+    reports = report_cells(channel, edges)
+    return Observation(reports, table_of(channel, edges, reports))
+
+
+def observe(channel: Channel, cells: Floats | None) -> Observation:
+    """The observation of fine cells between edges (None: of categories) through a channel."""
+    return _observe(channel, None if cells is None else np.asarray(cells, dtype=float).tobytes())
+
+
+@lru_cache(maxsize=16)
+def _points(channel: Channel, cells: bytes) -> tuple[Floats, Floats]:
+    reports = observe(channel, np.frombuffer(cells)).reports
+    values = channel.inputs.values  # type: ignore[union-attr]
+    chosen = candidates(values)
+    if values.size <= 5 * POINTS:
+        return values[chosen], channel.matrix(reported=reports.edges)[:, chosen]
+    half = (values[1] - values[0]) / 4
+    around = np.column_stack([values[chosen] - half, values[chosen] + half]).ravel()
+    return values[chosen], law_between(channel, around, reports)[:, ::2]
+
+
+def observe_points(channel: Channel, cells: Floats) -> tuple[Floats, Floats]:
+    """(values, P[report cell, value]) for candidate values at which many people may be at once."""
+    return _points(channel, np.asarray(cells, dtype=float).tobytes())
+
+
+def candidates(values: Floats) -> Codes:
+    """Codes of the values of a grid, thinned to multiples of 2, 5, 10, … steps where they are more than POINTS."""
+    thin = next(
+        lead * 10**power for power in range(12) for lead in (1, 2, 5) if values.size <= lead * 10**power * POINTS
+    )
+    offset = int(np.rint(-values[0] / (values[1] - values[0]))) % thin if values.size > 1 else 0
+    return np.arange(offset, values.size, thin)
+
+
+def report_cells(channel: Channel, cells: Floats) -> ReportCells:
+    """Runs of report codes about as wide as the fine cells, with the far ends gathered."""
+    codes = channel.outputs
+    single = ReportCells(np.arange(codes.size), None)
+    if not isinstance(codes, Grid):
+        return single
+    run = max(round(float(np.median(np.diff(cells))) / codes.step), 1)
+    first = np.arange(0, codes.size, run)
+    if first.size < 4:
+        return single
+    runs = ReportCells(first, _edges_at(codes, first))
+    reach = np.maximum(*(law_between(channel, cells[ends], runs)[:, 0] for ends in (slice(0, 2), slice(-2, None))))
+    low = max(int(np.searchsorted(np.cumsum(reach), GATHERED)), 1)
+    high = max(int(np.searchsorted(np.cumsum(reach[::-1]), GATHERED)), 1)
+    kept = np.concatenate([[0], first[low : first.size - high + 1]])
+    return ReportCells(kept, _edges_at(codes, kept))
+
+
+def _edges_at(grid: Grid, first: Codes) -> Floats:
+    return np.append(grid.edges[first], grid.edges[-1])
+
+
+def table_of(channel: Channel, cells: Floats, reports: ReportCells) -> Table:
+    """The table, never built where it is large and only shifts."""
+    k, m = cells.size - 1, reports.first.size
+    if k >= LARGE and reports.edges is not None and _equal(np.diff(cells)):
+        ends = reports.edges[[0, 1, -2, -1]]
+        rows = law_between(channel, cells, ReportCells(reports.first[[0, 1, -1]], ends))
+        found = find_shift_table(
+            (m, k), lambda t: law_between(channel, cells[t : t + 2], reports)[:, 0], (rows[0], rows[-1])
+        )
+        if found is not None:
+            return found
+    return DenseTable(law_between(channel, cells, reports))
+
+
+def _equal(widths: Floats) -> bool:
+    return bool(np.ptp(widths) <= 1e-9 * widths[0])
+
+
+def law_between(channel: Channel, edges: Floats, reports: ReportCells) -> Floats:
+    """P[report cell, x uniform between edges]; for additive noise from running sums of its law."""
+    domain = channel.domain
+    if (
+        isinstance(channel, AdditiveNoise)
+        and isinstance(domain, Interval)
+        and (not domain.integer or channel.step == 1)
+    ):
+        return additive_law(channel, (edges - float(domain.low)) / channel.step, reports.first)
+    return channel.matrix(true=edges, reported=reports.edges)
+
+
+def additive_law(channel: AdditiveNoise, edges: Floats, first: Codes) -> Floats:
+    """Differences of P(report < f | x uniform on [a, b)) = (S(f − a) − S(f − b))/(b − a), in steps.
+
+    S is the integral of the noise's cumulative law C, whose value at a true code's whole step holds half a step around.
+    """
+    below = np.concatenate([[0.0], np.cumsum(channel.noise)])  # C(u) for u = −reach..reach+1
+    knots = np.arange(-channel.reach, channel.reach + 2) + 0.5
+    integral = np.cumsum(below)
+    ahead = (first[1:, None] - channel.past) - edges
+    area = np.interp(ahead, knots, integral, left=0.0) + np.maximum(ahead - knots[-1], 0.0)
+    inner = -np.diff(area, axis=1) / np.diff(edges)
+    ends = np.zeros((1, edges.size - 1))
+    return np.maximum(np.diff(np.vstack([ends, inner, ends + 1.0]), axis=0), 0.0)

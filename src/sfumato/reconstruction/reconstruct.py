@@ -1,0 +1,76 @@
+"""`reconstruct`: from reports, or counts of them, to the distribution of the true values."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+
+from sfumato.channels import Channel
+from sfumato.counts import Counts
+from sfumato.domain import Categories
+from sfumato.reconstruction.estimate import Diagnostics, Estimate
+from sfumato.reconstruction.methods import METHODS, Solution
+from sfumato.reconstruction.problem import Problem, problem_of
+
+
+def reconstruct(reports: Any, channel: Channel | None = None, intervals: Any = None, method: str = "smooth") -> Any:
+    """The distribution of the true values behind reports.
+
+    ``reports``: a column of reports (NumPy, pandas, Polars, PyArrow, a list), or ``Counts``; counts by class give a
+    dictionary with one Estimate a class. ``channel``: the one that made them (counts know theirs).
+    ``intervals``: how many equal ones, or edges; None: one per whole number where they are few, else 20.
+    ``method``: "smooth" (default), "em" (maximum likelihood), "as00" (Agrawal & Srikant's recipe), "inverse" (unbiased,
+    for categories).
+
+    >>> import sfumato as sf
+    >>> coin = sf.RandomizedResponse(sf.Categories(["yes", "no"]), keep=0.75)
+    >>> estimate = sf.reconstruct(["yes"] * 40 + ["no"] * 60, coin)
+    >>> estimate.probabilities.round(3).tolist()
+    [0.3, 0.7]
+    """
+    if method not in METHODS:
+        raise ValueError(f"method={method!r} is unknown; use one of {', '.join(METHODS)}")
+    counts = _counts(reports, channel)
+    problem = problem_of(counts, intervals)
+    estimates = [_estimate(problem, method, row, one) for row, one in enumerate(METHODS[method](problem))]
+    return estimates[0] if counts.classes is None else dict(zip(counts.classes, estimates, strict=True))
+
+
+def reconstruct_by(
+    reports: Any, channel: Channel, by: Any, intervals: Any = None, method: str = "smooth"
+) -> dict[Hashable, Estimate]:
+    """One estimate a class, all solved through the same table; ``by`` is the class of each report."""
+    found: dict[Hashable, Estimate] = reconstruct(
+        Counts.of(reports, channel, by=by), intervals=intervals, method=method
+    )
+    return found
+
+
+def _counts(reports: Any, channel: Channel | None) -> Counts:
+    if isinstance(reports, Counts):
+        if channel is not None and any(tally.channel != channel for tally in reports.levels.values()):
+            raise ValueError("these counts were made with another channel; leave channel out, counts know theirs")
+        return reports
+    if channel is None:
+        raise TypeError("channel is missing; pass the one that made the reports, such as sf.Gaussian(...)")
+    return Counts.of(reports, channel)
+
+
+def _estimate(problem: Problem, method: str, row: int, found: Solution) -> Estimate:
+    diagnostics = Diagnostics(
+        method=method,
+        reports=float(problem.counts[row].sum()),
+        missing=float(problem.missing[row]),
+        iterations=found.iterations,
+        table_applications=found.table_applications,
+        log_likelihood=found.log_likelihood,
+        degrees_of_freedom=found.degrees_of_freedom,
+        messages=found.messages,
+    )
+    layout, domain = problem.layout, problem.domain
+    edges = None if layout is None else layout.edges.copy()
+    categories = domain.labels if isinstance(domain, Categories) else None
+    integer = layout is not None and layout.integer
+    return Estimate(edges, categories, np.asarray(found.probabilities), found.covariance, diagnostics, integer)
