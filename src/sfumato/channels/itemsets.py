@@ -1,0 +1,182 @@
+"""Baskets: what people hold, read from lists, Arrow list columns, sparse or one-hot tables, as codes of items."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.domain import Codes, Items
+
+
+@dataclass(frozen=True, eq=False)
+class Baskets:
+    """Sets of items in compressed rows: basket r is codes[starts[r]:starts[r+1]], sorted, without repeats."""
+
+    items: Items
+    starts: Codes
+    codes: Codes
+
+    @classmethod
+    def read(cls, baskets: Any, items: Items | None = None) -> Baskets:
+        """Baskets from what people usually have; without `items` the labels found are the items."""
+        if isinstance(baskets, Baskets):
+            return baskets._checked_against(items)
+        if hasattr(baskets, "tocsr"):
+            return _from_sparse(baskets, items)
+        if hasattr(baskets, "columns") and hasattr(baskets, "to_numpy"):
+            return _from_one_hot(baskets, items)
+        flat = _arrow_list(baskets)
+        if flat is not None:
+            return _from_flat(flat[0], flat[1], items)
+        return _from_lists(baskets, items)
+
+    def __len__(self) -> int:
+        return self.starts.size - 1
+
+    @cached_property
+    def sizes(self) -> Codes:
+        return np.diff(self.starts)
+
+    def rows_of_size(self, size: int) -> Codes:
+        return np.flatnonzero(self.sizes == size)
+
+    def members(self, rows: Codes, size: int) -> Codes:
+        """The item codes of rows that all have `size` items, one row a basket."""
+        return np.asarray(self.codes[self.starts[rows][:, None] + np.arange(size)])
+
+    def to_lists(self) -> list[list[Hashable]]:
+        labels = self.items.labels
+        return [[labels[code] for code in row] for row in self._rows()]
+
+    def _rows(self) -> Iterator[list[int]]:
+        for start, stop in zip(self.starts[:-1].tolist(), self.starts[1:].tolist(), strict=True):
+            yield self.codes[start:stop].tolist()
+
+    def _checked_against(self, items: Items | None) -> Baskets:
+        if items is not None and tuple(items.labels) != tuple(self.items.labels):
+            raise ValueError(f"the baskets are over {self.items.size} other items: read them with the channel's items")
+        return self
+
+
+def _from_lists(baskets: Iterable[Iterable[Hashable]], items: Items | None) -> Baskets:
+    if isinstance(baskets, (str, bytes)) or not isinstance(baskets, Iterable):
+        raise TypeError(f"baskets of type {type(baskets).__name__} cannot be read: give a list of lists of items")
+    rows = []
+    for place, basket in enumerate(baskets):
+        if isinstance(basket, (str, bytes)) or not isinstance(basket, Iterable):
+            raise TypeError(
+                f"basket {place} is {basket!r}, not a collection of items: give a list of items, e.g. [{basket!r}]"
+            )
+        rows.append(basket if isinstance(basket, (list, tuple, set, frozenset)) else list(basket))
+    lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
+    return _from_flat(list(chain.from_iterable(rows)), lengths, items)
+
+
+def _from_flat(labels: Any, lengths: Codes, items: Items | None) -> Baskets:
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    known = items if items is not None else Items(_sorted_labels(labels))
+    codes = _codes_of(labels, known, starts)
+    return Baskets(known, starts, _sorted_without_repeats(codes, starts, known))
+
+
+def _sorted_labels(labels: Any) -> list[Hashable]:
+    found = set(labels.tolist() if isinstance(labels, np.ndarray) else labels)
+    try:
+        return sorted(found)
+    except TypeError:
+        return sorted(found, key=lambda label: (type(label).__name__, str(label)))
+
+
+def _codes_of(labels: Any, items: Items, starts: Codes) -> Codes:
+    if isinstance(items.labels, range):
+        codes = _whole_numbers(labels, starts)
+        outside = (codes < 0) | (codes >= items.size)
+        if outside.any():
+            place = int(np.flatnonzero(outside)[0])
+            _refuse_unknown(int(codes[place]), place, starts, f"the items are 0 to {items.size - 1}")
+        return codes
+    code_of = {label: code for code, label in enumerate(items.labels)}
+    values = labels.tolist() if isinstance(labels, np.ndarray) else labels
+    codes = np.fromiter((code_of.get(label, -1) for label in values), dtype=np.int64, count=len(values))
+    if (codes < 0).any():
+        place = int(np.flatnonzero(codes < 0)[0])
+        _refuse_unknown(values[place], place, starts, f"declare it in Items (now {items.size} labels)")
+    return codes
+
+
+def _whole_numbers(labels: Any, starts: Codes) -> Codes:
+    array = np.asarray(labels)
+    if array.size and array.dtype.kind not in "iu":
+        place = next(i for i, label in enumerate(labels) if not isinstance(label, (int, np.integer)) or label is True)
+        _refuse_unknown(labels[place], place, starts, "Items(n) has the items 0 to n-1; give labels to Items otherwise")
+    return array.astype(np.int64)
+
+
+def _refuse_unknown(label: Any, place: int, starts: Codes, remedy: str) -> None:
+    row = int(np.searchsorted(starts, place, side="right")) - 1
+    raise ValueError(f"unknown item {label!r} in basket {row}: {remedy}, or drop it from the basket")
+
+
+def _sorted_without_repeats(codes: Codes, starts: Codes, items: Items) -> Codes:
+    rows = np.repeat(np.arange(starts.size - 1), np.diff(starts))
+    keys = np.sort(rows * items.size + codes)
+    repeats = np.flatnonzero(keys[1:] == keys[:-1])
+    if repeats.size:
+        row, code = divmod(int(keys[repeats[0]]), items.size)
+        raise ValueError(f"item {items.labels[code]!r} is twice in basket {row}: a basket is a set; keep one of them")
+    return np.asarray(keys - rows * items.size)
+
+
+def _from_sparse(matrix: Any, items: Items | None) -> Baskets:
+    rows = matrix.tocsr().copy()
+    rows.sum_duplicates()
+    rows.eliminate_zeros()
+    known = items if items is not None else Items(rows.shape[1])
+    if rows.shape[1] != known.size:
+        raise ValueError(
+            f"the sparse matrix has {rows.shape[1]} columns for {known.size} items: give one column an item"
+        )
+    return Baskets(known, rows.indptr.astype(np.int64), rows.indices.astype(np.int64))
+
+
+def _from_one_hot(table: Any, items: Items | None) -> Baskets:
+    names = list(table.columns)
+    known = items if items is not None else Items(names)
+    code_of = {label: code for code, label in enumerate(known.labels)}
+    unknown = [name for name in names if name not in code_of]
+    if unknown:
+        raise ValueError(f"column {unknown[0]!r} is no item: drop the column or declare it in Items")
+    cells = np.asarray(table.to_numpy())
+    if not np.isin(cells, (0, 1)).all():
+        raise ValueError(
+            "a one-hot table holds values other than 0/1 or true/false: convert it, or give lists of items"
+        )
+    row, column = np.nonzero(cells.astype(bool))
+    codes = np.array([code_of[name] for name in names], dtype=np.int64)[column]
+    starts = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(cells)))]).astype(np.int64)
+    return Baskets(known, starts, _sorted_without_repeats(codes, starts, known))
+
+
+def _arrow_list(column: Any) -> tuple[NDArray[Any], Codes] | None:
+    """(flat values, lengths) of a PyArrow list column, or of a Polars series that can become one."""
+    if type(column).__module__.startswith("polars") and hasattr(column, "to_arrow"):
+        column = column.to_arrow()
+    if not type(column).__module__.startswith("pyarrow"):
+        return None
+    import pyarrow.compute as pc
+
+    if column.null_count:
+        raise ValueError("a basket is missing (null): drop the row or give an empty list")
+    lengths = pc.list_value_length(column).to_numpy(**_copy_allowed(column)).astype(np.int64)
+    values = pc.list_flatten(column)
+    return values.to_numpy(**_copy_allowed(values)), lengths
+
+
+def _copy_allowed(column: Any) -> dict[str, bool]:
+    return {} if type(column).__name__ == "ChunkedArray" else {"zero_copy_only": False}

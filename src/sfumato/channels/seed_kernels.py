@@ -1,0 +1,105 @@
+"""Compiled expansion and steering of seeds (the NumPy ways are in `seed_expansion` and `gf2`)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from sfumato.channels.gf2 import Codes, Words
+
+
+@njit(cache=True)
+def expand(seeds: Words, tables: Words, threshold: int, mask: Words, bitmaps: Words) -> None:
+    width = mask.size
+    depth = tables.shape[2] // width
+    planes = np.empty(tables.shape[2], dtype=np.uint64)
+    below = np.empty(width, dtype=np.uint64)
+    equal = np.empty(width, dtype=np.uint64)
+    for row in range(seeds.shape[0]):
+        _sum_planes(seeds[row], tables, planes)
+        below[:] = 0
+        equal[:] = mask
+        for plane in range(depth):
+            bits = planes[plane * width : (plane + 1) * width]
+            if (threshold >> (depth - 1 - plane)) & 1:
+                for word in range(width):
+                    below[word] |= equal[word] & ~bits[word]
+                    equal[word] &= bits[word]
+            else:
+                for word in range(width):
+                    equal[word] &= ~bits[word]
+        bitmaps[row, :] = below
+
+
+@njit(cache=True)
+def _sum_planes(seed: Words, tables: Words, planes: Words) -> None:
+    planes[:] = 0
+    for nibble in range(tables.shape[0]):
+        value = (seed[nibble >> 4] >> np.uint64(4 * (nibble & 15))) & np.uint64(15)
+        added = tables[nibble, np.int64(value)]
+        for i in range(planes.size):
+            planes[i] ^= added[i]
+
+
+@njit(cache=True)
+def steer(seeds: Words, columns: Words, items: Codes, numbers: Codes) -> bool:
+    """Add to each seed one solution of its equations, in place; False if some are linearly dependent."""
+    depth = columns.shape[1]
+    count = items.shape[1] * depth
+    rows = np.empty((count, seeds.shape[1]), dtype=np.uint64)
+    right = np.empty(count, dtype=np.uint64)
+    words, places = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.uint64)
+    for system in range(seeds.shape[0]):
+        for i in range(count):
+            rows[i] = columns[items[system, i // depth], i % depth]
+            wanted = np.uint64((numbers[system, i // depth] >> (depth - 1 - i % depth)) & 1)
+            right[i] = wanted ^ _parity(rows[i], seeds[system])
+        if not _eliminate(rows, right, words, places):
+            return False
+        _substitute(rows, right, words, places, seeds[system])
+    return True
+
+
+@njit(cache=True)
+def _parity(a: Words, b: Words) -> np.uint64:
+    folded = np.uint64(0)
+    for word in range(a.size):
+        folded ^= a[word] & b[word]
+    for shift in (32, 16, 8, 4, 2, 1):
+        folded ^= folded >> np.uint64(shift)
+    return folded & np.uint64(1)
+
+
+@njit(cache=True)
+def _eliminate(rows: Words, right: Words, words: Codes, places: Words) -> bool:
+    """Clear each row's lowest bit from the rows below it."""
+    one = np.uint64(1)
+    for i in range(right.size):
+        pivot = rows[i]
+        word = 0
+        while word < pivot.size and pivot[word] == 0:
+            word += 1
+        if word == pivot.size:
+            return False
+        place = np.uint64(0)
+        while (pivot[word] >> place) & one == 0:
+            place += one
+        words[i], places[i] = word, place
+        for other in range(i + 1, right.size):
+            row = rows[other]
+            if (row[word] >> place) & one:
+                for w in range(word, pivot.size):
+                    row[w] ^= pivot[w]
+                right[other] ^= right[i]
+    return True
+
+
+@njit(cache=True)
+def _substitute(rows: Words, right: Words, words: Codes, places: Words, seed: Words) -> None:
+    """Fix the pivots from the last equation up and add them to the seed."""
+    correction = np.zeros(seed.size, dtype=np.uint64)
+    for i in range(right.size - 1, -1, -1):
+        bit = right[i] ^ _parity(rows[i], correction)
+        correction[words[i]] |= bit << places[i]
+    for word in range(seed.size):
+        seed[word] ^= correction[word]

@@ -1,0 +1,288 @@
+"""SelectASize: the channel for baskets with a bound on what a report can reveal, whatever anybody knows already."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from sfumato.channels.base import Channel
+from sfumato.channels.gf2 import Words
+from sfumato.channels.itemsets import Baskets
+from sfumato.channels.itemsets_reports import BasketReports, bitmap_width
+from sfumato.channels.randomness import KeyedWords, WordSource
+from sfumato.channels.seeds import SeedGenerator, dyadic, seed_generator
+from sfumato.channels.select_a_size_design import Goal, design_law
+from sfumato.channels.select_a_size_law import SizeLaw, reports_needed, support_where_significant
+from sfumato.channels.select_a_size_sampling import SizeSampler
+from sfumato.channels.select_a_size_table import BasketSpace, table
+from sfumato.domain import Codes, Floats, Items
+from sfumato.guarantee import Guarantee
+
+ROWS_AT_ONCE = 4096
+
+
+class SelectASize(Channel):
+    """Baskets of m items: keep j of them with chance p[j], insert every other item with chance rho.
+
+    Domain: sets of items, of one of the designed sizes; the size m is disclosed.
+    Law: P[t'|t] = (p[j]/p0[j]) rho^|t'| (1-rho)^(n-|t'|), j = |t & t'|, p0[j] = C(m,j) rho^j (1-rho)^(m-j).
+    gamma: max_j p/p0 over min_j p/p0, the largest over the designed sizes.
+    Support: the mean of prod_{a in A} (1[a in t'] - rho) / lambda_k.
+    """
+
+    kind = "select-a-size"
+
+    def __init__(self, items: Items, designs: Iterable[SizeLaw | Mapping[str, Any]], up_to: int = 3) -> None:
+        super().__init__(items)
+        self.items = items
+        if not isinstance(items, Items):
+            raise TypeError(f"SelectASize needs Items, not {items!r}: write sf.Items(1000) or sf.Items([labels])")
+        laws = [
+            law if isinstance(law, SizeLaw) else SizeLaw(law["size"], law["rho"], tuple(law["kept"])) for law in designs
+        ]
+        self.laws = {law.size: law for law in sorted(laws, key=lambda law: law.size)}
+        self.up_to = up_to
+        if not laws or len(self.laws) < len(laws):
+            raise ValueError(f"designs for the sizes {[law.size for law in laws]}: give one design for each size")
+        for law in laws:
+            if law.size > items.size:
+                raise ValueError(f"baskets of {law.size} cannot be drawn from {items.size} items: drop that size")
+            dyadic(law.rho)
+            law.refuse_if_blind(up_to)
+        self._samplers = {size: SizeSampler(law, items.size) for size, law in self.laws.items()}
+
+    @classmethod
+    def design(
+        cls,
+        items: Items,
+        sizes: Iterable[int],
+        gamma: float | None = None,
+        up_to: int = 3,
+        *,
+        rho1: float | None = None,
+        rho2: float | None = None,
+        n: float = 5_000_000,
+        form: str = "best",
+        criterion: str = "support",
+        prevalence: float = 0.0,
+        resolution: int = 1024,
+    ) -> SelectASize:
+        """The laws that find the rarest itemsets of 1..up_to items in n reports under gamma (or rho1 to rho2).
+
+        `prevalence` is how often people without an itemset have one of its items: 0 is EGS03's assumption; real baskets
+        are read better with a design for about 0.1.
+
+        >>> import sfumato as sf
+        >>> channel = sf.SelectASize.design(sf.Items(1000), sizes=[5], gamma=19, up_to=3)
+        >>> {k: round(100 * s, 3) for k, s in channel.lowest_discoverable_support(n=5_000_000).items()}
+        {1: 0.473, 2: 0.484, 3: 0.496}
+        """
+        goal = Goal(amplification(gamma, rho1, rho2), up_to, float(n), criterion, prevalence)
+        if resolution < 2 or resolution & (resolution - 1) or resolution > 1 << 16:
+            raise ValueError(
+                f"resolution = {resolution} is no power of two up to 65536: rho is drawn bit by bit; use 1024"
+            )
+        wanted = sorted(set(sizes))
+        return cls(items, [design_law(size, goal, form=form, resolution=resolution) for size in wanted], up_to)
+
+    # --- what can be read ----------------------------------------------------------------------------------------
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return tuple(self.laws)
+
+    def lowest_discoverable_support(
+        self, n: float = 5_000_000, shares: Mapping[int, float] | None = None, prevalence: float = 0.0
+    ) -> dict[int, float]:
+        """{k: s} with s = 4 sigma(s) in n reports; `shares` of the sizes are equal unless given."""
+        found = {}
+        for k in range(1, min(self.up_to, max(self.sizes)) + 1):
+            noise, own, share = self.power(k, shares, prevalence)
+            found[k] = float(support_where_significant(noise, own, n, share))
+        return found
+
+    def reports_needed(self, support: float, k: int, shares: Mapping[int, float] | None = None) -> int:
+        """How many reports make a support of k-itemsets discoverable."""
+        return reports_needed(support, *self.power(k, shares))
+
+    def power(
+        self, k: int, shares: Mapping[int, float] | None = None, prevalence: float = 0.0
+    ) -> tuple[float, float, float]:
+        """E[g^2] without and with the itemset over all sizes, and the share of baskets that can hold it."""
+        weights = {size: 1.0 for size in self.laws} if shares is None else dict(shares)
+        unknown = set(weights) - set(self.laws)
+        if unknown:
+            raise ValueError(
+                f"shares name size {min(unknown)}, which has no design: the sizes are {self._sizes_in_words()}"
+            )
+        total = math.fsum(weights.values())
+        large = [(weight / total, self.laws[size]) for size, weight in weights.items() if size >= k and weight > 0]
+        if not large:
+            raise ValueError(f"no basket is large enough for {k} items: the sizes are {self._sizes_in_words()}")
+        noise = math.fsum(weight * law.noise_power(k, prevalence) for weight, law in large)
+        own = math.fsum(weight * law.own_power(k) for weight, law in large)
+        return noise, own, math.fsum(weight for weight, _ in large)
+
+    # --- randomizing ---------------------------------------------------------------------------------------------
+
+    def randomize(
+        self,
+        values: Any,
+        rng: np.random.Generator | int | None = None,
+        *,
+        compress: bool = False,
+        key: bytes | None = None,
+        question: str = "",
+    ) -> BasketReports:
+        """Reports of baskets: bitmaps, or with `compress` seeds that show the itemsets mined with the same law."""
+        baskets = self.read(values)
+        source = self._source(rng, key, question)
+        width = max(g.words for g in self.generators.values()) if compress else bitmap_width(self.items.size)
+        words = np.zeros((len(baskets), width), dtype=np.uint64)
+        for size in self.laws:
+            rows = baskets.rows_of_size(size)
+            for chunk in np.split(rows, range(ROWS_AT_ONCE, rows.size, ROWS_AT_ONCE)):
+                drawn = self._reports(size, baskets.members(chunk, size), source, compress)
+                words[chunk, : drawn.shape[1]] = drawn
+        return BasketReports(self.items, baskets.sizes.astype(np.uint16), words, compress)
+
+    def read(self, values: Any) -> Baskets:
+        """Baskets of the channel's items; a basket without a design is an error that names it."""
+        baskets = Baskets.read(values, self.items)
+        undesigned = ~np.isin(baskets.sizes, self.sizes)
+        if undesigned.any():
+            row = int(np.flatnonzero(undesigned)[0])
+            size = int(baskets.sizes[row])
+            if size == 0:
+                raise ValueError(f"basket {row} is empty: drop empty baskets and count them beside the reports")
+            raise ValueError(
+                f"basket {row} has {size} items but the designed sizes are {self._sizes_in_words()}: "
+                f"add {size} to sizes= in design, or trim the basket"
+            )
+        return baskets
+
+    def _reports(self, size: int, members: Codes, source: WordSource, compress: bool) -> Words:
+        sampler = self._samplers[size]
+        identity = basket_codes(members) if isinstance(source, KeyedWords) else np.zeros(len(members), dtype=np.int64)
+        if not compress:
+            return sampler.bitmaps(members, source.words(identity, sampler.words_per_bitmap))
+        generator = self.generators[size]
+        return sampler.seeds(members, source.words(identity, sampler.words_per_seed(generator)), generator)
+
+    # --- seeds ---------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def generators(self) -> dict[int, SeedGenerator]:
+        """The seeds of each size: any size + up_to items are independent."""
+        return {size: self._generator(law) for size, law in self.laws.items()}
+
+    def _generator(self, law: SizeLaw) -> SeedGenerator:
+        return seed_generator(self.items.size, law.rho, min(law.size + self.up_to, self.items.size))
+
+    @property
+    def seed_bits(self) -> dict[int, int]:
+        return {size: generator.bits for size, generator in self.generators.items()}
+
+    def expand(self, reports: BasketReports) -> BasketReports:
+        """Seeds as the bitmaps that they stand for; bitmaps as they are."""
+        if not reports.compressed:
+            return reports
+        bitmaps = np.empty((len(reports), bitmap_width(self.items.size)), dtype=np.uint64)
+        for size, generator in self.generators.items():
+            rows = reports.rows_of_size(size)
+            for chunk in np.split(rows, range(ROWS_AT_ONCE, rows.size, ROWS_AT_ONCE)):
+                bitmaps[chunk] = generator.expand(np.ascontiguousarray(reports.words[chunk, : generator.words]))
+        return BasketReports(self.items, reports.sizes, bitmaps)
+
+    # --- statements ----------------------------------------------------------------------------------------------
+
+    @property
+    def gamma(self) -> float:
+        return max(law.gamma for law in self.laws.values())
+
+    def guarantee(self, prior: Any = None) -> Guarantee:
+        """What one basket's report can reveal beyond its size; `.repeated(times)` for several baskets of one person."""
+        if self._is_tiny():
+            stated = Guarantee.of_channel(self, prior)
+            return Guarantee(stated.gamma, stated.description, self._notes(), self, stated.prior)
+        if prior is not None:
+            raise ValueError(
+                f"a prior over all baskets of {self.items.size} items is too large to use: leave prior out"
+            )
+        return Guarantee(self.gamma, self.describe(), self._notes())
+
+    def describe(self) -> str:
+        shown = ", ".join(f"{law.rho:.3g} for baskets of {size}" for size, law in self.laws.items())
+        return (
+            "a random number of your items is kept, the others are dropped, and every item that you do not have is "
+            f"added with a chance of {shown}"
+        )
+
+    def _notes(self) -> tuple[str, ...]:
+        return (
+            "The number of items in your basket is sent as it is; the bound is about which items they are.",
+            "Several baskets of one person multiply: two of them square the factor.",
+        )
+
+    # --- the channel's table, for tiny sets of items -----------------------------------------------------------------
+
+    @cached_property
+    def inputs(self) -> BasketSpace:  # type: ignore[override]
+        return BasketSpace.of_sizes(self.items, self._only_size())
+
+    @cached_property
+    def outputs(self) -> BasketSpace:  # type: ignore[override]
+        return BasketSpace.all(self.items)
+
+    def law(self) -> Floats:
+        return table(self.laws[self._only_size()], self.items.size)
+
+    def report_codes(self, codes: Codes, source: WordSource) -> Codes:
+        members = self.inputs.members(np.atleast_1d(codes).ravel())
+        return self._reports(self._only_size(), members, source, False)[:, 0].astype(np.int64).reshape(np.shape(codes))
+
+    def _is_tiny(self) -> bool:
+        return self.items.size <= BasketSpace.LARGEST and len(self.laws) == 1
+
+    def _only_size(self) -> int:
+        if not self._is_tiny():
+            raise ValueError(
+                f"the table of {self.items.size} items and {len(self.laws)} sizes is too large: "
+                f"it needs one size and at most {BasketSpace.LARGEST} items; guarantee() and the supports need no table"
+            )
+        return self.sizes[0]
+
+    def parameters(self) -> dict[str, Any]:
+        designs = [{"size": law.size, "rho": law.rho, "kept": list(law.kept)} for law in self.laws.values()]
+        return {"designs": designs, "up_to": self.up_to}
+
+    def _sizes_in_words(self) -> str:
+        return ", ".join(str(size) for size in self.sizes)
+
+    def __repr__(self) -> str:
+        return f"SelectASize({self.items}, sizes {self._sizes_in_words()}, gamma={self.gamma:.4g}, up_to={self.up_to})"
+
+
+def amplification(gamma: float | None, rho1: float | None, rho2: float | None) -> float:
+    """gamma as given, or rho2(1-rho1)/(rho1(1-rho2))."""
+    if (gamma is None) == (rho1 is None or rho2 is None):
+        raise ValueError("give either gamma=, e.g. 19, or both rho1= and rho2=, e.g. 0.05 and 0.5")
+    if gamma is not None:
+        return float(gamma)
+    assert rho1 is not None and rho2 is not None
+    if not 0.0 < rho1 < rho2 < 1.0:
+        raise ValueError(
+            f"rho1 = {rho1:g}, rho2 = {rho2:g}: a breach needs 0 < rho1 < rho2 < 1, for example 0.05 and 0.5"
+        )
+    return rho2 * (1.0 - rho1) / (rho1 * (1.0 - rho2))
+
+
+def basket_codes(members: Codes) -> Codes:
+    """One whole number a basket, the same for the same items."""
+    digests = [hashlib.blake2b(row.astype("<i8").tobytes(), digest_size=8).digest() for row in members]
+    return np.array([int.from_bytes(digest, "little", signed=True) for digest in digests], dtype=np.int64)

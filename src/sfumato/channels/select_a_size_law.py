@@ -1,0 +1,165 @@
+"""The law of select-a-size for baskets of one size, and what can be read through it.
+
+m items in the basket, rho the chance that any other item is inserted, p[j] the chance that j of the m items are kept:
+
+    p0[j]      = C(m,j) rho^j (1-rho)^(m-j)                      what pure noise would keep
+    P[t'|t]    = (p[j]/p0[j]) rho^|t'| (1-rho)^(n-|t'|),  j = |t & t'|
+    gamma      = max_j (p/p0) / min_j (p/p0)                     the number of items plays no part
+    lambda_k   = E[ prod_{a in A} (1[a in t'] - rho) | A in t ],  |A| = k
+    support(A) = mean over reports of g,   g = prod_{a in A} (1[a in t'] - rho) / lambda_k
+
+If any item of A is missing from t the product has mean zero, so g is unbiased for 1[A in t].
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+SIGNIFICANCE = 4.0
+"""A support is discoverable when it lies this many standard deviations above zero (EGS03 section 4.3)."""
+
+VANISHING = 1e-9
+"""A lambda_k below this share of its largest possible value, 1, is taken for zero."""
+
+
+def kept_by_noise(size: int, rho: float) -> Floats:
+    """p0[j]: how many of `size` items pure insertion with chance rho would show."""
+    j = np.arange(size + 1)
+    binomials = np.array([math.comb(size, int(i)) for i in j], dtype=np.float64)
+    return np.asarray(binomials * rho**j * (1.0 - rho) ** (size - j))
+
+
+def hypergeometric(size: int, k: int) -> Floats:
+    """H[q, j]: chance that q of k given items are among the j kept of `size`, C(k,q)C(m-k,j-q)/C(m,j)."""
+    table = np.zeros((k + 1, size + 1))
+    for j in range(size + 1):
+        for q in range(max(0, j - size + k), min(k, j) + 1):
+            table[q, j] = math.comb(k, q) * math.comb(size - k, j - q) / math.comb(size, j)
+    return table
+
+
+def signal_per_kept(size: int, k: int, rho: float) -> Floats:
+    """L[j] with lambda_k = sum_j p[j] L[j]."""
+    q = np.arange(k + 1)
+    return np.asarray(((1.0 - rho) ** q * (-rho) ** (k - q)) @ hypergeometric(size, k))
+
+
+def power_per_kept(size: int, k: int, rho: float) -> Floats:
+    """M[j] with E[prod (1[a in t'] - rho)^2 | A in t] = sum_j p[j] M[j]."""
+    q = np.arange(k + 1)
+    return np.asarray(((1.0 - rho) ** (2 * q) * rho ** (2 * (k - q))) @ hypergeometric(size, k))
+
+
+def absent_power_per_kept(size: int, k: int, rho: float, prevalence: float = 0.0) -> Floats:
+    """The same for a person without A as a whole who has each of its items with chance `prevalence`.
+
+    At prevalence 0, EGS03's own assumption, it is (rho (1-rho))^k whatever was kept. Designs with a small rho look good
+    there and lose much of it once people have parts of the itemset, which in real data they do.
+    """
+    power = np.zeros(size + 1)
+    for q in range(k):
+        chance = math.comb(k, q) * prevalence**q * (1.0 - prevalence) ** (k - q) / (1.0 - prevalence**k)
+        if chance > 0.0:
+            power += chance * (rho * (1.0 - rho)) ** (k - q) * power_per_kept(size, q, rho)
+    return power
+
+
+def support_where_significant(noise: Floats | float, own: Floats | float, reports: float, share: float = 1.0) -> Floats:
+    """The positive root of s = 4 sigma(s), sigma^2(s) = ((1-r) noise + r own - s)/N, r = s/share.
+
+    `noise` is E[g^2] of people without A, `own` that of people with all of A; `share` is the share of people whose
+    baskets are large enough to hold A, and both powers are weighted by it.
+    """
+    a = reports / SIGNIFICANCE**2
+    b = (np.asarray(noise) - np.asarray(own)) / share + 1.0
+    return np.asarray(2.0 * np.asarray(noise) / (b + np.sqrt(b * b + 4.0 * a * np.asarray(noise))))
+
+
+def reports_needed(support: float, noise: float, own: float, share: float = 1.0) -> int:
+    """The number of reports that makes `support` discoverable: the inverse of `support_where_significant`."""
+    power = noise - support * ((noise - own) / share + 1.0)
+    return max(1, math.ceil(SIGNIFICANCE**2 * power / support**2))
+
+
+@dataclass(frozen=True)
+class SizeLaw:
+    """Select-a-size for baskets of `size` items: insertion chance `rho` and kept-count law `kept`."""
+
+    size: int
+    rho: float
+    kept: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        _check_law(self.size, self.rho, self.kept)
+
+    @cached_property
+    def lift(self) -> Floats:
+        """p[j]/p0[j]."""
+        return np.asarray(np.array(self.kept) / kept_by_noise(self.size, self.rho))
+
+    @cached_property
+    def gamma(self) -> float:
+        smallest = float(self.lift.min())
+        return math.inf if smallest == 0.0 else float(self.lift.max()) / smallest
+
+    def signal(self, k: int) -> float:
+        """lambda_k; zero for itemsets larger than the basket."""
+        return 0.0 if k > self.size else float(signal_per_kept(self.size, k, self.rho) @ np.array(self.kept))
+
+    def noise_power(self, k: int, prevalence: float = 0.0) -> float:
+        """E[g^2] of a person without the itemset, who has each of its items with chance `prevalence`."""
+        power = absent_power_per_kept(self.size, k, self.rho, prevalence)
+        return float(power @ np.array(self.kept)) / self.signal(k) ** 2
+
+    def own_power(self, k: int) -> float:
+        """E[g^2] of a person who has all k items."""
+        return float(power_per_kept(self.size, k, self.rho) @ np.array(self.kept)) / self.signal(k) ** 2
+
+    def estimator(self, k: int) -> Floats:
+        """g for q = 0..k of the k items showing in a report."""
+        signal = self.signal(k)
+        if abs(signal) < VANISHING:
+            raise ValueError(
+                f"itemsets of {k} items cannot be read from baskets of {self.size}: lambda_{k} vanishes at "
+                f"rho = {self.rho:g}; change rho or the kept-count law"
+            )
+        q = np.arange(k + 1)
+        return np.asarray((1.0 - self.rho) ** q * (-self.rho) ** (k - q) / signal)
+
+    def lowest_discoverable_support(self, k: int, reports: float, prevalence: float = 0.0) -> float:
+        """The s with s = 4 sigma(s) when everybody else has each item of the set with chance `prevalence`."""
+        return float(support_where_significant(self.noise_power(k, prevalence), self.own_power(k), reports))
+
+    def refuse_if_blind(self, up_to: int) -> None:
+        for k in range(1, min(up_to, self.size) + 1):
+            self.estimator(k)
+
+
+def _check_law(size: int, rho: float, kept: Sequence[float]) -> None:
+    if size < 1:
+        raise ValueError(f"basket size {size} cannot be randomized: sizes start at 1; drop empty baskets first")
+    if not 0.0 < rho < 1.0:
+        raise ValueError(f"rho = {rho!r} is no insertion chance: give a number strictly between 0 and 1")
+    if len(kept) != size + 1:
+        raise ValueError(f"kept has {len(kept)} entries for size {size}: give p[0..{size}], {size + 1} numbers")
+    if min(kept) < 0.0 or abs(math.fsum(kept) - 1.0) > 1e-9:
+        raise ValueError(f"kept sums to {math.fsum(kept):g}: give non-negative chances that sum to 1")
+
+
+def two_level(size: int, rho: float, gamma: float, threshold: int) -> SizeLaw:
+    """p[j] = c p0[j] (gamma if j >= threshold else 1): EGS03's statement 2."""
+    return boosted(size, rho, gamma, np.arange(size + 1) >= threshold)
+
+
+def boosted(size: int, rho: float, gamma: float, boosted_counts: NDArray[np.bool_]) -> SizeLaw:
+    """p[j] = c p0[j] gamma^(j is boosted), c making the sum 1."""
+    weights = kept_by_noise(size, rho) * np.where(boosted_counts, gamma, 1.0)
+    return SizeLaw(size, float(rho), tuple(float(x) for x in weights / weights.sum()))
