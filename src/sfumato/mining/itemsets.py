@@ -1,0 +1,156 @@
+"""Frequent itemsets: Apriori on supports that are recovered from randomized baskets, or exact on clean ones.
+
+A candidate survives to make longer ones if support >= min_support - stderr; it is output if support >= min_support.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr
+
+from sfumato.channels.itemsets import Baskets
+from sfumato.channels.itemsets_reports import BasketReports
+from sfumato.channels.select_a_size import SelectASize
+from sfumato.domain import Codes, Items
+from sfumato.mining.bitmaps import ColumnBitmaps
+from sfumato.mining.records import Records, as_table
+from sfumato.mining.supports import Level, SupportCounter
+
+
+class SupportWarning(UserWarning):
+    """A minimum support that the reports cannot tell from noise."""
+
+
+def frequent_itemsets(reports: Any, channel: SelectASize | None, min_support: float, max_len: int | None = 3) -> Any:
+    """Itemsets of 1..max_len items whose support reaches `min_support`, with standard errors.
+
+    `reports` are what `channel.randomize` gave, bitmaps or seeds; with channel=None they are clean baskets (lists,
+    Arrow lists, sparse or one-hot tables) and the supports are exact. The table (pandas, or records without it) has
+
+        support    estimated share of people whose basket holds the itemset
+        stderr     its standard error; zero for clean baskets
+        itemsets   frozensets of items
+        certainty  the chance that the true support reaches min_support: near 1 is certain, near 1/2 is within the noise
+
+    >>> import sfumato as sf
+    >>> frequent = sf.frequent_itemsets([["tea", "milk"], ["tea"], ["tea", "milk"]], None, min_support=0.5)
+    >>> [sorted(itemset) for itemset in frequent["itemsets"]]
+    [['milk'], ['tea'], ['milk', 'tea']]
+    """
+    if not 0.0 < min_support <= 1.0:
+        raise ValueError(f"min_support = {min_support!r} is no share of the people: give a number above 0 and up to 1")
+    if max_len is not None and max_len < 1:
+        raise ValueError(f"max_len = {max_len} is no itemset size: give 1 or more, or None for no limit")
+    items, counter, longest = _counter(reports, channel, min_support, max_len)
+    levels = [_output(level, min_support) for level in apriori(counter, min_support, longest)]
+    return as_table(_rows(levels, items, min_support), ["support", "stderr", "itemsets", "certainty"])
+
+
+def _counter(
+    reports: Any, channel: SelectASize | None, min_support: float, max_len: int | None
+) -> tuple[Items, SupportCounter, int]:
+    if channel is None:
+        baskets = reports if isinstance(reports, Baskets) else Baskets.read(reports)
+        longest = int(baskets.sizes.max(initial=0))
+        counter = SupportCounter(ColumnBitmaps.of_baskets(baskets), None)
+        return baskets.items, counter, longest if max_len is None else min(max_len, longest)
+    check_reports(reports, channel)
+    longest = min(max_len or channel.up_to, max(channel.sizes))
+    if reports.compressed and longest > channel.up_to:
+        raise ValueError(
+            f"seeds are made for itemsets up to {channel.up_to}: lower max_len to {channel.up_to} or design with "
+            f"up_to={longest}"
+        )
+    warn_if_hidden(reports, channel, min_support, longest)
+    return channel.items, SupportCounter(ColumnBitmaps.of_reports(reports, channel), channel.laws), longest
+
+
+def check_reports(reports: Any, channel: SelectASize) -> None:
+    """Reports that this channel can have made."""
+    if not isinstance(reports, BasketReports):
+        raise TypeError(
+            f"reports of type {type(reports).__name__} carry no true sizes: give what channel.randomize returned, or "
+            "BasketReports.of_lists(items, lists, sizes); for clean baskets set channel=None"
+        )
+    if not len(reports):
+        raise ValueError("there are no reports: give at least one")
+    if reports.items.size != channel.items.size:
+        raise ValueError(
+            f"reports over {reports.items.size} items for a channel of {channel.items.size}: use its own channel"
+        )
+    strange = set(np.unique(reports.sizes).tolist()) - set(channel.sizes)
+    if strange:
+        raise ValueError(
+            f"reports of size {min(strange)} have no design in this channel: use the channel that made them"
+        )
+
+
+def warn_if_hidden(reports: BasketReports, channel: SelectASize, min_support: float, longest: int) -> None:
+    """A warning when min_support is below what these reports can show, with the number that would do."""
+    sizes, people = np.unique(reports.sizes, return_counts=True)
+    shares = dict(zip(sizes.tolist(), people.tolist(), strict=True))
+    for k in range(longest, 0, -1):
+        if not any(size >= k for size in shares):
+            continue
+        needed = channel.reports_needed(min_support, k, shares)
+        if needed > len(reports):
+            warnings.warn(
+                f"min_support = {min_support:g} is below what {len(reports):,} reports can show for itemsets of {k}: "
+                f"about {needed:,} reports are needed; raise min_support, lower max_len or collect more",
+                SupportWarning,
+                stacklevel=4,
+            )
+            return
+
+
+def apriori(counter: SupportCounter, min_support: float, longest: int) -> Iterator[Level]:
+    """Levels of surviving candidates, shortest first."""
+    candidates = np.arange(len(counter.bitmaps.columns))[:, None]
+    for _ in range(longest):
+        level = counter.count(candidates)
+        level = level.kept(level.support >= min_support - level.stderr)
+        yield level
+        candidates = join(level.itemsets)
+        if not len(candidates):
+            return
+
+
+def join(survivors: Codes) -> Codes:
+    """Candidates one item longer whose subsets all survived, in lexicographic order."""
+    if survivors.shape[1] == 1:
+        low, high = np.triu_indices(len(survivors), 1)
+        return np.column_stack([survivors[low, 0], survivors[high, 0]])
+    known = set(map(tuple, survivors.tolist()))
+    by_prefix: dict[tuple[int, ...], list[int]] = {}
+    for row in sorted(known):
+        by_prefix.setdefault(row[:-1], []).append(row[-1])
+    joined = [
+        (*prefix, a, b)
+        for prefix, ends in by_prefix.items()
+        for a, b in combinations(ends, 2)
+        if all((*prefix[:i], *prefix[i + 1 :], a, b) in known for i in range(len(prefix)))
+    ]
+    return np.array(joined, dtype=np.int64).reshape(len(joined), survivors.shape[1] + 1)
+
+
+def _output(level: Level, min_support: float) -> Level:
+    return level.kept(level.support >= min_support)
+
+
+def _rows(levels: list[Level], items: Items, min_support: float) -> Records:
+    labels = items.labels
+    rows: Records = []
+    for level in levels:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = (level.support - min_support) / level.stderr
+        certainty = np.where(level.stderr > 0.0, ndtr(z), 1.0)
+        columns = (level.itemsets.tolist(), level.support.tolist(), level.stderr.tolist(), certainty.tolist())
+        for codes, support, stderr, sure in zip(*columns, strict=True):
+            itemset = frozenset(labels[code] for code in codes)
+            rows.append({"support": support, "stderr": stderr, "itemsets": itemset, "certainty": sure})
+    return rows
