@@ -57,6 +57,8 @@ class Fit:
     def degrees_of_freedom(self) -> float:
         """tr F(F+S)⁻¹ over the waves: how many numbers the reports decided."""
         r = self.basis.shape[1]
+        if r == 0:
+            return 0.0
         inverse = lapack.dtrtri(self.factor, lower=1)[0]
         return float(r - np.sum(inverse[:, :r] ** 2))
 

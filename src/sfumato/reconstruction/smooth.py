@@ -11,8 +11,10 @@ from .errorbars import Aggregation, averaged
 from .evidence import descend, posterior_weights, uniform_fit
 from .exactly import class_covariance, class_shares, is_deterministic
 from .families import LOG_DENSITY, SOFT_DENSITY, Matrix, Vector
+from .hidden import hidden_detail
 from .penalised import Fit, PenalisedLikelihood, Reports
 
+OVERLAP = 0.8  # of the posterior covariance; the covariance of hidden detail repeats the rest
 COUNTED = 1e-4  # fits with less posterior weight than this are left out of the average
 
 
@@ -65,8 +67,11 @@ def smooth(
     fits, weights = _counted(fits)
     mean, covariance = averaged(fits, weights, Aggregation.of(to_intervals, points_to_intervals, atoms_at))
     density, atoms = _parts(fits, weights)
+    expected = reports.table @ density + points[reached][:, [place for place, _ in atoms]] @ [mass for _, mass in atoms]
+    hidden, shown = hidden_detail(reports, expected, density, to_intervals, mean)
+    covariance = OVERLAP * covariance + hidden
     freedom = float(weights @ [fit.degrees_of_freedom for fit in fits])
-    messages = _in_words(reports.total, freedom, mean, covariance)
+    messages = _in_words(reports.total, shown, mean, covariance)
     return SmoothFit(mean, covariance, density, atoms, freedom, fits[int(np.argmax(weights))].family, messages)
 
 
