@@ -12,6 +12,7 @@ from tests.laws.channel_laws import LAWS
 import sfumato as sf
 import sfumato.channels
 from sfumato.channels.base import Channel
+from sfumato.channels.two_phase import Blur
 
 for module in pkgutil.iter_modules(sfumato.channels.__path__):
     importlib.import_module(f"sfumato.channels.{module.name}")
@@ -46,6 +47,11 @@ EXAMPLES: dict[str, list[Channel]] = {
         sf.Gaussian(AGES, scale=5) >> sf.Discretize(sf.Interval(-100, 200), width=10),
         sf.RandomizedResponse(COLOURS, keep=0.6) >> sf.RandomizedResponse(COLOURS, keep=0.7),
         sf.Discretize(UNIT, width=0.1) >> sf.SquareWave(UNIT, gamma=9, step=0.05),
+    ],
+    "two-phase-level": [
+        Blur(sf.Gaussian(AGES, privacy=1.0), 20),
+        Blur(sf.Uniform(UNIT, halfwidth=0.2), 7),
+        Blur(sf.SquareWave(UNIT, gamma=9), 50),
     ],
     "select-a-size": [sf.SelectASize.design(sf.Items(6), sizes=[3], gamma=5, up_to=2)],
 }
