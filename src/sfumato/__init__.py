@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 from sfumato.channels import (
     Chain,
     Channel,
+    Choice,
     Discretize,
     Gaussian,
     Laplace,
     RandomizedResponse,
     SquareWave,
     Tabulated,
+    TwoPhase,
     Uniform,
 )
 from sfumato.domain import Categories, Interval, Items
@@ -65,6 +67,8 @@ __all__ = [
     "SquareWave",
     "Tabulated",
     "Chain",
+    "Choice",
+    "TwoPhase",
     "SelectASize",
     "Guarantee",
     "CombinedGuarantee",

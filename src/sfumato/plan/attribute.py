@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from sfumato.channels.base import Channel, Domain, channel_from_spec, domain_from_spec, domain_to_spec, suggest
+from sfumato.channels.choice import CHOICES, Choice, choice_from_spec
 from sfumato.domain import Interval
 
 Role = Literal["attribute", "class", "clear"]
@@ -25,7 +26,7 @@ class Attribute:
 
     name: str
     domain: Domain
-    channel: Channel | None = None
+    channel: Channel | Choice | None = None
     role: Role = "attribute"
     question: str = ""
 
@@ -46,7 +47,8 @@ class Attribute:
         rest = {key: value for key, value in spec.items() if key not in DOMAIN_KEYS + OWN_KEYS}
         _check_parameters(rest)
         domain = domain_from_spec({key: value for key, value in spec.items() if key in DOMAIN_KEYS})
-        return cls(name, domain, channel_from_spec(domain, rest) if rest else None, **own)
+        from_spec = choice_from_spec if rest.get("channel") in CHOICES else channel_from_spec
+        return cls(name, domain, from_spec(domain, rest) if rest else None, **own)
 
     def to_dict(self) -> dict[str, Any]:
         spec = {**domain_to_spec(self.domain), **(self.channel.to_spec() if self.channel else {})}
@@ -54,8 +56,18 @@ class Attribute:
             spec["role"] = self.role
         return {**spec, "question": self.question} if self.question else spec
 
-    def randomize(self, values: Any, rng: np.random.Generator | int | None, key: bytes | None, question: str) -> Any:
+    def randomize(
+        self,
+        values: Any,
+        rng: np.random.Generator | None,
+        *,
+        key: bytes | None = None,
+        question: str = "",
+        level: Any = None,
+    ) -> Any:
         """Reports for a column; a column in the clear is checked against its domain and passed on."""
+        if isinstance(self.channel, Choice):
+            return self.channel.randomize(values, rng, level=level, key=key, question=question)
         if self.channel is not None:
             return self.channel.randomize(values, rng, key=key, question=question)
         if isinstance(self.domain, Interval):
@@ -67,19 +79,25 @@ class Attribute:
 
 def _check_parameters(spec: Mapping[str, Any]) -> None:
     """A key that neither the attribute nor its channel knows gets a suggestion."""
-    kind = Channel.registry.get(str(spec["channel"])) if "channel" in spec else None
-    if "channel" in spec and kind is None:
-        return
-    parameters = [] if kind is None else parameters_of(kind)
-    known = [*parameters, *DOMAIN_KEYS, *OWN_KEYS, "channel"]
-    where = f" for channel {spec['channel']!r}" if kind else ""
+    name = str(spec["channel"]) if "channel" in spec else ""
+    if name and name not in plan_channels():
+        raise ValueError(f"channel = {name!r} is unknown{suggest(name, plan_channels())}")
+    known = [*(parameters_of(name) if name else []), *DOMAIN_KEYS, *OWN_KEYS, "channel"]
     for key in spec:
         if key not in known:
-            raise ValueError(f"{key} is unknown{where}{suggest(key, known)}")
+            raise ValueError(f"{key} is unknown{f' for channel {name!r}' if name else ''}{suggest(key, known)}")
 
 
-def parameters_of(kind: type[Channel]) -> list[str]:
+def parameters_of(name: str) -> list[str]:
     """The keys that a channel takes in a plan."""
+    if name in CHOICES:
+        return [*CHOICES[name].required, "default"]
+    kind = Channel.registry[name]
     if hasattr(kind, "from_parameters"):
         return [*getattr(kind, "parameter_names", ["stages"]), *CHANNEL_KEYS]
-    return [name for name in inspect.signature(kind).parameters if name != "domain"]
+    return [key for key in inspect.signature(kind).parameters if key != "domain"]
+
+
+def plan_channels() -> list[str]:
+    """What may stand after ``channel =`` in a plan."""
+    return sorted([*Channel.registry, *CHOICES])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,14 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.channels.base import Channel, suggest
+from sfumato.channels.choice import Choice
 from sfumato.channels.randomness import SimulatedWords, source_for
+from sfumato.domain import as_array
 from sfumato.guarantee import CombinedGuarantee
 from sfumato.plan.attribute import Attribute
 from sfumato.plan.schema import plan_schema
-from sfumato.tables import map_columns
+from sfumato.tables import map_table
 
+LEVEL_SUFFIX = ".level"
 PLAN_KEYS = ("name", "description", "attributes")
 
 
@@ -98,7 +103,7 @@ class Plan:
     # --- use ----------------------------------------------------------------------------------------------------
 
     @property
-    def channels(self) -> dict[str, Channel | None]:
+    def channels(self) -> dict[str, Channel | Choice | None]:
         """The channel (None: clear) of every attribute that is not the class."""
         return {name: each.channel for name, each in self.attributes.items() if each.role != "class"}
 
@@ -107,29 +112,64 @@ class Plan:
         """The name of the class attribute."""
         return next((name for name, each in self.attributes.items() if each.role == "class"), None)
 
-    def randomize(self, table: Any, rng: np.random.Generator | int | None = None, *, key: bytes | None = None) -> Any:
+    def randomize(
+        self,
+        table: Any,
+        rng: np.random.Generator | int | None = None,
+        *,
+        key: bytes | None = None,
+        levels: Mapping[str, Any] | None = None,
+    ) -> Any:
         """Reports for a table of people, in the same kind of table (pandas, Polars, PyArrow, DuckDB, or a mapping).
 
         A mapping with one person's answers gives a mapping with their reports; with ``key``, the device's secret, the
-        same answers always give the same reports. Columns that the plan does not name are refused.
+        same answers always give the same reports. Columns that the plan does not name are refused. Where people choose
+        a level, it is read from the column ``<name>.level`` or from ``levels`` (a level's name, or shares of the levels
+        to draw from in a simulation), else it is the default; the reports carry it in ``<name>.level``.
         """
         source = source_for(rng)
         generator = source.generator if isinstance(source, SimulatedWords) else None
-        if isinstance(table, Mapping):
-            self.check_columns(list(table))
-            return {name: self._report(name, column, generator, key) for name, column in table.items()}
-        return map_columns(table, self.check_columns, lambda name, column: self._report(name, column, generator, key))
 
-    def _report(self, name: str, values: Any, rng: np.random.Generator | None, key: bytes | None) -> Any:
-        try:
-            return self.attributes[name].randomize(values, rng, key, f"{self.name}/{name}")
-        except (ValueError, TypeError) as error:
-            raise type(error)(f"column {name!r}: {error}") from None
+        def convert(columns: Mapping[str, Any]) -> dict[str, Any]:
+            return self._reports(columns, generator, key, levels or {})
+
+        return convert(table) if isinstance(table, Mapping) else map_table(table, convert)
+
+    def _reports(
+        self, columns: Mapping[str, Any], rng: np.random.Generator | None, key: bytes | None, levels: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        self.check_columns(list(columns))
+        reports: dict[str, Any] = {}
+        for name in columns:
+            if name not in self.attributes:
+                continue
+            each, question = self.attributes[name], f"{self.name}/{name}"
+            try:
+                level = self._level(each, columns, levels, rng)
+                reports[name] = each.randomize(columns[name], rng, key=key, question=question, level=level)
+            except (ValueError, TypeError) as error:
+                raise type(error)(f"column {name!r}: {error}") from None
+            if level is not None:
+                reports[name + LEVEL_SUFFIX] = level if level.ndim else level.item()
+        return reports
+
+    def _level(
+        self, each: Attribute, columns: Mapping[str, Any], levels: Mapping[str, Any], rng: np.random.Generator | None
+    ) -> NDArray[Any] | None:
+        """The level of every person for an attribute with a choice; None where there is nothing to choose."""
+        if not isinstance(each.channel, Choice):
+            return None
+        wanted = columns.get(each.name + LEVEL_SUFFIX, levels.get(each.name))
+        shape = as_array(columns[each.name]).shape
+        if isinstance(wanted, Mapping):
+            return each.channel.draw_levels(wanted, math.prod(shape), rng).reshape(shape)
+        return each.channel.levels_of(wanted, shape)
 
     def check_columns(self, columns: list[str]) -> None:
-        """Every column is in the plan and every attribute is in the table."""
+        """Every column is in the plan (or the level of one that is) and every attribute is in the table."""
         for column in columns:
-            if column not in self.attributes:
+            chooser = self.attributes.get(str(column).removesuffix(LEVEL_SUFFIX))
+            if column not in self.attributes and not (chooser and isinstance(chooser.channel, Choice)):
                 hint = suggest(str(column), self.attributes) if _close(column, self.attributes) else ""
                 raise ValueError(f'column {column!r} has no channel{hint}; drop it or declare it with role = "clear"')
         for name in self.attributes:
@@ -140,7 +180,7 @@ class Plan:
         """What all reports of one person reveal together, and what is not protected at all."""
         believed = prior or {}
         parts = {
-            name: each.channel.guarantee(believed.get(name))
+            name: each.channel.guarantee(prior=believed.get(name))
             for name, each in self.attributes.items()
             if each.channel is not None
         }

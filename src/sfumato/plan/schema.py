@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sfumato.channels.base import Channel
-from sfumato.plan.attribute import ROLES, parameters_of
+from sfumato.plan.attribute import ROLES, parameters_of, plan_channels
 
 _POSITIVE = {"type": "number", "exclusiveMinimum": 0}
 _PARAMETERS: dict[str, dict[str, Any]] = {
@@ -26,6 +25,10 @@ _PARAMETERS: dict[str, dict[str, Any]] = {
     "table": {"type": "array", "items": {"type": "array", "items": {"type": "number", "minimum": 0}}},
     "reports": {"type": "array", "minItems": 1},
     "stages": {"type": "array", "items": {"type": "object"}, "minItems": 2, "maxItems": 2},
+    "noise": {"type": "object", "description": "the first phase: a numeric channel of its own"},
+    "intervals": {"type": "integer", "minimum": 1, "description": "intervals of the second phase per range"},
+    "levels": {"type": "object", "minProperties": 1, "description": "what people choose among, by name"},
+    "default": {"type": "string", "description": "the level of people who do not choose"},
     "missing": {"enum": ["pass", "refuse"], "default": "pass"},
     "outside": {"enum": ["refuse", "clamp"], "default": "refuse"},
 }
@@ -44,8 +47,8 @@ _OWN: dict[str, dict[str, Any]] = {
 
 def plan_schema() -> dict[str, Any]:
     """JSON Schema (draft 2020-12) that accepts a plan's form; the plan itself checks what numbers must satisfy."""
-    kinds = sorted(Channel.registry)
-    used = {name: _PARAMETERS.get(name, {}) for kind in kinds for name in parameters_of(Channel.registry[kind])}
+    kinds = plan_channels()
+    used = {name: _PARAMETERS.get(name, {}) for kind in kinds for name in parameters_of(kind)}
     attribute = {
         "type": "object",
         "properties": {**_DOMAIN, **_OWN, "channel": {"enum": kinds}, **used},
@@ -74,7 +77,7 @@ def plan_schema() -> dict[str, Any]:
 
 def _only_own_parameters(kind: str, used: dict[str, Any]) -> dict[str, Any]:
     """If the channel is of this kind, the parameters of other channels are not allowed."""
-    foreign = sorted(set(used) - set(parameters_of(Channel.registry[kind])))
+    foreign = sorted(set(used) - set(parameters_of(kind)))
     return {
         "if": {"required": ["channel"], "properties": {"channel": {"const": kind}}},
         "then": {"properties": dict.fromkeys(foreign, False)},
