@@ -32,7 +32,7 @@ class Acceleration(Protocol):
         """An estimate further along than EM's image of p, or None."""
 
     def forget(self, failed: Done) -> None:
-        """Drop the older half of what is remembered of the problems whose proposal failed."""
+        """Start afresh in the problems whose proposal failed."""
 
     def keep(self, going: Codes) -> None:
         """Go on with these problems only."""
@@ -54,7 +54,7 @@ class Plain:
 class Anderson:
     """Anderson's extrapolation in log p from the last ``memory`` steps."""
 
-    def __init__(self, memory: int = 10) -> None:
+    def __init__(self, memory: int = 15) -> None:
         self.memory = memory
 
     def start(self, problems: int, cells: int) -> None:
@@ -88,9 +88,7 @@ class Anderson:
         self._last = x, r
 
     def forget(self, failed: Done) -> None:
-        oldest = (self._steps + np.arange(self.memory // 2 + 1)) % self.memory
-        self._dx[np.ix_(failed, oldest)] = 0.0
-        self._dr[np.ix_(failed, oldest)] = 0.0
+        self._dx[failed], self._dr[failed] = 0.0, 0.0
 
     def keep(self, going: Codes) -> None:
         self._dx, self._dr = self._dx[going], self._dr[going]

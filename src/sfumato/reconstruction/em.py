@@ -39,12 +39,16 @@ class Likelihood:
         self.reports = counts.sum(axis=-1)
         self.applications = 0
 
-    def step(self, p: Floats) -> tuple[Floats, Floats]:
-        """(Σ_s N_s·log (P p)_s, EM's next estimate)."""
+    def of(self, p: Floats) -> tuple[Floats, Floats]:
+        """(Σ_s N_s·log (P p)_s, N_s/(P p)_s)."""
         predicted = np.maximum(self.table.apply(p), TINY)
-        image = p * self.table.adjoint(self.counts / predicted) / self.reports[:, None]
-        self.applications += 2 * p.shape[0]
-        return (self.counts * np.log(predicted)).sum(axis=-1), image
+        self.applications += p.shape[0]
+        return (self.counts * np.log(predicted)).sum(axis=-1), self.counts / predicted
+
+    def image(self, p: Floats, surprise: Floats) -> Floats:
+        """EM's next estimate, p_t/n · Σ_s P[s,t]·N_s/(P p)_s."""
+        self.applications += p.shape[0]
+        return np.asarray(p * self.table.adjoint(surprise) / self.reports[:, None])
 
     def only(self, chosen: Chosen) -> Likelihood:
         """The same for some of the problems."""
@@ -87,7 +91,8 @@ class _Run:
     def __init__(self, problems: Likelihood, accelerate: Acceleration, p: Floats) -> None:
         self.problems, self.accelerate = problems, accelerate
         self.p, self.best = p, p.copy()
-        self.likelihood, self.image = problems.step(p)
+        self.likelihood, surprise = problems.of(p)
+        self.image = problems.image(p, surprise)
         self.best_likelihood = self.likelihood.copy()
         self.going = np.arange(p.shape[0])
         self.applications = 0
@@ -100,26 +105,28 @@ class _Run:
         proposal = self.accelerate.propose(self.p, self.image)
         if proposal is None:
             return self._take_image(np.ones(self.going.size, dtype=bool))
-        likelihood, image = self.problems.step(proposal)
+        likelihood, surprise = self.problems.of(proposal)
         rise = likelihood >= self.likelihood
-        failed = ~rise
-        self._accept(rise, proposal[rise], likelihood[rise], image[rise])
-        if failed.any():
-            self.accelerate.forget(failed)
-            self._take_image(failed)
+        self._accept(np.flatnonzero(rise), proposal[rise], likelihood[rise], surprise[rise])
+        if not rise.all():
+            self.accelerate.forget(~rise)
+            self._take_image(~rise)
 
-    def _take_image(self, chosen: Chosen) -> None:
-        some = self.problems.only(chosen)
+    def _take_image(self, chosen: Done) -> None:
         target = self.image[chosen]
-        likelihood, image = some.step(target)
+        some = self.problems.only(chosen)
+        likelihood, surprise = some.of(target)
         self.problems.applications += some.applications
         rise = likelihood >= self.likelihood[chosen]
         places = np.flatnonzero(chosen)
-        self._accept(places[rise], target[rise], likelihood[rise], image[rise])
+        self._accept(places[rise], target[rise], likelihood[rise], surprise[rise])
         self.exhausted[places[~rise]] = True  # nothing left above rounding error
 
-    def _accept(self, chosen: Chosen, p: Floats, likelihood: Floats, image: Floats) -> None:
-        self.p[chosen], self.likelihood[chosen], self.image[chosen] = p, likelihood, image
+    def _accept(self, places: Codes, p: Floats, likelihood: Floats, surprise: Floats) -> None:
+        if places.size:
+            some = self.problems.only(places)
+            self.p[places], self.likelihood[places], self.image[places] = p, likelihood, some.image(p, surprise)
+            self.problems.applications += some.applications
 
     def retire(self, stop: Stop) -> None:
         """Note the step, and let the problems that are done leave."""
