@@ -22,5 +22,20 @@ def as_written(app, what, name, obj, options, lines):
         lines[:] = [first, *(["", "::", "", *rest, ""] if any(line.strip() for line in rest) else [""])]
 
 
+def every_public_name(app, docname, source):
+    """The reference lists what the package lists, so that it cannot fall behind."""
+    import inspect
+
+    import sfumato
+
+    def entry(name):
+        kind = "autoclass" if inspect.isclass(getattr(sfumato, name)) else "autofunction"
+        return f".. {kind}:: sfumato.{name}\n" + "   :members:\n" * (kind == "autoclass")
+
+    listing = "\n".join(entry(name) for name in sfumato.__all__)
+    source[0] = source[0].replace("@@ every public name @@", f"```{{eval-rst}}\n{listing}\n```")
+
+
 def setup(app):
     app.connect("autodoc-process-docstring", as_written)
+    app.connect("source-read", every_public_name)

@@ -34,10 +34,3 @@ def test_links_between_pages_lead_somewhere():
     for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
         for target in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
-
-
-def test_the_reference_names_every_public_name():
-    import sfumato
-
-    reference = (ROOT / "docs" / "reference.md").read_text()
-    assert [name for name in sfumato.__all__ if f"sfumato.{name}" not in reference] == []
