@@ -17,6 +17,7 @@ from sfumato.channels import (
     Gaussian,
     Laplace,
     RandomizedResponse,
+    SelectASize,
     SquareWave,
     Tabulated,
     TwoPhase,
@@ -26,7 +27,6 @@ from sfumato.domain import Categories, Interval, Items
 from sfumato.guarantee import Breach, CombinedGuarantee, Guarantee, breach_information
 
 if TYPE_CHECKING:
-    from sfumato.channels.select_a_size import SelectASize
     from sfumato.counts import Counts
     from sfumato.mining.itemsets import frequent_itemsets
     from sfumato.mining.joint_model import JointModel
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _LAZY = {
-    "SelectASize": "sfumato.channels.select_a_size",
     "Attribute": "sfumato.plan",
     "Plan": "sfumato.plan",
     "Counts": "sfumato.counts",

@@ -6,6 +6,7 @@ from sfumato.channels.chain import Chain
 from sfumato.channels.choice import Choice, choice_from_spec
 from sfumato.channels.discretize import Discretize
 from sfumato.channels.randomized_response import RandomizedResponse
+from sfumato.channels.select_a_size import SelectASize
 from sfumato.channels.square_wave import SquareWave
 from sfumato.channels.tabulated import Tabulated
 from sfumato.channels.two_phase import TwoPhase
@@ -18,6 +19,7 @@ __all__ = [
     "Gaussian",
     "Laplace",
     "RandomizedResponse",
+    "SelectASize",
     "SquareWave",
     "Tabulated",
     "TwoPhase",

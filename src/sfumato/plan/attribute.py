@@ -95,7 +95,7 @@ def parameters_of(name: str) -> list[str]:
     kind = Channel.registry[name]
     if hasattr(kind, "from_parameters"):
         return [*getattr(kind, "parameter_names", ["stages"]), *CHANNEL_KEYS]
-    return [key for key in inspect.signature(kind).parameters if key != "domain"]
+    return list(inspect.signature(kind).parameters)[1:]
 
 
 def plan_channels() -> list[str]:

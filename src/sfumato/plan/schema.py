@@ -25,6 +25,8 @@ _PARAMETERS: dict[str, dict[str, Any]] = {
     "table": {"type": "array", "items": {"type": "array", "items": {"type": "number", "minimum": 0}}},
     "reports": {"type": "array", "minItems": 1},
     "stages": {"type": "array", "items": {"type": "object"}, "minItems": 2, "maxItems": 2},
+    "designs": {"type": "array", "items": {"type": "object"}, "minItems": 1, "description": "a law per basket size"},
+    "up_to": {"type": "integer", "minimum": 1, "description": "largest itemset that is to be mined"},
     "noise": {"type": "object", "description": "the first phase: a numeric channel of its own"},
     "intervals": {"type": "integer", "minimum": 1, "description": "intervals of the second phase per range"},
     "levels": {"type": "object", "minProperties": 1, "description": "what people choose among, by name"},
