@@ -1,6 +1,7 @@
 import json
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from pyarrow import csv
 
@@ -93,3 +94,33 @@ def test_one_report_gives_an_estimate_that_admits_how_little_it_knows(sfumato, f
     answer = sfumato("reconstruct plan.toml r.parquet -a age --intervals 4")
     assert answer.code == 0
     assert "too few" in answer.out
+
+
+CHOICE = """
+name = "levels"
+[attributes.smokes]
+categories = ["yes", "no"]
+channel = "choice"
+default = "open"
+[attributes.smokes.levels]
+open = {channel = "randomized-response", keep = 0.9}
+shy = {channel = "randomized-response", keep = 0.6}
+"""
+
+
+def test_people_at_different_levels_are_counted_through_their_own_tables(sfumato, folder):
+    rng = np.random.default_rng(2)
+    folder.write("plan.toml", CHOICE)
+    answers, levels = rng.choice(["yes", "no"], 20_000, p=[0.3, 0.7]), rng.choice(["open", "shy"], 20_000)
+    csv.write_csv(pa.table({"smokes": answers, "smokes.level": levels}), folder / "people.csv")
+    assert "If you choose 'shy'" in sfumato("check plan.toml").out
+    assert sfumato("randomize plan.toml people.csv -o reports.csv --seed 1").code == 0
+    told = json.loads(sfumato("reconstruct plan.toml reports.csv --json").out)
+    share, error = told["smokes"]["probabilities"][0], told["smokes"]["stderr"][0]
+    assert abs(share - 0.3) < 5 * error < 0.1
+
+
+def test_reports_without_their_level_are_refused(refused, folder):
+    folder.write("plan.toml", CHOICE)
+    folder.write("bare.csv", "smokes\nyes\nno\n")
+    assert "column 'smokes.level' is missing" in refused("reconstruct plan.toml bare.csv")

@@ -6,6 +6,7 @@ from typing import Any
 
 import typer
 
+from sfumato.channels import Channel, Choice
 from sfumato.cli.plans import AsJson, PlanFile, asked, load_plan
 from sfumato.cli.terminal import console, emit_json, say
 from sfumato.plan import Plan
@@ -44,6 +45,16 @@ def _in_words(plan: Plan) -> None:
         channel = attribute.channel
         how = "in the clear" if channel is None else channel.kind
         screen.print(f"\n[bold]{name}[/bold] ({attribute.domain}, {how})")
-        say("Sent as it is, without any protection." if channel is None else str(channel.guarantee()))
+        _promise(channel)
     screen.print("\n[bold]All answers of one person together[/bold]")
     say(str(plan.guarantee()))
+
+
+def _promise(channel: Channel | Choice | None) -> None:
+    if channel is None:
+        say("Sent as it is, without any protection.")
+    elif isinstance(channel, Choice):
+        for level in channel.levels:
+            say(f"If you choose {level!r}: {channel.guarantee(level)}")
+    else:
+        say(str(channel.guarantee()))

@@ -7,11 +7,27 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.reconstruction import Estimate
+from sfumato.channels import Channel, Choice
+from sfumato.counts import Counts
+from sfumato.plan.document import LEVEL_SUFFIX
+from sfumato.reconstruction import Estimate, reconstruct
 
 NINETY_PERCENT = 1.6448536269514722  # standard errors on each side
 
 Row = dict[str, Any]
+
+
+def estimate_of(
+    name: str, channel: Channel | Choice, table: Any, intervals: Any = None, method: str = "smooth"
+) -> Estimate:
+    """One attribute's estimate from a table of reports; where people chose a level, each through its own channel."""
+    reports = table.column(name)
+    if isinstance(channel, Choice):
+        counts = Counts.of(reports, channel.levels, level=table.column(name + LEVEL_SUFFIX))
+    else:
+        counts = Counts.of(reports, channel)
+    estimate: Estimate = reconstruct(counts, intervals=intervals, method=method)
+    return estimate
 
 
 def rows_of(name: str, estimate: Estimate) -> list[Row]:

@@ -9,9 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from sfumato.channels import Channel
+from sfumato.channels import Channel, Choice
 from sfumato.domain import Categories
 from sfumato.plan import Plan
+from sfumato.plan.document import LEVEL_SUFFIX
 
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="The plan: a .toml or .json file.", show_default=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
@@ -36,15 +37,16 @@ def naming(subject: object) -> Iterator[None]:
 
 
 def text_columns(plan: Plan) -> list[str]:
-    """Attributes whose categories are all text: their CSV columns must not be read as numbers."""
-    return [name for name, attribute in plan.attributes.items() if _is_text(attribute.domain)]
+    """Columns of text, which must not be read as numbers from CSV: categories that are all text, and level names."""
+    labels = [name for name, attribute in plan.attributes.items() if _is_text(attribute.domain)]
+    return labels + [name + LEVEL_SUFFIX for name in asked(plan) if isinstance(plan.attributes[name].channel, Choice)]
 
 
 def _is_text(domain: Any) -> bool:
     return isinstance(domain, Categories) and all(isinstance(label, str) for label in domain.labels)
 
 
-def asked(plan: Plan, names: list[str] | None = None) -> dict[str, Channel]:
+def asked(plan: Plan, names: list[str] | None = None) -> dict[str, Channel | Choice]:
     """The channels of the attributes that have one: all of them, or those named."""
     randomized = {name: one.channel for name, one in plan.attributes.items() if one.channel is not None}
     if not names:
@@ -55,6 +57,12 @@ def asked(plan: Plan, names: list[str] | None = None) -> dict[str, Channel]:
         if name not in randomized:
             raise ValueError(f"attribute {name!r} is sent in the clear; there is nothing to reconstruct")
     return {name: randomized[name] for name in names}
+
+
+def columns_of(channels: dict[str, Channel | Choice]) -> list[str]:
+    """The columns that reports of these attributes need: their own, and the level where people chose one."""
+    levels = [name + LEVEL_SUFFIX for name, channel in channels.items() if isinstance(channel, Choice)]
+    return [*channels, *levels]
 
 
 def check_columns(table: Any, wanted: list[str], path: Path) -> None:

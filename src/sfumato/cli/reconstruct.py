@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from sfumato.channels import Channel
-from sfumato.cli.estimates import as_table, rows_of
+from sfumato.cli.estimates import as_table, estimate_of, rows_of
 from sfumato.cli.files import check_rows, check_target, read_table, write_table
-from sfumato.cli.plans import AsJson, PlanFile, asked, check_columns, load_plan, naming, text_columns
+from sfumato.cli.plans import AsJson, PlanFile, asked, check_columns, columns_of, load_plan, naming, text_columns
 from sfumato.cli.terminal import emit_json, progress, say
 from sfumato.domain import Interval, Items
 from sfumato.reconstruction import Estimate
-from sfumato.reconstruction import reconstruct as reconstruct_one
 
 METHODS = ("smooth", "em", "as00", "inverse")
 PLOTS = (".png", ".svg", ".html")
@@ -55,17 +53,14 @@ def reconstruct(
     if not chosen:
         raise ValueError(f"{plan}: no attribute here has a channel to reconstruct through; give one a channel")
     table = check_rows(read_table(reports, text=text_columns(loaded)), reports)
-    check_columns(table, list(chosen), reports)
+    check_columns(table, columns_of(chosen), reports)
     steps = progress(chosen.items(), "reconstructing")
-    estimates = {name: estimate_of(name, channel, table, intervals, method) for name, channel in steps}
+    estimates = {}
+    for name, channel in steps:
+        cells = intervals if isinstance(channel.domain, Interval) else None
+        with naming(f"attribute {name!r}"):
+            estimates[name] = estimate_of(name, channel, table, cells, method)
     _deliver(estimates, plot, output, as_json)
-
-
-def estimate_of(name: str, channel: Channel, table: Any, intervals: int | None, method: str) -> Estimate:
-    """One attribute's estimate; the interval count applies to numbers only."""
-    cells = intervals if isinstance(channel.domain, Interval) else None
-    with naming(f"attribute {name!r}"):
-        return reconstruct_one(table.column(name), channel, intervals=cells, method=method)
 
 
 def _check_wishes(method: str, plot: Path | None, output: Path | None) -> None:

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.channels import Channel
-from sfumato.cli.estimates import NINETY_PERCENT, Row, rows_of
+from sfumato.channels import Channel, Choice
+from sfumato.cli.estimates import NINETY_PERCENT, Row, estimate_of, rows_of
 from sfumato.cli.plans import asked
 from sfumato.domain import Categories, Interval
 from sfumato.plan import Plan
-from sfumato.reconstruction import reconstruct
 
 INTERVALS = 20
 
@@ -25,7 +24,7 @@ class Finding:
     """One attribute: the estimate's rows, the truth and the bare reports in the same intervals or categories."""
 
     name: str
-    channel: Channel
+    channel: Channel | Choice
     rows: list[Row]
     truth: NDArray[np.float64]
     reported: NDArray[np.float64]
@@ -70,7 +69,7 @@ class Survey:
     def find(self, name: str) -> Finding:
         """Reconstruct one attribute and compare."""
         channel = asked(self.plan)[name]
-        estimate = reconstruct(self.reports.column(name), channel, intervals=intervals_for(channel.domain))
+        estimate = estimate_of(name, channel, self.reports, intervals_for(channel.domain))
         truth = shares(self.people.column(name).to_numpy(), channel.domain, estimate.edges)
         reported = shares(self.reports.column(name).to_numpy(), channel.domain, estimate.edges)
         return Finding(name, channel, rows_of(name, estimate), truth, reported)

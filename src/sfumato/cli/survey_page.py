@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
+from sfumato.channels import Choice
 from sfumato.cli.page import Page, card, numbers, quote, table, unfold
 from sfumato.cli.plots import ESTIMATE, REPORTS, TRUTH, chart
 from sfumato.cli.survey import Finding, Survey
@@ -70,7 +71,13 @@ def _card(page: Page, finding: Finding) -> str:
     drawing = chart(finding.rows, truth=finding.truth.tolist(), reports=finding.reported.tolist())
     error = f"Error {100 * finding.error:.2f} % (reports alone: {100 * finding.error_of_reports:.0f} %). "
     error += f"{finding.covered} of {len(finding.rows)} bars hold the truth."
-    return card(finding.name, finding.channel.describe(), page.chart(drawing), error)
+    return card(finding.name, _how(finding), page.chart(drawing), error)
+
+
+def _how(finding: Finding) -> str:
+    if isinstance(finding.channel, Choice):
+        return f"people choose how much is hidden: {', '.join(finding.channel.levels)}"
+    return finding.channel.describe()
 
 
 def _promises(page: Page, survey: Survey) -> None:
