@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from importlib.metadata import version
 
 import pytest
 
@@ -29,6 +30,10 @@ def test_every_command_has_help_with_an_example(sfumato, command):
     answer = sfumato(f"{command} --help")
     assert answer.code == 0
     assert f"sfumato {command}" in answer.out.split("Example", 1)[1]
+
+
+def test_the_version_is_the_package_s_own(sfumato):
+    assert sfumato("--version").out == f"sfumato {version('sfumato')}\n"
 
 
 def test_no_command_shows_the_help(sfumato):

@@ -26,15 +26,16 @@ def application() -> typer.Typer:
     """The typer application with every command registered."""
     import typer
 
+    from sfumato.cli.about import about
+
     app = typer.Typer(
         name="sfumato",
-        help="Learn from answers that people blurred themselves.",
         no_args_is_help=True,
         add_completion=False,
         rich_markup_mode="rich",
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    app.callback()(_about)
+    app.callback()(about)
     for name in COMMANDS:
         import_module(f"sfumato.cli.{name}").register(app)
     return app
@@ -64,10 +65,6 @@ def main() -> None:
     except ImportError:
         sys.exit("sfumato: the command line needs the extra 'cli'; install it with: pip install 'sfumato[cli]'")
     sys.exit(run(sys.argv[1:]))
-
-
-def _about() -> None:
-    """Learn from answers that people blurred themselves: check a plan, blur the answers, reconstruct the crowd."""
 
 
 def _one_line(error: Exception) -> str | None:
