@@ -88,6 +88,8 @@ class SelectASize(Channel):
                 f"resolution = {resolution} is no power of two up to 65536: rho is drawn bit by bit; use 1024"
             )
         wanted = sorted(set(sizes))
+        if wanted and wanted[-1] > items.size:
+            raise ValueError(f"baskets of {wanted[-1]} cannot be drawn from {items.size} items: drop that size")
         return cls(items, [design_law(size, goal, form=form, resolution=resolution) for size in wanted], up_to)
 
     # --- what can be read ----------------------------------------------------------------------------------------

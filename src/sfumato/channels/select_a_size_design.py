@@ -135,8 +135,11 @@ def design_law(size: int, goal: Goal, *, form: str = "best", resolution: int | N
             found = min(
                 found, _best_corner(size, goal, found.lift[None, :] > 1.0, fine), key=lambda corner: corner.worst
             )
-    lift = found.lift if form != "best" else _soften(found, size, goal)
-    kept = Readability.at(size, found.rho, goal).laws(lift)
+    if form == "best":
+        step = 1 / steps if resolution else 2e-4
+        nearby = [found.rho + step * shift for shift in range(-3, 4) if 0.0 < found.rho + step * shift < 1.0]
+        found = min((_soften(found.lift, rho, size, goal) for rho in nearby), key=lambda corner: corner.worst)
+    kept = Readability.at(size, found.rho, goal).laws(found.lift)
     return SizeLaw(size, found.rho, tuple(float(x) for x in kept))
 
 
@@ -162,10 +165,10 @@ def _best_corner(size: int, goal: Goal, boosts: Bools, rhos: Floats) -> _Corner:
     return best
 
 
-def _soften(corner: _Corner, size: int, goal: Goal) -> Floats:
+def _soften(start: Floats, rho: float, size: int, goal: Goal) -> _Corner:
     """Move one lift at a time inside [1, gamma] while the worst support falls."""
-    readable = Readability.at(size, corner.rho, goal)
-    lift, worst = corner.lift.copy(), corner.worst
+    readable = Readability.at(size, rho, goal)
+    lift, worst = start.copy(), float(readable.worst(start[None, :], goal)[0])
     for _ in range(SOFTENING_ROUNDS):
         before = worst
         for j in range(size + 1):
@@ -176,4 +179,4 @@ def _soften(corner: _Corner, size: int, goal: Goal) -> Floats:
                 lift, worst = trials[int(scores.argmin())], float(scores.min())
         if worst > before * (1.0 - 1e-6):
             break
-    return lift
+    return _Corner(worst, rho, lift)

@@ -102,7 +102,7 @@ def shuffled(members: Codes, words: Words) -> Codes:
 def coins(rho: float, words: Words) -> Words:
     """Bits that are 1 with chance rho = 0.b1 b2 .. bd: from the last digit on, `or` a fair bit for 1, `and` for 0."""
     numerator, depth = dyadic(rho)
-    planes = words.reshape(len(words), depth, -1)
+    planes = words.reshape(len(words), depth, words.shape[1] // depth)
     bits = planes[:, 0].copy()
     for digit in range(1, depth):
         if (numerator >> digit) & 1:

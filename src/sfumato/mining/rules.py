@@ -4,9 +4,9 @@ For a rule A -> C with s = support(A and C), a = support(A), c = support(C):
 
     confidence = s/a,  lift = s/(a c),  leverage = s - a c,  conviction = (1-c)/(1-confidence), ...
 
-Supports are clipped to [0, 1] and to those of their subsets before ratios are taken, so that a confidence never exceeds
-1. Standard error of the confidence, to first order and with the two errors taken as independent (their covariance comes
-only from people who have all of C):  sqrt(stderr(s)^2 + confidence^2 stderr(a)^2) / a.
+An estimated support may exceed that of a part; the confidence is then taken as 1. Its standard error, to first order and
+with the two errors taken as independent (their covariance comes only from people who have all of C):
+sqrt(stderr(s)^2 + confidence^2 stderr(a)^2) / a.
 """
 
 from __future__ import annotations
@@ -54,13 +54,7 @@ def _estimates(itemsets: Any) -> Estimates:
     rows = as_records(itemsets)
     if rows and not {"support", "itemsets"} <= set(rows[0]):
         raise ValueError("the table has no columns 'support' and 'itemsets': give what frequent_itemsets returned")
-    known: Estimates = {}
-    for row in sorted(rows, key=lambda row: len(row["itemsets"])):
-        itemset = frozenset(row["itemsets"])
-        parts = [known[itemset - {item}][0] for item in itemset if itemset - {item} in known]
-        support = min([max(float(row["support"]), 0.0), 1.0, *parts])
-        known[itemset] = (support, float(row.get("stderr", 0.0)))
-    return known
+    return {frozenset(row["itemsets"]): (float(row["support"]), float(row.get("stderr", 0.0))) for row in rows}
 
 
 def _rules(known: Estimates) -> Iterator[dict[str, Any]]:
@@ -75,7 +69,7 @@ def _rules(known: Estimates) -> Iterator[dict[str, Any]]:
 
 
 def _measures(s: float, s_error: float, a: float, a_error: float, c: float) -> dict[str, float]:
-    confidence = s / a
+    confidence = min(s / a, 1.0)
     return {
         "antecedent support": a,
         "consequent support": c,
@@ -88,7 +82,7 @@ def _measures(s: float, s_error: float, a: float, a_error: float, c: float) -> d
         "zhangs_metric": _zhang(s, a, c),
         "jaccard": s / (a + c - s),
         "certainty": 0.0 if c >= 1.0 else (confidence - c) / (1.0 - c),
-        "kulczynski": (confidence + s / c) / 2.0,
+        "kulczynski": (confidence + min(s / c, 1.0)) / 2.0,
         "support stderr": s_error,
         "confidence stderr": math.hypot(s_error, confidence * a_error) / a,
     }

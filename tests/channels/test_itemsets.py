@@ -1,0 +1,82 @@
+"""Baskets are read alike from every form, and what is wrong with one is said in a line."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import sparse
+
+import sfumato as sf
+from sfumato.channels.itemsets import Baskets
+
+ROWS = [[3, 1], [0], [2, 0, 3], []]
+
+
+def one_hot() -> np.ndarray:
+    table = np.zeros((4, 5), dtype=bool)
+    for row, basket in enumerate(ROWS):
+        table[row, basket] = True
+    return table
+
+
+@pytest.mark.parametrize(
+    "baskets",
+    [
+        ROWS,
+        [set(row) for row in ROWS],
+        [np.array(row, dtype=int) for row in ROWS],
+        pd.Series(ROWS),
+        pa.array(ROWS),
+        pa.chunked_array([pa.array(ROWS[:2]), pa.array(ROWS[2:])]),
+        pl.Series(ROWS),
+        sparse.csr_matrix(one_hot()),
+        sparse.coo_array(one_hot().astype(int)),
+        pd.DataFrame(one_hot(), columns=range(5)),
+    ],
+    ids=lambda baskets: type(baskets).__name__,
+)
+def test_every_form_gives_the_same_baskets(baskets: object) -> None:
+    read = Baskets.read(baskets, sf.Items(5))
+    assert read.to_lists() == [sorted(row) for row in ROWS]
+    assert read.sizes.tolist() == [2, 1, 3, 0]
+
+
+def test_labels_are_found_and_sorted_when_no_items_are_given() -> None:
+    read = Baskets.read([["tea", "milk"], ["bread"]])
+    assert read.items.labels == ("bread", "milk", "tea")
+    assert read.to_lists() == [["milk", "tea"], ["bread"]]
+
+
+@pytest.mark.parametrize(
+    ("baskets", "message"),
+    [
+        ([[1], [7]], "unknown item 7 in basket 1: the items are 0 to 4"),
+        ([[1], ["tea"]], "unknown item 'tea' in basket 1"),
+        ([[1, 2, 1]], "item 1 is twice in basket 0"),
+        (sparse.csr_matrix(np.ones((2, 3))), "3 columns for 5 items"),
+        (pa.array([[1], None]), "a basket is missing"),
+    ],
+)
+def test_bad_baskets_are_refused_in_one_line(baskets: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message) as refusal:
+        Baskets.read(baskets, sf.Items(5))
+    assert "\n" not in str(refusal.value)
+
+
+def test_an_unknown_label_is_named() -> None:
+    with pytest.raises(ValueError, match="unknown item 'gin' in basket 2"):
+        Baskets.read([["tea"], ["milk"], ["tea", "gin"]], sf.Items(["tea", "milk"]))
+
+
+@pytest.mark.parametrize("baskets", [["tea", "milk"], "tea", 5])
+def test_what_is_no_list_of_baskets_is_refused(baskets: object) -> None:
+    with pytest.raises(TypeError, match=r"give a list"):
+        Baskets.read(baskets, sf.Items(["tea", "milk"]))
+
+
+def test_a_one_hot_table_with_other_numbers_is_refused() -> None:
+    with pytest.raises(ValueError, match="other than 0/1"):
+        Baskets.read(pd.DataFrame({"tea": [0, 2]}))

@@ -1,0 +1,133 @@
+"""The channel as people use it: designs, reports, seeds, guarantees and refusals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.statistics import assert_mean
+
+import sfumato as sf
+from sfumato.channels.base import channel_from_spec
+from sfumato.channels.gf2 import unpack_bits
+from sfumato.channels.select_a_size import SelectASize
+from sfumato.channels.select_a_size_law import two_level
+
+
+@pytest.fixture(scope="module")
+def channel() -> SelectASize:
+    return sf.SelectASize.design(sf.Items(50), sizes=[3, 4], gamma=19, up_to=2)
+
+
+def test_the_default_design_discovers_what_the_paper_says() -> None:
+    found = sf.SelectASize.design(sf.Items(1000), sizes=[5], gamma=19, up_to=3)
+    supports = found.lowest_discoverable_support(n=5_000_000)
+    assert {k: round(100 * s, 3) for k, s in supports.items()} == {1: 0.473, 2: 0.484, 3: 0.496}
+
+
+def test_five_to_fifty_percent_is_gamma_nineteen() -> None:
+    by_rho = sf.SelectASize.design(sf.Items(100), sizes=[3], rho1=0.05, rho2=0.5)
+    assert by_rho.gamma == pytest.approx(19.0)
+    assert by_rho == sf.SelectASize.design(sf.Items(100), sizes=[3], gamma=19)
+
+
+def test_reports_keep_order_and_size(channel: SelectASize) -> None:
+    baskets = [[1, 2, 3], [4, 5, 6, 7], [7, 8, 9]] * 10
+    for compress in (False, True):
+        reports = channel.randomize(baskets, rng=1, compress=compress)
+        assert len(reports) == 30
+        assert reports.sizes.tolist() == [3, 4, 3] * 10
+        assert reports.compressed == compress
+
+
+@pytest.mark.parametrize("compress", [False, True])
+def test_own_items_show_more_often_by_lambda_one(channel: SelectASize, compress: bool) -> None:
+    reports = channel.expand(channel.randomize([[7, 20, 49]] * 40_000, rng=2, compress=compress))
+    shown = unpack_bits(reports.words, 50)
+    law = channel.laws[3]
+    assert_mean(shown[:, 49], law.rho + law.signal(1))
+    assert_mean(shown[:, 48], law.rho)
+
+
+def test_secure_reports_differ_and_keyed_reports_repeat(channel: SelectASize) -> None:
+    baskets = [[1, 2, 3], [1, 2, 4, 5]]
+    draws = [channel.randomize(baskets).words for _ in range(2)]
+    assert not np.array_equal(*draws)
+    key = b"a device secret."
+    for compress in (False, True):
+        keyed = [channel.randomize(baskets, key=key, question="food", compress=compress).words for _ in range(2)]
+        assert np.array_equal(*keyed)
+    other = channel.randomize(baskets, key=key, question="music").words
+    assert not np.array_equal(channel.randomize(baskets, key=key, question="food").words, other)
+
+
+def test_several_baskets_compose_and_the_size_is_stated(channel: SelectASize) -> None:
+    guarantee = channel.guarantee()
+    assert guarantee.gamma == pytest.approx(19.0) and guarantee.gamma <= 19.0
+    assert "number of items in your basket is sent as it is" in str(guarantee)
+    assert guarantee.repeated(2).gamma == pytest.approx(361.0)
+    assert not guarantee.breach(0.04, 0.5).possible
+
+
+def test_seed_level_gamma_is_that_of_the_table() -> None:
+    """Over every seed: P[seed | basket] has the ratio gamma between two baskets."""
+    law = two_level(2, 0.5, 5.0, 2)
+    tiny = SelectASize(sf.Items(5), [law], up_to=1)
+    generator = tiny.generators[2]
+    seeds = np.arange(1 << generator.bits, dtype=np.uint64)[:, None]
+    shown = unpack_bits(generator.expand(seeds), 5)
+    chances = [law.lift[shown[:, [a, b]].sum(axis=1)] / len(seeds) for a in range(5) for b in range(a)]
+    assert all(chance.sum() == pytest.approx(1.0) for chance in chances)
+    ratios = np.max(chances, axis=0) / np.min(chances, axis=0)
+    assert ratios.max() == pytest.approx(5.0)
+
+
+def test_a_specification_gives_the_channel_back(channel: SelectASize) -> None:
+    again = channel_from_spec(channel.domain, channel.to_spec())
+    assert again == channel
+    assert isinstance(again, SelectASize) and again.laws == channel.laws
+
+
+def test_smaller_supports_need_more_reports(channel: SelectASize) -> None:
+    needed = channel.reports_needed(0.01, 2)
+    assert channel.lowest_discoverable_support(n=needed)[2] == pytest.approx(0.01, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("baskets", "message"),
+    [
+        ([[1, 2, 3], []], "basket 1 is empty"),
+        ([[1, 2, 3, 4, 5]], r"basket 0 has 5 items but the designed sizes are 3, 4: add 5 to sizes="),
+        ([[1, 2, 99]], "unknown item 99"),
+        ([[1, 2, 2]], "item 2 is twice"),
+    ],
+)
+def test_bad_baskets_are_refused(channel: SelectASize, baskets: list[list[int]], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        channel.randomize(baskets)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"gamma": 1.0}, "gamma = 1.0"),
+        ({}, "give either gamma="),
+        ({"gamma": 19, "rho1": 0.05, "rho2": 0.5}, "give either gamma="),
+        ({"rho1": 0.5, "rho2": 0.05}, "a breach needs"),
+        ({"gamma": 19, "resolution": 1000}, "power of two"),
+        ({"gamma": 19, "sizes": [60]}, "cannot be drawn from 50 items"),
+        ({"gamma": 19, "sizes": []}, "one design for each size"),
+    ],
+)
+def test_impossible_designs_are_refused(arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        sf.SelectASize.design(sf.Items(50), **{"sizes": [3], **arguments})  # type: ignore[arg-type]
+
+
+def test_a_blind_design_is_refused_with_the_reason() -> None:
+    with pytest.raises(ValueError, match=r"lambda_2 vanishes at rho = 0\.25; change rho"):
+        SelectASize(sf.Items(50), [two_level(5, 0.25, 19.0, 2)])
+
+
+def test_a_table_of_many_items_is_refused(channel: SelectASize) -> None:
+    with pytest.raises(ValueError, match="too large"):
+        channel.matrix()

@@ -1,0 +1,88 @@
+"""The law of one size: closed forms against brute force, and EGS03's numbers."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from sfumato.channels.select_a_size_law import SizeLaw, boosted, reports_needed, two_level
+from sfumato.channels.select_a_size_table import table
+
+
+def law_of_four() -> SizeLaw:
+    return SizeLaw(4, 0.25, (0.1, 0.15, 0.2, 0.25, 0.3))
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_the_estimator_is_unbiased_for_every_overlap(k: int) -> None:
+    """E[g | t] = 1 if the itemset is in the basket and 0 for any smaller overlap, from the whole table."""
+    law, items = law_of_four(), 7
+    reported = (np.arange(1 << items)[:, None] >> np.arange(items)) & 1
+    baskets = [set(c) for c in combinations(range(items), 4)]
+    baskets.sort(key=lambda basket: sum(1 << i for i in basket))
+    g = law.estimator(k)[reported[:, :k].sum(axis=1)]
+    expected = [float(set(range(k)) <= basket) for basket in baskets]
+    np.testing.assert_allclose(g @ table(law, items), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_second_moments_equal_those_of_the_whole_table(k: int) -> None:
+    law, items = law_of_four(), 8
+    shown = ((np.arange(1 << items)[:, None] >> np.arange(items)) & 1)[:, :k].sum(axis=1)
+    square = law.estimator(k)[shown] ** 2 @ table(law, items)
+    true = [pattern for pattern in range(1 << items) if pattern.bit_count() == 4]
+    overlap = np.array([(pattern & ((1 << k) - 1)).bit_count() for pattern in true])
+    np.testing.assert_allclose(square[overlap == 0], law.noise_power(k), rtol=1e-12)
+    np.testing.assert_allclose(square[overlap == k], law.own_power(k), rtol=1e-12)
+
+
+def test_gamma_is_the_largest_ratio_of_the_table() -> None:
+    law = two_level(4, 0.25, 19.0, 3)
+    ratios = table(law, 7)
+    assert law.gamma == pytest.approx(19.0)
+    assert (ratios.max(axis=1) / ratios.min(axis=1)).max() == pytest.approx(19.0)
+
+
+def test_two_level_lambda_two_vanishes_where_the_theory_says() -> None:
+    """lambda_2 = 0 at rho = (j*-1)/(m-1): m = 5, j* = 2, rho = 1/4."""
+    law = two_level(5, 0.25, 19.0, 2)
+    assert law.signal(2) == pytest.approx(0.0, abs=1e-12)
+    with pytest.raises(ValueError, match="lambda_2 vanishes"):
+        law.refuse_if_blind(3)
+
+
+def test_lowest_discoverable_support_is_four_of_its_own_deviations() -> None:
+    law, n = two_level(5, 0.5, 19.0, 5), 1e6
+    for k in (1, 2, 3):
+        s = law.lowest_discoverable_support(k, n)
+        variance = ((1 - s) * law.noise_power(k) + s * law.own_power(k) - s) / n
+        assert s == pytest.approx(4 * np.sqrt(variance), rel=1e-9)
+        assert reports_needed(s, law.noise_power(k), law.own_power(k)) == pytest.approx(n, abs=2)
+
+
+def test_lowest_discoverable_support_falls_with_the_root_of_the_reports() -> None:
+    law = two_level(5, 0.5, 19.0, 5)
+    ratio = law.lowest_discoverable_support(2, 1e6) / law.lowest_discoverable_support(2, 4e6)
+    assert ratio == pytest.approx(2.0, rel=2e-3)
+
+
+def test_parts_of_an_itemset_cost_more_where_few_items_are_inserted() -> None:
+    sparse, dense = boosted(10, 0.035, 19.0, np.arange(11) == 2), two_level(10, 0.73, 19.0, 10)
+    assert sparse.noise_power(3) < dense.noise_power(3)
+    assert sparse.noise_power(3, prevalence=0.15) > dense.noise_power(3, prevalence=0.15)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((0, 0.5, (1.0,)), "drop empty baskets"),
+        ((2, 0.0, (0.2, 0.3, 0.5)), "strictly between 0 and 1"),
+        ((2, 0.5, (0.5, 0.5)), "3 numbers"),
+        ((2, 0.5, (0.2, 0.2, 0.2)), "sum to 1"),
+    ],
+)
+def test_impossible_laws_are_refused(arguments: tuple[int, float, tuple[float, ...]], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        SizeLaw(*arguments)
