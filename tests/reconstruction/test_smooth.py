@@ -120,3 +120,44 @@ def test_intervals_may_cut_through_fine_cells():
     places = np.kron(np.eye(2), np.ones((1, points.shape[1] // 2)))
     fit = smooth(counts_of(table, np.full(CELLS, 1 / CELLS), 100_000), table, points, halves, places)
     assert fit.probabilities[0] == pytest.approx(0.5 - 0.75 / CELLS, abs=5 * fit.stderr[0] + 1e-3)
+
+
+@pytest.mark.parametrize("cells", [1, 2, 3, 4, 7])
+def test_few_cells_are_enough(cells):
+    noise = 0.7 * np.eye(cells) + 0.3 / cells
+    counts = 1000 * noise @ np.full(cells, 1 / cells)
+    fit = smooth(counts, noise, np.zeros((cells, 0)), np.eye(cells), np.zeros((cells, 0)))
+    np.testing.assert_allclose(fit.probabilities, 1 / cells, atol=1e-6)
+
+
+def test_a_stretch_of_the_domain_is_recognised():
+    table, points, to, points_to, _ = gaussian_problem(0.1)
+    truth = np.where((np.arange(CELLS) >= 15) & (np.arange(CELLS) < 45), 1 / 30, 0.0)
+    fit = smooth(counts_of(table, truth, 100_000), table, points, to, points_to)
+    assert fit.rule == "uniform on a stretch"
+    assert np.abs(fit.probabilities - to @ truth).sum() < 0.02
+
+
+def test_cells_of_unequal_width_are_even_when_reports_are():
+    table, *_ = gaussian_problem(0.1)
+    width = np.concatenate([np.full(20, 2.0), np.full(20, 1.0)])
+    merge = np.concatenate([np.repeat(np.arange(20), 2), np.arange(20, 40)])
+    uneven = np.zeros((len(table), 40))
+    np.add.at(uneven.T, merge, table.T)
+    uneven /= width
+    halves = np.zeros((2, 40))
+    halves[0, :15], halves[1, 15:] = 1, 1
+    counts = 1e5 * table @ np.full(CELLS, 1 / CELLS)
+    fit = smooth(counts, uneven, np.zeros((len(table), 0)), halves, np.zeros((2, 0)), widths=width)
+    np.testing.assert_allclose(fit.probabilities, [0.5, 0.5], atol=2e-3)
+    np.testing.assert_allclose(fit.density, width / width.sum(), rtol=0.02)
+
+
+def test_a_very_fine_grid_gives_the_answer_of_a_coarser_one():
+    table, points, to, points_to, middles = gaussian_problem(0.1)
+    truth = np.exp(-0.5 * ((np.arange(CELLS) / CELLS - 0.4) / 0.15) ** 2)
+    counts = counts_of(table, truth / truth.sum(), 100_000)
+    coarse = smooth(counts, table, np.zeros((len(table), 0)), to, np.zeros((INTERVALS, 0)))
+    fine = smooth(counts, points, np.zeros((len(table), 0)), points_to, np.zeros((INTERVALS, 0)))
+    assert fine.density.size == middles.size
+    np.testing.assert_allclose(fine.probabilities, coarse.probabilities, atol=2e-3)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .families import Vector
-from .penalised import RIDGE, Fit, PenalisedLikelihood, Reports
+from .penalised import Fit, PenalisedLikelihood
 
 NEGLIGIBLE = 12.0  # e^-12: a fit this far below the best one no longer counts
 
@@ -20,19 +20,6 @@ def descend(problem: PenalisedLikelihood, atoms: Vector | None = None) -> list[F
         if fits[-1].evidence < best - NEGLIGIBLE:
             break
     return fits
-
-
-def uniform_fit(reports: Reports) -> Fit:
-    """Everyone anywhere with equal chance: what the estimate falls back to when reports say nothing else."""
-    k, n = reports.table.shape[1], reports.total
-    cells = np.full(k, 1.0 / k)
-    value = reports.log_likelihood(reports.table @ cells, 1.0)
-    evidence = value - 0.5 * float(np.log1p(n / (RIDGE * k)))
-    nothing = np.zeros((k, 0))
-    return Fit(
-        "uniform", np.inf, np.zeros(0), cells, np.zeros(k), np.zeros(0), value, evidence, nothing, nothing,
-        np.zeros((0, 0)), 0,
-    )  # fmt: skip
 
 
 def posterior_weights(evidence: Vector) -> Vector:

@@ -7,7 +7,7 @@ import numpy as np
 from .families import Matrix, Vector
 from .penalised import TINY, Reports
 
-STRAY = 0.8  # beforehand, an interval's probability may stray from the smooth one by this part of itself
+STRAY = 0.7  # beforehand, an interval's probability may stray from the smooth one by this part of itself
 SLACK = 0.3  # and by this part of an even share, so that empty intervals have error bars too
 
 
@@ -16,9 +16,9 @@ def hidden_detail(
 ) -> tuple[Matrix, float]:
     """Covariance of the detail that the reports would not have shown, and how many directions they do show.
 
-    Detail z ~ N(0, diag s²), Σz = 0, s = τ·(π + floor). In the directions v_i of its information s·G·s, with
-    information g_i, detail stays hidden as far as it is not contradicted (1/(1+g)) and, had it been there, would not
-    have made the curve rougher by itself (another 1/(1+g)): Σ s·v_i·(1+g_i)⁻²·v_i'·s. Directions shown: Σ g/(1+g).
+    Detail z ~ N(0, diag s²), Σz = 0, s = τ·(π + floor). In a direction v of its information s·G·s, with information
+    g, the reports leave detail a variance of 1/(1+g); but detail with g > 1 would have shown itself and made the fits
+    rougher, so it counts with (1+g)⁻³: Σ s·v·(1+g)⁻³·v'·s. Directions shown: Σ g/(1+g).
     """
     r = probabilities.size
     spread = STRAY * (probabilities + SLACK / r)
@@ -29,5 +29,15 @@ def hidden_detail(
     seen -= np.outer(seen @ direction, direction)
     information, axes = np.linalg.eigh(seen.T @ seen)
     information = np.maximum(information, 0.0)
-    root = (axes - np.outer(direction, direction @ axes)) * spread[:, None] / (1.0 + information)
+    root = (axes - np.outer(direction, direction @ axes)) * spread[:, None] / (1.0 + information) ** 1.5
     return np.asarray(root @ root.T), float(np.sum(information / (1.0 + information)))
+
+
+def roughness_factor(freedom: float, atoms: int, shown: float) -> float:
+    """By how much to widen a posterior that assumes smoothness: more, the less smooth the density turned out to be.
+
+    q compares the degrees of freedom that the fit uses (an atom counts as three: place, mass and a jump) with those the
+    reports show. Near q = 1 the fit is as rough as it can be, and the truth is likely rougher. Calibrated by coverage.
+    """
+    q = (freedom + 3.0 * atoms) / (1.0 + shown)
+    return 0.5 + 0.6 * min(q, 1.5) ** 2

@@ -23,6 +23,7 @@ class Reports:
 
     counts: Vector
     table: Matrix
+    widths: Vector  # (k) fractions of the domain
     columns: Matrix  # (m, j)
     places: tuple[int, ...] = ()
     total: float = field(init=False)
@@ -77,7 +78,7 @@ class _State:
 
 
 class PenalisedLikelihood:
-    """maximise Σ_s N_s·log(A p + C a)_s − n·(Σp + Σa) − ½‖u‖², p = f(rest + B u)/k, a ≥ 0.
+    """maximise Σ_s N_s·log(A p + C a)_s − n·(Σp + Σa) − ½‖u‖², p = width·f(rest + B u), a ≥ 0.
 
     Newton's method on Fisher's information plus the part of the observed curvature that is safely positive;
     the value never falls.
@@ -88,14 +89,14 @@ class PenalisedLikelihood:
         cells = reports.table.shape[1]
         self.waves, self.roughness = wave_basis(cells, family.order)
         self.scale = (cells / 100.0) ** (2 * family.order - 1)
-        level = np.maximum(reports.table.sum(1) / cells, 1e-12)
-        seen = reports.table @ self.waves / cells
+        level = np.maximum(reports.table @ reports.widths, 1e-12)
+        seen = reports.table @ (reports.widths[:, None] * self.waves)
         self.information = reports.total * np.einsum("mw,mw,m->w", seen, seen, 1.0 / level)
 
     def beside(self, columns: Matrix, places: tuple[int, ...]) -> PenalisedLikelihood:
         """The same problem with atoms at these places."""
         other = copy(self)
-        other.reports = Reports(self.reports.counts, self.reports.table, columns, places)
+        other.reports = Reports(self.reports.counts, self.reports.table, self.reports.widths, columns, places)
         return other
 
     def fit(self, weight: float, start: Fit | None = None, atoms: Vector | None = None) -> Fit:
@@ -122,13 +123,12 @@ class PenalisedLikelihood:
         )  # fmt: skip
 
     def _state(self, u: Vector, atoms: Vector, basis: Matrix) -> _State:
-        density, slope, bend = self.family.curve(self.family.rest + basis @ u)
-        k = density.size
-        expected = self.reports.table @ density / k
+        cells, slope, bend = (self.reports.widths * each for each in self.family.curve(self.family.rest + basis @ u))
+        expected = self.reports.table @ cells
         if atoms.size:
             expected = expected + self.reports.columns @ atoms
-        value = self.reports.log_likelihood(expected, float(density.sum() / k + atoms.sum())) - 0.5 * float(u @ u)
-        return _State(u, atoms, density / k, slope / k, bend / k, expected, value)
+        value = self.reports.log_likelihood(expected, float(cells.sum() + atoms.sum())) - 0.5 * float(u @ u)
+        return _State(u, atoms, cells, slope, bend, expected, value)
 
     def _curvature(self, state: _State, basis: Matrix) -> tuple[Vector, Matrix, Matrix]:
         """Gradient, Fisher's information + prior, and the observed information without its negative parts."""

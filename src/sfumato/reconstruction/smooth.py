@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from .atoms import AtomSearch, Whereabouts
+from .coarse import group_starts, merge_columns, merge_rows, spread_out
 from .errorbars import Aggregation, averaged
-from .evidence import descend, posterior_weights, uniform_fit
+from .evidence import descend, posterior_weights
 from .exactly import class_covariance, class_shares, is_deterministic
-from .families import LOG_DENSITY, SOFT_DENSITY, Matrix, Vector
-from .hidden import hidden_detail
+from .families import LOG_DENSITY, SOFT_DENSITY, Codes, Matrix, Vector
+from .hidden import hidden_detail, roughness_factor
 from .penalised import Fit, PenalisedLikelihood, Reports
+from .stretch import FEWEST_CELLS, everywhere, on_a_stretch
 
-OVERLAP = 0.8  # of the posterior covariance; the covariance of hidden detail repeats the rest
 COUNTED = 1e-4  # fits with less posterior weight than this are left out of the average
+SURE_ATOM = 0.005
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class SmoothFit:
     density: Vector  # probability of each fine cell, atoms excluded
     atoms: tuple[tuple[int, float], ...]  # (candidate point, probability)
     degrees_of_freedom: float
-    rule: str
+    rule: str  # the family that explains the reports best
     messages: tuple[str, ...]
 
     @property
@@ -42,37 +44,73 @@ def smooth(
     points: Matrix,
     to_intervals: Matrix,
     points_to_intervals: Matrix,
+    widths: Vector | None = None,
 ) -> SmoothFit:
     """Average the penalised fits of every smoothness, each by how well it explains the reports.
 
     ``counts`` (m) reports per observation cell; ``table`` (m, k) P(cell | uniform in fine cell); ``points`` (m, q)
     P(cell | exactly this value) for candidate values; ``to_intervals`` (r, k) and ``points_to_intervals`` (r, q)
-    aggregate both to the wanted intervals.
+    aggregate both to the wanted intervals; ``widths`` (k) of the fine cells, equal unless given.
     """
     counts, table, points = (np.asarray(each, dtype=float) for each in (counts, table, points))
-    reached = np.flatnonzero((table.sum(1) > 0) | (counts > 0))
-    reports = Reports(counts[reached], np.ascontiguousarray(table[reached]), np.zeros((reached.size, 0)))
-    log_density, soft_density = (PenalisedLikelihood(reports, family) for family in (LOG_DENSITY, SOFT_DENSITY))
-    path = descend(soft_density)
-    fits = [uniform_fit(reports), *descend(log_density), *path]
+    width = np.ones(table.shape[1]) if widths is None else np.asarray(widths, dtype=float)
+    rows = None if is_deterministic(table) else group_starts(table.shape[0])
+    columns = None if is_deterministic(table) else group_starts(table.shape[1])
+    fit = _smooth(
+        _reports(merge_rows(counts, rows), merge_rows(merge_columns(table, width, columns), rows), width, columns),
+        merge_rows(points, rows),
+        merge_columns(np.asarray(to_intervals, dtype=float), width, columns),
+        np.asarray(points_to_intervals, dtype=float),
+    )
+    return replace(fit, density=spread_out(fit.density, width, columns))
+
+
+def _reports(counts: Vector, table: Matrix, width: Vector, columns: Codes | None) -> Reports:
+    merged = width if columns is None else np.add.reduceat(width, columns)
+    return Reports(counts, np.ascontiguousarray(table), merged / merged.sum(), np.zeros((counts.size, 0)))
+
+
+def _smooth(reports: Reports, points: Matrix, to_intervals: Matrix, points_to_intervals: Matrix) -> SmoothFit:
+    problems = tuple(PenalisedLikelihood(reports, family) for family in (SOFT_DENSITY, LOG_DENSITY))
+    paths = [descend(problem) for problem in problems]
+    fits = [everywhere(reports), *paths[0], *paths[1]]
+    if reports.widths.size >= FEWEST_CELLS:
+        fits.append(on_a_stretch(reports, _parts(*_counted(fits))[0]))
     if is_deterministic(reports.table):
-        return _noiseless(reports, fits, np.asarray(to_intervals, dtype=float))
-    search = AtomSearch(soft_density, points[reached]) if points.shape[1] else None
-    best = search.grow(path) if search else None
+        return _noiseless(reports, fits, to_intervals)
     atoms_at: list[Whereabouts] = []
-    if search and best:
-        fits += search.every_smoothness(log_density, best) + search.every_smoothness(soft_density, best)
-        interval_of = np.argmax(points_to_intervals, axis=0)
-        atoms_at = [search.whereabouts(best, which, interval_of) for which in range(best.atoms.size)]
-    fits, weights = _counted(fits)
-    mean, covariance = averaged(fits, weights, Aggregation.of(to_intervals, points_to_intervals, atoms_at))
+    if points.shape[1]:
+        beside, atoms_at = _with_atoms(problems, paths[0], points, np.argmax(points_to_intervals, axis=0))
+        fits += beside
+    aggregation = Aggregation.of(to_intervals, points_to_intervals, atoms_at)
+    return _with_error_bars(reports, points, *_counted(fits), aggregation)
+
+
+def _with_atoms(
+    problems: tuple[PenalisedLikelihood, ...], path: list[Fit], points: Matrix, interval_of: Codes
+) -> tuple[list[Fit], list[Whereabouts]]:
+    """Fits beside the atoms that raise the evidence, and where these may be; nothing if there are none."""
+    search = AtomSearch(problems[0], points)
+    best = search.grow(path)
+    if best is None:
+        return [], []
+    fits = [fit for problem in problems for fit in search.every_smoothness(problem, best)]
+    return fits, [search.whereabouts(best, which, interval_of) for which in range(best.atoms.size)]
+
+
+def _with_error_bars(
+    reports: Reports, points: Matrix, fits: list[Fit], weights: Vector, aggregation: Aggregation
+) -> SmoothFit:
+    """The average of the fits; its covariance, widened for roughness and for detail that the noise hides."""
+    mean, covariance = averaged(fits, weights, aggregation)
     density, atoms = _parts(fits, weights)
-    expected = reports.table @ density + points[reached][:, [place for place, _ in atoms]] @ [mass for _, mass in atoms]
-    hidden, shown = hidden_detail(reports, expected, density, to_intervals, mean)
-    covariance = OVERLAP * covariance + hidden
+    expected = reports.table @ density + points[:, [place for place, _ in atoms]] @ [mass for _, mass in atoms]
+    hidden, shown = hidden_detail(reports, expected, density, aggregation.cells, mean)
     freedom = float(weights @ [fit.degrees_of_freedom for fit in fits])
-    messages = _in_words(reports.total, shown, mean, covariance)
-    return SmoothFit(mean, covariance, density, atoms, freedom, fits[int(np.argmax(weights))].family, messages)
+    sure_atoms = sum(mass > SURE_ATOM for _, mass in atoms)
+    covariance = roughness_factor(freedom, sure_atoms, shown) * covariance + hidden
+    rule = fits[int(np.argmax(weights))].family
+    return SmoothFit(mean, covariance, density, atoms, freedom, rule, _in_words(reports.total, shown, mean, covariance))
 
 
 def _noiseless(reports: Reports, fits: list[Fit], to_intervals: Matrix) -> SmoothFit:
@@ -103,18 +141,18 @@ def _parts(fits: list[Fit], weights: Vector) -> tuple[Vector, tuple[tuple[int, f
     return density, tuple(sorted((place, mass) for place, mass in atoms.items() if mass > 1e-6))
 
 
-def _in_words(total: float, freedom: float, mean: Vector, covariance: Matrix) -> tuple[str, ...]:
+def _in_words(total: float, shown: float, mean: Vector, covariance: Matrix) -> tuple[str, ...]:
     """What a reader must know before trusting the estimate."""
     messages = []
-    if freedom < 0.5 * (mean.size - 1):
+    if shown < 0.5 * (mean.size - 1):
         messages.append(
-            f"the noise leaves about {freedom:.0f} degrees of freedom for {mean.size} intervals; "
+            f"the noise leaves about {max(shown, 1):.0f} degrees of freedom for {mean.size} intervals; "
             "trust only broad features"
         )
-    doubt = 0.8 * float(np.sqrt(np.maximum(np.diag(covariance), 0.0)).sum())
-    if doubt > 0.5 or total < 30:
+    misplaced = 0.4 * float(np.sqrt(np.maximum(np.diag(covariance), 0.0)).sum())  # ½ Σ|error|, E|N(0,1)| = .8
+    if misplaced > 0.25 or total < 30:
         messages.append(
-            f"too few reports for this noise: with {total:.0f} of them, about {100 * min(doubt / 2, 1.0):.0f} % of the "
-            "people may be placed in a wrong interval"
+            f"too few reports for this noise: with {total:,.0f} of them about {100 * min(misplaced, 1.0):.0f} % of the "
+            "people may be counted in a wrong interval"
         )
     return tuple(messages)
