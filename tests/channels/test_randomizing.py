@@ -54,7 +54,7 @@ def test_an_unknown_category_is_named() -> None:
         (lambda: sf.Gaussian(AGE, privacy=1e6), "no crowd can be read"),
         (lambda: sf.Gaussian(AGE, privacy=1, confidence=95), "between 0 and 1"),
         (lambda: sf.Gaussian(AGE, scale=1, step=100), "wider than the domain"),
-        (lambda: sf.Gaussian(sf.Interval(0, 9, integer=True), scale=1, step=0.3), "whole fraction"),
+        (lambda: sf.Gaussian(sf.Interval(0, 9, integer=True), scale=1, step=0.3), "whole number or a whole fraction"),
         (lambda: sf.SquareWave(AGE, gamma=1), "above 1"),
         (lambda: sf.SquareWave(AGE, gamma=float("inf")), "above 1"),
         (lambda: sf.RandomizedResponse(sf.Categories("ab"[:1].split()), keep=0.5), "two categories"),
@@ -158,3 +158,25 @@ def test_the_square_wave_width_maximises_information() -> None:
 
     best = sf.SquareWave(sf.Interval(0, 1), 9).halfwidth
     assert information(best) > max(information(best * 0.93), information(best * 1.07))
+
+
+@pytest.mark.parametrize("privacy", [0.001, 0.01, 0.1, 1, 10, 100])
+@pytest.mark.parametrize(
+    "domain", [AGE, sf.Interval(0, 1_000_000, integer=True), sf.Interval(1e9, 1e9 + 1e-3)], ids=str
+)
+def test_every_sensible_channel_has_a_law_of_sensible_size(domain: sf.Interval, privacy: float) -> None:
+    channel = sf.Gaussian(domain, privacy=privacy)
+    assert 1000 <= channel.inputs.size <= 10_001
+    assert channel.outputs.size <= 2_000_000
+    table = channel.matrix(
+        true=np.linspace(domain.low, domain.high, 11), reported=channel.outputs.values[[0, 300, 600, -1]]
+    )
+    np.testing.assert_allclose(table.sum(axis=0), 1)
+    if privacy in (0.001, 100):
+        assert "no bound" in str(channel.guarantee())
+
+
+def test_wide_integer_domains_are_reported_in_whole_numbers() -> None:
+    salary = sf.Gaussian(sf.Interval(20_000, 150_000, integer=True), privacy=1.0)
+    reports = salary.randomize(np.full(1000, 61_234), rng=1)
+    assert reports.dtype == np.int64 and (reports % salary.step == 0).all() and salary.step == 100

@@ -26,6 +26,7 @@ from sfumato.channels.randomness import SecureWords
 from sfumato.domain import Codes, Floats, Grid, Interval
 
 LARGEST_NOISE = 50.0
+LARGEST_LAW = 20_000_000
 
 
 class AdditiveNoise(Channel):
@@ -73,7 +74,9 @@ class AdditiveNoise(Channel):
 
     def _lay_grids(self) -> None:
         steps = math.floor(self.domain.width / self.step + 1e-9)
-        self.inputs: Grid = Grid(float(self.domain.low), self.step, steps + 1, self.domain.integer)
+        self.inputs: Grid = Grid(
+            float(self.domain.low), self.step, steps + 1, holds_every_integer(self.domain, self.step)
+        )
         self.reach = self._reach(steps)
         past = min(self.reach, self._report_reach())
         self.past = past
@@ -186,6 +189,14 @@ class AdditiveNoise(Channel):
         plain = isinstance(values, np.ndarray) and values.dtype == np.float64 and values.size >= kernels.WORTH_FUSING
         return plain and not self.domain.integer and self.missing == "pass"
 
+    def for_measuring(self) -> Channel:
+        excess = self.inputs.size * self.outputs.size / LARGEST_LAW
+        if excess <= 1:
+            return self
+        coarser = min(self.step * math.ceil(math.sqrt(excess)), self.domain.width / 20)
+        step = max(math.floor(coarser), 1) if self.domain.integer else coarser
+        return type(self)(self.domain, self.size_of_noise, step=step)  # type: ignore[call-arg]
+
     def parameters(self) -> dict[str, Any]:
         return dict(self._given)
 
@@ -286,7 +297,8 @@ class Uniform(AdditiveNoise):
         return np.asarray(np.clip((noise + self.halfwidth) / (2 * self.halfwidth), 0.0, 1.0))
 
     def density(self, noise: Floats) -> Floats:
-        return np.where(np.abs(noise) <= self.halfwidth, 1 / (2 * self.halfwidth), 0.0)
+        reach = self.halfwidth * (1 + 1e-9)  # midpoints one halfwidth apart must not differ by rounding
+        return np.where(np.abs(noise) <= reach, 1 / (2 * self.halfwidth), 0.0)
 
     def _width_of_unit(self, confidence: float) -> float:
         return 2 * confidence
@@ -362,15 +374,22 @@ def check_step(domain: Interval, step: float) -> None:
     check_positive("step", step)
     if step > domain.width:
         raise ValueError(f"step={step:g} is wider than the domain ({domain}); use a finer step")
-    if domain.integer and (step > 1 or not (1 / step).is_integer()):
-        raise ValueError(f"step={step:g} does not fit integers; use 1 or a whole fraction of 1")
+    if domain.integer and not (step.is_integer() or (1 / step).is_integer()):
+        raise ValueError(f"step={step:g} does not fit integers; use a whole number or a whole fraction of 1")
 
 
 def default_step(domain: Interval, deviation: float) -> float:
-    """1 for integers, else the largest 1, 2 or 5 · 10^k at most a 64th of the noise and a 1000th of the range."""
-    if domain.integer:
-        return 1.0
-    wanted = min(deviation / 64, domain.width / 1000)
+    """The largest 1, 2 or 5 · 10^k at most a 32nd of the noise and a 1000th of the range; whole for integers.
+
+    Never much below a 4000th of the range: the law of a finer grid would be large and no more private.
+    """
+    wanted = max(min(deviation / 32, domain.width / 1000), domain.width / 4000)
     power = math.floor(math.log10(wanted))
     best = max(lead for lead in (1, 2, 5) if lead * 10.0**power <= wanted * (1 + 1e-9))
-    return float(f"{best}e{power}")
+    step = float(f"{best}e{power}")
+    return max(step, 1.0) if domain.integer else step
+
+
+def holds_every_integer(domain: Interval, step: float) -> bool:
+    """Whether each whole number has a code of its own; on a coarser grid values are rounded like any number."""
+    return domain.integer and step <= 1

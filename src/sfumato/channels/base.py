@@ -75,6 +75,10 @@ class Channel(ABC):
         """Width of the interval that holds the true value with this confidence (AS00 §2); None: read it off the law."""
         return None
 
+    def for_measuring(self) -> Channel:
+        """The channel whose law information is measured on: this one, or its like on a coarser grid if too large."""
+        return self
+
     def describe(self) -> str:
         """What happens to the value, as the end of a sentence that begins with 'Before it leaves your device'."""
         return f"it passes through a {self.kind} channel"

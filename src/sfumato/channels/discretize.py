@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sfumato.channels.additive import check_confidence, check_positive, default_step
+from sfumato.channels.additive import check_confidence, check_positive, default_step, holds_every_integer
 from sfumato.channels.alias import Words
 from sfumato.channels.base import Channel, check_edges
 from sfumato.channels.randomness import WordSource
@@ -52,7 +52,7 @@ class Discretize(Channel):
             self._given["edges"] = self.edges.tolist()
         step = default_step(domain, float(np.diff(self.edges).min()))
         points = math.floor(domain.width / step + 1e-9) + 1
-        self.inputs: Grid = Grid(float(domain.low), step, points, domain.integer)
+        self.inputs: Grid = Grid(float(domain.low), step, points, holds_every_integer(domain, step))
         self.outputs: Cells = Cells(tuple(self.edges.tolist()))
 
     @property
@@ -67,7 +67,7 @@ class Discretize(Channel):
 
     def matrix(self, true: ArrayLike | None = None, reported: ArrayLike | None = None) -> Floats:
         """The share of each true interval that lies in each reported class: exact, without the grid."""
-        if true is None or self.domain.integer:
+        if true is None or self.inputs.integer:
             return super().matrix(true, reported)
         bounds = check_edges(true, "true")
         lower, upper = self.edges[:-1].copy(), self.edges[1:].copy()

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.channels.additive import check_positive, check_step, default_step
+from sfumato.channels.additive import check_positive, check_step, default_step, holds_every_integer
 from sfumato.channels.alias import Words
 from sfumato.channels.base import Channel
 from sfumato.channels.randomized_response import check_gamma
@@ -53,7 +53,7 @@ class SquareWave(Channel):
         check_step(domain, self.step)
         self.window_reach = max(round(wanted / self.step), 0)
         points = math.floor(domain.width / self.step + 1e-9) + 1
-        self.inputs: Grid = Grid(float(domain.low), self.step, points, domain.integer)
+        self.inputs: Grid = Grid(float(domain.low), self.step, points, holds_every_integer(domain, self.step))
         origin = float(domain.low) - self.window_reach * self.step
         whole = domain.integer and self.step == int(self.step)
         self.outputs: Grid = Grid(origin, self.step, points + 2 * self.window_reach, whole)

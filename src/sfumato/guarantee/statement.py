@@ -31,6 +31,9 @@ INDEPENDENCE = (
 )
 
 
+LARGEST_LAW = 50_000_000
+
+
 class Describable(Protocol):
     """What a guarantee reads of a channel."""
 
@@ -46,6 +49,7 @@ class Describable(Protocol):
     def interval_width(self, confidence: float) -> float | None: ...
     def interval_weights(self, edges: Floats) -> Floats: ...
     def describe(self) -> str: ...
+    def for_measuring(self) -> Describable: ...
 
 
 class Amplification:
@@ -89,7 +93,8 @@ class Guarantee(Amplification):
     @classmethod
     def of_channel(cls, channel: Describable, prior: Any = None) -> Guarantee:
         """The guarantee of a channel whose law fits in memory."""
-        return cls(channel.gamma, channel.describe(), (), channel, read_prior(channel, prior))
+        measured = channel.for_measuring()
+        return cls(channel.gamma, channel.describe(), (), measured, read_prior(measured, prior))
 
     # --- numbers ------------------------------------------------------------------------------------------------
 
@@ -218,7 +223,13 @@ class Guarantee(Amplification):
 
     @cached_property
     def _law(self) -> Floats:
-        return self._needs_law("this measure").law()
+        channel = self._needs_law("this measure")
+        if channel.inputs.size * channel.outputs.size > 2 * LARGEST_LAW:
+            raise ValueError(
+                f"the law has {channel.outputs.size} × {channel.inputs.size} entries, too many to measure; "
+                f"give the channel a coarser step="
+            )
+        return channel.law()
 
     @property
     def _prior(self) -> Floats:
