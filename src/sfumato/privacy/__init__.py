@@ -1,0 +1,1 @@
+"""Privacy you can check: attacks, audits and statements people understand."""
