@@ -72,7 +72,7 @@ def by_smooth(problem: Problem) -> list[Solution]:
     points, points_membership = problem.points()
     solutions = []
     for counts in problem.counts:
-        fit = smooth(counts, table, points, membership, points_membership)
+        fit = smooth(counts, table, points, membership, points_membership, np.diff(problem.layout.cells))
         predicted = table @ fit.density + sum(mass * points[:, place] for place, mass in fit.atoms)
         likelihood = float(counts @ np.log(np.maximum(predicted, 1e-300)))
         solutions.append(
