@@ -27,6 +27,7 @@ from sfumato.domain import Categories, Interval, Items
 from sfumato.guarantee import Breach, CombinedGuarantee, Guarantee, breach_information
 
 if TYPE_CHECKING:
+    from sfumato.channels.multivariate import CorrelatedNoise
     from sfumato.counts import Counts
     from sfumato.mining.itemsets import frequent_itemsets
     from sfumato.mining.joint_model import JointModel
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _LAZY = {
+    "CorrelatedNoise": "sfumato.channels.multivariate",
     "Attribute": "sfumato.plan",
     "Plan": "sfumato.plan",
     "Counts": "sfumato.counts",
@@ -69,6 +71,7 @@ __all__ = [
     "Choice",
     "TwoPhase",
     "SelectASize",
+    "CorrelatedNoise",
     "Guarantee",
     "CombinedGuarantee",
     "Breach",

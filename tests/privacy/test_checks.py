@@ -85,7 +85,8 @@ def test_a_last_item_that_is_never_randomized_is_caught_among_two_hundred() -> N
     def forgetful(baskets: list[list[int]]) -> list[list[int]]:
         noisy = channel.randomize(baskets).to_lists()
         return [
-            [item for item in row if item != 199] + [199] * (199 in own) for row, own in zip(noisy, baskets, strict=True)
+            [*(item for item in row if item != 199), *[199] * (199 in own)]
+            for row, own in zip(noisy, baskets, strict=True)
         ]
 
     found = broken(check_channel(channel, forgetful, samples=16_000))

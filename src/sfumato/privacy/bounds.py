@@ -43,7 +43,7 @@ def p_at_most(successes: ArrayLike, trials: ArrayLike, chance: ArrayLike) -> Flo
 def p_value(successes: ArrayLike, trials: ArrayLike, chance: ArrayLike) -> Floats:
     """Two-sided: at most α has probability at most α when the chance is right."""
     tail = np.minimum(p_at_least(successes, trials, chance), p_at_most(successes, trials, chance))
-    return np.minimum(2 * tail, 1.0)
+    return np.asarray(np.minimum(2 * tail, 1.0))
 
 
 def _counts(successes: ArrayLike, trials: ArrayLike, chance: ArrayLike) -> tuple[Floats, Floats, Floats]:

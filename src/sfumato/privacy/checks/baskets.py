@@ -4,8 +4,8 @@ For baskets of m items with law p[j], ρ:
 
     P[|t ∩ t'| = j] = p[j],   P[i ∈ t' | i ∈ t] = E[j]/m,   P[i ∈ t' | i ∉ t] = ρ   for every item i,
 
-each compared by exact binomial tests. γ ≥ P[i ∈ t' | i ∈ t]/P[i ∈ t' | i ∉ t], and the same for absence, is bounded from
-below by Clopper–Pearson bounds over all items.
+each compared by exact binomial tests. γ ≥ P[i ∈ t' | i ∈ t]/P[i ∈ t' | i ∉ t], and the same for absence, is bounded
+from below by Clopper–Pearson bounds over all items.
 """
 
 from __future__ import annotations

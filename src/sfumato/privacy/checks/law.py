@@ -109,7 +109,8 @@ def _run_name(samples: Samples, member: Codes) -> str:
 
 
 def _sentence(true: object, name: str, seen: int, trials: int, stated: float) -> str:
-    return f"for the true value {shown(true)}, {name} came {seen:,} times in {trials:,} where the law states {stated:.3%}."
+    told = f"for the true value {shown(true)}, {name} came {seen:,} times in {trials:,}"
+    return f"{told} where the law states {stated:.3%}."
 
 
 def _total(samples: Samples) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.channels import Channel
-from sfumato.domain import Interval
+from sfumato.domain import Floats, Interval
 from sfumato.privacy.attacks.low_bits import share_read_off
 from sfumato.privacy.checks.check import SKIPPED, Check, outcome, shown
 from sfumato.privacy.implementation import Randomize, known_codes
@@ -32,7 +32,7 @@ def check_low_bits(channel: Channel, randomize: Randomize, attribute: str) -> Ch
     return Check("low digits", attribute, outcome(False), text, 0.0, {"strange": len(strange), "read_off": share})
 
 
-def _between_the_steps(domain: Interval) -> np.ndarray:
+def _between_the_steps(domain: Interval) -> Floats:
     """Irregular numbers all over the domain, the same every time."""
     golden = (np.arange(PEOPLE) * 0.6180339887498949) % 1.0
-    return float(domain.low) + domain.width * np.clip(golden, 1e-9, 1 - 1e-9)
+    return np.asarray(float(domain.low) + domain.width * np.clip(golden, 1e-9, 1 - 1e-9))
