@@ -14,6 +14,7 @@ from .penalised import TINY, Fit, PenalisedLikelihood
 MOST_ATOMS = 12
 COARSE = 128  # places tried first; the neighbourhood of the best one is then searched in full
 HOPELESS = 6.0
+SMOOTHER = 3e3  # beside known atoms, smoothing weights up to this many times the best one are tried
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ class AtomSearch:
     def every_smoothness(self, problem: PenalisedLikelihood, best: Fit) -> list[Fit]:
         """A family's fits from smooth to rough beside the atoms of the best fit."""
         beside = problem.beside(self.points[:, list(best.places)], best.places)
-        return [self._priced(fit) for fit in descend(beside, best.atoms)]
+        return [self._priced(fit) for fit in descend(beside, best.atoms, SMOOTHER * best.weight)]
 
     def _at(self, places: tuple[int, ...]) -> PenalisedLikelihood:
         return self.problem.beside(self.points[:, list(places)], places)

@@ -102,7 +102,7 @@ class PenalisedLikelihood:
     def fit(self, weight: float, start: Fit | None = None, atoms: Vector | None = None) -> Fit:
         """The maximum at smoothing weight λ, warm-started; waves that the reports cannot move stay at their prior."""
         spread = 1.0 / np.sqrt(weight * self.scale * self.roughness + RIDGE)
-        seen = np.flatnonzero(10.0 * self.information * spread**2 > 1e-3)
+        seen = np.flatnonzero(10.0 * self.information * spread**2 > 2e-2)
         r = max(self.family.order, int(seen[-1]) + 1 if seen.size else 1)
         r = min(r, spread.size)
         basis = self.waves[:, :r] * spread[:r]
