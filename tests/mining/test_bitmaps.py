@@ -13,20 +13,20 @@ from sfumato.mining import bitmaps
 from sfumato.mining.bitmaps import ColumnBitmaps
 
 SIZES = np.random.default_rng(1).integers(2, 5, size=1000).astype(np.uint16)
-SHOWN = np.random.default_rng(2).random((1000, 70)) < 0.4
+SHOWN = np.random.default_rng(2).random((1000, 71)) < 0.4
 
 
 @pytest.fixture(params=["compiled", "numpy"])
 def columns(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> ColumnBitmaps:
     if request.param == "numpy":
         monkeypatch.setattr(bitmaps, "_kernels", lambda: None)
-    return ColumnBitmaps.of_reports(BasketReports(sf.Items(70), SIZES, pack_bits(SHOWN)), None)
+    return ColumnBitmaps.of_reports(BasketReports(sf.Items(71), SIZES, pack_bits(SHOWN)), None)
 
 
 @pytest.mark.parametrize("length", [1, 2, 3])
 def test_itemsets_are_counted_by_size_of_basket(columns: ColumnBitmaps, length: int) -> None:
     rng = np.random.default_rng(3)
-    itemsets = np.sort([rng.choice(70, length, replace=False) for _ in range(20)], axis=1)
+    itemsets = np.sort([rng.choice(71, length, replace=False) for _ in range(20)], axis=1)
     expected = [[SHOWN[size == SIZES][:, row].all(axis=1).sum() for size in (2, 3, 4)] for row in itemsets]
     assert columns.groups == (2, 3, 4)
     assert columns.people.tolist() == [(size == SIZES).sum() for size in (2, 3, 4)]
@@ -47,7 +47,7 @@ def test_clean_baskets_are_one_group() -> None:
 
 
 def test_seeds_are_expanded_while_counting() -> None:
-    channel = sf.SelectASize.design(sf.Items(70), sizes=[2, 3], gamma=19, up_to=2)
+    channel = sf.SelectASize.design(sf.Items(71), sizes=[2, 3], gamma=19, up_to=2)
     seeds = channel.randomize([[1, 2], [3, 4, 5]] * 300, rng=1, compress=True)
     itemsets = np.array([[1, 2], [3, 69]])
     direct = ColumnBitmaps.of_reports(channel.expand(seeds), channel)

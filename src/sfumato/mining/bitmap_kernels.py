@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from sfumato.channels.gf2 import Words
 from sfumato.domain import Codes
 
-WORDS_AT_ONCE = 1024
-COLUMNS_AT_ONCE = 16
+WORDS_AT_ONCE = 2048
+COLUMNS_AT_ONCE = 32
+BLOCKS_AT_ONCE = 8
 
 
 @intrinsic
@@ -61,36 +62,63 @@ def _same_prefix(a: Codes, b: Codes) -> bool:
 
 @njit(cache=True)
 def count_all_pairs(columns: Words, bounds: Codes, counts: NDArray[np.int32]) -> None:
-    """Blocks of words and of columns that stay in the cache together."""
-    items = columns.shape[0]
+    """Blocks of words and of columns that stay in the cache together, two by two columns at a time."""
+    even = columns.shape[0] - columns.shape[0] % 2
     for group in range(bounds.size - 1):
         table = counts[group]
         for low in range(bounds[group], bounds[group + 1], WORDS_AT_ONCE):
             high = min(low + WORDS_AT_ONCE, bounds[group + 1])
-            for first in range(0, items, COLUMNS_AT_ONCE):
-                last = min(first + COLUMNS_AT_ONCE, items)
-                for b in range(first, items):
-                    column = columns[b, low:high]
-                    for a in range(first, min(last, b + 1)):
-                        table[a, b] += ones_in_both(columns[a, low:high], column)
-        for a in range(items):
+            for first in range(0, even, COLUMNS_AT_ONCE):
+                for b in range(first, even, 2):
+                    for a in range(first, min(first + COLUMNS_AT_ONCE, b + 2), 2):
+                        _count_two_by_two(columns, low, high, a, b, table)
+            if even < columns.shape[0]:
+                for a in range(even + 1):
+                    table[a, even] += ones_in_both(columns[a, low:high], columns[even, low:high])
+        for a in range(columns.shape[0]):
             for b in range(a):
                 table[a, b] = table[b, a]
 
 
 @njit(cache=True)
+def _count_two_by_two(columns: Words, low: int, high: int, i: int, j: int, counts: NDArray[np.int32]) -> None:
+    """Columns i, i+1 with j, j+1: each word is read once for two pairs. A slice of one row stays contiguous."""
+    a, next_a, b, next_b = (
+        columns[i, low:high],
+        columns[i + 1, low:high],
+        columns[j, low:high],
+        columns[j + 1, low:high],
+    )
+    ab, a_next, next_ab, both_next = np.uint64(0), np.uint64(0), np.uint64(0), np.uint64(0)
+    for word in range(a.size):
+        ab += ones(a[word] & b[word])
+        a_next += ones(a[word] & next_b[word])
+        next_ab += ones(next_a[word] & b[word])
+        both_next += ones(next_a[word] & next_b[word])
+    counts[i, j] += np.int32(ab)
+    counts[i, j + 1] += np.int32(a_next)
+    counts[i + 1, j] += np.int32(next_ab)
+    counts[i + 1, j + 1] += np.int32(both_next)
+
+
+@njit(cache=True)
 def transpose(rows: Words, columns: Words, start: int) -> None:
     """Row bitmaps (people by words of items) into column bitmaps (items by words of people)."""
-    block = np.empty(64, dtype=np.uint64)
-    for low in range(0, rows.shape[0], 64):
-        high = min(low + 64, rows.shape[0])
+    blocks = np.empty((BLOCKS_AT_ONCE, 64), dtype=np.uint64)
+    width = (rows.shape[0] + 63) // 64
+    for first in range(0, width, BLOCKS_AT_ONCE):
+        count = min(BLOCKS_AT_ONCE, width - first)
         for word in range(rows.shape[1]):
-            block[:] = 0
-            for row in range(low, high):
-                block[row - low] = rows[row, word]
-            _transpose_block(block)
+            for place in range(count):
+                block = blocks[place]
+                for row in range(64):
+                    person = 64 * (first + place) + row
+                    block[row] = rows[person, word] if person < rows.shape[0] else np.uint64(0)
+                _transpose_block(block)
             for bit in range(64):
-                columns[64 * word + bit, start + low // 64] = block[bit]
+                column = columns[64 * word + bit]
+                for place in range(count):
+                    column[start + first + place] = blocks[place, bit]
 
 
 @njit(cache=True)

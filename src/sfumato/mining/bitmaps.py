@@ -42,7 +42,8 @@ class ColumnBitmaps:
         def bitmaps() -> Iterator[tuple[int, Words]]:
             for group, members in enumerate(rows):
                 for start in range(0, members.size, ROWS_AT_ONCE):
-                    part = reports[members[start : start + ROWS_AT_ONCE]]
+                    rows_of_part = members[start : start + ROWS_AT_ONCE]
+                    part = reports[_as_slice(rows_of_part)]
                     yield group, (channel.expand(part) if part.compressed else part).words
 
         return cls._build(reports.items, sizes, [part.size for part in rows], bitmaps())
@@ -100,6 +101,12 @@ class ColumnBitmaps:
             found[:, a, a:] = np.diff(sums[:, self.bounds], axis=1).T
             found[:, a:, a] = found[:, a, a:]
         return found
+
+
+def _as_slice(rows: Codes) -> slice | Codes:
+    """Neighbouring rows need no copy."""
+    first, last = int(rows[0]), int(rows[-1])
+    return slice(first, last + 1) if last - first + 1 == rows.size else rows
 
 
 def _transpose_into(words: Words, columns: Words, start: int) -> None:

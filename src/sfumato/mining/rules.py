@@ -4,8 +4,8 @@ For a rule A -> C with s = support(A and C), a = support(A), c = support(C):
 
     confidence = s/a,  lift = s/(a c),  leverage = s - a c,  conviction = (1-c)/(1-confidence), ...
 
-An estimated support may exceed that of a part; the confidence is then taken as 1. Its standard error, to first order and
-with the two errors taken as independent (their covariance comes only from people who have all of C):
+An estimated support may exceed that of a part; the confidence is then taken as 1. Its standard error, to first order
+and with the two errors taken as independent (their covariance comes only from people who have all of C):
 sqrt(stderr(s)^2 + confidence^2 stderr(a)^2) / a.
 """
 
