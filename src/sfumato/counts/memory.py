@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sfumato.channels import Channel
+from sfumato.channels import Channel, Choice
 from sfumato.counts.counting import codes_of, count_codes, weighted_counts
 from sfumato.domain import Codes, Floats, Items, as_array, is_missing
 
@@ -44,7 +44,7 @@ class Counts:
     def of(
         cls,
         reports: ArrayLike,
-        channel: Channel | Mapping[Any, Channel],
+        channel: Channel | Choice | Mapping[Any, Channel],
         *,
         by: ArrayLike | None = None,
         level: Any = None,
@@ -52,8 +52,9 @@ class Counts:
     ) -> Counts:
         """Count reports.
 
-        ``by``: the class of each report, counted apart. ``level``: the privacy level of each report (``channel`` then
-        maps level names to channels), or one name for all of them. ``weights``: how many people each report stands for.
+        ``by``: the class of each report, counted apart. ``level``: the privacy level of each report (``channel`` is then
+        a choice, or maps level names to channels), or one name for all of them; a choice without ``level``: its default.
+        ``weights``: how many people each report stands for.
         """
         array = as_array(reports).reshape(-1)
         channels, place = _levels(channel, level, array.size)
@@ -157,6 +158,8 @@ def _tally(
 
 def _levels(channel: Any, level: Any, size: int) -> tuple[dict[Hashable, Channel], Codes | None]:
     """The channel of every level and, where levels differ, the place of each report's level among them."""
+    if isinstance(channel, Choice):
+        channel, level = channel.levels, channel.default if level is None else level
     if isinstance(channel, Mapping):
         channels = {name: check_channel(one) for name, one in channel.items()}
         if level is None:

@@ -1,7 +1,7 @@
 """How to step further than EM does: plain steps, or Anderson's extrapolation from the last few.
 
 EM's map M has the maximum-likelihood estimate as its fixed point. With x = log p, residual r = log M(p) − x, and the
-differences ΔX, ΔR of the last steps, Anderson's proposal is
+differences ΔX, ΔR between the last steps, Anderson's proposal is
 
     x + r − (ΔX + ΔR)·c,   c = argmin ‖√p·(r − ΔR c)‖,
 
@@ -60,37 +60,39 @@ class Anderson:
     def start(self, problems: int, cells: int) -> None:
         self._steps = 0
         self._last: tuple[Floats, Floats] | None = None
-        self._dx = np.zeros((problems, self.memory, cells))
         self._dr = np.zeros((problems, self.memory, cells))
+        self._dy = np.zeros((problems, self.memory, cells))  # ΔX + ΔR, the differences of log M(p)
 
     def propose(self, p: Floats, image: Floats) -> Floats | None:
-        x = np.log(np.maximum(p, TINY))
-        r = np.log(np.maximum(image, TINY)) - x
+        y = np.log(np.maximum(image, TINY))
+        r = y - np.log(np.maximum(p, TINY))
         first = self._last is None
-        self._remember(x, r)
+        self._remember(y, r)
         if first:
             return None
-        weight = np.sqrt(p)[:, None, :]
-        dr = self._dr * weight
+        used = min(self._steps, self.memory)
+        weight = np.sqrt(p)
+        dr = self._dr[:, :used] * weight[:, None, :]
         gram = dr @ dr.transpose(0, 2, 1)
-        ridge = RIDGE * np.trace(gram, axis1=1, axis2=2) + TINY
-        gram[:, range(self.memory), range(self.memory)] += ridge[:, None]
-        c = np.linalg.solve(gram, dr @ (r * weight[:, 0])[:, :, None])
-        y = x + r - (c.transpose(0, 2, 1) @ (self._dx + self._dr))[:, 0]
+        diagonal = gram.reshape(gram.shape[0], -1)[:, :: used + 1]
+        diagonal += RIDGE * diagonal.sum(axis=1, keepdims=True) + TINY
+        c = np.linalg.solve(gram, dr @ (r * weight)[:, :, None])
+        y = y - (c.transpose(0, 2, 1) @ self._dy[:, :used])[:, 0]
         y = np.exp(y - y.max(axis=1, keepdims=True))
         return np.asarray(y / y.sum(axis=1, keepdims=True))
 
-    def _remember(self, x: Floats, r: Floats) -> None:
+    def _remember(self, y: Floats, r: Floats) -> None:
         if self._last is not None:
             slot = self._steps % self.memory
-            self._dx[:, slot], self._dr[:, slot] = x - self._last[0], r - self._last[1]
+            np.subtract(y, self._last[0], out=self._dy[:, slot])
+            np.subtract(r, self._last[1], out=self._dr[:, slot])
             self._steps += 1
-        self._last = x, r
+        self._last = y, r
 
     def forget(self, failed: Done) -> None:
-        self._dx[failed], self._dr[failed] = 0.0, 0.0
+        self._dy[failed], self._dr[failed] = 0.0, 0.0
 
     def keep(self, going: Codes) -> None:
-        self._dx, self._dr = self._dx[going], self._dr[going]
+        self._dy, self._dr = self._dy[going], self._dr[going]
         if self._last is not None:
             self._last = self._last[0][going], self._last[1][going]

@@ -123,7 +123,9 @@ class _Run:
         self.exhausted[places[~rise]] = True  # nothing left above rounding error
 
     def _accept(self, places: Codes, p: Floats, likelihood: Floats, surprise: Floats) -> None:
-        if places.size:
+        if places.size == self.going.size:
+            self.p, self.likelihood, self.image = p, likelihood, self.problems.image(p, surprise)
+        elif places.size:
             some = self.problems.only(places)
             self.p[places], self.likelihood[places], self.image[places] = p, likelihood, some.image(p, surprise)
             self.problems.applications += some.applications

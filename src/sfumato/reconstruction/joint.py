@@ -67,9 +67,10 @@ def reconstruct_joint(reports: Any, channels: Sequence[Channel], intervals: Any 
     ``channels``: one a column. ``intervals``: one entry for all attributes or a list with one entry each, as in
     ``reconstruct``. A person with a missing report is left out and counted as missing.
     """
+    channels = [check_channel(channel) for channel in channels]
     columns = columns_of(reports, len(channels))
     wishes = _wishes(intervals, channels)
-    codes = [codes_of(column, check_channel(channel)) for column, channel in zip(columns, channels, strict=True)]
+    codes = [codes_of(column, channel) for column, channel in zip(columns, channels, strict=True)]
     known = np.all([one >= 0 for one in codes], axis=0)
     if not known.any():
         raise ValueError("no person has a report for every attribute; reconstruction needs at least one")

@@ -97,7 +97,7 @@ def _as00_view(problem: Problem) -> tuple[Table, Floats]:
     counts = []
     for tally in problem.tallies:
         edges, kernel = midpoint_kernel(tally.channel, problem.layout.edges)
-        cells = tally.channel.cells_of_codes(edges)
+        cells = tally.channel.cells_of_codes(edges - 1e-9 * np.diff(edges).min())  # a report on an edge lies above it
         part = np.zeros((tally.histogram.shape[0], kernel.shape[0]))
         np.add.at(part.T, cells, tally.histogram.T)
         possible = kernel.any(axis=1)

@@ -130,20 +130,34 @@ def law_between(channel: Channel, edges: Floats, reports: ReportCells) -> Floats
         and isinstance(domain, Interval)
         and (not domain.integer or channel.step == 1)
     ):
-        return additive_law(channel, (edges - float(domain.low)) / channel.step, reports.first)
+        in_steps = (edges - float(domain.low)) / channel.step
+        halves = np.rint(2 * in_steps) / 2  # 0.3/0.1 is meant to be 3
+        return additive_law(channel, np.where(np.abs(in_steps - halves) < 1e-9, halves, in_steps), reports.first)
     return channel.matrix(true=edges, reported=reports.edges)
 
 
 def additive_law(channel: AdditiveNoise, edges: Floats, first: Codes) -> Floats:
     """Differences of P(report < f | x uniform on [a, b)) = (S(f − a) − S(f − b))/(b − a), in steps.
 
-    S is the integral of the noise's cumulative law C, whose value at a true code's whole step holds half a step around.
+    S is the integral of C, the cumulative law of the noise; a true code holds half a step around it, so C is constant
+    between half steps. Sums run from both tails towards the middle, S(z) = max(z − ½, 0) + V(z), to keep small numbers.
     """
-    below = np.concatenate([[0.0], np.cumsum(channel.noise)])  # C(u) for u = −reach..reach+1
-    knots = np.arange(-channel.reach, channel.reach + 2) + 0.5
-    integral = np.cumsum(below)
+    knots, rest = _integral_beyond_ramp(channel)
     ahead = (first[1:, None] - channel.past) - edges
-    area = np.interp(ahead, knots, integral, left=0.0) + np.maximum(ahead - knots[-1], 0.0)
+    area = np.interp(ahead, knots, rest, left=0.0) + np.maximum(ahead - 0.5, 0.0)
     inner = -np.diff(area, axis=1) / np.diff(edges)
     ends = np.zeros((1, edges.size - 1))
     return np.maximum(np.diff(np.vstack([ends, inner, ends + 1.0]), axis=0), 0.0)
+
+
+def _integral_beyond_ramp(channel: AdditiveNoise) -> tuple[Floats, Floats]:
+    """V at the half steps u + ½: Σ_{v≤u} C(v) below zero, and from there on less Σ (1 − C) of the steps passed."""
+    reach = channel.reach
+    steps = np.arange(-reach, reach + 2)
+    below = np.concatenate([[0.0], np.cumsum(channel.noise)])
+    above = np.concatenate([np.cumsum(channel.noise[::-1])[::-1], [0.0]])
+    rising = np.cumsum(below[: reach + 1])
+    falling = np.cumsum(above[:reach:-1])[::-1]  # Σ_{v≥u} (1 − C(v)) for u = 1..reach+1
+    last = rising[-1] - falling[0]
+    beyond = np.concatenate([rising, last + np.append(falling[1:], 0.0)])
+    return np.asarray(steps + 0.5, dtype=float), np.asarray(beyond)

@@ -191,13 +191,13 @@ def shifted_sum(values: Floats, shifts: list[tuple[int, float]], size: int) -> F
 
 
 def shift_table(kernel: Floats, ends: tuple[Floats, Floats]) -> ShiftTable:
-    """The cheapest way to apply a table that only shifts, to within 1e-9 of its largest entry."""
-    size = 1e-9 * np.abs(kernel).max()
-    band = np.where(np.abs(kernel) < size, 0.0, kernel)
+    """The cheapest way to apply a table that only shifts: by its band, its steps, or its waves."""
+    size = np.abs(kernel).max()
+    band = np.where(np.abs(kernel) < 1e-13 * size, 0.0, kernel)
     if np.count_nonzero(band) <= NARROW:
         return BandedTable(band, ends)
     change = np.diff(kernel, prepend=0.0)
-    change = np.where(np.abs(change) < size, 0.0, change)
+    change = np.where(np.abs(change) < 1e-9 * size, 0.0, change)
     if np.count_nonzero(change) <= NARROW:
         return RunningSumTable(np.cumsum(change), ends)
     return FourierTable(kernel, ends)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.channels import Channel
+from sfumato.channels import Channel, Choice
 from sfumato.counts import Counts
 from sfumato.domain import Categories
 from sfumato.reconstruction.estimate import Diagnostics, Estimate
@@ -15,11 +15,19 @@ from sfumato.reconstruction.methods import METHODS, Solution
 from sfumato.reconstruction.problem import Problem, problem_of
 
 
-def reconstruct(reports: Any, channel: Channel | None = None, intervals: Any = None, method: str = "smooth") -> Any:
+def reconstruct(
+    reports: Any,
+    channel: Channel | Choice | None = None,
+    intervals: Any = None,
+    method: str = "smooth",
+    *,
+    level: Any = None,
+) -> Any:
     """The distribution of the true values behind reports.
 
     ``reports``: a column of reports (NumPy, pandas, Polars, PyArrow, a list), or ``Counts``; counts by class give a
-    dictionary with one Estimate a class. ``channel``: the one that made them (counts know theirs).
+    dictionary with one Estimate a class. ``channel``: the one that made them (counts know theirs), or the choice that
+    people had, with the ``level`` of each report beside it; every level enters through its own table.
     ``intervals``: how many equal ones, or edges; None: one per whole number where they are few, else 20.
     ``method``: "smooth" (default), "em" (maximum likelihood), "as00" (Agrawal & Srikant's recipe), "inverse" (unbiased,
     for categories).
@@ -32,7 +40,7 @@ def reconstruct(reports: Any, channel: Channel | None = None, intervals: Any = N
     """
     if method not in METHODS:
         raise ValueError(f"method={method!r} is unknown; use one of {', '.join(METHODS)}")
-    counts = _counts(reports, channel)
+    counts = _counts(reports, channel, level)
     problem = problem_of(counts, intervals)
     estimates = [_estimate(problem, method, row, one) for row, one in enumerate(METHODS[method](problem))]
     return estimates[0] if counts.classes is None else dict(zip(counts.classes, estimates, strict=True))
@@ -48,14 +56,20 @@ def reconstruct_by(
     return found
 
 
-def _counts(reports: Any, channel: Channel | None) -> Counts:
+def _counts(reports: Any, channel: Channel | Choice | None, level: Any) -> Counts:
     if isinstance(reports, Counts):
-        if channel is not None and any(tally.channel != channel for tally in reports.levels.values()):
+        if channel is not None and any(
+            _of_level(channel, name) != each.channel for name, each in reports.levels.items()
+        ):
             raise ValueError("these counts were made with another channel; leave channel out, counts know theirs")
         return reports
     if channel is None:
         raise TypeError("channel is missing; pass the one that made the reports, such as sf.Gaussian(...)")
-    return Counts.of(reports, channel)
+    return Counts.of(reports, channel, level=level)
+
+
+def _of_level(channel: Channel | Choice, level: Hashable) -> Channel | None:
+    return channel.levels.get(str(level)) if isinstance(channel, Choice) else channel
 
 
 def _estimate(problem: Problem, method: str, row: int, found: Solution) -> Estimate:

@@ -1,0 +1,131 @@
+"""Counts: what is counted, and that parts add up to the whole."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sfumato as sf
+from sfumato.counts import Counts, counting
+
+AGE = sf.Gaussian(sf.Interval(20, 80), privacy=1.0)
+STRONG = sf.Gaussian(sf.Interval(20, 80), privacy=2.0)
+COLOUR = sf.RandomizedResponse(sf.Categories(["red", "green", "blue"]), keep=0.7)
+
+
+def reports(n: int = 1000, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return AGE.randomize(rng.uniform(20, 80, n), rng=rng)
+
+
+def test_counting_gives_each_code_the_number_of_its_reports():
+    some = reports()
+    assert np.array_equal(
+        Counts.of(some, AGE).histogram, np.bincount(AGE.encode_reports(some), minlength=AGE.outputs.size)
+    )
+
+
+def test_the_compiled_pass_counts_like_numpy(monkeypatch):
+    some = reports(counting.WORTH_COMPILING + 5)
+    some[[3, 77]] = np.nan
+    some[5], some[6] = 1e9, -1e9
+    fast = Counts.of(some, AGE)
+    monkeypatch.setattr(counting, "_compiled", False)
+    slow = Counts.of(some, AGE)
+    assert np.array_equal(fast.histogram, slow.histogram)
+    assert fast.missing == slow.missing == 2
+
+
+def test_missing_reports_are_counted_apart():
+    counts = Counts.of(["red", None, "blue", None], COLOUR)
+    assert (counts.total, counts.missing) == (2, 2)
+    assert counts.histogram.tolist() == [1, 0, 1]
+
+
+@given(st.lists(st.sampled_from(["red", "green", "blue", None]), max_size=30), st.integers(0, 30))
+def test_counting_parts_and_adding_equals_counting_together(labels, cut):
+    parts = [np.array(part, dtype=object) for part in (labels[:cut], labels[cut:], labels)]
+    first, second, whole = (Counts.of(part, COLOUR) for part in parts)
+    merged = first + second
+    assert np.array_equal(merged.histogram, whole.histogram)
+    assert (merged.total, merged.missing) == (whole.total, whole.missing)
+
+
+def test_adding_does_not_depend_on_the_order():
+    a, b = Counts.of(reports(seed=1), AGE), Counts.of(reports(seed=2), AGE)
+    assert np.array_equal((a + b).histogram, (b + a).histogram)
+
+
+def test_counts_by_class_are_the_counts_of_each_class():
+    some, group = reports(), np.arange(1000) % 3
+    counts = Counts.of(some, AGE, by=group)
+    assert counts.classes == (0, 1, 2)
+    for name in counts.classes:
+        assert np.array_equal(counts.select(name).histogram, Counts.of(some[group == name], AGE).histogram)
+    assert np.array_equal(counts.together().histogram, Counts.of(some, AGE).histogram)
+
+
+def test_classes_that_only_one_part_has_survive_merging():
+    merged = Counts.of(["red"], COLOUR, by=["a"]) + Counts.of(["blue", None], COLOUR, by=["b", "b"])
+    assert merged.classes == ("a", "b")
+    assert merged.select("b").histogram.tolist() == [0, 0, 1]
+    assert merged.select("b").missing == 1
+
+
+def test_each_level_keeps_its_own_channel_and_histogram():
+    some, level = reports(), np.where(np.arange(1000) < 400, "normal", "strong")
+    counts = Counts.of(some, {"normal": AGE, "strong": STRONG}, level=level)
+    assert np.array_equal(counts.levels["normal"].histogram[0], Counts.of(some[:400], AGE).histogram)
+    assert np.array_equal(counts.levels["strong"].histogram[0], Counts.of(some[400:], STRONG).histogram)
+    apart = Counts.of(some[:400], AGE, level="normal") + Counts.of(some[400:], STRONG, level="strong")
+    assert all(np.array_equal(apart.levels[name].histogram, counts.levels[name].histogram) for name in counts.levels)
+
+
+def test_weights_say_how_many_people_a_report_stands_for():
+    counts = Counts.of(["red", "blue", None], COLOUR, weights=[2.5, 1, 4])
+    assert counts.histogram.tolist() == [2.5, 0, 1]
+    assert (counts.total, counts.missing) == (3.5, 4)
+
+
+@pytest.mark.parametrize("column", [pd.Series, pl.Series, pa.array, list])
+def test_any_kind_of_column_is_counted(column):
+    some = reports(50)
+    assert np.array_equal(Counts.of(column(some), AGE).histogram, Counts.of(some, AGE).histogram)
+
+
+BAD = {
+    "not a channel": (lambda: Counts.of([1.0], "gaussian"), "is not a channel"),
+    "an item channel": (
+        lambda: Counts.of([[1]], sf.SelectASize.design(sf.Items(50), sizes=[3], gamma=19, up_to=2)),
+        "frequent_itemsets",
+    ),
+    "an infinite report": (lambda: Counts.of([1.0, np.inf], AGE), "infinite"),
+    "an infinite report among many": (lambda: Counts.of(np.append(reports(1 << 17), np.inf), AGE), "infinite"),
+    "text for numbers": (lambda: Counts.of(["young"], AGE), "convert the column to numbers"),
+    "an unknown category": (lambda: Counts.of(["mauve"], COLOUR), "unknown category 'mauve'"),
+    "an unknown level": (lambda: Counts.of([30.0], {"a": AGE}, level="b"), "level 'b' is unknown"),
+    "channels without level": (lambda: Counts.of([30.0], {"a": AGE}), "level="),
+    "levels without channels": (lambda: Counts.of([30.0, 31.0], AGE, level=["a", "b"]), "mapping"),
+    "too few classes": (lambda: Counts.of([30.0, 31.0], AGE, by=["a"]), "by has 1 entries for 2 reports"),
+    "a missing class": (lambda: Counts.of([30.0, 31.0], AGE, by=["a", None]), "missing class"),
+    "a negative weight": (lambda: Counts.of([30.0], AGE, weights=[-1]), "weights"),
+    "two channels in one level": (lambda: Counts.of([30.0], AGE) + Counts.of([30.0], STRONG), "channels differ"),
+    "by class and not": (lambda: Counts.of([30.0], AGE) + Counts.of([30.0], AGE, by=["a"]), "by class"),
+    "a class nobody counted": (lambda: Counts.of([30.0], AGE, by=["a"]).select("b"), "class 'b' is unknown"),
+    "the one channel of two": (
+        lambda: (Counts.of([30.0], AGE, level="a") + Counts.of([30.0], STRONG, level="b")).channel,
+        "2 levels",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_refused_in_one_line(case):
+    call, words = BAD[case]
+    with pytest.raises((ValueError, TypeError)) as caught:
+        call()
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,119 @@
+"""EM: known answers, and a likelihood that never falls."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sfumato as sf
+from sfumato.counts import Counts
+from sfumato.reconstruction.acceleration import Anderson, Plain
+from sfumato.reconstruction.em import maximise_likelihood
+from sfumato.reconstruction.operators import DenseTable
+from sfumato.reconstruction.problem import problem_of
+from sfumato.reconstruction.stopping import CONVERGED, ChiSquare, LikelihoodGain
+
+
+def random_problem(rows: int, columns: int, seed: int, problems: int = 1) -> tuple[DenseTable, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    matrix = rng.dirichlet(np.full(rows, 0.5), columns).T
+    counts = rng.integers(0, 50, (problems, rows)).astype(float)
+    counts[:, 0] += 1
+    return DenseTable(matrix), counts
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(2, 12), st.integers(2, 12), st.integers(0, 2**32 - 1), st.sampled_from([Plain, Anderson]))
+def test_the_likelihood_never_falls(rows, columns, seed, acceleration):
+    table, counts = random_problem(rows, columns, seed, problems=3)
+    fit = maximise_likelihood(table, counts, stop=LikelihoodGain(0.0, 3, limit=80), acceleration=acceleration())
+    assert (np.diff(np.array(fit.trace.likelihoods), axis=0) >= 0).all()
+    predicted = np.maximum(table.apply(fit.probabilities), 1e-300)
+    assert np.allclose((counts * np.log(predicted)).sum(axis=1), fit.log_likelihood)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(2, 12), st.integers(2, 8), st.integers(0, 2**32 - 1))
+def test_the_end_is_a_distribution_at_which_no_direction_gains(rows, columns, seed):
+    """At the maximum the gradient Pᵀ(N/Pp)/n is at most 1 everywhere (Karush, Kuhn, Tucker)."""
+    table, counts = random_problem(rows, columns, seed)
+    fit = maximise_likelihood(table, counts, stop=LikelihoodGain(1e-11, 10, limit=20_000))
+    p = fit.probabilities[0]
+    assert (p >= 0).all()
+    assert p.sum() == pytest.approx(1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(counts[0] > 0, counts[0] / table.apply(p), 0.0)
+    assert (table.adjoint(ratio) / counts.sum()).max() < 1 + 1e-2
+
+
+@pytest.mark.parametrize("acceleration", [Plain, Anderson])
+def test_a_diagonal_table_returns_the_data(acceleration):
+    counts = np.array([[5.0, 0.0, 15.0, 20.0]])
+    fit = maximise_likelihood(DenseTable(np.eye(4)), counts, stop=CONVERGED, acceleration=acceleration())
+    assert np.allclose(fit.probabilities, counts / counts.sum(), atol=1e-12)
+
+
+def test_a_permuted_diagonal_table_returns_the_permuted_data():
+    fit = maximise_likelihood(DenseTable(np.eye(3)[[2, 0, 1]]), np.array([[1.0, 2.0, 7.0]]), stop=CONVERGED)
+    assert np.allclose(fit.probabilities, [[0.2, 0.7, 0.1]])
+
+
+def test_accelerated_and_plain_steps_end_at_the_same_place():
+    law = sf.RandomizedResponse(sf.Categories(list("abcde")), keep=0.6).matrix()
+    counts = np.array([[300.0, 250.0, 200.0, 150.0, 140.0]])
+    fits = [maximise_likelihood(DenseTable(law), counts, stop=CONVERGED, acceleration=a) for a in (Plain(), Anderson())]
+    assert np.allclose(fits[0].probabilities, fits[1].probabilities, atol=1e-5)
+    assert np.allclose(fits[1].probabilities[0], np.linalg.solve(law, counts[0] / counts.sum()), atol=1e-5)
+
+
+def test_a_batch_equals_its_problems_one_by_one():
+    table, counts = random_problem(9, 6, seed=5, problems=7)
+    together = maximise_likelihood(table, counts, stop=CONVERGED)
+    for row in range(7):
+        alone = maximise_likelihood(table, counts[row : row + 1], stop=CONVERGED)
+        assert together.log_likelihood[row] == pytest.approx(alone.log_likelihood[0], abs=1e-6)
+        assert np.allclose(together.probabilities[row], alone.probabilities[0], atol=1e-4)
+
+
+def test_a_start_at_the_answer_stays_there():
+    table, counts = random_problem(8, 4, seed=6)
+    end = maximise_likelihood(table, counts, stop=LikelihoodGain(1e-12, 10, limit=20_000)).probabilities
+    again = maximise_likelihood(table, counts, start=end, stop=CONVERGED)
+    assert np.allclose(again.probabilities, end, atol=1e-5)
+
+
+def test_acceleration_needs_a_fifteenth_of_the_table_applications():
+    channel = sf.Uniform(sf.Interval(0, 1), halfwidth=0.5)
+    rng = np.random.default_rng(3)
+    reports = channel.randomize(rng.triangular(0, 0.25, 1, 20_000), rng=rng)
+    problem = problem_of(Counts.of(reports, channel), 100)
+    plain = maximise_likelihood(
+        problem.table, problem.counts, stop=LikelihoodGain(0.0, 1, limit=3000), acceleration=Plain()
+    )
+
+    class Reached:
+        limit = 3000
+
+        def reached(self, trace):
+            return trace.likelihoods[-1] >= plain.log_likelihood
+
+    fast = maximise_likelihood(problem.table, problem.counts, stop=Reached())
+    assert fast.log_likelihood[0] >= plain.log_likelihood[0]
+    assert fast.applications <= plain.applications / 15
+
+
+def test_the_chi_square_stop_compares_successive_estimates():
+    """n Σ (p'−p)²/p = 0.04 and 0.0324 against 1 % of χ²₁(95 %) = 0.0384."""
+    from sfumato.reconstruction.stopping import Trace
+
+    trace = Trace(np.array([100.0, 100.0]))
+    trace.record(np.zeros(2), np.full((2, 2), 0.5), np.array([[0.51, 0.49], [0.52, 0.48]]))
+    assert ChiSquare().reached(trace).tolist() == [False, False]
+    trace.record(np.zeros(2), np.full((2, 2), 0.5), np.array([[0.509, 0.491], [0.52, 0.48]]))
+    assert ChiSquare().reached(trace).tolist() == [True, False]
+
+
+def test_running_out_of_steps_is_said():
+    table, counts = random_problem(12, 12, seed=8)
+    fit = maximise_likelihood(table, counts, stop=LikelihoodGain(0.0, 3, limit=4), acceleration=Plain())
+    assert not fit.converged

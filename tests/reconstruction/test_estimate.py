@@ -1,0 +1,95 @@
+"""What an estimate answers."""
+
+import json
+
+import numpy as np
+import pytest
+from tests.statistics import assert_fits
+
+from sfumato.reconstruction import Diagnostics, Estimate
+
+FACTS = Diagnostics("em", 100, 2, 5, 20, -70.0, 2.0, ("a word of caution",))
+
+
+def numeric(integer: bool = False) -> Estimate:
+    covariance = np.diag([0.01, 0.04, 0.01]) ** 2
+    return Estimate(np.array([0.0, 2.0, 4.0, 8.0]), None, np.array([0.25, 0.5, 0.25]), covariance, FACTS, integer)
+
+
+def categorical() -> Estimate:
+    return Estimate(None, ("yes", "no"), np.array([1.02, -0.02]), np.eye(2) * 0.0001, FACTS)
+
+
+def test_standard_errors_are_the_roots_of_the_variances():
+    assert np.allclose(numeric().stderr, [0.01, 0.04, 0.01])
+
+
+def test_intervals_reach_z_standard_errors_and_stay_probabilities():
+    low, high = numeric().interval(0.95)
+    assert np.allclose((high - low) / 2, 1.959964 * numeric().stderr, rtol=1e-5)
+    low, high = categorical().interval(0.9)
+    assert (low >= 0).all()
+    assert (high <= 1).all()
+
+
+def test_the_mean_puts_people_in_the_middle_of_their_interval():
+    assert numeric().mean() == pytest.approx(0.25 * 1 + 0.5 * 3 + 0.25 * 6)
+
+
+def test_the_mean_of_whole_numbers_uses_the_numbers_of_each_interval():
+    assert numeric(integer=True).mean() == pytest.approx(0.25 * 0.5 + 0.5 * 2.5 + 0.25 * 6)
+
+
+def test_quantiles_interpolate_the_distribution():
+    assert numeric().quantile(0.5) == pytest.approx(3)
+    assert np.allclose(numeric().quantile([0, 0.25, 0.75, 1]), [0, 2, 4, 8])
+
+
+def test_samples_follow_the_estimate():
+    values = numeric().sample(20_000, 1)
+    assert_fits(np.histogram(values, numeric().edges)[0], numeric().probabilities)
+    whole = numeric(integer=True).sample(20_000, 2)
+    assert_fits(np.bincount(whole, minlength=9), [0.125, 0.125, 0.25, 0.25, 0.05, 0.05, 0.05, 0.05, 0.05])
+
+
+def test_samples_of_categories_are_labels():
+    assert set(categorical().sample(100, 3).tolist()) == {"yes"}
+
+
+def test_the_text_is_a_table_with_errors_and_notes():
+    lines = str(numeric()).splitlines()
+    assert lines[0] == "100 reports, 2 missing, method em"
+    assert "25.00 % ±  1.00" in lines[1]
+    assert lines[-1] == "Note: a word of caution"
+    assert "yes" in str(categorical())
+
+
+def test_plain_data_survive_json():
+    plain = json.loads(json.dumps(numeric().to_dict()))
+    assert plain["edges"] == [0, 2, 4, 8]
+    assert plain["diagnostics"]["messages"] == ["a word of caution"]
+    assert json.loads(json.dumps(categorical().to_dict()))["categories"] == ["yes", "no"]
+
+
+def test_the_plot_has_a_bar_for_every_interval():
+    from matplotlib.figure import Figure
+
+    axis = Figure().subplots()
+    assert numeric().plot(axis) is axis
+    assert len(axis.patches) == 3
+    labels = [tick.get_text() for tick in categorical().plot(Figure().subplots()).get_xticklabels()]
+    assert labels == ["yes", "no"]
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: numeric().interval(1.5), "confidence=1.5"),
+        (lambda: numeric().quantile(2), "q=2"),
+        (lambda: categorical().quantile(0.5), "needs numbers"),
+        (lambda: categorical().mean(), "needs numbers"),
+    ],
+)
+def test_senseless_questions_are_refused(call, words):
+    with pytest.raises(ValueError, match=words):
+        call()

@@ -1,0 +1,109 @@
+"""Joint reconstruction: known answers in the limits where they are known."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import sfumato as sf
+from sfumato.reconstruction import joint
+
+UNIT = sf.Interval(0, 1)
+NOISE = sf.Uniform(UNIT, halfwidth=0.2)
+COLOUR = sf.RandomizedResponse(sf.Categories(["red", "green", "blue"]), keep=0.6)
+
+
+def test_one_attribute_equals_the_one_dimensional_estimate():
+    rng = np.random.default_rng(0)
+    reports = NOISE.randomize(rng.beta(2, 4, 5000), rng=rng)
+    one, many = sf.reconstruct(reports, NOISE, 20, "em"), sf.reconstruct_joint(reports[:, None], [NOISE], 20)
+    assert np.allclose(one.probabilities, many.probabilities)
+    assert np.allclose(one.stderr, many.marginal(0).stderr)
+
+
+def test_independent_attributes_give_the_product_of_their_estimates():
+    """Counts that are exactly a product have exactly a product as their maximum-likelihood estimate."""
+    first, second = [0.5, 0.3, 0.2], [0.1, 0.2, 0.7]
+    shares = np.outer(COLOUR.matrix() @ first, COLOUR.matrix() @ second)
+    labels = np.array(["red", "green", "blue"])
+    counts = np.rint(1e5 * shares).astype(int)
+    rows = [[labels[i], labels[j]] for i in range(3) for j in range(3) for _ in range(counts[i, j])]
+    estimate = sf.reconstruct_joint(np.array(rows), [COLOUR, COLOUR])
+    assert np.allclose(estimate.probabilities, np.outer(first, second), atol=1e-3)
+
+
+def test_dependence_is_found_through_the_noise():
+    rng = np.random.default_rng(1)
+    x = rng.random(40_000)
+    colour = np.where(x < 0.5, "red", "blue")
+    reports = {"x": NOISE.randomize(x, rng=rng), "colour": COLOUR.randomize(colour, rng=rng)}
+    estimate = sf.reconstruct_joint(reports, [NOISE, COLOUR], [2, None])
+    assert np.allclose(estimate.probabilities, [[0.5, 0, 0], [0, 0, 0.5]], atol=0.03)
+    assert np.allclose(estimate.marginal(1).probabilities, [0.5, 0, 0.5], atol=0.03)
+
+
+def test_without_noise_it_is_the_two_dimensional_histogram():
+    classes = sf.Discretize(UNIT, width=0.25)
+    rng = np.random.default_rng(2)
+    people = rng.beta(2, 2, (1000, 2))
+    reports = np.column_stack([classes.randomize(people[:, 0]), classes.randomize(people[:, 1])])
+    estimate = sf.reconstruct_joint(reports, [classes, classes], 4)
+    expected = np.histogram2d(people[:, 0], people[:, 1], bins=[classes.edges] * 2)[0] / 1000
+    assert np.allclose(estimate.probabilities, expected, atol=1e-6)
+
+
+def test_counting_only_what_occurs_gives_the_same_estimate(monkeypatch):
+    rng = np.random.default_rng(3)
+    people = rng.random((2000, 2))
+    reports = np.column_stack([NOISE.randomize(people[:, 0], rng=rng), NOISE.randomize(people[:, 1], rng=rng)])
+    dense = sf.reconstruct_joint(reports, [NOISE, NOISE], 5)
+    monkeypatch.setattr(joint, "COMBINATIONS", 1)
+    sparse = sf.reconstruct_joint(reports, [NOISE, NOISE], 5)
+    assert np.allclose(dense.probabilities, sparse.probabilities, atol=1e-6)
+
+
+def test_four_attributes_are_within_reach():
+    rng = np.random.default_rng(4)
+    colours = np.array(["red", "green", "blue"])[rng.integers(0, 3, (5000, 2))]
+    x = rng.random((5000, 2))
+    columns = {
+        "a": NOISE.randomize(x[:, 0], rng=rng),
+        "b": COLOUR.randomize(colours[:, 0], rng=rng),
+        "c": NOISE.randomize(x[:, 1], rng=rng),
+        "d": COLOUR.randomize(colours[:, 1], rng=rng),
+    }
+    estimate = sf.reconstruct_joint(columns, [NOISE, COLOUR, NOISE, COLOUR], 4)
+    assert estimate.probabilities.shape == (4, 3, 4, 3)
+    assert estimate.probabilities.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pa.table, dict])
+def test_any_kind_of_table_is_read(kind):
+    rng = np.random.default_rng(5)
+    columns = {"x": NOISE.randomize(rng.random(200), rng=rng), "c": COLOUR.randomize(["red"] * 200, rng=rng)}
+    expected = sf.reconstruct_joint(columns, [NOISE, COLOUR], 3).probabilities
+    assert np.allclose(sf.reconstruct_joint(kind(columns), [NOISE, COLOUR], 3).probabilities, expected)
+
+
+def test_a_person_with_a_missing_report_is_left_out_and_counted():
+    estimate = sf.reconstruct_joint(np.array([[0.1, 0.2], [np.nan, 0.3], [0.5, 0.5]]), [NOISE, NOISE], 2)
+    assert (estimate.diagnostics.reports, estimate.diagnostics.missing) == (2, 1)
+    assert "2 × 2" in str(estimate)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: sf.reconstruct_joint([0.1, 0.2], [NOISE]), "one row a person"),
+        (lambda: sf.reconstruct_joint([[0.1, 0.2]], [NOISE]), "2 columns for 1 channels"),
+        (lambda: sf.reconstruct_joint([[np.nan, 0.2]], [NOISE, NOISE]), "no person"),
+        (lambda: sf.reconstruct_joint([[0.1, 0.2]], [NOISE, "noise"]), "not a channel"),
+        (lambda: sf.reconstruct_joint([[0.1, 0.2]], [NOISE, NOISE], 0), "intervals=0"),
+    ],
+)
+def test_bad_input_is_refused_in_one_line(call, words):
+    with pytest.raises((ValueError, TypeError)) as caught:
+        call()
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)

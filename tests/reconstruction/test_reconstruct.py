@@ -1,0 +1,226 @@
+"""Reconstruction end to end: known answers, limits that hold exactly, and errors that say how to mend them."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import sfumato as sf
+from sfumato.counts import Counts
+from sfumato.reconstruction import Estimate
+from sfumato.reconstruction.reconstruct import reconstruct_by
+
+UNIT = sf.Interval(0, 1)
+AGES = sf.Interval(20, 80, integer=True)
+COLOURS = sf.Categories(["red", "green", "blue"])
+NUMERIC = {
+    "gaussian": sf.Gaussian(UNIT, scale=0.1),
+    "uniform": sf.Uniform(UNIT, halfwidth=0.2),
+    "laplace": sf.Laplace(UNIT, scale=0.1),
+    "square wave": sf.SquareWave(UNIT, gamma=19),
+    "discretize": sf.Discretize(UNIT, width=0.1),
+    "noise, then classes": sf.Gaussian(UNIT, scale=0.1) >> sf.Discretize(sf.Interval(-1, 2), width=0.1),
+    "whole numbers": sf.Gaussian(AGES, scale=4),
+}
+
+
+def people_and_reports(channel, n: int = 20_000, seed: int = 0):
+    rng = np.random.default_rng(seed)
+    share = rng.beta(2, 4, n)
+    low, high = channel.domain.low, channel.domain.high
+    people = low + (high - low) * share
+    people = np.rint(people) if channel.domain.integer else people
+    return people, channel.randomize(people, rng=rng)
+
+
+@pytest.mark.parametrize("method", ["em", "smooth", "as00"])
+@pytest.mark.parametrize("name", NUMERIC)
+def test_every_channel_is_reconstructed_better_than_by_reading_the_reports(name, method):
+    channel = NUMERIC[name]
+    people, reports = people_and_reports(channel)
+    estimate = sf.reconstruct(reports, channel, 10, method)
+    truth = np.histogram(people, estimate.edges)[0] / people.size
+    naive = np.histogram(np.clip(reports, channel.domain.low, channel.domain.high), estimate.edges)[0] / people.size
+    assert estimate.probabilities.sum() == pytest.approx(1)
+    assert (estimate.probabilities >= 0).all()
+    assert estimate.stderr.shape == truth.shape
+    assert np.isfinite(estimate.covariance).all()
+    if name != "discretize":
+        assert np.abs(estimate.probabilities - truth).sum() < np.abs(naive - truth).sum()
+
+
+@pytest.mark.parametrize("method", ["em", "smooth", "as00"])
+def test_without_noise_the_estimate_is_the_histogram(method):
+    channel = sf.Discretize(UNIT, width=0.1)
+    people, reports = people_and_reports(channel)
+    estimate = sf.reconstruct(reports, channel, channel.edges, method)
+    assert np.allclose(estimate.probabilities, np.histogram(people, channel.edges)[0] / people.size, atol=1e-6)
+
+
+def test_without_noise_the_errors_are_those_of_counting():
+    channel = sf.Discretize(UNIT, width=0.1)
+    _, reports = people_and_reports(channel)
+    estimate = sf.reconstruct(reports, channel, channel.edges, "em")
+    p = estimate.probabilities
+    binomial = np.sqrt(p * (1 - p) / reports.size)
+    common = p > 0.01
+    assert np.allclose(estimate.stderr[common], binomial[common], rtol=0.02)
+
+
+@pytest.mark.parametrize("method", ["em", "smooth", "as00", "inverse"])
+def test_categories_without_noise_are_the_shares_of_the_reports(method):
+    channel = sf.RandomizedResponse(COLOURS, keep=1.0)
+    estimate = sf.reconstruct(["red"] * 3 + ["green"] * 5 + [None], channel, method=method)
+    assert np.allclose(estimate.probabilities, [3 / 8, 5 / 8, 0], atol=1e-6)
+    assert estimate.categories == ("red", "green", "blue")
+    assert estimate.edges is None
+    assert (estimate.diagnostics.reports, estimate.diagnostics.missing) == (8, 1)
+
+
+def test_maximum_likelihood_of_categories_is_the_inverse_where_that_is_a_distribution():
+    channel = sf.RandomizedResponse(COLOURS, keep=0.6)
+    reports = ["red"] * 300 + ["green"] * 400 + ["blue"] * 300
+    ml, inverse = (sf.reconstruct(reports, channel, method=method) for method in ("em", "inverse"))
+    assert np.allclose(ml.probabilities, inverse.probabilities, atol=1e-5)
+    assert np.allclose(ml.stderr, inverse.stderr, rtol=0.02)
+
+
+def test_people_at_two_levels_equal_the_stacked_problem():
+    light, strong = sf.Uniform(UNIT, halfwidth=0.1), sf.Uniform(UNIT, halfwidth=0.5)
+    _, light_reports = people_and_reports(light, 3000, 1)
+    _, strong_reports = people_and_reports(strong, 9000, 2)
+    counts = Counts.of(light_reports, light, level="light") + Counts.of(strong_reports, strong, level="strong")
+    estimate = sf.reconstruct(counts, intervals=100, method="em")
+    from sfumato.reconstruction.em import maximise_likelihood
+    from sfumato.reconstruction.observation import observe
+    from sfumato.reconstruction.operators import DenseTable
+
+    seen = [observe(channel, estimate.edges) for channel in (light, strong)]
+    table = np.vstack([share * one.table.dense() for share, one in zip((0.25, 0.75), seen, strict=True)])
+    stacked = np.concatenate(
+        [one.reports.gather(tally.histogram[0]) for one, tally in zip(seen, counts.levels.values(), strict=True)]
+    )
+    fit = maximise_likelihood(DenseTable(table), stacked[None, :])
+    assert np.allclose(estimate.probabilities, fit.probabilities[0])
+
+
+def test_two_levels_with_the_same_channel_equal_one_level():
+    channel = NUMERIC["gaussian"]
+    _, reports = people_and_reports(channel, 5000)
+    split = Counts.of(reports[:2000], channel, level="a") + Counts.of(reports[2000:], channel, level="b")
+    for method in ("em", "as00"):
+        one, two = sf.reconstruct(reports, channel, 10, method), sf.reconstruct(split, intervals=10, method=method)
+        assert np.allclose(one.probabilities, two.probabilities, atol=2e-3)
+
+
+@pytest.mark.parametrize("method", ["em", "smooth", "as00"])
+def test_classes_together_equal_classes_one_by_one(method):
+    channel = NUMERIC["uniform"]
+    _, reports = people_and_reports(channel, 6000)
+    group = np.where(np.arange(6000) % 3 == 0, "few", "many")
+    found = reconstruct_by(reports, channel, group, 10, method)
+    assert set(found) == {"few", "many"}
+    for name, estimate in found.items():
+        alone = sf.reconstruct(reports[group == name], channel, 10, method)
+        assert np.allclose(estimate.probabilities, alone.probabilities, atol=1e-9)
+        assert estimate.diagnostics.reports == (group == name).sum()
+
+
+def test_merged_counts_give_the_estimate_of_all_reports():
+    channel = NUMERIC["gaussian"]
+    _, reports = people_and_reports(channel, 4000)
+    parts = Counts.of(reports[:1000], channel) + Counts.of(reports[1000:], channel)
+    whole = sf.reconstruct(reports, channel, 20, "em")
+    assert np.array_equal(sf.reconstruct(parts, channel, 20, "em").probabilities, whole.probabilities)
+
+
+@pytest.mark.parametrize("column", [pd.Series, pl.Series, pa.array, list])
+def test_any_kind_of_column_is_read(column):
+    channel = NUMERIC["gaussian"]
+    _, reports = people_and_reports(channel, 500)
+    expected = sf.reconstruct(reports, channel, 5, "em").probabilities
+    assert np.allclose(sf.reconstruct(column(reports), channel, 5, "em").probabilities, expected)
+
+
+def test_raw_noisy_numbers_of_anyone_are_read_too():
+    channel = NUMERIC["gaussian"]
+    rng = np.random.default_rng(4)
+    people = rng.uniform(0.25, 0.75, 50_000)
+    estimate = sf.reconstruct(people + rng.normal(0, 0.1, people.size), channel, 4, "em")
+    assert np.allclose(estimate.probabilities, [0, 0.5, 0.5, 0], atol=0.03)
+
+
+def test_intervals_may_cover_a_part_of_the_domain():
+    channel = NUMERIC["uniform"]
+    people, reports = people_and_reports(channel)
+    part = sf.reconstruct(reports, channel, [0.2, 0.3, 0.6], "em")
+    assert np.allclose(part.probabilities, np.histogram(people, [0.2, 0.3, 0.6])[0] / people.size, atol=0.03)
+
+
+def test_a_large_grid_is_solved_through_waves_and_agrees_with_a_small_one():
+    channel = sf.Gaussian(UNIT, scale=0.1)
+    _, reports = people_and_reports(channel)
+    fine, coarse = (sf.reconstruct(reports, channel, k, "em").probabilities for k in (500, 100))
+    assert np.abs(fine.reshape(10, -1).sum(axis=1) - coarse.reshape(10, -1).sum(axis=1)).sum() < 0.02
+
+
+def test_noise_that_hides_the_answer_is_named():
+    channel = sf.Gaussian(UNIT, scale=1.0)
+    _, reports = people_and_reports(channel, 200)
+    for method in ("em", "smooth"):
+        assert sf.reconstruct(reports, channel, 20, method).diagnostics.messages
+    said = " ".join(sf.reconstruct(reports, channel, 20, "em").diagnostics.messages)
+    assert "20 intervals were asked for" in said
+
+
+def test_reports_of_another_channel_are_noticed():
+    _, reports = people_and_reports(sf.Uniform(UNIT, halfwidth=0.5), 50_000)
+    said = sf.reconstruct(reports, sf.Gaussian(UNIT, scale=0.05), 20, "em").diagnostics.messages
+    assert any("do not look as if they came through this channel" in sentence for sentence in said)
+
+
+def test_a_good_problem_has_nothing_to_say():
+    channel = sf.Uniform(UNIT, halfwidth=0.2)
+    _, reports = people_and_reports(channel)
+    assert sf.reconstruct(reports, channel, 10, "em").diagnostics.messages == ()
+
+
+GAUSS = NUMERIC["gaussian"]
+RESPONSE = sf.RandomizedResponse(COLOURS, keep=0.5)
+BAD = {
+    "no reports": (lambda: sf.reconstruct([], GAUSS), "there are no reports"),
+    "all missing": (lambda: sf.reconstruct([np.nan, np.nan], GAUSS), "all 2 reports are missing"),
+    "no channel": (lambda: sf.reconstruct([0.1], None), "channel is missing"),
+    "a word for a channel": (lambda: sf.reconstruct([0.1], "gaussian"), "is not a channel"),
+    "an infinite report": (lambda: sf.reconstruct([0.1, np.inf], GAUSS), "infinite"),
+    "text": (lambda: sf.reconstruct(["a"], GAUSS), "numbers"),
+    "an unknown category": (lambda: sf.reconstruct(["mauve"], RESPONSE), "unknown category"),
+    "an unknown method": (lambda: sf.reconstruct([0.1], GAUSS, method="magic"), "method='magic' is unknown"),
+    "no intervals": (lambda: sf.reconstruct([0.1], GAUSS, 0), "intervals=0"),
+    "reversed edges": (lambda: sf.reconstruct([0.1], GAUSS, [1, 0]), "sort them"),
+    "intervals of categories": (lambda: sf.reconstruct(["red"], RESPONSE, 5), "leave it out"),
+    "the inverse of numbers": (lambda: sf.reconstruct([0.1], GAUSS, method="inverse"), "for categories"),
+    "counts of another channel": (lambda: sf.reconstruct(Counts.of([0.1], GAUSS), RESPONSE), "another channel"),
+    "a class without reports": (lambda: reconstruct_by([0.1, np.nan], GAUSS, ["a", "b"]), "class 'b'"),
+    "levels of two domains": (
+        lambda: sf.reconstruct(Counts.of([0.1], GAUSS, level=1) + Counts.of(["red"], RESPONSE, level=2)),
+        "different domains",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_refused_in_one_line(case):
+    call, words = BAD[case]
+    with pytest.raises((ValueError, TypeError)) as caught:
+        call()
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_one_report_is_enough_to_be_told_that_it_is_too_few():
+    for method in ("em", "smooth", "as00"):
+        estimate = sf.reconstruct([0.5], GAUSS, 10, method)
+        assert isinstance(estimate, Estimate)
+        assert any("too few reports" in sentence for sentence in estimate.diagnostics.messages)
