@@ -63,17 +63,17 @@ class Interval:
         if outside.any():
             if not clamp:
                 worst = numbers[outside].flat[0]
-                raise ValueError(f"value {worst:g} is outside {self}; correct it or clamp with outside='clamp'")
+                raise ValueError(f"value {worst:.15g} is outside {self}; correct it or clamp with outside='clamp'")
             numbers = np.clip(numbers, self.low, self.high)
         if self.integer:
             broken = numbers != np.rint(numbers)
             broken &= ~np.isnan(numbers)
             if broken.any():
-                raise ValueError(f"value {numbers[broken].flat[0]:g} is not whole; round it or drop integer=True")
+                raise ValueError(f"value {numbers[broken].flat[0]:.15g} is not whole; round it or drop integer=True")
         return numbers
 
     def __str__(self) -> str:
-        return f"{'integers' if self.integer else 'numbers'} from {self.low:g} to {self.high:g}"
+        return f"{'integers' if self.integer else 'numbers'} from {in_words(self.low, 12)} to {in_words(self.high, 12)}"
 
 
 @dataclass(frozen=True)
@@ -264,6 +264,12 @@ class Cells:
 
     def decode(self, codes: Codes) -> NDArray[Any]:
         return np.where(codes < 0, np.nan, self.values[codes])
+
+
+def in_words(number: float, digits: int = 4) -> str:
+    """A number for prose: few digits, thousands set off, no powers of ten unless it is tiny or huge."""
+    rounded = float(f"{number:.{digits}g}")
+    return f"{rounded:,.0f}" if 1000 <= abs(rounded) < 1e15 and rounded.is_integer() else f"{rounded:.{digits}g}"
 
 
 def is_missing(value: object) -> bool:

@@ -176,6 +176,11 @@ def test_every_sensible_channel_has_a_law_of_sensible_size(domain: sf.Interval, 
         assert "no bound" in str(channel.guarantee())
 
 
+def test_prose_has_numbers_that_people_read() -> None:
+    words = str(sf.SquareWave(sf.Interval(0, 1_350_000), gamma=19).guarantee())
+    assert "e+0" not in words and "1,4" in words
+
+
 def test_wide_integer_domains_are_reported_in_whole_numbers() -> None:
     salary = sf.Gaussian(sf.Interval(20_000, 150_000, integer=True), privacy=1.0)
     reports = salary.randomize(np.full(1000, 61_234), rng=1)

@@ -23,7 +23,7 @@ from sfumato.channels import kernels
 from sfumato.channels.alias import WORD, Words, alias_table, draw, integer_weights
 from sfumato.channels.base import Channel
 from sfumato.channels.randomness import SecureWords
-from sfumato.domain import Codes, Floats, Grid, Interval
+from sfumato.domain import Codes, Floats, Grid, Interval, in_words
 
 LARGEST_NOISE = 50.0
 LARGEST_LAW = 20_000_000
@@ -202,8 +202,8 @@ class AdditiveNoise(Channel):
 
     def describe(self) -> str:
         return (
-            f"a random number is added to it ({self.kind} noise with standard deviation {self.deviation:.4g}), "
-            f"and the sum is rounded to steps of {self.step:g}"
+            f"a random number is added to it ({self.kind} noise with standard deviation {in_words(self.deviation)}), "
+            f"and the sum is rounded to steps of {in_words(self.step)}"
         )
 
 

@@ -12,7 +12,7 @@ from sfumato.channels.alias import Words
 from sfumato.channels.base import Channel
 from sfumato.channels.randomized_response import check_gamma
 from sfumato.channels.window import draw_in_window
-from sfumato.domain import Codes, Floats, Grid, Interval
+from sfumato.domain import Codes, Floats, Grid, Interval, in_words
 
 
 class SquareWave(Channel):
@@ -98,10 +98,10 @@ class SquareWave(Channel):
 
     def describe(self) -> str:
         near = self._gamma * self._window * self._unlikely
-        low, high = self.outputs.values[[0, -1]]
+        low, high = (in_words(end) for end in self.outputs.values[[0, -1]])
         return (
-            f"with probability {near:.4g} it is replaced by a random number within {self.halfwidth:g} of it, and "
-            f"otherwise by a random number from anywhere else between {low:g} and {high:g}"
+            f"with probability {near:.4g} it is replaced by a random number within {in_words(self.halfwidth)} of it, "
+            f"and otherwise by a random number from anywhere else between {low} and {high}"
         )
 
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sfumato.channels.alias import WORD, Words
 from sfumato.channels.base import Channel, Domain, channel_from_spec
 from sfumato.channels.choice import Choice
-from sfumato.domain import Codes, Floats, Grid, Interval
+from sfumato.domain import Codes, Floats, Grid, Interval, in_words
 
 
 class Blur(Channel):
@@ -96,10 +96,8 @@ class Blur(Channel):
     parameter_names = ("noise", "intervals")
 
     def describe(self) -> str:
-        width = self.first_phase.domain.width / self.intervals  # type: ignore[union-attr]
-        return (
-            f"{self.first_phase.describe()}; then a random number from the same interval of width {width:g} replaces it"
-        )
+        width = in_words(self.first_phase.domain.width / self.intervals)  # type: ignore[union-attr]
+        return f"{self.first_phase.describe()}; then a random number from its interval of width {width} replaces it"
 
     def __repr__(self) -> str:
         return f"Blur({self.first_phase!r}, intervals={self.intervals})"

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sfumato.domain import Categories, Floats
+from sfumato.domain import Categories, Floats, in_words
 
 SEARCHED_REPORTS = 600
 SEARCHED_VALUES = 250
@@ -154,12 +154,12 @@ def describe_property(space: Any, members: Any) -> str:
 def _run_in_words(space: Any, first: int, last: int) -> str:
     low, high = float(space.values[first]), float(space.values[last])
     if last == space.size - 1:
-        return f"is at least {low:.6g}"
+        return f"is at least {in_words(low, 6)}"
     if first == 0:
-        return f"is at most {high:.6g}"
-    return f"lies between {low:.6g} and {high:.6g}"
+        return f"is at most {in_words(high, 6)}"
+    return f"lies between {in_words(low, 6)} and {in_words(high, 6)}"
 
 
 def _shown(value: Any) -> str:
     value = value.item() if isinstance(value, np.generic) else value
-    return f"{value:.6g}" if isinstance(value, float) else repr(value) if isinstance(value, str) else str(value)
+    return in_words(value, 6) if isinstance(value, float) else repr(value) if isinstance(value, str) else str(value)

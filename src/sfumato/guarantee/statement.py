@@ -22,7 +22,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from sfumato.domain import Categories, Floats, Grid, Interval
+from sfumato.domain import Categories, Floats, Grid, Interval, in_words
 from sfumato.guarantee.breach import Breach, adversarial_breach, find_breach
 
 INDEPENDENCE = (
@@ -176,11 +176,11 @@ class Guarantee(Amplification):
     def _interval_sentence(self) -> str:
         if self.channel is None or not isinstance(self.channel.domain, Interval):
             return ""
-        width = self.interval(0.95)
-        share = (width or 0.0) / self.channel.domain.width
+        width = self.interval(0.95) or 0.0
+        share = width / self.channel.domain.width
         return (
-            f"A usual report places your answer, with 95 % confidence, somewhere in an interval of width {width:.4g} "
-            f"({share:.0%} of the whole range)."
+            f"A usual report places your answer, with 95 % confidence, somewhere in an interval of width "
+            f"{in_words(width)} ({share:.0%} of the whole range)."
         )
 
     def _bound_sentences(self) -> list[str]:
@@ -299,8 +299,8 @@ def bound_sentences(bound: Amplification) -> list[str]:
     five = bound.worst_posterior(0.05)
     edge = " (just reachable)" if math.isclose(five, 0.5) else ""
     return [
-        f"Whatever somebody believes about you before, a report multiplies the odds by at most {bound.gamma:.4g} "
-        f"(γ = {bound.gamma:.4g}, ε = {bound.epsilon:.3f}).",
+        f"Whatever somebody believes about you before, a report multiplies the odds by at most {in_words(bound.gamma)} "
+        f"(γ = {in_words(bound.gamma)}, ε = {bound.epsilon:.3f}).",
         f"A suspicion of 5 % can grow to at most {math.ceil(five * 1000) / 10:g} %{edge}, "
         f"one of 50 % to at most {math.ceil(bound.worst_posterior(0.5) * 1000) / 10:g} %.",
     ]
