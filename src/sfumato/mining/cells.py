@@ -16,12 +16,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.channels.additive import AdditiveNoise
+from sfumato.channels.additive import AdditiveNoise, Gaussian
 from sfumato.channels.base import Channel
+from sfumato.channels.choice import Choice
 from sfumato.domain import MISSING, Categories, Codes, Floats, Grid, Interval, as_array, as_numbers
 from sfumato.mining.kernels import nearest_codes
+from sfumato.mining.level_columns import levels_in, reports_in
 
 CLEAR_BASE_CELLS = 1024
+SHARP_NOISE = 0.5
+"""Noise with edges needs report cells half as wide as gaussian noise of the same deviation."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,11 @@ class Attribute(ABC):
     name: str
     codes: npt.NDArray[np.int32]
     noisy: bool = True
+    levels: int = 1
+
+    def level_of(self, codes: npt.NDArray[np.int32]) -> Codes:
+        """Which of the levels that people chose among a code came through, 0 where there is but one."""
+        return np.zeros(codes.size, np.int64)
 
     @property
     @abstractmethod
@@ -133,13 +142,19 @@ class NoisyNumber(Attribute):
 
     def at(self, resolution: int, coarseness: float = 0.0, shift: float = 0.0) -> AttributeCells:
         edges = interval_edges(self.domain, resolution, shift)
-        width = max(float(np.max(np.diff(edges))) if not self.domain.integer else 0.0, coarseness * self.deviation)
+        sharpness = 1.0 if isinstance(self.channel, Gaussian) else SHARP_NOISE
+        width = coarseness * self.deviation * sharpness
+        width = width if self.domain.integer else max(float(np.max(np.diff(edges))), width)
         bounds = self._report_edges(width, edges)
-        table = self.channel.matrix(true=edges, reported=bounds)
+        table = self.table(edges, bounds)
         cell_of_code = self.channel.cells_of_codes(bounds).astype(np.int32)
         return AttributeCells(
             self.name, np.ascontiguousarray(table, np.float32), cell_of_code, edges, None, self.domain.integer
         )
+
+    def table(self, edges: Floats, bounds: Floats) -> Floats:
+        """P(report between bounds | true value uniform between edges)."""
+        return self.channel.matrix(true=edges, reported=bounds)
 
     def _report_edges(self, width: float, edges: Floats) -> Floats:
         values = np.asarray(self.channel.outputs.values)  # type: ignore[union-attr]
@@ -233,8 +248,31 @@ class ClearCategory(Attribute):
         return AttributeCells(self.name, table, cell, None, self.labels, identity=True)
 
 
-def attribute_of(name: str, channel: Channel | None, column: npt.NDArray[Any]) -> Attribute:
+class Capped(Attribute):
+    """An attribute cut into few cells, because others carry the finer detail."""
+
+    def __init__(self, attribute: Attribute, cells: int) -> None:
+        self.attribute, self.cells = attribute, cells
+        self.name, self.codes, self.noisy = attribute.name, attribute.codes, attribute.noisy
+
+    @property
+    def natural_size(self) -> int:
+        return min(self.cells, self.attribute.natural_size)
+
+    def spread(self) -> float:
+        return self.attribute.spread()
+
+    def at(self, resolution: int, coarseness: float = 0.0, shift: float = 0.0) -> AttributeCells:
+        return self.attribute.at(min(resolution, self.cells), coarseness, shift)
+
+
+def attribute_of(name: str, channel: Channel | Choice | None, column: npt.NDArray[Any]) -> Attribute:
     """The kind of attribute that a column and its channel make."""
+    if isinstance(channel, Choice):
+        from sfumato.mining.levels import ChosenLevels
+
+        return ChosenLevels(name, channel, reports_in(column), levels_in(column))
+    column = reports_in(column)
     if channel is None:
         numeric = column.dtype.kind in "iuf"
         return ClearNumber(name, column) if numeric else ClearCategory(name, column)

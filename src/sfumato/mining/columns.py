@@ -11,10 +11,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
 from sfumato.channels.base import Channel
+from sfumato.channels.choice import Choice
 from sfumato.domain import Categories, as_array, as_numbers
+from sfumato.mining.level_columns import LEVEL_SUFFIX, with_levels
 
 Column = npt.NDArray[Any]
-Channels = Sequence[Channel | None] | Mapping[str, Channel | None] | None
+Channels = Sequence[Channel | Choice | None] | Mapping[str, Channel | Choice | None] | None
 
 
 def is_frame(X: Any) -> bool:
@@ -32,10 +34,13 @@ def read_columns(estimator: Any, X: Any, *, reset: bool) -> tuple[list[str], lis
         X = X.arrow()
         X = X.read_all() if hasattr(X, "read_all") else X
     if is_frame(X):
+        X, levels = _apart_from_levels(X, getattr(estimator, "channels", None))
         validate_data(estimator, X, skip_check_array=True, reset=reset)
         names = column_names(X)
-        columns = [frame_column(X[name] if name in list(X.columns) else X.column(name), name) for name in _labels(X)]
+        columns = [frame_column(_column(X, name), name) for name in _labels(X)]
         _check_size(estimator, names, columns, reset)
+        if reset:
+            columns = [with_levels(c, levels[n]) if n in levels else c for n, c in zip(names, columns, strict=True)]
         return names, columns
     if _holds_labels(X, getattr(estimator, "channels", None)):
         array = check_array(X, dtype=object, ensure_all_finite=False)
@@ -45,6 +50,27 @@ def read_columns(estimator: Any, X: Any, *, reset: bool) -> tuple[list[str], lis
     if np.isinf(array).any():
         raise ValueError("Input X contains infinity; mark such values as missing (NaN) or correct them")
     return _numbered(array.shape[1]), [np.ascontiguousarray(array[:, j]) for j in range(array.shape[1])]
+
+
+def _apart_from_levels(X: Any, channels: Any) -> tuple[Any, dict[str, Any]]:
+    """The table without the columns `<name>.level` that go with a choice, and those columns by name."""
+    names = column_names(X)
+    given = channels if isinstance(channels, Mapping) else {}
+    if isinstance(channels, Sequence):
+        others = [name for name in names if not name.endswith(LEVEL_SUFFIX)]
+        given = dict(zip(others, channels, strict=False))
+    chosen = [n for n in names if isinstance(given.get(n), Choice) and n + LEVEL_SUFFIX in names]
+    if not chosen:
+        return X, {}
+    levels = {name: _column(X, name + LEVEL_SUFFIX) for name in chosen}
+    gone = [name + LEVEL_SUFFIX for name in chosen]
+    if hasattr(X, "drop_columns"):
+        return X.drop_columns(gone), levels
+    return (X.drop(columns=gone) if type(X).__module__.startswith("pandas") else X.drop(gone)), levels
+
+
+def _column(X: Any, name: Any) -> Any:
+    return X.column(name) if hasattr(X, "column_names") else X[name]
 
 
 def _labels(X: Any) -> list[Any]:
@@ -86,7 +112,7 @@ def frame_column(values: Any, name: str) -> Column:
     raise TypeError(f"column {name!r} is of type {array.dtype}; convert it to numbers or labels first")
 
 
-def channels_of_columns(channels: Channels, names: list[str]) -> list[Channel | None]:
+def channels_of_columns(channels: Channels, names: list[str]) -> list[Channel | Choice | None]:
     """One channel or None a column, from a sequence or from a mapping by column name."""
     if channels is None:
         return [None] * len(names)

@@ -24,11 +24,11 @@ from sfumato.mining.grid_fit import GridProblem, Labels, coarsened_to
 from sfumato.mining.members import GridMember, Member, member_from_dict
 from sfumato.mining.mixture import MixtureFit
 from sfumato.mining.resolution import Resolution, effective_dimension, resolution_for
-from sfumato.mining.selection import select_attributes
+from sfumato.mining.selection import cap_helpers, select_attributes
 
 MOST_GRID_DIMENSIONS = 5.0
 MOST_UNSUPERVISED_DIMENSIONS = 3.5
-MOST_REPORT_CELLS = 250_000
+MOST_REPORT_CELLS = 400_000
 MIXTURE_RESOLUTION = Resolution(24, 0.25)
 BLOCK, TOLERANCE, HELD_OUT = 20, 1e-5, 0.2
 
@@ -126,6 +126,7 @@ class JointModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _fit_grids(self, core: list[Attribute], labels: Labels, rng: np.random.Generator, count: int) -> list[Member]:
         """The first member learns on held-out reports how many steps to take; the others take as many on all reports."""
         held = rng.random(labels.weight.size) < HELD_OUT
+        core = cap_helpers(core, labels)
         found: list[Member] = []
         steps = self.max_iter
         for member in range(count):
@@ -147,9 +148,10 @@ class JointModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """P(class | true values), averaged over members; missing values integrate out."""
         self._check_classes()
         _, columns = read_columns(self, X, reset=False)
-        return self._probabilities([columns[j] for j in self.selected_], len(columns[0]))
+        return self.bayes([columns[j] for j in self.selected_], len(columns[0]))
 
-    def _probabilities(self, columns: list[npt.NDArray[Any]], records: int) -> npt.NDArray[np.float64]:
+    def bayes(self, columns: list[npt.NDArray[Any]], records: int) -> npt.NDArray[np.float64]:
+        """P(class | the selected columns)."""
         total = np.zeros((records, len(self.classes_)))
         for member in self.members_:
             places = [cut.true_cells(column) for cut, column in zip(member.cells, columns, strict=True)]
@@ -179,7 +181,8 @@ class JointModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         records = self._as_given(columns)
         return (records, self.classes_[group]) if hasattr(self, "classes_") else records
 
-    def _sample_columns(self, n: int, rng: np.random.Generator) -> tuple[list[npt.NDArray[Any]], npt.NDArray[np.int64]]:
+    def sample_core(self, n: int, rng: np.random.Generator) -> dict[int, npt.NDArray[Any]]:
+        """n draws of the selected columns, by column index; the class codes stand under −1."""
         shares = rng.multinomial(n, np.full(len(self.members_), 1 / len(self.members_)))
         groups, parts = [], []
         for member, share in zip(self.members_, shares, strict=True):
@@ -187,12 +190,15 @@ class JointModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             groups.append(group)
             parts.append([cut.draw(place, rng) for cut, place in zip(member.cells, places, strict=True)])
         order = rng.permutation(n)
-        group = np.concatenate(groups)[order]
         values = {j: np.concatenate([part[place] for part in parts])[order] for place, j in enumerate(self.selected_)}
+        return {**values, -1: np.concatenate(groups)[order]}
+
+    def _sample_columns(self, n: int, rng: np.random.Generator) -> tuple[list[npt.NDArray[Any]], npt.NDArray[np.int64]]:
+        values = self.sample_core(n, rng)
         for branch in self.forest_:
             parent = None if branch.parent is None else values[branch.parent]
             values[branch.child] = branch.draw(parent, n, rng)
-        return [values[j] for j in range(len(self.attribute_names_))], group
+        return [values[j] for j in range(len(self.attribute_names_))], values[-1]
 
     def _as_given(self, columns: list[npt.NDArray[Any]]) -> Any:
         if self._frame is None:

@@ -13,7 +13,8 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.mining.cells import Attribute
+from sfumato.mining.cells import Attribute, Capped
+from sfumato.mining.grid import Array
 from sfumato.mining.grid_fit import GridProblem, Labels, coarsened_to
 from sfumato.mining.resolution import Resolution, effective_dimension, resolution_for
 
@@ -22,6 +23,8 @@ LEAST_Z = 2.0
 ITERATIONS = 40
 HELD_OUT = 1 / 3
 MOST_PAIRS = 100
+HELPER_SHARE = 0.15
+HELPER_CELLS = 12
 MOST_REPORT_CELLS = 100_000
 
 
@@ -87,6 +90,24 @@ class Selector:
                 break
             chosen = tuple(k for k in chosen if k != least)
         return chosen
+
+
+def class_entropy(joint: Array) -> float:
+    """H(y | t) of a joint distribution P(y, t)."""
+    p_class = joint / np.maximum(joint.sum(axis=0), 1e-30)
+    return -float(np.sum(joint * np.log(np.maximum(p_class, 1e-30))))
+
+
+def cap_helpers(chosen: list[Attribute], labels: Labels) -> list[Attribute]:
+    """Helpers tell about the class mostly through other attributes: I(y; t_j | the others) is small. They get few cells."""
+    if len(chosen) < 3 or labels.classes < 2 or not all(attribute.noisy for attribute in chosen):
+        return chosen
+    resolution = resolution_for(chosen, labels.codes.size, selecting=True)
+    problem = GridProblem.of(chosen, labels, coarsened_to(chosen, resolution, MOST_REPORT_CELLS))
+    joint = problem.fit(problem.counts(), ITERATIONS)
+    information = [class_entropy(joint.sum(axis=1 + j)) - class_entropy(joint) for j in range(len(chosen))]
+    least = HELPER_SHARE * max(information)
+    return [a if told >= least else Capped(a, HELPER_CELLS) for a, told in zip(chosen, information, strict=True)]
 
 
 def select_attributes(

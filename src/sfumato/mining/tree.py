@@ -1,0 +1,224 @@
+"""Decision trees from randomized reports, with scikit-learn's contract."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from sfumato.channels.base import Channel
+from sfumato.mining import tree_text
+from sfumato.mining.cells import Attribute, ClearNumber, attribute_of, encode_known
+from sfumato.mining.columns import Channels, channels_of_columns, class_codes, read_columns, record_weights
+from sfumato.mining.distil import distilled_tree
+from sfumato.mining.growth import ByClassGrowth, GlobalGrowth, Growth, Limits, LocalGrowth, clean_tree, paper_intervals
+from sfumato.mining.joint_model import JointModel, generator
+from sfumato.mining.tree_model import Feature, Tree
+
+RECONSTRUCTIONS = ("joint", "byclass", "local", "global", "none")
+GROWTHS: dict[str, type[Growth]] = {"global": GlobalGrowth, "byclass": ByClassGrowth, "local": LocalGrowth}
+DEEPEST = 60
+
+
+class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A decision tree for true values, learned from reports.
+
+    channels: one entry (channel or None for a clear column) a column, or a mapping from column name.
+    reconstruction: "joint" distils a tree from the joint model; "byclass", "local" and "global" are AS00's algorithms;
+        "none" takes reports as if they were true values. Without any channel all of them grow a clean tree.
+    label_channel: the channel that class labels went through, None if they are clear.
+    intervals: AS00's number of intervals m; None takes a hundredth of the records, between 10 and 100.
+    prune: whether to prune by minimum description length.
+
+    Fitted: ``classes_``, ``tree_``, ``feature_importances_``, and ``joint_`` after reconstruction="joint".
+    """
+
+    def __init__(
+        self,
+        channels: Channels = None,
+        reconstruction: str = "joint",
+        *,
+        label_channel: Channel | None = None,
+        intervals: int | None = None,
+        max_depth: int | None = None,
+        min_samples_leaf: int = 1,
+        prune: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.channels = channels
+        self.reconstruction = reconstruction
+        self.label_channel = label_channel
+        self.intervals = intervals
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.prune = prune
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    # --- fitting ------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit on reports X and classes y."""
+        if self.reconstruction not in RECONSTRUCTIONS:
+            raise ValueError(f"reconstruction={self.reconstruction!r} is unknown; use one of {', '.join(RECONSTRUCTIONS)}")
+        names, columns = read_columns(self, X, reset=True)
+        self.classes_, group = class_codes(y, self.label_channel)
+        records = len(columns[0])
+        if group.size != records:
+            raise ValueError(f"Found input variables with inconsistent numbers of samples: X has {records}, y has {group.size}")
+        weight = record_weights(sample_weight, records)
+        if (weight == 0).any():
+            columns, group = [column[weight > 0] for column in columns], group[weight > 0]
+            weight = weight[weight > 0]
+        channels = channels_of_columns(self.channels, names)
+        if self.reconstruction == "none":
+            channels = [None] * len(channels)
+        attributes = [attribute_of(*pair) for pair in zip(names, channels, columns, strict=True)]
+        self._grow(attributes, columns, group, weight)
+        self.attribute_names_ = names
+        return self
+
+    def _limits(self) -> Limits:
+        least = float(self.min_samples_leaf)
+        depth = DEEPEST if self.max_depth is None else min(int(self.max_depth), DEEPEST)
+        return Limits(depth, least, 2 * least, bool(self.prune))
+
+    def _grow(
+        self, attributes: list[Attribute], columns: list[npt.NDArray[Any]], group: npt.NDArray[np.int64], weight: npt.NDArray[Any]
+    ) -> None:
+        mass = class_mass(group, weight, len(self.classes_), self.label_channel)
+        noisy = any(attribute.noisy for attribute in attributes)
+        if not noisy:
+            values = np.array([clean_values(a, column) for a, column in zip(attributes, columns, strict=True)])
+            self.tree_, self.features_ = clean_tree(attributes, values, mass, self._limits())
+        elif self.reconstruction == "joint":
+            self._distil(attributes, group, weight)
+        else:
+            intervals = self.intervals or paper_intervals(group.size)
+            growth = GROWTHS[self.reconstruction](attributes, intervals, group, mass, weight, self._limits())
+            self.tree_, self.features_ = growth.grow(), growth.features
+
+    def _distil(self, attributes: list[Attribute], group: npt.NDArray[np.int64], weight: npt.NDArray[Any]) -> None:
+        rng = generator(self.random_state)
+        model = JointModel(label_channel=self.label_channel, random_state=rng)
+        self.joint_ = model._fit_attributes(attributes, self.classes_[group], weight)
+        self.tree_, found = distilled_tree(self.joint_, self._limits(), float(weight.sum()), rng)
+        by_name = {feature.name: feature for feature in found}
+        self.features_ = [by_name.get(a.name, Feature(a.name, np.array([0.0, 1.0]))) for a in attributes]
+
+    # --- prediction on true values ------------------------------------------------------------------------------
+
+    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+        """Class shares in the leaf that each record of true values falls into."""
+        counts = self.tree_.counts[self.apply(X)]
+        total = counts.sum(axis=1, keepdims=True)
+        return np.where(total > 0, counts / np.maximum(total, 1e-300), 1 / len(self.classes_))
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The most common class of the leaf that each record of true values falls into."""
+        check_is_fitted(self, "tree_")
+        winners = np.argmax(self.tree_.counts, axis=1)
+        return np.asarray(self.classes_[winners[self.apply(X)]])
+
+    def apply(self, X: Any) -> npt.NDArray[np.int64]:
+        """The index of the leaf of each record."""
+        check_is_fitted(self, "tree_")
+        _, columns = read_columns(self, X, reset=False)
+        values = np.empty((len(columns), len(columns[0])))
+        for j, (feature, column) in enumerate(zip(self.features_, columns, strict=True)):
+            values[j] = encode_known(feature.labels, column) if feature.labels is not None else numeric(column)
+        return self.tree_.leaves(values, np.array([feature.categorical for feature in self.features_]))
+
+    # --- reading the tree ---------------------------------------------------------------------------------------
+
+    @property
+    def feature_importances_(self) -> npt.NDArray[np.float64]:
+        """Each attribute's share of the gini decrease."""
+        check_is_fitted(self, "tree_")
+        return self.tree_.importances(len(self.features_))
+
+    def get_depth(self) -> int:
+        check_is_fitted(self, "tree_")
+        return self.tree_.depth()
+
+    def get_n_leaves(self) -> int:
+        check_is_fitted(self, "tree_")
+        return self.tree_.n_leaves
+
+    def export_text(self) -> str:
+        """The tree as indented lines."""
+        check_is_fitted(self, "tree_")
+        return tree_text.export_text(self.tree_, self.features_, self.classes_.tolist())
+
+    def rules(self) -> list[str]:
+        """One sentence a leaf, the most common first."""
+        check_is_fitted(self, "tree_")
+        return tree_text.rules(self.tree_, self.features_, self.classes_.tolist())
+
+    def plot(self, ax: Any = None, max_depth: int = 4) -> Any:
+        """Draw the upper levels with matplotlib; the axes are returned."""
+        check_is_fitted(self, "tree_")
+        from sfumato.mining.tree_plot import draw_tree
+
+        return draw_tree(self.tree_, self.features_, self.classes_.tolist(), ax, max_depth)
+
+    # --- plain data ---------------------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """The tree as plain data for JSON; `from_dict` gives back a tree that classifies and can be read."""
+        check_is_fitted(self, "tree_")
+        features = [
+            {"name": f.name, "labels": None if f.labels is None else list(f.labels), "integer": f.integer} for f in self.features_
+        ]
+        return {
+            "model": "tree",
+            "reconstruction": self.reconstruction,
+            "classes": self.classes_.tolist(),
+            "features": features,
+            "tree": self.tree_.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        model = cls(reconstruction=data["reconstruction"])
+        model.classes_ = np.array(data["classes"])
+        model.features_ = [
+            Feature(f["name"], None if f["labels"] else np.array([0.0, 1.0]), tuple(f["labels"]) if f["labels"] else None, f["integer"])
+            for f in data["features"]
+        ]
+        model.attribute_names_ = [feature.name for feature in model.features_]
+        model.n_features_in_ = len(model.features_)
+        model.tree_ = Tree.from_dict(data["tree"])
+        return model
+
+
+def class_mass(
+    group: npt.NDArray[np.int64], weight: npt.NDArray[np.float64], classes: int, label_channel: Channel | None
+) -> npt.NDArray[np.float64]:
+    """How much of each record counts for each class: its own, or column y' of L⁻¹ when labels went through a channel.
+
+    Summed over any set of records the latter is an unbiased count of the true classes.
+    """
+    if label_channel is None:
+        table = np.eye(classes)
+    else:
+        table = np.linalg.pinv(label_channel.matrix())
+    return np.ascontiguousarray(table.T[group] * weight[:, None])
+
+
+def clean_values(attribute: Attribute, column: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Numbers as they are, categories as codes."""
+    return numeric(column) if isinstance(attribute, ClearNumber) else attribute.codes.astype(float)
+
+
+def numeric(column: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    return np.asarray(column, dtype=np.float64)
+
+

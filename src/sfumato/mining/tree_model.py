@@ -1,0 +1,163 @@
+"""A grown tree: its nodes, and what can be read from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.mining.tree_kernels import LEAF, leaves_of, prune_by_code_length
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One attribute as the tree sees it: bins between edges, or one bin a label."""
+
+    name: str
+    edges: npt.NDArray[np.float64] | None = None
+    labels: tuple[Any, ...] | None = None
+    integer: bool = False
+
+    @property
+    def categorical(self) -> bool:
+        return self.labels is not None
+
+    @property
+    def size(self) -> int:
+        if self.labels is not None:
+            return len(self.labels)
+        assert self.edges is not None
+        return len(self.edges) - 1
+
+
+@dataclass
+class Tree:
+    """Nodes as arrays, the root first, children after their parents; attribute −1 marks a leaf."""
+
+    attribute: npt.NDArray[np.int32]
+    cut: npt.NDArray[np.float64]
+    left: npt.NDArray[np.int32]
+    right: npt.NDArray[np.int32]
+    missing_left: npt.NDArray[np.bool_]
+    bins: npt.NDArray[np.bool_]
+    counts: npt.NDArray[np.float64]
+    gains: npt.NDArray[np.float64]
+
+    @classmethod
+    def from_growth(cls, grown: Any, features: list[Feature]) -> Tree:
+        """Bins become values: a numeric cut without a refined threshold lies at the edge of its bin."""
+        attribute, place, cut, left, right, missing_left, bins, counts, gains = grown
+        for node in np.flatnonzero((attribute != LEAF) & np.isnan(cut)):
+            edges = features[attribute[node]].edges
+            if edges is not None:
+                cut[node] = edges[place[node] + 1]
+        return cls(attribute, cut, left, right, missing_left, bins, np.maximum(counts, 0.0), gains)
+
+    def pruned(self, features: list[Feature]) -> Tree:
+        """The subtree with the shortest description."""
+        sizes = np.array([feature.size for feature in features], dtype=np.float64)
+        prune_by_code_length(self.attribute, self.left, self.right, self.counts, sizes)
+        return self.compact()
+
+    def compact(self) -> Tree:
+        """Only the nodes that can be reached from the root."""
+        kept, waiting = [], [0]
+        while waiting:
+            node = waiting.pop()
+            kept.append(node)
+            if self.attribute[node] != LEAF:
+                waiting += [int(self.right[node]), int(self.left[node])]
+        place = np.full(self.attribute.size, LEAF, np.int32)
+        place[kept] = np.arange(len(kept))
+        return Tree(
+            self.attribute[kept],
+            self.cut[kept],
+            np.where(self.left[kept] < 0, LEAF, place[self.left[kept]]).astype(np.int32),
+            np.where(self.right[kept] < 0, LEAF, place[self.right[kept]]).astype(np.int32),
+            self.missing_left[kept],
+            self.bins[kept],
+            self.counts[kept],
+            self.gains[kept],
+        )
+
+    def grafted(self, node: int, other: Tree) -> Tree:
+        """This tree with `other` in the place of a leaf."""
+        offset = self.attribute.size
+        shift = np.int32(offset - 1)  # the root of `other` takes the leaf's place, its node k becomes offset + k − 1
+        moved_left = np.where(other.left < 0, LEAF, other.left + shift).astype(np.int32)
+        moved_right = np.where(other.right < 0, LEAF, other.right + shift).astype(np.int32)
+        widest = max(self.bins.shape[1], other.bins.shape[1])
+        tree = Tree(
+            np.concatenate([self.attribute, other.attribute[1:]]),
+            np.concatenate([self.cut, other.cut[1:]]),
+            np.concatenate([self.left, moved_left[1:]]),
+            np.concatenate([self.right, moved_right[1:]]),
+            np.concatenate([self.missing_left, other.missing_left[1:]]),
+            np.vstack([_widened(self.bins, widest), _widened(other.bins[1:], widest)]),
+            np.vstack([self.counts, other.counts[1:]]),
+            np.concatenate([self.gains, other.gains[1:]]),
+        )
+        tree.attribute[node], tree.cut[node] = other.attribute[0], other.cut[0]
+        tree.left[node], tree.right[node] = moved_left[0], moved_right[0]
+        tree.missing_left[node], tree.gains[node] = other.missing_left[0], other.gains[0]
+        tree.bins[node] = _widened(other.bins[:1], widest)[0]
+        return tree
+
+    @property
+    def n_leaves(self) -> int:
+        return int(np.sum(self.attribute == LEAF))
+
+    def depth(self) -> int:
+        depths = np.zeros(self.attribute.size, int)
+        for node in np.flatnonzero(self.attribute != LEAF):
+            depths[[self.left[node], self.right[node]]] = depths[node] + 1
+        return int(depths.max())
+
+    def leaves(self, values: npt.NDArray[np.float64], categorical: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+        return leaves_of(  # type: ignore[no-any-return]
+            values, self.attribute, self.cut, self.left, self.right, self.missing_left, self.bins, categorical
+        )
+
+    def importances(self, attributes: int) -> npt.NDArray[np.float64]:
+        """Each attribute's share of the gini decrease."""
+        inner = self.attribute != LEAF
+        found = np.bincount(self.attribute[inner], weights=self.gains[inner], minlength=attributes).astype(float)
+        return found / found.sum() if found.sum() > 0 else found
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "attribute": self.attribute.tolist(),
+            "cut": [None if np.isnan(cut) else float(cut) for cut in self.cut],
+            "left": self.left.tolist(),
+            "right": self.right.tolist(),
+            "missing_left": self.missing_left.tolist(),
+            "left_bins": [
+                np.flatnonzero(bins).tolist() if np.isnan(cut) and j != LEAF else []
+                for bins, cut, j in zip(self.bins, self.cut, self.attribute, strict=True)
+            ],
+            "bins": int(self.bins.shape[1]),
+            "counts": [[float(f"{c:.6g}") for c in row] for row in self.counts],
+            "gains": [float(f"{gain:.6g}") for gain in self.gains],
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Tree:
+        bins = np.zeros((len(data["attribute"]), data["bins"]), bool)
+        for node, chosen in enumerate(data["left_bins"]):
+            bins[node, chosen] = True
+        return cls(
+            np.array(data["attribute"], np.int32),
+            np.array([np.nan if cut is None else cut for cut in data["cut"]], float),
+            np.array(data["left"], np.int32),
+            np.array(data["right"], np.int32),
+            np.array(data["missing_left"], bool),
+            bins,
+            np.array(data["counts"], float),
+            np.array(data["gains"], float),
+        )
+
+
+def _widened(bins: npt.NDArray[np.bool_], widest: int) -> npt.NDArray[np.bool_]:
+    return np.pad(bins, ((0, 0), (0, widest - bins.shape[1])))
