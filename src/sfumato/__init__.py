@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from sfumato.mining.rules import association_rules
     from sfumato.mining.tree import TreeClassifier
     from sfumato.plan import Attribute, Plan
+    from sfumato.privacy import Advice, Audit, advise, audit
     from sfumato.reconstruction import Estimate, JointEstimate, reconstruct, reconstruct_joint
 
 __version__ = "0.1.0"
@@ -53,6 +54,10 @@ _LAZY = {
     "JointModel": "sfumato.mining.joint_model",
     "frequent_itemsets": "sfumato.mining.itemsets",
     "association_rules": "sfumato.mining.rules",
+    "audit": "sfumato.privacy",
+    "Audit": "sfumato.privacy",
+    "advise": "sfumato.privacy",
+    "Advice": "sfumato.privacy",
 }
 
 __all__ = [
@@ -88,6 +93,10 @@ __all__ = [
     "JointModel",
     "frequent_itemsets",
     "association_rules",
+    "audit",
+    "Audit",
+    "advise",
+    "Advice",
 ]
 
 

@@ -1,1 +1,8 @@
-"""Privacy you can check: attacks, audits and statements people understand."""
+"""Privacy you can check: attacks, audits, advice and statements people understand."""
+
+from sfumato.privacy.advice import Advice, advise
+from sfumato.privacy.audit import audit
+from sfumato.privacy.report import Audit
+from sfumato.privacy.targets import BeliefTarget, WidthTarget
+
+__all__ = ["Advice", "Audit", "BeliefTarget", "WidthTarget", "advise", "audit"]

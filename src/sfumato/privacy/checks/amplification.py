@@ -16,8 +16,9 @@ import numpy as np
 
 from sfumato.domain import Codes, Floats
 from sfumato.privacy.bounds import lower_bound, upper_bound
-from sfumato.privacy.checks.check import Check, outcome, shown
+from sfumato.privacy.checks.check import Check, outcome
 from sfumato.privacy.implementation import Samples
+from sfumato.privacy.words import shown
 
 GROUPS = 96
 MOST_VALUES = 16

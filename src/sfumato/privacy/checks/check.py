@@ -34,9 +34,3 @@ class Check:
 
 def outcome(passed: bool) -> str:
     return PASSED if passed else FAILED
-
-
-def shown(value: Any) -> str:
-    """A value as it stands in a sentence."""
-    plain = value.item() if hasattr(value, "item") else value
-    return f"{plain:.6g}" if isinstance(plain, float) else repr(plain) if isinstance(plain, str) else str(plain)

@@ -14,8 +14,9 @@ import numpy as np
 
 from sfumato.domain import Categories, Codes, Floats, Grid
 from sfumato.privacy.bounds import p_value
-from sfumato.privacy.checks.check import FAILED, Check, outcome, shown
+from sfumato.privacy.checks.check import FAILED, Check, outcome
 from sfumato.privacy.implementation import Samples
+from sfumato.privacy.words import shown
 
 FEW_REPORTS = 160
 CELLS = 64

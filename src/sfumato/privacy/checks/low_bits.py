@@ -7,8 +7,9 @@ import numpy as np
 from sfumato.channels import Channel
 from sfumato.domain import Floats, Interval
 from sfumato.privacy.attacks.low_bits import share_read_off
-from sfumato.privacy.checks.check import SKIPPED, Check, outcome, shown
+from sfumato.privacy.checks.check import SKIPPED, Check, outcome
 from sfumato.privacy.implementation import Randomize, known_codes
+from sfumato.privacy.words import shown
 
 PEOPLE = 4000
 
