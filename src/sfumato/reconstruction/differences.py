@@ -1,4 +1,4 @@
-"""The coordinates in which a difference penalty is diagonal (Demmler and Reinsch's basis)."""
+"""The coordinates in which a penalty is diagonal: Demmler and Reinsch's for differences, steps for intervals."""
 
 from __future__ import annotations
 
@@ -33,3 +33,15 @@ def wave_basis(cells: int, order: int) -> tuple[Matrix, Vector]:
         roughness, left = eig_banded(bands, lower=True, select="i", select_range=(0, MOST_WAVES - 1))
         vectors = differences.T @ left / np.sqrt(roughness)
     return np.hstack([free, vectors]), np.concatenate([np.zeros(order), roughness])
+
+
+def step_basis(to_intervals: Matrix) -> tuple[Matrix, Vector] | None:
+    """Orthonormal step functions, constant in each interval, the constant first; roughness is distance from it.
+
+    None where the intervals cut through cells or are about as fine as these.
+    """
+    intervals, cells = to_intervals.shape
+    if not 4 <= intervals <= cells / 2 or not np.isin(to_intervals, (0.0, 1.0)).all():
+        return None
+    steps, _ = np.linalg.qr(np.column_stack([np.ones(cells), to_intervals.T[:, :-1]]))
+    return steps, np.concatenate([[0.0], np.full(intervals - 1, intervals / cells)])

@@ -7,7 +7,7 @@ import numpy as np
 from .families import Matrix, Vector
 from .penalised import TINY, Reports
 
-STRAY = 0.7  # beforehand, an interval's probability may stray from the smooth one by this part of itself
+STRAY = 0.65  # beforehand, an interval's probability may stray from the smooth one by this part of itself
 SLACK = 0.3  # and by this part of an even share, so that empty intervals have error bars too
 
 
@@ -40,4 +40,4 @@ def roughness_factor(freedom: float, atoms: int, shown: float) -> float:
     reports show. Near q = 1 the fit is as rough as it can be, and the truth is likely rougher. Calibrated by coverage.
     """
     q = (freedom + 3.0 * atoms) / (1.0 + shown)
-    return 0.5 + 0.6 * min(q, 1.5) ** 2
+    return 0.4 + 0.6 * min(q, 1.5) ** 2

@@ -84,11 +84,11 @@ class PenalisedLikelihood:
     the value never falls.
     """
 
-    def __init__(self, reports: Reports, family: Family) -> None:
+    def __init__(self, reports: Reports, family: Family, basis: tuple[Matrix, Vector] | None = None) -> None:
         self.reports, self.family = reports, family
         cells = reports.table.shape[1]
-        self.waves, self.roughness = wave_basis(cells, family.order)
-        self.scale = (cells / 100.0) ** (2 * family.order - 1)
+        self.waves, self.roughness = wave_basis(cells, family.order) if basis is None else basis
+        self.scale = (cells / 100.0) ** (2 * family.order - 1) if basis is None else 1.0
         level = np.maximum(reports.table @ reports.widths, 1e-12)
         seen = reports.table @ (reports.widths[:, None] * self.waves)
         self.information = reports.total * np.einsum("mw,mw,m->w", seen, seen, 1.0 / level)

@@ -8,10 +8,11 @@ import numpy as np
 
 from .atoms import AtomSearch, Whereabouts
 from .coarse import group_starts, merge_columns, merge_rows, spread_out
+from .differences import step_basis
 from .errorbars import Aggregation, averaged
 from .evidence import descend, posterior_weights
 from .exactly import class_covariance, class_shares, is_deterministic
-from .families import LOG_DENSITY, SOFT_DENSITY, Codes, Matrix, Vector
+from .families import LOG_DENSITY, SOFT_DENSITY, STEP_DENSITY, Codes, Matrix, Vector
 from .hidden import hidden_detail, roughness_factor
 from .penalised import Fit, PenalisedLikelihood, Reports
 from .stretch import FEWEST_CELLS, everywhere, on_a_stretch
@@ -74,6 +75,9 @@ def _smooth(reports: Reports, points: Matrix, to_intervals: Matrix, points_to_in
     problems = tuple(PenalisedLikelihood(reports, family) for family in (SOFT_DENSITY, LOG_DENSITY))
     paths = [descend(problem) for problem in problems]
     fits = [everywhere(reports), *paths[0], *paths[1]]
+    steps = step_basis(to_intervals)
+    if steps is not None:
+        fits += descend(PenalisedLikelihood(reports, STEP_DENSITY, steps))
     if reports.widths.size >= FEWEST_CELLS:
         fits.append(on_a_stretch(reports, _parts(*_counted(fits))[0]))
     if is_deterministic(reports.table):
