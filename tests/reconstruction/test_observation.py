@@ -14,6 +14,8 @@ CHANNELS = {
     "square wave": sf.SquareWave(sf.Interval(0, 1), gamma=19),
     "ages": sf.Gaussian(sf.Interval(20, 80, integer=True), scale=10),
     "odd step": sf.Gaussian(sf.Interval(0, 1), scale=0.2, step=0.03),
+    "grid that ends before the domain": sf.Gaussian(sf.Interval(0, 1), scale=0.3, step=0.06),
+    "many integers": sf.Gaussian(sf.Interval(0, 150_000, integer=True), scale=20_000),
     "classes": sf.Discretize(sf.Interval(0, 1), width=0.1),
 }
 

@@ -52,9 +52,9 @@ class Counts:
     ) -> Counts:
         """Count reports.
 
-        ``by``: the class of each report, counted apart. ``level``: the privacy level of each report (``channel`` is then
-        a choice, or maps level names to channels), or one name for all of them; a choice without ``level``: its default.
-        ``weights``: how many people each report stands for.
+        ``by``: the class of each report, counted apart. ``level``: the privacy level of each report (``channel`` is
+        then a choice, or maps level names to channels), or one name for all of them; a choice without ``level``: its
+        default. ``weights``: how many people each report stands for.
         """
         array = as_array(reports).reshape(-1)
         channels, place = _levels(channel, level, array.size)

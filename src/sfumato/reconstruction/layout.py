@@ -120,7 +120,7 @@ def subdivide(edges: Floats, domain: Interval, narrowest: float, fine: int) -> F
     width = edges[-1] - edges[0]
     most = INTEGER_CELLS if fine >= FINE_CELLS else fine
     wanted = max(np.ceil(width / most), 1.0) if domain.integer else width / fine
-    least = 1.0 if domain.integer else narrowest
+    least = max(narrowest, 1.0) if domain.integer else narrowest
     cuts = []
     for low, high in pairwise(edges.tolist()):
         pieces = max(min(int(np.ceil((high - low) / wanted - 1e-9)), int((high - low) / least + 1e-9)), 1)

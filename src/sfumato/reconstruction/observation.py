@@ -14,7 +14,7 @@ import numpy as np
 
 from sfumato.channels import Channel
 from sfumato.channels.additive import AdditiveNoise
-from sfumato.domain import Codes, Floats, Grid, Interval
+from sfumato.domain import Codes, Floats, Grid
 from sfumato.reconstruction.operators import DenseTable, Table, find_shift_table
 
 LARGE = 300  # from here on a table that only shifts is not built
@@ -124,15 +124,12 @@ def _equal(widths: Floats) -> bool:
 
 def law_between(channel: Channel, edges: Floats, reports: ReportCells) -> Floats:
     """P[report cell, x uniform between edges]; for additive noise from running sums of its law."""
-    domain = channel.domain
-    if (
-        isinstance(channel, AdditiveNoise)
-        and isinstance(domain, Interval)
-        and (not domain.integer or channel.step == 1)
-    ):
-        in_steps = (edges - float(domain.low)) / channel.step
+    if isinstance(channel, AdditiveNoise) and (not channel.inputs.integer or channel.step == 1):
+        in_steps = (edges - float(channel.domain.low)) / channel.step
         halves = np.rint(2 * in_steps) / 2  # 0.3/0.1 is meant to be 3
-        return additive_law(channel, np.where(np.abs(in_steps - halves) < 1e-9, halves, in_steps), reports.first)
+        in_steps = np.where(np.abs(in_steps - halves) < 1e-9, halves, in_steps)
+        if in_steps[0] >= -0.5 and in_steps[-1] <= channel.inputs.size - 0.5:
+            return additive_law(channel, in_steps, reports.first)
     return channel.matrix(true=edges, reported=reports.edges)
 
 
