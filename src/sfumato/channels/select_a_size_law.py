@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,13 +30,18 @@ VANISHING = 1e-9
 """A lambda_k below this share of its largest possible value, 1, is taken for zero."""
 
 
+@cache
+def _binomials(size: int) -> Floats:
+    return np.array([math.comb(size, j) for j in range(size + 1)], dtype=np.float64)
+
+
 def kept_by_noise(size: int, rho: float) -> Floats:
     """p0[j]: how many of `size` items pure insertion with chance rho would show."""
     j = np.arange(size + 1)
-    binomials = np.array([math.comb(size, int(i)) for i in j], dtype=np.float64)
-    return np.asarray(binomials * rho**j * (1.0 - rho) ** (size - j))
+    return np.asarray(_binomials(size) * rho**j * (1.0 - rho) ** (size - j))
 
 
+@cache
 def hypergeometric(size: int, k: int) -> Floats:
     """H[q, j]: chance that q of k given items are among the j kept of `size`, C(k,q)C(m-k,j-q)/C(m,j)."""
     table = np.zeros((k + 1, size + 1))
