@@ -175,9 +175,9 @@ class FewWavesTable(ShiftTable):
 
 
 def waves_passed(kernel: Floats) -> Codes:
-    """The frequencies that the kernel lets through: more than 3e-11 of the strongest."""
+    """The frequencies that the kernel lets through: more than 2e-10 of the strongest."""
     strength = np.abs(np.fft.rfft(kernel))
-    return np.flatnonzero(strength > 3e-11 * strength.max())
+    return np.flatnonzero(strength > 2e-10 * strength.max())
 
 
 class BandedTable(ShiftTable):
