@@ -57,14 +57,19 @@ class Blur(Channel):
         """Cells cut through intervals in proportion to the codes on each side."""
         if first is None:
             return self.law()
-        inside = self.first_phase._law_in_cells(self._first)
-        below = np.vstack([np.zeros(inside.shape[1]), np.cumsum(inside, axis=0)])
+        below = self._below
         bounds = np.append(first, self.outputs.size)
         bounds[0] = 0
         interval = np.searchsorted(self._first, bounds, side="right") - 1
         part = (bounds - self._first[interval]) / self._sizes[interval]
-        cumulative = below[interval] + part[:, None] * inside[interval]
+        cumulative = below[interval] + part[:, None] * (below[interval + 1] - below[interval])
         return np.asarray(np.diff(cumulative, axis=0))
+
+    @cached_property
+    def _below(self) -> Floats:
+        """P(report below each interval | true code), and 1 above the last."""
+        inside = self.first_phase._law_in_cells(self._first)
+        return np.vstack([np.zeros(inside.shape[1]), np.cumsum(inside, axis=0)])
 
     def _draw(self, codes: Codes, words: Words) -> Codes:
         noisy = self.first_phase._draw(codes, words[:, :-1])

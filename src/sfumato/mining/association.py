@@ -7,6 +7,7 @@ and so on. Categories have no order: each reported category is shared out by P(t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -22,23 +23,50 @@ STOP_SHARE = 0.001
 """AS00 stops at 1 % of the χ² threshold, which is early at much noise; a tenth of it costs little."""
 
 
-def reconstruct_groups(table: Floats, counts: Floats) -> Floats:
-    """Equation 3 for several groups at once: p ← p · Pᵀ(N / P p) / n, one row a group, from the uniform start.
+@lru_cache
+def stopping_distance(intervals: int) -> float:
+    """The χ² distance between successive estimates below which reconstruction stops."""
+    return STOP_SHARE * float(chi2.ppf(0.95, max(intervals - 1, 1)))
 
-    Stops when every group's χ² distance between successive estimates, n·Σ(p' − p)²/p, is below a share of the threshold.
-    """
-    sizes = counts.sum(axis=1, keepdims=True)
-    share = counts / np.maximum(sizes, 1e-12)
-    p = np.full((counts.shape[0], table.shape[1]), 1.0 / table.shape[1])
-    threshold = STOP_SHARE * float(chi2.ppf(0.95, max(table.shape[1] - 1, 1)))
-    for _ in range(MOST_STEPS):
-        factor = (share / np.maximum(p @ table.T, 1e-300)) @ table
-        moved = sizes[:, 0] * np.sum(p * (factor - 1.0) ** 2, axis=1)
-        p = p * factor
-        p /= np.maximum(p.sum(axis=1, keepdims=True), 1e-300)
-        if np.all(moved < threshold):
+
+def reconstruct_groups(table: npt.NDArray[np.float32], counts: Floats) -> Floats:
+    """Equation 3 for several groups, p ← p · Pᵀ(N / P p) / n, one row a group, from the uniform start."""
+    found = np.full((counts.shape[0], table.shape[1]), 1.0 / table.shape[1])
+    for p, reports in zip(found, counts, strict=True):
+        if reports.any():
+            reconstruct_one(table, reports.astype(np.float32), p, stopping_distance(table.shape[1]), MOST_STEPS)
+    return found
+
+
+@njit(cache=True, fastmath=True)
+def reconstruct_one(table: Any, counts: Any, p: Any, threshold: float, most_steps: int) -> None:
+    """EM in place, until n·Σ(p' − p)²/p between successive estimates falls below the threshold."""
+    reports, intervals = table.shape
+    total = counts.sum()
+    factor, current = np.empty(intervals, np.float32), p.astype(np.float32)
+    for _ in range(most_steps):
+        factor[:] = 0.0
+        for s in range(reports):
+            if counts[s] == 0:
+                continue
+            row = table[s]
+            expected = np.float32(1e-30)
+            for t in range(intervals):
+                expected += row[t] * current[t]
+            ratio = counts[s] / (total * expected)
+            for t in range(intervals):
+                factor[t] += row[t] * ratio
+        moved, mass = 0.0, 0.0
+        for t in range(intervals):
+            moved += current[t] * (factor[t] - 1.0) ** 2
+            current[t] *= factor[t]
+            mass += current[t]
+        for t in range(intervals):
+            current[t] /= mass
+        if total * moved < threshold:
             break
-    return p
+    for t in range(intervals):
+        p[t] = current[t]
 
 
 @dataclass(frozen=True)
@@ -58,7 +86,7 @@ class Intervals:
         if not self.attribute.noisy:
             return np.where(codes < 0, self.size, self.cells.cell_of_code[np.maximum(codes, 0)])
         by_code = counts_by_code(codes, group, weight, groups, self.cells.cell_of_code.size)
-        table = self.cells.table.astype(np.float64)
+        table = self.cells.table
         by_cell = np.array([np.bincount(self.cells.cell_of_code, row, table.shape[0]) for row in by_code])
         p = reconstruct_groups(table, by_cell)
         if self.cells.labels is not None:
