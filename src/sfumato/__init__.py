@@ -29,6 +29,7 @@ from sfumato.guarantee import Breach, CombinedGuarantee, Guarantee, breach_infor
 if TYPE_CHECKING:
     from sfumato.channels.multivariate import CorrelatedNoise
     from sfumato.counts import Counts
+    from sfumato.microdata import release
     from sfumato.mining.itemsets import frequent_itemsets
     from sfumato.mining.joint_model import JointModel
     from sfumato.mining.naive_bayes import NaiveBayes
@@ -58,6 +59,7 @@ _LAZY = {
     "Audit": "sfumato.privacy",
     "advise": "sfumato.privacy",
     "Advice": "sfumato.privacy",
+    "release": "sfumato.microdata",
 }
 
 __all__ = [
@@ -97,6 +99,7 @@ __all__ = [
     "Audit",
     "advise",
     "Advice",
+    "release",
 ]
 
 

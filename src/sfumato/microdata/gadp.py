@@ -1,0 +1,133 @@
+"""GADP (Muralidhar, Parsa, Sarathy 1999), for a whole table and inside the leaves of a tree.
+
+With S the attributes left as they are, X the others and security κ, where Σ_YX = Σ_XS Σ_SS⁻¹ Σ_SX + κ·Σ_X|S:
+
+    Y = M + κ·(X − M) + √(1 − κ²)·e,     M = E[X | S],     e ~ N(0, Σ_X|S),     Σ_X|S = Σ_XX − Σ_XS Σ_SS⁻¹ Σ_SX
+
+so that means, Σ_YY = Σ_XX and Σ_YS = Σ_XS are kept. Inside a leaf the formula is applied to normal scores of the
+leaf's ranks, and the leaf's own quantiles are dealt out in the order of Y: bounds hold by construction, variances and
+shapes are kept, correlations are those of the scores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+from sfumato.domain import Floats
+from sfumato.microdata.draws import Draws
+from sfumato.microdata.leaves import Leaves, Mask
+from sfumato.microdata.noise import FEWEST_RECORDS, Spread, additive_noise, deal_quantiles, ranked_within
+from sfumato.microdata.table import Microdata
+
+RECORDS_PER_ATTRIBUTE = 10
+LEAST_EIGENVALUE = 1e-6
+
+
+@dataclass(frozen=True)
+class LeafFit:
+    """How one leaf's correlation matrix was made usable: 0 keeps it, 1 replaces it by the pooled one."""
+
+    leaf: int
+    records: int
+    shrinkage: float
+    reason: str
+
+
+def gadp(X: Floats, kept: Mask, kappa: float, mean: Floats, covariance: Floats, draws: Draws) -> Floats:
+    """The formula above; columns marked in ``kept`` are S and come back as they are."""
+    released = X.copy()
+    centred = np.nan_to_num(X - mean)
+    expected, residual = conditional(centred, kept, covariance)
+    fresh = draws.normal(expected.shape) @ root(residual).T
+    moved = expected + kappa * (centred[:, ~kept] - expected) + np.sqrt(1 - kappa**2) * fresh
+    released[:, ~kept] = np.where(np.isnan(X[:, ~kept]), np.nan, mean[~kept] + moved)
+    return released
+
+
+def conditional(centred: Floats, kept: Mask, covariance: Floats) -> tuple[Floats, Floats]:
+    """E[X | S] − μ for each record, and Σ_X|S."""
+    cov_xx, cov_xs = covariance[np.ix_(~kept, ~kept)], covariance[np.ix_(~kept, kept)]
+    if not kept.any():
+        return np.zeros_like(centred), cov_xx
+    slope = cov_xs @ np.linalg.pinv(covariance[np.ix_(kept, kept)])
+    return centred[:, kept] @ slope.T, cov_xx - slope @ cov_xs.T
+
+
+def root(matrix: Floats) -> Floats:
+    """A with A Aᵀ = matrix; tiny negative eigenvalues of rounding count as zero."""
+    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0)))
+
+
+def gadp_in_leaves(
+    data: Microdata, leaves: Leaves, kappa: float, kept: Mask, draws: Draws
+) -> tuple[Floats, list[LeafFit]]:
+    """GADP leaf by leaf on normal scores, and what had to be done to the leaves' correlation matrices."""
+    scores = np.column_stack([_scores(column, leaves, draws) for column in data.X.T])
+    full = np.flatnonzero(leaves.nodes.is_leaf & (leaves.size >= FEWEST_RECORDS))
+    pooled = _correlation(scores[np.isin(leaves.leaf, full)]) if full.size else np.eye(scores.shape[1])
+    moved, fits = scores.copy(), []
+    for leaf in full:
+        rows = leaves.records(int(leaf))
+        matrix, fit = usable_correlation(scores[rows], pooled, int(leaf))
+        moved[rows] = gadp(scores[rows], kept, kappa, np.zeros(scores.shape[1]), matrix, draws)
+        fits.append(fit)
+    few = np.flatnonzero(leaves.nodes.is_leaf & (leaves.size > 0) & (leaves.size < FEWEST_RECORDS))
+    fits += [LeafFit(int(leaf), int(leaves.size[leaf]), 1.0, "too few records: additive noise") for leaf in few]
+    return _dealt(data, leaves, moved, kept, np.isin(leaves.leaf, few), kappa, draws), fits
+
+
+def usable_correlation(scores: Floats, pooled: Floats, leaf: int) -> tuple[Floats, LeafFit]:
+    """(1 − λ)·R + λ·pooled with λ = p/(n + p) where n < 10 p, and the smallest λ that is not singular otherwise."""
+    n, p = scores.shape
+    matrix, few = _correlation(scores), n < RECORDS_PER_ATTRIBUTE * p
+    weight = p / (n + p) if few else 0.0
+    mixed = (1 - weight) * matrix + weight * pooled
+    reason = f"{n} records for {p} attributes" if few else ""
+    if np.linalg.eigvalsh(mixed)[0] < LEAST_EIGENVALUE:
+        mixed, reason = mixed + LEAST_EIGENVALUE * np.eye(p), f"{reason or n}: singular, ridge added".strip()
+    return mixed, LeafFit(leaf, n, weight, reason)
+
+
+def _scores(column: Floats, leaves: Leaves, draws: Draws) -> Floats:
+    """Normal scores of the ranks inside the leaf, ties at random; missing values stay missing."""
+    scores, known = np.full(column.shape, np.nan), np.flatnonzero(~np.isnan(column))
+    if known.size:
+        order, start, size = ranked_within(column[known], leaves.leaf[known], draws)
+        scores[known[order]] = ndtri((np.arange(known.size) - start + 0.5) / size)
+    return scores
+
+
+def _correlation(scores: Floats) -> Floats:
+    filled = np.nan_to_num(scores)
+    size = np.sqrt((filled**2).sum(axis=0))
+    matrix = (filled.T @ filled) / np.maximum(np.outer(size, size), 1e-12)
+    np.fill_diagonal(matrix, 1.0)
+    return np.asarray(matrix)
+
+
+def _dealt(data: Microdata, leaves: Leaves, moved: Floats, kept: Mask, few: Mask, kappa: float, draws: Draws) -> Floats:
+    """Scores back to values: the leaf's quantiles in the order of the scores."""
+    released = data.X.copy()
+    for place in np.flatnonzero(~kept).tolist():
+        attribute, column = data.attributes[place], data.X[:, place]
+        spread = Spread(attribute, *leaves.bounds(place), leaves.leaf)
+        known = np.flatnonzero(~np.isnan(column) & ~few)
+        if known.size:
+            order, start, size = ranked_within(column[known], leaves.leaf[known], draws)
+            rows, smooth = known[order], attribute.kind != "category"
+            wish = moved[rows, place]
+            released[rows, place] = deal_quantiles(
+                column[rows], leaves.leaf[rows], wish, start, size, draws, smooth=smooth
+            )
+        rest = np.flatnonzero(~np.isnan(column) & few)
+        amount = np.full(rest.size, np.sqrt(1 - kappa**2))
+        released[rest, place] = additive_noise(
+            column[rest], spread.lower[rest], spread.upper[rest], amount, attribute, draws
+        )
+        held = ~np.isnan(column)
+        released[held, place] = attribute.snap(released[held, place], spread.lower[held], spread.upper[held])
+    return released
