@@ -26,6 +26,12 @@ def test_bytes_come_back() -> None:
     assert again.sizes.tolist() == [2, 1, 2]
 
 
+def test_bytes_may_be_as_few_as_the_bits_need() -> None:
+    short = reports().to_bytes(bits=3)
+    assert [len(row) for row in short] == [1, 1, 1]
+    assert BasketReports.of_bytes(ITEMS, [2, 1, 2], short, compressed=False).to_lists() == SHOWN
+
+
 def test_reports_of_other_people_add_up() -> None:
     both = reports() + reports()[1:]
     assert both.to_lists() == SHOWN + SHOWN[1:]

@@ -50,9 +50,10 @@ class BasketReports:
             )
         return cls(items, np.asarray(sizes, dtype=np.uint16), words, compressed)
 
-    def to_bytes(self) -> list[bytes]:
-        """Each report as little-endian bytes."""
-        return [row.tobytes() for row in self.words.astype("<u8", copy=False)]
+    def to_bytes(self, bits: int | None = None) -> list[bytes]:
+        """Each report as little-endian bytes: whole words, or only as many bytes as `bits` need."""
+        length = None if bits is None else -(-bits // 8)
+        return [row.tobytes()[:length] for row in self.words.astype("<u8", copy=False)]
 
     def __len__(self) -> int:
         return len(self.sizes)

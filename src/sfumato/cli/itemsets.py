@@ -1,0 +1,217 @@
+"""`sfumato itemsets`: design the blur of baskets, apply it, and mine what people sent."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sfumato.channels.itemsets_reports import BasketReports
+from sfumato.channels.select_a_size import SelectASize
+from sfumato.cli.basket_files import read_baskets, read_reports, report_table
+from sfumato.cli.files import check_target, write_table, write_text
+from sfumato.cli.plans import AsJson, PlanFile, load_plan, naming
+from sfumato.cli.terminal import emit_json, note, say
+from sfumato.domain import Items
+
+EXAMPLES = """Examples:
+
+  sfumato itemsets design --items 1000 --sizes 5-10 --gamma 19 -o baskets.json
+
+  sfumato itemsets randomize baskets.json people.csv -o reports.parquet --compress
+
+  sfumato itemsets mine baskets.json reports.parquet --min-support 0.04 --rules 0.6"""
+
+ItemsOption = Annotated[
+    str, typer.Option("--items", help="How many items there are, or a text file with one label a line.")
+]
+Sizes = Annotated[str, typer.Option(help="Sizes of baskets, e.g. 5 or 5-10 or 3,5,8.")]
+Gamma = Annotated[float | None, typer.Option(help="The largest factor by which a report may change the odds.")]
+Rho1 = Annotated[float | None, typer.Option(help="With --rho2 instead of --gamma: a belief of this much ...")]
+Rho2 = Annotated[float | None, typer.Option(help="... may never grow to this much.")]
+UpTo = Annotated[int, typer.Option(help="Largest itemset to be mined.")]
+Reports = Annotated[int, typer.Option(help="How many reports you expect.")]
+Prevalence = Annotated[float, typer.Option(help="How often people have an item of an itemset that they do not have.")]
+PlanOutput = Annotated[Path | None, typer.Option("--output", "-o", help="Write the plan: .json.")]
+People = Annotated[Path, typer.Argument(metavar="BASKETS", help="Column 'basket': .csv or .parquet.")]
+ReportOutput = Annotated[Path, typer.Option("--output", "-o", help="The reports: .csv or .parquet.")]
+Compress = Annotated[bool, typer.Option("--compress", help="Send seeds of a few bytes instead of bitmaps.")]
+Seed = Annotated[int | None, typer.Option(min=0, help="For simulation only: repeatable, and not secure.")]
+Separator = Annotated[str, typer.Option(help="Between the items of a basket in CSV; a space unless labels have some.")]
+Collected = Annotated[Path, typer.Argument(metavar="REPORTS", help="Reports: .csv or .parquet.")]
+MinSupport = Annotated[float, typer.Option(help="Smallest share of people.", show_default=False)]
+MaxLen = Annotated[int, typer.Option(help="Largest itemset.")]
+Rules = Annotated[float | None, typer.Option(help="Also show rules of at least this confidence.")]
+TableOutput = Annotated[Path | None, typer.Option("--output", "-o", help="Write the itemsets: .csv or .parquet.")]
+
+
+def register(app: typer.Typer) -> None:
+    group = typer.Typer(
+        help="Association rules from baskets that people blurred.", epilog=EXAMPLES, no_args_is_help=True
+    )
+    for command in (design, randomize, mine):
+        group.command()(command)
+    app.add_typer(group, name="itemsets")
+
+
+def design(
+    items: ItemsOption,
+    sizes: Sizes,
+    gamma: Gamma = None,
+    rho1: Rho1 = None,
+    rho2: Rho2 = None,
+    up_to: UpTo = 3,
+    reports: Reports = 1_000_000,
+    prevalence: Prevalence = 0.1,
+    output: PlanOutput = None,
+    as_json: AsJson = False,
+) -> None:
+    """Choose how baskets are blurred under a bound on what a report reveals, and say what can then be found."""
+    from sfumato.mining.adaptive import compare_collections
+    from sfumato.mining.records import as_records
+    from sfumato.plan import Plan
+
+    channel = SelectASize.design(
+        read_items(items), read_sizes(sizes), gamma, up_to, rho1=rho1, rho2=rho2, n=reports, prevalence=prevalence
+    )
+    spec = {"items": channel.items.size if items.isdigit() else list(channel.items.labels), **channel.to_spec()}
+    plan = Plan.from_dict({"name": "baskets", "attributes": {"basket": spec}})
+    if output is not None:
+        write_text(plan.to_json(), check_target(output, (".json",)))
+    supports = channel.lowest_discoverable_support(reports, prevalence=prevalence)
+    rivals = as_records(compare_collections(channel, reports, prevalence=prevalence))
+    if as_json:
+        emit_json(
+            {"plan": plan.to_dict(), "discoverable": supports, "seed_bits": channel.seed_bits, "compared": rivals}
+        )
+        return
+    say(str(channel.guarantee()))
+    say(f"\nWith {reports:,} reports the rarest itemsets that can be told from noise:")
+    for k, support in supports.items():
+        say(f"  {k} items: {support:.2%}")
+    bits = channel.seed_bits
+    say(f"A report is {channel.items.size:,} bits, or as a seed {min(bits.values())} to {max(bits.values())} bits.")
+    for row in rivals:
+        if row["better"] != "select-a-size":
+            say(f"For {row['items']} items, asking in phases would reach {row['padding and sampling']:.2%}.")
+    if output is not None:
+        say(f"written to {output}")
+
+
+def randomize(
+    plan: PlanFile,
+    people: People,
+    output: ReportOutput,
+    compress: Compress = False,
+    seed: Seed = None,
+    separator: Separator = " ",
+) -> None:
+    """Blur baskets as the plan says. The randomness is cryptographic unless a seed is given."""
+    _, channel = basket_channel(plan)
+    check_target(output)
+    with naming(people):
+        baskets = read_baskets(people, channel, separator)
+        reports = channel.randomize(baskets, rng=seed, compress=compress)
+    write_table(report_table(reports, channel, text=output.suffix.lower() == ".csv"), output)
+    if seed is not None:
+        note("these reports are a simulation: whoever knows the seed can undo the noise")
+    say(f"{len(reports):,} reports written to {output}")
+
+
+def mine(
+    plan: PlanFile,
+    reports: Collected,
+    min_support: MinSupport,
+    max_len: MaxLen = 3,
+    rules: Rules = None,
+    output: TableOutput = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find the itemsets that many people hold, with standard errors, and rules among them."""
+    from sfumato.mining.itemsets import frequent_itemsets
+    from sfumato.mining.records import as_records
+    from sfumato.mining.rules import association_rules
+
+    _, channel = basket_channel(plan)
+    if output is not None:
+        check_target(output)
+    with naming(reports):
+        collected: BasketReports = read_reports(reports, channel)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            frequent = frequent_itemsets(collected, channel, min_support, max_len)
+    for warning in caught:
+        note(str(warning.message))
+    found = [{**row, "itemsets": shown(row["itemsets"])} for row in as_records(frequent)]
+    implied = [] if rules is None else as_records(association_rules(frequent, min_threshold=rules))
+    if output is not None:
+        write_table(itemset_table(found), output)
+    if as_json:
+        emit_json({"itemsets": found, "rules": [_plain_rule(rule) for rule in implied]})
+        return
+    _tell(found, implied, min_support)
+
+
+def _tell(found: list[dict[str, Any]], implied: list[dict[str, Any]], min_support: float) -> None:
+    say(f"{len(found)} itemsets reach {min_support:.2%} of the people")
+    for row in found:
+        sure = "" if row["certainty"] > 0.975 else "  within the noise"
+        say(f"  {row['support']:7.2%} ± {row['stderr']:.2%}  {', '.join(map(str, row['itemsets']))}{sure}")
+    for rule in sorted(implied, key=lambda rule: -rule["confidence"]):
+        sides = " → ".join(", ".join(map(str, shown(rule[side]))) for side in ("antecedents", "consequents"))
+        say(f"  {rule['confidence']:7.2%} ± {rule['confidence stderr']:.2%}  {sides}")
+
+
+def _plain_rule(rule: dict[str, Any]) -> dict[str, Any]:
+    return {name: shown(value) if isinstance(value, frozenset) else value for name, value in rule.items()}
+
+
+def shown(itemset: frozenset[Any]) -> list[Any]:
+    """The items in a fixed order."""
+    return sorted(itemset, key=lambda label: (type(label).__name__, label))
+
+
+def itemset_table(rows: list[dict[str, Any]]) -> Any:
+    import pyarrow as pa
+
+    return pa.table(
+        {
+            "itemset": [" ".join(map(str, row["itemsets"])) for row in rows],
+            **{name: [row[name] for row in rows] for name in ("support", "stderr", "certainty")},
+        }
+    )
+
+
+def basket_channel(plan: Path) -> tuple[str, SelectASize]:
+    """The plan's one attribute that is a set of items."""
+    loaded = load_plan(plan)
+    found = {n: each.channel for n, each in loaded.attributes.items() if isinstance(each.channel, SelectASize)}
+    if len(found) != 1:
+        raise ValueError(
+            f"{plan}: {len(found)} attributes are baskets; a plan for itemsets has one, see itemsets design"
+        )
+    name, channel = next(iter(found.items()))
+    return name, channel
+
+
+def read_sizes(text: str) -> list[int]:
+    """Sizes from '5', '5-10' or '3,5,8'."""
+    sizes: list[int] = []
+    for part in text.split(","):
+        low, _, high = part.strip().partition("-")
+        if not low.isdigit() or not (high or low).isdigit() or int(high or low) < int(low):
+            raise ValueError(f"--sizes {text} is unclear; write 5 or 5-10 or 3,5,8")
+        sizes += range(int(low), int(high or low) + 1)
+    return sizes
+
+
+def read_items(text: str) -> Items:
+    """A number of items, or the labels in a file."""
+    if text.isdigit():
+        return Items(int(text))
+    path = Path(text)
+    if not path.is_file():
+        raise ValueError(f"--items {text} is neither a number nor a file; give 1000 or a file with one label a line")
+    return Items([line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()])
