@@ -25,10 +25,10 @@ def test_through_an_invertible_table_it_is_the_covariance_of_the_inverse():
     assert np.allclose(fisher_spread(table, p, n).covariance, exact, rtol=1e-2)
 
 
-def test_a_table_that_hides_everything_leaves_what_a_flat_belief_leaves():
+def test_a_table_that_hides_everything_leaves_what_a_belief_without_data_leaves():
     k = 4
     spread = fisher_spread(np.full((3, k), 1 / 3), np.full(k, 1 / k), 1e6)
-    assert np.allclose(spread.covariance, (np.eye(k) - 1 / k) / (k * (k + 1)))
+    assert np.allclose(spread.covariance, (np.eye(k) - 1 / k) / (k * (k / 2 + 1)))
     assert spread.degrees_of_freedom == pytest.approx(0, abs=1e-6)
 
 

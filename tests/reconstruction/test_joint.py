@@ -78,6 +78,21 @@ def test_four_attributes_are_within_reach():
     assert estimate.probabilities.sum() == pytest.approx(1)
 
 
+def test_more_cells_than_the_reports_decide_are_named():
+    hidden = sf.Gaussian(UNIT, scale=0.5)
+    rng = np.random.default_rng(6)
+    reports = np.column_stack([hidden.randomize(rng.random(3000), rng=rng) for _ in range(2)])
+    facts = sf.reconstruct_joint(reports, [hidden, hidden], 10).diagnostics
+    assert facts.degrees_of_freedom < 10
+    assert "100 intervals were asked for" in facts.messages[0]
+
+
+def test_without_noise_the_reports_decide_everything():
+    clear = sf.RandomizedResponse(sf.Categories(["a", "b", "c"]), keep=1.0)
+    labels = np.array(["a", "b", "c"])[np.random.default_rng(7).integers(0, 3, (10_000, 2))]
+    assert sf.reconstruct_joint(labels, [clear, clear]).diagnostics.degrees_of_freedom == pytest.approx(8, abs=0.05)
+
+
 @pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pa.table, dict])
 def test_any_kind_of_table_is_read(kind):
     rng = np.random.default_rng(5)

@@ -16,7 +16,7 @@ def messages_for(
     """Plain sentences; none when there is nothing to say. ``predicted``: the fitted shares of reports, if exact."""
     said = [
         _too_few(counts.sum(), stderr),
-        _too_many_intervals(counts.sum(), freedom, stderr.size),
+        too_many_intervals(counts.sum(), freedom, stderr.size),
         None if predicted is None else _misfit(counts, predicted, freedom),
         None if converged else "the likelihood was still rising when the iterations ran out; trust only broad features",
     ]
@@ -33,7 +33,8 @@ def _too_few(reports: float, stderr: Floats) -> str | None:
     )
 
 
-def _too_many_intervals(reports: float, freedom: float, intervals: int) -> str | None:
+def too_many_intervals(reports: float, freedom: float, intervals: int) -> str | None:
+    """Said when less than half of what was asked for is decided by the reports."""
     if freedom >= 0.5 * (intervals - 1):
         return None
     return (

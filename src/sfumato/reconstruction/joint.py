@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -14,9 +14,10 @@ from sfumato.channels import Channel
 from sfumato.counts.counting import codes_of
 from sfumato.counts.memory import check_channel
 from sfumato.domain import Categories, Codes, Floats, Grid, Interval, as_array
+from sfumato.reconstruction.diagnosis import too_many_intervals
 from sfumato.reconstruction.em import maximise_likelihood
 from sfumato.reconstruction.estimate import Diagnostics, Estimate
-from sfumato.reconstruction.fisher import fisher_spread
+from sfumato.reconstruction.fisher import fisher_spread, joint_freedom
 from sfumato.reconstruction.layout import FINE_CELLS, Layout, layout_for
 from sfumato.reconstruction.observation import Observation, observe
 from sfumato.reconstruction.operators import Table
@@ -135,15 +136,25 @@ def _solve(axes: list[_Axis], missing: int) -> JointEstimate:
     numeric = any(axis.layout is not None for axis in axes)
     fit = maximise_likelihood(table, counts[None, :], stop=ENOUGH if numeric else CONVERGED)
     fine = fit.probabilities[0].reshape([factor.shape[1] for factor in factors])
-    reports = float(counts.sum())
-    facts = Diagnostics("em", reports, missing, fit.iterations, fit.applications, float(fit.log_likelihood[0]), np.nan)
-    marginals = tuple(_marginal(axes, place, fine, reports, facts) for place in range(len(axes)))
+    along = [fine.sum(axis=tuple(other for other in range(fine.ndim) if other != axis)) for axis in range(fine.ndim)]
     joint = fine
     for axis in axes:
         joint = np.tensordot(joint, axis.membership, axes=([0], [1]))
-    return JointEstimate(
-        tuple(m.edges for m in marginals), tuple(m.categories for m in marginals), joint, facts, marginals
+    reports = float(counts.sum())
+    freedom = joint_freedom(factors, along, reports)
+    facts = Diagnostics(
+        method="em",
+        reports=reports,
+        missing=missing,
+        iterations=fit.iterations,
+        table_applications=fit.applications,
+        log_likelihood=float(fit.log_likelihood[0]),
+        degrees_of_freedom=freedom,
+        messages=tuple(filter(None, [too_many_intervals(reports, freedom, joint.size)])),
     )
+    marginals = tuple(_marginal(axis, p, reports, facts) for axis, p in zip(axes, along, strict=True))
+    edges, categories = tuple(m.edges for m in marginals), tuple(m.categories for m in marginals)
+    return JointEstimate(edges, categories, joint, facts, marginals)
 
 
 def count_combinations(factors: list[Floats], cells: Codes) -> tuple[Table, Floats]:
@@ -156,9 +167,7 @@ def count_combinations(factors: list[Floats], cells: Codes) -> tuple[Table, Floa
     return SparseProductTable(factors, rows), counts.astype(float)
 
 
-def _marginal(axes: list[_Axis], place: int, fine: Floats, reports: float, facts: Diagnostics) -> Estimate:
-    axis = axes[place]
-    p = fine.sum(axis=tuple(other for other in range(len(axes)) if other != place))
+def _marginal(axis: _Axis, p: Floats, reports: float, facts: Diagnostics) -> Estimate:
     spread = fisher_spread(axis.seen.table.dense(), p, reports, axis.membership)
     domain, layout = axis.channel.domain, axis.layout
     return Estimate(
@@ -166,6 +175,6 @@ def _marginal(axes: list[_Axis], place: int, fine: Floats, reports: float, facts
         domain.labels if isinstance(domain, Categories) else None,
         axis.membership @ p,
         spread.covariance,
-        facts,
+        replace(facts, degrees_of_freedom=spread.degrees_of_freedom, messages=()),
         layout is not None and layout.integer,
     )

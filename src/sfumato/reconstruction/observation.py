@@ -42,7 +42,7 @@ class Observation:
     table: Table
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=32)
 def _observe(channel: Channel, cells: bytes | None) -> Observation:
     if cells is None:
         return Observation(ReportCells(np.arange(channel.outputs.size), None), DenseTable(channel.matrix()))

@@ -29,8 +29,8 @@ def reconstruct(
     dictionary with one Estimate a class. ``channel``: the one that made them (counts know theirs), or the choice that
     people had, with the ``level`` of each report beside it; every level enters through its own table.
     ``intervals``: how many equal ones, or edges; None: one per whole number where they are few, else 20.
-    ``method``: "smooth" (default), "em" (maximum likelihood), "as00" (Agrawal & Srikant's recipe), "inverse" (unbiased,
-    for categories).
+    ``method``: "smooth" (default), "em" (maximum likelihood; for numbers until only noise is left to gain), "as00"
+    (Agrawal & Srikant's recipe), "inverse" (unbiased, for categories).
 
     >>> import sfumato as sf
     >>> coin = sf.RandomizedResponse(sf.Categories(["yes", "no"]), keep=0.75)
