@@ -16,7 +16,19 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import typer
 
-COMMANDS = ("check", "randomize", "reconstruct", "demo")
+COMMANDS = (
+    "check",
+    "advise",
+    "randomize",
+    "reconstruct",
+    "train",
+    "predict",
+    "synthesize",
+    "itemsets",
+    "audit",
+    "reproduce",
+    "demo",
+)
 
 BAD_INPUT = 2
 INTERRUPTED = 130

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+from sfumato.shipping.whole import write_whole
+
+__all__ = ["check_extension", "check_target", "read_table", "check_rows", "write_table", "write_text", "write_whole"]
 
 TABLES = (".csv", ".parquet")
 
@@ -67,31 +68,6 @@ def write_table(table: Any, path: Path) -> None:
 
 def write_text(text: str, path: Path) -> None:
     write_whole(path, lambda part: part.write_text(text, encoding="utf-8"))
-
-
-def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
-    """Write beside the target and rename: a reader sees the old file or the whole new one, never a part."""
-    with _beside(path) as part:
-        write(part)
-        os.replace(part, path)
-
-
-@contextmanager
-def _beside(path: Path) -> Iterator[Path]:
-    handle, name = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=path.suffix, dir=path.parent)
-    os.close(handle)
-    part = Path(name)
-    try:
-        part.chmod(0o666 & ~_umask())
-        yield part
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _check_source(path: Path) -> None:

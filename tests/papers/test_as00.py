@@ -1,0 +1,124 @@
+import csv
+
+import numpy as np
+import pytest
+
+from sfumato.mining.tree import TreeClassifier
+from sfumato.papers import as00
+from sfumato.papers.agrawal import DOMAINS, TRUE_CUTS, as_matrix, generate
+from sfumato.papers.as00_runs import Scale, channels_for, read_rows, run_all, settings
+from sfumato.papers.as00_shapes import SHAPES, shape_error, shape_rows
+from sfumato.papers.as00_statements import Accuracies, statements, within
+
+TINY = Scale(train=600, test=300, runs=1, levels=(25,), functions=(1,), shape_values=2_000)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("as00")
+    as00.reproduce(place, scale=TINY)
+    return place
+
+
+def test_the_full_experiment_is_the_paper_s():
+    full = Scale()
+    assert (full.train, full.test, full.runs) == (100_000, 5_000, 10)
+    assert len(settings(full)) == 10 * 5 * (1 + 2 * 6)
+    assert {setting.privacy for setting in settings(full)} == {0, 10, 25, 50, 100, 150, 200}
+
+
+def test_every_attribute_is_blurred_at_the_stated_level():
+    for noise in ("gaussian", "uniform"):
+        for channel, domain in zip(channels_for(noise, 100), DOMAINS.values(), strict=True):
+            width = channel.guarantee().interval(0.95)
+            assert width == pytest.approx(domain.width, abs=1 if domain.integer else 0.01 * domain.width)
+
+
+def test_the_folder_holds_figures_tables_and_a_page_that_judges_every_statement(folder):
+    names = {path.name for path in folder.iterdir()}
+    assert names >= {"accuracies.csv", "means.csv", "figure2.csv", "figure2.png", "figure5.png", "figure6.png"}
+    page = (folder / "statements.md").read_text()
+    assert page.count("**kept**") + page.count("**not kept**") + page.count("**not measured**") == 15
+    assert "6.58σ" in page and "Fewer records than the paper's" in page
+    for picture in ("figure2.png", "figure5.png", "figure6.png"):
+        assert f"]({picture})" in page
+        assert (folder / picture).read_bytes().startswith(b"\x89PNG")
+
+
+def test_every_cell_has_one_row_with_a_sensible_accuracy(folder):
+    rows = list(csv.DictReader((folder / "accuracies.csv").open()))
+    assert len(rows) == 1 + 2 * 6
+    assert all(0.4 < float(row["accuracy"]) <= 1 for row in rows)
+
+
+def test_a_second_start_runs_only_what_is_missing(folder, tmp_path, monkeypatch):
+    lines = (folder / "accuracies.csv").read_text().splitlines(keepends=True)
+    path = tmp_path / "accuracies.csv"
+    path.write_text("".join(lines[:-1]) + lines[-1][:9])  # the last row was cut short
+    worked = []
+    real = as00.run_all.__globals__["run_setting"]
+    monkeypatch.setitem(run_all.__globals__, "run_setting", lambda *a: worked.append(a[2]) or real(*a))
+    rows = run_all(path, TINY, as00.silent)
+    assert worked == [["joint model"]]
+    assert len(rows) == len(lines) - 1
+    before = [row for row in read_rows(folder / "accuracies.csv") if row["algorithm"] != "joint model"]
+    assert [row for row in rows if row["algorithm"] != "joint model"][: len(before) - 1] == before[: len(before) - 1]
+
+
+def test_rows_of_another_scale_are_left_out(folder):
+    other = Scale(train=601, test=300, runs=1, levels=(), functions=())
+    assert run_all(folder / "accuracies.csv", other, as00.silent) == []
+
+
+def test_a_foreign_file_in_the_folder_is_refused(tmp_path):
+    (tmp_path / "accuracies.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(ValueError, match="choose another folder"):
+        run_all(tmp_path / "accuracies.csv", TINY, as00.silent)
+
+
+def test_both_reconstructions_of_figure_2_are_nearer_to_the_truth_than_the_reports():
+    rows = shape_rows(20_000)
+    for shape in SHAPES:
+        for noise in ("gaussian", "uniform"):
+            raw = shape_error(rows, shape, noise, "randomized")
+            assert shape_error(rows, shape, noise, "as00") < raw
+            assert shape_error(rows, shape, noise, "smooth") < raw / 2
+
+
+def made_up(accuracy):
+    """Rows in which every algorithm scores what a function says."""
+    cells = [(f, noise, level) for f in range(1, 6) for noise in ("gaussian", "uniform") for level in (25, 50, 100)]
+    names = ("randomized", "global", "byclass", "local", "joint tree")
+    rows = [
+        {"function": f, "noise": noise, "privacy": level, "algorithm": name, "seconds": 1 + names.index(name) ** 2}
+        for f, noise, level in cells
+        for name in names
+    ]
+    rows += [{"function": f, "noise": "none", "privacy": 0, "algorithm": "original", "seconds": 1} for f in range(1, 6)]
+    return [{**row, "accuracy": accuracy(row)} for row in rows]
+
+
+def test_the_verdicts_follow_the_accuracies():
+    scores = {"original": 0.99, "randomized": 0.7, "global": 0.8, "byclass": 0.97, "local": 0.975, "joint tree": 0.98}
+    shapes = shape_rows(2_000)
+    text = {s.text: s.kept for s in statements(Accuracies(made_up(lambda row: scores[row["algorithm"]])), shapes)}
+    assert text["ByClass and Local at 25 and 50 % are very close to Original"] is True
+    assert text["Global does worse than ByClass and Local overall"] is True
+    assert text["Local is marginally better than ByClass"] is True
+    assert text["Randomized is quite close to Original on functions 4 and 5"] is False
+    assert text["Before correction uniform noise costs much more than gaussian"] is False
+
+
+def test_a_statement_without_runs_is_not_measured():
+    assert within("anything", [], 0.1).kept is None
+
+
+def test_no_interval_edge_of_the_trees_falls_on_a_true_cut_by_luck():
+    people, group = generate(500, 2, np.random.default_rng(0))
+    channels = channels_for("gaussian", 100)
+    tree = TreeClassifier(channels, "byclass", intervals=100).fit(as_matrix(people), group)
+    edges = {feature.name: feature.edges for feature in tree.features_}
+    for name, cuts in TRUE_CUTS.items():
+        of_tree = edges[f"x{list(DOMAINS).index(name)}"]
+        assert len(of_tree) == 101
+        assert all(np.abs(of_tree - cut).min() > 1e-4 * DOMAINS[name].width for cut in cuts)
