@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.mining.cells import Attribute, ClearCategory, ClearNumber, encode_known
-from sfumato.mining.growth import Limits, clean_tree
+from sfumato.mining.growth import ClassMass, Limits, clean_tree
 from sfumato.mining.joint_model import JointModel
 from sfumato.mining.tree_model import Feature, Tree
 
@@ -31,7 +31,7 @@ def distilled_tree(model: JointModel, limits: Limits, weight: float, rng: np.ran
     decided = np.eye(p_class.shape[1])[np.argmax(p_class, axis=1)] * (weight / RECORDS)
     floor = LEAST_LEAF * weight
     tight = Limits(limits.max_depth, max(limits.min_leaf, floor), max(limits.min_split, 2 * floor), limits.prune)
-    tree, features = clean_tree(attributes, values, decided, tight)
+    tree, features = clean_tree(attributes, values, ClassMass.soft(decided), tight)
     leaves = tree.leaves(values, np.array([feature.categorical for feature in features]))
     tree.counts = summed_counts(tree, leaves, p_class * (weight / RECORDS))
     tree.attribute[:] = np.where(tree.attribute < 0, -1, np.array(model.selected_, np.int32)[tree.attribute])

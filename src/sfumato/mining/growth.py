@@ -9,21 +9,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from sfumato.mining.association import Intervals
-from sfumato.mining.cells import Attribute, AttributeCells, ClearNumber
-from sfumato.mining.tree_kernels import LEAF, add_histogram, best_split, grow, partition
+from sfumato.mining.cells import Attribute, AttributeCells
+from sfumato.mining.tree_kernels import LEAF, add_counts, add_histogram, best_split, bin_and_class, grow, partition
 from sfumato.mining.tree_model import Feature, Tree
 
-Records = npt.NDArray[np.int64]
+Records = npt.NDArray[np.int32]
 CLEAR_BINS = 254
+REPORT_COARSENESS = 0.1
+LEAST_LEAF_SHARE = 5e-4
 SMALLEST_LOCAL_NODE = 1_000
-LOCAL_SHARE = 0.02
+LOCAL_SHARE = 0.04
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,48 @@ class Limits:
         return float(np.log2(len(features)) + np.log2(fewest_cuts) + 2.0 + 1.65 * min(classes - 1, 1))
 
 
+@dataclass(frozen=True)
+class ClassMass:
+    """How much of each record counts for each class.
+
+    A record counts 1 (or its weight) for its own class. When labels went through a channel L it counts column y' of
+    L⁻¹: summed over any set of records that is an unbiased count of the true classes.
+    """
+
+    group: npt.NDArray[np.uint8] | npt.NDArray[np.int64]
+    weight: npt.NDArray[np.float64]
+    mass: npt.NDArray[np.float64]
+    plain: bool
+
+    @property
+    def classes(self) -> int:
+        return int(self.mass.shape[1])
+
+    @classmethod
+    def of(
+        cls, group: npt.NDArray[np.int64], weight: npt.NDArray[np.float64], classes: int, table: npt.NDArray[np.float64] | None
+    ) -> ClassMass:
+        small = group.astype(np.uint8) if classes <= 256 else group
+        if table is None and classes <= 200 and bool(np.all(weight == 1.0)):
+            return cls(small, weight, np.zeros((1, classes)), True)
+        shares = np.eye(classes) if table is None else np.linalg.pinv(table)
+        return cls(small, weight, np.ascontiguousarray(shares.T[group] * weight[:, None]), False)
+
+    def of_records(self, records: Records) -> ClassMass:
+        mass = self.mass if self.plain else self.mass[records]
+        return ClassMass(self.group[records], self.weight[records], mass, self.plain)
+
+    def pairs(self, codes: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint16]:
+        """Bin and class of every record in one number, where records count 1."""
+        if not self.plain:
+            return np.zeros((1, 1), np.uint16)
+        return bin_and_class(codes, self.group, self.classes)  # type: ignore[no-any-return]
+
+    @classmethod
+    def soft(cls, mass: npt.NDArray[np.float64]) -> ClassMass:
+        return cls(np.zeros(mass.shape[0], np.uint8), mass.sum(axis=1), np.ascontiguousarray(mass), False)
+
+
 def paper_intervals(records: int) -> int:
     """AS00: m so that an interval holds 100 points on average, between 10 and 100."""
     return int(np.clip(records / 100, 10, 100))
@@ -59,34 +102,37 @@ class Growth:
         self,
         attributes: Sequence[Attribute],
         intervals: int,
-        group: npt.NDArray[np.int64],
-        mass: npt.NDArray[np.float64],
-        weight: npt.NDArray[np.float64],
+        labels: ClassMass,
         limits: Limits,
     ) -> None:
-        self.cut = [Intervals(a, a.at(intervals if a.noisy else CLEAR_BINS)) for a in attributes]
+        self.cut = [Intervals(a, a.at(intervals, REPORT_COARSENESS) if a.noisy else a.at(CLEAR_BINS)) for a in attributes]
         self.features = [feature_of(cut.cells) for cut in self.cut]
-        self.group, self.mass, self.weight, self.limits = group, mass, weight, limits
+        self.labels, self.group, self.weight = labels, labels.group, labels.weight
+        least = max(limits.min_leaf, LEAST_LEAF_SHARE * self.group.size)
+        self.limits = replace(limits, min_leaf=least, min_split=2 * least)
         self.sizes = np.array([cut.size for cut in self.cut], np.int64)
         self.categorical = np.array([feature.categorical for feature in self.features])
-        self.codes = np.zeros((len(self.cut), group.size), np.uint8)
+        self.codes = np.zeros((len(self.cut), self.group.size), np.uint8)
 
     def associate(self, records: Records, attribute: int) -> npt.NDArray[np.uint8]:
         """The interval of each of these records in one attribute."""
         raise NotImplementedError
 
     def grow(self) -> Tree:
-        everyone = np.arange(self.group.size)
+        everyone = np.arange(self.group.size, dtype=np.int32)
         for j in range(len(self.cut)):
             self.codes[j] = self.associate(everyone, j)
         return self.finished(self.subtree(everyone, self.limits.max_depth))
 
     def subtree(self, records: Records, depth: int) -> Tree:
         """Growth below a node without further reconstruction."""
+        codes, labels = self.codes, self.labels
+        if records.size < self.group.size:
+            codes, labels = np.ascontiguousarray(codes[:, records]), labels.of_records(records)
         grown = grow(
-            self.codes, self.mass, np.zeros((1, 1)), False, self.sizes, self.categorical, records.copy(), depth,
-            self.limits.min_leaf, self.limits.min_split,
-            self.limits.least_bits(self.features, self.mass.shape[1]), most_nodes(records.size, self.limits.min_leaf),
+            codes, labels.mass, labels.group, labels.pairs(codes), labels.plain, np.zeros((1, 1)), False,
+            self.sizes, self.categorical, np.arange(records.size, dtype=np.int32), depth, self.limits.min_leaf, self.limits.min_split,
+            self.limits.least_bits(self.features, self.labels.classes), most_nodes(records.size, self.limits.min_leaf),
         )
         return Tree.from_growth(grown, self.features)
 
@@ -102,15 +148,16 @@ class GlobalGrowth(Growth):
 
 class ByClassGrowth(Growth):
     def associate(self, records: Records, attribute: int) -> npt.NDArray[np.uint8]:
-        classes = self.mass.shape[1]
-        found = self.cut[attribute].associate(records, self.group[records], classes, self.weight[records])
+        whole = records.size == self.group.size
+        group, weight = (self.group, self.weight) if whole else (self.group[records], self.weight[records])
+        found = self.cut[attribute].associate(records, group, self.labels.classes, weight)
         return np.asarray(found, np.uint8)
 
 
 class LocalGrowth(ByClassGrowth):
     def grow(self) -> Tree:
         self.smallest = max(SMALLEST_LOCAL_NODE, LOCAL_SHARE * self.group.size)
-        everyone = np.arange(self.group.size)
+        everyone = np.arange(self.group.size, dtype=np.int32)
         return self.finished(self._below(everyone, frozenset(), self.limits.max_depth))
 
     def _below(self, records: Records, settled: frozenset[int], depth: int) -> Tree:
@@ -131,9 +178,12 @@ class LocalGrowth(ByClassGrowth):
     def _split(self, records: Records) -> tuple[Tree, int, Records] | None:
         """The best split of a node as a tree of three nodes."""
         widest = int(self.sizes.max()) + 1
-        histogram = np.zeros((len(self.cut), widest, self.mass.shape[1]))
-        add_histogram(self.codes, self.mass, records, 0, records.size, histogram)
-        counts, bins = self.mass[records].sum(axis=0), np.zeros(widest, bool)
+        histogram, counts = np.zeros((len(self.cut), widest, self.labels.classes)), np.zeros(self.labels.classes)
+        here, bins = self.labels.of_records(records), np.zeros(widest, bool)
+        codes = np.ascontiguousarray(self.codes[:, records])
+        everyone = np.arange(records.size, dtype=np.int32)
+        add_histogram(codes, here.mass, here.pairs(codes), here.plain, everyone, 0, records.size, histogram)
+        add_counts(here.mass, here.group, here.plain, everyone, 0, records.size, counts)
         gain, j, place, to_left = best_split(histogram, self.sizes, self.categorical, counts, self.limits.min_leaf, bins)
         if j < 0:
             return None
@@ -141,7 +191,8 @@ class LocalGrowth(ByClassGrowth):
         middle = partition(self.codes[j], bins, order, 0, order.size, np.empty_like(order))
         if middle in (0, order.size):
             return None
-        below = self.mass[order[:middle]].sum(axis=0)
+        below = np.zeros(self.labels.classes)
+        add_counts(self.labels.mass, self.group, self.labels.plain, order, 0, middle, below)
         tree = Tree.from_growth(
             (
                 np.array([j, LEAF, LEAF], np.int32), np.array([place, -1, -1]), np.full(3, np.nan),
@@ -155,7 +206,7 @@ class LocalGrowth(ByClassGrowth):
 
 
 def clean_tree(
-    columns: Sequence[Attribute], values: npt.NDArray[np.float64], mass: npt.NDArray[np.float64], limits: Limits
+    columns: Sequence[Attribute], values: npt.NDArray[np.float64], labels: ClassMass, limits: Limits
 ) -> tuple[Tree, list[Feature]]:
     """A tree on true values: bins between quantiles find the split, the actual values beside it place the cut."""
     cells = [attribute.at(CLEAR_BINS) for attribute in columns]
@@ -166,8 +217,9 @@ def clean_tree(
     sizes = np.array([cut.size for cut in cells], np.int64)
     categorical = np.array([feature.categorical for feature in features])
     grown = grow(
-        codes, mass, values, True, sizes, categorical, np.arange(values.shape[1]), limits.max_depth, limits.min_leaf,
-        limits.min_split, limits.least_bits(features, mass.shape[1]), most_nodes(values.shape[1], limits.min_leaf),
+        codes, labels.mass, labels.group, labels.pairs(codes), labels.plain, values, True, sizes, categorical,
+        np.arange(values.shape[1], dtype=np.int32), limits.max_depth, limits.min_leaf, limits.min_split,
+        limits.least_bits(features, labels.classes), most_nodes(values.shape[1], limits.min_leaf),
     )
     tree = Tree.from_growth(grown, features)
     return (tree.pruned(features) if limits.prune else tree), features
@@ -176,6 +228,3 @@ def clean_tree(
 def most_nodes(records: int, min_leaf: float) -> int:
     return int(2 * records / max(min_leaf, 1.0)) + 3
 
-
-def is_number(attribute: Attribute) -> bool:
-    return isinstance(attribute, ClearNumber)

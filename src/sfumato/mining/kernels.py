@@ -23,6 +23,18 @@ def nearest_codes(values: Floats, origin: float, step: float, size: int) -> npt.
 
 
 @njit(cache=True)
+def split_columns(table: Floats) -> Floats:
+    """The columns of a row-major table as rows, copied in blocks that stay in the cache."""
+    records, columns = table.shape
+    found = np.empty((columns, records))
+    for start in range(0, records, 512):
+        for j in range(columns):
+            for i in range(start, min(start + 512, records)):
+                found[j, i] = table[i, j]
+    return found
+
+
+@njit(cache=True)
 def report_cells(codes: npt.NDArray[np.int32], cell_of_code: npt.NDArray[np.int32], missing: int) -> npt.NDArray[np.int32]:
     """The report cell of each code; missing codes go to the cell `missing`."""
     cells = np.empty(codes.size, np.int32)

@@ -14,7 +14,16 @@ from sfumato.mining import tree_text
 from sfumato.mining.cells import Attribute, ClearNumber, attribute_of, encode_known
 from sfumato.mining.columns import Channels, channels_of_columns, class_codes, read_columns, record_weights
 from sfumato.mining.distil import distilled_tree
-from sfumato.mining.growth import ByClassGrowth, GlobalGrowth, Growth, Limits, LocalGrowth, clean_tree, paper_intervals
+from sfumato.mining.growth import (
+    ByClassGrowth,
+    ClassMass,
+    GlobalGrowth,
+    Growth,
+    Limits,
+    LocalGrowth,
+    clean_tree,
+    paper_intervals,
+)
 from sfumato.mining.joint_model import JointModel, generator
 from sfumato.mining.tree_model import Feature, Tree
 
@@ -93,16 +102,17 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _grow(
         self, attributes: list[Attribute], columns: list[npt.NDArray[Any]], group: npt.NDArray[np.int64], weight: npt.NDArray[Any]
     ) -> None:
-        mass = class_mass(group, weight, len(self.classes_), self.label_channel)
+        table = None if self.label_channel is None else self.label_channel.matrix()
+        labels = ClassMass.of(group, weight, len(self.classes_), table)
         noisy = any(attribute.noisy for attribute in attributes)
         if not noisy:
             values = np.array([clean_values(a, column) for a, column in zip(attributes, columns, strict=True)])
-            self.tree_, self.features_ = clean_tree(attributes, values, mass, self._limits())
+            self.tree_, self.features_ = clean_tree(attributes, values, labels, self._limits())
         elif self.reconstruction == "joint":
             self._distil(attributes, group, weight)
         else:
             intervals = self.intervals or paper_intervals(group.size)
-            growth = GROWTHS[self.reconstruction](attributes, intervals, group, mass, weight, self._limits())
+            growth = GROWTHS[self.reconstruction](attributes, intervals, labels, self._limits())
             self.tree_, self.features_ = growth.grow(), growth.features
 
     def _distil(self, attributes: list[Attribute], group: npt.NDArray[np.int64], weight: npt.NDArray[Any]) -> None:
@@ -111,7 +121,7 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.joint_ = model._fit_attributes(attributes, self.classes_[group], weight)
         self.tree_, found = distilled_tree(self.joint_, self._limits(), float(weight.sum()), rng)
         by_name = {feature.name: feature for feature in found}
-        self.features_ = [by_name.get(a.name, Feature(a.name, np.array([0.0, 1.0]))) for a in attributes]
+        self.features_ = [by_name.get(a.name, Feature(a.name, np.array([0.0, 1.0]), getattr(a, "labels", None))) for a in attributes]
 
     # --- prediction on true values ------------------------------------------------------------------------------
 
@@ -197,20 +207,6 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         model.n_features_in_ = len(model.features_)
         model.tree_ = Tree.from_dict(data["tree"])
         return model
-
-
-def class_mass(
-    group: npt.NDArray[np.int64], weight: npt.NDArray[np.float64], classes: int, label_channel: Channel | None
-) -> npt.NDArray[np.float64]:
-    """How much of each record counts for each class: its own, or column y' of L⁻¹ when labels went through a channel.
-
-    Summed over any set of records the latter is an unbiased count of the true classes.
-    """
-    if label_channel is None:
-        table = np.eye(classes)
-    else:
-        table = np.linalg.pinv(label_channel.matrix())
-    return np.ascontiguousarray(table.T[group] * weight[:, None])
 
 
 def clean_values(attribute: Attribute, column: npt.NDArray[Any]) -> npt.NDArray[np.float64]:

@@ -49,10 +49,10 @@ class Tree:
     def from_growth(cls, grown: Any, features: list[Feature]) -> Tree:
         """Bins become values: a numeric cut without a refined threshold lies at the edge of its bin."""
         attribute, place, cut, left, right, missing_left, bins, counts, gains = grown
-        for node in np.flatnonzero((attribute != LEAF) & np.isnan(cut)):
-            edges = features[attribute[node]].edges
-            if edges is not None:
-                cut[node] = edges[place[node] + 1]
+        for j, feature in enumerate(features):
+            if feature.edges is not None:
+                nodes = np.flatnonzero((attribute == j) & np.isnan(cut))
+                cut[nodes] = feature.edges[place[nodes] + 1]
         return cls(attribute, cut, left, right, missing_left, bins, np.maximum(counts, 0.0), gains)
 
     def pruned(self, features: list[Feature]) -> Tree:
