@@ -10,7 +10,7 @@ from .families import Matrix, Vector
 from .penalised import RIDGE, TINY, Fit, Reports
 
 EVERYWHERE, STRETCH = "uniform", "uniform on a stretch"
-STRETCH_PRIOR = -3.0
+EVERYWHERE_PRIOR, STRETCH_PRIOR = 1.0, -3.0  # log odds beforehand against one smoothing weight of the softplus family
 FEWEST_CELLS = 4
 MOST_STEPS = 30
 
@@ -19,9 +19,10 @@ def everywhere(reports: Reports) -> Fit:
     """Everyone anywhere with equal chance: what the estimate falls back to when reports say nothing else."""
     k = reports.widths.size
     value = reports.log_likelihood(reports.table @ reports.widths, 1.0)
+    evidence = value + EVERYWHERE_PRIOR - _price_of_mass(reports)
     nothing, no_numbers = np.zeros((k, 0)), np.zeros(0)
     return Fit(
-        EVERYWHERE, np.inf, no_numbers, reports.widths, np.zeros(k), no_numbers, value, value - _price_of_mass(reports),
+        EVERYWHERE, np.inf, no_numbers, reports.widths, np.zeros(k), no_numbers, value, evidence,
         nothing, nothing, np.zeros((0, 0)), 0,
     )  # fmt: skip
 
