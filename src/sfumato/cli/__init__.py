@@ -25,6 +25,7 @@ COMMANDS = (
     "predict",
     "synthesize",
     "itemsets",
+    "release",
     "audit",
     "reproduce",
     "demo",

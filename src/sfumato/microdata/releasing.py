@@ -27,8 +27,10 @@ Amount = float | Mapping[str, float]
 
 METHODS = ("leafwise", "gadp", *BASELINES)
 LAWS = ("rank", "additive")
-ROLES = ("all", "tested", "untested")
-DEFAULT_AMOUNT = {"leafwise": 0.276, "gadp": 0.75, "sadp": 0.5, "correlated": 0.5, "gadp-table": 0.75, "swap": 0.15}
+ROLES = ("all", "tested", "untested", "none")
+DEFAULT_AMOUNT = {"leafwise": 1.0, "gadp": 1.0, "sadp": 0.5, "correlated": 0.5, "gadp-table": 0.75, "swap": 0.15}
+ADDITIVE_AMOUNT = 0.276
+"""IB04's share of the range. Rank noise may be larger, because it moves values only where the leaf has them."""
 LARGEST_AMOUNT = {"gadp": 1.0, "gadp-table": 1.0, "swap": 1.0}
 LOOKS, FEWEST_LOOKS, MOST_LOOKS = 4_000_000, 2, 60
 """How many values a tree may be grown on again, over all attempts; large tables get two attempts, small ones sixty."""
@@ -96,11 +98,13 @@ def release(
     target    the class column
     method    "leafwise" (LINAPT, LIAPT, class step), "gadp" (GADP inside every leaf, then the class step), or, to
               compare with: "sadp", "correlated", "gadp-table", "swap"
-    amount    how much noise, for all attributes or by name: "leafwise" a standard deviation as a share of the leaf's
-              ranks or of the interval's width (default 0.276); "gadp" the share 1 − κ² of fresh variance (one number)
+    amount    how much noise, for all attributes or by name: "leafwise" a standard deviation, as a share of the
+              leaf's ranks (default 1) or, for additive noise, of the interval's width (default 0.276); "gadp" the
+              share 1 − κ² of fresh variance, one number (default 1); "sadp", "correlated" in standard deviations;
+              "swap" the window as a share of the ranks
     noise     "rank" keeps every leaf's distribution; "additive" is the paper's law
     labels    "rpt", "ppt", "alpt" or "none"
-    perturb   "all" attributes of a leaf, only those "tested" on its path, or only the "untested"
+    perturb   "all" attributes of a leaf, only those "tested" on its path, only the "untested", or "none"
     tree      a fitted tree whose patterns are to survive; by default one is grown on the table
     domains   what a column may hold, where that is more than what it holds; keep: columns that stay as they are
     attempts  how often to look whether a tree grown on the release still finds the patterns (0: never)
@@ -140,7 +144,8 @@ def _leafwise(
         spread = Spread(data.attributes[place], *leaves.bounds(place), leaves.leaf)
         blurred = blur(column, np.full(column.shape, choice.amount[place]), spread, choice.noise, draws)
         tested = leaves.tested[leaves.leaf, place]
-        wanted = {"all": np.ones_like(tested), "tested": tested, "untested": ~tested}[choice.perturb]
+        every = np.ones_like(tested)
+        wanted = {"all": every, "tested": tested, "untested": ~tested, "none": ~every}[choice.perturb]
         return np.where(wanted, blurred, column)
 
     released = np.column_stack([fresh(place) for place in range(len(data.attributes))])
@@ -223,11 +228,11 @@ def choose(
         raise ValueError("keep names every attribute; leave out at least one to release")
     usual = int(np.clip(LOOKS // data.X.size, FEWEST_LOOKS, MOST_LOOKS)) if method == "leafwise" else 0
     tries = usual if attempts is None else attempts
-    return Choice(method, noise, labels, perturb, tries, _amounts(data, method, amount), kept)
+    return Choice(method, noise, labels, perturb, tries, _amounts(data, method, amount, noise), kept)
 
 
-def _amounts(data: Microdata, method: str, amount: Amount | None) -> Floats:
-    usual = DEFAULT_AMOUNT[method]
+def _amounts(data: Microdata, method: str, amount: Amount | None, noise: str) -> Floats:
+    usual = ADDITIVE_AMOUNT if (method, noise) == ("leafwise", "additive") else DEFAULT_AMOUNT[method]
     if isinstance(amount, Mapping):
         if "gadp" in method:
             raise ValueError(f"method {method!r} takes one amount for all attributes; pass a number")

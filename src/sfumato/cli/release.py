@@ -1,0 +1,79 @@
+"""`sfumato release`: a table of true records becomes one that may be handed on, with a report on what was kept."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from sfumato.cli.files import check_rows, check_target, read_table, write_table, write_text
+from sfumato.cli.plans import naming
+from sfumato.cli.terminal import emit_json, note, say
+
+EXAMPLES = """Examples:
+
+  sfumato release people.csv --target class -o released.csv --report report.html
+
+  sfumato release people.csv --target class -o released.csv --method gadp --amount 0.9 --keep sex
+
+  sfumato release people.csv --target class -o released.csv --report public.html --public"""
+
+People = Annotated[Path, typer.Argument(metavar="PEOPLE", help="True records: .csv or .parquet.", show_default=False)]
+Target = Annotated[str, typer.Option(help="The class column.", show_default=False)]
+Output = Annotated[Path, typer.Option("--output", "-o", help="The release: .csv or .parquet.", show_default=False)]
+Report = Annotated[Path | None, typer.Option(help="Write the report: .html or .json.")]
+Public = Annotated[bool, typer.Option("--public", help="Leave out of the report what would help an intruder.")]
+Method = Annotated[str, typer.Option(help="leafwise, gadp; to compare with: sadp, correlated, gadp-table, swap.")]
+Amount = Annotated[float | None, typer.Option(help="How much noise; each method has its own unit and default.")]
+Noise = Annotated[str, typer.Option(help="rank keeps every leaf's distribution; additive is the paper's law.")]
+Labels = Annotated[str, typer.Option(help="How classes move inside leaves: rpt, ppt, alpt or none.")]
+Keep = Annotated[list[str] | None, typer.Option(help="A column that stays as it is; may be repeated.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the report as JSON.")]
+Seed = Annotated[int | None, typer.Option(min=0, help="For simulation only: repeatable, and not secure.")]
+
+
+def register(app: typer.Typer) -> None:
+    app.command(epilog=EXAMPLES)(release)
+
+
+def release(
+    people: People,
+    target: Target,
+    output: Output,
+    report: Report = None,
+    public: Public = False,
+    method: Method = "leafwise",
+    amount: Amount = None,
+    noise: Noise = "rank",
+    labels: Labels = "rpt",
+    keep: Keep = None,
+    as_json: AsJson = False,
+    seed: Seed = None,
+) -> None:
+    """Perturb a table so that its patterns survive and its records do not; say what was kept and what is at risk."""
+    from sfumato.microdata import release as release_table
+
+    check_target(output)
+    if report is not None:
+        check_target(report, (".html", ".json"))
+    table = check_rows(read_table(people), people)
+    rng = None if seed is None else np.random.default_rng(seed)
+    with naming(people):
+        done = release_table(table, target, method, amount=amount, noise=noise, labels=labels, keep=keep or (), rng=rng)
+    write_table(done.table, output)
+    if report is not None:
+        as_page = report.suffix.lower() == ".html"
+        words = (
+            done.report.to_html(public=public) if as_page else json.dumps(done.report.to_dict(public=public), indent=2)
+        )
+        write_text(words, report)
+    if seed is not None:
+        note("this release is a simulation: whoever knows the seed can undo the noise")
+    if as_json:
+        emit_json(done.report.to_dict(public=public))
+    else:
+        say(str(done.report))
+        say(f"{table.num_rows:,} records written to {output}" + (f", the report to {report}" if report else ""))
