@@ -195,7 +195,7 @@ def _blurred(population: Population | None, chosen: Mapping[str, Channel]) -> Po
     if population is None:
         return None
     targets = {
-        name: replace(each, channel=chosen[name], law=chosen[name].law(), prior=read_prior(chosen[name], each.prior))
+        name: replace(each, channel=chosen[name], prior=read_prior(chosen[name], each.prior))
         for name, each in population.targets.items()
     }
     return replace(population, targets=targets)

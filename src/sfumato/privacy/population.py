@@ -19,6 +19,7 @@ from sfumato.channels import Channel
 from sfumato.domain import Codes, Floats, Interval, Items, as_array
 from sfumato.guarantee.statement import read_prior
 from sfumato.privacy.attacks.covariance import true_covariance
+from sfumato.privacy.table import Table, table_of
 from sfumato.reconstruction import Estimate, reconstruct
 from sfumato.tables import map_table
 
@@ -27,14 +28,36 @@ ENOUGH_REPORTS = 20
 
 @dataclass(frozen=True, eq=False)
 class Attacked:
-    """One attribute under attack: its channel, the channel's table, and the adversary's belief over the true codes."""
+    """One attribute under attack: its channel, the adversary's belief over the true codes, and the people's codes."""
 
     name: str
     channel: Channel
-    law: Floats
     prior: Floats
-    true: Codes
-    reports: Codes
+    true_codes: Codes
+    report_codes: Codes
+
+    @property
+    def table(self) -> Table:
+        return table_of(self.channel)
+
+    @property
+    def law(self) -> Floats:
+        return self.table.law
+
+    @property
+    def belief(self) -> Floats:
+        """The adversary's belief over the table's cells."""
+        return self.table.belief(self.prior)
+
+    @property
+    def true(self) -> Codes:
+        """The cell of every true value."""
+        return self.table.true_cell[self.true_codes]
+
+    @property
+    def reports(self) -> Codes:
+        """The cell of every report."""
+        return self.table.report_cell[self.report_codes]
 
     @property
     def numeric(self) -> bool:
@@ -42,16 +65,16 @@ class Attacked:
 
     @property
     def true_numbers(self) -> Floats:
-        return np.asarray(self.channel.inputs.values[self.true], dtype=float)  # type: ignore[union-attr]
+        return np.asarray(self.channel.inputs.values[self.true_codes], dtype=float)  # type: ignore[union-attr]
 
     def linear(self) -> tuple[float, float, float]:
         """(a, b, v): reports as a + b·x plus noise of variance v, the best such reading under the belief."""
-        x, y = self.channel.inputs.values, self.channel.outputs.values  # type: ignore[union-attr]
+        x, y, belief = self.table.values, self.table.report_values, self.belief
         mean_report = y @ self.law
-        center, middle = float(self.prior @ x), float(self.prior @ mean_report)
-        spread = float(self.prior @ (x - center) ** 2)
-        slope = float(self.prior @ ((x - center) * (mean_report - middle))) / spread
-        noise = float(self.prior @ (y**2 @ self.law - 2 * middle * mean_report + middle**2)) - slope**2 * spread
+        center, middle = float(belief @ x), float(belief @ mean_report)
+        spread = float(belief @ (x - center) ** 2)
+        slope = float(belief @ ((x - center) * (mean_report - middle))) / spread
+        noise = float(belief @ ((y - middle) ** 2 @ self.law)) - slope**2 * spread
         return middle - slope * center, slope, max(noise, 1e-300)
 
 
@@ -103,9 +126,10 @@ def believed_people(
     priors = {name: read_prior(channel, estimates[name]) for name, channel in asked.items()}
     covariance = None if seen is None else _covariance(asked, priors, seen)
     if truth is None:
+        people = people if reports is None else min(people, _count(reports))
         true = _drawn(asked, priors, covariance, people, rng)
         clear = _clear(reports, channels, people, rng)
-        how = f"reconstructed from {_count(reports, asked):,} reports" if reports is not None else "spread evenly"
+        how = f"reconstructed from {_count(reports):,} reports" if reports is not None else "spread evenly"
         source = f"{people:,} simulated people, {how}"
     return Population(_targets(asked, priors, true, rng), clear, source, covariance)
 
@@ -116,7 +140,7 @@ def _targets(
     found = {}
     for name, channel in asked.items():
         drawn = channel.encode_reports(channel.randomize(channel.inputs.decode(true[name]), rng))
-        found[name] = Attacked(name, channel, channel.law(), priors[name], true[name], drawn)
+        found[name] = Attacked(name, channel, priors[name], true[name], drawn)
     return found
 
 
@@ -141,7 +165,7 @@ def _covariance(
     """The covariance of the true numbers that the reports show, in the order of the numeric attributes."""
     empty = np.empty(0, dtype=np.int64)
     numbers = {name: channel for name, channel in asked.items() if isinstance(channel.domain, Interval)}
-    numeric = [Attacked(name, channel, channel.law(), priors[name], empty, empty) for name, channel in numbers.items()]
+    numeric = [Attacked(name, channel, priors[name], empty, empty) for name, channel in numbers.items()]
     if len(numeric) < 2:
         return None
     rows = np.column_stack([_unblurred(target, seen[target.name]) for target in numeric])
@@ -198,7 +222,7 @@ def _clear(
     return {name: values[chosen] for name, values in beside.items()}
 
 
-def _count(reports: Mapping[str, NDArray[Any]] | None, asked: Mapping[str, Any]) -> int:
-    return 0 if not reports else max((len(reports[name]) for name in asked if name in reports), default=0)
+def _count(reports: Mapping[str, NDArray[Any]]) -> int:
+    return len(next(iter(reports.values())))
 
 

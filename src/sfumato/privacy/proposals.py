@@ -16,7 +16,7 @@ from sfumato.privacy.targets import WidthTarget
 
 Reached = Callable[[Channel], float]
 LEAST_GAMMA = 1.001
-WIDEST = 20.0
+WIDEST = 3.0
 DIGITS = 4
 
 

@@ -10,11 +10,13 @@ import numpy as np
 from scipy.special import ndtri
 
 from sfumato.channels import Channel
-from sfumato.domain import Floats, Grid, Interval
+from sfumato.domain import Floats, Interval
 from sfumato.guarantee import CombinedGuarantee, Guarantee
+from sfumato.guarantee.statement import read_prior
 from sfumato.privacy.attacks.bayes import bayes_error
 from sfumato.privacy.population import Population, noise_of
 from sfumato.privacy.posterior import expected_width
+from sfumato.privacy.table import table_of
 from sfumato.privacy.targets import BeliefTarget, Goal, WidthTarget
 from sfumato.privacy.words import amount
 
@@ -76,10 +78,10 @@ def width_reached(
     name: str = "",
 ) -> float:
     """The smallest of: the stated width, the mean credible interval, and what all reports together leave."""
-    grid = channel.inputs
-    assert isinstance(grid, Grid)
-    belief = np.full(grid.size, 1 / grid.size) if prior is None else prior
-    found = [expected_width(channel.law(), belief, grid.step, confidence)]
+    table = table_of(channel)
+    size = channel.inputs.size
+    belief = table.belief(np.full(size, 1 / size) if prior is None else prior)
+    found = [expected_width(table.law, belief, table.step, confidence)]
     stated = channel.interval_width(confidence)
     if stated is not None:
         found.append(stated)
@@ -92,7 +94,7 @@ def _together(channel: Channel, confidence: float, population: Population, name:
     """The width from all reports of a person, with this channel in the place of the attribute's own."""
     assert population.covariance is not None
     targets = [
-        replace(target, channel=channel, law=channel.law(), prior=_moved(target.prior, channel))
+        replace(target, channel=channel, prior=read_prior(channel, target.prior))
         if target.name == name
         else target
         for target in population.numeric
@@ -102,11 +104,3 @@ def _together(channel: Channel, confidence: float, population: Population, name:
     error = max(float(bayes_error(population.covariance, noise)[place]), 0.0)
     return 2 * float(ndtri((1 + confidence) / 2)) * float(np.sqrt(error))
 
-
-def _moved(prior: Floats, channel: Channel) -> Floats:
-    """A belief over one grid of the domain, read on another."""
-    size = channel.inputs.size
-    if prior.size == size:
-        return prior
-    below = np.concatenate([[0.0], np.cumsum(prior)])
-    return np.diff(np.interp(np.linspace(0, 1, size + 1), np.linspace(0, 1, prior.size + 1), below))

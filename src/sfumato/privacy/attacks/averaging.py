@@ -5,6 +5,8 @@ A device that is keyed gives the same report again, and repeating the question t
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from sfumato.privacy.attacks.best_guess import judge
@@ -17,8 +19,8 @@ PEOPLE = 400
 
 def averaging(target: Attacked, times: int, rng: np.random.Generator) -> Finding:
     """The attack on people who answered ``times`` times with fresh noise."""
-    few = Attacked(target.name, target.channel, target.law, target.prior, target.true[:PEOPLE], target.reports[:PEOPLE])
-    values = few.channel.inputs.decode(few.true)
+    few = replace(target, true_codes=target.true_codes[:PEOPLE], report_codes=target.report_codes[:PEOPLE])
+    values = few.channel.inputs.decode(few.true_codes)
     drawn = [few.channel.encode_reports(few.channel.randomize(values, rng)) for _ in range(times)]
-    belief = posterior_of_several(few.law, few.prior, np.column_stack(drawn))
+    belief = posterior_of_several(few.law, few.belief, few.table.report_cell[np.column_stack(drawn)])
     return judge(few, belief, f"{times} fresh answers to the same question")

@@ -16,18 +16,17 @@ from sfumato.privacy.words import amount
 
 def best_guess(target: Attacked) -> Finding:
     """The attack on one attribute, by its own report alone."""
-    belief = posterior(target.law, target.prior, target.reports)
+    belief = posterior(target.law, target.belief, target.reports)
     return judge(target, belief, "best guess from its own report", _interval_note(target, belief))
 
 
 def judge(target: Attacked, belief: Floats, attack: str, note: str = "") -> Finding:
     """What guessing from these beliefs (one row a person) gets."""
     if target.numeric:
-        values = np.asarray(target.channel.inputs.values, dtype=float)  # type: ignore[union-attr]
         true = target.true_numbers
-        before, after = width_of_errors(true, target.prior @ values), width_of_errors(true, belief @ values)
+        before, after = (width_of_errors(true, guess @ target.table.values) for guess in (target.belief, belief))
         return Finding(attack, target.name, "width", before, after, stated_width(target), note)
-    before = float((target.true == int(np.argmax(target.prior))).mean())
+    before = float((target.true == int(np.argmax(target.belief))).mean())
     after = float((belief.argmax(axis=1) == target.true).mean())
     return Finding(attack, target.name, "hits", before, after, stated_hits(target), note)
 
@@ -39,13 +38,12 @@ def stated_width(target: Attacked) -> float | None:
 
 def stated_hits(target: Attacked) -> float | None:
     """At most Σ_y max_x P[y, x]·prior[x] of the guesses can be right: what the stated table itself allows."""
-    return float((target.law * target.prior).max(axis=1).sum())
+    return float((target.law * target.belief).max(axis=1).sum())
 
 
 def _interval_note(target: Attacked, belief: Floats) -> str:
     if not target.numeric:
         return ""
-    step = float(getattr(target.channel.inputs, "step", 1.0))
-    widths = shortest_widths(belief, step, CONFIDENCE)
+    widths = shortest_widths(belief, target.table.step, CONFIDENCE)
     usual, narrow = amount(float(widths.mean())), amount(float(np.quantile(widths, 0.01)))
     return f"Credible intervals are {usual} wide on average; one report in a hundred gives {narrow}."

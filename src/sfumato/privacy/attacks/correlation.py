@@ -39,4 +39,4 @@ def correlation_attacks(population: Population) -> list[Finding]:
 
 def _read(target: Attacked) -> Floats:
     shift, slope, _ = target.linear()
-    return (np.asarray(target.channel.outputs.values)[target.reports] - shift) / slope  # type: ignore[union-attr]
+    return (target.table.report_values[target.reports] - shift) / slope

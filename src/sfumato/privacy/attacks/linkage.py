@@ -22,7 +22,7 @@ def linkage(population: Population) -> list[Finding]:
     targets = list(population.targets.values())
     if not targets:
         return []
-    people = targets[0].true.size
+    people = targets[0].true_codes.size
     group = _groups(population.clear, people)
     sizes = np.bincount(group)[group]
     sought = np.arange(min(SOUGHT, people))

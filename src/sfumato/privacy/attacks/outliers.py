@@ -26,7 +26,7 @@ def outliers(population: Population) -> list[Finding]:
     if len(targets) < 2:
         return []
     true = np.column_stack([target.true_numbers for target in targets])
-    reports = np.column_stack([target.channel.outputs.values[target.reports] for target in targets])  # type: ignore[union-attr]
+    reports = np.column_stack([target.table.report_values[target.reports] for target in targets])
     wanted, pointed = (_most_unusual(distances(rows)) for rows in (true, reports))
     hits = float(wanted[pointed].mean())
     note = f"Meant are the {SHARE:.0%} of people whose {len(targets)} numbers are the most unusual together."

@@ -16,6 +16,7 @@ from sfumato.privacy.checks.law import check_law
 from sfumato.privacy.checks.low_bits import check_low_bits
 from sfumato.privacy.checks.reuse import LENGTH, Draw, check_reuse
 from sfumato.privacy.implementation import Randomize, draw_samples, known_codes, own_implementation, tested_codes
+from sfumato.privacy.table import law_columns
 
 SAMPLES = 120_000
 
@@ -52,9 +53,8 @@ def check_channel(
 def _check_table(
     channel: Channel, randomize: Randomize | Mapping[Any, Any], samples: int, name: str, alpha: float
 ) -> list[Check]:
-    law = channel.law()
     drawn = draw_samples(channel, randomize, samples)
-    found = [check_law(drawn, law, name, alpha)]
+    found = [check_law(drawn, law_columns(channel, drawn.tested), name, alpha)]
     if drawn.smallest >= 2:
         found.append(check_amplification(drawn, channel.gamma, name, alpha))
     if not isinstance(randomize, Mapping):
@@ -65,7 +65,7 @@ def _check_table(
 def _streams(channel: Channel, randomize: Randomize) -> tuple[Draw, float]:
     """Reports of the tested value whose reports differ most."""
     tested = tested_codes(channel)
-    agreement: Floats = (channel.law()[:, tested] ** 2).sum(axis=0)
+    agreement: Floats = (law_columns(channel, tested) ** 2).sum(axis=0)
     code = int(tested[int(np.argmin(agreement))])
 
     def draw(count: int) -> Codes:

@@ -31,16 +31,15 @@ class Event:
     member: Codes
 
 
-def check_law(samples: Samples, law: Floats, attribute: str, alpha: float) -> Check:
-    """Exact binomial tests of every event at every tested value."""
+def check_law(samples: Samples, columns: Floats, attribute: str, alpha: float) -> Check:
+    """Exact binomial tests of every event at every tested value; ``columns`` holds the law of each."""
     strange = strange_reports(samples, attribute)
     if strange is not None:
         return strange
     worst: tuple[float, str] = (np.inf, "")
     tests = 0
-    for code, reports in zip(samples.tested, samples.codes, strict=True):
-        counts = np.bincount(reports, minlength=law.shape[0])
-        column = law[:, code]
+    for code, reports, column in zip(samples.tested, samples.codes, columns.T, strict=True):
+        counts = np.bincount(reports, minlength=column.size)
         names, seen, stated = _tallies(samples, counts, column)
         values = p_value(seen, reports.size, stated)
         tests += values.size

@@ -1,0 +1,57 @@
+"""`sfumato advise`: channels that meet a target, and what they cost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sfumato.cli.audit import Reports, Times, Truth, people_tables
+from sfumato.cli.files import check_target, write_text
+from sfumato.cli.plans import AsJson, PlanFile, load_plan, naming
+from sfumato.cli.terminal import emit_json, say
+from sfumato.privacy import advise as advise_plan
+
+EXAMPLES = """Examples:
+
+  sfumato advise plan.toml --target "5% to 50%"
+
+  sfumato advise plan.toml --target "age: 20 at 95%" --reports reports.parquet -o better.json"""
+
+Targets = Annotated[
+    list[str], typer.Option("--target", "-t", help='"5% to 50%", "age: 5% to 50%", "age: 20 at 95%"; may be repeated.')
+]
+People = Annotated[int, typer.Option(min=100, help="The size of the survey whose accuracy is told.")]
+Output = Annotated[Path | None, typer.Option("--output", "-o", help="Write the proposed plan: .json.")]
+
+
+def register(app: typer.Typer) -> None:
+    app.command(epilog=EXAMPLES)(advise)
+
+
+def advise(
+    plan: PlanFile,
+    target: Targets,
+    reports: Reports = None,
+    truth: Truth = None,
+    times: Times = 1,
+    people: People = 10_000,
+    output: Output = None,
+    as_json: AsJson = False,
+) -> None:
+    """Propose channel parameters that meet a target, and tell what they cost in accuracy."""
+    loaded = load_plan(plan)
+    if output is not None:
+        check_target(output, (".json",))
+    tables = people_tables(loaded, reports, truth)
+    with naming(plan):
+        told = advise_plan(loaded, target, **tables, times=times, people=people)
+    if output is not None:
+        write_text(told.plan.to_json(), output)
+    if as_json:
+        emit_json(told.to_dict())
+        return
+    say(str(told))
+    if output is not None:
+        say(f"\nwritten to {output}")

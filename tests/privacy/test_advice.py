@@ -1,0 +1,143 @@
+"""Advice is right: what it proposes meets the target when audited, and less noise would not."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import sfumato as sf
+from sfumato.guarantee.statement import read_prior
+from sfumato.privacy.advice import gamma_limits
+from sfumato.privacy.posterior import posterior, shortest_widths
+from sfumato.privacy.targets import BeliefTarget, WidthTarget, read_target
+from sfumato.privacy.verdicts import judge_target, width_reached
+
+UNIT = sf.Interval(0, 1)
+
+
+def random_case(seed: int) -> tuple[sf.Channel, object, np.ndarray]:
+    """A channel that protects little, a target within reach, and a belief."""
+    rng = np.random.default_rng(seed)
+    low = float(rng.integers(-50, 50))
+    number = sf.Interval(low, low + float(rng.integers(30, 300)), integer=bool(rng.random() < 0.5))
+    prior = rng.dirichlet(np.full(10, 3.0))
+    if seed % 2:
+        rho1 = float(rng.uniform(0.01, 0.3))
+        goal = BeliefTarget(rho1, float(rng.uniform(rho1 + 0.05, 0.95)))
+        labels = sf.Categories(range(int(rng.integers(2, 12))))
+        weak = [sf.Gaussian(number, privacy=0.3), sf.Discretize(number, width=9)]
+        channel = [*weak, sf.RandomizedResponse(labels, keep=0.99)][int(rng.integers(3))]
+        return channel, goal, rng.dirichlet(np.full(channel.inputs.size, 2.0))
+    width = float(rng.uniform(0.35, 0.6)) * number.width
+    weak = [kind(number, privacy=0.3) for kind in (sf.Gaussian, sf.Uniform, sf.Laplace)]
+    channel = [*weak, sf.SquareWave(number, gamma=300)][int(rng.integers(4))]
+    return channel, WidthTarget("answer", width, float(rng.choice([0.8, 0.9, 0.95]))), prior
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_the_proposed_channel_meets_its_target_when_audited(seed: int) -> None:
+    channel, goal, prior = random_case(seed)
+    advice = sf.advise(channel, goal, prior=prior, costs=False)
+    assert advice.met
+    told = sf.audit(advice.channel, targets=[goal], prior=prior, samples=2000 * 9, people=60)
+    assert told.passed, str(told)
+    stated, belief = {"answer": channel.guarantee()}, {"answer": read_prior(channel, prior)}
+    assert judge_target(goal, stated, {"answer": channel}, belief).met == (not advice.changes)
+
+
+def test_a_proposed_width_holds_for_simulated_people() -> None:
+    channel = sf.advise(sf.Gaussian(UNIT, scale=0.08), "answer: 0.4 at 90%", costs=False).channel
+    rng = np.random.default_rng(1)
+    true = rng.integers(0, channel.inputs.size, 2000)
+    reports = channel.encode_reports(channel.randomize(channel.inputs.decode(true), rng))
+    flat = np.full(channel.inputs.size, 1 / channel.inputs.size)
+    widths = shortest_widths(posterior(channel.law(), flat, reports), channel.inputs.step, 0.9)
+    assert widths.mean() == pytest.approx(0.4, rel=0.02)
+
+
+def test_advice_asks_for_no_more_noise_than_it_takes() -> None:
+    advice = sf.advise(sf.Gaussian(UNIT, scale=0.08), "answer: 0.4 at 90%", costs=False)
+    less = sf.Gaussian(UNIT, scale=0.98 * advice.channel.scale)
+    assert width_reached(less, None, 0.9) < 0.4 <= width_reached(advice.channel, None, 0.9)
+    gamma = sf.advise(sf.Gaussian(UNIT, scale=0.1), "5% to 50%", costs=False).channel.guarantee().gamma
+    assert 18.98 < gamma < 19
+
+
+def test_what_meets_its_target_is_left_alone() -> None:
+    channel = sf.SquareWave(UNIT, gamma=9)
+    advice = sf.advise(channel, ["5% to 50%", "answer: 0.2 at 90%"])
+    assert advice.channel is channel and advice.changes == {} and "Nothing has to change" in str(advice)
+
+
+def test_a_limit_on_everything_is_shared_out_and_what_is_not_needed_goes_to_others() -> None:
+    limits = gamma_limits({"a": 1.5, "b": 100.0, "c": np.inf}, [BeliefTarget(0.05, 0.5)])
+    assert limits["b"] == limits["c"] == pytest.approx(np.sqrt(19 / 1.5), rel=1e-5)
+    assert limits["a"] >= 1.5
+    twice = gamma_limits({"a": np.inf}, [BeliefTarget(0.05, 0.5)], times=2)
+    assert twice["a"] == pytest.approx(np.sqrt(19), rel=1e-5)
+
+
+PLAN = sf.Plan.from_dict(
+    {
+        "name": "pair",
+        "attributes": {
+            "one": {"low": 0, "high": 1, "channel": "gaussian", "privacy": 0.5},
+            "two": {"low": 0, "high": 1, "channel": "gaussian", "privacy": 0.2},
+            "group": {"categories": ["A", "B"], "role": "class"},
+        },
+    }
+)
+
+
+def pairs(n: int = 3000) -> dict[str, np.ndarray]:
+    z = np.random.default_rng(0).multivariate_normal([0.5, 0.5], [[0.02, 0.019], [0.019, 0.02]], n)
+    values = np.clip(z, 0, 1)
+    return {"one": values[:, 0], "two": values[:, 1], "group": np.where(values[:, 0] > 0.5, "A", "B")}
+
+
+def test_advice_allows_for_what_a_correlated_answer_gives_away() -> None:
+    reports = PLAN.randomize(pairs(), rng=1)
+    goals = ["one: 0.25 at 95%", "two: 0.25 at 95%"]
+    with pytest.raises(ValueError, match="blur what it goes with"):
+        sf.advise(PLAN, goals[:1], reports, costs=False)
+    alone, seen = sf.advise(PLAN, goals[1], costs=False), sf.advise(PLAN, goals[1], reports, costs=False)
+    assert alone.met and seen.met
+    assert seen.plan.attributes["two"].channel.scale > 1.1 * alone.plan.attributes["two"].channel.scale
+
+
+def test_costs_are_told_for_what_changes_and_for_the_tree() -> None:
+    advice = sf.advise(PLAN, ["two: 5% to 20%"], truth=pairs(), people=2000)
+    assert [cost.attribute for cost in advice.costs] == ["two", "group"]
+    error, tree = advice.costs
+    assert 0 < error.before < error.after < 1
+    assert 0.5 < tree.after <= tree.before + 0.05 and tree.clean > 0.95
+    json.dumps(advice.to_dict(), allow_nan=False)
+
+
+def test_baskets_are_told_their_lowest_discoverable_support() -> None:
+    channel = sf.SelectASize.design(sf.Items(50), sizes=[3], gamma=50, up_to=2)
+    advice = sf.advise(channel, "5% to 50%", people=100_000)
+    assert advice.met and advice.channel.gamma < 19
+    assert len(advice.costs) == 2 and all(cost.after > cost.before for cost in advice.costs)
+
+
+@pytest.mark.parametrize(
+    ("text", "goal"),
+    [
+        ("5% to 50%", BeliefTarget(0.05, 0.5)),
+        ("0.05 -> 0.5", BeliefTarget(0.05, 0.5)),
+        ("age: 1 % to 10 %", BeliefTarget(0.01, 0.1, "age")),
+        ("age: 20 at 95%", WidthTarget("age", 20, 0.95)),
+        ("house value: width 2.5e4 at 0.9", WidthTarget("house value", 25_000, 0.9)),
+    ],
+)
+def test_targets_are_read_from_words(text: str, goal: object) -> None:
+    assert read_target(text) == goal
+
+
+@pytest.mark.parametrize("text", ["", "age", "50% to 5%", "age: 20 at 100%", "age: 0 at 95%"])
+def test_other_words_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="target"):
+        read_target(text)
