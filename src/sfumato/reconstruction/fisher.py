@@ -44,8 +44,8 @@ def fisher_spread(table: Floats, p: Floats, reports: float, membership: Floats |
     return Spread((covariance + covariance.T) / 2, freedom)
 
 
-def joint_freedom(tables: list[Floats], marginals: list[Floats], reports: float) -> float:
-    """Degrees of freedom that reports on several attributes decide, were the attributes independent.
+def joint_freedom(tables: list[Floats], marginals: list[Floats], reports: float, cells: int) -> float:
+    """Degrees of freedom of ``cells`` wanted cells that the reports decide, were the attributes independent.
 
     Through one table with marginal p a pattern keeps a share ρ² of its information, ρ the singular values of
     diag(A p)^−½ A diag(p)^½; through a product of tables the shares multiply.
@@ -55,5 +55,5 @@ def joint_freedom(tables: list[Floats], marginals: list[Floats], reports: float)
         predicted = np.maximum(table @ p, 1e-300)
         singular = np.linalg.svd(table * np.sqrt(p) / np.sqrt(predicted)[:, None], compute_uv=False)
         kept = np.outer(kept, np.append(singular, np.zeros(p.size - singular.size)) ** 2).ravel()
-    gain = reports * np.sort(kept)[:-1] / (kept.size / 2 + 1)  # the strongest is the constant, known without reports
+    gain = reports * np.sort(kept)[:-1] / (cells / 2 + 1)  # the strongest is the constant, known without reports
     return float((gain / (1 + gain)).sum())

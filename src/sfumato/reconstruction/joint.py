@@ -141,7 +141,7 @@ def _solve(axes: list[_Axis], missing: int) -> JointEstimate:
     for axis in axes:
         joint = np.tensordot(joint, axis.membership, axes=([0], [1]))
     reports = float(counts.sum())
-    freedom = joint_freedom(factors, along, reports)
+    freedom = joint_freedom(factors, along, reports, joint.size)
     facts = Diagnostics(
         method="em",
         reports=reports,

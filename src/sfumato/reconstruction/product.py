@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import prod
 
 import numpy as np
 
 from sfumato.domain import Codes, Floats
 from sfumato.reconstruction.operators import Table
+
+MANY = 1000  # beginnings from which on all are contracted at once instead of one matrix product each
 
 
 class ProductTable(Table):
@@ -71,17 +74,22 @@ class SparseProductTable(Table):
         partial: Floats = p.reshape(1, -1)
         for weights, parents, first in self._levels:
             partial = partial.reshape(partial.shape[0], weights.shape[1], -1)
-            ends = np.append(first[1:], parents.size)
-            pieces = [weights[a:b] @ partial[i] for i, (a, b) in enumerate(zip(first, ends, strict=True))]
-            partial = np.concatenate(pieces)
+            if first.size > MANY:
+                partial = np.einsum("uk,ukr->ur", weights, partial[parents])
+            else:
+                runs = _runs(first, parents.size)
+                partial = np.concatenate([weights[a:b] @ partial[i] for i, (a, b) in enumerate(runs)])
         return partial.reshape(-1)
 
     def _adjoint_one(self, r: Floats) -> Floats:
         partial: Floats = r.reshape(-1, 1)
         for weights, parents, first in reversed(self._levels):
-            ends = np.append(first[1:], parents.size)
-            pieces = [weights[a:b].T @ partial[a:b] for a, b in zip(first, ends, strict=True)]
-            partial = np.stack(pieces).reshape(first.size, -1)
+            if first.size > MANY:
+                spread = weights[:, :, None] * partial[:, None, :]
+                partial = np.add.reduceat(spread.reshape(parents.size, -1), first, axis=0)
+            else:
+                pieces = [weights[a:b].T @ partial[a:b] for a, b in _runs(first, parents.size)]
+                partial = np.stack(pieces).reshape(first.size, -1)
         return partial.reshape(-1)
 
     def dense(self) -> Floats:
@@ -91,3 +99,8 @@ class SparseProductTable(Table):
 def _first_children(parents: Codes) -> Codes:
     """Where each parent's children begin; children of a parent stand together."""
     return np.flatnonzero(np.concatenate([[True], parents[1:] != parents[:-1]]))
+
+
+def _runs(first: Codes, size: int) -> list[tuple[int, int]]:
+    """(start, end) of each parent's children."""
+    return list(pairwise([*first.tolist(), size]))
