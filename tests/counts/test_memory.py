@@ -39,6 +39,14 @@ def test_the_compiled_pass_counts_like_numpy(monkeypatch):
     assert fast.missing == slow.missing == 2
 
 
+@pytest.mark.parametrize("dtype", [np.int64, np.int16, np.float32])
+def test_the_compiled_pass_reads_every_kind_of_number(dtype):
+    ages = sf.Gaussian(sf.Interval(20, 80, integer=True), scale=5)
+    some = np.arange(counting.WORTH_COMPILING) % 90
+    expected = np.bincount(ages.encode_reports(some), minlength=ages.outputs.size)
+    assert np.array_equal(Counts.of(some.astype(dtype), ages).histogram, expected)
+
+
 def test_missing_reports_are_counted_apart():
     counts = Counts.of(["red", None, "blue", None], COLOUR)
     assert (counts.total, counts.missing) == (2, 2)

@@ -32,11 +32,11 @@ def count_codes(reports: ArrayLike, channel: Channel) -> tuple[Codes, int]:
     """(how often each report code occurs, how many reports are missing)."""
     array = as_array(reports)
     grid = channel.outputs
-    large = array.dtype == np.float64 and array.size >= WORTH_COMPILING
+    large = array.dtype.kind in "fiu" and array.size >= WORTH_COMPILING
     if large and isinstance(grid, Grid) and compiled():
         counts = np.zeros(grid.size, dtype=np.int64)
         missing, infinite = compiled().count_on_grid(
-            np.ascontiguousarray(array).ravel(), grid.origin, grid.step, counts
+            np.ascontiguousarray(array, dtype=np.float64).ravel(), grid.origin, grid.step, counts
         )
         if infinite:
             refuse_infinite()
