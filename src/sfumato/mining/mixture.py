@@ -23,6 +23,8 @@ from sfumato.mining.resolution import Resolution
 
 COMPONENTS = 60
 PSEUDO_COUNT = 0.2
+FULL_COMPONENT = 250.0
+"""Components with fewer records than this get fewer pseudo-counts in proportion."""
 INNER_STEPS = 3
 BLOCK = 10
 LIMIT = 200
@@ -34,8 +36,15 @@ class MixtureFit:
     """The EM of one mixture."""
 
     def __init__(
-        self, attributes: Sequence[Attribute], labels: Labels, resolution: Resolution, rng: np.random.Generator
+        self,
+        attributes: Sequence[Attribute],
+        labels: Labels,
+        resolution: Resolution,
+        rng: np.random.Generator,
+        components: int = COMPONENTS,
+        pseudo_count: float = PSEUDO_COUNT,
     ) -> None:
+        self.components, self.pseudo_count = components, np.float32(pseudo_count)
         self.cuts = tuple(a.at(resolution.cells, resolution.coarseness, resolution.shift) for a in attributes)
         self.tables = [
             with_missing_row(cut, bool((a.codes < 0).any())) for a, cut in zip(attributes, self.cuts, strict=True)
@@ -51,8 +60,10 @@ class MixtureFit:
         self._start(rng)
 
     def _start(self, rng: np.random.Generator) -> None:
-        components = int(min(COMPONENTS, max(2, self.weight.size // 20)))
+        components = int(min(self.components, max(2, self.weight.size // 20)))
         seeds = rng.integers(0, self.weight.size, components)
+        per_component = self.weight.size / components
+        self.pseudo_count = np.float32(self.pseudo_count * min(1.0, per_component / FULL_COMPONENT))
         self.prior = np.full(components, 1 / components, np.float32)
         self.thetas = []
         for j, table in enumerate(self.tables):
@@ -71,7 +82,7 @@ class MixtureFit:
         p_report = self.p_report()
         counts = np.zeros_like(p_report)
         mixture_step(chosen, weight, p_report, self.prior, counts)
-        mass = counts[0].sum(axis=0) + np.float32(PSEUDO_COUNT)
+        mass = counts[0].sum(axis=0) + self.pseudo_count
         self.prior = mass / mass.sum()
         for j, table in enumerate(self.tables):
             self.thetas[j] = self._inner(table, self.thetas[j], counts[j, : table.shape[0]])
@@ -79,7 +90,7 @@ class MixtureFit:
     def _inner(self, table: Array, theta: Array, counts: Array) -> Array:
         for _ in range(INNER_STEPS):
             expected = table @ theta + np.float32(1e-12)
-            theta = theta * (table.T @ (counts / expected)) + np.float32(PSEUDO_COUNT)
+            theta = theta * (table.T @ (counts / expected)) + self.pseudo_count
             theta = theta / theta.sum(axis=0)
         return theta
 

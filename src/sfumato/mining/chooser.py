@@ -1,0 +1,147 @@
+"""Reconstruct, or mine the reports directly? The chooser tells from the reports alone.
+
+The accuracy of a classifier f on true values, Σ_y ∫ P(x, y)·1[f(x) = y] dx, is estimated across two halves of the
+reports: f is fitted on one half, and judged on records drawn from a joint model P(x, y) that was reconstructed from the
+other half; then the halves change places. Nobody's true value is needed, and no recipe is judged by the noise that it was
+fitted to. The judge is the mixture, of several smoothnesses, under which the held-out half is most likely.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.validation import check_is_fitted
+
+from sfumato.channels.base import Channel
+from sfumato.domain import as_array
+from sfumato.mining.columns import Channels
+from sfumato.mining.direct import DirectClassifier
+from sfumato.mining.joint_model import JointModel, generator
+from sfumato.mining.judge import Judge, accuracy_on_true_values
+from sfumato.mining.mixture_model import MixtureModel
+
+FOLDS, DRAWS, MOST_JUDGED = 3, 20, 3_000
+SMOOTH, DETAILED = (120, 2.0), (60, 0.2)
+
+
+class Chooser(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """The recipe that will serve best on true values, chosen and fitted on reports.
+
+    channels, label_channel: as in JointModel.
+    recipes: classifiers by name, fitted on reports; None takes mixtures of two smoothnesses on the side of
+        reconstruction, and naive Bayes, a tree and logistic regression on the direct side.
+
+    Fitted: ``scores_`` (estimated accuracy by recipe), ``chosen_`` (its name), ``estimator_`` (fitted on all reports).
+    """
+
+    def __init__(
+        self,
+        channels: Channels = None,
+        *,
+        recipes: Mapping[str, Any] | None = None,
+        label_channel: Channel | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.channels = channels
+        self.recipes = recipes
+        self.label_channel = label_channel
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Judge every recipe, and fit the best one on all reports."""
+        rng = generator(self.random_state)
+        recipes, judge = self._recipes(), Judge(self.channels, X, rng)
+        labels = np.asarray(as_array(y))
+        self.scores_ = dict.fromkeys(recipes, 0.0)
+        splits = StratifiedKFold(FOLDS, shuffle=True, random_state=int(rng.integers(2**31 - 1)))
+        for fitted, held in splits.split(np.zeros(labels.size), labels):
+            held = rng.permutation(held)[:MOST_JUDGED]
+            records = judge.draws(held, DRAWS)
+            for name, recipe in recipes.items():
+                model = clone(recipe).fit(rows_of(X, fitted), labels[fitted])
+                self.scores_[name] += judged(model, records, labels[held]) / FOLDS
+        self.chosen_ = max(self.scores_, key=lambda name: self.scores_[name])
+        self.estimator_ = clone(recipes[self.chosen_]).fit(X, y)
+        self.classes_ = self.estimator_.classes_
+        self.n_features_in_ = self.estimator_.n_features_in_
+        return self
+
+    def _recipes(self) -> dict[str, Any]:
+        if self.recipes is None:
+            return {**reconstructing(self.channels, self.label_channel), **direct(self.channels)}
+        if not self.recipes:
+            raise ValueError("recipes is empty; name at least one classifier, or leave it out for the usual ones")
+        return dict(self.recipes)
+
+    @property
+    def reconstructs_(self) -> bool:
+        """Whether the chosen recipe reconstructs."""
+        check_is_fitted(self, "estimator_")
+        return not isinstance(self.estimator_, DirectClassifier)
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Classes of true values by the chosen recipe."""
+        check_is_fitted(self, "estimator_")
+        return np.asarray(self.estimator_.predict(X))
+
+    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+        """Class probabilities of true values by the chosen recipe."""
+        check_is_fitted(self, "estimator_")
+        return np.asarray(self.estimator_.predict_proba(X))
+
+    def verdict(self) -> str:
+        """The choice in words, with the estimated accuracies."""
+        check_is_fitted(self, "estimator_")
+        way = "Reconstruct" if self.reconstructs_ else "Mine the reports directly"
+        ranked = sorted(self.scores_.items(), key=lambda pair: -pair[1])
+        listed = ", ".join(f"{name} {score:.1%}" for name, score in ranked)
+        return f"{way}: {self.chosen_}. Estimated accuracy on true values: {listed}."
+
+
+def judged(model: Any, records: Any, y: npt.NDArray[Any]) -> float:
+    """The model's accuracy on true values, from its answers on draws of them."""
+    answers = np.searchsorted(model.classes_, model.predict(records)).reshape(y.size, -1)
+    p_answer = np.array([(answers == k).mean(axis=1) for k in range(model.classes_.size)]).T
+    return accuracy_on_true_values(p_answer, np.searchsorted(model.classes_, y))
+
+
+def rows_of(X: Any, rows: npt.NDArray[np.int64]) -> Any:
+    """Some records of an array or a frame."""
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    return X.take(rows) if hasattr(X, "take") and not isinstance(X, np.ndarray) else X[rows]
+
+
+def reconstructing(channels: Channels, label_channel: Channel | None = None) -> dict[str, JointModel]:
+    """Recipes that reconstruct: mixtures of two smoothnesses."""
+    return {
+        f"reconstruct, {words}": MixtureModel(
+            channels,
+            label_channel=label_channel,
+            components=components,
+            pseudo_count=pseudo_count,
+            members=3,
+            random_state=0,
+        )
+        for words, (components, pseudo_count) in {"smooth": SMOOTH, "in detail": DETAILED}.items()
+    }
+
+
+def direct(channels: Channels) -> dict[str, DirectClassifier]:
+    """Recipes that take reports as true values."""
+    tree = DecisionTreeClassifier(min_samples_leaf=0.01, random_state=0)
+    logistic = make_pipeline(StandardScaler(), LogisticRegression(max_iter=500))
+    return {
+        "direct, naive Bayes": DirectClassifier(None, channels),
+        "direct, tree": DirectClassifier(tree, channels),
+        "direct, logistic regression": DirectClassifier(logistic, channels),
+    }
