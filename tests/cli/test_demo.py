@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from pyarrow import csv, parquet
 
+from sfumato import shipping
 from sfumato.cli.survey import shares
 from sfumato.domain import Categories, Interval
 from sfumato.examples import credit
 
-FILES = {"plan.toml", "people.parquet", "reports.parquet", "estimates.csv", "report.html"}
+FILES = {"plan.toml", "people.parquet", "reports.parquet", "estimates.csv", "model.json", "report.html"}
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +47,17 @@ def test_every_attribute_is_estimated_better_than_its_reports_look(demo):
         ours.append(np.abs(part["probability"] - truth).sum() / 2)
         theirs.append(np.abs(seen - truth).sum() / 2)
     assert np.mean(ours) < np.mean(theirs) / 2
+
+
+def test_the_demo_learns_a_tree_from_the_reports_and_ships_it(demo):
+    folder, printed = demo
+    assert "learning 'group': accuracy on 10,000 people who were not asked" in printed
+    arrived = shipping.load(folder / "model.json")
+    fresh = credit.people(4000, np.random.default_rng(99))
+    accuracy = np.mean(arrived.predict(fresh) == fresh["group"])
+    assert accuracy > 0.7
+    assert abs(accuracy - arrived.measured["test"]["accuracy"]) < 0.05
+    assert "What can be learned" in (folder / "report.html").read_text()
 
 
 def test_the_page_loads_nothing_from_elsewhere(demo):

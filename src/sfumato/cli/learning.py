@@ -55,7 +55,7 @@ def features(plan: Plan, table: Any) -> Any:
     return table.select(feature_columns(plan))
 
 
-def classes(plan: Plan, table: Any, path: Path) -> NDArray[Any]:
+def classes(plan: Plan, table: Any, path: Path | str) -> NDArray[Any]:
     """The class of each record, all of them known to the plan."""
     assert plan.target is not None
     labels = as_array(table.column(plan.target))
@@ -83,13 +83,5 @@ def estimator(method: str, plan: Plan, seed: int) -> Any:
     if method == "joint-model":
         return sf.JointModel(plan.channels, label_channel=label_channel(plan), random_state=seed)
     if method == "naive-bayes":
-        return naive_bayes(plan)
+        return sf.NaiveBayes(plan.channels, density="reconstructed", label_channel=label_channel(plan))
     return sf.TreeClassifier(plan.channels, reconstruction=method, label_channel=label_channel(plan), random_state=seed)
-
-
-def naive_bayes(plan: Plan) -> Any:
-    import sfumato as sf
-
-    if label_channel(plan) is not None:
-        raise ValueError(f"--method naive-bayes takes the class as it is, and {plan.target!r} is blurred; use joint")
-    return sf.NaiveBayes(plan.channels, density="reconstructed")

@@ -79,5 +79,5 @@ def _held_out_words(held: dict[str, Any]) -> list[str]:
     return [
         *lines,
         f"On people reconstructed from those reports alone it guesses {100 * held['reconstructed_accuracy']:.1f} %; "
-        "reconstruction softens sharp borders between classes, so this tends to be too low.",
+        "reconstruction softens sharp borders between classes, so this tends to be several points too low.",
     ]

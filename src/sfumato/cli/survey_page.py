@@ -9,28 +9,31 @@ from sfumato.channels import Choice
 from sfumato.cli.page import Page, card, numbers, quote, table, unfold
 from sfumato.cli.plots import ESTIMATE, REPORTS, TRUTH, chart
 from sfumato.cli.survey import Finding, Survey
+from sfumato.cli.survey_lesson import Lesson
 
 SHOWN = 5
 
 
-def survey_page(survey: Survey, findings: list[Finding]) -> str:
+def survey_page(survey: Survey, findings: list[Finding], lesson: Lesson) -> str:
     people = survey.people.num_rows
     subtitle = f"{people:,} people blurred their own answers; this is what can still be read, and what cannot."
     page = Page(f"A {survey.plan.name} survey, blurred", subtitle)
-    page.add(_headline(people, findings))
+    page.add(_headline(people, findings, lesson))
     _answers(page, survey)
     _pictures(page, findings)
+    _lesson(page, lesson)
     _promises(page, survey)
     page.add(
         "<footer>A simulation: the people are drawn at random, so the truth is known and every estimate can be held "
         "against it. In a real survey only the reports leave the devices. Beside this page lie <code>plan.toml</code>, "
-        "<code>reports.parquet</code>, <code>estimates.csv</code>, and <code>people.parquet</code>, "
+        "<code>reports.parquet</code>, <code>estimates.csv</code>, <code>model.json</code>, and "
+        "<code>people.parquet</code>, "
         "which nobody would have.</footer>"
     )
     return page.html()
 
 
-def _headline(people: int, findings: list[Finding]) -> str:
+def _headline(people: int, findings: list[Finding], lesson: Lesson) -> str:
     held, bars = sum(finding.covered for finding in findings), sum(len(finding.rows) for finding in findings)
     worst = max(findings, key=lambda finding: finding.error)
     middle = sorted(finding.error for finding in findings)[len(findings) // 2]
@@ -41,6 +44,7 @@ def _headline(people: int, findings: list[Finding]) -> str:
             (f"{100 * middle:.1f} %", "median error: the share of people put in a wrong place"),
             (f"{100 * worst.error:.1f} %", f"largest error ({worst.name})"),
             (f"{100 * held / bars:.0f} %", "of the 90 % error bars hold the truth"),
+            (f"{100 * lesson.from_reports:.1f} %", f"of new people's {lesson.target} told by a tree from the reports"),
         ]
     )
 
@@ -78,6 +82,19 @@ def _how(finding: Finding) -> str:
     if isinstance(finding.channel, Choice):
         return f"people choose how much is hidden: {', '.join(finding.channel.levels)}"
     return finding.channel.describe()
+
+
+def _lesson(page: Page, lesson: Lesson) -> None:
+    lead = (
+        f"A decision tree for the {lesson.target}, learned from the reports, classifies people by their true values on "
+        f"their own devices. Accuracy on {lesson.tested:,} people who were not asked:"
+    )
+    scores = table(
+        ["classified by", "accuracy"], [[escape(what), f"{100 * share:.1f} %"] for what, share in lesson.rows()]
+    )
+    rules = "".join(f"<li>{escape(rule)}</li>" for rule in lesson.rules)
+    heading = "<p>The rules that most people fall under:</p>"
+    page.section("What can be learned", lead, scores, f"{heading}<ul>{rules}</ul>")
 
 
 def _promises(page: Page, survey: Survey) -> None:
