@@ -75,13 +75,20 @@ class SeedGenerator:
 
     def steer(self, seeds: Words, items: Codes, numbers: Codes) -> Words:
         """Seeds moved so that item items[r, c] shows numbers[r, c]; a uniform seed stays uniform among those."""
+        if items.shape[1] > self.independence:
+            raise ValueError(DEPENDENT)
         try:
+            from sfumato.channels.seed_interpolation import steer_polynomials
             from sfumato.channels.seed_kernels import steer
         except ImportError:
             return steer_with_numpy(seeds, self.columns, items, numbers)
-        steered = seeds.copy()
-        if not steer(steered, self.columns, np.ascontiguousarray(items), np.ascontiguousarray(numbers)):
-            raise ValueError(DEPENDENT)
+        steered, points, wanted = seeds.copy(), np.ascontiguousarray(items), np.ascontiguousarray(numbers)
+        if self.construction == "bch":
+            steer(steered, self.columns, points, wanted)
+        else:
+            field_ = binary_field(_polynomial_degree(self.items, self.depth))
+            shape = (field_.degree, self.independence, self.depth)
+            steer_polynomials(steered, *shape, field_.powers, field_.logs, points, wanted)
         return steered
 
 
