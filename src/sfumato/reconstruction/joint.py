@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.channels import Channel
+from sfumato.channels.multivariate import CorrelatedNoise
 from sfumato.counts.counting import codes_of
 from sfumato.counts.memory import check_channel
 from sfumato.domain import Categories, Codes, Floats, Grid, Interval, as_array
@@ -61,14 +62,20 @@ class _Axis:
         return np.eye(self.seen.table.shape[1]) if self.layout is None else self.layout.membership
 
 
-def reconstruct_joint(reports: Any, channels: Sequence[Channel], intervals: Any = None) -> JointEstimate:
+def reconstruct_joint(
+    reports: Any, channels: Sequence[Channel] | CorrelatedNoise, intervals: Any = None
+) -> JointEstimate:
     """The joint distribution of the true values of several attributes.
 
     ``reports``: one row a person and one column an attribute (an array or a table of pandas, Polars, PyArrow).
-    ``channels``: one a column. ``intervals``: one entry for all attributes or a list with one entry each, as in
+    ``channels``: one a column, or the one correlated noise of all. ``intervals``: one entry for all attributes or a list with one entry each, as in
     ``reconstruct``. A person with a missing report is left out and counted as missing.
     """
     channels = [check_channel(channel) for channel in channels]
+    if isinstance(channels, CorrelatedNoise):
+        from sfumato.reconstruction.correlated import reconstruct_correlated
+
+        return reconstruct_correlated(reports, channels, 10 if intervals is None else intervals)
     columns = columns_of(reports, len(channels))
     wishes = _wishes(intervals, channels)
     codes = [codes_of(column, channel) for column, channel in zip(columns, channels, strict=True)]

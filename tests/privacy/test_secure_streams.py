@@ -1,0 +1,86 @@
+"""Secure randomness never gives one stream twice: not after ten thousand forks, not in threads of a fork, not re-keyed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from sfumato.channels import randomness
+from sfumato.channels.randomness import SecureWords, secure_words
+
+SOURCE = Path(randomness.__file__).parents[1]
+FORKS, WORKERS, BATCH = 10_000, 2, 100
+
+# The module is loaded without the rest of the package: what a fork costs is the memory of the process that forks.
+FORKING = f"""
+import gc, os, signal, sys, types
+for name in ("sfumato", "sfumato.channels"):
+    sys.modules[name] = types.ModuleType(name)
+    sys.modules[name].__path__ = [{str(SOURCE.parent)!r} + "/" + name.replace(".", "/")]
+from sfumato.channels.randomness import secure_words
+
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+secure_words().draw(4)  # the parent has a stream that a child could take over
+gc.freeze()
+read, write = os.pipe()
+for _ in range({FORKS // WORKERS // BATCH}):
+    for _ in range({BATCH}):
+        if os.fork() == 0:
+            os.write(write, secure_words().draw(4).tobytes())
+            os._exit(0)
+    wanted = 32 * {BATCH}
+    while wanted:
+        wanted -= sys.stdout.buffer.write(os.read(read, wanted))
+sys.stdout.buffer.write(secure_words().draw(4).tobytes())
+"""
+
+
+def streams(content: bytes) -> set[bytes]:
+    return {content[start : start + 32] for start in range(0, len(content), 32)}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_no_stream_repeats_in_ten_thousand_forks() -> None:
+    command = [sys.executable, "-c", FORKING]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(WORKERS)]
+    contents = [worker.communicate()[0] for worker in running]
+    assert [len(content) for content in contents] == [32 * (FORKS // WORKERS + 1)] * WORKERS
+    assert len(streams(b"".join(contents))) == FORKS + WORKERS
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_threads_of_forked_processes_have_streams_of_their_own() -> None:
+    secure_words().draw(4)
+    read, write = os.pipe()
+    children = []
+    for _ in range(8):
+        child = os.fork()
+        if child == 0:
+            try:
+                workers = [
+                    threading.Thread(target=lambda: os.write(write, secure_words().draw(4).tobytes())) for _ in range(4)
+                ]
+                for worker in workers:
+                    worker.start()
+                for worker in workers:
+                    worker.join()
+            finally:
+                os._exit(0)
+        children.append(child)
+    for child in children:
+        os.waitpid(child, 0)
+    assert len(streams(os.read(read, 32 * 32))) == 32
+    os.close(read)
+    os.close(write)
+
+
+def test_a_stream_that_is_keyed_again_goes_on_without_repeating(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(randomness, "REKEY_BYTES", 1 << 14)
+    source = SecureWords()
+    words = [word for _ in range(200) for word in source.draw(64).tolist()]
+    assert len(set(words)) == len(words)
