@@ -68,14 +68,14 @@ def reconstruct_joint(
     """The joint distribution of the true values of several attributes.
 
     ``reports``: one row a person and one column an attribute (an array or a table of pandas, Polars, PyArrow).
-    ``channels``: one a column, or the one correlated noise of all. ``intervals``: one entry for all attributes or a list with one entry each, as in
-    ``reconstruct``. A person with a missing report is left out and counted as missing.
+    ``channels``: one a column, or the one correlated noise of all. ``intervals``: one entry for all attributes or a
+    list with one entry each, as in ``reconstruct``. A person with a missing report is left out and counted as missing.
     """
-    channels = [check_channel(channel) for channel in channels]
     if isinstance(channels, CorrelatedNoise):
         from sfumato.reconstruction.correlated import reconstruct_correlated
 
         return reconstruct_correlated(reports, channels, 10 if intervals is None else intervals)
+    channels = [check_channel(channel) for channel in channels]
     columns = columns_of(reports, len(channels))
     wishes = _wishes(intervals, channels)
     codes = [codes_of(column, channel) for column, channel in zip(columns, channels, strict=True)]
