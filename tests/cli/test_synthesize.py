@@ -66,3 +66,8 @@ def test_the_same_seed_gives_the_same_records(sfumato, town):
 )
 def test_what_cannot_be_synthesized_says_why(refused, line, words):
     assert words in refused(line)
+
+
+def test_an_attribute_that_nobody_answered_is_named(refused, folder):
+    folder.write("silent.csv", "age,elevel,district,group\n" + ",1,north,A\n,2,1,B\n" * 50)
+    assert "attribute 'age': all 100 reports are missing" in refused("synthesize plan.toml silent.csv -o s.csv")

@@ -78,6 +78,12 @@ def test_blurred_classes_and_chosen_levels_are_corrected_for(sfumato, town):
     assert sfumato("predict model.json known.csv -o predictions.csv").code == 0
 
 
+def test_a_model_that_learned_nothing_is_not_praised(sfumato, folder):
+    answer = sfumato("train plan.toml people.csv -o model.json --method byclass")
+    assert "does not show that it has learned anything" in answer.out
+    assert "too few to reconstruct people from" in answer.out
+
+
 @pytest.mark.parametrize(
     ("line", "words"),
     [

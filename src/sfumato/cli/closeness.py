@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from sfumato.channels import Channel, Choice, Discretize, Tabulated
 from sfumato.cli.estimates import estimate_of
+from sfumato.cli.plans import naming
 from sfumato.cli.survey import intervals_for, shares
 from sfumato.domain import Categories, Interval, as_array
 from sfumato.plan import Attribute, Plan
@@ -52,7 +53,8 @@ def marginal_distance(attribute: Attribute, reports: Any, synthetic: Any) -> dic
         expected = shares(known(reports.column(name)), domain, edges)
         spread = np.zeros_like(expected)
     else:
-        estimate: Estimate = estimate_of(name, channel, reports, intervals_for(domain))
+        with naming(f"attribute {name!r}"):
+            estimate: Estimate = estimate_of(name, channel, reports, intervals_for(domain))
         edges, expected, spread = estimate.edges, estimate.probabilities, estimate.stderr
     found = shares(sample, domain, edges)
     error = np.sqrt(2 / np.pi * (np.square(spread) + expected * np.maximum(1 - expected, 0) / sample.size))

@@ -65,19 +65,24 @@ def in_words(measured: dict[str, Any]) -> list[str]:
 
 def _held_out_words(held: dict[str, Any]) -> list[str]:
     base = f"the largest class alone is {100 * held['largest_class']:.1f} %"
+    share = f"{100 * held['accuracy_on_reports']:.1f} % of the reported classes ({base})"
     lines = [
-        "True accuracy cannot be seen in reports: the true values stay with the people. Two measures on "
-        f"{held['records']:,} reports held out of training stand in for it:",
-        f"Applied to the blurred values it guesses {100 * held['accuracy_on_reports']:.1f} % of the reported classes "
-        f"({base}); on true values it does better than that wherever blurring hides the class.",
+        "True accuracy cannot be seen in reports: the true values stay with the people. What can be measured on "
+        f"{held['records']:,} reports held out of training:",
+        f"Applied to the blurred values it guesses {share}; {_what_it_shows(held)}.",
     ]
     if held["reconstructed_accuracy"] is None:
-        return [
-            *lines,
-            f"Fewer than {LEAST_TO_RECONSTRUCT:,} were held out, too few to reconstruct people from.",
-        ]
+        return [*lines, f"Fewer than {LEAST_TO_RECONSTRUCT:,} were held out, too few to reconstruct people from."]
     return [
         *lines,
         f"On people reconstructed from those reports alone it guesses {100 * held['reconstructed_accuracy']:.1f} %; "
         "reconstruction softens sharp borders between classes, so this tends to be several points too low.",
     ]
+
+
+def _what_it_shows(held: dict[str, Any]) -> str:
+    """Two standard errors above the largest class: something was learned."""
+    chance = 2 * np.sqrt(held["largest_class"] * (1 - held["largest_class"]) / held["records"])
+    if held["accuracy_on_reports"] > held["largest_class"] + chance:
+        return "so it has learned something, and true values, which are not blurred, should serve it better"
+    return "that alone does not show that it has learned anything"

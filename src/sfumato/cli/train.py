@@ -83,7 +83,8 @@ def _tell(model: Any, plan: Plan, measured: dict[str, Any], output: Path, as_jso
         return
     if hasattr(model, "rules"):
         rules = model.rules()
-        say(f"a tree with {len(rules)} leaves; the rules for most people:")
+        leaves = "1 leaf" if len(rules) == 1 else f"{len(rules)} leaves"
+        say(f"a tree with {leaves}; the rules for most people:")
         for rule in rules[:MOST_RULES]:
             say(f"  {rule}")
         say()
