@@ -14,7 +14,7 @@ from .penalised import TINY, Fit, PenalisedLikelihood
 MOST_ATOMS = 12
 COARSE = 128  # places tried first; the neighbourhood of the best one is then searched in full
 HOPELESS = 6.0
-SMOOTHER = 3e3  # beside known atoms, smoothing weights up to this many times the best one are tried
+SMOOTHER = 1e2  # beside known atoms, smoothing weights up to this many times the best one are tried
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,6 @@ def _descending(top: float, bottom: float, step: float) -> tuple[float, ...]:
 
 SOFT_REST = SOFTNESS * float(np.log(np.expm1(1 / SOFTNESS)))
 SMOOTHNESS = _descending(8.5, -2.6, 2 / 3)
-LOG_DENSITY = Family("log density", 2, exponential, 0.0, SMOOTHNESS, -3.0)
+LOG_DENSITY = Family("log density", 2, exponential, 0.0, _descending(8.5, -2.6, 1), -2.6)
 SOFT_DENSITY = Family("softplus density", 2, softplus, SOFT_REST, SMOOTHNESS, 0.0)
 STEP_DENSITY = Family("even in each interval", 0, softplus, SOFT_REST, _descending(2, -2.1, 1), -3.0)
