@@ -1,4 +1,4 @@
-"""Secure randomness never gives one stream twice: not after ten thousand forks, not in threads of a fork, not re-keyed."""
+"""Secure randomness never gives one stream twice: after ten thousand forks, in threads of a fork, or re-keyed."""
 
 from __future__ import annotations
 
