@@ -1,8 +1,8 @@
 """Direct mining (LKT08 §6): any scikit-learn classifier on the reports, as if they were true values.
 
 What it learns is P(y | w). On true values that is biased: noise flattens what depends on an attribute, roughly by the
-factor Var x / Var w, and hides what is narrower than the noise. It costs no reconstruction, and with few records or little
-noise it may serve better; `Chooser` tells from the reports.
+factor Var x / Var w, and hides what is narrower than the noise. It costs no reconstruction, and with few records or
+little noise it may serve better; `Chooser` tells from the reports.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sfumato.mining.level_columns import reports_in
 Labels = tuple[Any, ...] | None
 
 
-class DirectClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class DirectClassifier(ClassifierMixin, BaseEstimator):
     """A scikit-learn classifier fitted on reports, and applied to true values (or to reports) as they are.
 
     estimator: any classifier; None takes gaussian naive Bayes, whose class means noise leaves unbiased.

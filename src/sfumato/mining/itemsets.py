@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
+from sfumato.channels.choice import Choice
 from sfumato.channels.itemsets import Baskets
 from sfumato.channels.itemsets_reports import BasketReports
 from sfumato.channels.select_a_size import SelectASize
 from sfumato.domain import Codes, Items
 from sfumato.mining.bitmaps import ColumnBitmaps
+from sfumato.mining.itemset_levels import LevelsCounter, counter_of_levels
 from sfumato.mining.records import Records, as_table
 from sfumato.mining.supports import Level, SupportCounter
 
@@ -26,11 +28,14 @@ class SupportWarning(UserWarning):
     """A minimum support that the reports cannot tell from noise."""
 
 
-def frequent_itemsets(reports: Any, channel: SelectASize | None, min_support: float, max_len: int | None = 3) -> Any:
+def frequent_itemsets(
+    reports: Any, channel: SelectASize | Choice | None, min_support: float, max_len: int | None = 3
+) -> Any:
     """Itemsets of 1..max_len items whose support reaches `min_support`, with standard errors.
 
     `reports` are what `channel.randomize` gave, bitmaps or seeds; with channel=None they are clean baskets (lists,
-    Arrow lists, sparse or one-hot tables) and the supports are exact. The table (pandas, or records without it) has
+    Arrow lists, sparse or one-hot tables) and the supports are exact. Where people chose among several designs,
+    `channel` is the choice and `reports` maps each level to its reports. The table (pandas, or records without it) has
 
         support    estimated share of people whose basket holds the itemset
         stderr     its standard error; zero for clean baskets
@@ -52,8 +57,12 @@ def frequent_itemsets(reports: Any, channel: SelectASize | None, min_support: fl
 
 
 def _counter(
-    reports: Any, channel: SelectASize | None, min_support: float, max_len: int | None
-) -> tuple[Items, SupportCounter, int]:
+    reports: Any, channel: SelectASize | Choice | None, min_support: float, max_len: int | None
+) -> tuple[Items, SupportCounter | LevelsCounter, int]:
+    if isinstance(channel, Choice):
+        levels, channels = counter_of_levels(reports, channel, check_reports)
+        longest = min(min(max_len or each.up_to, max(each.sizes)) for each in channels)
+        return channels[0].items, levels, longest
     if channel is None:
         baskets = reports if isinstance(reports, Baskets) else Baskets.read(reports)
         longest = int(baskets.sizes.max(initial=0))
@@ -108,7 +117,7 @@ def warn_if_hidden(reports: BasketReports, channel: SelectASize, min_support: fl
             return
 
 
-def apriori(counter: SupportCounter, min_support: float, longest: int) -> Iterator[Level]:
+def apriori(counter: SupportCounter | LevelsCounter, min_support: float, longest: int) -> Iterator[Level]:
     """Levels of surviving candidates, shortest first."""
     candidates = np.arange(len(counter.bitmaps.columns))[:, None]
     for _ in range(longest):

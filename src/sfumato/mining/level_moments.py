@@ -2,8 +2,8 @@
 
     E[w] = E[x] at every level,   Var[w | level g] = Var[x] + σ_g²
 
-A report of variance V_g = Var[x] + σ_g² tells 1/V_g about the mean and 1/(2 V_g²) about the variance; with these weights,
-found again a few times, the estimates are those of maximum likelihood for normal values.
+A report of variance V_g = Var[x] + σ_g² tells 1/V_g about the mean and 1/(2 V_g²) about the variance; with these
+weights, found again a few times, the estimates are those of maximum likelihood for normal values.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ROUNDS = 4
 
 
 def noise_variance(channel: Channel) -> float:
-    """Var(w) − Var(x) of a channel: the additive noise's own, else the mean spread of reports around each true value."""
+    """Var(w) − Var(x) of a channel: the additive noise's own, else the mean spread of reports around a value."""
     if isinstance(channel, AdditiveNoise):
         return channel.noise_variance
     law, values = channel.law(), np.asarray(channel.outputs.values)  # type: ignore[union-attr]

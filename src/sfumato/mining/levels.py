@@ -1,12 +1,12 @@
 """Columns whose people chose among levels: a report is read through the table of its own level.
 
-    P(w_i | level g_i, x in cell t) = table_g[s, t]:   the tables of the levels stand on top of each other, and a report is
-    looked up in the block of its level.
+    P(w in cell s | level g, x in cell t) = table_g[s, t],
+    the tables of the levels stand on top of each other, and a report is looked up in the block of its level.
 
 Columns of the stacked table sum to the number of levels, which a likelihood does not notice: EM's step is
-p' = p · Σ_g Σ_s N_gs · table_g[s, ·] / (table_g p)_s / n, so that every level weighs as much as it tells. Levels whose laws
-nearly coincide share a block, Σ_g share_g · table_g: exact too, because a person of such a group sent a report with
-that law, and cheaper. Levels must not depend on the values beyond what the class and the other reports say.
+p' = p · Σ_g Σ_s N_gs · table_g[s, ·] / (table_g p)_s / n, so that every level weighs as much as it tells. Levels whose
+laws nearly coincide share a block, Σ_g share_g · table_g: exact too, because a person of such a group sent a report
+with that law, and cheaper. Levels must not depend on the values beyond what the class and the other reports say.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from sfumato.channels.base import Channel
 from sfumato.channels.choice import Choice
-from sfumato.domain import MISSING, Codes, Floats, as_array, is_missing
+from sfumato.domain import MISSING, Codes, Floats, Grid, as_array, is_missing
 from sfumato.mining.cells import Attribute, AttributeCells, NoisyNumber, attribute_of
 
 NEARLY = 0.05
@@ -84,7 +84,9 @@ class PooledNumber(NoisyNumber):
 
 def block_of(name: str, channels: Sequence[Channel], shares: Floats, reports: npt.NDArray[Any]) -> Attribute:
     """The reports of one block of levels."""
-    return attribute_of(name, channels[0], reports) if len(channels) == 1 else PooledNumber(name, channels, shares, reports)
+    if len(channels) == 1:
+        return attribute_of(name, channels[0], reports)
+    return PooledNumber(name, channels, shares, reports)
 
 
 def alike(choice: Choice, used: Sequence[str]) -> list[list[str]]:
@@ -102,7 +104,7 @@ def alike(choice: Choice, used: Sequence[str]) -> list[list[str]]:
 
 def nearly_same(first: Channel, second: Channel) -> bool:
     """Whether numbers are reported on the same codes with nearly the same probabilities."""
-    if isinstance(first.outputs, type(None)) or first.outputs != second.outputs or not hasattr(first.outputs, "step"):
+    if not isinstance(first.outputs, Grid) or first.outputs != second.outputs:
         return False
     size = first.inputs.size
     probes = np.linspace(0, size - 1, min(PROBES, size)).astype(int)

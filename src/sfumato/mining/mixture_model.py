@@ -1,6 +1,7 @@
 """A mixture of products over all columns, without selection: for many columns of mixed kinds, none of which dominates.
 
-    P(w, y) = Σ_z π_z · η(y | z) · Π_j (C_j θ_j)(w_j | z),   members started and cut differently, their P(y | x) averaged.
+P(w, y) = Σ_z π_z · η(y | z) · Π_j (C_j θ_j)(w_j | z),
+members started and cut differently, their P(y | x) averaged.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ class MixtureModel(JointModel):
     def _fit_attributes(self, attributes: Sequence[Attribute], y: Any, sample_weight: Any) -> Self:
         rng = generator(self.random_state)
         labels = self._labels(attributes[0].codes.size, y, sample_weight)
-        cuts = [Resolution(TRUE_CELLS - m, COARSENESS, 0.6 * (golden(2 * m + 1) - 0.5)) for m in range(self.members or 1)]
+        shifts = [0.6 * (golden(2 * m + 1) - 0.5) for m in range(self.members or 1)]
+        cuts = [Resolution(TRUE_CELLS - m, COARSENESS, shift) for m, shift in enumerate(shifts)]
         self.fits_ = [MixtureFit(attributes, labels, cut, rng, self.components, self.pseudo_count) for cut in cuts]
         self.members_ = [fit.run(rng) for fit in self.fits_]
         self.selected_ = tuple(range(len(attributes)))

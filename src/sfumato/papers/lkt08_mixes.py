@@ -65,7 +65,7 @@ def distance(estimate: Any, values: Floats) -> float:
 def errors(
     choice: sf.TwoPhase, shares: dict[str, float], shape: str, n: int, rng: np.random.Generator
 ) -> dict[str, float]:
-    """L1 errors on the same people: one phase, two phases with exact tables, two phases with the noise's table alone."""
+    """L1 errors on the same people: one phase, and two phases with exact tables or with the noise's alone."""
     values = SHAPES[shape](n, rng)
     levels = choice.draw_levels(shares, n, rng)
     reports = choice.randomize(values, rng, level=levels)

@@ -1,7 +1,7 @@
 """LKT08 §5.4 and §6: Income, Haberman and Liver; original, perturbed and reconstructed data; size and noise.
 
-Gaussian noise with SNR = Var(data)/Var(noise). The paper's nominal attributes of Income stay out of its experiments; here
-they go through randomized response at γ = 19 (nothing believed at 5 % can pass 50 %), with "unknown" as one more answer.
+Gaussian noise with SNR = Var(data)/Var(noise). The nominal attributes of Income stay out of the paper's experiments;
+here they go through randomized response at γ = 19 (a belief of 5 % grows to 50 % at most), "unknown" being an answer.
 """
 
 from __future__ import annotations
@@ -70,10 +70,8 @@ def two_thirds(name: str, seed: int) -> Split:
     data = load(name).numeric().complete()
     order = np.random.default_rng(seed).permutation(len(data))
     cut = 2 * len(data) // 3
-    X, y = table_of(data), data.y
-    return Split(
-        X.iloc[order[:cut]].reset_index(drop=True), y[order[:cut]], X.iloc[order[cut:]].reset_index(drop=True), y[order[cut:]]
-    )
+    X, y = table_of(data).iloc[order].reset_index(drop=True), data.y[order]
+    return Split(X.iloc[:cut], y[:cut], X.iloc[cut:], y[cut:])
 
 
 def channels_for(split: Split, snr: float, gamma: float = GAMMA) -> dict[str, sf.Channel]:
@@ -123,11 +121,12 @@ def table_3(split: Split, snr: float, seed: int) -> Rows:
         "perturbed": (reports, split.y),
         "reconstructed": reconstructed(reports, split.y, channels, seed),
     }
-    return [
-        {"learner": name, "data": source, "accuracy": DirectClassifier(make()).fit(X, y).score(split.X_test, split.y_test)}
-        for name, make in learners().items()
-        for source, (X, y) in sources.items()
-    ]
+    rows = []
+    for name, make in learners().items():
+        for source, (X, y) in sources.items():
+            model = DirectClassifier(make()).fit(X, y)
+            rows.append({"learner": name, "data": source, "accuracy": model.score(split.X_test, split.y_test)})
+    return rows
 
 
 def chosen(split: Split, snr: float, seed: int) -> dict[str, Any]:

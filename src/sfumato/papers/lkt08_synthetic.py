@@ -23,9 +23,7 @@ def noises() -> dict[str, sf.Channel]:
 
 def two_phase_channels() -> dict[str, sf.Channel | sf.Choice]:
     """Two phases on continuous attributes; on those of few whole numbers an interval holds one of them at most."""
-    return {
-        name: noise if DOMAINS[name].integer else sf.TwoPhase(noise, INTERVALS) for name, noise in noises().items()
-    }
+    return {name: noise if DOMAINS[name].integer else sf.TwoPhase(noise, INTERVALS) for name, noise in noises().items()}
 
 
 def table(columns: dict[str, Any]) -> Any:
@@ -65,7 +63,7 @@ def accuracies(function: int, n: int, seed: int) -> Rows:
     rng = np.random.default_rng([seed, function])
     records, test = draw_records(n, rng), draw_records(int(n * TEST_SHARE), rng)
     y, y_test = in_group_a(records, function), in_group_a(test, function)
-    arms = [("one phase", noises(), one_phase_reports(records, rng))]
+    arms: list[tuple[str, Any, Any]] = [("one phase", noises(), one_phase_reports(records, rng))]
     arms += [(name, two_phase_channels(), two_phase_reports(records, shares, rng)) for name, shares in CASES.items()]
     return [
         {"function": function, "users": users, "learner": name, "accuracy": model.fit(X, y).score(table(test), y_test)}
@@ -77,8 +75,10 @@ def accuracies(function: int, n: int, seed: int) -> Rows:
 def functions(n: int, runs: int, seed: int = 6, chosen: tuple[int, ...] = FUNCTIONS) -> Rows:
     """Mean accuracy over runs of every function, learner and mix."""
     found = [row for run in range(runs) for function in chosen for row in accuracies(function, n, seed + run)]
-    keys = dict.fromkeys((row["function"], row["users"], row["learner"]) for row in found)
+    by_place: dict[tuple[Any, ...], list[float]] = {}
+    for row in found:
+        by_place.setdefault((row["function"], row["users"], row["learner"]), []).append(row["accuracy"])
     return [
-        {"function": f, "users": u, "learner": w, "accuracy": float(np.mean([r["accuracy"] for r in found if (r["function"], r["users"], r["learner"]) == (f, u, w)]))}
-        for f, u, w in keys
+        {"function": f, "users": u, "learner": w, "accuracy": float(np.mean(each))}
+        for (f, u, w), each in by_place.items()
     ]
