@@ -35,6 +35,13 @@ def test_a_diagonal_table_returns_the_data():
     np.testing.assert_allclose(fit.probabilities, counts / counts.sum(), atol=1e-12)
 
 
+def test_a_large_diagonal_table_returns_the_data_too():
+    counts = np.random.default_rng(5).poisson(3, 1500).astype(float)
+    nowhere = np.zeros((1500, 0))
+    fit = smooth(counts, np.eye(1500), nowhere, np.eye(1500), nowhere)
+    np.testing.assert_allclose(fit.probabilities, counts / counts.sum(), atol=1e-12)
+
+
 def test_without_noise_the_bars_are_those_of_counting():
     counts = np.array([5.0, 0, 3, 17, 2, 9, 0, 1, 40, 8])
     fit = smooth(counts, np.eye(10), np.eye(10), np.eye(10), np.eye(10))

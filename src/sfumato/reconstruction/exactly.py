@@ -14,6 +14,11 @@ def is_deterministic(table: Matrix) -> bool:
     return bool(np.all(table.max(0) > 1.0 - 1e-9))
 
 
+def is_one_to_one(table: Matrix) -> bool:
+    """Whether, besides, no two true cells share an observation cell, so that there is no shape left to guess."""
+    return is_deterministic(table) and bool(np.all(np.count_nonzero(table > 1e-9, axis=1) <= 1))
+
+
 def class_shares(reports: Reports, cells: Vector) -> Vector:
     """Scale the density inside each class to the class's share of the reports: one step of EM, exact here."""
     expected = np.maximum(reports.table @ cells, 1e-300)

@@ -11,7 +11,7 @@ from .coarse import group_starts, merge_columns, merge_rows, spread_out
 from .differences import step_basis
 from .errorbars import Aggregation, averaged
 from .evidence import descend, posterior_weights
-from .exactly import class_covariance, class_shares, is_deterministic
+from .exactly import class_covariance, class_shares, is_deterministic, is_one_to_one
 from .families import LOG_DENSITY, SOFT_DENSITY, STEP_DENSITY, Codes, Matrix, Vector
 from .hidden import hidden_detail, roughness_factor
 from .penalised import Fit, PenalisedLikelihood, Reports
@@ -72,6 +72,8 @@ def _reports(counts: Vector, table: Matrix, width: Vector, columns: Codes | None
 
 
 def _smooth(reports: Reports, points: Matrix, to_intervals: Matrix, points_to_intervals: Matrix) -> SmoothFit:
+    if is_one_to_one(reports.table):
+        return _noiseless(reports, [everywhere(reports)], to_intervals)
     problems = tuple(PenalisedLikelihood(reports, family) for family in (SOFT_DENSITY, LOG_DENSITY))
     paths = [descend(problem) for problem in problems]
     fits = [everywhere(reports), *paths[0], *paths[1]]
