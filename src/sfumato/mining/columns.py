@@ -175,5 +175,5 @@ def record_weights(sample_weight: Any, records: int) -> npt.NDArray[np.float64]:
     if not np.isfinite(weight).all() or (weight < 0).any():
         raise ValueError("sample_weight holds a negative or infinite weight; weights are numbers from 0 up")
     if not weight.any():
-        raise ValueError("sample_weight is all 0; give at least one record a weight")
+        raise ValueError("every sample_weight is zero; give at least one record a weight above zero")
     return weight

@@ -78,6 +78,8 @@ class GridProblem:
         smoothing = CLEAR_SMOOTHING * np.sqrt(total) if any(cut.identity for cut in self.cells) else 0.0
         warm = joint is not None
         joint = start(self.tables, self.labels.classes) if joint is None else joint
+        if total <= 0.0:
+            return joint
         for step in range(1 if self.all_clear else iterations):
             power = RELAXATION if warm or step >= PLAIN_STEPS else 1.0
             joint = em_step(self.tables, joint, counts, total, smoothing, power)

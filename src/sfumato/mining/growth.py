@@ -68,8 +68,15 @@ class ClassMass:
         small = group.astype(np.uint8) if classes <= 256 else group
         if table is None and classes <= 200 and bool(np.all(weight == 1.0)):
             return cls(small, weight, np.zeros((1, classes)), True)
+        return cls(small, weight, cls.dense(group, weight, classes, table), False)
+
+    @staticmethod
+    def dense(
+        group: npt.NDArray[np.int64], weight: npt.NDArray[np.float64], classes: int, table: npt.NDArray[np.float64] | None
+    ) -> npt.NDArray[np.float64]:
+        """mass[record, class]."""
         shares = np.eye(classes) if table is None else np.linalg.pinv(table)
-        return cls(small, weight, np.ascontiguousarray(shares.T[group] * weight[:, None]), False)
+        return np.ascontiguousarray(shares.T[group] * weight[:, None])
 
     def of_records(self, records: Records) -> ClassMass:
         mass = self.mass if self.plain else self.mass[records]

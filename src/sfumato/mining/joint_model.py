@@ -47,7 +47,8 @@ class JointModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     label_channel: the channel that class labels went through, None if they are clear.
     structure: "auto", "grid" or "mixture".
     members: how many fits with different cells are averaged; None chooses by cost.
-    max_iter: the limit on EM steps; fitting stops earlier when held-out reports gain nothing.
+    max_iter: the limit on EM steps (five times as many for a single attribute, where they cost next to nothing); fitting
+        stops earlier when held-out reports gain nothing.
 
     Fitted: ``classes_``, ``selected_`` (the columns modelled with the class), ``members_``, ``forest_``.
     """
@@ -128,13 +129,15 @@ class JointModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         held = rng.random(labels.weight.size) < HELD_OUT
         core = cap_helpers(core, labels)
         found: list[Member] = []
-        steps = self.max_iter
+        single = effective_dimension(core) <= 1.5
+        limit, tolerance = (5 * self.max_iter, TOLERANCE / 10) if single else (self.max_iter, TOLERANCE)
+        steps = limit
         for member in range(count):
             resolution = resolution_for(core, labels.weight.size, member)
             problem = GridProblem.of(core, labels, coarsened_to(core, resolution, MOST_REPORT_CELLS))
             if member == 0 and held.any() and not held.all():
                 counts, left_out = problem.counts(~held), problem.counts(held)
-                joint, steps = problem.fit_until_held_out_falls(counts, left_out, BLOCK, self.max_iter, TOLERANCE)
+                joint, steps = problem.fit_until_held_out_falls(counts, left_out, BLOCK, limit, tolerance)
                 joint = problem.fit(problem.counts(), BLOCK, joint)
             else:
                 joint = problem.fit(problem.counts(), steps)

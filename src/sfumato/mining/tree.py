@@ -25,6 +25,7 @@ from sfumato.mining.growth import (
     paper_intervals,
 )
 from sfumato.mining.joint_model import JointModel, generator
+from sfumato.mining.level_columns import reports_in
 from sfumato.mining.tree_model import Feature, Tree
 
 RECONSTRUCTIONS = ("joint", "byclass", "local", "global", "none")
@@ -88,7 +89,7 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             weight = weight[weight > 0]
         channels = channels_of_columns(self.channels, names)
         if self.reconstruction == "none":
-            channels = [None] * len(channels)
+            channels, columns = [None] * len(channels), [reports_in(column) for column in columns]
         attributes = [attribute_of(*pair) for pair in zip(names, channels, columns, strict=True)]
         self._grow(attributes, columns, group, weight)
         self.attribute_names_ = names
@@ -127,7 +128,8 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
         """Class shares in the leaf that each record of true values falls into."""
-        counts = self.tree_.counts[self.apply(X)]
+        leaves = self.apply(X)
+        counts = self.tree_.counts[leaves]
         total = counts.sum(axis=1, keepdims=True)
         return np.where(total > 0, counts / np.maximum(total, 1e-300), 1 / len(self.classes_))
 
