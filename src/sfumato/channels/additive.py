@@ -157,7 +157,7 @@ class AdditiveNoise(Channel):
         """P(first_s ≤ report < first_{s+1} | x) as differences of the noise's cumulative law; end cells open."""
         if first is None:
             return self.law()
-        below = np.concatenate([[0.0], np.cumsum(self.noise)])
+        below = np.concatenate([[0.0], np.minimum(np.cumsum(self.noise), 1.0)])  # a sum may pass 1 by its last bit
         below[-1] = 1.0
         offset = first[1:, None] - self.past - np.arange(self.inputs.size) + self.reach
         inner = below[np.clip(offset, 0, below.size - 1)]
