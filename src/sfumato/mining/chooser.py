@@ -1,9 +1,8 @@
 """Reconstruct, or mine the reports directly? The chooser tells from the reports alone.
 
-The accuracy of a classifier f on true values, Σ_y ∫ P(x, y)·1[f(x) = y] dx, is estimated across two halves of the
-reports: f is fitted on one half, and judged on records drawn from a joint model P(x, y) that was reconstructed from the
-other half; then the halves change places. Nobody's true value is needed, and no recipe is judged by the noise that it was
-fitted to. The judge is the mixture, of several smoothnesses, under which the held-out half is most likely.
+Every recipe is fitted on two thirds of the reports and judged on the last third, three times (see `judge`): how likely
+are the classes of the held-out people, given what their reports say about their true values? Nobody's true value is
+needed, and no recipe is judged by the noise that it was fitted to.
 """
 
 from __future__ import annotations
@@ -26,21 +25,22 @@ from sfumato.domain import as_array
 from sfumato.mining.columns import Channels
 from sfumato.mining.direct import DirectClassifier
 from sfumato.mining.joint_model import JointModel, generator
-from sfumato.mining.judge import Judge, accuracy_on_true_values
+from sfumato.mining.judge import Judge, held_out_score
 from sfumato.mining.mixture_model import MixtureModel
 
 FOLDS, DRAWS, MOST_JUDGED = 3, 20, 3_000
 SMOOTH, DETAILED = (120, 2.0), (60, 0.2)
 
 
-class Chooser(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class Chooser(ClassifierMixin, BaseEstimator):
     """The recipe that will serve best on true values, chosen and fitted on reports.
 
     channels, label_channel: as in JointModel.
     recipes: classifiers by name, fitted on reports; None takes mixtures of two smoothnesses on the side of
         reconstruction, and naive Bayes, a tree and logistic regression on the direct side.
 
-    Fitted: ``scores_`` (estimated accuracy by recipe), ``chosen_`` (its name), ``estimator_`` (fitted on all reports).
+    Fitted: ``scores_`` (held-out log-likelihood a record, by recipe), ``chosen_`` (the name of the best), ``estimator_``
+    (the best one, fitted on all reports).
     """
 
     def __init__(
@@ -103,15 +103,13 @@ class Chooser(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "estimator_")
         way = "Reconstruct" if self.reconstructs_ else "Mine the reports directly"
         ranked = sorted(self.scores_.items(), key=lambda pair: -pair[1])
-        listed = ", ".join(f"{name} {score:.1%}" for name, score in ranked)
-        return f"{way}: {self.chosen_}. Estimated accuracy on true values: {listed}."
+        listed = ", ".join(f"{name} {score:.4f}" for name, score in ranked)
+        return f"{way}: {self.chosen_}. Log-likelihood of held-out classes, a record: {listed}."
 
 
 def judged(model: Any, records: Any, y: npt.NDArray[Any]) -> float:
-    """The model's accuracy on true values, from its answers on draws of them."""
-    answers = np.searchsorted(model.classes_, model.predict(records)).reshape(y.size, -1)
-    p_answer = np.array([(answers == k).mean(axis=1) for k in range(model.classes_.size)]).T
-    return accuracy_on_true_values(p_answer, np.searchsorted(model.classes_, y))
+    """The score of a fitted model on draws of the true values behind records of classes y."""
+    return held_out_score(model.predict_proba(records), np.searchsorted(model.classes_, y))
 
 
 def rows_of(X: Any, rows: npt.NDArray[np.int64]) -> Any:

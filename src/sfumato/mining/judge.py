@@ -1,10 +1,11 @@
-"""How accurate a classifier will be on true values, estimated from reports that it has not seen.
+"""How well a classifier of true values explains the classes of people whom it knows by their reports only.
 
-    P(y | w) = Σ_h P(h(x) = h | w) · q(y | h),      accuracy = Σ_h P(h) · q(h | h)
+    score = mean log Σ_x P(x | w) · p(y | x)
 
-P(x | w) comes from a mixture fitted to the reports without their classes, so the judge favours no classifier; h(x) is
-the classifier's answer on draws from it; q, the confusion table that the classifier has on true values, is the one under
-which the classes of the held-out records are most likely.
+over held-out records (w, y). P(x | w) comes from a mixture fitted to the reports without their classes, so that the
+judge favours no classifier. The true P(y | x) has the highest expected score: what noise flattened is blurred a second
+time by P(x | w) and scores less. Probabilities may be too sure or too shy without changing an answer, so each
+classifier is judged at its best temperature, p(y | x)^τ normalised.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from sfumato.mining.members import draw_columns
 from sfumato.mining.mixture_model import MixtureModel
 
 COMPONENTS, PSEUDO_COUNT = 60, 0.2
-STEPS = 300
+TEMPERATURES = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
+TINY, LEAST = 1e-9, 1e-3
 
 
 class Judge:
@@ -51,18 +53,14 @@ class Judge:
         return self.model._as_given(columns)
 
 
-def confusion(p_answer: Floats, y: npt.NDArray[np.int64]) -> Floats:
-    """q[h, y] that maximises Σ log Σ_h P(h | w_i) · q(y_i | h), by EM from near-certainty in the answers."""
-    classes = p_answer.shape[1]
-    q = np.full((classes, classes), 0.2 / classes) + 0.8 * np.eye(classes)
-    for _ in range(STEPS):
-        responsible = p_answer * q[:, y].T
-        responsible /= np.maximum(responsible.sum(axis=1, keepdims=True), 1e-300)
-        counts = np.array([responsible[y == k].sum(axis=0) for k in range(classes)]).T + 1e-9
-        q = counts / counts.sum(axis=1, keepdims=True)
-    return np.asarray(q)
+def held_out_score(p_class: Floats, y: npt.NDArray[np.int64]) -> float:
+    """The mean log-probability of the classes y; `p_class` holds P(class | x) for equally many draws a record."""
+    logs = np.log(np.maximum(p_class, TINY))
+    return max(_score_at(temperature * logs, y) for temperature in TEMPERATURES)
 
 
-def accuracy_on_true_values(p_answer: Floats, y: npt.NDArray[np.int64]) -> float:
-    """Σ_h P(h) · q(h | h)."""
-    return float(p_answer.mean(axis=0) @ np.diag(confusion(p_answer, y)))
+def _score_at(logs: Floats, y: npt.NDArray[np.int64]) -> float:
+    odds = np.exp(logs - logs.max(axis=1, keepdims=True))
+    p_class = odds / odds.sum(axis=1, keepdims=True)
+    given_report = p_class.reshape(y.size, -1, p_class.shape[1]).mean(axis=1)
+    return float(np.mean(np.log(np.maximum(given_report[np.arange(y.size), y], LEAST))))
