@@ -135,12 +135,25 @@ class CorrelatedNoise:
 
     def probability(self, reports: ArrayLike, values: ArrayLike) -> Floats:
         """P[report | value] of whole rows."""
-        noise = np.rint((np.atleast_2d(reports) - self._numbers(np.atleast_2d(values))) / self.steps) * self.steps
-        center = noise - noise @ self._weights.T
-        upper, lower = (center + self.steps / 2) / self._spread, (center - self.steps / 2) / self._spread
-        above = center > 0  # the smaller tail keeps its digits
+        lower, upper = self.conditional_bounds(reports, values)
+        above = lower + upper > 0  # the smaller tail keeps its digits
         chance = np.where(above, ndtr(-lower) - ndtr(-upper), ndtr(upper) - ndtr(lower))
         return np.asarray(chance.prod(axis=1))
+
+    def conditional_bounds(self, reports: ArrayLike, values: ArrayLike) -> tuple[Floats, Floats]:
+        """(a, b): given the attributes before it, attribute j's noise has the probability Φ(b_j) − Φ(a_j)."""
+        noise = np.rint((np.atleast_2d(reports) - self._numbers(np.atleast_2d(values))) / self.steps) * self.steps
+        center = noise - noise @ self._weights.T
+        return (center - self.steps / 2) / self._spread, (center + self.steps / 2) / self._spread
+
+    @property
+    def agreement(self) -> float:
+        """About the chance that two reports of one row are equal: Π_j h_j/(2√π·s_j), at most 1."""
+        return float(np.minimum(self.steps / (2 * math.sqrt(math.pi) * self._spread), 1.0).prod())
+
+    def values_on_grid(self, row: ArrayLike) -> Floats:
+        """The row of grid values that stands for a row of true values."""
+        return np.asarray(self._numbers(np.atleast_2d(row))[0])
 
     def _numbers(self, values: Any) -> Floats:
         codes, _ = self.encode(values)

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from sfumato.channels import Channel, Choice
+from sfumato.channels.multivariate import CorrelatedNoise
 from sfumato.guarantee.statement import read_prior
 from sfumato.plan import Plan
 from sfumato.privacy.accounting import account_for
 from sfumato.privacy.attacks.suite import run_attacks
 from sfumato.privacy.checks.channel import SAMPLES, check_channel
 from sfumato.privacy.checks.check import Check
+from sfumato.privacy.correlated import audit_correlated
 from sfumato.privacy.population import Population, believed_people
 from sfumato.privacy.report import Audit
 from sfumato.privacy.subject import Subject, subject_of
@@ -25,7 +27,7 @@ REPEATS = 10
 
 
 def audit(
-    subject: Plan | Channel | Choice,
+    subject: Plan | Channel | Choice | CorrelatedNoise,
     reports: Any = None,
     *,
     truth: Any = None,
@@ -51,6 +53,8 @@ def audit(
     >>> sf.audit(answer, targets=["5% to 50%"], samples=4000).passed
     True
     """
+    if isinstance(subject, CorrelatedNoise):
+        return audit_correlated(subject, reports, truth, _listed(targets), implementation, people, samples, false_alarm)
     audited = subject_of(subject)
     goals = [read_target(target) for target in _listed(targets)]
     rng = np.random.default_rng(seed)
