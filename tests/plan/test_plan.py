@@ -203,3 +203,11 @@ def test_a_plan_that_blurs_nothing_has_no_guarantee() -> None:
     plan = sf.Plan.loads('[attributes.a]\ncategories = [1]\nrole = "clear"')
     with pytest.raises(ValueError, match="blurs nothing"):
         plan.guarantee()
+
+
+def test_baskets_in_a_table_are_refused_with_the_way_to_go() -> None:
+    baskets = sf.SelectASize.design(sf.Items(6), sizes=[3], gamma=5, up_to=2)
+    plan = sf.Plan("shop", {"basket": sf.Attribute("basket", baskets.domain, baskets)})
+    assert plan.guarantee().gamma == pytest.approx(5)
+    with pytest.raises(ValueError, match=r"column 'basket': baskets do not fit.*sfumato itemsets"):
+        plan.randomize({"basket": [[0, 1, 2]]})

@@ -11,7 +11,7 @@ import numpy as np
 
 from sfumato.channels.base import Channel, Domain, channel_from_spec, domain_from_spec, domain_to_spec, suggest
 from sfumato.channels.choice import CHOICES, Choice, choice_from_spec
-from sfumato.domain import Interval
+from sfumato.domain import Interval, Items
 
 Role = Literal["attribute", "class", "clear"]
 ROLES: tuple[Role, ...] = ("attribute", "class", "clear")
@@ -66,6 +66,8 @@ class Attribute:
         level: Any = None,
     ) -> Any:
         """Reports for a column; a column in the clear is checked against its domain and passed on."""
+        if isinstance(self.domain, Items):
+            raise ValueError("baskets do not fit in a table's column; use its channel's randomize, or sfumato itemsets")
         if isinstance(self.channel, Choice):
             return self.channel.randomize(values, rng, level=level, key=key, question=question)
         if self.channel is not None:
