@@ -39,7 +39,7 @@ class Chooser(ClassifierMixin, BaseEstimator):
     recipes: classifiers by name, fitted on reports; None takes mixtures of two smoothnesses on the side of
         reconstruction, and naive Bayes, a tree and logistic regression on the direct side.
 
-    Fitted: ``scores_`` (held-out log-likelihood a record, by recipe), ``chosen_`` (the name of the best), ``estimator_``
+    Fitted: ``scores_`` (held-out log-likelihood a record, by recipe), ``chosen_`` (the best one), ``estimator_``
     (the best one, fitted on all reports).
     """
 

@@ -21,7 +21,7 @@ from sfumato.mining.level_columns import levels_in
 from sfumato.mining.levels import with_default
 
 LEAST_VARIANCE_SHARE = 0.01
-ROUNDS = 4
+ROUNDS = 8
 
 
 def noise_variance(channel: Channel) -> float:
@@ -44,14 +44,19 @@ def moments_of_levels(reports: Floats, mass: Floats, noise: Floats) -> tuple[Flo
     """Mean and variance of the true values within each class; `mass[i, y]` is how much record i counts for class y."""
     known = ~np.isnan(reports)
     x, m, taken_off = reports[known, None], mass[known], noise[known, None]
-    mean, raw = _average(x, m), _average((x - _average(x, m)) ** 2, m)
-    floor = LEAST_VARIANCE_SHARE * np.maximum(raw, 1e-300)
-    variance = np.maximum(raw - _average(taken_off, m), floor)
+    mean = _average(x, m)
+    variance = _less_noise(x - mean, taken_off, m)
     for _ in range(ROUNDS):
         spread = variance + taken_off
         mean = _average(x, m / spread)
-        variance = np.maximum(_average((x - mean) ** 2 - taken_off, m / spread**2), floor)
+        variance = _less_noise(x - mean, taken_off, m / spread**2)
     return mean, variance
+
+
+def _less_noise(deviation: Floats, noise: Floats, weight: Floats) -> Floats:
+    """The mean square without the noise's part, kept above zero."""
+    raw = _average(deviation**2, weight)
+    return np.asarray(np.maximum(raw - _average(noise, weight), LEAST_VARIANCE_SHARE * np.maximum(raw, 1e-300)))
 
 
 def _average(values: Floats, weight: Floats) -> Floats:
