@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 STYLE = """
-body{font:17px/1.55 Georgia,serif;color:#2b2622;background:#faf7f2;max-width:46em;margin:2em auto;padding:0 1.2em}
+body{font:17px/1.55 Georgia,serif;color:#2b2622;background:#faf7f2;max-width:52em;margin:2em auto;padding:0 1.2em}
 h1{font-weight:normal;font-size:1.9em;margin-bottom:.2em}h2{font-size:1.15em;margin:1.8em 0 .4em}
 .verdict{padding:.7em 1em;border-left:5px solid #5d7d5a;background:#eef3ea}.failed{border-color:#a33;background:#f8e9e6}
 table{border-collapse:collapse;font-size:.85em;display:block;overflow-x:auto}

@@ -10,7 +10,7 @@ from sfumato.privacy.accounting import Account
 from sfumato.privacy.attacks.finding import Finding
 from sfumato.privacy.checks.check import Check
 from sfumato.privacy.verdicts import Verdict
-from sfumato.privacy.words import amount, listed
+from sfumato.privacy.words import amount, counted, listed
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,12 +46,13 @@ class Audit:
     def headline(self) -> str:
         missed = [verdict for verdict in self.verdicts if not verdict.met]
         if self.broken:
-            return f"{self.subject}: FAILED, the implementation breaks its own statement in {len(self.broken)} ways."
+            ways = counted(len(self.broken), "way")
+            return f"{self.subject}: FAILED, the implementation breaks its own statement in {ways}."
         if missed:
-            return f"{self.subject}: FAILED, {len(missed)} of {len(self.verdicts)} targets are missed."
-        tried = sum(check.outcome == "passed" for check in self.checks)
-        targets = f" and meets {len(self.verdicts)} targets" if self.verdicts else ""
-        return f"{self.subject}: passed. The implementation keeps to its statement in {tried} checks{targets}."
+            return f"{self.subject}: FAILED, {len(missed)} of {counted(len(self.verdicts), 'target')} missed."
+        tried = counted(sum(check.outcome == "passed" for check in self.checks), "check")
+        targets = f" and meets {counted(len(self.verdicts), 'target')}" if self.verdicts else ""
+        return f"{self.subject}: passed. The implementation keeps to its statement in {tried}{targets}."
 
     def breaches(self, rho1: float = 0.05, rho2: float = 0.5) -> dict[str, str]:
         """For each attribute, a report and a property that show a breach, in words, or that there is none."""

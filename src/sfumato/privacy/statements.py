@@ -69,7 +69,7 @@ def statement_for(audit: Audit, reader: str) -> Statement:
 def respondent(audit: Audit) -> Statement:
     """What happens to your answers, question by question, and what stays visible."""
     asked = [
-        Section(audit.questions.get(name, name), tuple(str(guarantee).splitlines()))
+        Section(audit.questions.get(name, name), (" ".join(_for_people(str(guarantee))),))
         for name, guarantee in audit.guarantees.items()
     ]
     good = "The program that blurs your answers was tested and does what is stated here."
@@ -85,6 +85,11 @@ def respondent(audit: Audit) -> Statement:
             Section("What is not protected", audit.unprotected),
         ),
     )
+
+
+def _for_people(guarantee: str) -> list[str]:
+    """The sentences about the answer; what to choose instead is for those who plan."""
+    return [line for line in guarantee.splitlines() if not line.startswith("If a bound is needed")]
 
 
 def _told(audit: Audit) -> list[str]:

@@ -18,7 +18,14 @@ def amount(number: float) -> str:
 def shown(value: Any) -> str:
     """A value as it was reported."""
     plain = value.item() if hasattr(value, "item") else value
-    return f"{plain:.6g}" if isinstance(plain, float) else repr(plain) if isinstance(plain, str) else str(plain)
+    if isinstance(plain, float):
+        return f"{plain:,.0f}" if 1e5 <= abs(plain) < 1e12 and plain.is_integer() else f"{plain:.7g}"
+    return repr(plain) if isinstance(plain, str) else str(plain)
+
+
+def counted(number: int, noun: str) -> str:
+    """1 target, 2 targets."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def listed(names: Iterable[str]) -> str:
