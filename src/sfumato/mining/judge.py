@@ -5,7 +5,7 @@
 over held-out records (w, y). P(x | w) comes from a mixture fitted to the reports without their classes, so that the
 judge favours no classifier. The true P(y | x) has the highest expected score: what noise flattened is blurred a second
 time by P(x | w) and scores less. Probabilities may be too sure or too shy without changing an answer, so each
-classifier is judged at its best temperature, p(y | x)^τ normalised.
+classifier is judged at its best temperature τ, as P(y) · (p(y | x)/P(y))^τ, normalised.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ class Judge:
 def held_out_score(p_class: Floats, y: npt.NDArray[np.int64]) -> float:
     """The mean log-probability of the classes y; `p_class` holds P(class | x) for equally many draws a record."""
     logs = np.log(np.maximum(p_class, TINY))
-    return max(_score_at(temperature * logs, y) for temperature in TEMPERATURES)
+    shares = np.log((np.bincount(y, minlength=logs.shape[1]) + 1.0) / (y.size + logs.shape[1]))
+    return max(_score_at(shares + temperature * (logs - shares), y) for temperature in TEMPERATURES)
 
 
 def _score_at(logs: Floats, y: npt.NDArray[np.int64]) -> float:

@@ -1,0 +1,56 @@
+"""Direct mining: a scikit-learn classifier on the reports as they are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import sfumato as sf
+from sfumato.mining.direct import DirectClassifier
+
+
+@parametrize_with_checks([DirectClassifier()])
+def test_it_keeps_scikit_learns_contract(estimator: object, check: object) -> None:
+    check(estimator)  # type: ignore[operator]
+
+
+def test_on_numbers_it_is_the_classifier_itself() -> None:
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(200, 3)), rng.integers(0, 3, 200)
+    found = DirectClassifier(LogisticRegression()).fit(X, y).predict_proba(X)
+    np.testing.assert_array_equal(found, LogisticRegression().fit(X, y).predict_proba(X))
+
+
+def test_missing_numbers_stand_at_the_mean_and_labels_get_a_column_each() -> None:
+    frame = pd.DataFrame({"age": [1.0, np.nan, 3.0, 4.0], "sex": ["f", "m", "f", None]})
+    y = np.array([0, 1, 0, 1])
+    model = DirectClassifier(GaussianNB()).fit(frame, y)
+    expected = np.array([[1, 1, 0], [8 / 3, 0, 1], [3, 1, 0], [4, 0, 0]])
+    np.testing.assert_allclose(model.predict_proba(frame), GaussianNB().fit(expected, y).predict_proba(expected))
+
+
+def test_levels_are_left_out() -> None:
+    choice = sf.Choice({"a": sf.Gaussian(sf.Interval(0, 1), scale=0.1), "b": sf.Gaussian(sf.Interval(0, 1), scale=0.2)})
+    frame = pd.DataFrame({"x": [0.1, 0.9, 0.2, 0.8], "x.level": ["a", "b", "b", "a"]})
+    model = DirectClassifier(channels={"x": choice}).fit(frame, [0, 1, 0, 1])
+    assert model.n_features_in_ == 1
+    assert model.predict(frame[["x"]]).tolist() == [0, 1, 0, 1]
+
+
+def test_the_class_means_of_naive_bayes_survive_noise() -> None:
+    """E[w | y] = E[x | y]: what makes direct naive Bayes honest (LKT08 §6.1)."""
+    rng = np.random.default_rng(2)
+    y = rng.integers(0, 2, 40_000)
+    x = np.clip(rng.normal(3 + 4 * y, 1.0), 0, 10)
+    reports = sf.Gaussian(sf.Interval(0, 10), scale=2.0).randomize(x, rng)
+    means = DirectClassifier().fit(reports[:, None], y).estimator_.theta_[:, 0]
+    np.testing.assert_allclose(means, [x[y == 0].mean(), x[y == 1].mean()], atol=6 * 2.3 / np.sqrt(20_000))
+
+
+def test_records_and_classes_must_be_equally_many() -> None:
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        DirectClassifier().fit(np.zeros((3, 1)), [0, 1])
