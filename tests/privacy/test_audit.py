@@ -128,6 +128,16 @@ def test_levels_and_baskets_are_audited_too() -> None:
     assert baskets.passed and "answer: the number of items is sent as it is." in baskets.unprotected
 
 
+def test_reports_at_the_default_level_stand_for_a_choice() -> None:
+    levels = {"channel": "two-phase", "noise": {"channel": "gaussian", "privacy": 1.0}}
+    age = {"low": 20, "high": 80, "integer": True, **levels, "levels": {"normal": 30, "careful": 10}}
+    plan = sf.Plan.from_dict({"name": "levels", "attributes": {"age": age}})
+    people = {"age": np.random.default_rng(0).integers(20, 81, 2000)}
+    reports = plan.randomize(people, rng=1, levels={"age": {"normal": 0.5, "careful": 0.5}})
+    told = sf.audit(plan, reports, **QUICK)
+    assert told.passed and "reconstructed from 2,000 reports" in told.assumptions[0]
+
+
 @pytest.mark.parametrize("reader", ["respondent", "reviewer"])
 def test_a_statement_is_one_well_formed_page_without_network_and_strict_json(rehearsal: sf.Audit, reader: str) -> None:
     html = rehearsal.to_html(reader)

@@ -227,5 +227,7 @@ def _tree_cost(before: Plan, after: Plan, truth: Any, seed: int) -> Cost:
 
 
 def _spec(spec: Mapping[str, Any]) -> str:
-    given = ", ".join(f"{key} = {value}" for key, value in spec.items() if key not in ("channel", "designs"))
+    designs = {f"rho of {design['size']}": design["rho"] for design in spec.get("designs", ())}
+    plain = {key: value for key, value in spec.items() if key not in ("channel", "designs")}
+    given = ", ".join(f"{key} = {value}" for key, value in {**designs, **plain}.items())
     return f"{spec['channel']}{f' ({given})' if given else ''}"

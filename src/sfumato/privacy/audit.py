@@ -128,8 +128,11 @@ def _checks(audited: Subject, implementation: Any, samples: int, false_alarm: fl
 
 
 def _assumptions(population: Population) -> tuple[str, ...]:
+    unknown = len(population.numeric) > 1 and population.covariance is None
+    blind = "Answers are taken as independent; give reports or true values to see what their correlation gives away."
     return (
         f"The attacks were tried on {population.source}.",
+        *([blind] if unknown else []),
         "The adversary has the plan and everybody's reports, and believes what can be reconstructed from them.",
         "A device with a key repeats its report; only without one do repeated answers add up.",
         "Noise is drawn independently for every person and every answer, on a device that runs the audited program.",
