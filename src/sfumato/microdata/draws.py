@@ -10,6 +10,8 @@ from scipy.special import ndtri
 from sfumato.channels.randomness import SecureWords
 from sfumato.domain import Codes, Floats
 
+OWN_STREAM = 2004
+"""Mixed into a seed, so that data simulated from the same seed do not share their randomness with the noise."""
 Size = int | tuple[int, ...]
 
 
@@ -18,7 +20,7 @@ class Draws:
 
     def __init__(self, rng: np.random.Generator | int | None = None) -> None:
         if isinstance(rng, (int, np.integer)):
-            rng = np.random.default_rng(rng)
+            rng = np.random.default_rng([int(rng), OWN_STREAM])
         if rng is not None and not isinstance(rng, np.random.Generator):
             raise TypeError(f"rng={rng!r} is no generator; pass numpy.random.default_rng(seed), or None to be secure")
         self._rng: Any = rng

@@ -110,7 +110,8 @@ def reflect(values: Floats, lower: Floats | float, upper: Floats | float) -> Flo
     width = np.asarray(upper - lower, dtype=float)
     safe = np.where(width > 0, width, 1.0)
     folded = np.mod(values - lower, 2 * safe)
-    return np.where(width > 0, lower + np.minimum(folded, 2 * safe - folded), lower)
+    inside = (values >= lower) & (values <= upper)
+    return np.where(inside, values, np.where(width > 0, lower + np.minimum(folded, 2 * safe - folded), lower))
 
 
 def _small(group: Codes) -> Codes:

@@ -32,6 +32,8 @@ DEFAULT_AMOUNT = {"leafwise": 1.0, "gadp": 1.0, "sadp": 0.5, "correlated": 0.5, 
 ADDITIVE_AMOUNT = 0.276
 """IB04's share of the range. Rank noise may be larger, because it moves values only where the leaf has them."""
 LARGEST_AMOUNT = {"gadp": 1.0, "gadp-table": 1.0, "swap": 1.0}
+PRUNING = 1.0
+"""The price of a leaf, in units of ln(n·p) of deviance."""
 LOOKS, FEWEST_LOOKS, MOST_LOOKS = 4_000_000, 2, 60
 """How many values a tree may be grown on again, over all attempts; large tables get two attempts, small ones sixty."""
 
@@ -122,16 +124,16 @@ def release_records(data: Microdata, choice: Choice, tree: Any, draws: Draws) ->
     method = choice.method
     if method in BASELINES:
         released = blur_whole_table(data, method, choice.amount, choice.kept, draws)
-        return _finish(data, released, data.y.copy(), (None, grow_tree), None, choice)
-    pattern, regrow = _pattern_tree(tree, data)
-    leaves = find_leaves(nodes_of(pattern, data.names), data)
+        return _finish(data, released, data.y.copy(), Pattern(None, None, grow_tree), None, choice)
+    pattern = _pattern(tree, data)
+    leaves = find_leaves(nodes_of(pattern.leaves, data.names), data)
     y = blur_labels(data.y, leaves.leaf, choice.labels, draws)
     if method == "gadp":
         released, fits = gadp_in_leaves(data, leaves, float(np.sqrt(1 - choice.amount[0])), choice.kept, draws)
         _pin_all(released, leaves, choice.kept)
-        return _finish(data, released, y, (pattern, regrow), leaves, choice, fits=tuple(fits))
-    released, y = _leafwise(data, y, leaves, choice, regrow, draws)
-    return _finish(data, released, y, (pattern, regrow), leaves, choice)
+        return _finish(data, released, y, pattern, leaves, choice, fits=tuple(fits))
+    released, y = _leafwise(data, y, leaves, choice, pattern.regrow, draws)
+    return _finish(data, released, y, pattern, leaves, choice)
 
 
 def _leafwise(
@@ -159,18 +161,30 @@ def _pin_all(released: Floats, leaves: Leaves, kept: Mask) -> None:
         pin_cuts(released[:, place], int(place), leaves)
 
 
-def grow_tree(X: Floats, y: Codes) -> Any:
-    """The default pattern tree: scikit-learn's, with leaves of at least 0.75·√n records, five or more."""
+def grow_tree(X: Floats, y: Codes, *, pruned: bool = True) -> Any:
+    """The default pattern tree: entropy cuts, leaves of at least 0.4·√n records and five, pruned (minimal cost
+    complexity) so that a leaf must lower the deviance by ln(n·p): noise is no pattern. Unpruned, the same tree goes on
+    to smaller leaves."""
     from sklearn.tree import DecisionTreeClassifier
 
-    fewest = max(5, round(0.75 * len(y) ** 0.5))
-    return DecisionTreeClassifier(min_samples_leaf=fewest, random_state=0).fit(X, y)
+    fewest = max(5, round(0.4 * len(y) ** 0.5))
+    price = PRUNING * np.log(X.size) / (len(y) * np.log(2)) if pruned else 0.0
+    tree = DecisionTreeClassifier(criterion="entropy", min_samples_leaf=fewest, ccp_alpha=price, random_state=0)
+    return tree.fit(X, y)
 
 
-def _pattern_tree(tree: Any, data: Microdata) -> tuple[Any, Any]:
-    """The tree whose patterns are to survive, and the way to grow it again on other values."""
+@dataclass(frozen=True)
+class Pattern:
+    """The tree whose rules are to survive, the finer or equal one whose leaves confine the noise, and how to regrow."""
+
+    tree: Any
+    leaves: Any
+    regrow: Callable[[Floats, Codes], Any]
+
+
+def _pattern(tree: Any, data: Microdata) -> Pattern:
     if tree is None:
-        return grow_tree(data.X, data.y), grow_tree
+        return Pattern(grow_tree(data.X, data.y), grow_tree(data.X, data.y, pruned=False), grow_tree)
     from sklearn.base import clone
 
     nodes_of(tree, data.names)
@@ -188,7 +202,7 @@ def _pattern_tree(tree: Any, data: Microdata) -> tuple[Any, Any]:
             grown = clone(tree).fit(X[:, places], y)
         return nodes_of(_Named(grown, names), data.names)
 
-    return tree, regrow
+    return Pattern(tree, tree, regrow)
 
 
 @dataclass(frozen=True)
@@ -251,7 +265,7 @@ def _finish(
     data: Microdata,
     X: Floats,
     y: Codes,
-    tree: tuple[Any, Callable[[Floats, Codes], Any]],
+    pattern: Pattern,
     leaves: Leaves | None,
     choice: Choice,
     *,
@@ -261,7 +275,7 @@ def _finish(
     amount = dict(zip(data.names, choice.amount.tolist(), strict=True))
     kept = tuple(np.array(data.names)[choice.kept].tolist())
     notes = _notes(data, leaves)
-    return Release(choice.method, amount, *tree, data, released, leaves, fits, notes, kept)
+    return Release(choice.method, amount, pattern.tree, pattern.regrow, data, released, leaves, fits, notes, kept)
 
 
 def _notes(data: Microdata, leaves: Leaves | None) -> tuple[str, ...]:

@@ -72,8 +72,8 @@ class ReleaseReport:
         if not public:
             shown["amount"] = self.amount
             shown["biases"] = [bias.to_dict() for bias in self.biases]
-            shown["rules_kept"] = [] if self.rules is None else [str(rule) for rule in self.rules.kept]
-            shown["rules_lost"] = [] if self.rules is None else [str(rule) for rule in self.rules.lost]
+            shown["kept_rules"] = [] if self.rules is None else [str(rule) for rule in self.rules.kept]
+            shown["lost_rules"] = [] if self.rules is None else [str(rule) for rule in self.rules.lost]
             shown["shrunk_leaves"] = list(self.shrunk_leaves)
             shown["notes"] = list(self.notes)
         cleaned: dict[str, Any] = _finite(shown)

@@ -97,7 +97,7 @@ def _within(original: Any, released: Any) -> Any:
     return np.array([sum(bias.within for bias in checked), len(checked)])
 
 
-def frontiers(names: tuple[str, ...] = DATASETS, splits: int = 8, records: int = 3_000) -> dict[str, Frontier]:
+def frontiers(names: tuple[str, ...] = DATASETS, splits: int = 5, records: int = 3_000) -> dict[str, Frontier]:
     return {name: find_frontier(dataset(name, records).columns, dataset(name).target, splits=splits) for name in names}
 
 

@@ -1,0 +1,63 @@
+"""Noise has the law it states: reflected, mean-keeping, and uniform where it should be."""
+
+import numpy as np
+from scipy.stats import norm
+from tests.statistics import assert_fits, assert_mean
+
+from sfumato.microdata.draws import Draws
+from sfumato.microdata.noise import Spread, additive_noise, blur, rank_noise, reflect
+from sfumato.microdata.table import Attribute
+
+INTEGER = Attribute("score", "integer", 1, 10, 1.0)
+
+
+def test_reflection_folds_the_line():
+    assert np.allclose(reflect(np.array([-0.25, 0.5, 1.25, 2.25, -1.5]), 0.0, 1.0), [0.25, 0.5, 0.75, 0.25, 0.5])
+    assert np.array_equal(reflect(np.array([3.0, 9.0]), 4.0, 4.0), [4.0, 4.0])
+
+
+def test_integer_noise_is_a_rounded_folded_normal():
+    n, sd = 200_000, 0.276 * 9
+    noisy = additive_noise(np.full(n, 2.0), np.full(n, 1.0), np.full(n, 10.0), np.full(n, 0.276), INTEGER, Draws(1))
+    found = np.bincount(INTEGER.snap(noisy, np.full(n, 1.0), np.full(n, 10.0)).astype(int), minlength=11)[1:]
+    edges = np.arange(0.5, 11)
+    images = [(20 * k + edges, 20 * k + 1 - edges[::-1]) for k in range(-2, 3)]
+    law = sum(np.diff(norm.cdf(up, 2, sd)) + np.diff(norm.cdf(down, 2, sd))[::-1] for up, down in images)
+    assert_fits(found, law)
+
+
+def test_rank_noise_permutes_a_leafs_values_and_moves_ranks_by_its_amount():
+    values = np.arange(50_000.0)
+    group = np.zeros(values.size, np.int64)
+    moved = rank_noise(values, group, np.full(values.size, 0.05), Draws(2), smooth=False)
+    assert np.array_equal(np.sort(moved), values)
+    middle = slice(20_000, 30_000)
+    shift = (moved - values)[middle] / values.size
+    assert_mean(shift, 0.0)
+    assert_mean(shift**2, 0.05**2)
+
+
+def test_smoothed_quantiles_are_new_values_inside_the_old_range():
+    rng = np.random.default_rng(0)
+    values, group = rng.normal(size=2000), rng.integers(0, 4, 2000)
+    moved = rank_noise(values, group, np.full(2000, 1.0), Draws(3), smooth=True)
+    for leaf in range(4):
+        before, after = values[group == leaf], moved[group == leaf]
+        assert before.min() <= after.min()
+        assert after.max() <= before.max()
+        assert abs(after.mean() - before.mean()) < 0.01
+        assert abs(after.std() / before.std() - 1) < 0.01
+    assert np.isin(moved, values).mean() < 0.01
+
+
+def test_small_leaves_get_additive_noise():
+    values = np.array([2.0, 3.0])
+    spread = Spread(INTEGER, np.full(2, 1.0), np.full(2, 10.0), np.zeros(2, np.int64))
+    seen = {tuple(blur(values, np.full(2, 0.5), spread, "rank", Draws(seed))) for seed in range(20)}
+    assert len(seen) > 10
+
+
+def test_secure_draws_are_uniform_and_normal():
+    draws = Draws()
+    assert_fits(np.histogram(draws.uniform(100_000), 20, (0, 1))[0], np.full(20, 0.05))
+    assert_mean(draws.normal(100_000), 0.0, 1.0)

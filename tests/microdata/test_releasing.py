@@ -1,0 +1,232 @@
+"""A release stays inside leaves, domains and types, keeps the patterns, and comes back as the kind of table it was."""
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.tree import DecisionTreeClassifier
+from tests.microdata.conftest import mixed_table
+
+import sfumato as sf
+from sfumato.microdata.baselines import BASELINES
+from sfumato.microdata.rules import compare_trees
+
+METHODS = ["leafwise", "gadp", *BASELINES]
+
+
+@st.composite
+def owners_tables(draw):
+    """Records with gaps, ties, constant columns, tiny leaves and rare classes."""
+    n = draw(st.integers(4, 60))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    scale = draw(st.sampled_from([1.0, 1e-3, 1e6]))
+    number = rng.normal(size=n) * scale
+    number[rng.random(n) < draw(st.sampled_from([0, 0.2]))] = np.nan
+    columns = {
+        "number": number,
+        "decimal": np.round(rng.normal(size=n), draw(st.integers(1, 3))),
+        "integer": rng.integers(-3, draw(st.integers(-2, 9)), n),
+        "label": rng.choice(["a", "b", "c"], n),
+        "constant": np.full(n, 7),
+    }
+    classes = (np.nan_to_num(number) > 0).astype(int) + (columns["label"] == "a")
+    columns["class"] = rng.permutation(classes) if draw(st.booleans()) else classes
+    columns["class"][:2] = [0, 1]
+    return columns
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    owners_tables(),
+    st.sampled_from(["leafwise", "gadp"]),
+    st.sampled_from(["rank", "additive"]),
+    st.floats(0, 1),
+    st.sampled_from(["rpt", "ppt", "alpt"]),
+    st.sampled_from([None, 1, 3]),
+    st.integers(0, 2**32 - 1),
+)
+def test_every_released_value_stays_in_its_leafs_interval_its_domain_and_its_type(
+    columns, method, noise, amount, labels, min_leaf, seed
+):
+    tree = None
+    if min_leaf is not None:  # a tree of the owner's own, on the numeric columns only
+        names = ["number", "decimal", "integer", "constant"]
+        tree = DecisionTreeClassifier(min_samples_leaf=min_leaf, random_state=0)
+        tree.fit(pd.DataFrame({name: columns[name] for name in names}), columns["class"])
+    done = sf.release(
+        columns, "class", method, amount=amount, noise=noise, labels=labels, tree=tree, attempts=1, rng=seed
+    )
+    for place, attribute in enumerate(done.original.attributes):
+        before, after = done.original.X[:, place], done.released.X[:, place]
+        known = ~np.isnan(before)
+        lower, upper = done.leaves.bounds(place)
+        assert np.array_equal(known, ~np.isnan(after))
+        assert (after[known] >= lower[known]).all()
+        assert (after[known] <= upper[known]).all()
+        assert (after[known] >= attribute.low).all()
+        assert (after[known] <= attribute.high).all()
+        assert set(columns) == set(done.table)
+        if attribute.kind != "float":
+            assert np.array_equal(after[known], np.rint(after[known]))
+        elif attribute.step:
+            assert np.allclose(after[known] / attribute.step, np.rint(after[known] / attribute.step), atol=1e-6)
+    assert np.array_equal(done.leaves.nodes.descend(done.released.X), done.leaves.leaf)
+    if tree is not None:  # scikit-learn itself sends every released record to the leaf it was in
+        apply = [tree.apply(pd.DataFrame({k: t[k] for k in names})) for t in (columns, done.table)]
+        assert np.array_equal(*apply)
+
+
+@settings(max_examples=30, deadline=None)
+@given(owners_tables(), st.sampled_from(BASELINES), st.integers(0, 2**32 - 1))
+def test_the_baselines_stay_in_domain_and_type_and_keep_the_class(columns, method, seed):
+    done = sf.release(columns, "class", method, rng=seed)
+    for place, attribute in enumerate(done.original.attributes):
+        after = done.released.X[:, place][~np.isnan(done.original.X[:, place])]
+        assert (after >= attribute.low).all()
+        assert (after <= attribute.high).all()
+        if attribute.kind != "float":
+            assert np.array_equal(after, np.rint(after))
+    assert np.array_equal(done.table["class"], columns["class"])
+
+
+def test_rpt_keeps_the_classes_of_every_leaf_and_rank_noise_its_moments(table):
+    done = sf.release(table, "class", rng=1)
+    for leaf in np.unique(done.leaves.leaf):
+        rows = done.leaves.records(int(leaf))
+        assert np.array_equal(np.sort(done.original.y[rows]), np.sort(done.released.y[rows]))
+    before, after = done.original.X, done.released.X
+    assert np.allclose(before.mean(axis=0), after.mean(axis=0), atol=0.03 * before.std(axis=0).max())
+    assert np.allclose(before.std(axis=0), after.std(axis=0), rtol=0.03)
+
+
+def test_no_noise_returns_the_values(table):
+    done = sf.release(table, "class", amount=0, noise="additive", labels="none", attempts=0, rng=0)
+    assert np.array_equal(done.original.X, done.released.X)
+    assert np.array_equal(done.table["class"], table["class"])
+
+
+def test_nearly_all_records_change_and_the_tree_does_not():
+    table = mixed_table(1000)
+    done = sf.release(table, "class", rng=3)
+    unchanged = (done.original.X == done.released.X).all(axis=1).mean()
+    assert unchanged < 0.01
+    again = done.regrow(done.released.X, done.released.y)
+    assert compare_trees(done.tree, again, done.original.X, done.original.names).share_covered > 0.9
+
+
+def test_the_noise_repeats_with_a_seed_and_never_without(table):
+    assert np.array_equal(sf.release(table, "class", rng=5).released.X, sf.release(table, "class", rng=5).released.X)
+    first, second = (sf.release(table, "class", attempts=0).released.X for _ in range(2))
+    assert not np.array_equal(first, second)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pd.DataFrame,
+        lambda t: pd.DataFrame(t, index=np.arange(len(t["age"]))[::-1]),
+        pl.DataFrame,
+        pa.table,
+        lambda t: duckdb.from_arrow(pa.table(t)),
+    ],
+    ids=["pandas", "pandas with an index", "polars", "pyarrow", "duckdb"],
+)
+def test_a_table_comes_back_as_the_kind_it_was(table, make):
+    given_table = make(table)
+    released = sf.release(given_table, "class", attempts=0, rng=0).table
+    assert type(released) is type(given_table)
+    assert list(released.columns) == list(given_table.columns) or released.schema == given_table.schema
+    if isinstance(given_table, pd.DataFrame):
+        assert released.dtypes.equals(given_table.dtypes)
+        assert released.index.equals(given_table.index)
+    if isinstance(given_table, pl.DataFrame):
+        assert released.schema == given_table.schema
+
+
+def test_narrow_and_categorical_columns_keep_their_type():
+    frame = pl.DataFrame(mixed_table()).with_columns(pl.col("age").cast(pl.UInt8), pl.col("city").cast(pl.Categorical))
+    assert sf.release(frame, "class", attempts=0, rng=0).table.schema == frame.schema
+
+
+def test_missing_values_stay_missing_and_are_noted(table):
+    table["income"][:7] = np.nan
+    table["city"] = np.where(np.arange(300) < 5, None, table["city"].astype(object))
+    done = sf.release(pd.DataFrame(table), "class", rng=0)
+    assert done.table["income"].isna().to_numpy()[:7].all()
+    assert done.table["income"].isna().sum() == 7
+    assert done.table["city"].isna().sum() == 5
+    assert "income: 7 missing values stay missing" in done.notes
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_constant_columns_and_single_records_are_no_obstacle(table, method):
+    table["one"] = np.full(300, 4)
+    done = sf.release(table, "class", method, rng=0)
+    assert (done.table["one"] == 4).all()
+    assert "one has one value only and stays as it is" in done.notes
+
+
+def test_a_leaf_with_one_record_keeps_its_interval_and_is_noted(table):
+    names = ["age", "income"]
+    tree = DecisionTreeClassifier(random_state=0).fit(np.column_stack([table[name] for name in names]), table["class"])
+    small = {name: table[name] for name in [*names, "class"]}
+    for method in ("leafwise", "gadp"):
+        done = sf.release(small, "class", method, tree=tree, rng=0)
+        assert any("hold one record" in note for note in done.notes)
+    assert any(fit.reason.startswith("too few") for fit in done.leaf_fits)
+
+
+def test_our_own_tree_can_be_the_pattern(table):
+    names = ["age", "income", "score"]
+    X = np.column_stack([table[name] for name in names])
+    tree = sf.TreeClassifier(reconstruction="none").fit(X, table["class"])
+    small = {name: table[name] for name in [*names, "class"]}
+    done = sf.release(small, "class", tree=tree, attempts=0, rng=0)
+    assert np.array_equal(tree.apply(X), tree.apply(np.column_stack([done.table[name] for name in names])))
+
+
+def test_kept_columns_stay_and_amounts_are_per_attribute(table):
+    done = sf.release(table, "class", keep=["age"], amount={"score": 0.0}, noise="additive", rng=0)
+    assert np.array_equal(done.table["age"], table["age"])
+    assert np.array_equal(done.table["score"], table["score"])
+    assert not np.array_equal(done.table["income"], table["income"])
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "words"),
+    [
+        ({}, {"target": "colour"}, "target 'colour' is not in the table"),
+        ({"class": np.full(300, "x")}, {}, "two classes"),
+        ({"class": np.where(np.arange(300) < 3, None, "x")}, {}, "missing in 3 records"),
+        ({"class": np.random.default_rng(0).normal(size=300)}, {}, "cut it into classes"),
+        ({"name": np.array([f"p{i}" for i in range(300)])}, {}, "drop such identifiers"),
+        ({"score": np.where(np.arange(300) == 4, np.inf, 1.0)}, {}, "infinite"),
+        ({}, {"method": "magic"}, "method='magic' is unknown"),
+        ({}, {"labels": "magic"}, "labels='magic' is unknown"),
+        ({}, {"amount": -1}, "amount=-1 is not between"),
+        ({}, {"amount": {"colour": 1}}, "column 'colour' is not an attribute"),
+        ({}, {"method": "gadp", "amount": {"age": 0.5}}, "one amount for all"),
+        ({}, {"method": "gadp", "amount": 1.5}, "not between 0 and 1"),
+        ({}, {"domains": {"age": sf.Interval(30, 60)}}, "outside numbers from 30 to 60"),
+        ({}, {"domains": {"colour": sf.Interval(30, 60)}}, "domains names 'colour'"),
+    ],
+)
+def test_bad_input_is_refused_in_one_line_that_names_it(table, change, options, words):
+    with pytest.raises(ValueError, match=words) as refusal:
+        sf.release({**table, **change}, **{"target": "class", **options})
+    assert "\n" not in str(refusal.value)
+
+
+def test_what_is_no_table_or_no_tree_is_refused(table):
+    with pytest.raises(TypeError, match="is not a table"):
+        sf.release(42, "class")
+    with pytest.raises(TypeError, match="not a fitted tree"):
+        sf.release(table, "class", tree=DecisionTreeClassifier())
+    with pytest.raises(ValueError, match="fitted on 2 columns"):
+        sf.release(table, "class", tree=DecisionTreeClassifier().fit([[0, 1], [1, 0]], [0, 1]))
+    with pytest.raises(ValueError, match="the table is empty"):
+        sf.release({"a": [], "class": []}, "class")
