@@ -2,19 +2,17 @@
 
 Accuracy: mean over fresh runs, 100,000 training reports (all nine attributes randomized), 5,000 clean test records,
 classes balanced as in AS00. Time: CPU time of one fit on the same reports, as a ratio to scikit-learn's
-DecisionTreeClassifier (and LightGBM growing one tree of 31 leaves), one thread.
+DecisionTreeClassifier (and LightGBM growing one tree of 31 leaves), one thread
+(set OPENBLAS_NUM_THREADS, OMP_NUM_THREADS and NUMBA_NUM_THREADS to 1).
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
-
-for variable in ("OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS", "OMP_NUM_THREADS"):
-    os.environ.setdefault(variable, "1")
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -40,7 +38,10 @@ def draw(function: int, noise: str, privacy: float, seed: int, n: int) -> tuple[
     rng = np.random.default_rng(seed)
     records, y = generate(n, function, rng)
     test, y_test = generate(5_000, function, rng)
-    blurred = [channel.randomize(records[name], rng) for name, channel in zip(ATTRIBUTES, channels(noise, privacy), strict=True)]
+    blurred = [
+        channel.randomize(records[name], rng)
+        for name, channel in zip(ATTRIBUTES, channels(noise, privacy), strict=True)
+    ]
     return as_matrix(records), np.column_stack(blurred).astype(float), y, as_matrix(test), y_test
 
 
@@ -122,10 +123,10 @@ def speed(n: int, large: int, repeats: int) -> None:
     print(f"time relative to scikit-learn's DecisionTreeClassifier, {n:,} reports of function 2 and 5, one thread")
     for function in (2, 5):
         _, reports, y, _, _ = draw(function, "gaussian", 1.0, 7, n)
-        noise = channels("gaussian", 1.0)
-        base = cpu(lambda X=reports, y=y: DecisionTreeClassifier().fit(X, y), repeats)
+        blur = channels("gaussian", 1.0)
+        base = cpu(partial(DecisionTreeClassifier().fit, reports, y), repeats)
         for mode, bar in (("byclass", 0.2), ("local", 0.5), ("joint", 10.0)):
-            ours = cpu(lambda X=reports, y=y, mode=mode: sf.TreeClassifier(noise, mode, random_state=0).fit(X, y), repeats)
+            ours = cpu(partial(sf.TreeClassifier(blur, mode, random_state=0).fit, reports, y), repeats)
             print(f"  F{function} {mode:8s} {ours / base:6.3f}  (at most {bar})", flush=True)
     if large:
         large_speed(large, repeats)

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
+from tests.statistics import assert_fits
 
 import sfumato as sf
 from sfumato.mining.cells import ClearCategory, ClearNumber, attribute_of, interval_edges
-from tests.statistics import assert_fits
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ class Intervals:
     def size(self) -> int:
         return self.cells.size
 
-    def associate(self, records: npt.NDArray[np.int64], group: npt.NDArray[np.int64], groups: int, weight: Floats) -> Any:
+    def associate(self, records: Any, group: Any, groups: int, weight: Floats) -> Any:
         """The interval of each of the records, reconstructed within each group; `size` stands for missing."""
         codes = self.attribute.codes[records]
         if not self.attribute.noisy:
@@ -142,7 +142,7 @@ def by_rank(codes: Any, group: Any, weight: Any, by_code: Any, bounds: Any, miss
 
 @njit(cache=True)
 def by_share(codes: Any, group: Any, bounds: Any, missing: int) -> Any:
-    """Each group's reports of one category shared out evenly by P(true | reported): the k-th takes the place k·φ mod 1."""
+    """Each group's reports of one category shared out by P(true | reported): the k-th takes the place k·φ mod 1."""
     seen = np.zeros(bounds.shape[:2])
     found = np.empty(codes.size, np.uint8)
     for i in range(codes.size):

@@ -287,7 +287,8 @@ def report_codes(channel: Channel, reports: npt.ArrayLike) -> npt.NDArray[np.int
     """Base report codes, through a compiled loop where reports lie on a grid."""
     if isinstance(channel.outputs, Grid):
         numbers = np.ascontiguousarray(as_numbers(reports))
-        return nearest_codes(numbers, channel.outputs.origin, channel.outputs.step, channel.outputs.size)
+        grid = channel.outputs
+        return np.asarray(nearest_codes(numbers, grid.origin, grid.step, grid.size), np.int32)
     return channel.encode_reports(reports).astype(np.int32)
 
 
@@ -297,10 +298,10 @@ def interval_edges(domain: Interval, resolution: int, shift: float = 0.0) -> Flo
     if not domain.integer:
         step = (high - low) / resolution
         inner = low + step * (np.arange(1, resolution) + shift)
-        return np.concatenate([[low], inner, [high]])
+        return np.asarray(np.concatenate([[low], inner, [high]]), np.float64)
     count = int(high - low) + 1
     if count <= 1.5 * resolution:
-        return low - 0.5 + np.arange(count + 1)
+        return np.asarray(low - 0.5 + np.arange(count + 1), np.float64)
     cuts = np.unique(np.rint((np.arange(1, resolution) + shift) * count / resolution))
     return low - 0.5 + np.concatenate([[0], cuts[(cuts > 0) & (cuts < count)], [count]])
 

@@ -50,8 +50,8 @@ def read_columns(estimator: Any, X: Any, *, reset: bool) -> tuple[list[str], lis
     array = validate_data(estimator, X, reset=reset, dtype="numeric", ensure_all_finite="allow-nan")
     if np.isinf(array).any():
         raise ValueError("Input X contains infinity; mark such values as missing (NaN) or correct them")
-    columns = split_columns(array) if array.dtype == np.float64 else np.ascontiguousarray(array.T)
-    return _numbered(array.shape[1]), list(columns)
+    rows = split_columns(array) if array.dtype == np.float64 else np.ascontiguousarray(array.T)
+    return _numbered(array.shape[1]), list(rows)
 
 
 def _apart_from_levels(X: Any, channels: Any) -> tuple[Any, dict[str, Any]]:
@@ -85,8 +85,10 @@ def _numbered(count: int) -> list[str]:
 
 def _check_size(estimator: Any, names: list[str], columns: list[Column], reset: bool) -> None:
     if not names or not columns[0].size:
-        raise ValueError(f"Found array with {len(columns[0]) if names else 0} sample(s) and {len(names)} feature(s); "
-                         "a minimum of 1 is required of each")
+        raise ValueError(
+            f"Found array with {len(columns[0]) if names else 0} sample(s) and {len(names)} feature(s); "
+            "a minimum of 1 is required of each"
+        )
     if reset:
         estimator.n_features_in_ = len(names)
 
@@ -112,6 +114,14 @@ def frame_column(values: Any, name: str) -> Column:
     if array.dtype.kind in "US":
         return array.astype(object)
     raise TypeError(f"column {name!r} is of type {array.dtype}; convert it to numbers or labels first")
+
+
+def remember_names(estimator: Any, data: Mapping[str, Any]) -> None:
+    """What scikit-learn remembers of X, for a model read from plain data."""
+    names = estimator.attribute_names_
+    estimator.n_features_in_ = len(names)
+    if data["named"]:
+        estimator.feature_names_in_ = np.array(names, dtype=object)
 
 
 def channels_of_columns(channels: Channels, names: list[str]) -> list[Channel | Choice | None]:
@@ -171,7 +181,9 @@ def record_weights(sample_weight: Any, records: int) -> npt.NDArray[np.float64]:
         return np.full(records, float(sample_weight))  # type: ignore[arg-type]
     weight = np.asarray(sample_weight, dtype=np.float64)
     if weight.shape != (records,):
-        raise ValueError(f"sample_weight has shape {weight.shape}, but there are {records} records; give one weight a record")
+        raise ValueError(
+            f"sample_weight has shape {weight.shape}, but there are {records} records; give one weight a record"
+        )
     if not np.isfinite(weight).all() or (weight < 0).any():
         raise ValueError("sample_weight holds a negative or infinite weight; weights are numbers from 0 up")
     if not weight.any():

@@ -18,7 +18,9 @@ RECORDS = 150_000
 LEAST_LEAF = 0.0003
 
 
-def distilled_tree(model: JointModel, limits: Limits, weight: float, rng: np.random.Generator) -> tuple[Tree, list[Feature]]:
+def distilled_tree(
+    model: JointModel, limits: Limits, weight: float, rng: np.random.Generator
+) -> tuple[Tree, list[Feature]]:
     """A tree over the model's selected attributes; counts are in the units of the `weight` of the records fitted on."""
     if not model.selected_:
         return prior_leaf(model, weight), []
@@ -44,7 +46,7 @@ def summed_counts(tree: Tree, leaves: npt.NDArray[np.int64], mass: npt.NDArray[n
     for node in range(tree.attribute.size - 1, -1, -1):
         if tree.left[node] >= 0:
             counts[node] = counts[tree.left[node]] + counts[tree.right[node]]
-    return counts
+    return np.asarray(counts, np.float64)
 
 
 def prior_leaf(model: JointModel, weight: float) -> Tree:
@@ -52,7 +54,14 @@ def prior_leaf(model: JointModel, weight: float) -> Tree:
     counts = model.bayes([], 1) * weight
     nothing = np.full(1, -1, np.int32)
     return Tree(
-        nothing, np.full(1, np.nan), nothing.copy(), nothing.copy(), np.zeros(1, bool), np.zeros((1, 1), bool), counts, np.zeros(1)
+        nothing,
+        np.full(1, np.nan),
+        nothing.copy(),
+        nothing.copy(),
+        np.zeros(1, bool),
+        np.zeros((1, 1), bool),
+        counts,
+        np.zeros(1),
     )
 
 

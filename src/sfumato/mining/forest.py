@@ -66,7 +66,9 @@ class Branch:
 class Dependence:
     """Held-out gain of modelling a pair together, on a sample of the records."""
 
-    def __init__(self, attributes: Sequence[Attribute], weight: npt.NDArray[np.float32], rng: np.random.Generator) -> None:
+    def __init__(
+        self, attributes: Sequence[Attribute], weight: npt.NDArray[np.float32], rng: np.random.Generator
+    ) -> None:
         self.attributes = attributes
         records = weight.size
         kept = rng.random(records) < SCREENING_RECORDS / max(records, 1)
@@ -101,7 +103,9 @@ def grow_forest(
         return []
     dependence = Dependence(attributes, weight, rng)
     known, branches = list(placed), []
-    gains = {(i, j): dependence.gain(i, j) for j in rest for i in range(len(attributes)) if i != j and (i in placed or i < j)}
+    gains = {
+        (i, j): dependence.gain(i, j) for j in rest for i in range(len(attributes)) if i != j and (i in placed or i < j)
+    }
     while rest:
         pairs = [(gains[(i, j) if (i, j) in gains else (j, i)], i, j) for j in rest for i in known]
         best, parent, child = max(pairs, default=(0.0, None, rest[0]))

@@ -59,7 +59,9 @@ class GridProblem:
             cells.append(cut)
             tables.append(table)
         shape = (*(table.shape[0] for table in tables), labels.classes)
-        return cls(tuple(cells), Tables(tuple(tables), labels.table), labels, flat * labels.classes + labels.codes, shape)
+        return cls(
+            tuple(cells), Tables(tuple(tables), labels.table), labels, flat * labels.classes + labels.codes, shape
+        )
 
     @property
     def all_clear(self) -> bool:
@@ -69,8 +71,10 @@ class GridProblem:
         """N(s₁..s_D, y') of all or of the chosen records."""
         size = int(np.prod(self.shape))
         if chosen is None:
-            return weighted_counts(self.flat, self.labels.weight, size).reshape(self.shape)
-        return weighted_counts(self.flat[chosen], self.labels.weight[chosen], size).reshape(self.shape)
+            counts = weighted_counts(self.flat, self.labels.weight, size)
+        else:
+            counts = weighted_counts(self.flat[chosen], self.labels.weight[chosen], size)
+        return np.asarray(counts, np.float32).reshape(self.shape)
 
     def fit(self, counts: Array, iterations: int, joint: Array | None = None) -> Array:
         """P(y, t) after so many EM steps; a clear histogram is exact after one."""

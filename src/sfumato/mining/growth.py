@@ -1,9 +1,9 @@
-"""How trees grow on reports: growth is shared, and AS00's three ways differ in which reports are reconstructed together.
+"""How trees grow on reports: AS00's three ways differ in which reports are reconstructed together.
 
-    Global   all reports at once
-    ByClass  the reports of each class
-    Local    the reports of each class again at every node, until nodes are small; an attribute already split on keeps
-             the association that the split used
+Global   all reports at once
+ByClass  the reports of each class
+Local    the reports of each class again at every node, until nodes are small; an attribute already split on keeps
+         the association that the split used
 """
 
 from __future__ import annotations
@@ -63,7 +63,11 @@ class ClassMass:
 
     @classmethod
     def of(
-        cls, group: npt.NDArray[np.int64], weight: npt.NDArray[np.float64], classes: int, table: npt.NDArray[np.float64] | None
+        cls,
+        group: npt.NDArray[np.int64],
+        weight: npt.NDArray[np.float64],
+        classes: int,
+        table: npt.NDArray[np.float64] | None,
     ) -> ClassMass:
         small = group.astype(np.uint8) if classes <= 256 else group
         if table is None and classes <= 200 and bool(np.all(weight == 1.0)):
@@ -72,7 +76,10 @@ class ClassMass:
 
     @staticmethod
     def dense(
-        group: npt.NDArray[np.int64], weight: npt.NDArray[np.float64], classes: int, table: npt.NDArray[np.float64] | None
+        group: npt.NDArray[np.int64],
+        weight: npt.NDArray[np.float64],
+        classes: int,
+        table: npt.NDArray[np.float64] | None,
     ) -> npt.NDArray[np.float64]:
         """mass[record, class]."""
         shares = np.eye(classes) if table is None else np.linalg.pinv(table)
@@ -112,7 +119,9 @@ class Growth:
         labels: ClassMass,
         limits: Limits,
     ) -> None:
-        self.cut = [Intervals(a, a.at(intervals, REPORT_COARSENESS) if a.noisy else a.at(CLEAR_BINS)) for a in attributes]
+        self.cut = [
+            Intervals(a, a.at(intervals, REPORT_COARSENESS) if a.noisy else a.at(CLEAR_BINS)) for a in attributes
+        ]
         self.features = [feature_of(cut.cells) for cut in self.cut]
         self.labels, self.group, self.weight = labels, labels.group, labels.weight
         least = max(limits.min_leaf, LEAST_LEAF_SHARE * self.group.size)
@@ -137,9 +146,21 @@ class Growth:
         if records.size < self.group.size:
             codes, labels = np.ascontiguousarray(codes[:, records]), labels.of_records(records)
         grown = grow(
-            codes, labels.mass, labels.group, labels.pairs(codes), labels.plain, np.zeros((1, 1)), False,
-            self.sizes, self.categorical, np.arange(records.size, dtype=np.int32), depth, self.limits.min_leaf, self.limits.min_split,
-            self.limits.least_bits(self.features, self.labels.classes), most_nodes(records.size, self.limits.min_leaf),
+            codes,
+            labels.mass,
+            labels.group,
+            labels.pairs(codes),
+            labels.plain,
+            np.zeros((1, 1)),
+            False,
+            self.sizes,
+            self.categorical,
+            np.arange(records.size, dtype=np.int32),
+            depth,
+            self.limits.min_leaf,
+            self.limits.min_split,
+            self.limits.least_bits(self.features, self.labels.classes),
+            most_nodes(records.size, self.limits.min_leaf),
         )
         return Tree.from_growth(grown, self.features)
 
@@ -191,7 +212,9 @@ class LocalGrowth(ByClassGrowth):
         everyone = np.arange(records.size, dtype=np.int32)
         add_histogram(codes, here.mass, here.pairs(codes), here.plain, everyone, 0, records.size, histogram)
         add_counts(here.mass, here.group, here.plain, everyone, 0, records.size, counts)
-        gain, j, place, to_left = best_split(histogram, self.sizes, self.categorical, counts, self.limits.min_leaf, bins)
+        gain, j, place, to_left = best_split(
+            histogram, self.sizes, self.categorical, counts, self.limits.min_leaf, bins
+        )
         if j < 0:
             return None
         order = records.copy()
@@ -202,10 +225,15 @@ class LocalGrowth(ByClassGrowth):
         add_counts(self.labels.mass, self.group, self.labels.plain, order, 0, middle, below)
         tree = Tree.from_growth(
             (
-                np.array([j, LEAF, LEAF], np.int32), np.array([place, -1, -1]), np.full(3, np.nan),
-                np.array([1, LEAF, LEAF], np.int32), np.array([2, LEAF, LEAF], np.int32),
-                np.array([to_left, False, False]), np.array([bins, bins & False, bins & False]),
-                np.array([counts, below, counts - below]), np.array([gain, 0.0, 0.0]),
+                np.array([j, LEAF, LEAF], np.int32),
+                np.array([place, -1, -1]),
+                np.full(3, np.nan),
+                np.array([1, LEAF, LEAF], np.int32),
+                np.array([2, LEAF, LEAF], np.int32),
+                np.array([to_left, False, False]),
+                np.array([bins, bins & False, bins & False]),
+                np.array([counts, below, counts - below]),
+                np.array([gain, 0.0, 0.0]),
             ),
             self.features,
         )
@@ -224,9 +252,21 @@ def clean_tree(
     sizes = np.array([cut.size for cut in cells], np.int64)
     categorical = np.array([feature.categorical for feature in features])
     grown = grow(
-        codes, labels.mass, labels.group, labels.pairs(codes), labels.plain, values, True, sizes, categorical,
-        np.arange(values.shape[1], dtype=np.int32), limits.max_depth, limits.min_leaf, limits.min_split,
-        limits.least_bits(features, labels.classes), most_nodes(values.shape[1], limits.min_leaf),
+        codes,
+        labels.mass,
+        labels.group,
+        labels.pairs(codes),
+        labels.plain,
+        values,
+        True,
+        sizes,
+        categorical,
+        np.arange(values.shape[1], dtype=np.int32),
+        limits.max_depth,
+        limits.min_leaf,
+        limits.min_split,
+        limits.least_bits(features, labels.classes),
+        most_nodes(values.shape[1], limits.min_leaf),
     )
     tree = Tree.from_growth(grown, features)
     return (tree.pruned(features) if limits.prune else tree), features
@@ -234,4 +274,3 @@ def clean_tree(
 
 def most_nodes(records: int, min_leaf: float) -> int:
     return int(2 * records / max(min_leaf, 1.0)) + 3
-

@@ -18,7 +18,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from sfumato.channels.base import Channel
 from sfumato.mining.cells import Attribute, attribute_of
-from sfumato.mining.columns import Channels, channels_of_columns, class_codes, is_frame, read_columns, record_weights
+from sfumato.mining.columns import (
+    Channels,
+    channels_of_columns,
+    class_codes,
+    is_frame,
+    read_columns,
+    record_weights,
+    remember_names,
+)
 from sfumato.mining.forest import Branch, grow_forest
 from sfumato.mining.grid_fit import GridProblem, Labels, coarsened_to
 from sfumato.mining.members import GridMember, Member, member_from_dict
@@ -40,15 +48,15 @@ def generator(random_state: Any) -> np.random.Generator:
     return np.random.default_rng(check_random_state(random_state).randint(0, 2**31 - 1))
 
 
-class JointModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class JointModel(ClassifierMixin, BaseEstimator):
     """P(class, true values) from reports: a classifier of true values and a source of synthetic records.
 
     channels: one entry (channel or None for a clear column) a column, or a mapping from column name.
     label_channel: the channel that class labels went through, None if they are clear.
     structure: "auto", "grid" or "mixture".
     members: how many fits with different cells are averaged; None chooses by cost.
-    max_iter: the limit on EM steps (five times as many for a single attribute, where they cost next to nothing); fitting
-        stops earlier when held-out reports gain nothing.
+    max_iter: the limit on EM steps (five times as many for a single attribute, where they are cheap); fitting stops
+        earlier when held-out reports gain nothing.
 
     Fitted: ``classes_``, ``selected_`` (the columns modelled with the class), ``members_``, ``forest_``.
     """
@@ -106,7 +114,9 @@ class JointModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return Labels(np.zeros(records, np.int64), weight, 1)
         self.classes_, codes = class_codes(y, self.label_channel)
         if codes.size != records:
-            raise ValueError(f"X has {records} records but y has {codes.size}; found input variables with inconsistent numbers of samples")
+            raise ValueError(
+                f"Found input variables with inconsistent numbers of samples: X has {records}, y has {codes.size}"
+            )
         table = None if self.label_channel is None else self.label_channel.matrix().astype(np.float32)
         return Labels(codes, weight, len(self.classes_), table)
 
@@ -120,12 +130,14 @@ class JointModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.structure == "mixture" or (self.structure == "auto" and too_large):
             count = self.members or (1 if unsupervised else 5)
             shifts = [resolution_for(core, labels.weight.size, member).shift for member in range(count)]
-            resolutions = [Resolution(MIXTURE_RESOLUTION.cells - m, MIXTURE_RESOLUTION.coarseness, shifts[m]) for m in range(count)]
+            resolutions = [
+                Resolution(MIXTURE_RESOLUTION.cells - m, MIXTURE_RESOLUTION.coarseness, shifts[m]) for m in range(count)
+            ]
             return [MixtureFit(core, labels, resolution, rng).run(rng) for resolution in resolutions]
         return self._fit_grids(core, labels, rng, self.members or members_for(dimension))
 
     def _fit_grids(self, core: list[Attribute], labels: Labels, rng: np.random.Generator, count: int) -> list[Member]:
-        """The first member learns on held-out reports how many steps to take; the others take as many on all reports."""
+        """The first member learns on held-out reports how many steps to take; the others take as many on all."""
         held = rng.random(labels.weight.size) < HELD_OUT
         core = cap_helpers(core, labels)
         found: list[Member] = []
@@ -230,6 +242,7 @@ class JointModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "members_")
         return {
             "model": "joint",
+            "named": hasattr(self, "feature_names_in_"),
             "attributes": self.attribute_names_,
             "classes": self.classes_.tolist() if hasattr(self, "classes_") else None,
             "selected": [int(j) for j in self.selected_],
@@ -241,7 +254,7 @@ class JointModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def from_dict(cls, data: dict[str, Any]) -> Self:
         model = cls()
         model.attribute_names_ = list(data["attributes"])
-        model.n_features_in_ = len(model.attribute_names_)
+        remember_names(model, data)
         if data["classes"] is not None:
             model.classes_ = np.array(data["classes"])
         model.selected_ = tuple(data["selected"])

@@ -35,7 +35,9 @@ def split_columns(table: Floats) -> Floats:
 
 
 @njit(cache=True)
-def report_cells(codes: npt.NDArray[np.int32], cell_of_code: npt.NDArray[np.int32], missing: int) -> npt.NDArray[np.int32]:
+def report_cells(
+    codes: npt.NDArray[np.int32], cell_of_code: npt.NDArray[np.int32], missing: int
+) -> npt.NDArray[np.int32]:
     """The report cell of each code; missing codes go to the cell `missing`."""
     cells = np.empty(codes.size, np.int32)
     for i in range(codes.size):

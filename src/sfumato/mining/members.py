@@ -51,7 +51,7 @@ class GridMember(Member):
             axes = tuple(1 + j for j in np.flatnonzero(pattern))
             table = self.joint.sum(axis=axes, dtype=np.float64) if axes else self.joint
             kept = [place[rows] for place, gone in zip(places, pattern, strict=True) if not gone]
-            found[rows] = table[(slice(None), *kept)].T if kept else table
+            found[rows] = np.moveaxis(table, 0, -1)[tuple(kept)] if kept else table
         return found
 
     def sample_cells(self, n: int, rng: np.random.Generator) -> tuple[Codes, list[Codes]]:
@@ -115,4 +115,4 @@ def draw_columns(table: npt.NDArray[Any], columns: Codes, rng: np.random.Generat
     offset = np.arange(cumulative.shape[0])[:, None]
     flat = (cumulative + offset).ravel()
     drawn = np.searchsorted(flat, rng.random(columns.size) + columns, side="right") - columns * table.shape[0]
-    return np.clip(drawn, 0, table.shape[0] - 1).astype(np.int64)
+    return np.asarray(np.clip(drawn, 0, table.shape[0] - 1), np.int64)

@@ -96,7 +96,9 @@ class MixtureFit:
 
     def likelihood(self, chosen: npt.NDArray[np.int32], weight: npt.NDArray[np.float32]) -> float:
         p_report = self.p_report()
-        return float(mixture_step(chosen, weight, p_report, self.prior, np.zeros_like(p_report)) / max(weight.sum(), 1e-12))
+        return float(
+            mixture_step(chosen, weight, p_report, self.prior, np.zeros_like(p_report)) / max(weight.sum(), 1e-12)
+        )
 
     def run(self, rng: np.random.Generator) -> MixtureMember:
         held = rng.random(self.weight.size) < HELD_OUT

@@ -23,7 +23,14 @@ from sfumato.channels.choice import Choice
 from sfumato.domain import Categories, as_numbers
 from sfumato.mining.association import counts_by_code, reconstruct_groups
 from sfumato.mining.cells import Attribute, AttributeCells, ClearCategory, attribute_of
-from sfumato.mining.columns import Channels, channels_of_columns, class_codes, read_columns, record_weights
+from sfumato.mining.columns import (
+    Channels,
+    channels_of_columns,
+    class_codes,
+    read_columns,
+    record_weights,
+    remember_names,
+)
 from sfumato.mining.growth import ClassMass
 from sfumato.mining.level_columns import reports_in
 from sfumato.mining.level_moments import moments_of_levels, noise_variance, noise_variances
@@ -70,7 +77,7 @@ class CellDensity:
         return {"form": "cells", "cells": self.cells.to_dict(), "p_cell_given_class": self.p_cell_given_class.tolist()}
 
 
-class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class NaiveBayes(ClassifierMixin, BaseEstimator):
     """Naive Bayes for true values, learned from reports.
 
     channels: one entry (channel or None for a clear column) a column, or a mapping from column name.
@@ -106,25 +113,24 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         names, columns = read_columns(self, X, reset=True)
         self.classes_, group = class_codes(y, self.label_channel)
         if group.size != len(columns[0]):
-            raise ValueError(f"Found input variables with inconsistent numbers of samples: X {len(columns[0])}, y {group.size}")
+            raise ValueError(
+                f"Found input variables with inconsistent numbers of samples: X {len(columns[0])}, y {group.size}"
+            )
         weight = record_weights(sample_weight, group.size)
         table = None if self.label_channel is None else self.label_channel.matrix()
         mass = ClassMass.dense(group, weight, len(self.classes_), table)
         self.class_prior_ = np.maximum(mass.sum(axis=0), 1e-12) / np.maximum(mass.sum(axis=0), 1e-12).sum()
         self.attribute_names_ = names
         channels = channels_of_columns(self.channels, names)
-        self.epsilon_ = self._smoothing(columns, channels, weight)
+        self.epsilon_ = self._smoothing(columns, channels)
         self.densities_ = [self._density(*pair, mass) for pair in zip(names, channels, columns, strict=True)]
         return self
 
-    def _smoothing(self, columns: list[npt.NDArray[Any]], channels: list[Channel | Choice | None], weight: Floats) -> float:
-        numeric = [
-            as_numbers(reports_in(column))
-            for column, channel in zip(columns, channels, strict=True)
-            if is_number(column, channel)
-        ]
-        present = weight > 0
-        variances = [float(np.nanvar(column[present])) for column in numeric if not np.isnan(column[present]).all()]
+    def _smoothing(self, columns: list[npt.NDArray[Any]], channels: list[Channel | Choice | None]) -> float:
+        """A share of the largest variance among the numbers."""
+        pairs = zip(columns, channels, strict=True)
+        numbers = [as_numbers(reports_in(column)) for column, channel in pairs if is_number(column, channel)]
+        variances = [float(np.nanvar(column)) for column in numbers if not np.isnan(column).all()]
         return self.var_smoothing * max(variances, default=0.0)
 
     def _density(
@@ -136,8 +142,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if isinstance(channel, Choice) and self.density == "moments":
                 mean, variance = moments_of_levels(reports, mass, noise_variances(channel, column))
                 return NormalDensity(mean, variance + self.epsilon_)
-            clear = self.density == "direct" or channel is None or isinstance(channel, Choice)
-            noise = 0.0 if clear else noise_variance(channel)
+            noise = noise_variance(channel) if isinstance(channel, Channel) and self.density == "moments" else 0.0
             return self._normal(reports, mass, noise)
         as_reported = self.density == "direct" or channel is None
         attribute = ClearCategory(name, reports_in(column)) if as_reported else attribute_of(name, channel, column)
@@ -187,6 +192,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "densities_")
         return {
             "model": "naive-bayes",
+            "named": hasattr(self, "feature_names_in_"),
             "density": self.density,
             "attributes": self.attribute_names_,
             "classes": self.classes_.tolist(),
@@ -198,7 +204,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def from_dict(cls, data: dict[str, Any]) -> Self:
         model = cls(density=data["density"])
         model.attribute_names_ = list(data["attributes"])
-        model.n_features_in_ = len(model.attribute_names_)
+        remember_names(model, data)
         model.classes_ = np.array(data["classes"])
         model.class_prior_ = np.array(data["prior"])
         model.densities_ = [density_from_dict(density) for density in data["densities"]]
@@ -227,7 +233,11 @@ def cell_density(attribute: Attribute, mass: Floats) -> CellDensity:
     for y in range(mass.shape[1]):
         by_code = counts_by_code(codes[known], one, np.ascontiguousarray(mass[known, y]), 1, cells.cell_of_code.size)[0]
         by_cell = np.maximum(np.bincount(cells.cell_of_code, by_code, cells.table.shape[0]), 0.0)
-        p = by_cell / max(by_cell.sum(), 1e-300) if cells.identity else reconstruct_groups(cells.table, by_cell[None])[0]
+        p = (
+            by_cell / max(by_cell.sum(), 1e-300)
+            if cells.identity
+            else reconstruct_groups(cells.table, by_cell[None])[0]
+        )
         total = max(by_cell.sum(), 1e-12)
         rows.append((p * total + PSEUDO_COUNT / cells.size) / (total + PSEUDO_COUNT))
     return CellDensity(cells, np.array(rows))

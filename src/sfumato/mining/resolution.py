@@ -37,8 +37,10 @@ def effective_dimension(attributes: Sequence[Attribute]) -> float:
     return float(sum(min(1.0, np.log(max(a.natural_size, 1)) / np.log(FULL_AXIS)) for a in attributes))
 
 
-def resolution_for(attributes: Sequence[Attribute], records: int, member: int = 0, *, selecting: bool = False) -> Resolution:
-    """The resolution for these attributes together; clear columns need records in their cells, so few records cut less."""
+def resolution_for(
+    attributes: Sequence[Attribute], records: int, member: int = 0, *, selecting: bool = False
+) -> Resolution:
+    """The resolution for these attributes together; clear columns need records in their cells."""
     dimension = effective_dimension(attributes)
     table, widths = (SELECTION_CELLS, SELECTION_COARSENESS) if selecting else (TRUE_CELLS, COARSENESS)
     cells = float(np.interp(dimension, DIMENSIONS, table))

@@ -99,7 +99,7 @@ def class_entropy(joint: Array) -> float:
 
 
 def cap_helpers(chosen: list[Attribute], labels: Labels) -> list[Attribute]:
-    """Helpers tell about the class mostly through other attributes: I(y; t_j | the others) is small. They get few cells."""
+    """Attributes with a small I(y; t_j | the others) help mostly by telling about other attributes: few cells do."""
     if len(chosen) < 3 or labels.classes < 2 or not all(attribute.noisy for attribute in chosen):
         return chosen
     resolution = resolution_for(chosen, labels.codes.size, selecting=True)

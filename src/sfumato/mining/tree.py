@@ -12,7 +12,14 @@ from sklearn.utils.validation import check_is_fitted
 from sfumato.channels.base import Channel
 from sfumato.mining import tree_text
 from sfumato.mining.cells import Attribute, ClearNumber, attribute_of, encode_known
-from sfumato.mining.columns import Channels, channels_of_columns, class_codes, read_columns, record_weights
+from sfumato.mining.columns import (
+    Channels,
+    channels_of_columns,
+    class_codes,
+    read_columns,
+    record_weights,
+    remember_names,
+)
 from sfumato.mining.distil import distilled_tree
 from sfumato.mining.growth import (
     ByClassGrowth,
@@ -33,7 +40,7 @@ GROWTHS: dict[str, type[Growth]] = {"global": GlobalGrowth, "byclass": ByClassGr
 DEEPEST = 60
 
 
-class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class TreeClassifier(ClassifierMixin, BaseEstimator):
     """A decision tree for true values, learned from reports.
 
     channels: one entry (channel or None for a clear column) a column, or a mapping from column name.
@@ -41,7 +48,8 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         "none" takes reports as if they were true values. Without any channel all of them grow a clean tree.
     label_channel: the channel that class labels went through, None if they are clear.
     intervals: AS00's number of intervals m; None takes a hundredth of the records, between 10 and 100.
-    prune: whether to prune by minimum description length.
+    prune: whether to prune by minimum description length; None prunes when there are channels, as AS00 does, and
+        grows a full tree, as scikit-learn does, when there are none.
 
     Fitted: ``classes_``, ``tree_``, ``feature_importances_``, and ``joint_`` after reconstruction="joint".
     """
@@ -55,7 +63,7 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         intervals: int | None = None,
         max_depth: int | None = None,
         min_samples_leaf: int = 1,
-        prune: bool = True,
+        prune: bool | None = None,
         random_state: Any = None,
     ) -> None:
         self.channels = channels
@@ -77,12 +85,16 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit on reports X and classes y."""
         if self.reconstruction not in RECONSTRUCTIONS:
-            raise ValueError(f"reconstruction={self.reconstruction!r} is unknown; use one of {', '.join(RECONSTRUCTIONS)}")
+            raise ValueError(
+                f"reconstruction={self.reconstruction!r} is unknown; use one of {', '.join(RECONSTRUCTIONS)}"
+            )
         names, columns = read_columns(self, X, reset=True)
         self.classes_, group = class_codes(y, self.label_channel)
         records = len(columns[0])
         if group.size != records:
-            raise ValueError(f"Found input variables with inconsistent numbers of samples: X has {records}, y has {group.size}")
+            raise ValueError(
+                f"Found input variables with inconsistent numbers of samples: X has {records}, y has {group.size}"
+            )
         weight = record_weights(sample_weight, records)
         if (weight == 0).any():
             columns, group = [column[weight > 0] for column in columns], group[weight > 0]
@@ -98,10 +110,15 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _limits(self) -> Limits:
         least = float(self.min_samples_leaf)
         depth = DEEPEST if self.max_depth is None else min(int(self.max_depth), DEEPEST)
-        return Limits(depth, least, 2 * least, bool(self.prune))
+        blurred = self.channels is not None or self.label_channel is not None
+        return Limits(depth, least, 2 * least, blurred if self.prune is None else bool(self.prune))
 
     def _grow(
-        self, attributes: list[Attribute], columns: list[npt.NDArray[Any]], group: npt.NDArray[np.int64], weight: npt.NDArray[Any]
+        self,
+        attributes: list[Attribute],
+        columns: list[npt.NDArray[Any]],
+        group: npt.NDArray[np.int64],
+        weight: npt.NDArray[Any],
     ) -> None:
         table = None if self.label_channel is None else self.label_channel.matrix()
         labels = ClassMass.of(group, weight, len(self.classes_), table)
@@ -122,7 +139,9 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.joint_ = model._fit_attributes(attributes, self.classes_[group], weight)
         self.tree_, found = distilled_tree(self.joint_, self._limits(), float(weight.sum()), rng)
         by_name = {feature.name: feature for feature in found}
-        self.features_ = [by_name.get(a.name, Feature(a.name, np.array([0.0, 1.0]), getattr(a, "labels", None))) for a in attributes]
+        self.features_ = [
+            by_name.get(a.name, Feature(a.name, np.array([0.0, 1.0]), getattr(a, "labels", None))) for a in attributes
+        ]
 
     # --- prediction on true values ------------------------------------------------------------------------------
 
@@ -187,10 +206,12 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The tree as plain data for JSON; `from_dict` gives back a tree that classifies and can be read."""
         check_is_fitted(self, "tree_")
         features = [
-            {"name": f.name, "labels": None if f.labels is None else list(f.labels), "integer": f.integer} for f in self.features_
+            {"name": f.name, "labels": None if f.labels is None else list(f.labels), "integer": f.integer}
+            for f in self.features_
         ]
         return {
             "model": "tree",
+            "named": hasattr(self, "feature_names_in_"),
             "reconstruction": self.reconstruction,
             "classes": self.classes_.tolist(),
             "features": features,
@@ -202,11 +223,16 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         model = cls(reconstruction=data["reconstruction"])
         model.classes_ = np.array(data["classes"])
         model.features_ = [
-            Feature(f["name"], None if f["labels"] else np.array([0.0, 1.0]), tuple(f["labels"]) if f["labels"] else None, f["integer"])
+            Feature(
+                f["name"],
+                None if f["labels"] else np.array([0.0, 1.0]),
+                tuple(f["labels"]) if f["labels"] else None,
+                f["integer"],
+            )
             for f in data["features"]
         ]
         model.attribute_names_ = [feature.name for feature in model.features_]
-        model.n_features_in_ = len(model.features_)
+        remember_names(model, data)
         model.tree_ = Tree.from_dict(data["tree"])
         return model
 
@@ -218,5 +244,3 @@ def clean_values(attribute: Attribute, column: npt.NDArray[Any]) -> npt.NDArray[
 
 def numeric(column: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     return np.asarray(column, dtype=np.float64)
-
-

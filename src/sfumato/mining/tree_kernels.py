@@ -16,7 +16,7 @@ LEAF = -1
 
 @njit(cache=True)
 def code_length(counts: Any, classes: int) -> float:
-    """Bits for the classes of a node (Mehta, Rissanen, Agrawal 1995): the class entropy plus the price of its k−1 shares."""
+    """Bits for the classes of a node (Mehta, Rissanen, Agrawal 1995): entropy plus the price of its k−1 shares."""
     total = 0.0
     for y in range(classes):
         total += max(counts[y], 0.0)
@@ -55,7 +55,9 @@ def bin_and_class(codes: Any, group: Any, classes: int) -> Any:
 
 
 @njit(cache=True)
-def add_histogram(codes: Any, mass: Any, pairs: Any, plain: bool, order: Any, start: int, end: int, histogram: Any) -> None:
+def add_histogram(
+    codes: Any, mass: Any, pairs: Any, plain: bool, order: Any, start: int, end: int, histogram: Any
+) -> None:
     """histogram[j, bin, y] += mass of the records order[start:end]; `plain`: every record counts 1, as `pairs` says."""
     attributes, bins, classes = histogram.shape
     if plain:
@@ -163,28 +165,37 @@ def _larger_side(table: Any, size: int, bins_left: Any, total: float) -> bool:
 
 @njit(cache=True)
 def refined_cut(
-    values: Any, column: Any, mass: Any, order: Any, start: int, end: int, place: int, counts_below: Any, counts: Any, least: float
+    values: Any,
+    column: Any,
+    mass: Any,
+    group: Any,
+    plain: bool,
+    order: Any,
+    start: int,
+    end: int,
+    bins: Any,
+    below: Any,
+    counts: Any,
+    least: float,
 ) -> Any:
-    """The best threshold among the actual values in the two bins beside the chosen boundary; NaN if there is none."""
-    classes = mass.shape[1]
+    """The best threshold among the actual values in the two filled bins beside the boundary; NaN if there is none."""
+    classes = counts.size
     near = 0
     for i in range(start, end):
-        if column[order[i]] == place or column[order[i]] == place + 1:
-            near += 1
-    chosen, found = np.empty(near, np.int64), np.empty(near)
+        near += column[order[i]] == bins[0] or column[order[i]] == bins[1]
+    chosen, found = np.empty(near, order.dtype), np.empty(near)
     near = 0
     for i in range(start, end):
-        if column[order[i]] == place or column[order[i]] == place + 1:
+        if column[order[i]] == bins[0] or column[order[i]] == bins[1]:
             chosen[near], found[near] = order[i], values[order[i]]
             near += 1
     ranks = np.argsort(found, kind="mergesort")
-    left, right = counts_below.copy(), np.empty(classes)
+    left, right = below.copy(), np.empty(classes)
     total, best, cut = counts.sum(), -1.0, np.nan
     for k in range(near - 1):
-        record = chosen[ranks[k]]
-        for y in range(classes):
-            left[y] += mass[record, y]
-        here, after = found[ranks[k]], found[ranks[k + 1]]
+        place = ranks[k]
+        add_counts(mass, group, plain, chosen, place, place + 1, left)
+        here, after = found[place], found[ranks[k + 1]]
         if here == after or left.sum() < least or total - left.sum() < least:
             continue
         for y in range(classes):
@@ -214,7 +225,9 @@ def partition(column: Any, bins_left: Any, order: Any, start: int, end: int, spa
 
 
 @njit(cache=True)
-def partition_by_value(values: Any, cut: float, missing_left: bool, order: Any, start: int, end: int, spare: Any) -> int:
+def partition_by_value(
+    values: Any, cut: float, missing_left: bool, order: Any, start: int, end: int, spare: Any
+) -> int:
     """As `partition`, by value < cut."""
     kept, moved = start, 0
     for i in range(start, end):
@@ -232,10 +245,26 @@ def partition_by_value(values: Any, cut: float, missing_left: bool, order: Any, 
 
 @njit(cache=True)
 def grow(
-    codes: Any, mass: Any, group: Any, pairs: Any, plain: bool, values: Any, refine: bool, sizes: Any, categorical: Any, order: Any,
-    max_depth: int, least_leaf: float, least_split: float, least_bits: float, most_nodes: int,
+    codes: Any,
+    mass: Any,
+    group: Any,
+    pairs: Any,
+    plain: bool,
+    values: Any,
+    refine: bool,
+    sizes: Any,
+    categorical: Any,
+    order: Any,
+    max_depth: int,
+    least_leaf: float,
+    least_split: float,
+    least_bits: float,
+    most_nodes: int,
 ) -> Any:
-    """Depth-first growth; a node that takes at most `least_bits` as a leaf is not split. Arrays of the tree's nodes, children always after their parent."""
+    """Arrays of the nodes of a tree grown depth first, children after their parent.
+
+    A node that takes at most `least_bits` as a leaf is not split.
+    """
     classes, widest = mass.shape[1], np.max(sizes) + 1
     attribute = np.full(most_nodes, LEAF, np.int32)
     place, cut = np.full(most_nodes, -1, np.int32), np.full(most_nodes, np.nan)
@@ -263,19 +292,32 @@ def grow(
             continue
         threshold = np.nan
         if refine and not categorical[j]:
-            below = np.zeros(classes)
+            below, after = np.zeros(classes), where + 1
             for b in range(where):
                 below += histogram[j, b]
+            while after < sizes[j] - 1 and np.abs(histogram[j, after]).sum() == 0.0:
+                after += 1
             if to_left:
                 below += histogram[j, sizes[j]]
             threshold = refined_cut(
-                values[j], codes[j], mass, order, start, end, where, below, counts[node], least_leaf
+                values[j],
+                codes[j],
+                mass,
+                group,
+                plain,
+                order,
+                start,
+                end,
+                (where, after),
+                below,
+                counts[node],
+                least_leaf,
             )
         if np.isnan(threshold):
             middle = partition(codes[j], bins_left, order, start, end, spare)
         else:
             middle = partition_by_value(values[j], threshold, to_left, order, start, end, spare)
-        if middle == start or middle == end:
+        if middle in (start, end):
             continue
         attribute[node], place[node], cut[node] = j, where, threshold
         missing_left[node], bins[node], gains[node] = to_left, bins_left, gain
@@ -302,8 +344,15 @@ def grow(
         stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3] = small, small_start, small_end, depth + 1
         top += 1
     return (
-        attribute[:nodes], place[:nodes], cut[:nodes], left[:nodes], right[:nodes],
-        missing_left[:nodes], bins[:nodes], counts[:nodes], gains[:nodes],
+        attribute[:nodes],
+        place[:nodes],
+        cut[:nodes],
+        left[:nodes],
+        right[:nodes],
+        missing_left[:nodes],
+        bins[:nodes],
+        counts[:nodes],
+        gains[:nodes],
     )
 
 
@@ -339,7 +388,9 @@ def prune_by_code_length(attribute: Any, left: Any, right: Any, counts: Any, siz
 
 
 @njit(cache=True)
-def leaves_of(values: Any, attribute: Any, cut: Any, left: Any, right: Any, missing_left: Any, bins: Any, categorical: Any) -> Any:
+def leaves_of(
+    values: Any, attribute: Any, cut: Any, left: Any, right: Any, missing_left: Any, bins: Any, categorical: Any
+) -> Any:
     """The leaf of each record; values[j, i] is a number, or a category's code (−1 missing) where `categorical`."""
     found = np.zeros(values.shape[1], np.int64)
     for i in range(values.shape[1]):

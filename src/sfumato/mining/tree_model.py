@@ -138,8 +138,8 @@ class Tree:
                 for bins, cut, j in zip(self.bins, self.cut, self.attribute, strict=True)
             ],
             "bins": int(self.bins.shape[1]),
-            "counts": [[float(f"{c:.6g}") for c in row] for row in self.counts],
-            "gains": [float(f"{gain:.6g}") for gain in self.gains],
+            "counts": self.counts.tolist(),
+            "gains": self.gains.tolist(),
         }
 
     @classmethod

@@ -1,0 +1,71 @@
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.naive_bayes import GaussianNB
+
+import sfumato as sf
+from sfumato.mining.naive_bayes import NaiveBayes
+
+
+@pytest.mark.parametrize("density", ["moments", "direct", "reconstructed"])
+def test_without_channels_it_is_scikit_learns_gaussian_naive_bayes(survey, density):
+    weight = np.random.default_rng(0).integers(0, 3, 2000)
+    X, y = survey.X[:2000], survey.y[:2000]
+    ours = NaiveBayes(density=density).fit(X, y, sample_weight=weight)
+    theirs = GaussianNB().fit(X, y, sample_weight=weight)
+    np.testing.assert_allclose(ours.predict_proba(survey.X_test), theirs.predict_proba(survey.X_test), rtol=1e-6)
+
+
+def two_classes(n, rng):
+    y = rng.integers(0, 2, n)
+    return np.clip(rng.normal(4 + 2 * y, 0.7 + 0.6 * y, n), 0, 10), y
+
+
+def test_moments_take_the_noise_off_and_direct_leaves_it_in():
+    rng = np.random.default_rng(1)
+    x, y = two_classes(200_000, rng)
+    channel = sf.Gaussian(sf.Interval(0, 10), scale=2)
+    reports = channel.randomize(x, rng)[:, None]
+    clean = GaussianNB().fit(x[:, None], y)
+    moments = NaiveBayes([channel]).fit(reports, y).densities_[0]
+    direct = NaiveBayes([channel], "direct").fit(reports, y).densities_[0]
+    np.testing.assert_allclose(moments.mean, clean.theta_[:, 0], atol=0.05)
+    np.testing.assert_allclose(moments.variance, clean.var_[:, 0], atol=0.15)
+    np.testing.assert_allclose(direct.variance - moments.variance, 4, atol=0.01)
+
+
+def test_reconstructed_densities_follow_a_shape_that_moments_miss():
+    rng = np.random.default_rng(2)
+    y = rng.integers(0, 2, 50_000)
+    edge = np.where(rng.random(50_000) < 0.5, rng.uniform(0, 2, 50_000), rng.uniform(8, 10, 50_000))
+    x = np.where(y == 1, edge, rng.uniform(4, 6, 50_000))
+    channel = sf.Uniform(sf.Interval(0, 10), halfwidth=2)
+    reports = channel.randomize(x, rng)[:, None]
+    assert NaiveBayes([channel], "reconstructed").fit(reports, y).score(x[:, None], y) > 0.98
+
+
+def test_categories_gaps_and_randomized_labels():
+    rng = np.random.default_rng(3)
+    n = 40_000
+    y = rng.choice(["no", "yes"], n)
+    color = np.where(rng.random(n) < 0.8, np.where(y == "yes", "red", "blue"), "green")
+    x = rng.normal(3 + 4.0 * (y == "yes"), 1).clip(0, 10)
+    channels = {
+        "color": sf.RandomizedResponse(sf.Categories(["red", "green", "blue"]), keep=0.7),
+        "x": sf.Gaussian(sf.Interval(0, 10), scale=3),
+    }
+    labels = sf.RandomizedResponse(sf.Categories(["no", "yes"]), keep=0.8)
+    frame = pd.DataFrame({"color": channels["color"].randomize(color, rng), "x": channels["x"].randomize(x, rng)})
+    frame.loc[::7, "x"] = np.nan
+    model = NaiveBayes(channels, label_channel=labels).fit(frame, labels.randomize(y, rng))
+    truth = pd.DataFrame({"color": color, "x": x})
+    assert np.mean(model.predict(truth) == y) > 0.97
+    again = NaiveBayes.from_dict(json.loads(json.dumps(model.to_dict())))
+    np.testing.assert_allclose(again.predict_proba(truth), model.predict_proba(truth))
+
+
+def test_an_unknown_density_is_named(survey):
+    with pytest.raises(ValueError, match="density='kernel'"):
+        NaiveBayes(density="kernel").fit(survey.X[:10], survey.y[:10])
