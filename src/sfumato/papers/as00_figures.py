@@ -41,7 +41,7 @@ def draw_figure_2(rows: list[dict[str, Any]], path: Path) -> None:
             middle = [(row["low"] + row["high"]) / 2 for row in chosen]
             for name, colour in SHAPE_LINES.items():
                 panels[i, j].plot(middle, [row[name] for row in chosen], color=colour, label=name, marker=".")
-            panels[i, j].set_title(f"{shape}, {noise} noise, 100 % privacy", fontsize=10)
+            panels[i, j].set_title(f"{shape}, {noise} noise", fontsize=10)
     panels[0, 0].legend(fontsize=8)
     drawing.savefig(path)
 
@@ -81,7 +81,7 @@ def draw_figure_6(accuracies: Accuracies, path: Path) -> None:
                     marker=".",
                     label=f"{name} ({noise[0].upper()})",
                 )
-        panel.set_ylim(40, 101)
+        panel.set_ylim(25, 101)
         panel.set_title(f"function {function}", fontsize=10)
         panel.set_xlabel("privacy, % of range")
     panels[0, 0].set_ylabel("accuracy, %")

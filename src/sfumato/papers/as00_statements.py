@@ -14,8 +14,12 @@ from sfumato.papers.as00_shapes import NOISES, SHAPES, shape_error
 from sfumato.papers.statement import Statement
 
 CORRECTED = ("byclass", "local")
-VERY_CLOSE, QUITE_CLOSE = 0.03, 0.10
+VERY_CLOSE, QUITE_CLOSE, FAIRLY_CLOSE = 0.03, 0.10, 0.25
 """Our reading of the paper's words, in accuracy."""
+
+ALONE = "an attribute reconstructed by itself loses how salary and age decide together"
+DIAGONAL = "attributes reconstructed alone lose the diagonal of functions 4 and 5"
+UNIFORM = "under uniform noise it is not"
 
 
 class Accuracies:
@@ -80,36 +84,39 @@ def figure_2(shapes: list[dict[str, Any]]) -> Statement:
     ours, theirs, raw = (
         [shape_error(shapes, *case, method) for case in cases] for method in ("smooth", "as00", "randomized")
     )
+    kept = all(found < seen / 2 for found, seen in zip(theirs, raw, strict=True))
+    why = "" if kept else "; its stop comes early under gaussian noise and leaves a plateau round"
     return Statement(
-        "Figure 2: the reconstructed shape is close to the original, the randomized one is not",
-        all(found < seen / 2 for found, seen in zip(theirs, raw, strict=True)),
+        "Figure 2: the original shape is picked out, even though the randomized one looks nothing like it",
+        kept,
         f"share of values in a wrong interval: reports {percents(raw)}; the paper's algorithm {percents(theirs)}; "
-        f"ours {percents(ours)} (plateau and triangles, each under gaussian and uniform noise)",
+        f"ours {percents(ours)} (plateau and triangles, each under gaussian and uniform noise); "
+        f"read as: less than half the reports' error{why}",
     )
 
 
 def figure_5(a: Accuracies) -> list[Statement]:
+    near = a.gaps("original", "global", (4, 5), (25, 100)), a.gaps("original", "randomized", (4, 5), (25, 100))
     return [
-        within("ByClass and Local at 25 and 50 % are very close to Original", both(a, levels=(25, 50)), VERY_CLOSE),
-        within("At 100 % they are within 5 points on functions 1, 4, 5", both(a, (1, 4, 5), (100,)), 0.05),
-        within("At 100 % they are within 15 points on functions 2, 3", both(a, (2, 3), (100,)), 0.15),
-        _average("Global does worse than ByClass and Local overall", against_global(a), least=0.0),
-        within("Global fares well on functions 4 and 5", a.gaps("original", "global", (4, 5), (25, 100)), QUITE_CLOSE),
         within(
-            "Randomized is quite close to Original on functions 4 and 5",
-            a.gaps("original", "randomized", (4, 5), (25, 100)),
-            QUITE_CLOSE,
+            "ByClass and Local at 25 and 50 % are very close to Original", both(a, levels=(25, 50)), VERY_CLOSE, ALONE
         ),
+        within("At 100 % they are within 5 points on functions 1, 4, 5", both(a, (1, 4, 5), (100,)), 0.05, DIAGONAL),
+        within("At 100 % they are within 15 points on functions 2, 3", both(a, (2, 3), (100,)), 0.15, ALONE),
+        _average("Global does worse than ByClass and Local overall", against_global(a), least=0.0),
+        within("Global fares well on functions 4 and 5", near[0], QUITE_CLOSE),
+        within("Randomized is quite close to Original on functions 4 and 5", near[1], QUITE_CLOSE, UNIFORM),
         anomaly(a),
     ]
 
 
 def figure_6(a: Accuracies) -> list[Statement]:
     before, after = by_noise(a, "randomized"), by_noise(a, "byclass")
+    every = a.gaps("original", "byclass")
     return [
         _average("Before correction uniform noise costs much more than gaussian", before, least=0.02),
         _average("After correction (ByClass) the two are comparable", after, least=-0.03, most=0.03),
-        within("ByClass comes fairly close to Original over all levels", a.gaps("original", "byclass"), 0.25),
+        within("ByClass comes fairly close to Original over all levels", every, FAIRLY_CLOSE, ALONE),
     ]
 
 
@@ -140,13 +147,14 @@ def ours(a: Accuracies) -> Statement:
 NOT_RUN = "not run at this scale"
 
 
-def within(text: str, gaps: list[tuple[float, str]], most: float) -> Statement:
-    """Kept when the largest gap to Original is at most so much."""
+def within(text: str, gaps: list[tuple[float, str]], most: float, otherwise: str = "") -> Statement:
+    """Kept when the largest gap to Original is at most so much; otherwise, the reason."""
     if not gaps:
         return Statement(text, None, NOT_RUN)
     worst, place = max(gaps)
+    why = f"; {otherwise}" if otherwise and worst > most else ""
     reading = f"read as: within {100 * most:.0f} points"
-    return Statement(text, worst <= most, f"largest gap {100 * worst:.1f} points ({place}); {reading}")
+    return Statement(text, worst <= most, f"largest gap {100 * worst:.1f} points ({place}); {reading}{why}")
 
 
 def _average(text: str, gaps: list[tuple[float, str]], least: float, most: float = 1.0) -> Statement:
