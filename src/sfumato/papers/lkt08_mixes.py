@@ -31,6 +31,8 @@ WIDE_CASES: dict[str, dict[str, float]] = {
 
 UNIT = sf.Interval(0.0, 1.0)
 SHOWN = 20
+ONE_PHASE, EXACT, NOISE_ONLY = "one phase", "two phases, exact tables", "two phases, noise's table"
+GAIN_ERROR = "standard error of the gain"
 Rows = list[dict[str, Any]]
 
 
@@ -71,9 +73,9 @@ def errors(
     reports = choice.randomize(values, rng, level=levels)
     one_phase = choice.noise.randomize(values, rng)
     return {
-        "one phase": distance(sf.reconstruct(one_phase, choice.noise, SHOWN), values),
-        "two phases, exact tables": distance(sf.reconstruct(reports, choice, SHOWN, level=levels), values),
-        "two phases, noise's table": distance(sf.reconstruct(reports, choice.noise, SHOWN), values),
+        ONE_PHASE: distance(sf.reconstruct(one_phase, choice.noise, SHOWN), values),
+        EXACT: distance(sf.reconstruct(reports, choice, SHOWN, level=levels), values),
+        NOISE_ONLY: distance(sf.reconstruct(reports, choice.noise, SHOWN), values),
     }
 
 
@@ -108,4 +110,7 @@ def _settings() -> Iterator[tuple[float, dict[str, int], str, dict[str, float]]]
 
 
 def mean_errors(runs: list[dict[str, float]]) -> dict[str, float]:
-    return {name: float(np.mean([run[name] for run in runs])) for name in runs[0]}
+    """Means over runs, and the standard error of what exact tables gain on the same people."""
+    means = {name: float(np.mean([run[name] for run in runs])) for name in runs[0]}
+    gains = [run[NOISE_ONLY] - run[EXACT] for run in runs]
+    return {**means, GAIN_ERROR: float(np.std(gains) / max(len(runs) - 1, 1) ** 0.5)}
