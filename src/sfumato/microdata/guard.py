@@ -28,6 +28,7 @@ class Redraw:
     tree: Callable[[Floats, Codes], Any]
     column: Callable[[int], Floats]
     labels: Callable[[Codes], Codes]
+    labels_only: bool = False
 
 
 def guard_patterns(X: Floats, y: Codes, leaves: Leaves, redraw: Redraw, attempts: int) -> tuple[Floats, Codes]:
@@ -42,7 +43,7 @@ def guard_patterns(X: Floats, y: Codes, leaves: Leaves, redraw: Redraw, attempts
             break
         for records, attribute in rivals:
             X[records, attribute] = redraw.column(attribute)[records]
-            if attempt % 2 and records.size < SMALL_NODE * len(y):
+            if redraw.labels_only or (attempt % 2 and records.size < SMALL_NODE * len(y)):
                 y[records] = redraw.labels(records)
         for attribute in {attribute for _, attribute in rivals}:
             pin_cuts(X[:, attribute], attribute, leaves)

@@ -152,7 +152,11 @@ def _leafwise(
 
     released = np.column_stack([fresh(place) for place in range(len(data.attributes))])
     _pin_all(released, leaves, choice.kept)
-    redraw = Redraw(regrow, fresh, lambda rows: blur_labels(data.y[rows], leaves.leaf[rows], choice.labels, draws))
+
+    def labels(rows: Codes) -> Codes:
+        return blur_labels(data.y[rows], leaves.leaf[rows], choice.labels, draws)
+
+    redraw = Redraw(regrow, fresh, labels, labels_only=choice.perturb == "none")
     return guard_patterns(released, y, leaves, redraw, choice.attempts)
 
 
