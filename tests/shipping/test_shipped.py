@@ -90,7 +90,8 @@ def test_any_kind_of_table_and_any_order_of_columns_gives_the_same_classes(fit, 
     assert arrived.predict_proba(people).sum(axis=1) == pytest.approx(1)
 
 
-def test_one_person_gets_one_class(fit, plan, tmp_path):
+@pytest.mark.filterwarnings("error")
+def test_one_person_gets_one_class_without_a_warning(fit, plan, tmp_path):
     shipping.save(fit("joint tree"), tmp_path / "model.json", plan=plan)
     arrived = shipping.load(tmp_path / "model.json")
     assert arrived.predict({"age": 25, "elevel": "none", "rooms": 3}) == "A"

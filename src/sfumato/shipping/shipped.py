@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -40,13 +41,18 @@ class Shipped:
 
     def predict(self, table: Any) -> Any:
         """The class of each person by their true values: a table or a mapping of columns, or one person's answers."""
-        found = self.model.predict(people_of(table, self.model.attribute_names_, self.plan))
+        found = self._ask(self.model.predict, table)
         return found[0] if _is_one_person(table) else found
 
     def predict_proba(self, table: Any) -> NDArray[np.float64]:
         """The probability of each class in ``model.classes_``, one row a person."""
+        return np.asarray(self._ask(self.model.predict_proba, table), dtype=np.float64)
+
+    def _ask(self, question: Callable[[Any], Any], table: Any) -> Any:
         people = people_of(table, self.model.attribute_names_, self.plan)
-        return np.asarray(self.model.predict_proba(people), dtype=np.float64)
+        with warnings.catch_warnings():  # the columns are matched by name here, where scikit-learn cannot see it
+            warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
+            return question(people)
 
 
 def save(model: Any, path: str | Path, *, plan: Plan | None = None, measured: Mapping[str, Any] | None = None) -> None:
