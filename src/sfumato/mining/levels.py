@@ -19,12 +19,13 @@ import numpy.typing as npt
 
 from sfumato.channels.base import Channel
 from sfumato.channels.choice import Choice
+from sfumato.channels.two_phase import Blur
 from sfumato.domain import MISSING, Codes, Floats, Grid, as_array, is_missing
 from sfumato.mining.cells import Attribute, AttributeCells, NoisyNumber, attribute_of
 
 NEARLY = 0.05
 """Laws within this total variation are read together: intervals up to half a deviation wide, 2 % of the information."""
-PROBES = 9
+PROBES, PROBED_CELLS = 9, 1_000
 
 
 class ChosenLevels(Attribute):
@@ -74,8 +75,17 @@ class PooledNumber(NoisyNumber):
     """Reports through several channels on the same codes, read through the average of their laws."""
 
     def __init__(self, name: str, channels: Sequence[Channel], shares: Floats, reports: npt.ArrayLike) -> None:
-        super().__init__(name, channels[0], reports)
         self.pooled = list(zip(channels, shares / max(shares.sum(), 1.0), strict=True))
+        super().__init__(name, channels[0], reports)
+
+    def _noise_law(self) -> None:
+        """Deviation in the middle of the domain and the span of nearly all reports, from a table of cells."""
+        bounds = probing_bounds(self.channel)
+        law, values = self.channel.matrix(reported=bounds), (bounds[1:] + bounds[:-1]) / 2
+        middle = law[:, law.shape[1] // 2]
+        self.deviation = float(np.sqrt(middle @ (values - middle @ values) ** 2))
+        first, last = np.searchsorted(np.cumsum(law.mean(axis=1)), (0.001, 0.999))
+        self.span = (float(values[first]), float(values[min(last, values.size - 1)]))
 
     def table(self, edges: Floats, bounds: Floats) -> Floats:
         parts = [share * channel.matrix(true=edges, reported=bounds) for channel, share in self.pooled]
@@ -84,9 +94,9 @@ class PooledNumber(NoisyNumber):
 
 def block_of(name: str, channels: Sequence[Channel], shares: Floats, reports: npt.NDArray[Any]) -> Attribute:
     """The reports of one block of levels."""
-    if len(channels) == 1:
-        return attribute_of(name, channels[0], reports)
-    return PooledNumber(name, channels, shares, reports)
+    if len(channels) > 1 or isinstance(channels[0], Blur):
+        return PooledNumber(name, channels, shares, reports)
+    return attribute_of(name, channels[0], reports)
 
 
 def alike(choice: Choice, used: Sequence[str]) -> list[list[str]]:
@@ -106,10 +116,16 @@ def nearly_same(first: Channel, second: Channel) -> bool:
     """Whether numbers are reported on the same codes with nearly the same probabilities."""
     if not isinstance(first.outputs, Grid) or first.outputs != second.outputs:
         return False
-    size = first.inputs.size
-    probes = np.linspace(0, size - 1, min(PROBES, size)).astype(int)
-    difference = first.law()[:, probes] - second.law()[:, probes]
+    bounds = probing_bounds(first)
+    probes = np.linspace(0, first.inputs.size - 1, min(PROBES, first.inputs.size)).astype(int)
+    difference = first.matrix(reported=bounds)[:, probes] - second.matrix(reported=bounds)[:, probes]
     return bool(np.abs(difference).sum(axis=0).max() / 2 <= NEARLY)
+
+
+def probing_bounds(channel: Channel) -> Floats:
+    """Edges of at most PROBED_CELLS runs of a numeric channel's report codes."""
+    edges = channel.outputs.edges  # type: ignore[union-attr]
+    return np.unique(np.append(edges[:: max(1, edges.size // PROBED_CELLS)], edges[-1]))
 
 
 def with_default(choice: Choice, level: npt.ArrayLike | None) -> Any:
