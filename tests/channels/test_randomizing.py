@@ -185,3 +185,10 @@ def test_wide_integer_domains_are_reported_in_whole_numbers() -> None:
     salary = sf.Gaussian(sf.Interval(20_000, 150_000, integer=True), privacy=1.0)
     reports = salary.randomize(np.full(1000, 61_234), rng=1)
     assert reports.dtype == np.int64 and (reports % salary.step == 0).all() and salary.step == 100
+
+
+def test_integers_on_a_finer_grid_stay_integers() -> None:
+    level = sf.Gaussian(sf.Interval(0, 4, integer=True), scale=0.5, step=0.1)
+    table = level.matrix(true=[-0.5, 0.5, 1.5, 4.5])
+    np.testing.assert_allclose(table[:, 0], level.law()[:, level.encode(0)])
+    np.testing.assert_allclose(table[:, 2], level.law()[:, level.encode([2, 3, 4])].mean(axis=1))

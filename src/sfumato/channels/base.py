@@ -184,7 +184,7 @@ class Channel(ABC):
         grid = self._numeric(self.inputs)
         if grid.integer:
             place = np.clip(np.searchsorted(edges, grid.values, side="right") - 1, 0, edges.size - 2)
-            inside = (grid.values >= edges[0]) & (grid.values <= edges[-1])
+            inside = (grid.values >= edges[0]) & (grid.values <= edges[-1]) & (grid.values == np.rint(grid.values))
             weights = (place[:, None] == np.arange(edges.size - 1)) & inside[:, None]
             overlap = weights.astype(float)
         else:
