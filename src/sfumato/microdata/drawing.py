@@ -7,7 +7,7 @@ from html import escape
 
 ORIGINAL, RELEASED, LIMIT, INK = "#1f6f78", "#b5651d", "#9a9a9a", "#2c2622"
 PALETTE = ("#b5651d", "#1f6f78", "#7a5195", "#5b8c5a", "#9a9a9a", "#c0392b")
-ROW, LABEL, WIDTH = 22, 230, 420
+ROW, LABEL, WIDTH = 22, 270, 400
 
 
 def paired_bars(rows: Sequence[tuple[str, float, float]], low: float = 0.0) -> str:

@@ -39,7 +39,7 @@ def _patterns(report: ReleaseReport, public: bool) -> str:
     pictures = paired_bars(rows, low=0.0) if rows else ""
     legend = "Upper bar: trained on the original; lower bar: on the release; both tested on original records."
     note = "The pattern tree has seen all records, those tested here too."
-    text = _paragraph(report.patterns_in_words()) + pictures + _paragraph(f"{legend} {note}", soft=True)
+    text = _after_heading(report.patterns_in_words()) + pictures + _paragraph(f"{legend} {note}", soft=True)
     if report.rules is not None:
         shares = {"rules kept": report.rules.share_kept, "records under kept rules": report.rules.share_covered}
         text += share_bars(shares)
@@ -55,7 +55,7 @@ def _statistics(report: ReleaseReport, public: bool) -> str:
     rows = [(f"{bias.type}: {bias.what}"[:34], bias.bias, bias.allowed) for bias in shown]
     legend = "Grey: what chance alone explains in 99 % of releases without bias. A dot outside is a bias."
     picture = intervals(rows) + _paragraph(legend, soft=True) if rows else ""
-    return f"<h2>Statistics</h2>{_paragraph(report.statistics_in_words())}{picture}"
+    return f"<h2>Statistics</h2>{_after_heading(report.statistics_in_words())}{picture}"
 
 
 def _risk(report: ReleaseReport, public: bool) -> str:
@@ -67,7 +67,7 @@ def _risk(report: ReleaseReport, public: bool) -> str:
         "values unchanged": shown["values_unchanged"],
         "records unchanged": report.risk.whole_records,
     }
-    text = _paragraph(report.risk_in_words()) + share_bars(shares)
+    text = _after_heading(report.risk_in_words()) + share_bars(shares)
     if not public and report.risk.confinement:
         words = "The tree survives, so whoever knows it knows in which interval a value lies."
         text += _paragraph(f"{words} On average a leaf leaves this share of an attribute's domain open:")
@@ -91,3 +91,8 @@ def _unfold(title: str, lines: list[str]) -> str:
 
 def _paragraph(text: str, *, soft: bool = False) -> str:
     return f"<p{' class=soft' if soft else ''}>{escape(text)}</p>"
+
+
+def _after_heading(text: str) -> str:
+    """The report's words without their first one, which the heading says already."""
+    return _paragraph(text.partition(". ")[2])
