@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 import sfumato as sf
 from sfumato.mining.chooser import Chooser
 from sfumato.mining.direct import DirectClassifier
-from sfumato.mining.judge import Judge, held_out_score
+from sfumato.mining.judge import Judge, confusion, held_out_score
 from sfumato.mining.mixture_model import MixtureModel
 
 UNIT = sf.Interval(0, 1)
@@ -24,10 +24,8 @@ class Band:
     def __init__(self, low: float, high: float) -> None:
         self.low, self.high, self.classes_ = low, high, np.array([False, True])
 
-    def p_class(self, X: Any) -> np.ndarray[Any, Any]:
-        inside = (np.asarray(X)[:, 0] > self.low) & (np.asarray(X)[:, 0] < self.high)
-        p = np.where(inside, 0.99, 0.01)
-        return np.column_stack([1 - p, p])
+    def answers(self, X: Any) -> np.ndarray[Any, Any]:
+        return ((np.asarray(X)[:, 0] > self.low) & (np.asarray(X)[:, 0] < self.high)).astype(np.int64)
 
 
 def band_data(n: int, scale: float, seed: int) -> tuple[sf.Gaussian, pd.DataFrame, np.ndarray[Any, Any]]:
@@ -38,22 +36,26 @@ def band_data(n: int, scale: float, seed: int) -> tuple[sf.Gaussian, pd.DataFram
 
 
 def test_the_true_classifier_scores_best() -> None:
-    channel, reports, y = band_data(4_000, 0.2, 1)
+    channel, reports, y = band_data(4_000, 0.1, 1)
     judge = Judge({"x": channel}, reports, 0)
-    draws = judge.draws(np.arange(4_000), 10)
+    draws = judge.draws(np.arange(4_000), 50)
     truth, wide, aside = (
-        held_out_score(band.p_class(draws), y.astype(np.int64))
+        held_out_score(band.answers(draws).reshape(-1, 50), y.astype(np.int64), 2)
         for band in (Band(0.4, 0.6), Band(0.25, 0.75), Band(0.5, 0.7))
     )
     assert truth > wide and truth > aside
 
 
-def test_a_score_does_not_mind_how_sure_a_classifier_is() -> None:
-    y = np.array([0, 1, 1, 0])
-    p = np.array([[0.8, 0.2], [0.3, 0.7], [0.4, 0.6], [0.9, 0.1]])
-    surer = p**2 / (p**2).sum(axis=1, keepdims=True)
-    assert held_out_score(surer, y) == pytest.approx(held_out_score(p, y), abs=0.05)
-    assert held_out_score(np.full((4, 2), 0.5), y) == pytest.approx(np.log(0.5))
+def test_the_confusion_of_known_answers_is_their_table() -> None:
+    answers, y = np.repeat([0, 0, 1, 1], [30, 10, 5, 55]), np.repeat([0, 1, 0, 1], [30, 10, 5, 55])
+    np.testing.assert_allclose(confusion(np.eye(2)[answers], y), [[0.75, 0.25], [5 / 60, 55 / 60]], atol=1e-6)
+
+
+def test_answers_that_never_leave_one_class_tell_nothing() -> None:
+    y = np.array([0, 1, 1, 1])
+    shares = 0.25 * np.log(0.25) + 0.75 * np.log(0.75)
+    assert held_out_score(np.ones((4, 5), np.int64), y, 2) == pytest.approx(shares)
+    assert held_out_score(y[:, None], y, 2) == pytest.approx(0.0, abs=1e-6)
 
 
 def test_draws_behind_noiseless_reports_are_the_reports() -> None:

@@ -1,8 +1,8 @@
 """Reconstruct, or mine the reports directly? The chooser tells from the reports alone.
 
-Every recipe is fitted on two thirds of the reports and judged on the last third, three times (see `judge`): how likely
-are the classes of the held-out people, given what their reports say about their true values? Nobody's true value is
-needed, and no recipe is judged by the noise that it was fitted to.
+Every recipe is fitted on two thirds of the reports and judged on the last third, three times (see `judge`): how much do
+its answers on true values, as far as the reports tell them, say about the classes of held-out people? Nobody's true
+value is needed, and no recipe is judged by the noise that it was fitted to.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from sfumato.mining.joint_model import JointModel, generator
 from sfumato.mining.judge import Judge, held_out_score
 from sfumato.mining.mixture_model import MixtureModel
 
-FOLDS, DRAWS, MOST_JUDGED = 3, 20, 3_000
+FOLDS, DRAWS, MOST_JUDGED = 3, 40, 1_500
 SMOOTH, DETAILED = (120, 2.0), (60, 0.2)
 
 
@@ -109,7 +109,8 @@ class Chooser(ClassifierMixin, BaseEstimator):
 
 def judged(model: Any, records: Any, y: npt.NDArray[Any]) -> float:
     """The score of a fitted model on draws of the true values behind records of classes y."""
-    return held_out_score(model.predict_proba(records), np.searchsorted(model.classes_, y))
+    answers = np.searchsorted(model.classes_, model.predict(records)).reshape(y.size, -1)
+    return held_out_score(answers, np.searchsorted(model.classes_, y), model.classes_.size)
 
 
 def rows_of(X: Any, rows: npt.NDArray[np.int64]) -> Any:

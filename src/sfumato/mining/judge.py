@@ -1,11 +1,11 @@
-"""How well a classifier of true values explains the classes of people whom it knows by their reports only.
+"""How much a classifier's answers on true values tell about the classes of people known by their reports only.
 
-    score = mean log Σ_x P(x | w) · p(y | x)
+    score = max_q mean log Σ_h P(h(x) = h | w) · q(y | h)
 
 over held-out records (w, y). P(x | w) comes from a mixture fitted to the reports without their classes, so that the
-judge favours no classifier. The true P(y | x) has the highest expected score: what noise flattened is blurred a second
-time by P(x | w) and scores less. Probabilities may be too sure or too shy without changing an answer, so each
-classifier is judged at its best temperature τ, as P(y) · (p(y | x)/P(y))^τ, normalised.
+judge favours no classifier; h(x) are the classifier's answers on draws from it; q, its confusion table on true values,
+is the one under which the held-out classes are most likely. Only answers count, not how sure a classifier is of them:
+a direct classifier that noise made too shy to leave the larger class tells nothing by its answers, and scores so.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from sfumato.mining.members import draw_columns
 from sfumato.mining.mixture_model import MixtureModel
 
 COMPONENTS, PSEUDO_COUNT = 60, 0.2
-TEMPERATURES = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
-TINY, LEAST = 1e-9, 1e-3
+STEPS = 200
+TINY = 1e-9
 
 
 class Judge:
@@ -53,15 +53,20 @@ class Judge:
         return self.model._as_given(columns)
 
 
-def held_out_score(p_class: Floats, y: npt.NDArray[np.int64]) -> float:
-    """The mean log-probability of the classes y; `p_class` holds P(class | x) for equally many draws a record."""
-    logs = np.log(np.maximum(p_class, TINY))
-    shares = np.log((np.bincount(y, minlength=logs.shape[1]) + 1.0) / (y.size + logs.shape[1]))
-    return max(_score_at(shares + temperature * (logs - shares), y) for temperature in TEMPERATURES)
+def confusion(p_answer: Floats, y: npt.NDArray[np.int64]) -> Floats:
+    """q[h, y] that maximises Σ log Σ_h P(h | w_i) · q(y_i | h), by EM from near-certainty in the answers."""
+    classes = p_answer.shape[1]
+    q = np.full((classes, classes), 0.2 / classes) + 0.8 * np.eye(classes)
+    for _ in range(STEPS):
+        responsible = p_answer * q[:, y].T
+        responsible /= np.maximum(responsible.sum(axis=1, keepdims=True), TINY)
+        counts = np.array([responsible[y == k].sum(axis=0) for k in range(classes)]).T + TINY
+        q = counts / counts.sum(axis=1, keepdims=True)
+    return np.asarray(q)
 
 
-def _score_at(logs: Floats, y: npt.NDArray[np.int64]) -> float:
-    odds = np.exp(logs - logs.max(axis=1, keepdims=True))
-    p_class = odds / odds.sum(axis=1, keepdims=True)
-    given_report = p_class.reshape(y.size, -1, p_class.shape[1]).mean(axis=1)
-    return float(np.mean(np.log(np.maximum(given_report[np.arange(y.size), y], LEAST))))
+def held_out_score(answers: npt.NDArray[np.int64], y: npt.NDArray[np.int64], classes: int) -> float:
+    """The mean log-likelihood of the classes y, from `answers[record, draw]`."""
+    p_answer = np.array([(answers == k).mean(axis=1) for k in range(classes)]).T
+    q = confusion(p_answer, y)
+    return float(np.mean(np.log(np.maximum((p_answer * q[:, y].T).sum(axis=1), TINY))))
