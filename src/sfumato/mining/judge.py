@@ -1,11 +1,11 @@
 """How much a classifier's answers on true values tell about the classes of people known by their reports only.
 
-    score = max_q mean log Σ_h P(h(x) = h | w) · q(y | h)
+    score = max_λ mean log[λ · P(h(x) = y | w) + (1 − λ) · P(y)]
 
 over held-out records (w, y). P(x | w) comes from a mixture fitted to the reports without their classes, so that the
-judge favours no classifier; h(x) are the classifier's answers on draws from it; q, its confusion table on true values,
-is the one under which the held-out classes are most likely. Only answers count, not how sure a classifier is of them:
-a direct classifier that noise made too shy to leave the larger class tells nothing by its answers, and scores so.
+judge favours no classifier; h(x) are the classifier's answers on draws from it, right with probability λ and else no
+better than the classes' shares. Only answers count, not how sure a classifier is of them: a direct classifier that
+noise made too shy to leave the larger class tells nothing by its answers, and scores so.
 """
 
 from __future__ import annotations
@@ -15,15 +15,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.domain import Floats
 from sfumato.mining.columns import Channels
 from sfumato.mining.joint_model import generator
 from sfumato.mining.members import draw_columns
 from sfumato.mining.mixture_model import MixtureModel
 
 COMPONENTS, PSEUDO_COUNT = 60, 0.2
-STEPS = 200
-TINY = 1e-9
+RIGHT = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99)
 
 
 class Judge:
@@ -53,20 +51,8 @@ class Judge:
         return self.model._as_given(columns)
 
 
-def confusion(p_answer: Floats, y: npt.NDArray[np.int64]) -> Floats:
-    """q[h, y] that maximises Σ log Σ_h P(h | w_i) · q(y_i | h), by EM from near-certainty in the answers."""
-    classes = p_answer.shape[1]
-    q = np.full((classes, classes), 0.2 / classes) + 0.8 * np.eye(classes)
-    for _ in range(STEPS):
-        responsible = p_answer * q[:, y].T
-        responsible /= np.maximum(responsible.sum(axis=1, keepdims=True), TINY)
-        counts = np.array([responsible[y == k].sum(axis=0) for k in range(classes)]).T + TINY
-        q = counts / counts.sum(axis=1, keepdims=True)
-    return np.asarray(q)
-
-
 def held_out_score(answers: npt.NDArray[np.int64], y: npt.NDArray[np.int64], classes: int) -> float:
-    """The mean log-likelihood of the classes y, from `answers[record, draw]`."""
-    p_answer = np.array([(answers == k).mean(axis=1) for k in range(classes)]).T
-    q = confusion(p_answer, y)
-    return float(np.mean(np.log(np.maximum((p_answer * q[:, y].T).sum(axis=1), TINY))))
+    """The mean log-likelihood of the classes y, from `answers[record, draw]`, at the best λ."""
+    agreeing = (answers == y[:, None]).mean(axis=1)
+    share = (np.bincount(y, minlength=classes) / y.size)[y]
+    return max(float(np.mean(np.log(right * agreeing + (1.0 - right) * share))) for right in RIGHT)
