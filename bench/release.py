@@ -1,7 +1,7 @@
 """Time to release a table against the time scikit-learn needs to grow its pattern tree: at most 10 ×.
 
-    python bench/release.py             1,000,000 × 15 records, "leafwise"; takes minutes
-    python bench/release.py 100000      fewer records
+python bench/release.py             1,000,000 × 15 records, "leafwise"; takes minutes
+python bench/release.py 100000      fewer records
 """
 
 import sys
@@ -10,7 +10,7 @@ import time
 import numpy as np
 
 import sfumato as sf
-from sfumato.microdata.releasing import grow_tree
+from sfumato.microdata.pattern import grow_tree
 
 
 def people(n: int) -> dict[str, np.ndarray]:

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.microdata.choice import METHODS, choose
 from sfumato.microdata.draws import Draws
-from sfumato.microdata.releasing import METHODS, Domains, choose, release_records
+from sfumato.microdata.releasing import Domains, release_records
 from sfumato.microdata.risk import linkage
 from sfumato.microdata.table import Microdata, read_microdata
 from sfumato.microdata.utility import CLASSIFIERS, MOST_RECORDS, train

@@ -11,7 +11,8 @@ import numpy as np
 from sfumato.microdata.bias import Bias, find_biases
 from sfumato.microdata.draws import Draws
 from sfumato.microdata.leaves import nodes_of
-from sfumato.microdata.releasing import Release, grow_tree
+from sfumato.microdata.pattern import grow_tree
+from sfumato.microdata.releasing import Release
 from sfumato.microdata.risk import Risk, measure_risk
 from sfumato.microdata.rules import RuleComparison, compare_trees
 from sfumato.microdata.utility import Accuracy, accuracies, associations

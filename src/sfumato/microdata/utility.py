@@ -10,7 +10,7 @@ import numpy as np
 
 from sfumato.domain import Codes, Floats
 from sfumato.microdata.draws import Draws
-from sfumato.microdata.releasing import grow_tree
+from sfumato.microdata.pattern import grow_tree
 from sfumato.microdata.risk import points
 from sfumato.microdata.table import Microdata
 
