@@ -98,9 +98,7 @@ RECIPES: dict[str, _Recipe] = {
     "haberman": _Recipe(("age", "year", "nodes", "class"), lambda: keel_rows("haberman"), ("haberman", 1)),
     "bupa": _Recipe(tuple(_BUPA.split()), lambda: keel_rows("bupa"), None),
     "adult": _Recipe(tuple(_ADULT.split()), lambda: adult_rows("adult.csv"), ("adult", 2), (None, 32_561)),
-    "adult-test": _Recipe(
-        tuple(_ADULT.split()), lambda: adult_rows("adult.test.csv"), ("adult", 2), (32_561, None)
-    ),
+    "adult-test": _Recipe(tuple(_ADULT.split()), lambda: adult_rows("adult.test.csv"), ("adult", 2), (32_561, None)),
     "supermarket": _Recipe((), supermarket_rows, None),
 }
 

@@ -26,7 +26,7 @@ PEOPLE_AT_ONCE = 1 << 15
 class Quest:
     """|L| = `patterns` of mean length |I| = `pattern_length`, correlation, mean corruption, patterns a basket.
 
-    The defaults make a few strong habits among many one-off items: itemsets of three that reach 4 % of the people exist,
+    The defaults make a few strong habits among many one-off items: itemsets of three that reach 4 % of people exist,
     which 2,000 patterns, the usual setting, cannot give.
     """
 
