@@ -48,6 +48,6 @@ def test_a_tree_trained_on_the_release_loses_at_most_one_point_and_sampling_erro
 def test_reproduce_writes_tables_pictures_and_statements_that_tell_the_paper_from_ours(tmp_path):
     statements = reproduce(tmp_path, quick=True, say=lambda text: None)
     names = {path.name for path in tmp_path.iterdir()}
-    assert names >= {"index.html", "statements.md", "patterns.csv", "accuracy.csv", "equal_risk.csv", "frontier_wbc.svg"}
+    assert names >= {"index.html", "statements.md", "patterns.csv", "accuracy.csv", "frontier_wbc.svg"}
     assert {one.kept for one in statements if one.text.endswith("the owner looks and draws again")} == {True}
     assert (tmp_path / "statements.md").read_text().count("\n|") == len(statements) + 2

@@ -22,8 +22,8 @@ DEFAULT_AMOUNT = {"leafwise": 1.0, "gadp": 1.0, "sadp": 0.5, "correlated": 0.5, 
 ADDITIVE_AMOUNT = 0.276
 """IB04's share of the range. Rank noise may be larger, because it moves values only where the leaf has them."""
 LARGEST_AMOUNT = {"gadp": 1.0, "gadp-table": 1.0, "swap": 1.0}
-LOOKS, FEWEST_LOOKS, MOST_LOOKS = 4_000_000, 2, 60
-"""How many values a tree may be grown on again, over all attempts; large tables get two attempts, small ones sixty."""
+LOOKS, FEWEST_LOOKS, MOST_LOOKS = 4_000_000, 1, 60
+"""How many values a tree may be grown on again, over all attempts; large tables get one attempt, small ones sixty."""
 
 
 @dataclass(frozen=True)
