@@ -10,9 +10,9 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 import sfumato as sf
-from sfumato.mining.chooser import Chooser
+from sfumato.mining.chooser import Chooser, about_as_good
 from sfumato.mining.direct import DirectClassifier
-from sfumato.mining.judge import Judge, held_out_score
+from sfumato.mining.judge import Judge, held_out_logs
 from sfumato.mining.mixture_model import MixtureModel
 
 UNIT = sf.Interval(0, 1)
@@ -40,7 +40,7 @@ def test_the_true_classifier_scores_best() -> None:
     judge = Judge({"x": channel}, reports, 0)
     draws = judge.draws(np.arange(4_000), 50)
     truth, wide, aside = (
-        held_out_score(band.answers(draws).reshape(-1, 50), y.astype(np.int64), 2)
+        held_out_logs(band.answers(draws).reshape(-1, 50), y.astype(np.int64), 2).mean()
         for band in (Band(0.4, 0.6), Band(0.25, 0.75), Band(0.5, 0.7))
     )
     assert truth > wide and truth > aside
@@ -50,14 +50,14 @@ def test_answers_right_nine_times_in_ten_score_as_such() -> None:
     y = np.repeat([0, 1], 500)
     answers = np.where(np.arange(1_000) % 10 == 0, 1 - y, y)[:, None]
     expected = 0.9 * np.log(0.8 + 0.1) + 0.1 * np.log(0.1)
-    assert held_out_score(answers, y, 2) == pytest.approx(expected)
+    assert held_out_logs(answers, y, 2).mean() == pytest.approx(expected)
 
 
 def test_answers_that_never_leave_one_class_tell_nothing() -> None:
     y = np.array([0, 1, 1, 1])
     shares = 0.25 * np.log(0.25) + 0.75 * np.log(0.75)
-    assert held_out_score(np.ones((4, 5), np.int64), y, 2) == pytest.approx(shares)
-    assert held_out_score(y[:, None], y, 2) == pytest.approx(0.0, abs=0.01)
+    assert held_out_logs(np.ones((4, 5), np.int64), y, 2).mean() == pytest.approx(shares)
+    assert held_out_logs(y[:, None], y, 2).mean() == pytest.approx(0.0, abs=0.01)
 
 
 def test_draws_behind_noiseless_reports_are_the_reports() -> None:
@@ -98,8 +98,19 @@ def test_it_mines_directly_where_a_model_cannot_see_what_the_tree_sees() -> None
 
 
 def test_the_usual_recipes_cover_both_ways() -> None:
-    names = list(Chooser({})._recipes())
-    assert [name.split(",")[0] for name in names] == ["reconstruct"] * 2 + ["direct"] * 3
+    numbers, labels = sf.Gaussian(UNIT, scale=0.1), sf.RandomizedResponse(sf.Categories(["a", "b"]), keep=0.8)
+    assert ways({"x": numbers}) == ["reconstruct"] * 3 + ["direct"] * 3
+    assert ways([numbers, labels]) == ["reconstruct"] * 2 + ["direct"] * 3  # no linear discriminant of labels
+
+
+def ways(channels: Any) -> list[str]:
+    return [name.split(",")[0] for name in Chooser(channels)._recipes()]
+
+
+def test_of_recipes_that_do_equally_well_the_first_is_taken() -> None:
+    logs = np.log(np.array([0.5, 0.6, 0.7, 0.6]))
+    assert about_as_good(logs, logs) and about_as_good(logs, logs + np.array([0.1, -0.1, 0.1, -0.1]))
+    assert not about_as_good(logs - 0.1, logs)
 
 
 def test_no_recipes_is_an_error() -> None:

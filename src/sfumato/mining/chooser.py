@@ -2,7 +2,8 @@
 
 Every recipe is fitted on two thirds of the reports and judged on the last third, three times (see `judge`): how much do
 its answers on true values, as far as the reports tell them, say about the classes of held-out people? Nobody's true
-value is needed, and no recipe is judged by the noise that it was fitted to.
+value is needed, and no recipe is judged by the noise that it was fitted to. Of recipes within a standard error of the
+best, the first is taken: name the simplest first.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted
 
 from sfumato.channels.base import Channel
-from sfumato.domain import as_array
+from sfumato.domain import Floats, Interval, as_array
 from sfumato.mining.columns import Channels
 from sfumato.mining.direct import DirectClassifier
-from sfumato.mining.joint_model import JointModel, generator
-from sfumato.mining.judge import Judge, held_out_score
+from sfumato.mining.discriminant import LinearDiscriminant
+from sfumato.mining.joint_model import generator
+from sfumato.mining.judge import Judge, held_out_logs
 from sfumato.mining.mixture_model import MixtureModel
 
 FOLDS, DRAWS, MOST_JUDGED = 3, 40, 1_500
@@ -36,8 +38,8 @@ class Chooser(ClassifierMixin, BaseEstimator):
     """The recipe that will serve best on true values, chosen and fitted on reports.
 
     channels, label_channel: as in JointModel.
-    recipes: classifiers by name, fitted on reports; None takes mixtures of two smoothnesses on the side of
-        reconstruction, and naive Bayes, a tree and logistic regression on the direct side.
+    recipes: classifiers by name, fitted on reports; None takes mixtures of two smoothnesses (and a linear discriminant
+        for numbers) on the side of reconstruction, naive Bayes, a tree and logistic regression on the direct side.
 
     Fitted: ``scores_`` (held-out log-likelihood a record, by recipe), ``chosen_`` (the best one), ``estimator_``
     (the best one, fitted on all reports).
@@ -58,22 +60,29 @@ class Chooser(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Judge every recipe, and fit the best one on all reports."""
-        rng = generator(self.random_state)
-        recipes, judge = self._recipes(), Judge(self.channels, X, rng)
-        labels = np.asarray(as_array(y))
-        self.scores_ = dict.fromkeys(recipes, 0.0)
-        splits = StratifiedKFold(FOLDS, shuffle=True, random_state=int(rng.integers(2**31 - 1)))
-        for fitted, held in splits.split(np.zeros(labels.size), labels):
-            held = rng.permutation(held)[:MOST_JUDGED]
-            records = judge.draws(held, DRAWS)
-            for name, recipe in recipes.items():
-                model = clone(recipe).fit(rows_of(X, fitted), labels[fitted])
-                self.scores_[name] += judged(model, records, labels[held]) / FOLDS
-        self.chosen_ = max(self.scores_, key=lambda name: self.scores_[name])
+        recipes, labels = self._recipes(), np.asarray(as_array(y))
+        logs = self._judged(recipes, X, labels, generator(self.random_state))
+        self.scores_ = {name: float(each.mean()) for name, each in logs.items()}
+        best = max(self.scores_, key=lambda name: self.scores_[name])
+        self.chosen_ = next(name for name in recipes if about_as_good(logs[name], logs[best]))
         self.estimator_ = clone(recipes[self.chosen_]).fit(X, y)
         self.classes_ = self.estimator_.classes_
         self.n_features_in_ = self.estimator_.n_features_in_
         return self
+
+    def _judged(
+        self, recipes: dict[str, Any], X: Any, y: npt.NDArray[Any], rng: np.random.Generator
+    ) -> dict[str, Floats]:
+        """The log-likelihoods of held-out records under each recipe, in the same order."""
+        judge = Judge(self.channels, X, rng)
+        found: dict[str, list[Floats]] = {name: [] for name in recipes}
+        splits = StratifiedKFold(FOLDS, shuffle=True, random_state=int(rng.integers(2**31 - 1)))
+        for fitted, held in splits.split(np.zeros(y.size), y):
+            held = rng.permutation(held)[:MOST_JUDGED]
+            records = judge.draws(held, DRAWS)
+            for name, recipe in recipes.items():
+                found[name].append(judged(clone(recipe).fit(rows_of(X, fitted), y[fitted]), records, y[held]))
+        return {name: np.concatenate(parts) for name, parts in found.items()}
 
     def _recipes(self) -> dict[str, Any]:
         if self.recipes is None:
@@ -107,10 +116,16 @@ class Chooser(ClassifierMixin, BaseEstimator):
         return f"{way}: {self.chosen_}. Log-likelihood of held-out classes, a record: {listed}."
 
 
-def judged(model: Any, records: Any, y: npt.NDArray[Any]) -> float:
-    """The score of a fitted model on draws of the true values behind records of classes y."""
+def about_as_good(logs: Floats, best: Floats) -> bool:
+    """Whether the mean is within a standard error of the difference of the best one's."""
+    behind = best - logs
+    return bool(behind.mean() <= behind.std() / np.sqrt(behind.size))
+
+
+def judged(model: Any, records: Any, y: npt.NDArray[Any]) -> Floats:
+    """Log-likelihoods of classes y under a fitted model's answers on draws of the true values behind the records."""
     answers = np.searchsorted(model.classes_, model.predict(records)).reshape(y.size, -1)
-    return held_out_score(answers, np.searchsorted(model.classes_, y), model.classes_.size)
+    return held_out_logs(answers, np.searchsorted(model.classes_, y), model.classes_.size)
 
 
 def rows_of(X: Any, rows: npt.NDArray[np.int64]) -> Any:
@@ -120,9 +135,12 @@ def rows_of(X: Any, rows: npt.NDArray[np.int64]) -> Any:
     return X.take(rows) if hasattr(X, "take") and not isinstance(X, np.ndarray) else X[rows]
 
 
-def reconstructing(channels: Channels, label_channel: Channel | None = None) -> dict[str, JointModel]:
-    """Recipes that reconstruct: mixtures of two smoothnesses."""
-    return {
+def reconstructing(channels: Channels, label_channel: Channel | None = None) -> dict[str, Any]:
+    """Recipes that reconstruct: mixtures of two smoothnesses, and moments where all columns are numbers."""
+    given = list(channels.values()) if isinstance(channels, Mapping) else list(channels or ())
+    numbers = given and all(isinstance(getattr(one, "domain", None), Interval) for one in given)
+    linear = {"reconstruct, linear": LinearDiscriminant(channels)} if numbers and label_channel is None else {}
+    mixtures = {
         f"reconstruct, {words}": MixtureModel(
             channels,
             label_channel=label_channel,
@@ -133,6 +151,7 @@ def reconstructing(channels: Channels, label_channel: Channel | None = None) -> 
         )
         for words, (components, pseudo_count) in {"smooth": SMOOTH, "in detail": DETAILED}.items()
     }
+    return {**linear, **mixtures}
 
 
 def direct(channels: Channels) -> dict[str, DirectClassifier]:

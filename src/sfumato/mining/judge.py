@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.domain import Floats
 from sfumato.mining.columns import Channels
 from sfumato.mining.joint_model import generator
 from sfumato.mining.members import draw_columns
@@ -51,8 +52,9 @@ class Judge:
         return self.model._as_given(columns)
 
 
-def held_out_score(answers: npt.NDArray[np.int64], y: npt.NDArray[np.int64], classes: int) -> float:
-    """The mean log-likelihood of the classes y, from `answers[record, draw]`, at the best λ."""
+def held_out_logs(answers: npt.NDArray[np.int64], y: npt.NDArray[np.int64], classes: int) -> Floats:
+    """The log-likelihood of each record's class y, from `answers[record, draw]`, at the best λ."""
     agreeing = (answers == y[:, None]).mean(axis=1)
     share = (np.bincount(y, minlength=classes) / y.size)[y]
-    return max(float(np.mean(np.log(right * agreeing + (1.0 - right) * share))) for right in RIGHT)
+    found = [np.log(right * agreeing + (1.0 - right) * share) for right in RIGHT]
+    return np.asarray(max(found, key=lambda logs: float(logs.mean())))

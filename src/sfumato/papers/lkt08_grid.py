@@ -1,7 +1,7 @@
 """How often the chooser is right: a grid of data sets × noises, each with its own true test records.
 
-Of the two ways, each is represented by the recipe that the chooser itself ranks first; the chooser is right where the
-way that it prefers has at least the accuracy of the other on true test records.
+The way that the chooser prefers is represented by its choice, the other by the recipe ranked first there; the chooser
+is right where its choice has at least the accuracy of the other on true test records.
 """
 
 from __future__ import annotations
@@ -66,12 +66,13 @@ def judged_cell(split: Split, kind: str, snr: float, seed: int) -> dict[str, Any
         way: max((name for name in scores if name.startswith(way)), key=lambda name: scores[name])
         for way in ("reconstruct", "direct")
     }
+    first[chooser.chosen_.split(",")[0]] = chooser.chosen_
     recipes = chooser._recipes()
     accuracy = {
         way: float(clone(recipes[name]).fit(reports, split.y).score(split.X_test, split.y_test))
         for way, name in first.items()
     }
-    preferred = max(first, key=lambda way: scores[first[way]])
+    preferred = chooser.chosen_.split(",")[0]
     other = "direct" if preferred == "reconstruct" else "reconstruct"
     return {
         "preferred": preferred,
