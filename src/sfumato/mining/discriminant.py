@@ -61,7 +61,7 @@ class LinearDiscriminant(ClassifierMixin, BaseEstimator):
         shares = np.bincount(group, minlength=self.classes_.size) / group.size
         means = np.array([reports[group == k].mean(axis=0) for k in range(self.classes_.size)])
         within = reports - means[group]
-        self.covariance_ = less_noise(within.T @ within / max(group.size - self.classes_.size, 1), noise)
+        self.covariance_ = less_noise(within.T @ within / group.size, noise)
         self.coef_ = np.linalg.solve(self.covariance_, means.T).T
         self.intercept_ = np.log(shares) - 0.5 * np.sum(self.coef_ * means, axis=1)
 
@@ -79,7 +79,8 @@ class LinearDiscriminant(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The most probable class of each record of true values."""
-        return np.asarray(self.classes_[np.argmax(self.predict_proba(X), axis=1)])
+        winners = np.argmax(self.predict_proba(X), axis=1)
+        return np.asarray(self.classes_[winners])
 
 
 def mean_noise(channel: Any, column: npt.NDArray[Any]) -> float:
