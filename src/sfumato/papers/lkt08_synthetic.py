@@ -13,6 +13,7 @@ from sfumato.papers.lkt08_mixes import CASES, INTERVALS
 FUNCTIONS = (1, 2, 3, 4, 5)
 PRIVACY = 1.0
 TEST_SHARE = 0.34
+BYCLASS, NAIVE_BAYES, JOINT = "ByClass tree", "naive Bayes", "joint tree"
 Rows = list[dict[str, Any]]
 
 
@@ -51,14 +52,15 @@ def two_phase_reports(records: Records, shares: dict[str, float], rng: np.random
 
 
 def learners(channels: Any) -> dict[str, Any]:
-    """AS00's ByClass tree, as in the paper, and naive Bayes on reconstructed densities."""
+    """AS00's ByClass tree, as in the paper; naive Bayes on reconstructed densities; a tree from the joint model."""
     return {
-        "tree": sf.TreeClassifier(channels, "byclass"),
-        "naive Bayes": sf.NaiveBayes(channels, density="reconstructed"),
+        BYCLASS: sf.TreeClassifier(channels, "byclass"),
+        NAIVE_BAYES: sf.NaiveBayes(channels, density="reconstructed"),
+        JOINT: sf.TreeClassifier(channels, "joint", random_state=0),
     }
 
 
-def accuracies(function: int, n: int, seed: int) -> Rows:
+def accuracies(function: int, n: int, seed: int, chosen: tuple[str, ...]) -> Rows:
     """Accuracy on true values for one phase and for each case."""
     rng = np.random.default_rng([seed, function])
     records, test = draw_records(n, rng), draw_records(int(n * TEST_SHARE), rng)
@@ -69,12 +71,19 @@ def accuracies(function: int, n: int, seed: int) -> Rows:
         {"function": function, "users": users, "learner": name, "accuracy": model.fit(X, y).score(table(test), y_test)}
         for users, channels, X in arms
         for name, model in learners(channels).items()
+        if name in chosen
     ]
 
 
-def functions(n: int, runs: int, seed: int = 6, chosen: tuple[int, ...] = FUNCTIONS) -> Rows:
+def functions(
+    n: int,
+    runs: int,
+    seed: int = 6,
+    chosen: tuple[int, ...] = FUNCTIONS,
+    by: tuple[str, ...] = (BYCLASS, NAIVE_BAYES, JOINT),
+) -> Rows:
     """Mean accuracy over runs of every function, learner and mix."""
-    found = [row for run in range(runs) for function in chosen for row in accuracies(function, n, seed + run)]
+    found = [row for run in range(runs) for function in chosen for row in accuracies(function, n, seed + run, by)]
     by_place: dict[tuple[Any, ...], list[float]] = {}
     for row in found:
         by_place.setdefault((row["function"], row["users"], row["learner"]), []).append(row["accuracy"])
