@@ -30,8 +30,12 @@ if TYPE_CHECKING:
     from sfumato.channels.multivariate import CorrelatedNoise
     from sfumato.counts import Counts
     from sfumato.microdata import release
+    from sfumato.mining.chooser import Chooser
+    from sfumato.mining.direct import DirectClassifier
+    from sfumato.mining.discriminant import LinearDiscriminant
     from sfumato.mining.itemsets import frequent_itemsets
     from sfumato.mining.joint_model import JointModel
+    from sfumato.mining.mixture_model import MixtureModel
     from sfumato.mining.naive_bayes import NaiveBayes
     from sfumato.mining.rules import association_rules
     from sfumato.mining.tree import TreeClassifier
@@ -53,6 +57,10 @@ _LAZY = {
     "TreeClassifier": "sfumato.mining.tree",
     "NaiveBayes": "sfumato.mining.naive_bayes",
     "JointModel": "sfumato.mining.joint_model",
+    "DirectClassifier": "sfumato.mining.direct",
+    "MixtureModel": "sfumato.mining.mixture_model",
+    "LinearDiscriminant": "sfumato.mining.discriminant",
+    "Chooser": "sfumato.mining.chooser",
     "frequent_itemsets": "sfumato.mining.itemsets",
     "association_rules": "sfumato.mining.rules",
     "audit": "sfumato.privacy",
@@ -93,6 +101,10 @@ __all__ = [
     "TreeClassifier",
     "NaiveBayes",
     "JointModel",
+    "DirectClassifier",
+    "MixtureModel",
+    "LinearDiscriminant",
+    "Chooser",
     "frequent_itemsets",
     "association_rules",
     "audit",
