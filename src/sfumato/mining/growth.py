@@ -8,6 +8,7 @@ Local    the reports of each class again at every node, until nodes are small; a
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -109,7 +110,7 @@ def feature_of(cells: AttributeCells) -> Feature:
     return Feature(cells.name, cells.edges, cells.labels, cells.integer)
 
 
-class Growth:
+class Growth(ABC):
     """Growth on intervals; a subclass says how the records of a node are associated with them."""
 
     def __init__(
@@ -130,9 +131,9 @@ class Growth:
         self.categorical = np.array([feature.categorical for feature in self.features])
         self.codes = np.zeros((len(self.cut), self.group.size), np.uint8)
 
+    @abstractmethod
     def associate(self, records: Records, attribute: int) -> npt.NDArray[np.uint8]:
         """The interval of each of these records in one attribute."""
-        raise NotImplementedError
 
     def grow(self) -> Tree:
         everyone = np.arange(self.group.size, dtype=np.int32)
