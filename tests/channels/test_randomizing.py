@@ -118,7 +118,7 @@ def test_the_fused_path_has_the_stated_law_and_the_grids_numbers() -> None:
 
 
 def test_the_fused_path_without_numba_is_the_general_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernels, "_compiled", False)
+    monkeypatch.setattr(kernels, "compiled", lambda: None)
     channel = sf.Uniform(AGE, halfwidth=7)
     reports = channel.randomize(np.full(100_000, 50.0))
     assert_mean(reports, 50.0, np.sqrt(channel.noise_variance))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import duckdb
 import numpy as np
+import pandas
+import polars
 import pytest
 
 import sfumato as sf
@@ -124,7 +127,6 @@ def test_a_finding_says_how_far_below_the_stated_privacy_it_is() -> None:
 
 
 def test_columns_are_read_from_every_kind_of_table() -> None:
-    duckdb, pandas, polars = (pytest.importorskip(name) for name in ("duckdb", "pandas", "polars"))
     plain = {"a": [1.0, 2.0], "b": ["x", "y"]}
     frame = pandas.DataFrame(plain)
     for table in (plain, frame, polars.DataFrame(plain), duckdb.from_df(frame)):

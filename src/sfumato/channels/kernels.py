@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sfumato.channels.alias import halve
+from sfumato.channels.optional import kernels_in
 from sfumato.channels.randomness import SecureWords
 from sfumato.domain import Floats
 
@@ -21,20 +22,10 @@ WORTH_FUSING = 1 << 15
 BLOCK = 1 << 14
 MOST_BITS = 20
 
-_compiled: Any = None
-
 
 def compiled() -> Any:
-    """The numba kernels, or False where numba is missing."""
-    global _compiled
-    if _compiled is None:
-        try:
-            from sfumato.channels import compiled as kernels
-        except ImportError:
-            _compiled = False
-        else:
-            _compiled = kernels
-    return _compiled
+    """The numba kernels, or None where numba is missing."""
+    return kernels_in("sfumato.channels.compiled")
 
 
 def add_noise(values: Floats, channel: AdditiveNoise, source: SecureWords) -> Floats | None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.channels.gf2 import Words, pack_bits, unpack_bits
+from sfumato.channels.optional import kernels_in
 
 NIBBLE = 4
 ROWS_AT_ONCE = 2048
@@ -65,8 +66,6 @@ def _below(planes: Words, threshold: int) -> Words:
 
 
 def _compiled() -> Any:
-    try:
-        from sfumato.channels.seed_kernels import expand
-    except ImportError:
-        return None
-    return expand
+    """The numba kernel, or None where numba is missing."""
+    kernels = kernels_in("sfumato.channels.seed_kernels")
+    return None if kernels is None else kernels.expand

@@ -8,24 +8,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato.channels import Channel
+from sfumato.channels.optional import kernels_in
 from sfumato.domain import Categories, Codes, Floats, Grid, as_array
 
 WORTH_COMPILING = 1 << 16
 
-_compiled: Any = None
-
 
 def compiled() -> Any:
-    """The numba kernels, or False where numba is missing."""
-    global _compiled
-    if _compiled is None:
-        try:
-            from sfumato.counts import compiled as kernels
-        except ImportError:
-            _compiled = False
-        else:
-            _compiled = kernels
-    return _compiled
+    """The numba kernels, or None where numba is missing."""
+    return kernels_in("sfumato.counts.compiled")
 
 
 def count_codes(reports: ArrayLike, channel: Channel) -> tuple[Codes, int]:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sfumato.channels.gf2 import Words, pack_bits, unpack_bits
 from sfumato.channels.itemsets import Baskets
 from sfumato.channels.itemsets_reports import BasketReports, bitmap_width, bitmaps_of
+from sfumato.channels.optional import kernels_in
 from sfumato.domain import Codes, Items
 
 Counts = NDArray[np.int64]
@@ -119,8 +120,5 @@ def _transpose_into(words: Words, columns: Words, start: int) -> None:
 
 
 def _kernels() -> Any:
-    try:
-        from sfumato.mining import bitmap_kernels
-    except ImportError:
-        return None
-    return bitmap_kernels
+    """The numba kernels, or None where numba is missing."""
+    return kernels_in("sfumato.mining.bitmap_kernels")
