@@ -8,7 +8,7 @@ from tests.statistics import assert_fits, assert_mean
 
 import sfumato as sf
 from sfumato.channels import kernels
-from sfumato.channels.alias import WORD, alias_table, draw, halve, integer_weights
+from sfumato.channels.program import WORD, alias_table, draw, halve, integer_weights
 
 AGE = sf.Interval(20, 80)
 

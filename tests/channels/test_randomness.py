@@ -13,7 +13,7 @@ from tests.statistics import assert_fits
 
 import sfumato as sf
 from sfumato.channels import randomness
-from sfumato.channels.randomness import KeyedWords, SecureWords, secure_words, source_for
+from sfumato.channels.words import KeyedWords, SecureWords, secure_words, source_for
 
 COIN = sf.RandomizedResponse(sf.Categories(range(1000)), keep=0.001)
 

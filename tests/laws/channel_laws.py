@@ -8,8 +8,9 @@ from collections.abc import Callable
 import numpy as np
 from tests.statistics import assert_fits
 
-from sfumato.channels.base import Channel, channel_from_spec, largest_ratio
-from sfumato.channels.randomness import KeyedWords, SimulatedWords, secure_words
+from sfumato.channels.base import Channel, channel_from_spec
+from sfumato.channels.program import largest_ratio
+from sfumato.channels.words import KeyedWords, SimulatedWords, secure_words
 from sfumato.domain import MISSING, Items
 
 SAMPLES = 20_000

@@ -12,7 +12,7 @@ from tests.laws.channel_laws import LAWS
 import sfumato as sf
 import sfumato.channels
 from sfumato.channels.base import Channel
-from sfumato.channels.two_phase import Blur
+from sfumato.channels.choice import Blur
 
 for module in pkgutil.iter_modules(sfumato.channels.__path__):
     importlib.import_module(f"sfumato.channels.{module.name}")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.channels.gf2 import Words, pack_bits, unpack_bits
-from sfumato.channels.optional import kernels_in
+from sfumato.channels.drawing import kernels_in
 
 NIBBLE = 4
 ROWS_AT_ONCE = 2048

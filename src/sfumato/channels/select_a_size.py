@@ -14,7 +14,7 @@ from sfumato.channels.base import Channel
 from sfumato.channels.gf2 import Words
 from sfumato.channels.itemsets import Baskets
 from sfumato.channels.itemsets_reports import BasketReports, bitmap_width
-from sfumato.channels.randomness import KeyedWords, WordSource
+from sfumato.channels.words import KeyedWords, WordSource
 from sfumato.channels.seeds import SeedGenerator, dyadic, seed_generator
 from sfumato.channels.select_a_size_design import Goal, design_law
 from sfumato.channels.select_a_size_law import SizeLaw, reports_needed, support_where_significant
@@ -172,9 +172,9 @@ class SelectASize(Channel):
         sampler = self._samplers[size]
         identity = basket_codes(members) if isinstance(source, KeyedWords) else np.zeros(len(members), dtype=np.int64)
         if not compress:
-            return sampler.bitmaps(members, source.words(identity, sampler.words_per_bitmap))
+            return sampler.bitmaps(members, source.rows(identity, sampler.words_per_bitmap))
         generator = self.generators[size]
-        return sampler.seeds(members, source.words(identity, sampler.words_per_seed(generator)), generator)
+        return sampler.seeds(members, source.rows(identity, sampler.words_per_seed(generator)), generator)
 
     # --- seeds ---------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.channels.alias import WORD
+from sfumato.channels.program import WORD
 from sfumato.channels.gf2 import Words
 from sfumato.channels.itemsets_reports import bitmap_width, item_mask
 from sfumato.channels.seeds import SeedGenerator, dyadic

@@ -25,7 +25,7 @@ from scipy.special import ndtr
 
 from sfumato.channels.gf2 import unpack_bits
 from sfumato.channels.itemsets import Baskets
-from sfumato.channels.randomized_response import RandomizedResponse
+from sfumato.channels.window import RandomizedResponse
 from sfumato.channels.select_a_size import SelectASize
 from sfumato.channels.select_a_size_law import SIGNIFICANCE
 from sfumato.domain import Categories, Codes, Items

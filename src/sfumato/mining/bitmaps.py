@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sfumato.channels.gf2 import Words, pack_bits, unpack_bits
 from sfumato.channels.itemsets import Baskets
 from sfumato.channels.itemsets_reports import BasketReports, bitmap_width, bitmaps_of
-from sfumato.channels.optional import kernels_in
+from sfumato.channels.drawing import kernels_in
 from sfumato.domain import Codes, Items
 
 Counts = NDArray[np.int64]

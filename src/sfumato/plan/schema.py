@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from sfumato.plan.attribute import ROLES, parameters_of, plan_channels
+from sfumato.channels.base import Mechanism
+from sfumato.plan.attribute import ROLES
 
 _POSITIVE = {"type": "number", "exclusiveMinimum": 0}
 _PARAMETERS: dict[str, dict[str, Any]] = {
@@ -49,8 +50,8 @@ _OWN: dict[str, dict[str, Any]] = {
 
 def plan_schema() -> dict[str, Any]:
     """JSON Schema (draft 2020-12) that accepts a plan's form; the plan itself checks what numbers must satisfy."""
-    kinds = plan_channels()
-    used = {name: _PARAMETERS.get(name, {}) for kind in kinds for name in parameters_of(kind)}
+    kinds = sorted(Mechanism.registry)
+    used = {name: _PARAMETERS.get(name, {}) for kind in kinds for name in Mechanism.registry[kind].parameter_names()}
     attribute = {
         "type": "object",
         "properties": {**_DOMAIN, **_OWN, "channel": {"enum": kinds}, **used},
@@ -79,7 +80,7 @@ def plan_schema() -> dict[str, Any]:
 
 def _only_own_parameters(kind: str, used: dict[str, Any]) -> dict[str, Any]:
     """If the channel is of this kind, the parameters of other channels are not allowed."""
-    foreign = sorted(set(used) - set(parameters_of(kind)))
+    foreign = sorted(set(used) - set(Mechanism.registry[kind].parameter_names()))
     return {
         "if": {"required": ["channel"], "properties": {"channel": {"const": kind}}},
         "then": {"properties": dict.fromkeys(foreign, False)},
