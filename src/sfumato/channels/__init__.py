@@ -2,11 +2,11 @@
 
 from sfumato.channels.additive import Gaussian, Laplace, Uniform
 from sfumato.channels.base import Channel, channel_from_spec
+from sfumato.channels.baskets import SelectASize
 from sfumato.channels.chain import Chain
 from sfumato.channels.choice import Choice, choice_from_spec
 from sfumato.channels.discretize import Discretize
 from sfumato.channels.randomized_response import RandomizedResponse
-from sfumato.channels.select_a_size import SelectASize
 from sfumato.channels.square_wave import SquareWave
 from sfumato.channels.tabulated import Tabulated
 from sfumato.channels.two_phase import TwoPhase

@@ -11,15 +11,13 @@ from typing import Any
 import numpy as np
 
 from sfumato.channels.base import Channel
-from sfumato.channels.gf2 import Words
-from sfumato.channels.itemsets import Baskets
-from sfumato.channels.itemsets_reports import BasketReports, bitmap_width
+from sfumato.channels.baskets.design import Goal, design_law
+from sfumato.channels.baskets.gf2 import Words
+from sfumato.channels.baskets.law import BasketSpace, SizeLaw, reports_needed, support_where_significant, table
+from sfumato.channels.baskets.program import SizeSampler
+from sfumato.channels.baskets.reports import BasketReports, Baskets, bitmap_width
+from sfumato.channels.baskets.seeds import SeedGenerator, dyadic, seed_generator
 from sfumato.channels.randomness import KeyedWords, WordSource
-from sfumato.channels.seeds import SeedGenerator, dyadic, seed_generator
-from sfumato.channels.select_a_size_design import Goal, design_law
-from sfumato.channels.select_a_size_law import SizeLaw, reports_needed, support_where_significant
-from sfumato.channels.select_a_size_sampling import SizeSampler
-from sfumato.channels.select_a_size_table import BasketSpace, table
 from sfumato.domain import Codes, Floats, Items
 from sfumato.guarantee import Guarantee
 
