@@ -17,7 +17,7 @@ from functools import partial
 import numpy as np
 
 import sfumato as sf
-from sfumato.channels.gf2 import unpack_bits
+from sfumato.channels.baskets import unpack_bits
 from sfumato.mining.bitmaps import ColumnBitmaps
 from sfumato.papers.quest import Quest
 
@@ -54,7 +54,7 @@ def pair_counts(people: int = 100_000) -> None:
     line("all pair counts / pyfim apriori", seconds(ours) / seconds(lambda: fim.apriori(rows, supp=0, zmax=2)), "0.12")
 
 
-def five_items(people: int, seed: int) -> sf.channels.itemsets.Baskets:
+def five_items(people: int, seed: int) -> sf.channels.baskets.Baskets:
     return Quest(smallest=5, largest=5).baskets(people, seed)
 
 

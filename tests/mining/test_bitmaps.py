@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from sfumato.channels.gf2 import pack_bits
-from sfumato.channels.itemsets import Baskets
-from sfumato.channels.itemsets_reports import BasketReports
+from sfumato.channels.baskets import BasketReports, Baskets, pack_bits
 from sfumato.mining import bitmaps
 from sfumato.mining.bitmaps import ColumnBitmaps
 

@@ -10,7 +10,7 @@ import pytest
 from mlxtend.frequent_patterns import apriori as mlxtend_apriori
 
 import sfumato as sf
-from sfumato.channels.itemsets_reports import BasketReports
+from sfumato.channels.baskets import BasketReports
 from sfumato.mining import records
 from sfumato.mining.itemsets import SupportWarning, join
 

@@ -7,9 +7,7 @@ import pytest
 from tests.statistics import assert_mean_zero
 
 import sfumato as sf
-from sfumato.channels.gf2 import unpack_bits
-from sfumato.channels.itemsets_reports import BasketReports
-from sfumato.channels.select_a_size import SelectASize
+from sfumato.channels.baskets import BasketReports, SelectASize, unpack_bits
 from sfumato.mining.bitmaps import ColumnBitmaps
 from sfumato.mining.supports import SupportCounter
 

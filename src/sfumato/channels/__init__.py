@@ -6,7 +6,7 @@ from sfumato.channels.chain import Chain
 from sfumato.channels.choice import Blur, Choice, TwoPhase
 from sfumato.channels.correlated import CorrelatedNoise
 from sfumato.channels.discretize import Discretize
-from sfumato.channels.select_a_size import SelectASize
+from sfumato.channels.baskets import SelectASize
 from sfumato.channels.tabulated import Tabulated
 from sfumato.channels.window import RandomizedResponse, SquareWave
 

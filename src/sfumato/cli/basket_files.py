@@ -9,9 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from sfumato.channels.itemsets import Baskets
-from sfumato.channels.itemsets_reports import BasketReports
-from sfumato.channels.select_a_size import SelectASize
+from sfumato.channels.baskets import BasketReports, Baskets, SelectASize
 from sfumato.cli.files import check_rows, read_table
 
 BASKET = "basket"

@@ -8,8 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sfumato.channels.itemsets_reports import BasketReports
-from sfumato.channels.select_a_size import SelectASize
+from sfumato.channels.baskets import BasketReports, SelectASize
 from sfumato.cli.basket_files import read_baskets, read_reports, report_table
 from sfumato.cli.files import check_target, write_table, write_text
 from sfumato.cli.plans import AsJson, PlanFile, load_plan, naming

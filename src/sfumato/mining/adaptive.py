@@ -23,11 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from sfumato.channels.gf2 import unpack_bits
-from sfumato.channels.itemsets import Baskets
+from sfumato.channels.baskets import SIGNIFICANCE, Baskets, SelectASize, unpack_bits
 from sfumato.channels.window import RandomizedResponse
-from sfumato.channels.select_a_size import SelectASize
-from sfumato.channels.select_a_size_law import SIGNIFICANCE
 from sfumato.domain import Categories, Codes, Items
 from sfumato.mining.itemsets import join
 from sfumato.mining.records import as_table

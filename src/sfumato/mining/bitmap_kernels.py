@@ -9,7 +9,7 @@ from numba import njit, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from sfumato.channels.gf2 import Words
+from sfumato.channels.baskets import Words
 from sfumato.domain import Codes
 
 WORDS_AT_ONCE = 2048

@@ -13,9 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.channels.gf2 import Words, pack_bits, unpack_bits
-from sfumato.channels.itemsets import Baskets
-from sfumato.channels.itemsets_reports import BasketReports, bitmap_width, bitmaps_of
+from sfumato.channels.baskets import BasketReports, Baskets, Words, bitmap_width, bitmaps_of, pack_bits, unpack_bits
 from sfumato.channels.drawing import kernels_in
 from sfumato.domain import Codes, Items
 

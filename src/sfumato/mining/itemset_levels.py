@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.channels.baskets import SelectASize
 from sfumato.channels.choice import Choice
-from sfumato.channels.select_a_size import SelectASize
 from sfumato.domain import Codes, Floats
 from sfumato.mining.bitmaps import ColumnBitmaps
 from sfumato.mining.supports import Level, SupportCounter

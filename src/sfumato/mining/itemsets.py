@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
+from sfumato.channels.baskets import BasketReports, Baskets, SelectASize
 from sfumato.channels.choice import Choice
-from sfumato.channels.itemsets import Baskets
-from sfumato.channels.itemsets_reports import BasketReports
-from sfumato.channels.select_a_size import SelectASize
 from sfumato.domain import Codes, Items
 from sfumato.mining.bitmaps import ColumnBitmaps
 from sfumato.mining.itemset_levels import LevelsCounter, counter_of_levels

@@ -20,7 +20,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.channels.select_a_size_law import SizeLaw
+from sfumato.channels.baskets import SizeLaw
 from sfumato.domain import Codes
 from sfumato.mining.bitmaps import ColumnBitmaps, Counts
 

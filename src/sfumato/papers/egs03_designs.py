@@ -7,10 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.channels.gf2 import unpack_bits
-from sfumato.channels.seeds import SeedGenerator, bch_bits, polynomial_bits
-from sfumato.channels.select_a_size_design import Goal, corners, design_law
-from sfumato.channels.select_a_size_law import kept_by_noise
+from sfumato.channels.baskets import (
+    Goal,
+    SeedGenerator,
+    bch_bits,
+    corners,
+    design_law,
+    kept_by_noise,
+    polynomial_bits,
+    unpack_bits,
+)
 
 Rows = list[dict[str, Any]]
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.channels.itemsets import Baskets
-from sfumato.channels.select_a_size import SelectASize
+from sfumato.channels.baskets import Baskets, SelectASize
 from sfumato.domain import Items
 from sfumato.mining.itemsets import frequent_itemsets
 from sfumato.mining.records import as_records

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.channels.itemsets import Baskets
+from sfumato.channels.baskets import Baskets
 from sfumato.domain import Items
 
 Codes = NDArray[np.int64]

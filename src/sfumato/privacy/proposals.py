@@ -30,7 +30,7 @@ def bounded_channel(channel: Channel, gamma: float) -> Channel:
     if isinstance(domain, Categories):
         return RandomizedResponse(domain, gamma=round_down(gamma), missing=channel.missing)
     assert isinstance(domain, Items)
-    from sfumato.channels.select_a_size import SelectASize
+    from sfumato.channels.baskets import SelectASize
 
     assert isinstance(channel, SelectASize)
     return SelectASize.design(domain, channel.sizes, gamma=round_down(gamma), up_to=channel.up_to)

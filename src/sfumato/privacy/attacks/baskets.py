@@ -12,7 +12,7 @@ import numpy as np
 from sfumato.privacy.attacks.finding import Finding
 
 if TYPE_CHECKING:
-    from sfumato.channels.select_a_size import SelectASize
+    from sfumato.channels.baskets import SelectASize
 
 
 def item_guess(name: str, channel: SelectASize) -> list[Finding]:

@@ -16,15 +16,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.channels.gf2 import unpack_bits
-from sfumato.channels.itemsets_reports import BasketReports
+from sfumato.channels.baskets import BasketReports, unpack_bits
 from sfumato.domain import Codes, Floats
 from sfumato.privacy.bounds import lower_bound, p_value, upper_bound
 from sfumato.privacy.checks.check import Check, outcome
 from sfumato.privacy.implementation import Randomize
 
 if TYPE_CHECKING:
-    from sfumato.channels.select_a_size import SelectASize
+    from sfumato.channels.baskets import SelectASize
 
 Bits = NDArray[np.bool_]
 MOST_CELLS = 40_000_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.channels.select_a_size_design import Goal, Readability, corners, design_law
+from sfumato.channels.baskets.design import Goal, Readability, corners, design_law
 
 MILLION = 1e6
 

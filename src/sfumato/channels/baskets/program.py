@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.channels.program import WORD
-from sfumato.channels.gf2 import Words
-from sfumato.channels.itemsets_reports import bitmap_width, item_mask
-from sfumato.channels.seeds import SeedGenerator, dyadic
-from sfumato.channels.select_a_size_law import SizeLaw, kept_by_noise
+from sfumato.channels.baskets.gf2 import Words
+from sfumato.channels.baskets.law import SizeLaw, kept_by_noise
+from sfumato.channels.baskets.reports import bitmap_width, item_mask
+from sfumato.channels.baskets.seeds import SeedGenerator, dyadic
 from sfumato.domain import Codes
 
 PURE_NOISE = -1

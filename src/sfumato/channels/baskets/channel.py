@@ -11,15 +11,14 @@ from typing import Any
 import numpy as np
 
 from sfumato.channels.base import Channel
-from sfumato.channels.gf2 import Words
-from sfumato.channels.itemsets import Baskets
-from sfumato.channels.itemsets_reports import BasketReports, bitmap_width
+from sfumato.channels.baskets.design import Goal, design_law
+from sfumato.channels.baskets.gf2 import Words
+from sfumato.channels.baskets.law import BasketSpace, SizeLaw, reports_needed, support_where_significant, table
+from sfumato.channels.baskets.program import SizeSampler
+from sfumato.channels.baskets.reports import BasketReports, Baskets, bitmap_width
+from sfumato.channels.baskets.seeds import SeedGenerator, dyadic, seed_generator
+from sfumato.channels.program import Step
 from sfumato.channels.words import KeyedWords, WordSource
-from sfumato.channels.seeds import SeedGenerator, dyadic, seed_generator
-from sfumato.channels.select_a_size_design import Goal, design_law
-from sfumato.channels.select_a_size_law import SizeLaw, reports_needed, support_where_significant
-from sfumato.channels.select_a_size_sampling import SizeSampler
-from sfumato.channels.select_a_size_table import BasketSpace, table
 from sfumato.domain import Codes, Floats, Items
 from sfumato.guarantee import Guarantee
 
@@ -91,6 +90,10 @@ class SelectASize(Channel):
         if wanted and wanted[-1] > items.size:
             raise ValueError(f"baskets of {wanted[-1]} cannot be drawn from {items.size} items: drop that size")
         return cls(items, [design_law(size, goal, form=form, resolution=resolution) for size in wanted], up_to)
+
+    def steps(self) -> tuple[Step, ...]:
+        """None: baskets are drawn by a program of their own kind."""
+        return ()
 
     # --- what can be read ----------------------------------------------------------------------------------------
 
@@ -258,6 +261,13 @@ class SelectASize(Channel):
                 f"it needs one size and at most {BasketSpace.LARGEST} items; guarantee() and the supports need no table"
             )
         return self.sizes[0]
+
+    def program(self) -> dict[str, Any]:
+        return {"program": 1, **self.parameters()}
+
+    @classmethod
+    def parameter_names(cls) -> list[str]:
+        return ["designs", "up_to"]
 
     def parameters(self) -> dict[str, Any]:
         designs = [{"size": law.size, "rho": law.rho, "kept": list(law.kept)} for law in self.laws.values()]

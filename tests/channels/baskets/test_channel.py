@@ -8,9 +8,9 @@ from tests.statistics import assert_mean
 
 import sfumato as sf
 from sfumato.channels.base import channel_from_spec
-from sfumato.channels.gf2 import unpack_bits
-from sfumato.channels.select_a_size import SelectASize
-from sfumato.channels.select_a_size_law import two_level
+from sfumato.channels.baskets.channel import SelectASize
+from sfumato.channels.baskets.gf2 import unpack_bits
+from sfumato.channels.baskets.law import two_level
 
 
 @pytest.fixture(scope="module")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from tests.statistics import assert_fits
 
-from sfumato.channels.gf2 import unpack_bits
-from sfumato.channels.select_a_size_law import SizeLaw, kept_by_noise, two_level
-from sfumato.channels.select_a_size_sampling import PURE_NOISE, SizeSampler, below, coins, shuffled
+from sfumato.channels.baskets.gf2 import unpack_bits
+from sfumato.channels.baskets.law import SizeLaw, kept_by_noise, two_level
+from sfumato.channels.baskets.program import PURE_NOISE, SizeSampler, below, coins, shuffled
 
 ROWS = 40_000
 

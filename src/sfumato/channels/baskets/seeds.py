@@ -18,13 +18,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.channels.gf2 import DEPENDENT, Codes, Words, binary_field, pack_bits, parity, solve
-from sfumato.channels.seed_expansion import expand_seeds, nibble_tables
+from sfumato.channels.baskets.gf2 import DEPENDENT, Codes, Words, binary_field, pack_bits, parity, solve, unpack_bits
+from sfumato.channels.drawing import kernels_in
 
 Construction = Literal["bch", "polynomial"]
 
@@ -78,8 +78,7 @@ class SeedGenerator:
         if items.shape[1] > self.independence:
             raise ValueError(DEPENDENT)
         try:
-            from sfumato.channels.seed_interpolation import steer_polynomials
-            from sfumato.channels.seed_kernels import steer
+            from sfumato.channels.baskets.kernels import steer, steer_polynomials
         except ImportError:
             return steer_with_numpy(seeds, self.columns, items, numbers)
         steered, points, wanted = seeds.copy(), np.ascontiguousarray(items), np.ascontiguousarray(numbers)
@@ -161,3 +160,61 @@ def _polynomial_columns(items: int, depth: int, independence: int) -> NDArray[np
         places = np.arange(depth - 1, -1, -1)
         blocks.append(((shifted[:, None, :] >> places[None, :, None]) & 1).astype(bool))
     return np.concatenate(blocks, axis=2)
+
+
+NIBBLE = 4
+ROWS_AT_ONCE = 2048
+
+
+def nibble_tables(columns: Words, bits: int) -> Words:
+    """(nibble, value, plane, word): the planes that a nibble's value adds."""
+    functions = np.moveaxis(unpack_bits(columns, bits), 0, -1)  # plane, seed bit, item
+    planes = np.moveaxis(pack_bits(functions), 1, 0)  # seed bit, plane, word
+    nibbles = -(-bits // NIBBLE)
+    tables = np.zeros((nibbles, 1 << NIBBLE, *planes.shape[1:]), dtype=np.uint64)
+    for bit in range(bits):
+        values = np.flatnonzero(np.arange(1 << NIBBLE) >> (bit % NIBBLE) & 1)
+        tables[bit // NIBBLE, values] ^= planes[bit]
+    return tables
+
+
+def expand_seeds(seeds: Words, tables: Words, threshold: int, items: int) -> Words:
+    """Bitmaps of seeds: item i is in iff the number in its planes is below the threshold."""
+    bitmaps = np.empty((len(seeds), tables.shape[3]), dtype=np.uint64)
+    mask = pack_bits(np.ones(items, dtype=bool))
+    kernel = _compiled()
+    step = ROWS_AT_ONCE if kernel is None else max(len(seeds), 1)
+    for start in range(0, len(seeds), step):
+        chunk = np.ascontiguousarray(seeds[start : start + step])
+        if kernel is None:
+            bitmaps[start : start + step] = _below(_planes(chunk, tables), threshold) & mask
+        else:
+            kernel(chunk, tables.reshape(*tables.shape[:2], -1), threshold, mask, bitmaps)
+    return bitmaps
+
+
+def _planes(seeds: Words, tables: Words) -> Words:
+    planes = np.zeros((len(seeds), *tables.shape[2:]), dtype=np.uint64)
+    for nibble in range(len(tables)):
+        value = (seeds[:, nibble // 16] >> np.uint64(NIBBLE * (nibble % 16))) & np.uint64(15)
+        planes ^= tables[nibble, value.astype(np.int64)]
+    return planes
+
+
+def _below(planes: Words, threshold: int) -> Words:
+    depth = planes.shape[1]
+    below = np.zeros_like(planes[:, 0])
+    equal = ~below
+    for plane in range(depth):
+        if (threshold >> (depth - 1 - plane)) & 1:
+            below |= equal & ~planes[:, plane]
+            equal &= planes[:, plane]
+        else:
+            equal &= ~planes[:, plane]
+    return below
+
+
+def _compiled() -> Any:
+    """The numba kernel, or None where numba is missing."""
+    kernels = kernels_in("sfumato.channels.baskets.kernels")
+    return None if kernels is None else kernels.expand

@@ -6,7 +6,7 @@ import galois
 import numpy as np
 import pytest
 
-from sfumato.channels.gf2 import (
+from sfumato.channels.baskets.gf2 import (
     PRIMITIVE_POLYNOMIALS,
     binary_field,
     pack_bits,

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from tests.statistics import assert_fits
 
-from sfumato.channels import seed_expansion
-from sfumato.channels.gf2 import unpack_bits
-from sfumato.channels.seeds import (
+from sfumato.channels.baskets import seeds as seeds_module
+from sfumato.channels.baskets.gf2 import unpack_bits
+from sfumato.channels.baskets.seeds import (
     SeedGenerator,
     bch_bits,
     dyadic,
@@ -74,7 +74,7 @@ def test_expansion_with_and_without_a_compiler_is_the_same(monkeypatch: pytest.M
     generator = seed_generator(130, 11 / 32, 6)
     seeds = generator.trim(np.random.default_rng(5).integers(0, 1 << 64, size=(3000, generator.words), dtype=np.uint64))
     compiled = generator.expand(seeds)
-    monkeypatch.setattr(seed_expansion, "_compiled", lambda: None)
+    monkeypatch.setattr(seeds_module, "_compiled", lambda: None)
     assert np.array_equal(generator.expand(seeds), compiled)
 
 

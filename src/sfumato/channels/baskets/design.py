@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.channels.select_a_size_law import (
+from sfumato.channels.baskets.law import (
     SIGNIFICANCE,
     VANISHING,
     SizeLaw,
