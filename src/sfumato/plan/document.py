@@ -140,7 +140,7 @@ class Plan:
         def convert(columns: Mapping[str, Any]) -> dict[str, Any]:
             return self._reports(columns, generator, key, levels or {})
 
-        return convert(table) if isinstance(table, Mapping) else map_table(table, convert)
+        return map_table(table, convert)
 
     def _reports(
         self, columns: Mapping[str, Any], rng: np.random.Generator | None, key: bytes | None, levels: Mapping[str, Any]
