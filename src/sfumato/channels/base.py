@@ -50,7 +50,8 @@ class Mechanism(ABC):
     @property
     @abstractmethod
     def levels(self) -> Mapping[str | None, Channel]:
-        """The channel of each level that a person may choose; ``{None: …}`` where there is nothing to choose."""
+        """The channel of each level that a person may choose; ``{None: …}`` where there is nothing to choose, ``{}``
+        where several values are blurred at once and no table of one tells all."""
 
     @abstractmethod
     def randomize(
@@ -101,7 +102,7 @@ class Mechanism(ABC):
     @property
     def has_levels(self) -> bool:
         """Whether people choose a level, which then travels beside the report."""
-        return None not in self.levels
+        return bool(self.levels) and None not in self.levels
 
     def _source(self, rng: Rng, key: bytes | None, question: str) -> WordSource:
         if key is not None and rng is not None:
@@ -260,8 +261,9 @@ class Channel(Mechanism):
         return self.outputs.encode(reports)
 
     def report_codes(self, codes: Codes, source: WordSource) -> Codes:
-        """Report codes for codes of ``entry``; missing stays missing."""
-        flat = np.atleast_1d(codes).ravel()
+        """Report codes for true codes; missing stays missing."""
+        known = codes if self.entry is self.inputs else self.entry.encode(self.inputs.decode(codes))
+        flat = np.atleast_1d(known).ravel()
         words = source.rows(flat, self.drawing.words)
         reports = self.drawing.draw(np.maximum(flat, 0), list(words.T))
         return np.where(flat < 0, MISSING, reports).reshape(np.shape(codes))

@@ -87,11 +87,8 @@ class CorrelatedNoise(Mechanism):
 
     @property
     def levels(self) -> Mapping[str | None, Channel]:
-        raise ValueError("correlated noise blurs several numbers at once; use marginal(name) for the channel of one")
-
-    @property
-    def has_levels(self) -> bool:
-        return False
+        """None: several numbers at once have no table of their own; ``marginal(name)`` is the channel of one."""
+        return {}
 
     # --- drawing reports ----------------------------------------------------------------------------------------
 

@@ -93,7 +93,7 @@ def equal_edges(domain: Interval, width: float | None) -> Floats:
     """Equal pieces of the wanted width over the domain; the last one may reach past its end."""
     wide = check_positive("width", width)  # type: ignore[arg-type]
     pieces = max(math.ceil(domain.width / wide - 1e-9), 1)
-    return np.asarray(float(domain.low) + wide * np.arange(pieces + 1), dtype=np.float64)
+    return np.asarray(Grid.over(domain, wide).number(np.arange(pieces + 1)), dtype=np.float64)
 
 
 def _given_edges(domain: Interval, edges: ArrayLike | None) -> Floats:

@@ -1,4 +1,4 @@
-"""The published JSON Schema of a plan, written from the channels that exist."""
+"""The published JSON Schemas: of a plan, written from the mechanisms that exist, and of drawing programs."""
 
 from __future__ import annotations
 
@@ -31,6 +31,8 @@ _PARAMETERS: dict[str, dict[str, Any]] = {
     "noise": {"type": "object", "description": "the first phase: a numeric channel of its own"},
     "intervals": {"type": "integer", "minimum": 1, "description": "intervals of the second phase per range"},
     "levels": {"type": "object", "minProperties": 1, "description": "what people choose among, by name"},
+    "covariance": {"type": "array", "items": {"type": "array", "items": {"type": "number"}}, "minItems": 2},
+    "ratio": {**_POSITIVE, "description": "how many times as strong as the covariance the noise is"},
     "default": {"type": "string", "description": "the level of people who do not choose"},
     "missing": {"enum": ["pass", "refuse"], "default": "pass"},
     "outside": {"enum": ["refuse", "clamp"], "default": "refuse"},
@@ -41,6 +43,7 @@ _DOMAIN: dict[str, dict[str, Any]] = {
     "integer": {"type": "boolean", "default": False, "description": "only whole numbers occur"},
     "categories": {"type": "array", "minItems": 1, "uniqueItems": True, "description": "the possible answers"},
     "items": {"description": "number of items, or their labels", "type": ["integer", "array"]},
+    "columns": {"type": "object", "minProperties": 2, "description": "low and high of numbers blurred together"},
 }
 _OWN: dict[str, dict[str, Any]] = {
     "role": {"enum": list(ROLES), "default": "attribute", "description": "class and clear are sent as they are"},
@@ -56,7 +59,7 @@ def plan_schema() -> dict[str, Any]:
         "type": "object",
         "properties": {**_DOMAIN, **_OWN, "channel": {"enum": kinds}, **used},
         "additionalProperties": False,
-        "oneOf": [{"required": ["low", "high"]}, {"required": ["categories"]}, {"required": ["items"]}],
+        "oneOf": [{"required": ["low", "high"]}, *({"required": [key]} for key in ("categories", "items", "columns"))],
         "anyOf": [
             {"required": ["channel"]},
             {"required": ["role"], "properties": {"role": {"enum": ["class", "clear"]}}},
@@ -85,3 +88,50 @@ def _only_own_parameters(kind: str, used: dict[str, Any]) -> dict[str, Any]:
         "if": {"required": ["channel"], "properties": {"channel": {"const": kind}}},
         "then": {"properties": dict.fromkeys(foreign, False)},
     }
+
+
+_COUNT = {"type": "integer", "minimum": 0}
+_WORDS = {"type": "array", "items": {"type": "string", "pattern": "^[0-9a-f]{16}$"}, "minItems": 2}
+_GRID = {"first": {"type": "integer"}, "stride": {"type": "integer", "minimum": 1}, "per": {"type": "integer", "minimum": 1}}
+_STEPS: dict[str, dict[str, Any]] = {
+    "shift": {"noise": _WORDS, "offset": _COUNT, "outputs": _COUNT},
+    "window": {"inside": {"type": "string", "pattern": "^[0-9a-f]{16}$"}, "window": _COUNT, "others": _COUNT},
+    "table": {"tables": {"type": "array", "items": _WORDS}, "outputs": _COUNT},
+    "map": {"codes": {"type": "array", "items": _COUNT}, "outputs": _COUNT},
+    "spread": {"starts": {"type": "array", "items": _COUNT}, "outputs": _COUNT},
+}
+
+
+def program_schema() -> dict[str, Any]:
+    """JSON Schema (draft 2020-12) of what a device executes; ``docs/programs.md`` says what it means."""
+    size = {"size": {"type": "integer", "minimum": 1}}
+    space = {
+        "anyOf": [
+            _object(size),
+            _object({**size, **_GRID}),
+            _object({**size, "edges": {"type": "array", "items": {"type": "integer"}}, "per": _GRID["per"]}),
+            _object({**size, "labels": {"type": "array", "minItems": 1}}),
+        ]
+    }
+    steps = [_object({"step": {"const": name}, **fields}) for name, fields in _STEPS.items()]
+    column = _object({**size, **_GRID, "noise": _WORDS, "offset": _COUNT, "weights": {"type": "array"}})
+    head = {"program": {"const": 1}, "words": _COUNT}
+    single = _object({**head, "read": space, "steps": {"type": "array", "items": {"oneOf": steps}}, "write": space})
+    levels = {"type": "object", "additionalProperties": {"$ref": "#/$defs/single"}, "minProperties": 1}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "sfumato drawing program",
+        "description": "What a device executes to blur an answer.",
+        "oneOf": [
+            {"$ref": "#/$defs/single"},
+            _object({"program": {"const": 1}, "levels": levels, "default": {"type": "string"}}),
+            _object({**head, "columns": {"type": "array", "items": column, "minItems": 2}}),
+            {"$ref": "#/$defs/baskets"},
+        ],
+        "$defs": {"single": single, "baskets": {"type": "object", "required": ["program", "designs"]}},
+    }
+
+
+def _object(fields: dict[str, Any]) -> dict[str, Any]:
+    """An object with exactly these fields."""
+    return {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
