@@ -120,7 +120,7 @@ class Categories:
         return numbers[order], order.astype(np.int64)
 
     @cached_property
-    def _whole_numbers(self) -> tuple[int, Codes] | None:
+    def whole_numbers(self) -> tuple[int, Codes] | None:
         """(lowest label, code of every whole number from it on), where labels are whole numbers close together."""
         numbers = self._numbers
         if numbers is None or (numbers != np.rint(numbers)).any() or np.ptp(numbers) > CLOSE_TOGETHER:
@@ -150,8 +150,8 @@ class Categories:
         return np.array([*codes, MISSING], dtype=np.int64)[place]
 
     def _encode_numbers(self, array: NDArray[Any], first_row: int) -> Codes:
-        if array.dtype.kind in "iu" and self._whole_numbers is not None:
-            low, code_of = self._whole_numbers
+        if array.dtype.kind in "iu" and self.whole_numbers is not None:
+            low, code_of = self.whole_numbers
             place = array.astype(np.int64, copy=False) - low
             known = (place >= 0) & (place < code_of.size)
             codes = code_of.take(place, mode="clip")
@@ -214,7 +214,7 @@ class Categories:
         return self.labels[code]
 
     @cached_property
-    def _label_array(self) -> NDArray[Any]:
+    def label_array(self) -> NDArray[Any]:
         kinds = {type(label) for label in self.labels}
         if len(kinds) == 1 and kinds <= {int, float, bool, str}:
             return np.array(self.labels)
@@ -224,13 +224,8 @@ class Categories:
 
     def decode(self, codes: Codes) -> NDArray[Any]:
         """Labels of codes; where some are missing, numbers become float with NaN and text becomes object with None."""
-        labels = self._label_array
         missing = codes < 0
-        if not missing.any():
-            return labels[codes]
-        found = labels[codes].astype(float if labels.dtype.kind in "if" else object)
-        found[missing] = np.nan if found.dtype.kind == "f" else None
-        return found
+        return with_gaps(self.label_array[codes], missing) if missing.any() else self.label_array[codes]
 
     def __str__(self) -> str:
         return f"{self.size} categories"
@@ -385,10 +380,10 @@ class Grid:
 
     def decode(self, codes: Codes) -> NDArray[Any]:
         missing = codes < 0
-        values = self.number(codes)
+        values = np.asarray(self.number(codes), dtype=np.float64)
         if missing.any():
-            return np.where(missing, np.nan, values)
-        return np.rint(values).astype(np.int64) if self.integer else np.asarray(values, dtype=np.float64)
+            return with_gaps(values, missing)
+        return np.rint(values).astype(np.int64) if self.integer else values
 
 
 @dataclass(frozen=True)
@@ -460,6 +455,13 @@ def is_missing(value: object) -> bool:
     if value is None or type(value).__name__ in {"NAType", "NaTType"}:
         return True
     return isinstance(value, (float, np.floating)) and math.isnan(value)
+
+
+def with_gaps(values: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[Any]:
+    """The same values with gaps: numbers become float with NaN, anything else objects with None."""
+    found = values.astype(float if values.dtype.kind in "iuf" else object)
+    found[missing] = np.nan if found.dtype.kind == "f" else None
+    return found
 
 
 def is_categorical(values: Any) -> bool:

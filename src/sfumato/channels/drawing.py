@@ -1,11 +1,12 @@
 """Reports for whole columns: values to codes, the program, codes to reports, block by block.
 
-A block is small enough that its values, words and codes never leave the processor's cache. Where numba is installed the
-commonest parts are compiled (``kernels.py``); the reports are the same.
+A block is small enough that its values, words and codes never leave the processor's cache. Where numba is installed
+columns of numbers take compiled loops (``kernels.py``); the reports are the same.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -13,15 +14,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.channels.program import Program, Shift, Step, Window
+from sfumato.channels.program import Program, Shift, Window
 from sfumato.channels.words import WordSource
-from sfumato.domain import MISSING, Categories, Codes, Grid, Interval, as_array, as_numbers, is_categorical
+from sfumato.domain import MISSING, Categories, Grid, Interval, as_array, as_numbers, is_categorical, with_gaps
 
 if TYPE_CHECKING:
     from sfumato.channels.base import Channel
 
-BLOCK = 1 << 13
+BLOCK = 1 << 14
 WORTH_COMPILING = 1 << 12
+Enter = Callable[[NDArray[Any], int], tuple[NDArray[np.int32], Any]]  # (block, first row) → (codes, which are missing)
+Leave = Callable[[NDArray[np.int32], NDArray[Any]], None]  # (codes, where their reports go)
 
 
 @cache
@@ -34,6 +37,7 @@ def kernels_in(module: str) -> Any:
 
 
 def compiled() -> Any:
+    """The kernels of this floor."""
     return kernels_in("sfumato.channels.kernels")
 
 
@@ -41,98 +45,91 @@ def report_array(channel: Channel, values: Any, source: WordSource) -> Any:
     """Reports in the shape of the values; a pandas column of categories gives a pandas array of categories."""
     if is_categorical(values) and isinstance(channel.outputs, Categories):
         return _categorical(channel, values, source)
-    array = _readable(channel, values)
-    flat = array.reshape(-1)
-    large = flat.size >= WORTH_COMPILING and compiled() is not None
-    if large and isinstance(channel.domain, Interval) and isinstance(channel.entry, Grid):
-        return _numbers(channel, flat, source).reshape(array.shape)
-    codes = np.empty(flat.size, dtype=np.int64)
-    for start in range(0, flat.size, BLOCK):
-        entered = channel.encode_entry(flat[start : start + BLOCK] if array.ndim else array, start)
-        codes[start : start + BLOCK] = draw_block(channel.drawing, np.atleast_1d(entered), source)
-    return decode_blocks(channel.outputs, codes).reshape(array.shape)
-
-
-def _readable(channel: Channel, values: Any) -> NDArray[Any]:
     array = as_array(values)
     if isinstance(channel.domain, Interval) and array.dtype.kind not in "iuf":
-        return as_numbers(array)
-    return array
+        array = as_numbers(array)
+    flat = array.reshape(-1) if array.ndim else array[None]
+    enter, leave = _entrance(channel, flat.dtype, flat.size), _exit(channel, flat.size)
+    reports = np.empty(flat.size, dtype=np.asarray(channel.outputs.decode(np.zeros(1, dtype=np.int64))).dtype)
+    missing = np.zeros(flat.size, dtype=bool)
+    for start in range(0, flat.size, BLOCK):
+        part = slice(start, start + BLOCK)
+        codes, gaps = enter(flat[part], start)
+        if gaps is not None:
+            missing[part] = gaps
+        draw_in_place(channel.drawing, codes, source.rows(codes, channel.drawing.words))
+        leave(codes, reports[part])
+    return (with_gaps(reports, missing) if missing.any() else reports).reshape(array.shape)
 
 
-def draw_block(program: Program, codes: Codes, source: WordSource) -> Codes:
-    """Report codes of one block, drawn in place where compiled."""
-    words = source.rows(codes, program.words)
+def draw_in_place(program: Program, codes: NDArray[np.int32], words: Any) -> None:
+    """The program step by step; the commonest steps compiled where there are many codes."""
     kernels = compiled() if codes.size >= WORTH_COMPILING else None
     used = 0
-    known = codes.astype(np.int32, copy=False)
     for step in program.steps:
-        part = words[:, used : used + step.words]
+        part = words if step.words == program.words else np.ascontiguousarray(words[:, used : used + step.words])
         used += step.words
-        if kernels is None or not _drawn_by_kernel(kernels, step, known, part):
-            drawn = step.draw(np.maximum(known, 0), [part[:, word] for word in range(step.words)])
-            known = np.where(known < 0, MISSING, drawn).astype(np.int32)
-    return known
-
-
-def _drawn_by_kernel(kernels: Any, step: Step, codes: NDArray[np.int32], words: Any) -> bool:
-    if isinstance(step, Shift):
-        kernels.shift(codes, words, step.noise.entries, step.noise.bits, step.offset, step.outputs - 1)
-    elif isinstance(step, Window):
-        kernels.window(codes, words, np.uint64(step.inside), step.window, step.others)
-    else:
-        return False
-    return True
-
-
-def decode_blocks(space: Any, codes: Codes) -> NDArray[Any]:
-    """Reports of codes; in blocks where they need not become numbers with gaps."""
-    if codes.size <= BLOCK or (codes < 0).any():
-        return np.asarray(space.decode(codes))
-    first = space.decode(codes[:BLOCK])
-    reports = np.empty(codes.size, dtype=first.dtype)
-    reports[:BLOCK] = first
-    for start in range(BLOCK, codes.size, BLOCK):
-        reports[start : start + BLOCK] = space.decode(codes[start : start + BLOCK])
-    return reports
-
-
-def _numbers(channel: Channel, flat: NDArray[Any], source: WordSource) -> NDArray[Any]:
-    """Numbers on a grid from one end to the other in compiled loops."""
-    outputs = channel.outputs
-    whole = isinstance(outputs, Grid) and outputs.integer
-    reports = np.empty(flat.size, dtype=np.int64 if whole else np.float64)
-    missing, codes = 0, np.empty(BLOCK, dtype=np.int32)
-    for start in range(0, flat.size, BLOCK):
-        block = np.ascontiguousarray(flat[start : start + BLOCK], dtype=np.float64)
-        missing += _enter(channel, block, codes[: block.size], start)
-        drawn = draw_block(channel.drawing, codes[: block.size], source)
-        part = reports[start : start + BLOCK]
-        if isinstance(outputs, Grid):
-            decode = compiled().decode_whole if whole else compiled().decode_grid
-            decode(drawn, part, *outputs.floats)
+        if kernels is not None and isinstance(step, Shift):
+            kernels.shift(codes, part, step.noise.entries, step.noise.bits, step.offset, step.outputs - 1)
+        elif kernels is not None and isinstance(step, Window):
+            kernels.window(codes, part, np.uint64(step.inside), np.uint32(step.window), np.uint32(step.others))
         else:
-            part[:] = outputs.decode(drawn)
-    return np.where(np.isnan(flat), np.nan, reports) if whole and missing else reports
+            codes[:] = step.draw(codes.astype(np.int64), [part[:, word] for word in range(step.words)])
 
 
-def _enter(channel: Channel, block: NDArray[np.float64], codes: NDArray[np.int32], start: int) -> int:
-    """The block's codes; how many are missing. Where something is wrong the general way names it."""
+def _entrance(channel: Channel, dtype: Any, size: int) -> Enter:
+    """How a block of this type becomes codes: compiled for columns of numbers."""
+    kernels = compiled() if size >= WORTH_COMPILING else None
     domain, entry = channel.domain, channel.entry
-    ends = float(domain.low), float(domain.high)  # type: ignore[union-attr]
-    last = float(entry.size - 1)
-    outside, broken, missing = compiled().encode_grid(block, codes, *ends, *entry.floats, last)  # type: ignore[union-attr]
-    wrong = (outside and channel.outside != "clamp") or (broken and domain.integer)  # type: ignore[union-attr]
-    if wrong or (missing and channel.missing == "refuse"):
-        channel.encode_entry(block, start)
-    return int(missing)
+    buffer = np.empty(min(size, BLOCK), dtype=np.int32)
+
+    def checked(block: NDArray[Any], start: int) -> tuple[NDArray[np.int32], Any]:
+        codes = channel.encode_entry(block, start)
+        gaps = codes < 0
+        return np.maximum(codes, 0).astype(np.int32), gaps if gaps.any() else None
+
+    def numbers(block: NDArray[Any], start: int) -> tuple[NDArray[np.int32], Any]:
+        floats, codes = np.ascontiguousarray(block, dtype=np.float64), buffer[: block.size]
+        ends = float(domain.low), float(domain.high)  # type: ignore[union-attr]
+        outside, broken = kernels.encode_grid(floats, codes, *ends, *entry.floats)  # type: ignore[union-attr]
+        wrong = outside or (broken and domain.integer)  # type: ignore[union-attr]
+        return checked(floats, start) if wrong else (codes, None)
+
+    def whole(block: NDArray[Any], start: int) -> tuple[NDArray[np.int32], Any]:
+        codes = buffer[: block.size]
+        unknown = kernels.encode_whole(np.ascontiguousarray(block), codes, *domain.whole_numbers)  # type: ignore[union-attr]
+        return checked(block, start) if unknown else (codes, None)
+
+    if kernels is not None and isinstance(domain, Interval) and isinstance(entry, Grid):
+        return numbers
+    if kernels is not None and dtype.kind in "iu" and isinstance(domain, Categories) and domain.whole_numbers is not None:
+        return whole
+    return checked
+
+
+def _exit(channel: Channel, size: int) -> Leave:
+    """How codes become reports: compiled for numbers."""
+    kernels, space = compiled() if size >= WORTH_COMPILING else None, channel.outputs
+
+    def decoded(codes: NDArray[np.int32], reports: NDArray[Any]) -> None:
+        reports[:] = space.decode(codes)
+
+    if kernels is not None and isinstance(space, Grid):
+        decode, numbers = kernels.decode_whole if space.integer else kernels.decode_grid, space.floats
+        return lambda codes, reports: decode(codes, reports, *numbers)
+    if kernels is not None and isinstance(space, Categories) and space.label_array.dtype.kind in "if":
+        return lambda codes, reports: kernels.decode_labels(codes, reports, space.label_array)
+    return decoded
 
 
 def _categorical(channel: Channel, values: Any, source: WordSource) -> Any:
     import pandas
 
-    codes = channel.encode_entry(values)
+    codes = channel.encode_entry(values).astype(np.int32)
     for start in range(0, codes.size, BLOCK):
         block = codes[start : start + BLOCK]
-        block[:] = draw_block(channel.drawing, block, source)
+        missing = block < 0
+        block[missing] = 0
+        draw_in_place(channel.drawing, block, source.rows(block, channel.drawing.words))
+        block[missing] = MISSING
     return pandas.Categorical.from_codes(codes, categories=list(channel.outputs.labels))  # type: ignore[union-attr]
