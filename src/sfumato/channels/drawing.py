@@ -16,7 +16,18 @@ from numpy.typing import NDArray
 
 from sfumato.channels.program import Program, Shift, Window
 from sfumato.channels.words import WordSource
-from sfumato.domain import MISSING, Categories, Grid, Interval, as_array, as_numbers, is_categorical, with_gaps
+from sfumato.domain import (
+    CLOSE_TOGETHER,
+    FEW_LABELS,
+    MISSING,
+    Categories,
+    Grid,
+    Interval,
+    as_array,
+    as_numbers,
+    is_categorical,
+    with_gaps,
+)
 
 if TYPE_CHECKING:
     from sfumato.channels.base import Channel
@@ -51,15 +62,16 @@ def report_array(channel: Channel, values: Any, source: WordSource) -> Any:
     flat = array.reshape(-1) if array.ndim else array[None]
     enter, leave = _entrance(channel, flat.dtype, flat.size), _exit(channel, flat.size)
     reports = np.empty(flat.size, dtype=np.asarray(channel.outputs.decode(np.zeros(1, dtype=np.int64))).dtype)
-    missing = np.zeros(flat.size, dtype=bool)
+    missing = None
     for start in range(0, flat.size, BLOCK):
         part = slice(start, start + BLOCK)
         codes, gaps = enter(flat[part], start)
         if gaps is not None:
+            missing = np.zeros(flat.size, dtype=bool) if missing is None else missing
             missing[part] = gaps
         draw_in_place(channel.drawing, codes, source.rows(codes, channel.drawing.words))
         leave(codes, reports[part])
-    return (with_gaps(reports, missing) if missing.any() else reports).reshape(array.shape)
+    return (reports if missing is None else with_gaps(reports, missing)).reshape(array.shape)
 
 
 def draw_in_place(program: Program, codes: NDArray[np.int32], words: Any) -> None:
@@ -97,14 +109,36 @@ def _entrance(channel: Channel, dtype: Any, size: int) -> Enter:
 
     def whole(block: NDArray[Any], start: int) -> tuple[NDArray[np.int32], Any]:
         codes = buffer[: block.size]
-        unknown = kernels.encode_whole(np.ascontiguousarray(block), codes, *domain.whole_numbers)  # type: ignore[union-attr]
+        unknown = kernels.encode_whole(np.ascontiguousarray(block), codes, *table)
+        return checked(block, start) if unknown else (codes, None)
+
+    def texts(block: NDArray[Any], start: int) -> tuple[NDArray[np.int32], Any]:
+        codes = buffer[: block.size]
+        unknown = kernels.encode_text(_characters(np.ascontiguousarray(block)), codes, labels)
         return checked(block, start) if unknown else (codes, None)
 
     if kernels is not None and isinstance(domain, Interval) and isinstance(entry, Grid):
+        if dtype.kind in "iu" and entry.whole[1:] == (1, 1) and entry.size <= CLOSE_TOGETHER:
+            table = entry.whole[0], np.arange(entry.size)
+            return whole
         return numbers
-    if kernels is not None and dtype.kind in "iu" and isinstance(domain, Categories) and domain.whole_numbers is not None:
+    if kernels is None or not isinstance(domain, Categories):
+        return checked
+    if dtype.kind in "iu" and domain.whole_numbers is not None:
+        table = domain.whole_numbers
         return whole
+    if dtype.kind == "U" and domain.size <= FEW_LABELS and domain.label_array.dtype.kind == "U":
+        labels = _characters(domain.label_array.astype(np.dtype((str, max(dtype.itemsize // 4, 1)))))
+        short = np.char.str_len(domain.label_array) * 4 <= dtype.itemsize
+        labels[~short] = np.iinfo(np.uint32).max  # a label that is longer than any text equals none
+        return texts
     return checked
+
+
+def _characters(texts: NDArray[Any]) -> NDArray[Any]:
+    """Texts of one width as rows of characters, numbers as rows of one."""
+    unit = np.uint32 if texts.dtype.kind == "U" else texts.dtype
+    return texts.view(unit).reshape(texts.size, -1)
 
 
 def _exit(channel: Channel, size: int) -> Leave:
@@ -115,10 +149,12 @@ def _exit(channel: Channel, size: int) -> Leave:
         reports[:] = space.decode(codes)
 
     if kernels is not None and isinstance(space, Grid):
-        decode, numbers = kernels.decode_whole if space.integer else kernels.decode_grid, space.floats
-        return lambda codes, reports: decode(codes, reports, *numbers)
-    if kernels is not None and isinstance(space, Categories) and space.label_array.dtype.kind in "if":
-        return lambda codes, reports: kernels.decode_labels(codes, reports, space.label_array)
+        if space.integer:
+            return lambda codes, reports: kernels.decode_whole(codes, reports, *space.whole[:2])
+        return lambda codes, reports: kernels.decode_grid(codes, reports, *space.floats)
+    if kernels is not None and isinstance(space, Categories) and space.label_array.dtype.kind in "ifU":
+        labels = _characters(space.label_array)
+        return lambda codes, reports: kernels.decode_rows(codes, _characters(reports), labels)
     return decoded
 
 

@@ -42,6 +42,22 @@ def encode_whole(values: Any, codes: Any, low: int, code_of: Any) -> int:
 
 
 @njit(cache=True)
+def encode_text(texts: Any, codes: Any, labels: Any) -> int:
+    """The label that equals each text, both as rows of characters; how many texts equal none."""
+    unknown = 0
+    for i in range(codes.size):
+        found = -1
+        for label in range(labels.shape[0]):
+            same = True
+            for place in range(texts.shape[1]):
+                same &= texts[i, place] == labels[label, place]
+            found = label if same else found
+        unknown += int(found < 0)
+        codes[i] = np.int32(found)
+    return unknown
+
+
+@njit(cache=True)
 def shift(codes: Any, words: Any, entries: Any, bits: int, offset: int, last: int) -> None:
     """``Shift.draw`` in place."""
     places, threshold = np.uint64(64 - bits), np.uint64(bits)
@@ -77,15 +93,16 @@ def decode_grid(codes: Any, reports: Any, first: float, stride: float, per: floa
         reports[i] = (first + stride * np.float64(codes[i])) / per
 
 
-@njit(cache=True, error_model="numpy")
-def decode_whole(codes: Any, reports: Any, first: float, stride: float, per: float) -> None:
-    """The same in whole numbers."""
+@njit(cache=True)
+def decode_whole(codes: Any, reports: Any, first: int, stride: int) -> None:
+    """reports = first + stride · code, in whole numbers."""
     for i in range(codes.size):
-        reports[i] = np.int64(np.rint((first + stride * np.float64(codes[i])) / per))
+        reports[i] = first + stride * np.int64(codes[i])
 
 
 @njit(cache=True)
-def decode_labels(codes: Any, reports: Any, labels: Any) -> None:
-    """reports = labels[code]."""
+def decode_rows(codes: Any, reports: Any, labels: Any) -> None:
+    """reports = labels[code], rows of numbers or of characters."""
     for i in range(codes.size):
-        reports[i] = labels[codes[i]]
+        for place in range(labels.shape[1]):
+            reports[i, place] = labels[codes[i], place]

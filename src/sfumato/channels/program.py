@@ -440,14 +440,14 @@ class Spread(Step):
         return np.repeat(self.starts, self.sizes), np.repeat(self.sizes, self.sizes)
 
     @cached_property
-    def _unsigned(self) -> Words:
-        return self.runs[1].astype(np.uint64)
+    def _listed(self) -> tuple[list[int], list[int]]:
+        return self.runs[0].tolist(), self.runs[1].tolist()
 
     def draw(self, code: Numbers, words: Sequence[Numbers]) -> Numbers:
-        start, size = self.runs
         if isinstance(code, int):
-            return int(start[code]) + below(words[0], int(size[code]))
-        return start[code] + below(words[0], self._unsigned[code]).astype(np.int64)
+            return self._listed[0][code] + below(words[0], self._listed[1][code])
+        start, size = self.runs
+        return start[code] + below(words[0], size[code].view(np.uint64)).view(np.int64)
 
     def law(self, first: Codes | None = None) -> Floats:
         """Cells cut through runs in proportion to the codes on each side."""

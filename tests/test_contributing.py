@@ -1,0 +1,36 @@
+"""CONTRIBUTING's recipe for a new channel works as it stands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.laws.laws import check_mechanism
+
+import sfumato as sf
+from sfumato.channels.base import Mechanism
+
+RECIPE = re.search(r"```python\n(.*?)```", (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text("utf-8"), re.S)
+
+
+@pytest.fixture
+def recipe() -> Iterator[type[sf.Channel]]:
+    assert RECIPE is not None
+    names: dict[str, type[sf.Channel]] = {"__name__": "contributed"}  # type: ignore[dict-item]
+    exec(RECIPE[1], names)
+    yield names["Neighbours"]
+    del Mechanism.registry["neighbours"]
+
+
+def test_the_recipe_for_a_channel_obeys_every_law(recipe: type[sf.Channel]) -> None:
+    for labels in (["a", "b", "c"], range(7)):
+        check_mechanism(recipe(sf.Categories(labels)))
+
+
+def test_the_channel_of_the_recipe_stands_in_a_plan(recipe: type[sf.Channel]) -> None:
+    plan = sf.Plan.loads('[attributes.wind]\ncategories = ["n", "e", "s", "w"]\nchannel = "neighbours"\n')
+    assert isinstance(plan.attributes["wind"].channel, recipe)
+    assert plan.randomize({"wind": "n"})["wind"] in ("n", "e", "w")
+    assert sf.Plan.from_dict(plan.to_dict()).identity == plan.identity
