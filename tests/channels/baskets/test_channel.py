@@ -62,7 +62,7 @@ def test_secure_reports_differ_and_keyed_reports_repeat(channel: SelectASize) ->
 
 def test_keyed_bitmaps_and_seeds_of_one_basket_share_no_noise() -> None:
     """With the same words both would keep the same items, and two reports would tell more than γ²."""
-    law = SizeLaw(3, 0.5, (0.3, 0.2, 0.2, 0.3))
+    law = SizeLaw(3, 0.5, (0.2, 0.2, 0.2, 0.4))
     channel = SelectASize(sf.Items(70), [law], up_to=1)
     shown = {False: [], True: []}
     for question in range(600):
@@ -71,7 +71,7 @@ def test_keyed_bitmaps_and_seeds_of_one_basket_share_no_noise() -> None:
             report = channel.expand(channel.randomize([[7, 20, 69]], **asked))
             found.append(unpack_bits(report.words, 70)[0, [7, 20, 69]])
     agree = (np.array(shown[False]) == np.array(shown[True])).all(axis=1).sum()
-    assert_probability(agree, 600, 2 * 0.3**2 + 6 * (0.2 / 3) ** 2)
+    assert_probability(agree, 600, 0.2**2 + 0.4**2 + 6 * (0.2 / 3) ** 2)
 
 
 def test_several_baskets_compose_and_the_size_is_stated(channel: SelectASize) -> None:
