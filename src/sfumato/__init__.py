@@ -27,7 +27,7 @@ from sfumato.domain import Categories, Interval, Items
 from sfumato.guarantee import Breach, CombinedGuarantee, Guarantee, breach_information
 
 if TYPE_CHECKING:
-    from sfumato.channels.multivariate import CorrelatedNoise
+    from sfumato.channels.correlated import CorrelatedNoise
     from sfumato.counts import Counts
     from sfumato.microdata import release
     from sfumato.mining.chooser import Chooser
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _LAZY = {
-    "CorrelatedNoise": "sfumato.channels.multivariate",
+    "CorrelatedNoise": "sfumato.channels.correlated",
     "Attribute": "sfumato.plan",
     "Plan": "sfumato.plan",
     "Counts": "sfumato.counts",

@@ -7,9 +7,11 @@ channel computes with: every value of it has an integer code 0..size-1, and −1
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from bisect import bisect_right
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, Protocol, cast
 
@@ -19,6 +21,9 @@ from numpy.typing import ArrayLike, NDArray
 Codes = NDArray[np.int64]
 Floats = NDArray[np.float64]
 MISSING = -1
+CLOSE_TOGETHER = 1 << 16  # whole-number labels that span less than this are looked up in a table
+FEW_LABELS = 12  # up to here every label is compared with every text
+EXACT = 1 << 53  # whole numbers below this are exact as floats
 
 
 class Space(Protocol):
@@ -47,6 +52,8 @@ class Interval:
                 raise ValueError(f"{name}={bound} is not finite; give the smallest and largest value people may have")
             if self.integer and bound != int(bound):
                 raise ValueError(f"{name}={bound} is not a whole number; round it or drop integer=True")
+            if isinstance(bound, np.generic):
+                object.__setattr__(self, name, bound.item())
         if self.low >= self.high:
             raise ValueError(f"low={self.low} is not below high={self.high}; swap or correct the bounds")
 
@@ -54,26 +61,23 @@ class Interval:
     def width(self) -> float:
         return float(self.high) - float(self.low)
 
-    def clean(self, values: ArrayLike, *, clamp: bool = False) -> Floats:
+    def clean(self, values: ArrayLike, *, clamp: bool = False, first_row: int = 0) -> Floats:
         """Values as floats (missing: NaN), checked against the domain; outside values are clamped only when asked."""
         numbers = as_numbers(values)
-        outside = (numbers < self.low) | (numbers > self.high)
-        if np.isinf(numbers).any() and not clamp:
-            raise ValueError("a value is infinite; mark it as missing (NaN) or correct it")
-        if outside.any():
-            if not clamp:
-                worst = numbers[outside].flat[0]
-                raise ValueError(f"value {worst:.15g} is outside {self}; correct it or clamp with outside='clamp'")
+        if not clamp:
+            _refuse(np.isinf(numbers), numbers, first_row, "is infinite; mark it as missing (NaN) or correct it")
+            outside = (numbers < self.low) | (numbers > self.high)
+            _refuse(outside, numbers, first_row, f"is outside {self}; correct it or clamp with outside='clamp'")
+        elif ((numbers < self.low) | (numbers > self.high)).any():
             numbers = np.clip(numbers, self.low, self.high)
         if self.integer:
-            broken = numbers != np.rint(numbers)
-            broken &= ~np.isnan(numbers)
-            if broken.any():
-                raise ValueError(f"value {numbers[broken].flat[0]:.15g} is not whole; round it or drop integer=True")
+            broken = (numbers != np.rint(numbers)) & ~np.isnan(numbers)
+            _refuse(broken, numbers, first_row, "is not whole; round it or drop integer=True")
         return numbers
 
     def __str__(self) -> str:
-        return f"{'integers' if self.integer else 'numbers'} from {in_words(self.low, 12)} to {in_words(self.high, 12)}"
+        low, high = (_spelt(float(bound)) for bound in (self.low, self.high))
+        return f"{'integers' if self.integer else 'numbers'} from {low} to {high}"
 
 
 @dataclass(frozen=True)
@@ -104,36 +108,91 @@ class Categories:
         return {label: code for code, label in enumerate(self.labels)}
 
     @cached_property
-    def _sorted_numbers(self) -> tuple[Floats, Codes] | None:
-        if not all(isinstance(label, (int, float)) for label in self.labels):
-            return None
-        numbers = np.array(self.labels, dtype=float)
+    def _numbers(self) -> Floats | None:
+        """The labels as numbers, where all are."""
+        numeric = all(isinstance(label, (int, float)) for label in self.labels)
+        return np.array(self.labels, dtype=float) if numeric else None
+
+    @cached_property
+    def _sorted_numbers(self) -> tuple[Floats, Codes]:
+        numbers = cast(Floats, self._numbers)
         order = np.argsort(numbers)
         return numbers[order], order.astype(np.int64)
 
-    def encode(self, values: ArrayLike) -> Codes:
+    @cached_property
+    def _whole_numbers(self) -> tuple[int, Codes] | None:
+        """(lowest label, code of every whole number from it on), where labels are whole numbers close together."""
+        numbers = self._numbers
+        if numbers is None or (numbers != np.rint(numbers)).any() or np.ptp(numbers) > CLOSE_TOGETHER:
+            return None
+        low = int(numbers.min())
+        code_of = np.full(int(np.ptp(numbers)) + 1, MISSING, dtype=np.int64)
+        code_of[numbers.astype(np.int64) - low] = np.arange(self.size)
+        return low, code_of
+
+    def encode(self, values: ArrayLike, first_row: int = 0) -> Codes:
         """Codes of labels; missing is −1; an unknown label is an error that names it."""
+        if is_categorical(values):
+            return self._encode_categorical(values)
         array = as_array(values)
-        if array.dtype.kind in "iufb" and self._sorted_numbers is not None:
-            return self._encode_numbers(array.astype(float))
-        return self._encode_labels(array)
-
-    def _encode_numbers(self, array: Floats) -> Codes:
-        numbers, order = cast("tuple[Floats, Codes]", self._sorted_numbers)
-        place = np.minimum(np.searchsorted(numbers, array), numbers.size - 1)
-        known, missing = numbers[place] == array, np.isnan(array)
-        if not np.all(known | missing):
-            self._refuse(array[~(known | missing)].flat[0].item())
-        return np.where(missing, MISSING, order[place]).astype(np.int64)
-
-    def _encode_labels(self, array: NDArray[Any]) -> Codes:
+        if array.dtype.kind in "iufb" and self._numbers is not None:
+            return self._encode_numbers(array, first_row)
         if array.dtype.kind == "U":
-            labels, inverse = np.unique(array, return_inverse=True)
-            codes = np.array([self._code(label) for label in labels.tolist()], dtype=np.int64)
-            return codes[inverse].reshape(array.shape)
-        return np.array([self._code(label) for label in array.ravel().tolist()], dtype=np.int64).reshape(array.shape)
+            return self._encode_text(array, first_row)
+        return self._encode_objects(array, first_row)
+
+    def _encode_categorical(self, values: Any) -> Codes:
+        """Every category that pandas knows is looked up once; a category that nobody has need not be known."""
+        held = getattr(values, "cat", values)
+        place, labels = np.asarray(held.codes), held.categories.tolist()
+        used = np.bincount(place + 1, minlength=len(labels) + 1)[1:] > 0
+        codes = [self._code(label) if use else MISSING for label, use in zip(labels, used, strict=True)]
+        return np.array([*codes, MISSING], dtype=np.int64)[place]
+
+    def _encode_numbers(self, array: NDArray[Any], first_row: int) -> Codes:
+        if array.dtype.kind in "iu" and self._whole_numbers is not None:
+            low, code_of = self._whole_numbers
+            place = array.astype(np.int64, copy=False) - low
+            known = (place >= 0) & (place < code_of.size)
+            codes = code_of.take(place, mode="clip")
+            known &= codes >= 0
+        else:
+            numbers, order = self._sorted_numbers
+            floats = array.astype(float, copy=False)
+            found = np.minimum(np.searchsorted(numbers, floats), numbers.size - 1)
+            missing = np.isnan(floats)
+            codes = np.where(missing, MISSING, order[found])
+            known = (numbers[found] == floats) | missing
+        if not known.all():
+            self._refuse_first(array, ~known, first_row)
+        return codes.astype(np.int64, copy=False)
+
+    def _encode_text(self, array: NDArray[Any], first_row: int) -> Codes:
+        """Label by label where labels are few, else through the distinct texts; the last entry stands for all others."""
+        if self.size <= FEW_LABELS:
+            codes = np.full(array.shape, MISSING, dtype=np.int64)
+            for code, label in enumerate(self.labels):
+                if isinstance(label, str):
+                    codes[array == label] = code
+        else:
+            texts, inverse = np.unique(array, return_inverse=True)
+            known = [self._code_of.get(text, MISSING) for text in texts.tolist()]
+            codes = np.array(known, dtype=np.int64)[inverse].reshape(array.shape)
+        if (codes < 0).any():
+            self._refuse_first(array, codes < 0, first_row)
+        return codes
+
+    def _encode_objects(self, array: NDArray[Any], first_row: int) -> Codes:
+        code_of = self._code_of
+        labels = array.ravel().tolist()
+        codes = np.fromiter((code_of.get(label, MISSING) for label in labels), dtype=np.int64, count=len(labels))
+        for place in np.flatnonzero(codes < 0).tolist():
+            if not is_missing(labels[place]):
+                self._refuse(labels[place], first_row + place if array.ndim else None)
+        return codes.reshape(array.shape)
 
     def _code(self, label: Hashable) -> int:
+        """The code of one label."""
         code = self._code_of.get(label)
         if code is None:
             if is_missing(label):
@@ -141,9 +200,18 @@ class Categories:
             self._refuse(label)
         return cast(int, code)
 
-    def _refuse(self, label: object) -> None:
+    def _refuse_first(self, array: NDArray[Any], unknown: NDArray[np.bool_], first_row: int) -> None:
+        place = int(np.flatnonzero(unknown)[0])
+        self._refuse(array.flat[place].item(), first_row + place if array.ndim else None)
+
+    def _refuse(self, label: object, row: int | None = None) -> None:
         shown = ", ".join(repr(known) for known in self.labels[:6]) + (", …" if self.size > 6 else "")
-        raise ValueError(f"unknown category {label!r}; the declared categories are {shown}")
+        where = "" if row is None else f" in row {row}"
+        raise ValueError(f"unknown category {label!r}{where}; the declared categories are {shown}")
+
+    def value_of(self, code: int) -> Hashable:
+        """``decode`` of one code."""
+        return self.labels[code]
 
     @cached_property
     def _label_array(self) -> NDArray[Any]:
@@ -191,51 +259,136 @@ class Items:
 
 
 @dataclass(frozen=True)
+class Row:
+    """Several numbers of one person that are blurred together: named Intervals."""
+
+    columns: dict[str, Interval]
+
+    def __init__(self, columns: Mapping[str, Interval]) -> None:
+        for name, domain in columns.items():
+            if not isinstance(domain, Interval):
+                raise TypeError(f"column {name!r} is {domain!r}; numbers blurred together need Intervals")
+        object.__setattr__(self, "columns", {str(name): domain for name, domain in columns.items()})
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.columns.items()))
+
+    def __str__(self) -> str:
+        return f"rows of {', '.join(self.columns)}"
+
+
+Domain = Interval | Categories | Items | Row
+DOMAIN_KEYS = ("low", "high", "integer", "categories", "items", "columns")
+
+
+def domain_to_spec(domain: Domain) -> dict[str, Any]:
+    """A domain as plain data."""
+    if isinstance(domain, Interval):
+        bounds: dict[str, Any] = {"low": domain.low, "high": domain.high}
+        return {**bounds, "integer": True} if domain.integer else bounds
+    if isinstance(domain, Categories):
+        return {"categories": list(domain.labels)}
+    if isinstance(domain, Row):
+        return {"columns": {name: domain_to_spec(each) for name, each in domain.columns.items()}}
+    numbered = isinstance(domain.labels, range)
+    return {"items": domain.size if numbered else list(domain.labels)}
+
+
+def domain_from_spec(spec: Mapping[str, Any]) -> Domain:
+    """The domain that plain data describes: low/high (and integer), categories, items, or columns of numbers."""
+    kinds = [kind for kind in ("low", "categories", "items", "columns") if kind in spec]
+    kinds += ["low"] if "high" in spec and "low" not in spec else []
+    if len(kinds) != 1:
+        raise ValueError("a domain is either low and high, or categories, or items, or columns; give exactly one of them")
+    if kinds == ["categories"]:
+        return Categories(spec["categories"])
+    if kinds == ["items"]:
+        return Items(spec["items"])
+    if kinds == ["columns"]:
+        if not isinstance(spec["columns"], Mapping):
+            raise ValueError("columns is not a table; give low and high for each name")
+        return Row({name: cast(Interval, domain_from_spec(each)) for name, each in spec["columns"].items()})
+    for bound in ("low", "high"):
+        if bound not in spec:
+            raise ValueError(f"{bound} is missing; an interval needs both low and high")
+    return Interval(spec["low"], spec["high"], bool(spec.get("integer", False)))
+
+
+@dataclass(frozen=True)
 class Grid:
-    """Equally spaced numbers: ``value = origin + step · code`` for codes 0..size-1."""
+    """Equally spaced numbers: ``value = origin + step · code`` for codes 0..size-1.
+
+    In whole numbers, so that every language computes the same: ``value = (first + stride · code) / per``, and the code
+    of a number x is (x · per − first) / stride, rounded half to even, all in double precision.
+    """
 
     origin: float
     step: float
     size: int
     integer: bool = False
 
+    @classmethod
+    def over(cls, domain: Interval, step: float, beyond: int = 0, *, integer: bool | None = None) -> Grid:
+        """Steps from the domain's lower end to its upper one, and ``beyond`` more to each side."""
+        points = math.floor(domain.width / step + 1e-9) + 1
+        origin = _decimal(float(domain.low)) - beyond * _decimal(step)
+        whole = domain.integer and step == int(step) if integer is None else integer
+        return cls(float(origin), float(step), points + 2 * beyond, whole)
+
+    @cached_property
+    def whole(self) -> tuple[int, int, int]:
+        """(first, stride, per): origin and step as the decimals that they print as, over one denominator."""
+        for read in (_decimal, Fraction):
+            origin, step = read(self.origin), read(self.step)
+            per = math.lcm(origin.denominator, step.denominator)
+            if max(abs(origin * per), step * per, per) < EXACT:
+                break
+        return int(origin * per), int(step * per), per
+
+    @cached_property
+    def floats(self) -> tuple[float, float, float]:
+        """``whole`` as the doubles that the arithmetic uses."""
+        first, stride, per = self.whole
+        return float(first), float(stride), float(per)
+
     @cached_property
     def values(self) -> Floats:
         return self.number(np.arange(self.size))
 
-    @cached_property
-    def units(self) -> tuple[float, float] | None:
-        """(origin in steps, steps per 1) where both are whole: then numbers are exact quotients and print cleanly."""
-        per = float(np.rint(1 / self.step))
-        start = float(np.rint(self.origin * per))
-        whole = math.isclose(per * self.step, 1, rel_tol=1e-12)
-        return (start, per) if whole and math.isclose(start / per, self.origin, abs_tol=1e-12) else None
-
-    def number(self, codes: Codes) -> Floats:
-        """origin + step · code, as the nearest float to the decimal number meant."""
-        if self.units is None:
-            return np.asarray(self.origin + self.step * codes, dtype=np.float64)
-        start, per = self.units
-        return np.asarray((start + codes) / per, dtype=np.float64)
+    def number(self, codes: Any) -> Any:
+        """(first + stride · code) / per: the nearest float to the decimal number meant."""
+        first, stride, per = self.floats
+        return (first + stride * codes) / per
 
     @cached_property
     def edges(self) -> Floats:
         """Half a step around every value: size + 1 edges."""
-        return np.asarray(self.origin + self.step * (np.arange(self.size + 1) - 0.5), dtype=np.float64)
+        return np.asarray(self.number(np.arange(self.size + 1) - 0.5), dtype=np.float64)
 
     def encode(self, values: ArrayLike) -> Codes:
         """The nearest code; numbers beyond the ends go to the end codes, NaN is −1."""
         numbers = as_numbers(values)
+        first, stride, per = self.floats
         missing = np.isnan(numbers)
-        place = np.clip(np.rint((np.where(missing, self.origin, numbers) - self.origin) / self.step), 0, self.size - 1)
-        return np.where(missing, MISSING, place).astype(np.int64)
+        with np.errstate(over="ignore"):
+            place = np.rint((np.where(missing, self.origin, numbers) * per - first) / stride)
+        return np.where(missing, MISSING, np.clip(place, 0, self.size - 1)).astype(np.int64)
+
+    def code_of(self, number: float) -> int:
+        """``encode`` of one known number."""
+        first, stride, per = self.floats
+        return min(max(round((number * per - first) / stride), 0), self.size - 1)
+
+    def value_of(self, code: int) -> float:
+        """``decode`` of one code."""
+        return round(self.number(code)) if self.integer else self.number(code)
 
     def decode(self, codes: Codes) -> NDArray[Any]:
         missing = codes < 0
         values = self.number(codes)
         if missing.any():
             return np.where(missing, np.nan, values)
-        return np.rint(values).astype(np.int64) if self.integer else values
+        return np.rint(values).astype(np.int64) if self.integer else np.asarray(values, dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -256,6 +409,24 @@ class Cells:
     def values(self) -> Floats:
         return (self.edges[:-1] + self.edges[1:]) / 2
 
+    @cached_property
+    def whole(self) -> tuple[list[int], int]:
+        """(edges · per, per): the edges in whole numbers."""
+        for read in (_decimal, Fraction):
+            edges = [read(bound) for bound in self.bounds]
+            per = math.lcm(*(edge.denominator for edge in edges))
+            if max(per, *(abs(edge * per) for edge in edges)) < EXACT:
+                break
+        return [int(edge * per) for edge in edges], per
+
+    def code_of(self, number: float) -> int:
+        """``encode`` of one known number."""
+        return min(max(bisect_right(self.bounds, number) - 1, 0), self.size - 1)
+
+    def value_of(self, code: int) -> float:
+        """``decode`` of one code."""
+        return (self.bounds[code] + self.bounds[code + 1]) / 2
+
     def encode(self, values: ArrayLike) -> Codes:
         """The cell [e_i, e_{i+1}) that holds a number; numbers beyond the ends go to the end cells, NaN is −1."""
         numbers = as_numbers(values)
@@ -266,10 +437,22 @@ class Cells:
         return np.where(codes < 0, np.nan, self.values[codes])
 
 
-def in_words(number: float, digits: int = 4) -> str:
-    """A number for prose: few digits, thousands set off, no powers of ten unless it is tiny or huge."""
-    rounded = float(f"{number:.{digits}g}")
-    return f"{rounded:,.0f}" if 1000 <= abs(rounded) < 1e15 and rounded.is_integer() else f"{rounded:.{digits}g}"
+def _spelt(bound: float) -> str:
+    """A bound with up to twelve digits, thousands set off where it is whole."""
+    return f"{bound:,.0f}" if bound.is_integer() and abs(bound) < 1e15 else f"{bound:.12g}"
+
+
+def _decimal(number: float) -> Fraction:
+    """The decimal number that a float prints as."""
+    return Fraction(repr(float(number)))
+
+
+def _refuse(bad: NDArray[np.bool_], numbers: Floats, first_row: int, why: str) -> None:
+    """Name the first bad value, and its row where there are rows."""
+    if bad.any():
+        place = int(np.flatnonzero(bad)[0])
+        where = f" in row {first_row + place}" if numbers.ndim else ""
+        raise ValueError(f"value {numbers.flat[place]:.15g}{where} {why}")
 
 
 def is_missing(value: object) -> bool:
@@ -279,8 +462,15 @@ def is_missing(value: object) -> bool:
     return isinstance(value, (float, np.floating)) and math.isnan(value)
 
 
+def is_categorical(values: Any) -> bool:
+    """A pandas column (or bare array) of categories."""
+    return type(getattr(values, "dtype", None)).__name__ == "CategoricalDtype"
+
+
 def as_array(values: ArrayLike) -> NDArray[Any]:
     """An array of whatever came: lists, scalars, NumPy, and columns of pandas, Polars or PyArrow."""
+    if hasattr(getattr(values, "type", None), "index_type"):
+        values = values.cast(values.type.value_type)  # type: ignore[union-attr]  # PyArrow's dictionaries forget which entries are missing
     to_numpy = getattr(values, "to_numpy", None)
     if to_numpy is not None:
         try:

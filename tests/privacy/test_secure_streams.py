@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.channels import randomness
-from sfumato.channels.randomness import SecureWords, secure_words
+from sfumato.channels.words import SecureWords, secure_words
 
 SOURCE = Path(randomness.__file__).parents[1]
 FORKS, WORKERS, BATCH = 10_000, 2, 100
@@ -22,7 +22,7 @@ import gc, os, signal, sys, types
 for name in ("sfumato", "sfumato.channels"):
     sys.modules[name] = types.ModuleType(name)
     sys.modules[name].__path__ = [{str(SOURCE.parent)!r} + "/" + name.replace(".", "/")]
-from sfumato.channels.randomness import secure_words
+from sfumato.channels.words import secure_words
 
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 secure_words().draw(4)  # the parent has a stream that a child could take over

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,8 +16,8 @@ from sfumato.channels.baskets.channel import basket_codes
 from sfumato.channels.baskets.gf2 import Words, bitmap_width
 from sfumato.channels.baskets.law import two_level
 from sfumato.channels.baskets.program import basket_program, read_program
+from sfumato.plan import program_schema
 
-SCHEMA = Path(__file__).parents[2] / "docs" / "program-baskets.schema.json"
 VECTORS = json.loads(make_baskets.FILE.read_text())
 
 
@@ -46,7 +45,7 @@ def test_every_basket_has_its_code() -> None:
 
 
 def test_the_programs_obey_the_schema_and_bad_ones_do_not() -> None:
-    schema = Draft202012Validator(json.loads(SCHEMA.read_text()))
+    schema = Draft202012Validator(program_schema())
     for program in VECTORS["programs"].values():
         schema.validate(program)
     bare = basket_program([two_level(2, 0.5, 9.0, 2)], 1 << 23, 2)

@@ -1,23 +1,26 @@
 """On the device: a person's value becomes a report with a known law."""
 
-from sfumato.channels.additive import Gaussian, Laplace, Uniform
-from sfumato.channels.base import Channel, channel_from_spec
-from sfumato.channels.baskets import SelectASize
+from sfumato.channels.additive import AdditiveNoise, Gaussian, Laplace, Uniform
+from sfumato.channels.base import Channel, Mechanism, channel_from_spec, mechanism_from_spec
 from sfumato.channels.chain import Chain
-from sfumato.channels.choice import Choice, choice_from_spec
+from sfumato.channels.choice import Blur, Choice, TwoPhase
+from sfumato.channels.correlated import CorrelatedNoise
 from sfumato.channels.discretize import Discretize
-from sfumato.channels.randomized_response import RandomizedResponse
-from sfumato.channels.square_wave import SquareWave
+from sfumato.channels.baskets import SelectASize
 from sfumato.channels.tabulated import Tabulated
-from sfumato.channels.two_phase import TwoPhase
+from sfumato.channels.window import RandomizedResponse, SquareWave
 
 __all__ = [
+    "AdditiveNoise",
+    "Blur",
     "Chain",
     "Channel",
     "Choice",
+    "CorrelatedNoise",
     "Discretize",
     "Gaussian",
     "Laplace",
+    "Mechanism",
     "RandomizedResponse",
     "SelectASize",
     "SquareWave",
@@ -25,5 +28,5 @@ __all__ = [
     "TwoPhase",
     "Uniform",
     "channel_from_spec",
-    "choice_from_spec",
+    "mechanism_from_spec",
 ]

@@ -19,11 +19,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
-from sfumato.channels import kernels
-from sfumato.channels.alias import WORD, Words, alias_table, draw, integer_weights
 from sfumato.channels.base import Channel
-from sfumato.channels.randomness import SecureWords
-from sfumato.domain import Codes, Floats, Grid, Interval, in_words
+from sfumato.channels.program import Alias, Shift, integer_weights
+from sfumato.domain import Floats, Grid, Interval
+from sfumato.prose import in_words
 
 LARGEST_NOISE = 50.0
 LARGEST_LAW = 20_000_000
@@ -73,16 +72,10 @@ class AdditiveNoise(Channel):
             )
 
     def _lay_grids(self) -> None:
-        steps = math.floor(self.domain.width / self.step + 1e-9)
-        self.inputs: Grid = Grid(
-            float(self.domain.low), self.step, steps + 1, holds_every_integer(self.domain, self.step)
-        )
-        self.reach = self._reach(steps)
-        past = min(self.reach, self._report_reach())
-        self.past = past
-        origin = float(self.domain.low) - past * self.step
-        whole = self.domain.integer and self.step == int(self.step)
-        self.outputs: Grid = Grid(origin, self.step, steps + 1 + 2 * past, whole)
+        self.inputs: Grid = Grid.over(self.domain, self.step, integer=holds_every_integer(self.domain, self.step))
+        self.reach = self._reach(self.inputs.size - 1)
+        self.past = min(self.reach, self._report_reach())
+        self.outputs: Grid = Grid.over(self.domain, self.step, self.past)
 
     # --- what each noise states ---------------------------------------------------------------------------------
 
@@ -117,77 +110,29 @@ class AdditiveNoise(Channel):
         return self._width_of_unit(check_confidence(confidence)) * self.size_of_noise
 
     @cached_property
-    def _weights(self) -> list[int]:
+    def _shift(self) -> Shift:
         steps = np.arange(-self.reach, self.reach + 1)
-        cumulative = self.distribution((np.abs(steps) - 0.5) * -self.step) * 1.0
-        closer = self.distribution((np.abs(steps) + 0.5) * -self.step)
-        mass = np.where(steps == 0, 1 - 2 * self.distribution(np.array(-0.5 * self.step)), cumulative - closer)
+        closer = self.distribution((np.abs(steps) - 0.5) * -self.step)
+        further = self.distribution((np.abs(steps) + 0.5) * -self.step)
+        mass = np.where(steps == 0, 1 - 2 * self.distribution(np.array(-0.5 * self.step)), closer - further)
         mass[[0, -1]] += self.distribution(np.array(-(self.reach + 0.5) * self.step))
-        return integer_weights(mass / mass.sum())
+        alias = Alias.of(integer_weights(mass / mass.sum()))
+        return Shift(alias, self.reach - self.past, self.inputs.size, self.outputs.size)
+
+    def steps(self) -> tuple[Shift]:
+        return (self._shift,)
 
     @cached_property
     def noise(self) -> Floats:
         """q[k] for k = −reach..reach, exactly as drawn."""
-        return np.array([float(weight) for weight in self._weights]) / float(WORD)
+        chances = self._shift.chances
+        return np.concatenate([chances, np.zeros(2 * self.reach + 1 - chances.size)])
 
     @property
     def noise_variance(self) -> float:
         """Variance of the noise as drawn."""
         steps = np.arange(-self.reach, self.reach + 1)
         return float((self.noise * steps.astype(float) ** 2).sum() * self.step**2)
-
-    @cached_property
-    def alias(self) -> tuple[Words, int]:
-        """The table that a word chooses the noise from."""
-        return alias_table(self._weights)
-
-    def law(self) -> Floats:
-        """q[report − true] inside, and all that lies beyond gathered in the first and last row."""
-        lag = np.arange(self.outputs.size + self.inputs.size - 1) - self.past - (self.inputs.size - 1) + self.reach
-        known = (lag >= 0) & (lag < self.noise.size)
-        padded = np.where(known, self.noise[np.clip(lag, 0, self.noise.size - 1)], 0.0)
-        table = np.lib.stride_tricks.sliding_window_view(padded, self.inputs.size)[:, ::-1].copy()
-        first = self.reach - self.past - np.arange(self.inputs.size)
-        below, above = np.cumsum(self.noise), np.cumsum(self.noise[::-1])
-        table[0] = below[np.clip(first, 0, self.noise.size - 1)] * (first >= 0)
-        table[-1] = above[np.clip(first[::-1], 0, self.noise.size - 1)] * (first[::-1] >= 0)
-        return table
-
-    def _law_in_cells(self, first: Codes | None) -> Floats:
-        """P(first_s ≤ report < first_{s+1} | x) as differences of the noise's cumulative law; end cells open."""
-        if first is None:
-            return self.law()
-        below = np.concatenate([[0.0], np.minimum(np.cumsum(self.noise), 1.0)])  # a sum may pass 1 by its last bit
-        below[-1] = 1.0
-        offset = first[1:, None] - self.past - np.arange(self.inputs.size) + self.reach
-        inner = below[np.clip(offset, 0, below.size - 1)]
-        ends = np.zeros((1, self.inputs.size))
-        return np.diff(np.vstack([ends, inner, ends + 1.0]), axis=0)
-
-    def _draw(self, codes: Codes, words: Words) -> Codes:
-        table, bits = self.alias
-        reports = codes + draw(table, bits, words[:, 0]) - self.reach + self.past
-        return np.asarray(np.clip(reports, 0, self.outputs.size - 1))
-
-    def randomize(
-        self,
-        values: ArrayLike,
-        rng: np.random.Generator | int | None = None,
-        *,
-        key: bytes | None = None,
-        question: str = "",
-    ) -> Any:
-        """Reports for values; see ``Channel.randomize``. Large float arrays take a fused path with the same law."""
-        source = self._source(rng, key, question)
-        if isinstance(source, SecureWords) and self._may_fuse(values):
-            fused = kernels.add_noise(np.asarray(values), self, source)
-            if fused is not None:
-                return fused
-        return super().randomize(values, rng, key=key, question=question)
-
-    def _may_fuse(self, values: ArrayLike) -> bool:
-        plain = isinstance(values, np.ndarray) and values.dtype == np.float64 and values.size >= kernels.WORTH_FUSING
-        return plain and not self.domain.integer and self.missing == "pass"
 
     def for_measuring(self) -> Channel:
         excess = self.inputs.size * self.outputs.size / LARGEST_LAW
@@ -244,10 +189,6 @@ class Gaussian(AdditiveNoise):
     @property
     def deviation(self) -> float:
         return self.size_of_noise
-
-    @property
-    def gamma(self) -> float:
-        return math.inf
 
     def distribution(self, noise: Floats) -> Floats:
         return np.asarray(ndtr(noise / self.scale))

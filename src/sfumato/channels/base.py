@@ -1,32 +1,128 @@
-"""A channel is a known table of P(reported | true); everything else follows from it.
+"""Mechanisms: what stands between a person's value and their report.
 
-A subclass states its law, the spaces of codes on both sides, and its parameters. Drawing reports, coarser tables,
-guarantees, composition and the written specification have defaults here and are overridden only for speed.
+A *mechanism* has a domain, a specification, levels that people may choose among, a drawing program and a guarantee. A
+*channel* is the mechanism of one value at one level, a known table of P(reported | true); everything else follows from
+it. A subclass of ``Channel`` states its spaces of codes, its parameters and the steps of its program; law, γ, drawing,
+coarser tables, guarantees, identity and composition are derived here and overridden only for speed.
 """
 
 from __future__ import annotations
 
-import difflib
+import hashlib
+import inspect
 import json
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sfumato.channels.alias import Words, integer_weights
-from sfumato.channels.randomness import KeyedWords, WordSource, source_for
-from sfumato.domain import MISSING, Categories, Cells, Codes, Floats, Grid, Interval, Items
+from sfumato.channels.drawing import report_array
+from sfumato.channels.program import Program, Step, rounded_up
+from sfumato.channels.words import WordSource, source_for
+from sfumato.domain import MISSING, Categories, Cells, Codes, Domain, Floats, Grid, Interval, domain_to_spec, is_missing
 from sfumato.guarantee import Guarantee
+from sfumato.prose import suggest
 
 if TYPE_CHECKING:
     from sfumato.channels.chain import Chain
 
-Domain = Interval | Categories | Items
 CodeSpace = Grid | Cells | Categories
+Rng = np.random.Generator | int | None
 
 
-class Channel(ABC):
+class Mechanism(ABC):
+    """What every mechanism shares: domain, specification, identity, levels, program and guarantee."""
+
+    kind: ClassVar[str] = ""
+    registry: ClassVar[dict[str, type[Mechanism]]] = {}
+    domain: Domain
+    default: str | None = None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "kind" in cls.__dict__:
+            Mechanism.registry[cls.kind] = cls
+
+    @property
+    @abstractmethod
+    def levels(self) -> Mapping[str | None, Channel]:
+        """The channel of each level that a person may choose; ``{None: …}`` where there is nothing to choose, ``{}``
+        where several values are blurred at once and no table of one tells all."""
+
+    @abstractmethod
+    def randomize(
+        self, values: Any, rng: Rng = None, *, level: Any = None, key: bytes | None = None, question: str = ""
+    ) -> Any:
+        """Reports for values."""
+
+    @abstractmethod
+    def program(self) -> dict[str, Any]:
+        """What a device executes, as plain data."""
+
+    @abstractmethod
+    def parameters(self) -> dict[str, Any]:
+        """The constructor's own arguments as plain data, without the domain."""
+
+    @abstractmethod
+    def guarantee(self, prior: Any = None) -> Any:
+        """What a report can reveal."""
+
+    @classmethod
+    def from_parameters(cls, domain: Domain, arguments: dict[str, Any]) -> Mechanism:
+        """The mechanism that ``parameters`` wrote."""
+        return cls(domain, **arguments)  # type: ignore[call-arg]
+
+    @classmethod
+    def parameter_names(cls) -> list[str]:
+        """The keys that the mechanism takes in a plan."""
+        return [name for name in inspect.signature(cls).parameters if name != "domain"]
+
+    def to_spec(self) -> dict[str, Any]:
+        """The mechanism as plain data: ``mechanism_from_spec(domain, spec)`` gives it back."""
+        return {"channel": self.kind, **self.parameters()}
+
+    @cached_property
+    def identity(self) -> str:
+        """A hash of domain and program: however its arguments are spelt, the same mechanism has the same identity."""
+        return identity_of({"domain": domain_to_spec(self.domain), "program": self.program()})
+
+    def level(self, name: str | None) -> Channel:
+        """The channel of a level; None is the default. An unknown one is an error that lists what there is."""
+        chosen = self.default if name is None else name
+        if chosen not in self.levels:
+            if None in self.levels:
+                raise ValueError(f"level {name!r} is unknown; there is nothing to choose here, leave level out")
+            raise ValueError(f"level {name!r} is unknown{suggest(str(name), self.levels)}")
+        return self.levels[chosen]
+
+    @property
+    def has_levels(self) -> bool:
+        """Whether people choose a level, which then travels beside the report."""
+        return bool(self.levels) and None not in self.levels
+
+    def _source(self, rng: Rng, key: bytes | None, question: str) -> WordSource:
+        if key is not None and rng is not None:
+            raise ValueError("both rng and key are given; use key for a device, rng for a simulation")
+        if key is not None and not question:
+            raise ValueError("key needs question=, the name of what is asked; two questions must not share their noise")
+        return source_for(rng, key, f"{question}\0{self.identity}" if key is not None else "")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Mechanism) and self.identity == other.identity
+
+    def __hash__(self) -> int:
+        return hash(self.identity)
+
+    def __repr__(self) -> str:
+        shown = "".join(f", {name}={value!r}" for name, value in self.parameters().items())
+        return f"{type(self).__name__}({self.domain!r}{shown})"
+
+
+class Channel(Mechanism):
     """The blur between a person's value and their report.
 
     Domain: ``domain``, what a person may answer.
@@ -34,18 +130,8 @@ class Channel(ABC):
     γ: the largest ratio within a row of the law.
     """
 
-    kind: ClassVar[str] = ""
-    registry: ClassVar[dict[str, type[Channel]]] = {}
-    words_per_report: int = 1
-
-    domain: Domain
     inputs: CodeSpace
     outputs: CodeSpace
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        if cls.kind:
-            Channel.registry[cls.kind] = cls
 
     def __init__(self, domain: Domain, missing: str = "pass", outside: str = "refuse") -> None:
         if missing not in ("pass", "refuse"):
@@ -59,17 +145,8 @@ class Channel(ABC):
     # --- what a subclass states ---------------------------------------------------------------------------------
 
     @abstractmethod
-    def law(self) -> Floats:
-        """P[reported, true], one row per report code and one column per true code."""
-
-    @abstractmethod
-    def parameters(self) -> dict[str, Any]:
-        """The constructor's own arguments, as given, without the domain."""
-
-    @property
-    def gamma(self) -> float:
-        """The largest ratio of two probabilities of one report."""
-        return largest_ratio(self.law())
+    def steps(self) -> tuple[Step, ...]:
+        """The steps from a true code to a report code."""
 
     def interval_width(self, confidence: float) -> float | None:
         """Width of the interval that holds the true value with this confidence (AS00 §2); None: read it off the law."""
@@ -83,15 +160,47 @@ class Channel(ABC):
         """What happens to the value, as the end of a sentence that begins with 'Before it leaves your device'."""
         return f"it passes through a {self.kind} channel"
 
+    # --- the program --------------------------------------------------------------------------------------------
+
+    @cached_property
+    def drawing(self) -> Program:
+        """The program behind ``program()``."""
+        return Program(self.entry.size, self.steps(), read_space(self.entry), write_space(self.outputs, self.domain))
+
+    @property
+    def entry(self) -> CodeSpace:
+        """The codes that the program starts from."""
+        return self.inputs
+
+    def program(self) -> dict[str, Any]:
+        return self.drawing.to_dict()
+
+    @property
+    def levels(self) -> Mapping[str | None, Channel]:
+        return {None: self}
+
+    @cached_property
+    def exact_gamma(self) -> Fraction | None:
+        """γ in whole numbers; None: infinite."""
+        return self.drawing.gamma
+
+    @cached_property
+    def gamma(self) -> float:
+        """The largest ratio of two probabilities of one report, rounded up."""
+        return rounded_up(self.exact_gamma)
+
+    def law(self) -> Floats:
+        """P[reported, true], one row per report code and one column per true code."""
+        return self._law_in_cells(None)
+
+    def _law_in_cells(self, first: Codes | None) -> Floats:
+        """Rows of the law, summed over runs of report codes that begin at ``first``."""
+        return self.drawing.law(first)
+
     # --- drawing reports ----------------------------------------------------------------------------------------
 
     def randomize(
-        self,
-        values: ArrayLike,
-        rng: np.random.Generator | int | None = None,
-        *,
-        key: bytes | None = None,
-        question: str = "",
+        self, values: ArrayLike, rng: Rng = None, *, level: Any = None, key: bytes | None = None, question: str = ""
     ) -> Any:
         """Reports for values, in the same shape; the input is not touched.
 
@@ -102,22 +211,49 @@ class Channel(ABC):
         >>> sf.RandomizedResponse(sf.Categories(["yes", "no"]), keep=1.0).randomize(["yes", "no"]).tolist()
         ['yes', 'no']
         """
+        if level is not None:
+            self.level(level)
         source = self._source(rng, key, question)
-        reports = self.outputs.decode(self._report_values(values, source))
-        return reports.item() if reports.ndim == 0 else reports
+        if isinstance(values, (str, int, float, np.generic)) or values is None:
+            return self._report_one(values, source)
+        reports = report_array(self, values, source)
+        return reports.item() if getattr(reports, "ndim", 1) == 0 else reports
+
+    def _report_one(self, value: Any, source: WordSource) -> Any:
+        """The same work for every value and outcome."""
+        code = self.encode_one(value)
+        report = self.drawing.draw(max(code, 0), source.row(code, self.drawing.words))
+        return self.outputs.value_of(report) if code >= 0 else self.outputs.decode(np.array(MISSING)).item()
+
+    def encode_one(self, value: Any) -> int:
+        """``encode`` of a single value."""
+        if is_missing(value):
+            return int(self.check_missing(np.array(MISSING)))
+        if isinstance(self.domain, Interval) and type(value) in (int, float):
+            whole = not self.domain.integer or value == int(value)
+            if whole and self.domain.low <= value <= self.domain.high:
+                return self.entry.code_of(float(value))  # type: ignore[union-attr]
+        return int(self.encode_entry(value))
 
     def encode(self, values: ArrayLike) -> Codes:
         """True codes of values: −1 for missing, an error that names a value outside the domain."""
-        if isinstance(self.domain, Interval):
-            codes = self.inputs.encode(self.domain.clean(values, clamp=self.outside == "clamp"))
-        else:
-            codes = self.inputs.encode(values)
-        return self.check_missing(codes)
+        return self._encode(values, self.inputs)
 
-    def check_missing(self, codes: Codes) -> Codes:
+    def encode_entry(self, values: ArrayLike, first_row: int = 0) -> Codes:
+        """The codes that the program starts from."""
+        return self._encode(values, self.entry, first_row)
+
+    def _encode(self, values: ArrayLike, space: CodeSpace, first_row: int = 0) -> Codes:
+        if isinstance(self.domain, Interval):
+            numbers = self.domain.clean(values, clamp=self.outside == "clamp", first_row=first_row)
+            return self.check_missing(space.encode(numbers), first_row)
+        return self.check_missing(space.encode(values, first_row), first_row)  # type: ignore[call-arg]
+
+    def check_missing(self, codes: Codes, first_row: int = 0) -> Codes:
         """The same codes, refused if one is missing and the channel does not pass missing values."""
         if self.missing == "refuse" and (codes == MISSING).any():
-            raise ValueError("a value is missing and the channel refuses that; fill it or use missing='pass'")
+            row = f" in row {first_row + int(np.flatnonzero(codes == MISSING)[0])}" if codes.ndim else ""
+            raise ValueError(f"a value is missing{row} and the channel refuses that; fill it or use missing='pass'")
         return codes
 
     def encode_reports(self, reports: ArrayLike) -> Codes:
@@ -126,33 +262,11 @@ class Channel(ABC):
 
     def report_codes(self, codes: Codes, source: WordSource) -> Codes:
         """Report codes for true codes; missing stays missing."""
-        flat = np.atleast_1d(codes).ravel()
-        reports = self._draw(np.maximum(flat, 0), source.words(flat, self.words_per_report))
+        known = codes if self.entry is self.inputs else self.entry.encode(self.inputs.decode(codes))
+        flat = np.atleast_1d(known).ravel()
+        words = source.rows(flat, self.drawing.words)
+        reports = self.drawing.draw(np.maximum(flat, 0), list(words.T))
         return np.where(flat < 0, MISSING, reports).reshape(np.shape(codes))
-
-    def _report_values(self, values: ArrayLike, source: WordSource) -> Codes:
-        return self.report_codes(self.encode(values), source)
-
-    def _draw(self, codes: Codes, words: Words) -> Codes:
-        """Inverse of each column's cumulative law, in whole numbers of 2^−64."""
-        law = self.law()
-        reports = np.empty(codes.size, dtype=np.int64)
-        for code in np.unique(codes).tolist():
-            possible = np.flatnonzero(law[:, code])
-            weights = np.array(integer_weights(law[possible, code]), dtype=object)
-            last_words = (np.cumsum(weights) - 1).astype(np.uint64)
-            chosen = codes == code
-            reports[chosen] = possible[np.searchsorted(last_words, words[chosen, 0], side="left")]
-        return reports
-
-    def _source(self, rng: np.random.Generator | int | None, key: bytes | None, question: str) -> WordSource:
-        if key is None:
-            return source_for(rng)
-        if rng is not None:
-            raise ValueError("both rng and key are given; use key for a device, rng for a simulation")
-        if not question:
-            raise ValueError("key needs question=, the name of what is asked; two questions must not share their noise")
-        return KeyedWords(key, f"{question}\0{self.fingerprint()}")
 
     # --- tables -------------------------------------------------------------------------------------------------
 
@@ -199,16 +313,6 @@ class Channel(ABC):
             raise ValueError(f"interval {bounds} holds no value of the domain ({self.domain}); use wider intervals")
         return np.asarray(overlap / total)
 
-    def _law_in_cells(self, first: Codes | None) -> Floats:
-        """Rows of the law, summed over runs of report codes that begin at ``first``."""
-        law = self.law()
-        if first is None:
-            return law
-        cumulative = np.vstack([np.zeros(law.shape[1]), np.cumsum(law, axis=0)])
-        ends = np.append(first[1:], law.shape[0])
-        ends[-1] = law.shape[0]
-        return np.asarray(cumulative[ends] - cumulative[first])
-
     def _numeric(self, space: CodeSpace) -> Grid:
         if isinstance(space, Categories):
             raise ValueError(f"{self.kind} works on categories; call matrix() without edges")
@@ -222,37 +326,68 @@ class Channel(ABC):
         return Guarantee.of_channel(self, prior)
 
     def to_spec(self) -> dict[str, Any]:
-        """The channel as plain data: ``channel_from_spec(domain, spec)`` gives it back."""
-        choices = {"missing": self.missing, "outside": self.outside}
-        defaults = {"missing": "pass", "outside": "refuse"}
-        kept = {name: choice for name, choice in choices.items() if choice != defaults[name]}
-        return {"channel": self.kind, **self.parameters(), **kept}
-
-    def fingerprint(self) -> str:
-        """One line that identifies domain and law."""
-        return json.dumps({"domain": domain_to_spec(self.domain), **self.to_spec()}, sort_keys=True, default=str)
+        rules = {"missing": (self.missing, "pass"), "outside": (self.outside, "refuse")}
+        return {**super().to_spec(), **{name: chosen for name, (chosen, usual) in rules.items() if chosen != usual}}
 
     def __rshift__(self, other: Channel) -> Chain:
         from sfumato.channels.chain import Chain
 
         return Chain(self, other)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Channel) and self.fingerprint() == other.fingerprint()
 
-    def __hash__(self) -> int:
-        return hash(self.fingerprint())
+def mechanism_from_spec(domain: Domain, spec: Mapping[str, Any]) -> Mechanism:
+    """The mechanism that ``to_spec`` wrote."""
+    arguments = dict(spec)
+    kind = str(arguments.pop("channel", None))
+    if kind not in Mechanism.registry:
+        raise ValueError(f"channel = {kind!r} is unknown{suggest(kind, Mechanism.registry)}")
+    return Mechanism.registry[kind].from_parameters(domain, arguments)
 
-    def __repr__(self) -> str:
-        shown = "".join(f", {name}={value!r}" for name, value in self.parameters().items())
-        return f"{type(self).__name__}({self.domain!r}{shown})"
+
+def channel_from_spec(domain: Domain, spec: Mapping[str, Any]) -> Channel:
+    """The same where only a single channel will do."""
+    found = mechanism_from_spec(domain, spec)
+    if not isinstance(found, Channel):
+        raise ValueError(f"channel = {found.kind!r} is not a single channel; choose one without levels")
+    return found
 
 
-def largest_ratio(law: Floats) -> float:
-    """γ of a table: max over reports of max/min within the row; rows that never occur do not count."""
-    high, low = law.max(axis=1), law.min(axis=1)
-    high, low = high[high > 0], low[high > 0]
-    return float(np.inf) if (low <= 0).any() else float((high / low).max())
+def identity_of(document: Any) -> str:
+    """SHA-256 of the canonical JSON text: keys sorted, no spaces, whole numbers as integers, others as text."""
+    text = json.dumps(_canonical(document), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _canonical(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _canonical(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_canonical(part) for part in value]
+    if isinstance(value, (float, np.floating)):
+        return int(value) if float(value).is_integer() else repr(float(value))
+    return value.item() if isinstance(value, np.generic) else value if isinstance(value, (bool, int, str)) else str(value)
+
+
+def read_space(space: CodeSpace) -> dict[str, Any]:
+    """How a device turns a value into the program's first code."""
+    if isinstance(space, Grid):
+        return {"size": space.size, **_grid(space)}
+    if isinstance(space, Cells):
+        return {"size": space.size, "edges": space.whole[0], "per": space.whole[1]}
+    return {"size": space.size}
+
+
+def write_space(space: CodeSpace, domain: Domain) -> dict[str, Any]:
+    """How a device turns the last code into a report; labels are those of the domain unless listed."""
+    if isinstance(space, Categories):
+        own = {} if space == domain else {"labels": list(space.labels)}
+        return {"size": space.size, **own}
+    return read_space(space)
+
+
+def _grid(grid: Grid) -> dict[str, int]:
+    first, stride, per = grid.whole
+    return {"first": first, "stride": stride, "per": per}
 
 
 def check_edges(edges: ArrayLike, name: str) -> Floats:
@@ -263,45 +398,3 @@ def check_edges(edges: ArrayLike, name: str) -> Floats:
     if not np.isfinite(bounds).all() or (np.diff(bounds) <= 0).any():
         raise ValueError(f"{name} edges are not increasing finite numbers; sort them and drop repeats")
     return bounds
-
-
-def domain_to_spec(domain: Domain) -> dict[str, Any]:
-    """A domain as plain data."""
-    if isinstance(domain, Interval):
-        bounds: dict[str, Any] = {"low": domain.low, "high": domain.high}
-        return {**bounds, "integer": True} if domain.integer else bounds
-    if isinstance(domain, Categories):
-        return {"categories": list(domain.labels)}
-    numbered = isinstance(domain.labels, range)
-    return {"items": domain.size if numbered else list(domain.labels)}
-
-
-def domain_from_spec(spec: dict[str, Any]) -> Domain:
-    """The domain that plain data describes: low/high (and integer), categories, or items."""
-    kinds = [kind for kind in ("low", "categories", "items") if kind in spec or (kind == "low" and "high" in spec)]
-    if len(kinds) != 1:
-        raise ValueError("a domain is either low and high, or categories, or items; give exactly one of them")
-    if kinds == ["categories"]:
-        return Categories(spec["categories"])
-    if kinds == ["items"]:
-        return Items(spec["items"])
-    for bound in ("low", "high"):
-        if bound not in spec:
-            raise ValueError(f"{bound} is missing; an interval needs both low and high")
-    return Interval(spec["low"], spec["high"], bool(spec.get("integer", False)))
-
-
-def channel_from_spec(domain: Domain, spec: dict[str, Any]) -> Channel:
-    """The channel that ``to_spec`` wrote."""
-    arguments = dict(spec)
-    kind = arguments.pop("channel", None)
-    cls = Channel.registry.get(str(kind))
-    if cls is None:
-        raise ValueError(f"channel = {kind!r} is unknown{suggest(str(kind), Channel.registry)}")
-    return cls.from_parameters(domain, arguments) if hasattr(cls, "from_parameters") else cls(domain, **arguments)
-
-
-def suggest(word: str, known: Any) -> str:
-    """'; did you mean …?' or the list of what is known."""
-    close = difflib.get_close_matches(word, [str(name) for name in known], n=1)
-    return f"; did you mean {close[0]!r}?" if close else f"; known are {', '.join(sorted(str(name) for name in known))}"

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from sfumato.channels.alias import Words
-from sfumato.channels.base import Channel, Domain, channel_from_spec, domain_from_spec, domain_to_spec
-from sfumato.channels.randomness import WordSource
-from sfumato.domain import Categories, Codes, Floats, Interval
+from sfumato.channels.base import Channel, CodeSpace, channel_from_spec
+from sfumato.channels.program import Map, Step
+from sfumato.domain import DOMAIN_KEYS, Categories, Codes, Domain, Floats, Interval, domain_from_spec, domain_to_spec
 
 
 class Chain(Channel):
@@ -28,34 +27,33 @@ class Chain(Channel):
         _check_joint(first, second)
         self.first, self.second = first, second
         self.inputs, self.outputs = first.inputs, second.outputs
-        self.words_per_report = first.words_per_report + second.words_per_report
 
     @property
-    def _codes_between(self) -> Codes:
-        """The second channel's true code for every report code of the first."""
-        labels = self.first.outputs.decode(np.arange(self.first.outputs.size))
-        return self.second.encode(labels)
+    def entry(self) -> CodeSpace:
+        return self.first.entry
 
-    def law(self) -> Floats:
-        return self._law_in_cells(None)
+    def steps(self) -> tuple[Step, ...]:
+        """The first channel's steps, its reports as the second one's values, and the second one's steps."""
+        between = Map(self._codes_between(self.second.entry), self.second.entry.size)
+        identity = between.inputs == between.outputs and (between.codes == np.arange(between.inputs)).all()
+        return (*self.first.steps(), *(() if identity else (between,)), *self.second.steps())
+
+    def _codes_between(self, space: CodeSpace) -> Codes:
+        """The second channel's code in one of its spaces for every report code of the first."""
+        reports = self.first.outputs.decode(np.arange(self.first.outputs.size))
+        return self.second._encode(reports, space)
 
     def _law_in_cells(self, first: Codes | None) -> Floats:
-        return np.asarray(self.second._law_in_cells(first)[:, self._codes_between] @ self.first.law())
-
-    def _draw(self, codes: Codes, words: Words) -> Codes:
-        split = self.first.words_per_report
-        between = self.first._draw(codes, words[:, :split])
-        return self.second._draw(self._codes_between[between], words[:, split:])
-
-    def encode(self, values: ArrayLike) -> Codes:
-        return self.first.encode(values)
-
-    def _report_values(self, values: ArrayLike, source: WordSource) -> Codes:
-        return self.report_codes(self.encode(values), source)
+        between = self._codes_between(self.second.inputs)
+        return np.asarray(self.second._law_in_cells(first)[:, between] @ self.first.law())
 
     def parameters(self) -> dict[str, Any]:
         stages = [{**domain_to_spec(stage.domain), **stage.to_spec()} for stage in (self.first, self.second)]
         return {"stages": stages}
+
+    @classmethod
+    def parameter_names(cls) -> list[str]:
+        return ["stages"]
 
     @classmethod
     def from_parameters(cls, domain: Domain, arguments: dict[str, Any]) -> Chain:
@@ -74,10 +72,9 @@ class Chain(Channel):
         return f"{self.first!r} >> {self.second!r}"
 
 
-def _stage(spec: dict[str, Any]) -> Channel:
-    keys = {"low", "high", "integer", "categories", "items"}
-    domain = domain_from_spec({key: value for key, value in spec.items() if key in keys})
-    return channel_from_spec(domain, {key: value for key, value in spec.items() if key not in keys})
+def _stage(spec: Mapping[str, Any]) -> Channel:
+    domain = domain_from_spec({key: value for key, value in spec.items() if key in DOMAIN_KEYS})
+    return channel_from_spec(domain, {key: value for key, value in spec.items() if key not in DOMAIN_KEYS})
 
 
 def _check_joint(first: Channel, second: Channel) -> None:

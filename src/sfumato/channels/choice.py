@@ -1,21 +1,26 @@
-"""People choose their own privacy: several channels for one attribute, and every report says which it came through."""
+"""People choose their own privacy: several channels for one attribute, and every report says which it came through.
+
+``Choice`` takes any channels over one domain. ``TwoPhase`` (LKT08 §4) makes them of one noise: noise, then a fresh draw
+from the interval into which the noisy value fell, whose width a person chooses.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sfumato.channels.base import Channel, Domain, channel_from_spec, suggest
-from sfumato.domain import as_array
+from sfumato.channels.base import Channel, CodeSpace, Mechanism, Rng, channel_from_spec
+from sfumato.channels.program import Spread, Step
+from sfumato.channels.words import noise_generator
+from sfumato.domain import Codes, Domain, Floats, Grid, Interval, as_array, is_missing
 from sfumato.guarantee import Guarantee
+from sfumato.prose import in_words
 
-CHOICES: dict[str, type[Choice]] = {}
 
-
-class Choice:
+class Choice(Mechanism):
     """Named levels, one channel each, over one domain. The level is sent in the clear beside the report.
 
     Law: at level g, the law of its channel; nothing is averaged over levels.
@@ -28,37 +33,32 @@ class Choice:
     19.0
     """
 
-    kind: ClassVar[str] = "choice"
-    required: ClassVar[tuple[str, ...]] = ("levels",)
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        CHOICES[cls.kind] = cls
+    kind = "choice"
+    default: str
 
     def __init__(self, levels: Mapping[str, Channel], default: str | None = None) -> None:
         if not levels:
             raise ValueError("levels is empty; give at least one named channel")
-        self.levels: dict[str, Channel] = dict(levels)
-        first = next(iter(self.levels.values()))
-        for name, channel in self.levels.items():
+        self._levels: dict[str | None, Channel] = {str(name): channel for name, channel in levels.items()}
+        first = next(iter(self._levels.values()))
+        for name, channel in self._levels.items():
             if channel.domain != first.domain:
                 raise ValueError(
-                    f"level {name!r} has another domain ({channel.domain}) than the first ({first.domain})"
+                    f"level {name!r} has another domain ({channel.domain}) than the first ({first.domain}); give all "
+                    "levels the same one"
                 )
         self.domain: Domain = first.domain
-        self.default = next(iter(self.levels)) if default is None else default
+        self.default = next(iter(map(str, levels))) if default is None else default
         self.level(self.default)
 
-    def level(self, name: str) -> Channel:
-        """The channel of a level; an unknown one is an error that lists what there is."""
-        if name not in self.levels:
-            raise ValueError(f"level {name!r} is unknown{suggest(str(name), self.levels)}")
-        return self.levels[name]
+    @property
+    def levels(self) -> Mapping[str | None, Channel]:
+        return self._levels
 
     def randomize(
         self,
         values: ArrayLike,
-        rng: np.random.Generator | int | None = None,
+        rng: Rng = None,
         *,
         level: str | ArrayLike | None = None,
         key: bytes | None = None,
@@ -69,21 +69,21 @@ class Choice:
         chosen = self.levels_of(level, array.shape)
         if array.ndim == 0:
             return self.level(str(chosen)).randomize(values, rng, key=key, question=question)
-        generator = np.random.default_rng(rng) if isinstance(rng, (int, np.integer)) else rng
+        generator = None if rng is None else noise_generator(rng)
         parts = {
-            name: self.levels[name].randomize(array[chosen == name], generator, key=key, question=question)
-            for name in self.levels
+            name: channel.randomize(array[chosen == name], generator, key=key, question=question)
+            for name, channel in self.levels.items()
             if (chosen == name).any()
         }
         if not parts:
-            return next(iter(self.levels.values())).randomize(array, generator)
+            return self.level(None).randomize(array, generator)
         reports = np.empty(array.shape, dtype=np.result_type(*parts.values()))
         for name, found in parts.items():
             reports[chosen == name] = found
         return reports
 
     def levels_of(self, level: str | ArrayLike | None, shape: tuple[int, ...]) -> NDArray[Any]:
-        """One known level name for every value."""
+        """One known level name for every value; where one is missing, the default."""
         if level is None or isinstance(level, str):
             name = self.default if level is None else level
             self.level(name)
@@ -92,12 +92,13 @@ class Choice:
         if names.shape != shape:
             raise ValueError(f"level has shape {names.shape}, the values have {shape}; give one level per value")
         for name in set(names.ravel().tolist()):
-            self.level(name)
+            if is_missing(name):
+                names = np.where([is_missing(each) for each in names.ravel()], self.default, names.ravel()).reshape(shape)
+            else:
+                self.level(name)
         return names
 
-    def draw_levels(
-        self, shares: Mapping[str, float], size: int, rng: np.random.Generator | int | None
-    ) -> NDArray[Any]:
+    def draw_levels(self, shares: Mapping[str, float], size: int, rng: Rng) -> NDArray[Any]:
         """A level for each of ``size`` simulated people, in the given shares."""
         for name in shares:
             self.level(name)
@@ -105,7 +106,7 @@ class Choice:
         if not (weights >= 0).all() or not weights.sum() > 0:
             raise ValueError("shares are not numbers from 0 with a positive sum; give for example {'normal': 0.7}")
         names = np.array(list(shares), dtype=object)
-        return np.asarray(np.random.default_rng(rng).choice(names, size=size, p=weights / weights.sum()))
+        return np.asarray(noise_generator(rng).choice(names, size=size, p=weights / weights.sum()))
 
     def guarantee(self, level: str | None = None, prior: Any = None) -> Guarantee:
         """The guarantee at a level; without one, that of the level that protects least, which covers everybody."""
@@ -113,37 +114,118 @@ class Choice:
             return self.level(level).guarantee(prior)
         stated = {name: channel.guarantee(prior) for name, channel in self.levels.items()}
         weakest = max(stated, key=lambda name: (stated[name].gamma, stated[name].privacy_loss))
-        found, names = stated[weakest], ", ".join(self.levels)
+        found, names = stated[weakest], ", ".join(map(str, self.levels))
         note = f"This is the level {weakest!r}, which protects least of {names}; which level you choose is visible."
         return Guarantee(found.gamma, found.description, (*found.notes, note), found.channel, found.prior)
 
-    def to_spec(self) -> dict[str, Any]:
-        levels = {name: channel.to_spec() for name, channel in self.levels.items()}
-        return {"channel": self.kind, "levels": levels, "default": self.default}
+    def program(self) -> dict[str, Any]:
+        levels = {str(name): channel.program() for name, channel in self.levels.items()}
+        return {"program": 1, "levels": levels, "default": self.default}
+
+    def parameters(self) -> dict[str, Any]:
+        levels = {str(name): channel.to_spec() for name, channel in self.levels.items()}
+        return {"levels": levels, "default": self.default}
 
     @classmethod
     def from_parameters(cls, domain: Domain, arguments: dict[str, Any]) -> Choice:
+        _check_given(cls.kind, arguments, ["levels"])
         levels = {name: channel_from_spec(domain, spec) for name, spec in arguments["levels"].items()}
         return cls(levels, arguments.get("default"))
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Choice) and (self.domain, self.to_spec()) == (other.domain, other.to_spec())
-
-    def __hash__(self) -> int:
-        return hash(tuple(self.levels))
-
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(self.levels)}; default {self.default!r})"
+        return f"{type(self).__name__}({', '.join(map(str, self.levels))}; default {self.default!r})"
 
 
-CHOICES[Choice.kind] = Choice
+class Blur(Channel):
+    """The two phases at one level: ``noise``, then a uniform draw from one of ``intervals`` per range.
+
+    Domain: that of the noise, an Interval of width R.
+    Law: P[y, x] = P_noise[I(y), x] / |I(y)|, I(y) the interval of width R/intervals that holds y.
+    γ: that of the noise seen through the intervals, never above that of the noise alone.
+    """
+
+    kind = "two-phase-level"
+
+    def __init__(self, noise: Channel, intervals: int) -> None:
+        if not isinstance(noise.domain, Interval) or not isinstance(noise.outputs, Grid):
+            raise TypeError("two phases need a noise channel on numbers first, for example Gaussian")
+        super().__init__(noise.domain, noise.missing, noise.outside)
+        points = noise.inputs.size
+        if isinstance(intervals, bool) or not isinstance(intervals, (int, np.integer)) or not 1 <= intervals < points:
+            raise ValueError(f"intervals={intervals!r} is not a whole number from 1 to {points - 1}, the noise's steps")
+        self.first_phase, self.intervals = noise, int(intervals)
+        self.domain: Interval = noise.domain
+        self.inputs = noise.inputs
+        self.outputs: Grid = noise.outputs
+        self._spread = Spread(self._starts(), self.outputs.size)
+
+    def _starts(self) -> Codes:
+        """The first report code of every interval; intervals line up with the domain's lower end."""
+        grid = self.outputs
+        steps_per_interval = self.domain.width / self.intervals / grid.step
+        from_low = np.arange(grid.size) + round((grid.origin - float(self.domain.low)) / grid.step)
+        interval = np.floor(from_low / steps_per_interval + 1e-9)
+        return np.flatnonzero(np.diff(interval, prepend=-np.inf))
+
+    @property
+    def entry(self) -> CodeSpace:
+        return self.first_phase.entry
+
+    def steps(self) -> tuple[Step, ...]:
+        return (*self.first_phase.steps(), self._spread)
+
+    def _law_in_cells(self, first: Codes | None) -> Floats:
+        """Cells cut through intervals in proportion to the codes on each side."""
+        inside = self.first_phase._law_in_cells(self._spread.starts)
+        if first is None:
+            sizes = self._spread.sizes
+            return np.repeat(inside / sizes[:, None], sizes, axis=0)
+        return np.asarray(self._spread.law(first)[:, self._spread.starts] @ inside)
+
+    def interval_width(self, confidence: float) -> float | None:
+        return self.first_phase.interval_width(confidence)
+
+    def parameters(self) -> dict[str, Any]:
+        return {"noise": self.first_phase.to_spec(), "intervals": self.intervals}
+
+    @classmethod
+    def from_parameters(cls, domain: Domain, arguments: dict[str, Any]) -> Blur:
+        _check_given(cls.kind, arguments, ["noise", "intervals"])
+        return cls(channel_from_spec(domain, arguments["noise"]), arguments["intervals"])
+
+    def describe(self) -> str:
+        width = in_words(self.domain.width / self.intervals)
+        return f"{self.first_phase.describe()}; then a random number from its interval of width {width} replaces it"
 
 
-def choice_from_spec(domain: Domain, spec: dict[str, Any]) -> Choice:
-    """The choice that ``to_spec`` wrote."""
-    arguments = dict(spec)
-    kind = CHOICES[str(arguments.pop("channel"))]
-    for key in kind.required:
+class TwoPhase(Choice):
+    """Everyone picks the width of the second phase among named levels; the report carries its level.
+
+    >>> import sfumato as sf
+    >>> age = sf.Gaussian(sf.Interval(20, 80), privacy=1.0)
+    >>> sf.TwoPhase(age, levels={"normal": 200, "cautious": 100}).default
+    'normal'
+    """
+
+    kind = "two-phase"
+
+    def __init__(self, noise: Channel, levels: Mapping[str, int], default: str | None = None) -> None:
+        if not isinstance(levels, Mapping) or not levels:
+            raise ValueError("levels is empty; map a name to its number of intervals, for example {'normal': 200}")
+        super().__init__({name: Blur(noise, intervals) for name, intervals in levels.items()}, default)
+        self.noise = noise
+
+    def parameters(self) -> dict[str, Any]:
+        levels = {str(name): level.intervals for name, level in self.levels.items()}  # type: ignore[attr-defined]
+        return {"noise": self.noise.to_spec(), "levels": levels, "default": self.default}
+
+    @classmethod
+    def from_parameters(cls, domain: Domain, arguments: dict[str, Any]) -> TwoPhase:
+        _check_given(cls.kind, arguments, ["noise", "levels"])
+        return cls(channel_from_spec(domain, arguments["noise"]), arguments["levels"], arguments.get("default"))
+
+
+def _check_given(kind: str, arguments: Mapping[str, Any], needed: list[str]) -> None:
+    for key in needed:
         if key not in arguments:
-            raise ValueError(f"{key} is missing; channel = {kind.kind!r} needs {' and '.join(kind.required)}")
-    return kind.from_parameters(domain, arguments)
+            raise ValueError(f"{key} is missing; channel = {kind!r} needs {' and '.join(needed)}")

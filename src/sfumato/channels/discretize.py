@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sfumato.channels.additive import check_confidence, check_positive, default_step, holds_every_integer
-from sfumato.channels.alias import Words
 from sfumato.channels.base import Channel, check_edges
-from sfumato.channels.randomness import WordSource
+from sfumato.channels.program import Step, sum_runs
 from sfumato.domain import Cells, Codes, Floats, Grid, Interval
 
 
@@ -51,19 +50,23 @@ class Discretize(Channel):
         if edges is not None:
             self._given["edges"] = self.edges.tolist()
         step = default_step(domain, float(np.diff(self.edges).min()))
-        points = math.floor(domain.width / step + 1e-9) + 1
-        self.inputs: Grid = Grid(float(domain.low), step, points, holds_every_integer(domain, step))
+        self.inputs: Grid = Grid.over(domain, step, integer=holds_every_integer(domain, step))
         self.outputs: Cells = Cells(tuple(self.edges.tolist()))
 
     @property
-    def gamma(self) -> float:
-        return math.inf if self.outputs.size > 1 else 1.0
+    def entry(self) -> Cells:
+        """The classes themselves: a value is put into its class without being rounded first."""
+        return self.outputs
+
+    def steps(self) -> tuple[Step, ...]:
+        return ()
 
     def interval_width(self, confidence: float) -> float:
         return check_confidence(confidence) * float(np.diff(self.edges).min())
 
-    def law(self) -> Floats:
-        return np.asarray(self.outputs.encode(self.inputs.values) == np.arange(self.outputs.size)[:, None], dtype=float)
+    def _law_in_cells(self, first: Codes | None) -> Floats:
+        table = self.outputs.encode(self.inputs.values) == np.arange(self.outputs.size)[:, None]
+        return table.astype(float) if first is None else sum_runs(table.astype(float), first)
 
     def matrix(self, true: ArrayLike | None = None, reported: ArrayLike | None = None) -> Floats:
         """The share of each true interval that lies in each reported class: exact, without the grid."""
@@ -79,13 +82,6 @@ class Discretize(Channel):
         first = self.first_codes(check_edges(reported, "reported"))
         return np.asarray(np.add.reduceat(table, first, axis=0), dtype=np.float64)
 
-    def _report_values(self, values: ArrayLike, source: WordSource) -> Codes:
-        numbers = self.domain.clean(values, clamp=self.outside == "clamp")
-        return self.check_missing(self.outputs.encode(numbers))
-
-    def _draw(self, codes: Codes, words: Words) -> Codes:
-        return self.outputs.encode(self.inputs.values[codes])
-
     def parameters(self) -> dict[str, Any]:
         return dict(self._given)
 
@@ -97,7 +93,7 @@ def equal_edges(domain: Interval, width: float | None) -> Floats:
     """Equal pieces of the wanted width over the domain; the last one may reach past its end."""
     wide = check_positive("width", width)  # type: ignore[arg-type]
     pieces = max(math.ceil(domain.width / wide - 1e-9), 1)
-    return np.asarray(float(domain.low) + wide * np.arange(pieces + 1), dtype=np.float64)
+    return np.asarray(Grid.over(domain, wide).number(np.arange(pieces + 1)), dtype=np.float64)
 
 
 def _given_edges(domain: Interval, edges: ArrayLike | None) -> Floats:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sfumato.channels.base import Channel
+from sfumato.channels.program import Draw, integer_weights
 from sfumato.domain import Categories, Floats
 
 
@@ -43,6 +44,9 @@ class Tabulated(Channel):
         self.inputs: Categories = domain
         self.outputs: Categories = domain if reports is None else Categories(reports)
         self._table = _check_table(table, (self.outputs.size, domain.size))
+
+    def steps(self) -> tuple[Draw]:
+        return (Draw.of([integer_weights(column) for column in self._table.T]),)
 
     def law(self) -> Floats:
         return self._table.copy()

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato.channels import Channel
-from sfumato.channels.optional import kernels_in
+from sfumato.channels.drawing import kernels_in
 from sfumato.domain import Categories, Codes, Floats, Grid, as_array
 
 WORTH_COMPILING = 1 << 16

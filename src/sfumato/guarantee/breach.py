@@ -11,7 +11,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sfumato.domain import Categories, Floats, in_words
+from sfumato.domain import Categories, Floats
+from sfumato.prose import in_words, plain
 
 SEARCHED_REPORTS = 600
 SEARCHED_VALUES = 250
@@ -68,9 +69,8 @@ class Breach:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; the report as it would be sent."""
-        report = self.report.item() if isinstance(self.report, np.generic) else self.report
-        names = ["rho1", "rho2", "possible", "direction", "claim", "prior", "posterior", "assumption"]
-        return {**{name: getattr(self, name) for name in names}, "report": report, "text": str(self)}
+        names = ["rho1", "rho2", "possible", "direction", "claim", "prior", "posterior", "assumption", "report"]
+        return {**{name: plain(getattr(self, name)) for name in names}, "text": str(self)}
 
 
 def find_breach(law: Floats, prior: Floats, channel: Any, rho1: float, rho2: float) -> Breach | None:

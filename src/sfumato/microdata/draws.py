@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from sfumato.channels.randomness import SecureWords
+from sfumato.channels.words import SecureWords
 from sfumato.domain import Codes, Floats
 
 OWN_STREAM = 2004

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from sfumato.channels.baskets import SIGNIFICANCE, Baskets, SelectASize, unpack_bits
-from sfumato.channels.randomized_response import RandomizedResponse
+from sfumato.channels.window import RandomizedResponse
 from sfumato.domain import Categories, Codes, Items
 from sfumato.mining.itemsets import join
 from sfumato.mining.records import as_table

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.channels.baskets import BasketReports, Baskets, Words, bitmap_width, bitmaps_of, pack_bits, unpack_bits
-from sfumato.channels.optional import kernels_in
+from sfumato.channels.drawing import kernels_in
 from sfumato.domain import Codes, Items
 
 Counts = NDArray[np.int64]

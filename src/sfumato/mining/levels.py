@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from sfumato.channels.base import Channel
 from sfumato.channels.choice import Choice
-from sfumato.channels.two_phase import Blur
+from sfumato.channels.choice import Blur
 from sfumato.domain import MISSING, Codes, Floats, Grid, as_array, is_missing
 from sfumato.mining.cells import Attribute, AttributeCells, NoisyNumber, attribute_of
 

@@ -7,22 +7,23 @@ import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.channels.base import Channel, suggest
+from sfumato.channels.base import Mechanism, identity_of
 from sfumato.channels.choice import Choice
-from sfumato.channels.randomness import SimulatedWords, source_for
+from sfumato.channels.words import noise_generator
 from sfumato.domain import as_array
 from sfumato.guarantee import CombinedGuarantee
-from sfumato.plan.attribute import Attribute
+from sfumato.plan.attribute import LEVEL_SUFFIX, Attribute
 from sfumato.plan.schema import plan_schema
+from sfumato.prose import suggest
 from sfumato.tables import map_table
 
-LEVEL_SUFFIX = ".level"
 PLAN_KEYS = ("name", "description", "attributes")
 
 
@@ -100,10 +101,17 @@ class Plan:
         """The published JSON Schema of plans."""
         return plan_schema()
 
+    @cached_property
+    def identity(self) -> str:
+        """A hash of what is asked and how each answer is blurred; it travels with reports. However the plan's numbers
+        are spelt, the same plan has the same identity."""
+        attributes = [{"name": name, **each.canonical()} for name, each in self.attributes.items()]
+        return identity_of({"name": self.name, "attributes": attributes})
+
     # --- use ----------------------------------------------------------------------------------------------------
 
     @property
-    def channels(self) -> dict[str, Channel | Choice | None]:
+    def channels(self) -> dict[str, Mechanism | None]:
         """The channel (None: clear) of every attribute that is not the class."""
         return {name: each.channel for name, each in self.attributes.items() if each.role != "class"}
 
@@ -127,30 +135,33 @@ class Plan:
         a level, it is read from the column ``<name>.level`` or from ``levels`` (a level's name, or shares of the levels
         to draw from in a simulation), else it is the default; the reports carry it in ``<name>.level``.
         """
-        source = source_for(rng)
-        generator = source.generator if isinstance(source, SimulatedWords) else None
+        generator = None if rng is None else noise_generator(rng)
 
         def convert(columns: Mapping[str, Any]) -> dict[str, Any]:
             return self._reports(columns, generator, key, levels or {})
 
-        return convert(table) if isinstance(table, Mapping) else map_table(table, convert)
+        return map_table(table, convert)
 
     def _reports(
         self, columns: Mapping[str, Any], rng: np.random.Generator | None, key: bytes | None, levels: Mapping[str, Any]
     ) -> dict[str, Any]:
         self.check_columns(list(columns))
+        asked = {column: each for each in self.attributes.values() for column in each.columns}
         reports: dict[str, Any] = {}
-        for name in columns:
-            if name not in self.attributes:
+        for column in columns:
+            each = asked.get(column)
+            if each is None or column in reports:
                 continue
-            each, question = self.attributes[name], f"{self.name}/{name}"
+            several = each.columns != (each.name,)
+            values = {name: columns[name] for name in each.columns} if several else columns[column]
             try:
                 level = self._level(each, columns, levels, rng)
-                reports[name] = each.randomize(columns[name], rng, key=key, question=question, level=level)
+                found = each.randomize(values, rng, key=key, question=f"{self.name}/{each.name}", level=level)
             except (ValueError, TypeError) as error:
-                raise type(error)(f"column {name!r}: {error}") from None
+                raise type(error)(f"column {column!r}: {error}") from None
+            reports |= found if several else {column: found}
             if level is not None:
-                reports[name + LEVEL_SUFFIX] = level if level.ndim else level.item()
+                reports[column + LEVEL_SUFFIX] = level if level.ndim else level.item()
         return reports
 
     def _level(
@@ -167,12 +178,14 @@ class Plan:
 
     def check_columns(self, columns: list[str]) -> None:
         """Every column is in the plan (or the level of one that is) and every attribute is in the table."""
+        asked = {column: each for each in self.attributes.values() for column in each.columns}
         for column in columns:
-            chooser = self.attributes.get(str(column).removesuffix(LEVEL_SUFFIX))
-            if column not in self.attributes and not (chooser and isinstance(chooser.channel, Choice)):
-                hint = suggest(str(column), self.attributes) if _close(column, self.attributes) else ""
-                raise ValueError(f'column {column!r} has no channel{hint}; drop it or declare it with role = "clear"')
-        for name in self.attributes:
+            chooser = asked.get(str(column).removesuffix(LEVEL_SUFFIX))
+            if column not in asked and not (chooser and chooser.has_levels):
+                hint = suggest(str(column), asked)
+                close = hint if hint.startswith("; did you mean") else ""
+                raise ValueError(f'column {column!r} has no channel{close}; drop it or declare it with role = "clear"')
+        for name in asked:
             if name not in columns:
                 raise ValueError(f"column {name!r} of the plan is not in the table; add it, or drop it from the plan")
 
@@ -190,6 +203,3 @@ class Plan:
         notes = [f"Sent as it is, without protection: {', '.join(clear)}."] if clear else []
         return CombinedGuarantee(parts, (*notes, "That you take part at all is visible to the collector."))
 
-
-def _close(word: str, known: Any) -> bool:
-    return suggest(str(word), known).startswith("; did you mean")

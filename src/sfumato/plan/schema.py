@@ -1,10 +1,11 @@
-"""The published JSON Schema of a plan, written from the channels that exist."""
+"""The published JSON Schemas: of a plan, written from the mechanisms that exist, and of drawing programs."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from sfumato.plan.attribute import ROLES, parameters_of, plan_channels
+from sfumato.channels.base import Mechanism
+from sfumato.plan.attribute import ROLES
 
 _POSITIVE = {"type": "number", "exclusiveMinimum": 0}
 _PARAMETERS: dict[str, dict[str, Any]] = {
@@ -30,6 +31,8 @@ _PARAMETERS: dict[str, dict[str, Any]] = {
     "noise": {"type": "object", "description": "the first phase: a numeric channel of its own"},
     "intervals": {"type": "integer", "minimum": 1, "description": "intervals of the second phase per range"},
     "levels": {"type": "object", "minProperties": 1, "description": "what people choose among, by name"},
+    "covariance": {"type": "array", "items": {"type": "array", "items": {"type": "number"}}, "minItems": 2},
+    "ratio": {**_POSITIVE, "description": "how many times as strong as the covariance the noise is"},
     "default": {"type": "string", "description": "the level of people who do not choose"},
     "missing": {"enum": ["pass", "refuse"], "default": "pass"},
     "outside": {"enum": ["refuse", "clamp"], "default": "refuse"},
@@ -40,6 +43,7 @@ _DOMAIN: dict[str, dict[str, Any]] = {
     "integer": {"type": "boolean", "default": False, "description": "only whole numbers occur"},
     "categories": {"type": "array", "minItems": 1, "uniqueItems": True, "description": "the possible answers"},
     "items": {"description": "number of items, or their labels", "type": ["integer", "array"]},
+    "columns": {"type": "object", "minProperties": 2, "description": "low and high of numbers blurred together"},
 }
 _OWN: dict[str, dict[str, Any]] = {
     "role": {"enum": list(ROLES), "default": "attribute", "description": "class and clear are sent as they are"},
@@ -49,13 +53,13 @@ _OWN: dict[str, dict[str, Any]] = {
 
 def plan_schema() -> dict[str, Any]:
     """JSON Schema (draft 2020-12) that accepts a plan's form; the plan itself checks what numbers must satisfy."""
-    kinds = plan_channels()
-    used = {name: _PARAMETERS.get(name, {}) for kind in kinds for name in parameters_of(kind)}
+    kinds = sorted(Mechanism.registry)
+    used = {name: _PARAMETERS.get(name, {}) for kind in kinds for name in Mechanism.registry[kind].parameter_names()}
     attribute = {
         "type": "object",
         "properties": {**_DOMAIN, **_OWN, "channel": {"enum": kinds}, **used},
         "additionalProperties": False,
-        "oneOf": [{"required": ["low", "high"]}, {"required": ["categories"]}, {"required": ["items"]}],
+        "oneOf": [{"required": ["low", "high"]}, *({"required": [key]} for key in ("categories", "items", "columns"))],
         "anyOf": [
             {"required": ["channel"]},
             {"required": ["role"], "properties": {"role": {"enum": ["class", "clear"]}}},
@@ -79,8 +83,79 @@ def plan_schema() -> dict[str, Any]:
 
 def _only_own_parameters(kind: str, used: dict[str, Any]) -> dict[str, Any]:
     """If the channel is of this kind, the parameters of other channels are not allowed."""
-    foreign = sorted(set(used) - set(parameters_of(kind)))
+    foreign = sorted(set(used) - set(Mechanism.registry[kind].parameter_names()))
     return {
         "if": {"required": ["channel"], "properties": {"channel": {"const": kind}}},
         "then": {"properties": dict.fromkeys(foreign, False)},
     }
+
+
+_COUNT = {"type": "integer", "minimum": 0}
+_WORD = {"type": "string", "pattern": "^[0-9a-f]{16}$"}
+_WORDS = {"type": "array", "items": _WORD, "minItems": 2}
+_GRID = {"first": {"type": "integer"}, "stride": {"type": "integer", "minimum": 1}, "per": {"type": "integer", "minimum": 1}}
+_STEPS: dict[str, dict[str, Any]] = {
+    "shift": {"noise": _WORDS, "offset": _COUNT, "outputs": _COUNT},
+    "window": {"inside": _WORD, "window": _COUNT, "others": _COUNT},
+    "table": {"tables": {"type": "array", "items": _WORDS}, "outputs": _COUNT},
+    "map": {"codes": {"type": "array", "items": _COUNT}, "outputs": _COUNT},
+    "spread": {"starts": {"type": "array", "items": _COUNT}, "outputs": _COUNT},
+}
+
+
+def program_schema() -> dict[str, Any]:
+    """JSON Schema (draft 2020-12) of what a device executes; ``docs/programs.md`` says what it means."""
+    size = {"size": {"type": "integer", "minimum": 1}}
+    space = {
+        "anyOf": [
+            _object(size),
+            _object({**size, **_GRID}),
+            _object({**size, "edges": {"type": "array", "items": {"type": "integer"}}, "per": _GRID["per"]}),
+            _object({**size, "labels": {"type": "array", "minItems": 1}}),
+        ]
+    }
+    steps = [_object({"step": {"const": name}, **fields}) for name, fields in _STEPS.items()]
+    column = _object({**size, **_GRID, "noise": _WORDS, "offset": _COUNT, "weights": {"type": "array"}})
+    head = {"program": {"const": 1}, "words": _COUNT}
+    single = _object({**head, "read": space, "steps": {"type": "array", "items": {"oneOf": steps}}, "write": space})
+    level = {"anyOf": [{"$ref": "#/$defs/single"}, {"$ref": "#/$defs/baskets"}]}
+    levels = {"type": "object", "additionalProperties": level, "minProperties": 1}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "sfumato drawing program",
+        "description": "What a device executes to blur an answer.",
+        "oneOf": [
+            {"$ref": "#/$defs/single"},
+            _object({"program": {"const": 1}, "levels": levels, "default": {"type": "string"}}),
+            _object({**head, "columns": {"type": "array", "items": column, "minItems": 2}}),
+            {"$ref": "#/$defs/baskets"},
+        ],
+        "$defs": {"single": single, "baskets": _baskets()},
+    }
+
+
+def _baskets() -> dict[str, Any]:
+    """The program of select-a-size; ``docs/programs-baskets.md`` says what it means."""
+    positive = {"type": "integer", "minimum": 1}
+    seed = {
+        "construction": {"enum": ["bch", "polynomial"]},
+        "bits": positive,
+        "degree": {"type": "integer", "minimum": 2, "maximum": 22, "description": "q: the field is GF(2^q)"},
+        "independence": {**positive, "description": "K: any K items show independently"},
+        "polynomial": {**positive, "description": "primitive; bit e is the coefficient of x^e"},
+    }
+    ends = [{**positive, "maximum": 65535}, {**positive, "maximum": 16}]
+    size = {
+        "size": {**positive, "description": "m: how many items the basket has"},
+        "rho": {"type": "array", "prefixItems": ends, "minItems": 2, "items": False, "description": "a, b: ρ = a/2^b"},
+        "kept": {**_WORDS, "description": "m + 1 bounds; the number that a word reaches is how many items are kept"},
+        "seed": {"anyOf": [_object(seed), {"type": "null"}]},
+        "words": _object({"bitmap": positive, "seed": {"type": ["integer", "null"], "minimum": 3}}),
+    }
+    sizes = {"type": "array", "items": _object(size), "minItems": 1}
+    return _object({"program": {"const": 1}, "kind": {"const": "select-a-size"}, "items": positive, "sizes": sizes})
+
+
+def _object(fields: dict[str, Any]) -> dict[str, Any]:
+    """An object with exactly these fields."""
+    return {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.channels import Channel, Choice
-from sfumato.channels.multivariate import CorrelatedNoise
+from sfumato.channels.correlated import CorrelatedNoise
 from sfumato.guarantee.statement import read_prior
 from sfumato.plan import Plan
 from sfumato.privacy.accounting import account_for

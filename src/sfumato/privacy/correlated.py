@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from sfumato.channels.multivariate import CorrelatedNoise
+from sfumato.channels.correlated import CorrelatedNoise
 from sfumato.domain import Floats
 from sfumato.guarantee import CombinedGuarantee
 from sfumato.privacy.accounting import Account, Width

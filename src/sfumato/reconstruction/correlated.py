@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.channels.additive import Gaussian
-from sfumato.channels.multivariate import CorrelatedNoise
+from sfumato.channels.correlated import CorrelatedNoise
 from sfumato.domain import Floats, Interval
 from sfumato.reconstruction.em import maximise_likelihood
 from sfumato.reconstruction.estimate import Diagnostics, Estimate

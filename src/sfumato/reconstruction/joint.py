@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.channels import Channel
-from sfumato.channels.multivariate import CorrelatedNoise
+from sfumato.channels.correlated import CorrelatedNoise
 from sfumato.counts.counting import codes_of
 from sfumato.counts.memory import check_channel
 from sfumato.domain import Categories, Codes, Floats, Grid, Interval, as_array

@@ -20,15 +20,14 @@ from sfumato.channels.baskets.law import SizeLaw, dyadic, two_level
 from sfumato.channels.baskets.program import (
     SizeProgram,
     basket_program,
-    below,
     coins,
     draw_bitmaps,
     draw_seeds,
     read_program,
-    rounded_up,
     shuffled,
     within,
 )
+from sfumato.channels.words import SimulatedWords
 
 ROWS = 40_000
 WORD = 1 << 64
@@ -39,12 +38,6 @@ def words(shape: tuple[int, ...], seed: int) -> np.ndarray:
 
 
 # --- the parts of a draw ----------------------------------------------------------------------------------------------
-
-
-def test_numbers_below_a_bound_are_the_high_part_of_the_product() -> None:
-    drawn = words((1000,), 1)
-    for bound in (41, 65535, (1 << 32) - 1):
-        assert below(drawn, np.uint64(bound)).tolist() == [(word * bound) >> 64 for word in drawn.tolist()]
 
 
 def test_coins_come_up_with_chance_rho() -> None:
@@ -129,12 +122,6 @@ def test_a_law_above_gamma_is_moved_to_it() -> None:
     assert SizeProgram.of_law(law, 10, 1).gamma > 19
     moved = SizeProgram.of_law(within(law, Fraction(19)), 10, 1)
     assert 19 * (1 - Fraction(1, 10**11)) < moved.gamma <= 19
-
-
-def test_a_fraction_is_rounded_up() -> None:
-    assert rounded_up(Fraction(19)) == 19.0
-    assert rounded_up(Fraction(19) + Fraction(1, 10**30)) == np.nextafter(19.0, 20)
-    assert Fraction(rounded_up(Fraction(1, 3))) > Fraction(1, 3)
 
 
 def test_a_law_without_noise_keeps_one_word_of_it() -> None:
@@ -247,7 +234,8 @@ def test_randomize_draws_what_the_program_draws(channel: sf.SelectASize) -> None
     program = channel.program()
     for compress, draw, form in ((False, draw_bitmaps, "bitmap"), (True, draw_seeds, "seed")):
         reports = channel.randomize(members.tolist(), rng=np.random.default_rng(3), compress=compress)
-        drawn = draw(program, 3, members, words((2, program["sizes"][1]["words"][form]), 3))
+        noise = SimulatedWords(np.random.default_rng(3)).rows(np.zeros(2), program["sizes"][1]["words"][form])
+        drawn = draw(program, 3, members, noise)
         assert np.array_equal(reports.words[:, : drawn.shape[1]], drawn)
 
 

@@ -16,10 +16,11 @@ from sfumato.channels.base import Channel
 from sfumato.channels.baskets.design import Goal, design_law
 from sfumato.channels.baskets.gf2 import Words, bitmap_width
 from sfumato.channels.baskets.law import BasketSpace, SizeLaw, reports_needed, support_where_significant, table
-from sfumato.channels.baskets.program import KIND, SizeProgram, basket_program, read_program, rounded_up, within
+from sfumato.channels.baskets.program import KIND, SizeProgram, basket_program, read_program, within
 from sfumato.channels.baskets.reports import BasketReports, Baskets
 from sfumato.channels.baskets.seeds import SeedGenerator
-from sfumato.channels.randomness import KeyedWords, WordSource
+from sfumato.channels.program import Step
+from sfumato.channels.words import KeyedWords, WordSource
 from sfumato.domain import Codes, Floats, Items
 from sfumato.guarantee import Guarantee
 
@@ -92,6 +93,10 @@ class SelectASize(Channel):
         laws = [design_law(size, goal, form=form, resolution=resolution) for size in wanted]
         return cls(items, [within(law, Fraction(goal.gamma)) for law in laws], up_to)
 
+    def steps(self) -> tuple[Step, ...]:
+        """None: baskets are drawn by a program of their own kind."""
+        return ()
+
     # --- what can be read ----------------------------------------------------------------------------------------
 
     @property
@@ -137,11 +142,13 @@ class SelectASize(Channel):
         values: Any,
         rng: np.random.Generator | int | None = None,
         *,
+        level: Any = None,
         compress: bool = False,
         key: bytes | None = None,
         question: str = "",
     ) -> BasketReports:
         """Reports of baskets: bitmaps, or with `compress` seeds that show the itemsets mined with the same law."""
+        self.level(level)
         baskets = self.read(values)
         source = self._source(rng, key, _question_of_form(question, compress))
         width = max(g.words for g in self.generators.values()) if compress else bitmap_width(self.items.size)
@@ -172,8 +179,8 @@ class SelectASize(Channel):
         drawing = self._drawing[size]
         identity = basket_codes(members) if isinstance(source, KeyedWords) else np.zeros(len(members), dtype=np.int64)
         if compress:
-            return drawing.seeds(members, source.words(identity, drawing.seed_words))
-        return drawing.bitmaps(members, source.words(identity, drawing.bitmap_words))
+            return drawing.seeds(members, source.rows(identity, drawing.seed_words))
+        return drawing.bitmaps(members, source.rows(identity, drawing.bitmap_words))
 
     # --- the program -------------------------------------------------------------------------------------------------
 
@@ -213,11 +220,6 @@ class SelectASize(Channel):
     def exact_gamma(self) -> Fraction:
         """γ of the program: no two baskets of one size make any report more than this many times as likely."""
         return max(drawing.gamma for drawing in self._drawing.values())
-
-    @property
-    def gamma(self) -> float:
-        """The exact γ of the program, rounded up to a float."""
-        return rounded_up(self.exact_gamma)
 
     def guarantee(self, prior: Any = None) -> Guarantee:
         """What one basket's report can reveal beyond its size; `.repeated(times)` for several baskets of one person."""
@@ -273,6 +275,10 @@ class SelectASize(Channel):
                 f"use one size and at most {BasketSpace.LARGEST} items (guarantee() and the supports need no table)"
             )
         return self.sizes[0]
+
+    @classmethod
+    def parameter_names(cls) -> list[str]:
+        return ["designs", "up_to"]
 
     def parameters(self) -> dict[str, Any]:
         designs = [{"size": law.size, "rho": law.rho, "kept": list(law.kept)} for law in self.laws.values()]

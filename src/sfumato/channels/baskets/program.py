@@ -23,10 +23,10 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.channels.alias import WORD
 from sfumato.channels.baskets.gf2 import PRIMITIVE_POLYNOMIALS, Words, bitmap_width, item_mask
 from sfumato.channels.baskets.law import DEEPEST, SizeLaw, dyadic
 from sfumato.channels.baskets.seeds import SeedGenerator, seed_generator, shared_generator
+from sfumato.channels.program import WORD, below, hex_word
 from sfumato.domain import Codes
 
 VERSION = 1
@@ -77,7 +77,7 @@ class SizeProgram:
         return {
             "size": self.size,
             "rho": [self.threshold, self.depth],
-            "kept": [f"{bound:016x}" for bound in self.bounds],
+            "kept": [hex_word(bound) for bound in self.bounds],
             "seed": None if self.seed is None else _seed_data(self.seed),
             "words": {"bitmap": self.bitmap_words, "seed": None if self.seed is None else self.seed_words},
         }
@@ -205,12 +205,6 @@ def _seed_data(seed: SeedGenerator) -> dict[str, Any]:
     }
 
 
-def rounded_up(fraction: Fraction) -> float:
-    """The smallest float that is not below the fraction."""
-    nearest = float(fraction)
-    return nearest if nearest >= fraction else math.nextafter(nearest, math.inf)
-
-
 # --- reading --------------------------------------------------------------------------------------------------------
 
 
@@ -254,13 +248,6 @@ def draw_seeds(program: Mapping[str, Any], size: int, members: Codes, words: Wor
 
 
 # --- from uniform words to choices ----------------------------------------------------------------------------------
-
-
-def below(words: Words, bound: Words | np.uint64) -> Words:
-    """⌊word · bound / 2^64⌋ for bounds below 2^32: a number below `bound`, uniform to within 2^-64."""
-    half = np.uint64(32)
-    high, low = words >> half, words & np.uint64(0xFFFFFFFF)
-    return np.asarray((high * bound + ((low * bound) >> half)) >> half)
 
 
 def shuffled(members: Codes, words: Words) -> Codes:

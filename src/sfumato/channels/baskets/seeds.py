@@ -37,7 +37,7 @@ from sfumato.channels.baskets.gf2 import (
     solve,
     unpack_bits,
 )
-from sfumato.channels.optional import kernels_in
+from sfumato.channels.drawing import kernels_in
 from sfumato.domain import Codes
 
 Construction = Literal["bch", "polynomial"]

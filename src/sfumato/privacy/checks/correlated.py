@@ -15,7 +15,7 @@ from itertools import combinations
 import numpy as np
 from scipy.special import ndtr
 
-from sfumato.channels.multivariate import CorrelatedNoise
+from sfumato.channels.correlated import CorrelatedNoise
 from sfumato.domain import Codes, Floats
 from sfumato.privacy.bounds import p_value
 from sfumato.privacy.checks.check import Check, outcome

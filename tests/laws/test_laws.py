@@ -1,26 +1,18 @@
-"""Every kind of channel that is registered, present and future, is found here and must obey the laws."""
+"""Every kind of mechanism that is registered, present and future, is found here and must obey the laws."""
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
-
 import numpy as np
 import pytest
-from tests.laws.channel_laws import LAWS
+from tests.laws.laws import CHANNEL_LAWS, MECHANISM_LAWS, channels_of
 
 import sfumato as sf
-import sfumato.channels
-from sfumato.channels.base import Channel
-from sfumato.channels.two_phase import Blur
-
-for module in pkgutil.iter_modules(sfumato.channels.__path__):
-    importlib.import_module(f"sfumato.channels.{module.name}")
+from sfumato.channels import Blur, Mechanism
 
 UNIT, AGES = sf.Interval(0, 1), sf.Interval(20, 80, integer=True)
 COLOURS = sf.Categories(["red", "green", "blue"])
 
-EXAMPLES: dict[str, list[Channel]] = {
+EXAMPLES: dict[str, list[Mechanism]] = {
     "gaussian": [
         sf.Gaussian(UNIT, scale=0.25),
         sf.Gaussian(AGES, privacy=1.0),
@@ -53,20 +45,46 @@ EXAMPLES: dict[str, list[Channel]] = {
         Blur(sf.Uniform(UNIT, halfwidth=0.2), 7),
         Blur(sf.SquareWave(UNIT, gamma=9), 50),
     ],
-    "select-a-size": [sf.SelectASize.design(sf.Items(6), sizes=[3], gamma=5, up_to=2)],
+    "choice": [
+        sf.Choice({"open": sf.RandomizedResponse(COLOURS, gamma=99), "shy": sf.RandomizedResponse(COLOURS, gamma=3)}),
+        sf.Choice({"far": sf.Laplace(UNIT, scale=1, step=0.02), "near": sf.SquareWave(UNIT, gamma=9)}, default="near"),
+    ],
+    "two-phase": [sf.TwoPhase(sf.Gaussian(UNIT, privacy=1.0), {"normal": 200, "paranoid": 25}, default="paranoid")],
+    "correlated-gaussian": [
+        sf.CorrelatedNoise({"a": UNIT, "b": AGES}, [[0.04, 0.5], [0.5, 100.0]], ratio=1.5),
+        sf.CorrelatedNoise({"a": UNIT, "b": UNIT, "c": AGES}, np.diag([0.04, 0.09, 90.0]) + 0.02, privacy=0.8),
+    ],
+    "select-a-size": [
+        sf.SelectASize.design(sf.Items(6), sizes=[3], gamma=5, up_to=2),
+        sf.SelectASize.design(sf.Items(["tea", "milk", "rice"]), sizes=[2], gamma=19, up_to=2),
+    ],
 }
 
-CASES = [pytest.param(channel, id=f"{kind}-{i}") for kind, found in EXAMPLES.items() for i, channel in enumerate(found)]
+CASES = [
+    pytest.param(mechanism, id=f"{kind}-{i}") for kind, found in EXAMPLES.items() for i, mechanism in enumerate(found)
+]
+CHANNELS = [
+    pytest.param(channel, id=f"{kind}-{i}-{level}")
+    for kind, found in EXAMPLES.items()
+    for i, mechanism in enumerate(found)
+    for level, channel in enumerate(channels_of(mechanism))
+]
 
 
 def test_every_registered_kind_has_an_example() -> None:
-    assert set(EXAMPLES) == set(Channel.registry)
+    assert set(EXAMPLES) == set(Mechanism.registry)
     assert all(EXAMPLES.values())
 
 
-@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
-@pytest.mark.parametrize("channel", CASES)
-def test_law(channel: Channel, law: object) -> None:
+@pytest.mark.parametrize("law", MECHANISM_LAWS, ids=lambda law: law.__name__)
+@pytest.mark.parametrize("mechanism", CASES)
+def test_law_of_mechanisms(mechanism: Mechanism, law: object) -> None:
+    law(mechanism)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("law", CHANNEL_LAWS, ids=lambda law: law.__name__)
+@pytest.mark.parametrize("channel", CHANNELS)
+def test_law_of_channels(channel: sf.Channel, law: object) -> None:
     law(channel)  # type: ignore[operator]
 
 

@@ -9,11 +9,11 @@ import threading
 
 import numpy as np
 import pytest
-from tests.statistics import assert_fits
+from tests.statistics import assert_fits, critical_z
 
 import sfumato as sf
-from sfumato.channels import randomness
-from sfumato.channels.randomness import KeyedWords, SecureWords, secure_words, source_for
+from sfumato.channels import words as words_module
+from sfumato.channels.words import KeyedWords, SecureWords, SimulatedWords, secure_words, source_for
 
 COIN = sf.RandomizedResponse(sf.Categories(range(1000)), keep=0.001)
 
@@ -24,10 +24,9 @@ def test_secure_words_are_uniform_in_every_byte() -> None:
 
 
 def test_secure_words_work_without_the_cryptography_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(randomness, "_aes_counter_stream", lambda: None)
-    source, buffer = SecureWords(), bytearray(800 + 16)
-    source.fill(bytes(800), buffer)
-    assert len({*source.draw(100).tolist(), *np.frombuffer(buffer[:800], dtype=np.uint64).tolist()}) == 200
+    monkeypatch.setattr(words_module, "_aes_counter_stream", lambda: None)
+    source, codes = SecureWords(), np.zeros(1000, dtype=np.int64)
+    assert len({*source.draw(100).tolist(), *source.row(0, 50), *source.rows(codes, 2).ravel().tolist()}) == 2150
 
 
 def test_small_requests_never_repeat_a_word() -> None:
@@ -79,7 +78,7 @@ def test_keyed_reports_of_many_devices_follow_the_law() -> None:
 
 
 def test_the_keyed_words_are_a_published_function() -> None:
-    words = KeyedWords(bytes(16), "q").words(np.array([7]), 5)
+    words = KeyedWords(bytes(16), "q").rows(np.array([7]), 5)
     message = b"sfumato/1\0q\0" + (7).to_bytes(8, "big")
     blocks = [hmac.new(bytes(16), message + bytes([0, 0, 0, i]), hashlib.sha256).digest() for i in (0, 1)]
     assert words.astype(">u8").tobytes() == b"".join(blocks)[:40]
@@ -102,3 +101,32 @@ def test_key_and_rng_exclude_each_other_and_a_key_needs_a_question() -> None:
 def test_a_wrong_rng_is_refused(rng: object) -> None:
     with pytest.raises(TypeError, match="default_rng"):
         source_for(rng)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("source", [SecureWords(), SimulatedWords(np.random.default_rng(1)), KeyedWords(b"k" * 16, "q")])
+def test_a_row_is_like_a_row_of_rows(source: words_module.WordSource) -> None:
+    assert source.rows(np.arange(3), 2).shape == (3, 2) and len(source.row(5, 3)) == 3
+    again = KeyedWords(b"k" * 16, "q")
+    assert again.rows(np.array([5, 5]), 3).tolist() == [again.row(5, 3)] * 2
+
+
+@pytest.mark.parametrize("generator", [np.random.PCG64, np.random.MT19937, np.random.SFC64])
+def test_a_simulation_draws_a_batch_as_it_draws_singly(generator: type) -> None:
+    batch = SimulatedWords(np.random.Generator(generator(3))).rows(np.zeros(6, dtype=np.int64), 2)
+    source = SimulatedWords(np.random.Generator(generator(3)))
+    assert batch.tolist() == [source.row(0, 2) for _ in range(6)]
+
+
+@pytest.mark.parametrize("rng", [7, np.random.default_rng(7)], ids=["seed", "generator"])
+def test_noise_shares_nothing_with_data_simulated_from_the_same_seed(rng: object) -> None:
+    data = np.random.default_rng(7).uniform(20, 80, 20_000)
+    noise = sf.Uniform(sf.Interval(20, 80), halfwidth=30).randomize(data, rng=rng) - data
+    z = np.corrcoef(data, noise)[0, 1] * np.sqrt(data.size)
+    assert abs(z) < critical_z()
+
+
+def test_a_truth_simulated_from_the_seed_of_its_noise_is_read_back() -> None:
+    truth = np.where(np.random.default_rng(1).random(100_000) < 0.3, "yes", "no")
+    coin = sf.RandomizedResponse(sf.Categories(["yes", "no"]), keep=0.6)
+    estimate = sf.reconstruct(coin.randomize(truth, rng=1), coin, method="inverse")
+    assert abs(estimate.probabilities[0] - np.mean(truth == "yes")) < critical_z() * estimate.stderr[0]

@@ -7,7 +7,7 @@ import pytest
 from tests.statistics import assert_fits, critical_z
 
 import sfumato as sf
-from sfumato.channels.multivariate import CorrelatedNoise
+from sfumato.channels.correlated import CorrelatedNoise
 from sfumato.reconstruction.correlated import reconstruct_correlated
 
 SMALL = {"a": sf.Interval(0, 4, integer=True), "b": sf.Interval(0, 4, integer=True)}

@@ -1,0 +1,239 @@
+"""Correlated noise: several numbers of one person blurred at once, by noise that follows their own covariance.
+
+Independent noise on correlated answers is weak: projecting the reports on the directions in which people differ removes
+most of it. Noise with the covariance κΣ of the people themselves hides in the same directions, so that all reports
+together place no answer more closely than its own report does.
+
+The noise is drawn on the grid, attribute by attribute, in whole numbers of steps: with Cholesky's factor C of κΣ and the
+steps k_1..k_{j−1} already drawn,
+
+    k_j = round(Σ_{i<j} W_ji · k_i) + e_j,   W = (I − diag(s)C⁻¹) in steps, a multiple of 2^−32,  s = diag(C),
+    P[k] = Π_j q_j[k_j − round(Σ_{i<j} W_ji · k_i)],   q_j the law of gaussian noise of deviation s_j on the grid.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtri
+
+from sfumato.channels.additive import Gaussian, check_confidence, check_positive, default_step
+from sfumato.channels.base import Channel, Mechanism, Rng, read_space
+from sfumato.channels.words import KeyedWords, WordSource
+from sfumato.domain import Codes, Domain, Floats, Grid, Interval, Row, as_numbers
+from sfumato.guarantee import CombinedGuarantee
+
+UNIT = 1 << 32
+
+
+class CorrelatedNoise(Mechanism):
+    """w = x + e for a row of numbers, e gaussian with covariance ratio·covariance, on the grid.
+
+    Domain: named Intervals, one a column.
+    Law: the product of conditional laws above.
+    γ: ∞, the tails have no bound.
+    Interval width of column j at confidence c: 2·z((1+c)/2)·√(ratio·covariance[j, j]), from all reports together.
+
+    >>> import numpy as np, sfumato as sf
+    >>> spread = np.array([[100.0, 90.0], [90.0, 100.0]])
+    >>> pair = sf.CorrelatedNoise({"age": sf.Interval(20, 80), "years": sf.Interval(0, 60)}, spread, ratio=1)
+    >>> round(pair.guarantee().interval(0.95)["age"], 1)
+    39.2
+    """
+
+    kind = "correlated-gaussian"
+    gamma = math.inf
+
+    def __init__(
+        self,
+        domains: Mapping[str, Interval] | Row,
+        covariance: ArrayLike,
+        *,
+        ratio: float | None = None,
+        privacy: float | None = None,
+        confidence: float = 0.95,
+    ) -> None:
+        self.domain: Row = domains if isinstance(domains, Row) else Row(domains)
+        self.domains = self.domain.columns
+        self.covariance = _check_covariance(covariance, len(self.domains))
+        if (ratio is None) == (privacy is None):
+            raise ValueError("give either ratio= or privacy= for correlated noise, one of the two")
+        self._given = {"ratio": ratio} if privacy is None else {"privacy": privacy, "confidence": confidence}
+        self.ratio = check_positive("ratio", float(self._ratio_for(privacy, confidence) if ratio is None else ratio))
+        factor = np.linalg.cholesky(self.ratio * self.covariance)
+        spread = np.diag(factor)
+        steps = [default_step(domain, float(s)) for domain, s in zip(self.domains.values(), spread, strict=True)]
+        self.steps = np.array(steps)
+        self._noises = [
+            Gaussian(domain, scale=float(s), step=step)
+            for domain, s, step in zip(self.domains.values(), spread, steps, strict=True)
+        ]
+        self.inputs: tuple[Grid, ...] = tuple(noise.inputs for noise in self._noises)
+        weights = (np.eye(len(factor)) - spread[:, None] * np.linalg.inv(factor)) * self.steps / self.steps[:, None]
+        self._weights = np.rint(np.tril(weights, -1) * UNIT).astype(np.int64)
+
+    def _ratio_for(self, privacy: float | None, confidence: float) -> float:
+        """The smallest ratio that gives every column the wanted share of its range."""
+        unit = 2 * float(ndtri((1 + check_confidence(confidence)) / 2))
+        ranges = np.array([domain.width for domain in self.domains.values()])
+        wanted = check_positive("privacy", privacy or 0.0) * ranges
+        return float(((wanted / unit) ** 2 / np.diag(self.covariance)).max())
+
+    @property
+    def levels(self) -> Mapping[str | None, Channel]:
+        """None: several numbers at once have no table of their own; ``marginal(name)`` is the channel of one."""
+        return {}
+
+    # --- drawing reports ----------------------------------------------------------------------------------------
+
+    def randomize(
+        self, values: Any, rng: Rng = None, *, level: Any = None, key: bytes | None = None, question: str = ""
+    ) -> Any:
+        """Reports for a mapping of columns, or for an array with one row a person; a missing value hides the row."""
+        if isinstance(values, Mapping):
+            missing = [name for name in self.domains if name not in values]
+            if missing:
+                raise ValueError(f"column {missing[0]!r} is missing; give one column for each of {list(self.domains)}")
+            table = np.column_stack([np.atleast_1d(as_numbers(values[name])) for name in self.domains])
+            reports = self.randomize(table, rng, key=key, question=question).T
+            single = all(np.ndim(values[name]) == 0 for name in self.domains)
+            return {name: part[0].item() if single else part for name, part in zip(self.domains, reports, strict=True)}
+        codes, known = self.encode(values)
+        reports = codes + self._draw(codes, self._source(rng, key, question))
+        numbers = np.column_stack([grid.number(column) for grid, column in zip(self.inputs, reports.T, strict=True)])
+        return np.where(known[:, None], numbers, np.nan)
+
+    def encode(self, values: Any) -> tuple[Codes, Any]:
+        """True codes, and which rows are complete."""
+        table = np.asarray(values, dtype=float)
+        if table.ndim != 2 or table.shape[1] != len(self.domains):
+            raise ValueError(f"values has shape {table.shape}; give one row a person and {len(self.domains)} columns")
+        cleaned = np.column_stack([d.clean(c) for d, c in zip(self.domains.values(), table.T, strict=True)])
+        codes = np.column_stack([grid.encode(column) for grid, column in zip(self.inputs, cleaned.T, strict=True)])
+        return np.maximum(codes, 0), ~np.isnan(cleaned).any(axis=1)
+
+    def _draw(self, codes: Codes, source: WordSource) -> Codes:
+        identity = row_codes(codes) if isinstance(source, KeyedWords) else np.zeros(len(codes), dtype=np.int64)
+        return self.noise_of(source.rows(identity, len(self.domains)))
+
+    def noise_of(self, words: Any) -> Codes:
+        """The noise in steps, one word a column: the program's one interpreter."""
+        steps = np.zeros(words.shape, dtype=np.int64)
+        for j, noise in enumerate(self._noises):
+            shift = noise.steps()[0]
+            drawn = shift.noise.draw(words[:, j]).astype(np.int64) - noise.reach
+            steps[:, j] = drawn + self._centre(steps, j)
+        return steps
+
+    def _centre(self, steps: Codes, column: int) -> Codes:
+        """round(Σ_{i<j} W_ji · k_i), halves up."""
+        return np.asarray((steps[:, :column] @ self._weights[column, :column] + UNIT // 2) >> 32)
+
+    def program(self) -> dict[str, Any]:
+        columns = [
+            {
+                **read_space(noise.inputs),
+                "noise": noise.steps()[0].noise.to_list(),
+                "offset": noise.reach,
+                "weights": self._weights[j, :j].tolist(),
+            }
+            for j, noise in enumerate(self._noises)
+        ]
+        return {"program": 1, "words": len(columns), "columns": columns}
+
+    # --- the law ------------------------------------------------------------------------------------------------
+
+    def conditional_chances(self, reports: ArrayLike, values: ArrayLike) -> tuple[Floats, Floats]:
+        """(P[k_j < its value], P[k_j = its value]) of every column given the columns before it, for whole rows."""
+        steps = self._codes(reports) - self._codes(values)
+        below, equal = np.zeros(steps.shape), np.zeros(steps.shape)
+        for j, noise in enumerate(self._noises):
+            place = steps[:, j] - self._centre(steps, j) + noise.reach
+            inside = (place >= 0) & (place < noise.noise.size)
+            cumulative = np.concatenate([[0.0], np.cumsum(noise.noise)])
+            below[:, j] = np.minimum(cumulative[np.clip(place, 0, noise.noise.size)], 1.0)
+            equal[:, j] = np.where(inside, noise.noise[np.clip(place, 0, noise.noise.size - 1)], 0.0)
+        return below, equal
+
+    def probability(self, reports: ArrayLike, values: ArrayLike) -> Floats:
+        """P[report | value] of whole rows."""
+        return np.asarray(self.conditional_chances(reports, values)[1].prod(axis=1))
+
+    def _codes(self, rows: ArrayLike) -> Codes:
+        """Codes of rows of numbers, also beyond the domain."""
+        table = np.asarray(rows, dtype=float)
+        scaled = [(column - grid.origin) / grid.step for grid, column in zip(self.inputs, table.T, strict=True)]
+        return np.rint(np.column_stack(scaled)).astype(np.int64)
+
+    @cached_property
+    def noise_covariance(self) -> Floats:
+        """The covariance of the noise as drawn; rounding the centre adds h²/12 to each conditional variance."""
+        mixing = np.linalg.inv(np.eye(len(self.steps)) - self._weights / UNIT * self.steps[:, None] / self.steps)
+        own = np.array([noise.noise_variance for noise in self._noises])
+        rounded = np.where(np.abs(self._weights).any(axis=1), self.steps**2 / 12, 0.0)
+        return np.asarray(mixing * (own + rounded) @ mixing.T)
+
+    def marginal(self, name: str) -> Gaussian:
+        """The channel that one column's report passes when the others are not looked at."""
+        if name not in self.domains:
+            raise ValueError(f"column {name!r} is unknown; there are {', '.join(self.domains)}")
+        place = list(self.domains).index(name)
+        scale = math.sqrt(self.ratio * self.covariance[place, place])
+        return Gaussian(self.domains[name], scale=scale, step=float(self.steps[place]))
+
+    def moments(self, reports: ArrayLike) -> tuple[Floats, Floats]:
+        """Mean and covariance of the true values: Cov(x) = Cov(w) − Cov(e), without bias."""
+        rows = np.asarray(reports, dtype=float)
+        rows = rows[~np.isnan(rows).any(axis=1)]
+        return rows.mean(axis=0), np.asarray(np.cov(rows, rowvar=False) - self.noise_covariance)
+
+    # --- statements ---------------------------------------------------------------------------------------------
+
+    def guarantee(self, prior: Any = None) -> CombinedGuarantee:
+        """What all the reports reveal together; ``prior`` maps names to beliefs."""
+        believed = prior or {}
+        parts = {name: self.marginal(name).guarantee(believed.get(name)) for name in self.domains}
+        note = (
+            f"The noise follows the answers' own covariance ({self.ratio:.4g} times as strong), so all reports "
+            "together place no answer more closely than its own report does, as far as the stated covariance is right."
+        )
+        return CombinedGuarantee(parts, (note,))
+
+    def parameters(self) -> dict[str, Any]:
+        return {"covariance": self.covariance.tolist(), **self._given}
+
+    @classmethod
+    def parameter_names(cls) -> list[str]:
+        return ["covariance", "ratio", "privacy", "confidence"]
+
+    @classmethod
+    def from_parameters(cls, domain: Domain, arguments: dict[str, Any]) -> CorrelatedNoise:
+        if not isinstance(domain, Row):
+            raise ValueError("correlated noise needs columns; give low and high for each name under columns")
+        if "covariance" not in arguments:
+            raise ValueError("covariance is missing; give the covariance of the columns as a list of rows")
+        return cls(domain, **arguments)
+
+    def __repr__(self) -> str:
+        return f"CorrelatedNoise({', '.join(self.domains)}; ratio={self.ratio:.4g})"
+
+
+def _check_covariance(covariance: ArrayLike, size: int) -> Floats:
+    found = np.asarray(covariance, dtype=float)
+    if size < 2 or found.shape != (size, size):
+        raise ValueError(f"covariance has shape {found.shape} for {size} columns; give one row and column for each")
+    if not np.allclose(found, found.T) or np.linalg.eigvalsh(found).min() <= 1e-12 * np.trace(found):
+        raise ValueError("covariance is not symmetric with positive eigenvalues; drop columns that others determine")
+    return np.asarray((found + found.T) / 2)
+
+
+def row_codes(codes: Codes) -> Codes:
+    """One whole number a row of codes, the same for the same row."""
+    digests = [hashlib.blake2b(row.astype("<i8").tobytes(), digest_size=8).digest() for row in codes]
+    return np.array([int.from_bytes(digest, "little", signed=True) for digest in digests], dtype=np.int64)

@@ -1,0 +1,635 @@
+"""Drawing programs: what a device executes to blur an answer, as plain data in whole numbers.
+
+A program takes the code of a true value through a few steps. Each step turns a code into another one with the help of
+uniform 64-bit words, and has a law of its own:
+
+    shift    code + noise, noise from one table; beyond the ends the end codes          1 word
+    window   a place of the window that begins at the code, or any place outside it     2 words
+    table    a draw from the code's own table                                           1 word
+    map      another code, always the same one                                          no word
+    spread   any code of the run of neighbours that holds the code                      1 word
+
+Steps one after the other are a chain. The functions below are the one interpreter: they read whole numbers only, work
+on single codes and on arrays alike, and do the same work whatever the code, the words and the outcome are. The law and
+γ are read off the same whole numbers. ``docs/programs.md`` describes programs for other languages.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.domain import Codes, Floats
+
+WORD = 1 << 64
+HALF = 1 << 63
+LOW = 0xFFFFFFFF
+EXACT_PRODUCT = 3_000_000  # multiplications up to which the γ of a chain is computed in whole numbers
+ROUNDED_UP = Fraction(1_000_000_001, 1_000_000_000)
+Words = NDArray[np.uint64]
+Numbers = Any  # one whole number, or an array of them
+
+
+# --- drawing from words -------------------------------------------------------------------------------------------
+
+
+def below(word: Numbers, bound: Numbers) -> Numbers:
+    """⌊word · bound / 2^64⌋: one of 0..bound−1, each for ⌊2^64/bound⌋ words or one more; bound is below 2^32."""
+    return ((word >> 32) * bound + (((word & LOW) * bound) >> 32)) >> 32
+
+
+def words_below(place: int, bound: int) -> int:
+    """How many words lead ``below`` to this place."""
+    return -(-(place + 1) * WORD // bound) + (place * -WORD // bound)
+
+
+def choose(condition: Numbers, yes: Numbers, no: Numbers) -> Numbers:
+    """``yes`` where the condition holds, else ``no``, without a branch."""
+    return no + (yes - no) * condition
+
+
+@dataclass(frozen=True, eq=False)
+class Alias:
+    """A law over codes as Walker's table: entry = threshold << bits | alias, 2^bits entries.
+
+    The top ``bits`` bits of a word choose an entry; if the others are below its threshold the code is the entry's own
+    place, else its alias. P(code) is a whole number over 2^64.
+    """
+
+    entries: Words
+    bits: int
+
+    @classmethod
+    def of(cls, weights: Sequence[int]) -> Alias:
+        """The table of whole-number weights that sum to 2^64."""
+        bits = max(1, (len(weights) - 1).bit_length())
+        capacity = WORD >> bits
+        mass = [*weights, *[0] * ((1 << bits) - len(weights))]
+        threshold, alias = [capacity - 1] * len(mass), list(range(len(mass)))
+        small = [i for i, w in enumerate(mass) if w < capacity]
+        large = [i for i, w in enumerate(mass) if w > capacity]
+        while small:
+            needy, giver = small.pop(), large[-1]
+            threshold[needy], alias[needy] = mass[needy], giver
+            mass[giver] -= capacity - mass[needy]
+            if mass[giver] <= capacity:
+                large.pop()
+                if mass[giver] < capacity:
+                    small.append(giver)
+        packed = [(t << bits) | a for t, a in zip(threshold, alias, strict=True)]
+        return cls(np.array(packed, dtype=np.uint64), bits)
+
+    @cached_property
+    def listed(self) -> list[int]:
+        return [int(entry) for entry in self.entries.ravel()]
+
+    def draw(self, word: Numbers, column: Numbers = 0) -> Numbers:
+        """The code that a word chooses, from the table of ``column`` where there are several."""
+        place = word >> (64 - self.bits)
+        where = (column << self.bits) + place
+        entry = self.listed[where] if isinstance(word, int) else self.entries[where.view(np.int64)]
+        alias = entry & ((1 << self.bits) - 1)
+        return choose((word & ((1 << (64 - self.bits)) - 1)) < (entry >> self.bits), place, alias)
+
+    def weights(self, column: int = 0) -> list[int]:
+        """How many of the 2^64 words choose each code."""
+        size, capacity = 1 << self.bits, WORD >> self.bits
+        found = [0] * size
+        for place, entry in enumerate(self.listed[column * size : (column + 1) * size]):
+            threshold, alias = entry >> self.bits, entry & (size - 1)
+            found[place] += threshold
+            found[alias] += capacity - threshold
+        return found
+
+    def to_list(self) -> list[str]:
+        return [hex_word(entry) for entry in self.listed]
+
+    @classmethod
+    def from_list(cls, entries: Sequence[str], columns: int = 1) -> Alias:
+        return cls(np.array([int(entry, 16) for entry in entries], dtype=np.uint64), bits_of(len(entries) // columns))
+
+
+def integer_weights(probabilities: Floats) -> list[int]:
+    """Whole-number weights nearest to the probabilities that sum to 2^64 exactly."""
+    weights = [int(p * float(WORD)) for p in probabilities.tolist()]
+    weights[int(np.argmax(probabilities))] += WORD - sum(weights)
+    return weights
+
+
+def hex_word(word: int) -> str:
+    """A word as JSON carries it unharmed."""
+    return f"{word:016x}"
+
+
+def bits_of(size: int) -> int:
+    return max(1, (size - 1).bit_length())
+
+
+# --- steps --------------------------------------------------------------------------------------------------------
+
+
+class Step(ABC):
+    """One step: from codes 0..inputs−1 to codes 0..outputs−1."""
+
+    name: ClassVar[str]
+    words: ClassVar[int] = 1
+    kinds: ClassVar[dict[str, type[Step]]] = {}
+    inputs: int
+    outputs: int
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        Step.kinds[cls.name] = cls
+
+    @abstractmethod
+    def draw(self, code: Numbers, words: Sequence[Numbers]) -> Numbers:
+        """The next code, for one code and its words (whole numbers) or for arrays of them."""
+
+    @abstractmethod
+    def law(self, first: Codes | None = None) -> Floats:
+        """P[next code, code]; with ``first`` the rows summed over runs of next codes that begin there."""
+
+    @abstractmethod
+    def exact(self) -> list[list[int]]:
+        """Rows of whole numbers proportional to the law, one common factor for all."""
+
+    @abstractmethod
+    def gamma(self) -> Fraction | None:
+        """The largest ratio within a row of the law, or just above it; None: infinite."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """The step as plain data."""
+
+    @classmethod
+    @abstractmethod
+    def from_dict(cls, data: dict[str, Any], inputs: int) -> Step:
+        """The step that ``to_dict`` wrote, for codes 0..inputs−1."""
+
+
+@dataclass(frozen=True, eq=False)
+class Shift(Step):
+    """code + noise − offset, clamped to 0..outputs−1; the noise is a code of the table."""
+
+    name = "shift"
+    noise: Alias
+    offset: int
+    inputs: int
+    outputs: int
+
+    def draw(self, code: Numbers, words: Sequence[Numbers]) -> Numbers:
+        drawn = self.noise.draw(words[0])
+        if isinstance(code, int):
+            return min(max(code + drawn - self.offset, 0), self.outputs - 1)
+        return np.clip(code + drawn.astype(np.int64) - self.offset, 0, self.outputs - 1)
+
+    @cached_property
+    def weights(self) -> list[int]:
+        found = self.noise.weights()
+        last = max(place for place, weight in enumerate(found) if weight)
+        return found[: last + 1]
+
+    @cached_property
+    def chances(self) -> Floats:
+        """P(noise) as floats."""
+        return np.array([float(weight) for weight in self.weights]) / float(WORD)
+
+    def law(self, first: Codes | None = None) -> Floats:
+        """P(f ≤ next < g | code) as differences of the noise's cumulative law; the end codes gather what is beyond."""
+        if first is None:
+            return self._whole_law()
+        cumulative = np.concatenate([[0.0], np.minimum(np.cumsum(self.chances), 1.0)])  # a sum may pass 1 by a bit
+        cumulative[-1] = 1.0
+        ahead = first[1:, None] + self.offset - np.arange(self.inputs)
+        inner = cumulative[np.clip(ahead, 0, cumulative.size - 1)]
+        ends = np.zeros((1, self.inputs))
+        return np.diff(np.vstack([ends, inner, ends + 1.0]), axis=0)
+
+    def _whole_law(self) -> Floats:
+        q, n = self.chances, self.inputs
+        lag = np.arange(self.outputs + n - 1) - (n - 1) + self.offset
+        known = (lag >= 0) & (lag < q.size)
+        padded = np.where(known, q[np.clip(lag, 0, q.size - 1)], 0.0)
+        table = np.lib.stride_tricks.sliding_window_view(padded, n)[:, ::-1].copy()
+        first, last = self.offset - np.arange(n), self.outputs - 1 + self.offset - np.arange(n)
+        below, above = np.cumsum(q), np.cumsum(q[::-1])
+        table[0] = below[np.clip(first, 0, q.size - 1)] * (first >= 0)
+        table[-1] = above[np.clip(q.size - 1 - last, 0, q.size - 1)] * (last < q.size)
+        return table
+
+    def _row(self, report: int, running: list[int]) -> list[int]:
+        """Words that lead each code to the report; ``running`` are the sums of the first weights."""
+        most = len(self.weights)
+        low = [0 if report == 0 else report + self.offset - code for code in range(self.inputs)]
+        high = [most if report == self.outputs - 1 else report + self.offset - code + 1 for code in range(self.inputs)]
+        pairs = zip(low, high, strict=True)
+        return [running[min(max(b, 0), most)] - running[min(max(a, 0), most)] for a, b in pairs]
+
+    def exact(self) -> list[list[int]]:
+        running = _running_sums(self.weights)
+        return [self._row(report, running) for report in range(self.outputs)]
+
+    def gamma(self) -> Fraction | None:
+        """Rows slide along the weights, so that the largest and smallest of a window tell; end rows are sums."""
+        running = _running_sums(self.weights)
+        ends = [self._row(report, running) for report in {0, self.outputs - 1}]
+        found = [ratio_of(max(row), min(row)) for row in ends]
+        padded = [0] * (self.inputs - 1) + self.weights + [0] * (self.inputs - 1)
+        start, stop = self.offset + 1, self.offset + self.outputs - 1 + self.inputs - 1
+        inner = padded[max(start, 0) : max(stop, 0)] + [0] * max(stop - max(start, len(padded)), 0)
+        if self.outputs > 2:
+            high = _sliding(inner, self.inputs, largest=True)
+            low = _sliding(inner, self.inputs, largest=False)
+            found += [ratio_of(most, least) for most, least in set(zip(high, low, strict=True))]
+        return _largest(found)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"step": self.name, "noise": self.noise.to_list(), "offset": self.offset, "outputs": self.outputs}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any], inputs: int) -> Shift:
+        return cls(Alias.from_list(data["noise"]), data["offset"], inputs, data["outputs"])
+
+
+@dataclass(frozen=True, eq=False)
+class Window(Step):
+    """One of the ``window`` codes from the code on, with chance inside/2^63; else one of the ``others`` other codes."""
+
+    name = "window"
+    words = 2
+    inside: int
+    window: int
+    others: int
+
+    @property
+    def inputs(self) -> int:  # type: ignore[override]
+        return self.others + 1
+
+    @property
+    def outputs(self) -> int:  # type: ignore[override]
+        return self.window + self.others
+
+    @classmethod
+    def of_gamma(cls, gamma: float, window: int, others: int) -> Window:
+        """The likeliest window whose γ, in whole numbers, is at most the one wanted."""
+        wanted = Fraction(gamma)
+        dear, cheap = -(-WORD // window), WORD // others
+        return cls(int(wanted * HALF * cheap / (dear + wanted * cheap)), window, others)
+
+    @property
+    def chance(self) -> float:
+        """The probability of the window."""
+        return self.inside / HALF
+
+    def draw(self, code: Numbers, words: Sequence[Numbers]) -> Numbers:
+        hit = (words[0] >> 1) < self.inside
+        near, far = below(words[1], self.window), below(words[1], self.others)
+        if not isinstance(code, int):
+            near, far = near.astype(np.int64), far.astype(np.int64)
+        return choose(hit, code + near, far + self.window * (far >= code))
+
+    def law(self, first: Codes | None = None) -> Floats:
+        """q·(codes of the cell) + (γ − 1)·q·(codes of the cell inside the window)."""
+        starts = np.arange(self.outputs + 1) if first is None else np.append(first, self.outputs)
+        near = np.diff(np.clip(starts[:, None] - np.arange(self.inputs), 0, self.window), axis=0)
+        far = np.diff(starts)[:, None] - near
+        outside = (HALF - self.inside) / HALF / self.others if self.others else 0.0
+        return np.asarray(near * (self.chance / self.window) + far * outside)
+
+    def exact(self) -> list[list[int]]:
+        near = [self.inside * words_below(place, self.window) for place in range(self.window)]
+        far = [(HALF - self.inside) * words_below(place, self.others) for place in range(self.others)]
+        return [[self._weight(report, code, near, far) for code in range(self.inputs)] for report in range(self.outputs)]
+
+    def _weight(self, report: int, code: int, near: list[int], far: list[int]) -> int:
+        if code <= report < code + self.window:
+            return near[report - code]
+        return far[report if report < code else report - self.window]
+
+    def gamma(self) -> Fraction | None:
+        """From the largest and the smallest weight inside and outside the window, whichever is likelier."""
+        if not self.others:
+            return Fraction(1)
+        near, far = ((s * (WORD // p), s * -(-WORD // p)) for s, p in self._sides())
+        if self.window > 1 or self.inputs == 1:
+            return ratio_of(max(near[1], far[1]), min(near[0], far[0]))
+        found = [ratio_of(near[1], far[0]), ratio_of(far[1], near[0])]
+        return _largest([*found, ratio_of(far[1], far[0])] if self.inputs > 2 else found)
+
+    def _sides(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        return (self.inside, self.window), (HALF - self.inside, self.others)
+
+    def to_dict(self) -> dict[str, Any]:
+        sizes = {"window": self.window, "others": self.others}
+        return {"step": self.name, "inside": hex_word(self.inside), **sizes}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any], inputs: int) -> Window:
+        return cls(int(data["inside"], 16), data["window"], data["others"])
+
+
+@dataclass(frozen=True, eq=False)
+class Draw(Step):
+    """A draw from the code's own table; all tables have as many entries."""
+
+    name = "table"
+    tables: Alias
+    inputs: int
+    outputs: int
+
+    @classmethod
+    def of(cls, weights: Sequence[Sequence[int]]) -> Draw:
+        """``weights[code]`` sums to 2^64 over the next codes."""
+        made = [Alias.of(column) for column in weights]
+        entries = np.concatenate([alias.entries for alias in made])
+        return cls(Alias(entries, made[0].bits), len(weights), len(weights[0]))
+
+    def draw(self, code: Numbers, words: Sequence[Numbers]) -> Numbers:
+        if isinstance(code, int):
+            return self.tables.draw(words[0], code)
+        return self.tables.draw(words[0], code.astype(np.uint64)).astype(np.int64)
+
+    def law(self, first: Codes | None = None) -> Floats:
+        table = np.array([[float(weight) for weight in row] for row in self.exact()]) / float(WORD)
+        return table if first is None else sum_runs(table, first)
+
+    def exact(self) -> list[list[int]]:
+        columns = [self.tables.weights(code)[: self.outputs] for code in range(self.inputs)]
+        return [list(row) for row in zip(*columns, strict=True)]
+
+    def gamma(self) -> Fraction | None:
+        return _largest([ratio_of(max(row), min(row)) for row in self.exact()])
+
+    def to_dict(self) -> dict[str, Any]:
+        size = 1 << self.tables.bits
+        entries = self.tables.to_list()
+        tables = [entries[code * size : (code + 1) * size] for code in range(self.inputs)]
+        return {"step": self.name, "tables": tables, "outputs": self.outputs}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any], inputs: int) -> Draw:
+        entries = [entry for column in data["tables"] for entry in column]
+        return cls(Alias.from_list(entries, len(data["tables"])), len(data["tables"]), data["outputs"])
+
+
+@dataclass(frozen=True, eq=False)
+class Map(Step):
+    """codes[code]: always the same."""
+
+    name = "map"
+    words = 0
+    codes: Codes
+    outputs: int
+
+    @property
+    def inputs(self) -> int:  # type: ignore[override]
+        return int(self.codes.size)
+
+    @cached_property
+    def listed(self) -> list[int]:
+        return [int(code) for code in self.codes]
+
+    def draw(self, code: Numbers, words: Sequence[Numbers]) -> Numbers:
+        return self.listed[code] if isinstance(code, int) else self.codes[code]
+
+    def law(self, first: Codes | None = None) -> Floats:
+        table = np.asarray(np.arange(self.outputs)[:, None] == self.codes, dtype=float)
+        return table if first is None else sum_runs(table, first)
+
+    def exact(self) -> list[list[int]]:
+        return [[int(code == report) for code in self.listed] for report in range(self.outputs)]
+
+    def gamma(self) -> Fraction | None:
+        return Fraction(1) if np.unique(self.codes).size == 1 else None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"step": self.name, "codes": self.listed, "outputs": self.outputs}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any], inputs: int) -> Map:
+        return cls(np.array(data["codes"], dtype=np.int64), data["outputs"])
+
+
+@dataclass(frozen=True, eq=False)
+class Spread(Step):
+    """Any code of the run that holds the code: runs begin at ``starts``, the last one ends before ``outputs``."""
+
+    name = "spread"
+    starts: Codes
+    outputs: int
+
+    @property
+    def inputs(self) -> int:  # type: ignore[override]
+        return self.outputs
+
+    @cached_property
+    def sizes(self) -> Codes:
+        return np.diff(self.starts, append=self.outputs)
+
+    @cached_property
+    def runs(self) -> tuple[Codes, Codes]:
+        """(first code, size) of the run that holds each code."""
+        return np.repeat(self.starts, self.sizes), np.repeat(self.sizes, self.sizes)
+
+    @cached_property
+    def _unsigned(self) -> Words:
+        return self.runs[1].astype(np.uint64)
+
+    def draw(self, code: Numbers, words: Sequence[Numbers]) -> Numbers:
+        start, size = self.runs
+        if isinstance(code, int):
+            return int(start[code]) + below(words[0], int(size[code]))
+        return start[code] + below(words[0], self._unsigned[code]).astype(np.int64)
+
+    def law(self, first: Codes | None = None) -> Floats:
+        """Cells cut through runs in proportion to the codes on each side."""
+        bounds = np.arange(self.outputs + 1) if first is None else np.append(first, self.outputs)
+        bounds[0] = 0
+        shared = np.minimum(bounds[1:, None], self.starts + self.sizes) - np.maximum(bounds[:-1, None], self.starts)
+        return np.repeat(np.maximum(shared, 0) / self.sizes, self.sizes, axis=1)
+
+    def exact(self) -> list[list[int]]:
+        start, size = (column.tolist() for column in self.runs)
+        return [
+            [words_below(report - a, s) if a <= report < a + s else 0 for a, s in zip(start, size, strict=True)]
+            for report in range(self.outputs)
+        ]
+
+    def gamma(self) -> Fraction | None:
+        return Fraction(1) if self.starts.size == 1 else None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"step": self.name, "starts": self.starts.tolist(), "outputs": self.outputs}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any], inputs: int) -> Spread:
+        return cls(np.array(data["starts"], dtype=np.int64), data["outputs"])
+
+
+# --- programs -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """Steps one after the other; ``read`` and ``write`` say how values become codes and codes become reports."""
+
+    size: int
+    steps: tuple[Step, ...]
+    read: dict[str, Any] = field(default_factory=dict)
+    write: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        size = self.size
+        for step in self.steps:
+            if step.inputs != size:
+                raise ValueError(f"a {step.name} step takes {step.inputs} codes and gets {size}; they must agree")
+            size = step.outputs
+
+    @property
+    def outputs(self) -> int:
+        return self.steps[-1].outputs if self.steps else self.size
+
+    @cached_property
+    def words(self) -> int:
+        """How many words a report takes."""
+        return sum(step.words for step in self.steps)
+
+    def draw(self, code: Numbers, words: Sequence[Numbers]) -> Numbers:
+        """Report codes for true codes: one code and its words, or an array and one array a word."""
+        used = 0
+        for step in self.steps:
+            code = step.draw(code, words[used : used + step.words])
+            used += step.words
+        return code
+
+    def law(self, first: Codes | None = None) -> Floats:
+        """P[report code, true code]; with ``first`` the rows summed over runs of report codes."""
+        if not self.steps:
+            table = np.eye(self.size)
+            return table if first is None else sum_runs(table, first)
+        table = self.steps[-1].law(first)
+        for step in self.steps[-2::-1]:
+            table = table[:, step.codes] if isinstance(step, Map) else table @ step.law()
+        return table
+
+    @cached_property
+    def gamma(self) -> Fraction | None:
+        """The largest ratio within a row of the law; None: infinite.
+
+        Of one step exactly. Of several exactly where the product is small; else from the law in floats, rounded up, and
+        never above that of any step: what is done before or after a step reveals no more.
+        """
+        stochastic = [step for step in self.steps if step.words]
+        if not stochastic:
+            identity = not self.steps and self.size > 1
+            return None if identity else self.steps[0].gamma() if self.steps else Fraction(1)
+        if len(self.steps) == 1:
+            return self.steps[0].gamma()
+        bounds = [gamma for gamma in (step.gamma() for step in self.steps) if gamma is not None]
+        work = sum(a.inputs * a.outputs * b.outputs for a, b in zip(self.steps, self.steps[1:], strict=False))
+        if work <= EXACT_PRODUCT:
+            return _largest([ratio_of(max(row), min(row)) for row in self._exact_product()])
+        found = largest_ratio(self.law())
+        return min([*bounds, Fraction(found) * ROUNDED_UP]) if math.isfinite(found) else min(bounds, default=None)
+
+    def _exact_product(self) -> list[list[int]]:
+        product = np.array(self.steps[0].exact(), dtype=object)
+        for step in self.steps[1:]:
+            product = product[inverse] if (inverse := _permutation(step)) is not None else _matrix(step) @ product
+        return [list(row) for row in product]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The program as plain data: whole numbers, and words as sixteen hexadecimal digits."""
+        steps = [step.to_dict() for step in self.steps]
+        return {"program": 1, "words": self.words, "read": self.read, "steps": steps, "write": self.write}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Program:
+        """The program that ``to_dict`` wrote."""
+        if data.get("program") != 1:
+            raise ValueError(f"program = {data.get('program')!r} is not version 1; this interpreter reads version 1")
+        size = first = data["read"]["size"]
+        steps = []
+        for each in data["steps"]:
+            if each.get("step") not in Step.kinds:
+                raise ValueError(f"step {each.get('step')!r} is unknown; known are {', '.join(Step.kinds)}")
+            steps.append(Step.kinds[each["step"]].from_dict(each, size))
+            size = steps[-1].outputs
+        return cls(first, tuple(steps), data["read"], data["write"])
+
+
+def _matrix(step: Step) -> NDArray[Any]:
+    return np.array(step.exact(), dtype=object)
+
+
+def _permutation(step: Step) -> Codes | None:
+    """For a map that gives every code another place: where each next code comes from."""
+    if not isinstance(step, Map) or step.inputs != step.outputs or np.unique(step.codes).size < step.inputs:
+        return None
+    return np.argsort(step.codes)
+
+
+# --- ratios -------------------------------------------------------------------------------------------------------
+
+
+def ratio_of(most: int, least: int) -> Fraction | None:
+    """most/least; 1 for a report that never occurs, None where only some values rule it out."""
+    if least == 0:
+        return None if most else Fraction(1)
+    return Fraction(most, least)
+
+
+def _largest(ratios: Sequence[Fraction | None]) -> Fraction | None:
+    return None if None in ratios else max((ratio for ratio in ratios if ratio is not None), default=Fraction(1))
+
+
+def rounded_up(gamma: Fraction | None) -> float:
+    """The smallest float that is not below; infinite for None."""
+    if gamma is None or gamma > Fraction(1.7e308):
+        return math.inf
+    nearest = gamma.numerator / gamma.denominator
+    return nearest if Fraction(nearest) >= gamma else math.nextafter(nearest, math.inf)
+
+
+def largest_ratio(law: Floats) -> float:
+    """γ of a table in floats: max over reports of max/min within the row; rows that never occur do not count."""
+    high, low = law.max(axis=1), law.min(axis=1)
+    high, low = high[high > 0], low[high > 0]
+    return float(np.inf) if (low <= 0).any() else float((high / low).max())
+
+
+def sum_runs(table: Floats, first: Codes) -> Floats:
+    """Rows summed over runs that begin at ``first``; an empty run is zero."""
+    cumulative = np.vstack([np.zeros(table.shape[1]), np.cumsum(table, axis=0)])
+    ends = np.append(first[1:], table.shape[0])
+    return np.asarray(cumulative[ends] - cumulative[first])
+
+
+def _running_sums(weights: list[int]) -> list[int]:
+    sums = [0]
+    for weight in weights:
+        sums.append(sums[-1] + weight)
+    return sums
+
+
+def _sliding(values: list[int], width: int, *, largest: bool) -> list[int]:
+    """The largest (or smallest) of every ``width`` neighbours."""
+    queue: list[int] = []
+    head, found = 0, []
+    for place, value in enumerate(values):
+        while len(queue) > head and ((values[queue[-1]] <= value) if largest else (values[queue[-1]] >= value)):
+            queue.pop()
+        queue.append(place)
+        if queue[head] <= place - width:
+            head += 1
+        if place >= width - 1:
+            found.append(values[queue[head]])
+    return found

@@ -1,0 +1,193 @@
+"""Where the noise comes from: 64-bit words that nobody can predict, repeat or, when keyed, change.
+
+Three sources give words:
+
+- ``SecureWords`` (the default): AES-256 in counter mode under a key from the operating system, or the operating
+  system's own generator where the ``cryptography`` package is missing. A forked process starts a new stream, each
+  thread has its own, and a stream is re-keyed after ``REKEY_BYTES``.
+- ``SimulatedWords``: a NumPy ``Generator``, for simulations that must repeat. Never for people's answers.
+- ``KeyedWords``: HMAC-SHA-256 of (question, true code) under a device secret. The same person asked the same question
+  again gives the same report, so that repeating the question teaches nothing; a changed value draws afresh.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import struct
+import threading
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from sfumato.channels.program import Words
+from sfumato.domain import Codes
+
+REKEY_BYTES = 1 << 34
+SMALL_BYTES = 4096
+NOISE_STREAM = 0x5F756D61746F  # keeps a seed's noise apart from data simulated with the same seed
+
+
+class WordSource(ABC):
+    """Words for codes; ``rows`` for many, ``row`` for one."""
+
+    @abstractmethod
+    def rows(self, codes: Codes, per_code: int) -> Words:
+        """Words of shape (codes.size, per_code), row by row."""
+
+    @abstractmethod
+    def row(self, code: int, count: int) -> list[int]:
+        """The words of one code; the same as those of ``rows``."""
+
+
+class SecureWords(WordSource):
+    """Cryptographic words; see the module's text."""
+
+    def __init__(self) -> None:
+        self._stream: Any = None
+        self._process = -1
+        self._produced = 0
+        self._small = b""
+        self._buffer = bytearray()
+        self._zeros = b""
+
+    def rows(self, codes: Codes, per_code: int) -> Words:
+        """Good until the next call: large requests share one buffer."""
+        count = codes.size * per_code
+        if 8 * count <= SMALL_BYTES // 2:
+            return self.draw(count).reshape(codes.size, per_code)
+        self._renew()
+        if len(self._zeros) != 8 * count:
+            self._zeros, self._buffer = bytes(8 * count), bytearray(8 * count + 16)
+        self._produced += 8 * count
+        if self._stream is None:
+            self._buffer[: 8 * count] = os.urandom(8 * count)
+        else:
+            self._stream.update_into(self._zeros, self._buffer)
+        return np.frombuffer(self._buffer, dtype=np.uint64, count=count).reshape(codes.size, per_code)
+
+    def row(self, code: int, count: int) -> list[int]:
+        return list(struct.unpack(f"<{count}Q", self._take(8 * count)))
+
+    def draw(self, count: int) -> Words:
+        """``count`` words of their own."""
+        return np.frombuffer(self._take(8 * count), dtype=np.uint64)
+
+    def _take(self, wanted: int) -> bytes:
+        """Small requests are served from a buffer whose used part is forgotten."""
+        self._renew()
+        if wanted > SMALL_BYTES // 2:
+            return self._generate(wanted)
+        if len(self._small) < wanted:
+            self._small = self._generate(SMALL_BYTES)
+        taken, self._small = self._small[:wanted], self._small[wanted:]
+        return taken
+
+    def _renew(self) -> None:
+        if self._process != os.getpid() or self._produced > REKEY_BYTES:
+            self._process, self._produced, self._small = os.getpid(), 0, b""
+            self._stream = _aes_counter_stream()
+
+    def _generate(self, size: int) -> bytes:
+        self._produced += size
+        return os.urandom(size) if self._stream is None else self._stream.update(bytes(size))
+
+
+def _aes_counter_stream() -> Any:
+    try:
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+    except ImportError:
+        return None
+    return Cipher(algorithms.AES(os.urandom(32)), modes.CTR(os.urandom(16))).encryptor()
+
+
+class SimulatedWords(WordSource):
+    """Words of a NumPy generator, one 64-bit draw each, so that a batch equals single calls.
+
+    Each word is scrambled, so that noise from a generator has nothing to do with data drawn from a twin of it.
+    """
+
+    def __init__(self, generator: np.random.Generator) -> None:
+        self.generator = generator
+        raw = type(generator.bit_generator).__name__ in ("PCG64", "PCG64DXSM", "SFC64", "Philox")
+        self._raw = generator.bit_generator.random_raw if raw else None
+
+    def rows(self, codes: Codes, per_code: int) -> Words:
+        count = codes.size * per_code
+        drawn = self._raw(count) if self._raw else self.generator.integers(0, 1 << 64, size=count, dtype=np.uint64)
+        return scrambled(np.asarray(drawn)).reshape(codes.size, per_code)
+
+    def row(self, code: int, count: int) -> list[int]:
+        return [int(word) for word in self.rows(np.zeros(1, dtype=np.int64), count)[0]]
+
+
+def scrambled(words: Words) -> Words:
+    """A fixed one-to-one scrambling of words (the finalizer of splitmix64), in place."""
+    words += np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
+        words ^= words >> np.uint64(shift)
+        if factor > 1:
+            words *= np.uint64(factor)
+    return words
+
+
+class KeyedWords(WordSource):
+    """words = HMAC-SHA-256(secret, "sfumato/1" ‖ 0 ‖ context ‖ 0 ‖ true code ‖ counter), four words a block."""
+
+    def __init__(self, secret: bytes, context: str) -> None:
+        if not isinstance(secret, (bytes, bytearray)) or len(secret) < 16:
+            raise ValueError("key is not a secret of 16 bytes or more; make one per device: secrets.token_bytes(32)")
+        self._secret = bytes(secret)
+        self._context = b"sfumato/1\0" + context.encode() + b"\0"
+
+    def rows(self, codes: Codes, per_code: int) -> Words:
+        known = {code: self.row(code, per_code) for code in np.unique(codes).tolist()}
+        rows = [known[code] for code in codes.ravel().tolist()]
+        return np.array(rows, dtype=np.uint64).reshape(codes.size, per_code)
+
+    def row(self, code: int, count: int) -> list[int]:
+        message = self._context + code.to_bytes(8, "big", signed=True)
+        blocks = (
+            hmac.digest(self._secret, message + counter.to_bytes(4, "big"), hashlib.sha256)
+            for counter in range(-(-count // 4))
+        )
+        return list(struct.unpack_from(f">{count}Q", b"".join(blocks)))
+
+
+_local = threading.local()
+
+
+def _forget_streams() -> None:
+    _local.__dict__.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_streams)
+
+
+def secure_words() -> SecureWords:
+    """This thread's own secure source."""
+    source = getattr(_local, "source", None)
+    if source is None:
+        source = _local.source = SecureWords()
+    return source
+
+
+def source_for(rng: np.random.Generator | int | None, key: bytes | None = None, context: str = "") -> WordSource:
+    """The secure source for None, a simulation for a NumPy Generator or a seed, or a device's keyed words."""
+    if key is not None:
+        return KeyedWords(key, context)
+    return secure_words() if rng is None else SimulatedWords(noise_generator(rng))
+
+
+def noise_generator(rng: np.random.Generator | int | None) -> np.random.Generator:
+    """A generator for simulated noise; that of a seed shares nothing with ``default_rng(seed)``."""
+    if isinstance(rng, np.random.Generator):
+        return rng
+    if rng is None:
+        return np.random.default_rng()
+    if isinstance(rng, (int, np.integer)) and not isinstance(rng, bool):
+        return np.random.default_rng([int(rng), NOISE_STREAM])
+    raise TypeError(f"rng={rng!r} is not usable; leave it out for secure noise or pass numpy.random.default_rng(seed)")
