@@ -58,7 +58,7 @@ def test_a_support_that_cannot_be_seen_is_a_note_on_stderr(sfumato, baskets):
         ("design --items x --sizes 3 --gamma 19", "neither a number nor a file"),
         ("design --items 50 --sizes 5-3 --gamma 19", "--sizes 5-3 is unclear"),
         ("design --items 50 --sizes 3", "give either gamma="),
-        ("design --items 50 --sizes 3 --gamma 0.5", "gamma = 0.5"),
+        ("design --items 50 --sizes 3 --gamma 0.5", "γ = 0.5"),
         ("randomize plan.toml baskets.csv -o r.csv", "0 attributes are baskets"),
         ("randomize baskets.json people.csv -o r.csv", "column 'basket' is missing"),
         ("mine baskets.json baskets.csv --min-support 0.1", "needs the columns size and bitmap"),

@@ -9,12 +9,12 @@ import numpy as np
 
 from sfumato.channels.baskets import (
     Goal,
-    SeedGenerator,
     bch_bits,
     corners,
     design_law,
     kept_by_noise,
     polynomial_bits,
+    seed_generator,
     unpack_bits,
 )
 
@@ -69,9 +69,9 @@ def compression_table() -> Rows:
 def seeds_are_independent() -> bool:
     """Statement 3 by complete enumeration: all subsets of K items over all seeds of small generators."""
     for generator in (
-        SeedGenerator(7, 1, 1, 4, "bch"),
-        SeedGenerator(5, 3, 2, 3, "bch"),
-        SeedGenerator(6, 5, 3, 2, "polynomial"),
+        seed_generator(7, 1, 1, 4, "bch"),
+        seed_generator(5, 3, 2, 3, "bch"),
+        seed_generator(6, 5, 3, 2, "polynomial"),
     ):
         shown = unpack_bits(generator.expand(np.arange(1 << generator.bits, dtype=np.uint64)[:, None]), generator.items)
         for subset in combinations(range(generator.items), generator.independence):

@@ -91,11 +91,12 @@ def _only_own_parameters(kind: str, used: dict[str, Any]) -> dict[str, Any]:
 
 
 _COUNT = {"type": "integer", "minimum": 0}
-_WORDS = {"type": "array", "items": {"type": "string", "pattern": "^[0-9a-f]{16}$"}, "minItems": 2}
+_WORD = {"type": "string", "pattern": "^[0-9a-f]{16}$"}
+_WORDS = {"type": "array", "items": _WORD, "minItems": 2}
 _GRID = {"first": {"type": "integer"}, "stride": {"type": "integer", "minimum": 1}, "per": {"type": "integer", "minimum": 1}}
 _STEPS: dict[str, dict[str, Any]] = {
     "shift": {"noise": _WORDS, "offset": _COUNT, "outputs": _COUNT},
-    "window": {"inside": {"type": "string", "pattern": "^[0-9a-f]{16}$"}, "window": _COUNT, "others": _COUNT},
+    "window": {"inside": _WORD, "window": _COUNT, "others": _COUNT},
     "table": {"tables": {"type": "array", "items": _WORDS}, "outputs": _COUNT},
     "map": {"codes": {"type": "array", "items": _COUNT}, "outputs": _COUNT},
     "spread": {"starts": {"type": "array", "items": _COUNT}, "outputs": _COUNT},
@@ -117,7 +118,8 @@ def program_schema() -> dict[str, Any]:
     column = _object({**size, **_GRID, "noise": _WORDS, "offset": _COUNT, "weights": {"type": "array"}})
     head = {"program": {"const": 1}, "words": _COUNT}
     single = _object({**head, "read": space, "steps": {"type": "array", "items": {"oneOf": steps}}, "write": space})
-    levels = {"type": "object", "additionalProperties": {"$ref": "#/$defs/single"}, "minProperties": 1}
+    level = {"anyOf": [{"$ref": "#/$defs/single"}, {"$ref": "#/$defs/baskets"}]}
+    levels = {"type": "object", "additionalProperties": level, "minProperties": 1}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "sfumato drawing program",
@@ -128,8 +130,30 @@ def program_schema() -> dict[str, Any]:
             _object({**head, "columns": {"type": "array", "items": column, "minItems": 2}}),
             {"$ref": "#/$defs/baskets"},
         ],
-        "$defs": {"single": single, "baskets": {"type": "object", "required": ["program", "designs"]}},
+        "$defs": {"single": single, "baskets": _baskets()},
     }
+
+
+def _baskets() -> dict[str, Any]:
+    """The program of select-a-size; ``docs/programs-baskets.md`` says what it means."""
+    positive = {"type": "integer", "minimum": 1}
+    seed = {
+        "construction": {"enum": ["bch", "polynomial"]},
+        "bits": positive,
+        "degree": {"type": "integer", "minimum": 2, "maximum": 22, "description": "q: the field is GF(2^q)"},
+        "independence": {**positive, "description": "K: any K items show independently"},
+        "polynomial": {**positive, "description": "primitive; bit e is the coefficient of x^e"},
+    }
+    ends = [{**positive, "maximum": 65535}, {**positive, "maximum": 16}]
+    size = {
+        "size": {**positive, "description": "m: how many items the basket has"},
+        "rho": {"type": "array", "prefixItems": ends, "minItems": 2, "items": False, "description": "a, b: ρ = a/2^b"},
+        "kept": {**_WORDS, "description": "m + 1 bounds; the number that a word reaches is how many items are kept"},
+        "seed": {"anyOf": [_object(seed), {"type": "null"}]},
+        "words": _object({"bitmap": positive, "seed": {"type": ["integer", "null"], "minimum": 3}}),
+    }
+    sizes = {"type": "array", "items": _object(size), "minItems": 1}
+    return _object({"program": {"const": 1}, "kind": {"const": "select-a-size"}, "items": positive, "sizes": sizes})
 
 
 def _object(fields: dict[str, Any]) -> dict[str, Any]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.statistics import assert_mean
+from tests.statistics import assert_mean, assert_probability
 
 import sfumato as sf
 from sfumato.channels.base import channel_from_spec
 from sfumato.channels.baskets.channel import SelectASize
 from sfumato.channels.baskets.gf2 import unpack_bits
-from sfumato.channels.baskets.law import two_level
+from sfumato.channels.baskets.law import SizeLaw, two_level
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +60,20 @@ def test_secure_reports_differ_and_keyed_reports_repeat(channel: SelectASize) ->
     assert not np.array_equal(channel.randomize(baskets, key=key, question="food").words, other)
 
 
+def test_keyed_bitmaps_and_seeds_of_one_basket_share_no_noise() -> None:
+    """With the same words both would keep the same items, and two reports would tell more than γ²."""
+    law = SizeLaw(3, 0.5, (0.2, 0.2, 0.2, 0.4))
+    channel = SelectASize(sf.Items(70), [law], up_to=1)
+    shown = {False: [], True: []}
+    for question in range(600):
+        for compress, found in shown.items():
+            asked = {"key": b"a device secret.", "question": f"question {question}", "compress": compress}
+            report = channel.expand(channel.randomize([[7, 20, 69]], **asked))
+            found.append(unpack_bits(report.words, 70)[0, [7, 20, 69]])
+    agree = (np.array(shown[False]) == np.array(shown[True])).all(axis=1).sum()
+    assert_probability(agree, 600, 0.2**2 + 0.4**2 + 6 * (0.2 / 3) ** 2)
+
+
 def test_several_baskets_compose_and_the_size_is_stated(channel: SelectASize) -> None:
     guarantee = channel.guarantee()
     assert guarantee.gamma == pytest.approx(19.0) and guarantee.gamma <= 19.0
@@ -96,7 +110,7 @@ def test_smaller_supports_need_more_reports(channel: SelectASize) -> None:
     ("baskets", "message"),
     [
         ([[1, 2, 3], []], "basket 1 is empty"),
-        ([[1, 2, 3, 4, 5]], r"basket 0 has 5 items but the designed sizes are 3, 4: add 5 to sizes="),
+        ([[1, 2, 3, 4, 5]], r"basket 0 has 5 items but the designed sizes are 3, 4; add 5 to sizes="),
         ([[1, 2, 99]], "unknown item 99"),
         ([[1, 2, 2]], "item 2 is twice"),
     ],
@@ -109,10 +123,10 @@ def test_bad_baskets_are_refused(channel: SelectASize, baskets: list[list[int]],
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"gamma": 1.0}, "gamma = 1.0"),
+        ({"gamma": 1.0}, "γ = 1.0"),
         ({}, "give either gamma="),
         ({"gamma": 19, "rho1": 0.05, "rho2": 0.5}, "give either gamma="),
-        ({"rho1": 0.5, "rho2": 0.05}, "a breach needs"),
+        ({"rho1": 0.5, "rho2": 0.05}, "are no breach"),
         ({"gamma": 19, "resolution": 1000}, "power of two"),
         ({"gamma": 19, "sizes": [60]}, "cannot be drawn from 50 items"),
         ({"gamma": 19, "sizes": []}, "one design for each size"),
@@ -124,7 +138,7 @@ def test_impossible_designs_are_refused(arguments: dict[str, object], message: s
 
 
 def test_a_blind_design_is_refused_with_the_reason() -> None:
-    with pytest.raises(ValueError, match=r"lambda_2 vanishes at rho = 0\.25; change rho"):
+    with pytest.raises(ValueError, match=r"λ_2 vanishes at ρ = 0\.25; change ρ"):
         SelectASize(sf.Items(50), [two_level(5, 0.25, 19.0, 2)])
 
 

@@ -35,7 +35,7 @@ def worst(size: int, goal: Goal, form: str = "best", resolution: int | None = No
 def test_two_level_supports_are_the_printed_ones(
     gamma: float, size: int, millions: int, printed: tuple[float, ...]
 ) -> None:
-    """rho in steps of 1/2000 that makes the largest 4 sigma(0) smallest; then s = 4 sigma(s) at that rho."""
+    """ρ in steps of 1/2000 that makes the largest 4 σ(0) smallest; then s = 4 σ(s) at that ρ."""
     goal = Goal(gamma, 3, millions * MILLION, criterion="threshold")
     law = design_law(size, goal, form="two-level", resolution=2000)
     found = [100 * law.lowest_discoverable_support(k, goal.reports) for k in (1, 2, 3)]
@@ -51,7 +51,7 @@ def test_the_best_design_is_never_above_the_two_level_one(size: int) -> None:
 
 
 def test_baskets_of_ten_reach_the_known_optimum() -> None:
-    """4 sigma(0) = 1.576 %; s = 4 sigma(s) is a little larger, 1.587 %, and two-level's 1.816 %."""
+    """4 σ(0) = 1.576 %; s = 4 σ(s) is a little larger, 1.587 %, and two-level's 1.816 %."""
     threshold = design_law(10, Goal(19.0, 3, 5 * MILLION, "threshold"), resolution=None)
     assert max(4 * np.sqrt(threshold.noise_power(k) / (5 * MILLION)) for k in (1, 2, 3)) <= 0.015765
     assert worst(10, Goal(19.0, 3, 5 * MILLION)) <= 0.01587
@@ -82,9 +82,9 @@ def test_a_prevalence_leads_to_denser_insertion() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((1.0, 3, 1e6), "gamma = 1.0"),
-        ((0.5, 3, 1e6), "gamma = 0.5"),
-        ((np.inf, 3, 1e6), "gamma = inf"),
+        ((1.0, 3, 1e6), "γ = 1.0"),
+        ((0.5, 3, 1e6), "γ = 0.5"),
+        ((np.inf, 3, 1e6), "γ = inf"),
         ((19.0, 0, 1e6), "up_to = 0"),
         ((19.0, 3, 0), "n = 0"),
         ((19.0, 3, 1e6, "luck"), "criterion 'luck'"),

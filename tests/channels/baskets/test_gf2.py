@@ -9,8 +9,10 @@ import pytest
 from sfumato.channels.baskets.gf2 import (
     PRIMITIVE_POLYNOMIALS,
     binary_field,
+    lowest_bits,
     pack_bits,
     parity,
+    primitive_polynomial,
     solve,
     unpack_bits,
 )
@@ -18,17 +20,19 @@ from sfumato.channels.baskets.gf2 import (
 
 @pytest.mark.parametrize("degree", [d for d in PRIMITIVE_POLYNOMIALS if d <= 16])
 def test_powers_of_the_primitive_element_visit_every_nonzero_element(degree: int) -> None:
-    powers = binary_field(degree).powers
-    assert np.array_equal(np.sort(powers), np.arange(1, 1 << degree))
+    field = binary_field(primitive_polynomial(degree))
+    assert np.array_equal(np.sort(field.powers[: field.order]), np.arange(1, 1 << degree))
+    assert np.array_equal(field.powers[: field.order], field.powers[field.order :])
 
 
 @pytest.mark.parametrize("degree", [3, 8, 10])
 def test_products_equal_those_of_galois(degree: int) -> None:
-    ours = binary_field(degree)
+    ours = binary_field(PRIMITIVE_POLYNOMIALS[degree])
     theirs = galois.GF(2**degree, irreducible_poly=galois.Poly.Int(PRIMITIVE_POLYNOMIALS[degree]))
     rng = np.random.default_rng(1)
     a, b = rng.integers(0, 1 << degree, size=(2, 500))
     assert np.array_equal(ours.multiply(a, b), np.asarray(theirs(a) * theirs(b)))
+    assert np.array_equal(ours.divide(a, np.maximum(b, 1)), np.asarray(theirs(a) / theirs(np.maximum(b, 1))))
     assert np.array_equal(ours.power(a, 5), np.asarray(theirs(a) ** 5))
 
 
@@ -49,6 +53,11 @@ def test_solutions_satisfy_their_equations() -> None:
         assert np.array_equal(parity(equations & x[:, None, :]), wanted)
 
 
+def test_the_lowest_bit_of_a_row_is_found_in_any_word() -> None:
+    rows = np.array([[0b1100, 5, 0], [0, 1 << 63, 7], [0, 0, 0]], dtype=np.uint64)
+    assert lowest_bits(rows).tolist() == [[0b100, 0, 0], [0, 1 << 63, 0], [0, 0, 0]]
+
+
 def test_dependent_equations_are_refused() -> None:
     rows = pack_bits(np.array([[1, 0, 1], [1, 0, 1]], dtype=bool))[None]
     with pytest.raises(ValueError, match="linearly dependent"):
@@ -57,4 +66,4 @@ def test_dependent_equations_are_refused() -> None:
 
 def test_an_untabulated_field_is_refused() -> None:
     with pytest.raises(ValueError, match=r"GF\(2\^60\) is not tabulated"):
-        binary_field(60)
+        primitive_polynomial(60)

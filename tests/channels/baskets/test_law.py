@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from sfumato.channels.baskets.law import BasketSpace, SizeLaw, boosted, reports_needed, table, two_level
+from sfumato.channels.baskets.law import BasketSpace, SizeLaw, boosted, dyadic, reports_needed, table, two_level
 
 
 def law_of_four() -> SizeLaw:
@@ -46,10 +46,10 @@ def test_gamma_is_the_largest_ratio_of_the_table() -> None:
 
 
 def test_two_level_lambda_two_vanishes_where_the_theory_says() -> None:
-    """lambda_2 = 0 at rho = (j*-1)/(m-1): m = 5, j* = 2, rho = 1/4."""
+    """λ_2 = 0 at ρ = (j*-1)/(m-1): m = 5, j* = 2, ρ = 1/4."""
     law = two_level(5, 0.25, 19.0, 2)
     assert law.signal(2) == pytest.approx(0.0, abs=1e-12)
-    with pytest.raises(ValueError, match="lambda_2 vanishes"):
+    with pytest.raises(ValueError, match="λ_2 vanishes"):
         law.refuse_if_blind(3)
 
 
@@ -107,3 +107,16 @@ def test_baskets_have_codes_and_names() -> None:
     assert space.members(np.array([1])).tolist() == [[0, 2]]
     with pytest.raises(ValueError, match="has no design"):
         space.encode([{"a"}])
+
+
+def test_a_rho_that_is_no_dyadic_number_is_refused_with_a_neighbour() -> None:
+    assert dyadic(0.625) == (5, 3)
+    with pytest.raises(ValueError, match=r"take a nearby one such as 0\.300781"):
+        dyadic(0.3)
+
+
+def test_towards_noise_every_lift_moves_to_one() -> None:
+    law = law_of_four()
+    half = law.towards_noise(0.5)
+    np.testing.assert_allclose(half.lift, 0.5 * law.lift + 0.5)
+    assert half.gamma < law.gamma

@@ -53,7 +53,7 @@ def test_labels_are_found_and_sorted_when_no_items_are_given() -> None:
 @pytest.mark.parametrize(
     ("baskets", "message"),
     [
-        ([[1], [7]], "unknown item 7 in basket 1: the items are 0 to 4"),
+        ([[1], [7]], "unknown item 7 in basket 1; use the items 0 to 4"),
         ([[1], ["tea"]], "unknown item 'tea' in basket 1"),
         ([[1, 2, 1]], "item 1 is twice in basket 0"),
         (sparse.csr_matrix(np.ones((2, 3))), "3 columns for 5 items"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 from itertools import combinations, product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,14 +12,7 @@ from tests.statistics import assert_fits
 
 from sfumato.channels.baskets import seeds as seeds_module
 from sfumato.channels.baskets.gf2 import unpack_bits
-from sfumato.channels.baskets.seeds import (
-    SeedGenerator,
-    bch_bits,
-    dyadic,
-    polynomial_bits,
-    seed_generator,
-    steer_with_numpy,
-)
+from sfumato.channels.baskets.seeds import bch_bits, polynomial_bits, seed_generator
 
 SMALL_CASES = [
     (7, 1, 1, 4, "bch"),
@@ -34,7 +29,7 @@ SMALL_CASES = [
 def test_every_subset_of_k_items_is_independent_over_all_seeds(
     items: int, threshold: int, depth: int, independence: int, construction: str
 ) -> None:
-    generator = SeedGenerator(items, threshold, depth, independence, construction)
+    generator = seed_generator(items, threshold, depth, independence, construction)
     seeds = np.arange(1 << generator.bits, dtype=np.uint64)[:, None]
     shown = unpack_bits(generator.expand(seeds), items)
     rho = threshold / 2**depth
@@ -46,7 +41,7 @@ def test_every_subset_of_k_items_is_independent_over_all_seeds(
 
 @pytest.mark.parametrize("construction", ["bch", "polynomial"])
 def test_steered_seeds_are_uniform_over_all_seeds_with_the_wanted_numbers(construction: str) -> None:
-    generator = SeedGenerator(5, 3, 2, 3, construction)
+    generator = seed_generator(5, 3, 2, 3, construction)
     every = np.arange(1 << generator.bits, dtype=np.uint64)[:, None]
     items, numbers = np.array([[4, 1]]), np.array([[2, 3]])
     steered = generator.steer(every, np.repeat(items, len(every), 0), np.repeat(numbers, len(every), 0))
@@ -59,19 +54,51 @@ def test_steered_seeds_are_uniform_over_all_seeds_with_the_wanted_numbers(constr
     )
 
 
-def test_steering_with_and_without_a_compiler_shows_the_same_items() -> None:
-    generator = seed_generator(1000, 5 / 8, 8)
+@pytest.mark.parametrize(
+    ("items", "threshold", "depth", "independence", "construction"),
+    [(1000, 5, 3, 8, "polynomial"), (1000, 5, 3, 8, "bch"), (300, 1, 1, 20, "bch"), (70, 333, 10, 6, "polynomial")],
+)
+def test_seeds_steered_with_and_without_a_compiler_are_the_same_and_show_the_wanted_items(
+    monkeypatch: pytest.MonkeyPatch, items: int, threshold: int, depth: int, independence: int, construction: str
+) -> None:
+    generator = seed_generator(items, threshold, depth, independence, construction)
     rng = np.random.default_rng(4)
     seeds = generator.trim(rng.integers(0, 1 << 64, size=(50, generator.words), dtype=np.uint64))
-    items = np.array([rng.choice(1000, 5, replace=False) for _ in range(50)])
-    numbers = rng.integers(0, 8, size=(50, 5))
-    for steered in (generator.steer(seeds, items, numbers), steer_with_numpy(seeds, generator.columns, items, numbers)):
-        shown = np.take_along_axis(unpack_bits(generator.expand(steered), 1000), items, axis=1)
-        assert np.array_equal(shown, numbers < 5)
+    chosen = np.array([rng.choice(items, 5, replace=False) for _ in range(50)])
+    numbers = rng.integers(0, 1 << depth, size=(50, 5))
+    steered = generator.steer(seeds, chosen, numbers)
+    shown = np.take_along_axis(unpack_bits(generator.expand(steered), items), chosen, axis=1)
+    assert np.array_equal(shown, numbers < threshold)
+    monkeypatch.setattr(seeds_module, "_compiled", lambda: None)
+    assert np.array_equal(generator.steer(seeds, chosen, numbers), steered)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_more_items_than_seeds_are_made_for_and_repeated_items_are_refused(
+    monkeypatch: pytest.MonkeyPatch, compiled: bool
+) -> None:
+    if not compiled:
+        monkeypatch.setattr(seeds_module, "_compiled", lambda: None)
+    generator = seed_generator(9, 1, 1, 2, "bch")
+    seeds = np.zeros((1, generator.words), dtype=np.uint64)
+    for items in ([[1, 2, 3]], [[4, 4]]):
+        with pytest.raises(ValueError, match="linearly dependent"):
+            generator.steer(seeds, np.array(items), np.zeros_like(items))
+
+
+def test_the_steering_kernels_branch_on_no_data() -> None:
+    """Which operations run depends on the seed's layout only: loops over ranges, one branch on a bit's public place."""
+    tree = ast.parse(Path(pytest.importorskip("sfumato.channels.baskets.kernels").__file__).read_text())
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    for name in functions.keys() - {"expand", "_sum_planes"}:
+        for node in ast.walk(functions[name]):
+            assert not isinstance(node, (ast.While, ast.IfExp, ast.BoolOp, ast.Break, ast.Continue)), name
+            if isinstance(node, ast.If):
+                assert ast.unparse(node.test) == "place + length > 64"
 
 
 def test_expansion_with_and_without_a_compiler_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    generator = seed_generator(130, 11 / 32, 6)
+    generator = seed_generator(130, 11, 5, 6)
     seeds = generator.trim(np.random.default_rng(5).integers(0, 1 << 64, size=(3000, generator.words), dtype=np.uint64))
     compiled = generator.expand(seeds)
     monkeypatch.setattr(seeds_module, "_compiled", lambda: None)
@@ -82,23 +109,17 @@ def test_seed_sizes_are_those_of_the_paper_or_smaller() -> None:
     assert [bch_bits(n, 3, 8) for n in (1000, 10_000)] == [144, 180]
     assert [bch_bits(n, 1, 8) for n in (1000, 10_000)] == [40, 56]
     assert [polynomial_bits(n, 3, 8) for n in (1000, 10_000)] == [80, 112]
-    assert [seed_generator(n, 0.5, 8).bits for n in (1000, 10_000)] == [40, 56]
-    assert [seed_generator(n, 0.625, 8).bits for n in (1000, 10_000)] == [80, 112]
+    assert [seed_generator(n, 1, 1, 8).bits for n in (1000, 10_000)] == [40, 56]
+    assert [seed_generator(n, 5, 3, 8).bits for n in (1000, 10_000)] == [80, 112]
 
 
 def test_the_shorter_construction_is_chosen() -> None:
-    assert seed_generator(1000, 0.5, 8).construction == "bch"
-    assert seed_generator(1000, 0.25, 8).construction == "polynomial"
+    assert seed_generator(1000, 1, 1, 8).construction == "bch"
+    assert seed_generator(1000, 1, 2, 8).construction == "polynomial"
 
 
 def test_uniform_seeds_show_items_with_chance_rho() -> None:
-    generator = seed_generator(200, 3 / 16, 5)
+    generator = seed_generator(200, 3, 4, 5)
     words = np.random.default_rng(6).integers(0, 1 << 64, size=(20_000, generator.words), dtype=np.uint64)
     shown = unpack_bits(generator.expand(generator.trim(words)), 200)[:, 77]
     assert_fits([(~shown).sum(), shown.sum()], [13 / 16, 3 / 16])
-
-
-def test_a_rho_that_is_no_dyadic_number_is_refused_with_a_neighbour() -> None:
-    assert dyadic(0.625) == (5, 3)
-    with pytest.raises(ValueError, match=r"take a nearby one such as 0\.300781"):
-        dyadic(0.3)

@@ -2,14 +2,17 @@
 
 from sfumato.channels.baskets.channel import SelectASize
 from sfumato.channels.baskets.design import Goal, corners, design_law
-from sfumato.channels.baskets.gf2 import Words, pack_bits, unpack_bits
+from sfumato.channels.baskets.gf2 import Words, bitmap_width, pack_bits, unpack_bits
 from sfumato.channels.baskets.law import SIGNIFICANCE, SizeLaw, kept_by_noise
-from sfumato.channels.baskets.reports import BasketReports, Baskets, bitmap_width, bitmaps_of
-from sfumato.channels.baskets.seeds import SeedGenerator, bch_bits, polynomial_bits
+from sfumato.channels.baskets.program import draw_bitmaps, draw_seeds
+from sfumato.channels.baskets.reports import BasketReports, Baskets, bitmaps_of
+from sfumato.channels.baskets.seeds import bch_bits, polynomial_bits, seed_generator
 
 __all__ = [
     "Baskets",
     "SelectASize",
+    "draw_bitmaps",
+    "draw_seeds",
     "SizeLaw",
     "Goal",
     "design_law",
@@ -19,7 +22,7 @@ __all__ = [
     "BasketReports",
     "bitmaps_of",
     "bitmap_width",
-    "SeedGenerator",
+    "seed_generator",
     "bch_bits",
     "polynomial_bits",
     "Words",

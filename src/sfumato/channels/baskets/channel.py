@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Mapping
+from copy import deepcopy
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -12,11 +14,11 @@ import numpy as np
 
 from sfumato.channels.base import Channel
 from sfumato.channels.baskets.design import Goal, design_law
-from sfumato.channels.baskets.gf2 import Words
+from sfumato.channels.baskets.gf2 import Words, bitmap_width
 from sfumato.channels.baskets.law import BasketSpace, SizeLaw, reports_needed, support_where_significant, table
-from sfumato.channels.baskets.program import SizeSampler
-from sfumato.channels.baskets.reports import BasketReports, Baskets, bitmap_width
-from sfumato.channels.baskets.seeds import SeedGenerator, dyadic, seed_generator
+from sfumato.channels.baskets.program import KIND, SizeProgram, basket_program, read_program, within
+from sfumato.channels.baskets.reports import BasketReports, Baskets
+from sfumato.channels.baskets.seeds import SeedGenerator
 from sfumato.channels.program import Step
 from sfumato.channels.words import KeyedWords, WordSource
 from sfumato.domain import Codes, Floats, Items
@@ -26,34 +28,33 @@ ROWS_AT_ONCE = 4096
 
 
 class SelectASize(Channel):
-    """Baskets of m items: keep j of them with chance p[j], insert every other item with chance rho.
+    """Baskets of m items: keep j of them with chance p[j], insert every other item with chance ρ.
 
     Domain: sets of items, of one of the designed sizes; the size m is disclosed.
-    Law: P[t'|t] = (p[j]/p0[j]) rho^|t'| (1-rho)^(n-|t'|), j = |t & t'|, p0[j] = C(m,j) rho^j (1-rho)^(m-j).
-    gamma: max_j p/p0 over min_j p/p0, the largest over the designed sizes.
-    Support: the mean of prod_{a in A} (1[a in t'] - rho) / lambda_k.
+    Law: P[t'|t] = (p[j]/p0[j]) ρ^|t'| (1-ρ)^(n-|t'|), j = |t & t'|, p0[j] = C(m,j) ρ^j (1-ρ)^(m-j).
+    γ: max_j p/p0 over min_j p/p0, the largest over the designed sizes; read off the program, exactly.
+    Support: the mean of Π_{a in A} (1[a in t'] - ρ) / λ_k.
     """
 
-    kind = "select-a-size"
+    kind = KIND
 
     def __init__(self, items: Items, designs: Iterable[SizeLaw | Mapping[str, Any]], up_to: int = 3) -> None:
         super().__init__(items)
         self.items = items
         if not isinstance(items, Items):
-            raise TypeError(f"SelectASize needs Items, not {items!r}: write sf.Items(1000) or sf.Items([labels])")
+            raise TypeError(f"SelectASize needs Items, not {items!r}; write sf.Items(1000) or sf.Items([labels])")
         laws = [
             law if isinstance(law, SizeLaw) else SizeLaw(law["size"], law["rho"], tuple(law["kept"])) for law in designs
         ]
         self.laws = {law.size: law for law in sorted(laws, key=lambda law: law.size)}
         self.up_to = up_to
         if not laws or len(self.laws) < len(laws):
-            raise ValueError(f"designs for the sizes {[law.size for law in laws]}: give one design for each size")
+            raise ValueError(f"there are designs for {[law.size for law in laws]}; give one design for each size")
         for law in laws:
             if law.size > items.size:
-                raise ValueError(f"baskets of {law.size} cannot be drawn from {items.size} items: drop that size")
-            dyadic(law.rho)
+                raise ValueError(f"baskets of {law.size} cannot be drawn from {items.size} items; drop that size")
             law.refuse_if_blind(up_to)
-        self._samplers = {size: SizeSampler(law, items.size) for size, law in self.laws.items()}
+        self._program = basket_program(self.laws.values(), items.size, up_to)
 
     @classmethod
     def design(
@@ -71,7 +72,7 @@ class SelectASize(Channel):
         prevalence: float = 0.0,
         resolution: int = 1024,
     ) -> SelectASize:
-        """The laws that find the rarest itemsets of 1..up_to items in n reports under gamma (or rho1 to rho2).
+        """The laws that find the rarest itemsets of 1..up_to items in n reports under γ (or ρ1 to ρ2).
 
         `prevalence` is how often people without an itemset have one of its items: 0 is EGS03's assumption; real baskets
         are read better with a design for about 0.1.
@@ -84,12 +85,13 @@ class SelectASize(Channel):
         goal = Goal(amplification(gamma, rho1, rho2), up_to, float(n), criterion, prevalence)
         if resolution < 2 or resolution & (resolution - 1) or resolution > 1 << 16:
             raise ValueError(
-                f"resolution = {resolution} is no power of two up to 65536: rho is drawn bit by bit; use 1024"
+                f"resolution = {resolution} is no power of two up to 65536, and ρ is drawn bit by bit; use 1024"
             )
         wanted = sorted(set(sizes))
         if wanted and wanted[-1] > items.size:
-            raise ValueError(f"baskets of {wanted[-1]} cannot be drawn from {items.size} items: drop that size")
-        return cls(items, [design_law(size, goal, form=form, resolution=resolution) for size in wanted], up_to)
+            raise ValueError(f"baskets of {wanted[-1]} cannot be drawn from {items.size} items; drop that size")
+        laws = [design_law(size, goal, form=form, resolution=resolution) for size in wanted]
+        return cls(items, [within(law, Fraction(goal.gamma)) for law in laws], up_to)
 
     def steps(self) -> tuple[Step, ...]:
         """None: baskets are drawn by a program of their own kind."""
@@ -104,7 +106,7 @@ class SelectASize(Channel):
     def lowest_discoverable_support(
         self, n: float = 5_000_000, shares: Mapping[int, float] | None = None, prevalence: float = 0.0
     ) -> dict[int, float]:
-        """{k: s} with s = 4 sigma(s) in n reports; `shares` of the sizes are equal unless given."""
+        """{k: s} with s = 4 σ(s) in n reports; `shares` of the sizes are equal unless given."""
         found = {}
         for k in range(1, min(self.up_to, max(self.sizes)) + 1):
             noise, own, share = self.power(k, shares, prevalence)
@@ -118,17 +120,17 @@ class SelectASize(Channel):
     def power(
         self, k: int, shares: Mapping[int, float] | None = None, prevalence: float = 0.0
     ) -> tuple[float, float, float]:
-        """E[g^2] without and with the itemset over all sizes, and the share of baskets that can hold it."""
+        """E[g²] without and with the itemset over all sizes, and the share of baskets that can hold it."""
         weights = {size: 1.0 for size in self.laws} if shares is None else dict(shares)
         unknown = set(weights) - set(self.laws)
         if unknown:
             raise ValueError(
-                f"shares name size {min(unknown)}, which has no design: the sizes are {self._sizes_in_words()}"
+                f"shares name size {min(unknown)}, which has no design; use the sizes {self._sizes_in_words()}"
             )
         total = math.fsum(weights.values())
         large = [(weight / total, self.laws[size]) for size, weight in weights.items() if size >= k and weight > 0]
         if not large:
-            raise ValueError(f"no basket is large enough for {k} items: the sizes are {self._sizes_in_words()}")
+            raise ValueError(f"no basket of {self._sizes_in_words()} is large enough for {k} items; lower k")
         noise = math.fsum(weight * law.noise_power(k, prevalence) for weight, law in large)
         own = math.fsum(weight * law.own_power(k) for weight, law in large)
         return noise, own, math.fsum(weight for weight, _ in large)
@@ -140,13 +142,15 @@ class SelectASize(Channel):
         values: Any,
         rng: np.random.Generator | int | None = None,
         *,
+        level: Any = None,
         compress: bool = False,
         key: bytes | None = None,
         question: str = "",
     ) -> BasketReports:
         """Reports of baskets: bitmaps, or with `compress` seeds that show the itemsets mined with the same law."""
+        self.level(level)
         baskets = self.read(values)
-        source = self._source(rng, key, question)
+        source = self._source(rng, key, _question_of_form(question, compress))
         width = max(g.words for g in self.generators.values()) if compress else bitmap_width(self.items.size)
         words = np.zeros((len(baskets), width), dtype=np.uint64)
         for size in self.laws:
@@ -164,30 +168,36 @@ class SelectASize(Channel):
             row = int(np.flatnonzero(undesigned)[0])
             size = int(baskets.sizes[row])
             if size == 0:
-                raise ValueError(f"basket {row} is empty: drop empty baskets and count them beside the reports")
+                raise ValueError(f"basket {row} is empty; drop empty baskets and count them beside the reports")
             raise ValueError(
-                f"basket {row} has {size} items but the designed sizes are {self._sizes_in_words()}: "
+                f"basket {row} has {size} items but the designed sizes are {self._sizes_in_words()}; "
                 f"add {size} to sizes= in design, or trim the basket"
             )
         return baskets
 
     def _reports(self, size: int, members: Codes, source: WordSource, compress: bool) -> Words:
-        sampler = self._samplers[size]
+        drawing = self._drawing[size]
         identity = basket_codes(members) if isinstance(source, KeyedWords) else np.zeros(len(members), dtype=np.int64)
-        if not compress:
-            return sampler.bitmaps(members, source.rows(identity, sampler.words_per_bitmap))
-        generator = self.generators[size]
-        return sampler.seeds(members, source.rows(identity, sampler.words_per_seed(generator)), generator)
+        if compress:
+            return drawing.seeds(members, source.rows(identity, drawing.seed_words))
+        return drawing.bitmaps(members, source.rows(identity, drawing.bitmap_words))
 
-    # --- seeds ---------------------------------------------------------------------------------------------------
+    # --- the program -------------------------------------------------------------------------------------------------
+
+    def program(self) -> dict[str, Any]:
+        """What a device executes, as plain data in whole numbers; `draw_bitmaps` and `draw_seeds` execute it."""
+        return deepcopy(self._program)
 
     @cached_property
+    def _drawing(self) -> dict[int, SizeProgram]:
+        return read_program(self._program)
+
+    # --- seeds -------------------------------------------------------------------------------------------------------
+
+    @property
     def generators(self) -> dict[int, SeedGenerator]:
         """The seeds of each size: any size + up_to items are independent."""
-        return {size: self._generator(law) for size, law in self.laws.items()}
-
-    def _generator(self, law: SizeLaw) -> SeedGenerator:
-        return seed_generator(self.items.size, law.rho, min(law.size + self.up_to, self.items.size))
+        return {size: drawing.generator for size, drawing in self._drawing.items()}
 
     @property
     def seed_bits(self) -> dict[int, int]:
@@ -206,9 +216,10 @@ class SelectASize(Channel):
 
     # --- statements ----------------------------------------------------------------------------------------------
 
-    @property
-    def gamma(self) -> float:
-        return max(law.gamma for law in self.laws.values())
+    @cached_property
+    def exact_gamma(self) -> Fraction:
+        """γ of the program: no two baskets of one size make any report more than this many times as likely."""
+        return max(drawing.gamma for drawing in self._drawing.values())
 
     def guarantee(self, prior: Any = None) -> Guarantee:
         """What one basket's report can reveal beyond its size; `.repeated(times)` for several baskets of one person."""
@@ -217,7 +228,7 @@ class SelectASize(Channel):
             return Guarantee(stated.gamma, stated.description, self._notes(), self, stated.prior)
         if prior is not None:
             raise ValueError(
-                f"a prior over all baskets of {self.items.size} items is too large to use: leave prior out"
+                f"a prior over all baskets of {self.items.size} items is too large to use; leave prior out"
             )
         return Guarantee(self.gamma, self.describe(), self._notes())
 
@@ -245,7 +256,10 @@ class SelectASize(Channel):
         return BasketSpace.all(self.items)
 
     def law(self) -> Floats:
-        return table(self.laws[self._only_size()], self.items.size)
+        """P[t', t] of the program, over all sets t' and all baskets t."""
+        drawing = self._drawing[self._only_size()]
+        drawn = SizeLaw(drawing.size, self.laws[drawing.size].rho, tuple(float(p) for p in drawing.kept))
+        return table(drawn, self.items.size)
 
     def report_codes(self, codes: Codes, source: WordSource) -> Codes:
         members = self.inputs.members(np.atleast_1d(codes).ravel())
@@ -257,13 +271,10 @@ class SelectASize(Channel):
     def _only_size(self) -> int:
         if not self._is_tiny():
             raise ValueError(
-                f"the table of {self.items.size} items and {len(self.laws)} sizes is too large: "
-                f"it needs one size and at most {BasketSpace.LARGEST} items; guarantee() and the supports need no table"
+                f"the table of {self.items.size} items and {len(self.laws)} sizes is too large; "
+                f"use one size and at most {BasketSpace.LARGEST} items (guarantee() and the supports need no table)"
             )
         return self.sizes[0]
-
-    def program(self) -> dict[str, Any]:
-        return {"program": 1, **self.parameters()}
 
     @classmethod
     def parameter_names(cls) -> list[str]:
@@ -277,24 +288,29 @@ class SelectASize(Channel):
         return ", ".join(str(size) for size in self.sizes)
 
     def __repr__(self) -> str:
-        return f"SelectASize({self.items}, sizes {self._sizes_in_words()}, gamma={self.gamma:.4g}, up_to={self.up_to})"
+        return f"SelectASize({self.items}, sizes {self._sizes_in_words()}, γ={self.gamma:.4g}, up_to={self.up_to})"
 
 
 def amplification(gamma: float | None, rho1: float | None, rho2: float | None) -> float:
-    """gamma as given, or rho2(1-rho1)/(rho1(1-rho2))."""
+    """γ as given, or ρ2(1-ρ1)/(ρ1(1-ρ2))."""
     if (gamma is None) == (rho1 is None or rho2 is None):
-        raise ValueError("give either gamma=, e.g. 19, or both rho1= and rho2=, e.g. 0.05 and 0.5")
+        raise ValueError("γ is not given once; give either gamma=, e.g. 19, or both rho1= and rho2=, e.g. 0.05 and 0.5")
     if gamma is not None:
         return float(gamma)
     assert rho1 is not None and rho2 is not None
     if not 0.0 < rho1 < rho2 < 1.0:
         raise ValueError(
-            f"rho1 = {rho1:g}, rho2 = {rho2:g}: a breach needs 0 < rho1 < rho2 < 1, for example 0.05 and 0.5"
+            f"ρ1 = {rho1:g}, ρ2 = {rho2:g} are no breach, which needs 0 < ρ1 < ρ2 < 1; give for example 0.05 and 0.5"
         )
     return rho2 * (1.0 - rho1) / (rho1 * (1.0 - rho2))
 
 
 def basket_codes(members: Codes) -> Codes:
     """One whole number a basket, the same for the same items."""
-    digests = [hashlib.blake2b(row.astype("<i8").tobytes(), digest_size=8).digest() for row in members]
-    return np.array([int.from_bytes(digest, "little", signed=True) for digest in digests], dtype=np.int64)
+    digests = [hashlib.sha256(row.astype("<i8").tobytes()).digest()[:8] for row in members]
+    return np.frombuffer(b"".join(digests), dtype=">i8").astype(np.int64)
+
+
+def _question_of_form(question: str, compress: bool) -> str:
+    """Bitmaps and seeds are two questions: sharing words they would show the same kept items under different noise."""
+    return f"{question}\0seeds" if question and compress else question

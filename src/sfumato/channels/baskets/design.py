@@ -1,12 +1,12 @@
 """Search for the select-a-size law that lets the rarest itemsets be found under a bound on amplification.
 
-For every insertion chance rho the laws with gamma-bounded lift p[j]/p0[j] form a polytope whose corners lift some kept
-counts by gamma and leave the rest: p[j] proportional to p0[j] gamma^(j is boosted). The search walks over rho and
-corners, then softens the best corner (a lift between 1 and gamma), and keeps the smallest value of
+For every insertion chance ρ the laws with γ-bounded lift p[j]/p0[j] form a polytope whose corners lift some kept
+counts by γ and leave the rest: p[j] proportional to p0[j] γ^(j is boosted). The search walks over ρ and
+corners, then softens the best corner (a lift between 1 and γ), and keeps the smallest value of
 
-    worst(p, rho) = max over k = 1..up_to of the lowest discoverable support of k-itemsets.
+    worst(p, ρ) = max over k = 1..up_to of the lowest discoverable support of k-itemsets.
 
-Mirror images (rho -> 1-rho, j -> m-j) read equally well; the one that shows true items more often is kept.
+Mirror images (ρ → 1-ρ, j → m-j) read equally well; the one that shows true items more often is kept.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from sfumato.channels.baskets.law import (
     signal_per_kept,
     support_where_significant,
 )
+from sfumato.domain import Floats
 
-Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 FORMS = ("best", "two-level", "single-boost")
 CRITERIA = ("support", "threshold")
 ROUNDING = 1.0 - 1e-13
-"""Keeps the gamma of the finished law at or below the one asked for, whatever floats do."""
+"""Keeps the γ of the finished law at or below the one asked for, whatever floats do."""
 SOFTENING_ROUNDS = 5
 LEVELS = np.concatenate([np.linspace(0.0, 0.05, 26), np.linspace(0.1, 0.9, 17), np.linspace(0.95, 1.0, 26)])
 EVERY_SUBSET_UP_TO = 8
@@ -42,9 +42,9 @@ EVERY_SUBSET_UP_TO = 8
 
 @dataclass(frozen=True)
 class Goal:
-    """What a design is for: itemsets of 1..up_to items in `reports` reports under amplification `gamma`.
+    """What a design is for: itemsets of 1..up_to items in `reports` reports under amplification γ.
 
-    The criterion "support" is the lowest discoverable support s = 4 sigma(s); "threshold" is 4 sigma(0), what an
+    The criterion "support" is the lowest discoverable support s = 4 σ(s); "threshold" is 4 σ(0), what an
     itemset that nobody has almost never exceeds. `prevalence`: how often people without it have an item of it.
     """
 
@@ -57,23 +57,23 @@ class Goal:
     def __post_init__(self) -> None:
         if not 1.0 < self.gamma < np.inf:
             raise ValueError(
-                f"gamma = {self.gamma!r} leaves nothing to learn or to hide: give a number above 1, e.g. 19"
+                f"γ = {self.gamma!r} leaves nothing to learn or to hide; give a number above 1, e.g. 19"
             )
         if self.up_to < 1:
-            raise ValueError(f"up_to = {self.up_to} is no itemset size: give 1 or more")
+            raise ValueError(f"up_to = {self.up_to} is no itemset size; give 1 or more")
         if not self.reports > 0:
-            raise ValueError(f"n = {self.reports!r} is no number of reports: give a positive number")
+            raise ValueError(f"n = {self.reports!r} is no number of reports; give a positive number")
         if not 0.0 <= self.prevalence < 1.0:
             raise ValueError(
-                f"prevalence = {self.prevalence!r} is no share of the people: give a number from 0 to below 1"
+                f"prevalence = {self.prevalence!r} is no share of the people; give a number from 0 to below 1"
             )
         if self.criterion not in CRITERIA:
-            raise ValueError(f"criterion {self.criterion!r} is unknown: use one of {', '.join(CRITERIA)}")
+            raise ValueError(f"criterion {self.criterion!r} is unknown; use one of {', '.join(CRITERIA)}")
 
 
 @dataclass(frozen=True)
 class Readability:
-    """What is needed to score kept-count laws at one rho: rows are k = 1..up_to."""
+    """What is needed to score kept-count laws at one ρ: rows are k = 1..up_to."""
 
     rho: float
     by_noise: Floats
@@ -124,9 +124,9 @@ def corners(size: int, form: str = "best") -> Bools:
 
 
 def design_law(size: int, goal: Goal, *, form: str = "best", resolution: int | None = 1024) -> SizeLaw:
-    """The best law for baskets of `size`; rho is a multiple of 1/resolution, or any number if resolution is None."""
+    """The best law for baskets of `size`; ρ is a multiple of 1/resolution, or any number if resolution is None."""
     if form not in FORMS:
-        raise ValueError(f"form {form!r} is unknown: use one of {', '.join(FORMS)}")
+        raise ValueError(f"form {form!r} is unknown; use one of {', '.join(FORMS)}")
     steps = 512 if resolution is None else resolution
     found = _best_corner(size, goal, corners(size, form), np.arange(1, steps) / steps)
     if resolution is None:
@@ -160,13 +160,13 @@ def _best_corner(size: int, goal: Goal, boosts: Bools, rhos: Floats) -> _Corner:
             best = _Corner(float(worst[row]), rho, lifts[row])
     if not np.isfinite(best.worst):
         raise ValueError(
-            f"no law for baskets of {size} at gamma = {goal.gamma:g} reads all itemsets up to {goal.up_to}; lower up_to"
+            f"no law for baskets of {size} at γ = {goal.gamma:g} reads all itemsets up to {goal.up_to}; lower up_to"
         )
     return best
 
 
 def _soften(start: Floats, rho: float, size: int, goal: Goal) -> _Corner:
-    """Move one lift at a time inside [1, gamma] while the worst support falls."""
+    """Move one lift at a time inside [1, γ] while the worst support falls."""
     readable = Readability.at(size, rho, goal)
     lift, worst = start.copy(), float(readable.worst(start[None, :], goal)[0])
     for _ in range(SOFTENING_ROUNDS):

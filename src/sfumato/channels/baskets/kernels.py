@@ -1,11 +1,17 @@
-"""Compiled expansion and steering of seeds (the NumPy ways are in `seed_expansion` and `gf2`)."""
+"""The numba forms of steering and expanding seeds; `seeds` has the same in NumPy, with the same seeds and bitmaps.
+
+What a device calls (the steering) has no branch on data: the same operations run for every basket and outcome.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
-from sfumato.channels.baskets.gf2 import Codes, Words
+from sfumato.channels.baskets.gf2 import Words
+from sfumato.domain import Codes
+
+# --- expanding: the collector's side -------------------------------------------------------------------------------
 
 
 @njit(cache=True)
@@ -41,23 +47,26 @@ def _sum_planes(seed: Words, tables: Words, planes: Words) -> None:
             planes[i] ^= added[i]
 
 
+# --- steering BCH seeds: solve the equations ------------------------------------------------------------------------
+
+
 @njit(cache=True)
-def steer(seeds: Words, columns: Words, items: Codes, numbers: Codes) -> bool:
-    """Add to each seed one solution of its equations, in place; False if some are linearly dependent."""
+def steer_bch(seeds: Words, columns: Words, items: Codes, numbers: Codes) -> int:
+    """Add to each seed one solution of its equations, in place; the number of equations that have no pivot."""
     depth = columns.shape[1]
     count = items.shape[1] * depth
     rows = np.empty((count, seeds.shape[1]), dtype=np.uint64)
+    pivots = np.empty((count, seeds.shape[1]), dtype=np.uint64)
     right = np.empty(count, dtype=np.uint64)
-    words, places = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.uint64)
+    dependent = 0
     for system in range(seeds.shape[0]):
         for i in range(count):
             rows[i] = columns[items[system, i // depth], i % depth]
             wanted = np.uint64((numbers[system, i // depth] >> (depth - 1 - i % depth)) & 1)
             right[i] = wanted ^ _parity(rows[i], seeds[system])
-        if not _eliminate(rows, right, words, places):
-            return False
-        _substitute(rows, right, words, places, seeds[system])
-    return True
+        dependent += _eliminate(rows, right, pivots)
+        _substitute(rows, right, pivots, seeds[system])
+    return dependent
 
 
 @njit(cache=True)
@@ -71,38 +80,54 @@ def _parity(a: Words, b: Words) -> np.uint64:
 
 
 @njit(cache=True)
-def _eliminate(rows: Words, right: Words, words: Codes, places: Words) -> bool:
-    """Clear each row's lowest bit from the rows below it."""
-    one = np.uint64(1)
+def _eliminate(rows: Words, right: Words, pivots: Words) -> int:
+    """Clear each row's lowest bit, its pivot, from the rows below it."""
+    zero = np.uint64(0)
+    dependent = 0
     for i in range(right.size):
-        pivot = rows[i]
-        word = 0
-        while word < pivot.size and pivot[word] == 0:
-            word += 1
-        if word == pivot.size:
-            return False
-        place = np.uint64(0)
-        while (pivot[word] >> place) & one == 0:
-            place += one
-        words[i], places[i] = word, place
+        pivot = pivots[i]
+        dependent += _lowest_bit(rows[i], pivot)
         for other in range(i + 1, right.size):
-            row = rows[other]
-            if (row[word] >> place) & one:
-                for w in range(word, pivot.size):
-                    row[w] ^= pivot[w]
-                right[other] ^= right[i]
-    return True
+            held = zero
+            for word in range(pivot.size):
+                held |= rows[other, word] & pivot[word]
+            holds = zero - _is_set(held)
+            for word in range(pivot.size):
+                rows[other, word] ^= rows[i, word] & holds
+            right[other] ^= right[i] & holds
+    return dependent
 
 
 @njit(cache=True)
-def _substitute(rows: Words, right: Words, words: Codes, places: Words, seed: Words) -> None:
+def _lowest_bit(row: Words, lowest: Words) -> int:
+    """The row with its lowest set bit only; 1 if it has none."""
+    zero, one = np.uint64(0), np.uint64(1)
+    open_ = ~zero
+    for word in range(row.size):
+        lowest[word] = row[word] & (zero - row[word]) & open_
+        open_ &= _is_set(row[word]) - one
+    return int(open_ & one)
+
+
+@njit(cache=True)
+def _is_set(word: np.uint64) -> np.uint64:
+    """1 unless the word is 0."""
+    return (word | (np.uint64(0) - word)) >> np.uint64(63)
+
+
+@njit(cache=True)
+def _substitute(rows: Words, right: Words, pivots: Words, seed: Words) -> None:
     """Fix the pivots from the last equation up and add them to the seed."""
     correction = np.zeros(seed.size, dtype=np.uint64)
     for i in range(right.size - 1, -1, -1):
-        bit = right[i] ^ _parity(rows[i], correction)
-        correction[words[i]] |= bit << places[i]
+        fixed = np.uint64(0) - (right[i] ^ _parity(rows[i], correction))
+        for word in range(seed.size):
+            correction[word] |= pivots[i, word] & fixed
     for word in range(seed.size):
         seed[word] ^= correction[word]
+
+
+# --- steering polynomial seeds: interpolate -------------------------------------------------------------------------
 
 
 @njit(cache=True)
@@ -118,7 +143,9 @@ def steer_polynomials(
         for c in range(independence):
             coefficients[c] = _read(seeds[row], c * degree, degree)
         for i in range(size):
-            value = _evaluate(coefficients, items[row, i], powers, logs)
+            value = np.int64(0)
+            for c in range(independence - 1, -1, -1):
+                value = _multiply(value, items[row, i], powers, logs) ^ coefficients[c]
             difference[i] = (value & low_bits) ^ numbers[row, i]
         _interpolate(items[row], difference, correction, powers, logs)
         for c in range(size):
@@ -127,26 +154,12 @@ def steer_polynomials(
 
 @njit(cache=True)
 def _multiply(a: np.int64, b: np.int64, powers: Codes, logs: Codes) -> np.int64:
-    if a == 0 or b == 0:
-        return np.int64(0)
-    exponent = logs[a] + logs[b]
-    return np.int64(powers[exponent - powers.size if exponent >= powers.size else exponent])
+    return np.int64(powers[logs[a] + logs[b]] * ((a != 0) & (b != 0)))
 
 
 @njit(cache=True)
 def _divide(a: np.int64, b: np.int64, powers: Codes, logs: Codes) -> np.int64:
-    if a == 0:
-        return np.int64(0)
-    exponent = logs[a] - logs[b]
-    return np.int64(powers[exponent + powers.size if exponent < 0 else exponent])
-
-
-@njit(cache=True)
-def _evaluate(coefficients: Codes, point: np.int64, powers: Codes, logs: Codes) -> np.int64:
-    value = np.int64(0)
-    for c in range(coefficients.size - 1, -1, -1):
-        value = _multiply(value, point, powers, logs) ^ coefficients[c]
-    return value
+    return np.int64(powers[logs[a] + logs.size - 1 - logs[b]] * (a != 0))
 
 
 @njit(cache=True)

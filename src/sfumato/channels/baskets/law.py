@@ -1,12 +1,12 @@
 """The law of select-a-size for baskets of one size, and what can be read through it.
 
-m items in the basket, rho the chance that any other item is inserted, p[j] the chance that j of the m items are kept:
+m items in the basket, ρ the chance that any other item is inserted, p[j] the chance that j of the m items are kept:
 
-    p0[j]      = C(m,j) rho^j (1-rho)^(m-j)                      what pure noise would keep
-    P[t'|t]    = (p[j]/p0[j]) rho^|t'| (1-rho)^(n-|t'|),  j = |t & t'|
-    gamma      = max_j (p/p0) / min_j (p/p0)                     the number of items plays no part
-    lambda_k   = E[ prod_{a in A} (1[a in t'] - rho) | A in t ],  |A| = k
-    support(A) = mean over reports of g,   g = prod_{a in A} (1[a in t'] - rho) / lambda_k
+    p0[j]      = C(m,j) ρ^j (1-ρ)^(m-j)                          what pure noise would keep
+    P[t'|t]    = (p[j]/p0[j]) ρ^|t'| (1-ρ)^(n-|t'|),  j = |t & t'|
+    γ          = max_j (p/p0) / min_j (p/p0)                     the number of items plays no part
+    λ_k        = E[ Π_{a in A} (1[a in t'] - ρ) | A in t ],  |A| = k
+    support(A) = mean over reports of g,   g = Π_{a in A} (1[a in t'] - ρ) / λ_k
 
 If any item of A is missing from t the product has mean zero, so g is unbiased for 1[A in t].
 """
@@ -25,10 +25,13 @@ from numpy.typing import NDArray
 from sfumato.domain import MISSING, Codes, Floats, Items, is_missing
 
 SIGNIFICANCE = 4.0
-"""A support is discoverable when it lies this many standard deviations above zero (EGS03 section 4.3)."""
+"""A support is discoverable when it lies this many standard deviations above zero (EGS03 §4.3)."""
+
+DEEPEST = 16
+"""ρ is drawn bit by bit: it has at most so many binary digits."""
 
 VANISHING = 1e-9
-"""A lambda_k below this share of its largest possible value, 1, is taken for zero."""
+"""A λ_k below this share of its largest possible value, 1, is taken for zero."""
 
 
 @cache
@@ -37,7 +40,7 @@ def _binomials(size: int) -> Floats:
 
 
 def kept_by_noise(size: int, rho: float) -> Floats:
-    """p0[j]: how many of `size` items pure insertion with chance rho would show."""
+    """p0[j]: how many of `size` items pure insertion with chance ρ would show."""
     j = np.arange(size + 1)
     return np.asarray(_binomials(size) * rho**j * (1.0 - rho) ** (size - j))
 
@@ -53,13 +56,13 @@ def hypergeometric(size: int, k: int) -> Floats:
 
 
 def signal_per_kept(size: int, k: int, rho: float) -> Floats:
-    """L[j] with lambda_k = sum_j p[j] L[j]."""
+    """L[j] with λ_k = Σ_j p[j] L[j]."""
     q = np.arange(k + 1)
     return np.asarray(((1.0 - rho) ** q * (-rho) ** (k - q)) @ hypergeometric(size, k))
 
 
 def power_per_kept(size: int, k: int, rho: float) -> Floats:
-    """M[j] with E[prod (1[a in t'] - rho)^2 | A in t] = sum_j p[j] M[j]."""
+    """M[j] with E[Π (1[a in t'] - ρ)² | A in t] = Σ_j p[j] M[j]."""
     q = np.arange(k + 1)
     return np.asarray(((1.0 - rho) ** (2 * q) * rho ** (2 * (k - q))) @ hypergeometric(size, k))
 
@@ -67,7 +70,7 @@ def power_per_kept(size: int, k: int, rho: float) -> Floats:
 def absent_power_per_kept(size: int, k: int, rho: float, prevalence: float = 0.0) -> Floats:
     """The same for a person without A as a whole who has each of its items with chance `prevalence`.
 
-    At prevalence 0, EGS03's own assumption, it is (rho (1-rho))^k whatever was kept. Designs with a small rho look good
+    At prevalence 0, EGS03's own assumption, it is (ρ (1-ρ))^k whatever was kept. Designs with a small ρ look good
     there and lose much of it once people have parts of the itemset, which in real data they do.
     """
     power = np.zeros(size + 1)
@@ -79,9 +82,9 @@ def absent_power_per_kept(size: int, k: int, rho: float, prevalence: float = 0.0
 
 
 def support_where_significant(noise: Floats | float, own: Floats | float, reports: float, share: float = 1.0) -> Floats:
-    """The positive root of s = 4 sigma(s), sigma^2(s) = ((1-r) noise + r own - s)/N, r = s/share.
+    """The positive root of s = 4 σ(s), σ²(s) = ((1-r) noise + r own - s)/N, r = s/share.
 
-    `noise` is E[g^2] of people without A, `own` that of people with all of A; `share` is the share of people whose
+    `noise` is E[g²] of people without A, `own` that of people with all of A; `share` is the share of people whose
     baskets are large enough to hold A, and both powers are weighted by it.
     """
     a = reports / SIGNIFICANCE**2
@@ -97,7 +100,7 @@ def reports_needed(support: float, noise: float, own: float, share: float = 1.0)
 
 @dataclass(frozen=True)
 class SizeLaw:
-    """Select-a-size for baskets of `size` items: insertion chance `rho` and kept-count law `kept`."""
+    """Select-a-size for baskets of `size` items: insertion chance ρ and kept-count law `kept`."""
 
     size: int
     rho: float
@@ -117,16 +120,16 @@ class SizeLaw:
         return math.inf if smallest == 0.0 else float(self.lift.max()) / smallest
 
     def signal(self, k: int) -> float:
-        """lambda_k; zero for itemsets larger than the basket."""
+        """λ_k; zero for itemsets larger than the basket."""
         return 0.0 if k > self.size else float(signal_per_kept(self.size, k, self.rho) @ np.array(self.kept))
 
     def noise_power(self, k: int, prevalence: float = 0.0) -> float:
-        """E[g^2] of a person without the itemset, who has each of its items with chance `prevalence`."""
+        """E[g²] of a person without the itemset, who has each of its items with chance `prevalence`."""
         power = absent_power_per_kept(self.size, k, self.rho, prevalence)
         return float(power @ np.array(self.kept)) / self.signal(k) ** 2
 
     def own_power(self, k: int) -> float:
-        """E[g^2] of a person who has all k items."""
+        """E[g²] of a person who has all k items."""
         return float(power_per_kept(self.size, k, self.rho) @ np.array(self.kept)) / self.signal(k) ** 2
 
     def estimator(self, k: int) -> Floats:
@@ -134,15 +137,20 @@ class SizeLaw:
         signal = self.signal(k)
         if abs(signal) < VANISHING:
             raise ValueError(
-                f"itemsets of {k} items cannot be read from baskets of {self.size}: lambda_{k} vanishes at "
-                f"rho = {self.rho:g}; change rho or the kept-count law"
+                f"itemsets of {k} items cannot be read from baskets of {self.size}, λ_{k} vanishes at "
+                f"ρ = {self.rho:g}; change ρ or the kept-count law"
             )
         q = np.arange(k + 1)
         return np.asarray((1.0 - self.rho) ** q * (-self.rho) ** (k - q) / signal)
 
     def lowest_discoverable_support(self, k: int, reports: float, prevalence: float = 0.0) -> float:
-        """The s with s = 4 sigma(s) when everybody else has each item of the set with chance `prevalence`."""
+        """The s with s = 4 σ(s) when everybody else has each item of the set with chance `prevalence`."""
         return float(support_where_significant(self.noise_power(k, prevalence), self.own_power(k), reports))
+
+    def towards_noise(self, share: float) -> SizeLaw:
+        """The law that is pure noise with this chance and itself otherwise: γ only falls."""
+        kept = (1.0 - share) * np.array(self.kept) + share * kept_by_noise(self.size, self.rho)
+        return SizeLaw(self.size, self.rho, tuple(float(p) for p in kept / kept.sum()))
 
     def refuse_if_blind(self, up_to: int) -> None:
         for k in range(1, min(up_to, self.size) + 1):
@@ -151,22 +159,32 @@ class SizeLaw:
 
 def _check_law(size: int, rho: float, kept: Sequence[float]) -> None:
     if size < 1:
-        raise ValueError(f"basket size {size} cannot be randomized: sizes start at 1; drop empty baskets first")
+        raise ValueError(f"basket size {size} cannot be randomized, sizes start at 1; drop empty baskets first")
     if not 0.0 < rho < 1.0:
-        raise ValueError(f"rho = {rho!r} is no insertion chance: give a number strictly between 0 and 1")
+        raise ValueError(f"ρ = {rho!r} is no insertion chance; give a number strictly between 0 and 1")
     if len(kept) != size + 1:
-        raise ValueError(f"kept has {len(kept)} entries for size {size}: give p[0..{size}], {size + 1} numbers")
+        raise ValueError(f"kept has {len(kept)} entries for size {size}; give p[0..{size}], {size + 1} numbers")
     if min(kept) < 0.0 or abs(math.fsum(kept) - 1.0) > 1e-9:
-        raise ValueError(f"kept sums to {math.fsum(kept):g}: give non-negative chances that sum to 1")
+        raise ValueError(f"kept sums to {math.fsum(kept):g}; give non-negative chances that sum to 1")
+
+
+def dyadic(rho: float) -> tuple[int, int]:
+    """(a, b) with ρ = a/2^b in lowest terms."""
+    numerator, denominator = float(rho).as_integer_ratio()
+    depth = denominator.bit_length() - 1
+    if not 1 <= depth <= DEEPEST:
+        nearest = round(rho * 256) / 256
+        raise ValueError(f"ρ = {rho:g} is no multiple of 2^-{DEEPEST}; take a nearby one such as {nearest:g}")
+    return numerator, depth
 
 
 def two_level(size: int, rho: float, gamma: float, threshold: int) -> SizeLaw:
-    """p[j] = c p0[j] (gamma if j >= threshold else 1): EGS03's statement 2."""
+    """p[j] = c p0[j] (γ if j ≥ threshold else 1): EGS03's statement 2."""
     return boosted(size, rho, gamma, np.arange(size + 1) >= threshold)
 
 
 def boosted(size: int, rho: float, gamma: float, boosted_counts: NDArray[np.bool_]) -> SizeLaw:
-    """p[j] = c p0[j] gamma^(j is boosted), c making the sum 1."""
+    """p[j] = c p0[j] γ^(j is boosted), c making the sum 1."""
     weights = kept_by_noise(size, rho) * np.where(boosted_counts, gamma, 1.0)
     return SizeLaw(size, float(rho), tuple(float(x) for x in weights / weights.sum()))
 
@@ -209,7 +227,7 @@ class BasketSpace:
                 continue
             pattern = sum(1 << place[label] for label in set(basket))
             if pattern not in self._code_of:
-                raise ValueError(f"basket {sorted(basket)} has no design: use baskets of the designed size")
+                raise ValueError(f"basket {sorted(basket)} has no design; use baskets of the designed size")
             codes.append(self._code_of[pattern])
         return np.array(codes, dtype=np.int64)
 

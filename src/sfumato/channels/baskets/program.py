@@ -1,92 +1,253 @@
-"""Drawing select-a-size reports from uniform words.
+"""The drawing program of select-a-size: what a device executes to blur a basket, as plain data, and its interpreter.
 
-The law p is a mixture: with chance c = min_j p[j]/p0[j] the report is pure insertion noise on all items, the basket's
-own included (which keeps j of them with chance p0[j]); otherwise j follows the excess p[j] - c p0[j] and j random items
-are kept. The excess is rounded down to whole numbers of 2^-64 and the rest goes to noise, so rounding only hides more.
+For each size m the law p of the number of kept items is a mixture. With chance c = min_j p[j]/p0[j] the report is pure
+insertion noise on all items, the basket's own included (which keeps j of them with chance p0[j]); otherwise j follows
+the excess p[j] - c p0[j] and j random items are kept. The excess is rounded down to whole numbers of 2^-64 and the rest
+goes to noise, so rounding only hides more:
+
+    E[j]   whole numbers, N = 2^64 - Σ E[j] ≥ 1,    p[j] = (N p0[j] + E[j]) / 2^64     exactly
+    γ      max_j (N + E[j] u[j]/p0[j]) / min_j (N + E[j] l[j]/p0[j])
+
+u[j] and l[j] bound, exactly, how far choosing below a number that is no power of two is from uniform (about 1 ± 2^-60).
+Everything here reads the program alone; `docs/programs-baskets.md` describes it for other languages.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sfumato.channels.program import WORD
-from sfumato.channels.baskets.gf2 import Words
-from sfumato.channels.baskets.law import SizeLaw, kept_by_noise
-from sfumato.channels.baskets.reports import bitmap_width, item_mask
-from sfumato.channels.baskets.seeds import SeedGenerator, dyadic
+from sfumato.channels.baskets.gf2 import PRIMITIVE_POLYNOMIALS, Words, bitmap_width, item_mask
+from sfumato.channels.baskets.law import DEEPEST, SizeLaw, dyadic
+from sfumato.channels.baskets.seeds import SeedGenerator, seed_generator, shared_generator
+from sfumato.channels.program import WORD, below, hex_word
 from sfumato.domain import Codes
 
-PURE_NOISE = -1
+VERSION = 1
+KIND = "select-a-size"
+SAME_LIFT = Fraction(1, 10**9)
+"""Lifts p[j]/p0[j] that are this near to the smallest differ by the rounding of floats only."""
+
+
+# --- compiling ------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class SizeSampler:
-    """Reports of baskets of one size over `items` items."""
+class SizeProgram:
+    """What a device executes for baskets of `size` items: ρ = threshold/2^depth and the bounds of the excess."""
 
-    law: SizeLaw
     items: int
+    size: int
+    threshold: int
+    depth: int
+    bounds: tuple[int, ...]
+    seed: SeedGenerator | None
 
-    @cached_property
-    def _excess_bounds(self) -> Words:
-        """Cumulative integer weights of the excess; words beyond the last bound mean pure noise."""
-        shared = float(self.law.lift.min())
-        excess = np.array(self.law.kept) - shared * kept_by_noise(self.law.size, self.law.rho)
-        excess[self.law.lift <= shared * (1.0 + 1e-9)] = 0.0
-        total = np.cumsum([int(max(x, 0.0) * WORD) for x in excess.tolist()], dtype=object)
-        return np.array([min(int(bound), WORD - 1) for bound in total], dtype=np.uint64)
-
-    def kept_counts(self, words: Words) -> Codes:
-        """j for each word, or PURE_NOISE."""
-        j = np.searchsorted(self._excess_bounds, words, side="right")
-        return np.where(j > self.law.size, PURE_NOISE, j)
-
-    # --- plain reports: the words are one for j, one an item of the basket, then `depth` bit planes ------------------
+    @classmethod
+    def of_law(cls, law: SizeLaw, items: int, up_to: int) -> SizeProgram:
+        """The program of a law; its seeds show any size + up_to items independently."""
+        threshold, depth = dyadic(law.rho)
+        try:
+            seed = seed_generator(items, threshold, depth, min(law.size + up_to, items))
+        except ValueError:  # more items than the tabulated fields have elements: bitmaps only
+            seed = None
+        return cls(items, law.size, threshold, depth, _excess_bounds(law), seed)
 
     @property
-    def words_per_bitmap(self) -> int:
-        return 1 + self.law.size + dyadic(self.law.rho)[1] * bitmap_width(self.items)
+    def bitmap_words(self) -> int:
+        return self.size + self.depth * bitmap_width(self.items)
+
+    @property
+    def seed_words(self) -> int:
+        return 2 * self.size + self.generator.words
+
+    @property
+    def generator(self) -> SeedGenerator:
+        if self.seed is None:
+            raise ValueError(f"{self.items} items are too many for seeds; send bitmaps (compress=False)")
+        return self.seed
+
+    def to_data(self) -> dict[str, Any]:
+        return {
+            "size": self.size,
+            "rho": [self.threshold, self.depth],
+            "kept": [hex_word(bound) for bound in self.bounds],
+            "seed": None if self.seed is None else _seed_data(self.seed),
+            "words": {"bitmap": self.bitmap_words, "seed": None if self.seed is None else self.seed_words},
+        }
+
+    # --- the law and γ, exactly -------------------------------------------------------------------------------------
+
+    @cached_property
+    def excess(self) -> tuple[int, ...]:
+        """E[j]: of 2^64 words, how many keep exactly j items."""
+        return tuple(high - low for low, high in zip((0, *self.bounds), self.bounds, strict=False))
+
+    @property
+    def kept(self) -> tuple[Fraction, ...]:
+        """p[j]: the chance that j of the basket's items show."""
+        noise = WORD - self.bounds[-1]
+        return tuple((noise * p0 + e) / WORD for p0, e in zip(self._by_noise, self.excess, strict=True))
+
+    @cached_property
+    def gamma(self) -> Fraction:
+        """γ: no ratio of the chances of one bitmap or one seed under two baskets of this size is larger."""
+        noise = WORD - self.bounds[-1]
+        numbers = (self.threshold, (1 << self.depth) - self.threshold)
+        high, low = [], []
+        for j, (p0, e) in enumerate(zip(self._by_noise, self.excess, strict=True)):
+            choices = (*range(self.size, self.size - j, -1), *(numbers[:1] * j), *(numbers[1:] * (self.size - j)))
+            high.append(noise + e / p0 * math.prod(_share(bound, up=True) for bound in choices))
+            low.append(noise + e / p0 * math.prod(_share(bound, up=False) for bound in choices))
+        return max(high) / min(low)
+
+    @cached_property
+    def _by_noise(self) -> tuple[Fraction, ...]:
+        return by_noise(self.size, Fraction(self.threshold, 1 << self.depth))
+
+    # --- drawing: the same operations for every basket and every outcome --------------------------------------------
 
     def bitmaps(self, members: Codes, words: Words) -> Words:
-        kept = self.kept_counts(words[:, 0])
-        order = shuffled(members, words[:, 1 : self.law.size + 1])
-        bitmaps = coins(self.law.rho, words[:, self.law.size + 1 :]) & item_mask(self.items)
-        show_exactly(bitmaps, order, kept)
+        """Bitmaps from words: one for the kept count, size - 1 for the order, then `depth` planes of coins."""
+        self._check(members, words, self.bitmap_words)
+        kept = self._kept_counts(words[:, 0])
+        order = shuffled(members, words[:, 1 : self.size])
+        bitmaps = coins(self.threshold, self.depth, words[:, self.size :]) & item_mask(self.items)
+        rows = np.arange(len(members))
+        for place in range(self.size):
+            word, bit = order[:, place] >> 6, np.uint64(1) << (order[:, place] & 63).astype(np.uint64)
+            drawn = bitmaps[rows, word]
+            told = np.where(place < kept, drawn | bit, drawn & ~bit)
+            bitmaps[rows, word] = np.where(kept > self.size, drawn, told)
         return bitmaps
 
-    # --- seeds: one word for j, two an item of the basket, then the uniform seed -----------------------------------
+    def seeds(self, members: Codes, words: Words) -> Words:
+        """Seeds from words: one for the kept count, size - 1 for the order, one an item's number, the uniform seed."""
+        self._check(members, words, self.seed_words)
+        kept = self._kept_counts(words[:, 0])
+        order = shuffled(members, words[:, 1 : self.size])
+        uniform = self.generator.trim(words[:, 2 * self.size :])
+        shows = np.arange(self.size) < kept[:, None]
+        inside, outside = np.uint64(self.threshold), np.uint64((1 << self.depth) - self.threshold)
+        numbers = below(words[:, self.size : 2 * self.size], np.where(shows, inside, outside))
+        numbers += np.where(shows, np.uint64(0), inside)
+        steered = self.generator.steer(uniform, order, numbers.astype(np.int64))
+        return np.where(kept[:, None] > self.size, uniform, steered)
 
-    def words_per_seed(self, generator: SeedGenerator) -> int:
-        return 1 + 2 * self.law.size + generator.words
+    def _kept_counts(self, words: Words) -> Codes:
+        """j for each word, or size + 1 for pure noise: how many bounds it has reached."""
+        return np.asarray((words[:, None] >= np.array(self.bounds, dtype=np.uint64)).sum(axis=1), dtype=np.int64)
 
-    def seeds(self, members: Codes, words: Words, generator: SeedGenerator) -> Words:
-        size = self.law.size
-        kept = self.kept_counts(words[:, 0])
-        seeds = generator.trim(words[:, 2 * size + 1 :])
-        told = np.flatnonzero(kept != PURE_NOISE)
-        order = shuffled(members[told], words[told, 1 : size + 1])
-        shows = np.arange(size) < kept[told, None]
-        seeds[told] = generator.steer(
-            seeds[told], order, _numbers(shows, words[told, size + 1 : 2 * size + 1], generator)
+    def _check(self, members: Codes, words: Words, count: int) -> None:
+        if members.shape[1] != self.size or words.shape != (len(members), count):
+            raise ValueError(
+                f"members of shape {members.shape} and words of shape {words.shape} do not fit; a basket here is "
+                f"{self.size} codes and {count} words"
+            )
+        if len(members) and not (
+            members[:, 0].min() >= 0 and members[:, -1].max() < self.items and (np.diff(members) > 0).all()
+        ):
+            raise ValueError(f"a basket is no increasing row of codes below {self.items}; sort it and drop repeats")
+
+
+def basket_program(laws: Iterable[SizeLaw], items: int, up_to: int) -> dict[str, Any]:
+    """The program for baskets of several sizes, as plain data."""
+    sizes = [SizeProgram.of_law(law, items, up_to).to_data() for law in laws]
+    return {"program": VERSION, "kind": KIND, "items": items, "sizes": sizes}
+
+
+def within(law: SizeLaw, gamma: Fraction) -> SizeLaw:
+    """The law, moved towards noise by as little as brings the γ of its program to at most `gamma`."""
+    found, share = law, 2.0**-50
+    while SizeProgram.of_law(found, law.size, 0).gamma > gamma:
+        found, share = law.towards_noise(share), 2.0 * share
+    return found
+
+
+def by_noise(size: int, rho: Fraction) -> tuple[Fraction, ...]:
+    """p0[j] = C(m,j) ρ^j (1-ρ)^(m-j), exactly."""
+    return tuple(math.comb(size, j) * rho**j * (1 - rho) ** (size - j) for j in range(size + 1))
+
+
+def _excess_bounds(law: SizeLaw) -> tuple[int, ...]:
+    """Cumulative whole weights of the excess; at least one word of 2^64 is left for noise."""
+    p0 = by_noise(law.size, Fraction(law.rho))
+    kept = [Fraction(p) for p in law.kept]
+    lift = [p / (q * sum(kept)) for p, q in zip(kept, p0, strict=True)]
+    shared = min(lift)
+    bound, bounds = 0, []
+    for j, q in enumerate(p0):
+        told = lift[j] > shared * (1 + SAME_LIFT)
+        bound += math.floor((lift[j] - shared) * q * WORD) if told else 0
+        bounds.append(min(bound, WORD - 1))
+    return tuple(bounds)
+
+
+def _share(bound: int, *, up: bool) -> Fraction:
+    """The largest (or smallest) chance of a number among those below `bound`, over the uniform one."""
+    words = -(-WORD // bound) if up else WORD // bound
+    return Fraction(words * bound, WORD)
+
+
+def _seed_data(seed: SeedGenerator) -> dict[str, Any]:
+    return {
+        "construction": seed.construction,
+        "bits": seed.bits,
+        "degree": seed.degree,
+        "independence": seed.independence,
+        "polynomial": seed.polynomial,
+    }
+
+
+# --- reading --------------------------------------------------------------------------------------------------------
+
+
+def read_program(program: Mapping[str, Any]) -> dict[int, SizeProgram]:
+    """The sizes of a program; what cannot be drawn is refused."""
+    if program.get("program") != VERSION or program.get("kind") != KIND:
+        raise ValueError(
+            f"program {program.get('program')!r} of kind {program.get('kind')!r} is no basket program; "
+            f"give one of version {VERSION} and kind {KIND!r}"
         )
-        return seeds
+    return {part["size"]: _read_size(program["items"], part) for part in program["sizes"]}
 
 
-def _numbers(shows: NDArray[np.bool_], words: Words, generator: SeedGenerator) -> Codes:
-    """Uniform below the threshold for items that show, uniform from it on for the others."""
-    inside = below(words, np.uint64(generator.threshold))
-    outside = below(words, np.uint64((1 << generator.depth) - generator.threshold))
-    return np.where(shows, inside, outside.astype(np.int64) + generator.threshold).astype(np.int64)
+def _read_size(items: int, part: Mapping[str, Any]) -> SizeProgram:
+    (threshold, depth), size = part["rho"], part["size"]
+    seed = None if part["seed"] is None else _read_seed(items, size, threshold, depth, part["seed"])
+    found = SizeProgram(items, size, threshold, depth, tuple(int(bound, 16) for bound in part["kept"]), seed)
+    sound = 1 <= size <= items and len(found.bounds) == size + 1 and min(found.excess) >= 0
+    if not (sound and threshold % 2 and 0 < threshold < 1 << depth <= 1 << DEEPEST and found.to_data() == part):
+        raise ValueError(f"the program for baskets of {size} contradicts itself; take it from SelectASize.program()")
+    return found
 
 
-def below(words: Words, bound: np.uint64) -> Words:
-    """floor(word * bound / 2^64): a number below `bound`, uniform to within 2^-64."""
-    half = np.uint64(32)
-    high, low = words >> half, words & np.uint64(0xFFFFFFFF)
-    return np.asarray((high * bound + ((low * bound) >> half)) >> half)
+def _read_seed(items: int, size: int, threshold: int, depth: int, part: Mapping[str, Any]) -> SeedGenerator:
+    seed = shared_generator(
+        SeedGenerator(items, threshold, depth, part["independence"], part["construction"], part["polynomial"])
+    )
+    if seed.polynomial not in PRIMITIVE_POLYNOMIALS.values() or not seed.fits or seed.independence < size:
+        raise ValueError(f"seeds of {dict(part)} cannot show baskets of {size}; take them from SelectASize.program()")
+    return seed
+
+
+def draw_bitmaps(program: Mapping[str, Any], size: int, members: Codes, words: Words) -> Words:
+    """Bitmaps for baskets of `size` items (codes in increasing order, a row a basket), from rows of uniform words."""
+    return read_program(program)[size].bitmaps(members, words)
+
+
+def draw_seeds(program: Mapping[str, Any], size: int, members: Codes, words: Words) -> Words:
+    """Seeds for baskets of `size` items, from rows of uniform words."""
+    return read_program(program)[size].seeds(members, words)
+
+
+# --- from uniform words to choices ----------------------------------------------------------------------------------
 
 
 def shuffled(members: Codes, words: Words) -> Codes:
@@ -99,24 +260,13 @@ def shuffled(members: Codes, words: Words) -> Codes:
     return order
 
 
-def coins(rho: float, words: Words) -> Words:
-    """Bits that are 1 with chance rho = 0.b1 b2 .. bd: from the last digit on, `or` a fair bit for 1, `and` for 0."""
-    numerator, depth = dyadic(rho)
+def coins(threshold: int, depth: int, words: Words) -> Words:
+    """Bits that are 1 with chance threshold/2^depth: from its last digit on, `or` a fair bit for 1, `and` for 0."""
     planes = words.reshape(len(words), depth, words.shape[1] // depth)
     bits = planes[:, 0].copy()
     for digit in range(1, depth):
-        if (numerator >> digit) & 1:
+        if (threshold >> digit) & 1:
             bits |= planes[:, digit]
         else:
             bits &= planes[:, digit]
     return bits
-
-
-def show_exactly(bitmaps: Words, order: Codes, kept: Codes) -> None:
-    """Of each told basket show the first `kept` items of its order and hide the others."""
-    told = np.flatnonzero(kept != PURE_NOISE)
-    for place in range(order.shape[1]):
-        codes = order[told, place]
-        word, bit = codes >> 6, np.uint64(1) << (codes & 63).astype(np.uint64)
-        shown = place < kept[told]
-        bitmaps[told, word] = np.where(shown, bitmaps[told, word] | bit, bitmaps[told, word] & ~bit)

@@ -1,4 +1,8 @@
-"""Baskets: what people hold, read from lists, Arrow list columns, sparse or one-hot tables, as codes of items."""
+"""Baskets as people hold them and as the collector receives them.
+
+`Baskets` are sets of items, read from lists, Arrow list columns, sparse or one-hot tables; `BasketReports` are the
+randomized ones: a bitmap or a seed a person, and the disclosed size.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.channels.baskets.gf2 import Words, pack_bits, unpack_bits
+from sfumato.channels.baskets.gf2 import Words, bitmap_width, unpack_bits
 from sfumato.domain import Codes, Items
 
 
@@ -61,18 +65,18 @@ class Baskets:
 
     def _checked_against(self, items: Items | None) -> Baskets:
         if items is not None and tuple(items.labels) != tuple(self.items.labels):
-            raise ValueError(f"the baskets are over {self.items.size} other items: read them with the channel's items")
+            raise ValueError(f"the baskets are over {self.items.size} other items; read them with the channel's items")
         return self
 
 
 def _from_lists(baskets: Iterable[Iterable[Hashable]], items: Items | None) -> Baskets:
     if isinstance(baskets, (str, bytes)) or not isinstance(baskets, Iterable):
-        raise TypeError(f"baskets of type {type(baskets).__name__} cannot be read: give a list of lists of items")
+        raise TypeError(f"baskets of type {type(baskets).__name__} cannot be read; give a list of lists of items")
     rows = []
     for place, basket in enumerate(baskets):
         if isinstance(basket, (str, bytes)) or not isinstance(basket, Iterable):
             raise TypeError(
-                f"basket {place} is {basket!r}, not a collection of items: give a list of items, e.g. [{basket!r}]"
+                f"basket {place} is {basket!r}, not a collection of items; give a list of items, e.g. [{basket!r}]"
             )
         rows.append(basket if isinstance(basket, (list, tuple, set, frozenset)) else list(basket))
     lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
@@ -100,7 +104,7 @@ def _codes_of(labels: Any, items: Items, starts: Codes) -> Codes:
         outside = (codes < 0) | (codes >= items.size)
         if outside.any():
             place = int(np.flatnonzero(outside)[0])
-            _refuse_unknown(int(codes[place]), place, starts, f"the items are 0 to {items.size - 1}")
+            _refuse_unknown(int(codes[place]), place, starts, f"use the items 0 to {items.size - 1}")
         return codes
     code_of = {label: code for code, label in enumerate(items.labels)}
     values = labels.tolist() if isinstance(labels, np.ndarray) else labels
@@ -115,13 +119,13 @@ def _whole_numbers(labels: Any, starts: Codes) -> Codes:
     array = np.asarray(labels)
     if array.size and array.dtype.kind not in "iu":
         place = next(i for i, label in enumerate(labels) if not isinstance(label, (int, np.integer)) or label is True)
-        _refuse_unknown(labels[place], place, starts, "Items(n) has the items 0 to n-1; give labels to Items otherwise")
+        _refuse_unknown(labels[place], place, starts, "Items(n) has the items 0 to n-1: give labels to Items")
     return array.astype(np.int64)
 
 
 def _refuse_unknown(label: Any, place: int, starts: Codes, remedy: str) -> None:
     row = int(np.searchsorted(starts, place, side="right")) - 1
-    raise ValueError(f"unknown item {label!r} in basket {row}: {remedy}, or drop it from the basket")
+    raise ValueError(f"unknown item {label!r} in basket {row}; {remedy}, or drop it from the basket")
 
 
 def _sorted_without_repeats(codes: Codes, starts: Codes, items: Items) -> Codes:
@@ -130,7 +134,7 @@ def _sorted_without_repeats(codes: Codes, starts: Codes, items: Items) -> Codes:
     repeats = np.flatnonzero(keys[1:] == keys[:-1])
     if repeats.size:
         row, code = divmod(int(keys[repeats[0]]), items.size)
-        raise ValueError(f"item {items.labels[code]!r} is twice in basket {row}: a basket is a set; keep one of them")
+        raise ValueError(f"item {items.labels[code]!r} is twice in basket {row}; a basket is a set: keep one of them")
     return np.asarray(keys - rows * items.size)
 
 
@@ -141,7 +145,7 @@ def _from_sparse(matrix: Any, items: Items | None) -> Baskets:
     known = items if items is not None else Items(rows.shape[1])
     if rows.shape[1] != known.size:
         raise ValueError(
-            f"the sparse matrix has {rows.shape[1]} columns for {known.size} items: give one column an item"
+            f"the sparse matrix has {rows.shape[1]} columns for {known.size} items; give one column an item"
         )
     return Baskets(known, rows.indptr.astype(np.int64), rows.indices.astype(np.int64))
 
@@ -152,11 +156,11 @@ def _from_one_hot(table: Any, items: Items | None) -> Baskets:
     code_of = {label: code for code, label in enumerate(known.labels)}
     unknown = [name for name in names if name not in code_of]
     if unknown:
-        raise ValueError(f"column {unknown[0]!r} is no item: drop the column or declare it in Items")
+        raise ValueError(f"column {unknown[0]!r} is no item; drop the column or declare it in Items")
     cells = np.asarray(table.to_numpy())
     if not np.isin(cells, (0, 1)).all():
         raise ValueError(
-            "a one-hot table holds values other than 0/1 or true/false: convert it, or give lists of items"
+            "a one-hot table holds values other than 0/1 or true/false; convert it, or give lists of items"
         )
     row, column = np.nonzero(cells.astype(bool))
     codes = np.array([code_of[name] for name in names], dtype=np.int64)[column]
@@ -173,7 +177,7 @@ def _arrow_list(column: Any) -> tuple[NDArray[Any], Codes] | None:
     import pyarrow.compute as pc
 
     if column.null_count:
-        raise ValueError("a basket is missing (null): drop the row or give an empty list")
+        raise ValueError("a basket is missing (null); drop the row or give an empty list")
     lengths = pc.list_value_length(column).to_numpy(**_copy_allowed(column)).astype(np.int64)
     values = pc.list_flatten(column)
     return values.to_numpy(**_copy_allowed(values)), lengths
@@ -198,7 +202,7 @@ class BasketReports:
     def __post_init__(self) -> None:
         if len(self.sizes) != len(self.words):
             raise ValueError(
-                f"{len(self.sizes)} sizes for {len(self.words)} reports: give the true size of every basket"
+                f"{len(self.sizes)} sizes for {len(self.words)} reports; give the true size of every basket"
             )
 
     @classmethod
@@ -216,7 +220,8 @@ class BasketReports:
         words = np.frombuffer(octets, dtype="<u8").astype(np.uint64).reshape(len(rows), width)
         if not compressed and rows and width != bitmap_width(items.size):
             raise ValueError(
-                f"a report has {8 * width} bytes where {items.size} items need {8 * bitmap_width(items.size)}"
+                f"a report has {8 * width} bytes where {items.size} items need {8 * bitmap_width(items.size)}; "
+                "give the items that the reports were made with"
             )
         return cls(items, np.asarray(sizes, dtype=np.uint16), words, compressed)
 
@@ -235,7 +240,7 @@ class BasketReports:
         """Reports of other people over the same items; nobody's report depends on anybody else's."""
         if self.compressed != other.compressed or self.items != other.items:
             raise ValueError(
-                "bitmaps and seeds, or reports over different items, do not add up: expand the seeds first"
+                "bitmaps and seeds, or reports over different items, do not add up; expand the seeds first"
             )
         width = max(self.words.shape[1], other.words.shape[1])
         stacked = [np.pad(part.words, ((0, 0), (0, width - part.words.shape[1]))) for part in (self, other)]
@@ -247,7 +252,7 @@ class BasketReports:
     def to_lists(self) -> list[list[Hashable]]:
         """The items that each bitmap shows."""
         if self.compressed:
-            raise ValueError("seeds show no items by themselves: call channel.expand(reports) first")
+            raise ValueError("seeds show no items by themselves; call channel.expand(reports) first")
         labels = self.items.labels
         shown = unpack_bits(self.words, self.items.size)
         return [[labels[code] for code in np.flatnonzero(row).tolist()] for row in shown]
@@ -257,11 +262,6 @@ class BasketReports:
         return int(self.words.nbytes + self.sizes.nbytes)
 
 
-def bitmap_width(items: int) -> int:
-    """Words in a bitmap."""
-    return -(-items // 64)
-
-
 def bitmaps_of(baskets: Baskets) -> Words:
     """Clean baskets as bitmaps, one row a basket."""
     bitmaps = np.zeros((len(baskets), bitmap_width(baskets.items.size)), dtype=np.uint64)
@@ -269,8 +269,3 @@ def bitmaps_of(baskets: Baskets) -> Words:
     bits = np.uint64(1) << (baskets.codes & 63).astype(np.uint64)
     np.bitwise_or.at(bitmaps, (rows, baskets.codes >> 6), bits)
     return bitmaps
-
-
-def item_mask(items: int) -> Words:
-    """A bitmap with every item."""
-    return pack_bits(np.ones(items, dtype=bool))
