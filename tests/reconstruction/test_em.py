@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.counts import Counts
 from sfumato.reconstruction.acceleration import Anderson, Plain
-from sfumato.reconstruction.em import maximise_likelihood
-from sfumato.reconstruction.operators import DenseTable
-from sfumato.reconstruction.problem import problem_of
-from sfumato.reconstruction.stopping import CONVERGED, ChiSquare, LikelihoodGain
+from sfumato.reconstruction.em import CONVERGED, ChiSquare, LikelihoodGain, maximise_likelihood
+from sfumato.reconstruction.methods import problem_of
+from sfumato.reconstruction.tables import DenseTable
 
 
 def random_problem(rows: int, columns: int, seed: int, problems: int = 1) -> tuple[DenseTable, np.ndarray]:
@@ -104,7 +103,7 @@ def test_acceleration_needs_a_fifteenth_of_the_table_applications():
 
 def test_the_chi_square_stop_compares_successive_estimates():
     """n Σ (p'−p)²/p = 0.04 and 0.0324 against 1 % of χ²₁(95 %) = 0.0384."""
-    from sfumato.reconstruction.stopping import Trace
+    from sfumato.reconstruction.em import Trace
 
     trace = Trace(np.array([100.0, 100.0]))
     trace.record(np.zeros(2), np.full((2, 2), 0.5), np.array([[0.51, 0.49], [0.52, 0.48]]))

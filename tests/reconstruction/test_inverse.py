@@ -6,7 +6,7 @@ from tests.statistics import assert_mean, assert_mean_zero
 
 import sfumato as sf
 from sfumato.counts import Counts
-from sfumato.reconstruction.inverse import left_inverse, unbiased
+from sfumato.reconstruction.methods import left_inverse, unbiased
 
 LABELS = sf.Categories(["a", "b", "c", "d"])
 RESPONSE = sf.RandomizedResponse(LABELS, keep=0.4)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.reconstruction.layout import FINE_CELLS, half_integers, interval_edges, layout_for
+from sfumato.reconstruction.cells import FINE_CELLS, half_integers, interval_edges, layout_for
 
 UNIT = sf.Interval(0, 1)
 AGES = sf.Interval(20, 80, integer=True)

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from sfumato.reconstruction.layout import layout_for
-from sfumato.reconstruction.observation import POINTS, candidates, observe, observe_points
+from sfumato.reconstruction.cells import POINTS, candidates, layout_for, observe, observe_points
 
 CHANNELS = {
     "gaussian": sf.Gaussian(sf.Interval(0, 1), scale=0.25),

@@ -6,20 +6,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.reconstruction import product
-from sfumato.reconstruction.layout import layout_for
-from sfumato.reconstruction.observation import observe
-from sfumato.reconstruction.operators import (
+from sfumato.reconstruction import tables
+from sfumato.reconstruction.cells import layout_for, observe
+from sfumato.reconstruction.tables import (
     BandedTable,
     DenseTable,
     FewWavesTable,
     FourierTable,
+    ProductTable,
     RunningSumTable,
     ShiftTable,
+    SparseProductTable,
     StackedTable,
     find_shift_table,
 )
-from sfumato.reconstruction.product import ProductTable, SparseProductTable
 
 UNIT = sf.Interval(0, 1)
 LARGE = {
@@ -82,7 +82,7 @@ def test_a_product_applied_axis_by_axis_equals_the_kronecker_table(monkeypatch):
     agree(ProductTable(factors), whole)
     rows = np.array([[0, 0, 1], [0, 1, 0], [0, 1, 2], [2, 0, 0], [3, 1, 1]])
     for many in (0, 1000):
-        monkeypatch.setattr(product, "MANY", many)
+        monkeypatch.setattr(tables, "MANY", many)
         agree(SparseProductTable(factors, rows), whole[np.ravel_multi_index(tuple(rows.T), (4, 2, 3))])
 
 

@@ -11,8 +11,7 @@ from sfumato.channels import Channel, Choice
 from sfumato.counts import Counts
 from sfumato.domain import Categories
 from sfumato.reconstruction.estimate import Diagnostics, Estimate
-from sfumato.reconstruction.methods import METHODS, Solution
-from sfumato.reconstruction.problem import Problem, problem_of
+from sfumato.reconstruction.methods import METHODS, Problem, Solution, problem_of
 
 
 def reconstruct(
