@@ -12,6 +12,7 @@ further than EM does are objects beside the loop.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -90,14 +91,19 @@ class ChiSquare:
     limit: int = 10_000
 
     def threshold(self, cells: int) -> float:
-        from scipy.special import chdtri
-
-        return self.share * float(chdtri(max(cells - 1, 1), 1 - self.confidence))
+        return self.share * _chi_square(max(cells - 1, 1), self.confidence)
 
     def reached(self, trace: Trace) -> Done:
         p, new = trace.before, trace.after
         change = np.divide((new - p) ** 2, p, out=np.zeros_like(p), where=p > 0).sum(axis=-1)
         return np.asarray(trace.reports * change < self.threshold(p.shape[-1]))
+
+
+@lru_cache
+def _chi_square(freedom: int, confidence: float) -> float:
+    from scipy.special import chdtri
+
+    return float(chdtri(freedom, 1 - confidence))
 
 
 @dataclass(frozen=True)
@@ -119,14 +125,19 @@ ENOUGH = LikelihoodGain()
 
 @dataclass(frozen=True)
 class EMFit:
-    """Estimates (one a row), their log-likelihoods, and what they cost."""
+    """Estimates (one a row), and what they cost."""
 
     probabilities: Floats
-    log_likelihood: Floats
     iterations: int
     applications: int
     converged: bool
     trace: Trace
+    problems: Likelihood
+
+    @cached_property
+    def log_likelihood(self) -> Floats:
+        """Σ_s N_s·log (P p)_s of each estimate."""
+        return self.trace.likelihoods[-1] if self.trace.likelihoods else self.problems.of(self.probabilities)[0]
 
 
 def maximise_likelihood(
@@ -184,7 +195,9 @@ class Likelihood:
     def factor(self, surprise: Array) -> Array:
         """f_t = (1/n) Σ_s P[s,t]·N_s/(P p)_s, by which EM multiplies p_t."""
         self.applications += surprise.shape[0]
-        return self.table.adjoint(surprise) * (1 / np.maximum(self.reports, TINY)).astype(surprise.dtype)[:, None]
+        factor: Array = self.table.adjoint(surprise)
+        factor *= (1 / np.maximum(self.reports, TINY)).astype(factor.dtype)[:, None]
+        return factor
 
     def step(self, p: Array, power: float = 1.0, smoothing: float = 0.0) -> Array:
         """EM's next estimate p·f^power, with ``smoothing`` reports spread evenly, made a distribution."""
@@ -211,7 +224,6 @@ def _stepped(
 ) -> EMFit:
     """EM without a look at the likelihood; problems without a report stay where they are."""
     relaxed = acceleration if isinstance(acceleration, OverRelaxed) else OverRelaxed(1.0)
-    trace = Trace(problems.reports, [np.zeros(p.shape[0])], p, p)
     going = np.flatnonzero(problems.reports > 0)
     kernels = _compiled(problems.table) if relaxed.power == 1.0 and not smoothing else None
     steps = 0
@@ -233,9 +245,8 @@ def _stepped(
                 going = going[~done]
                 some = problems.only(going)
     problems.applications += some.applications if some is not problems else 0
-    trace.record(problems.of(p)[0], p, p)
-    done = isinstance(stop, Steps) or not going.size
-    return EMFit(p, trace.likelihoods[-1], steps, problems.applications, done, trace)
+    converged = isinstance(stop, Steps) or not going.size
+    return EMFit(p, steps, problems.applications, converged, Trace(problems.reports), problems)
 
 
 def _compiled(table: Table) -> Any:
@@ -319,4 +330,4 @@ class _Run:
 
     def result(self) -> EMFit:
         applications = self.applications + self.problems.applications
-        return EMFit(self.best, self.best_likelihood, self.trace.steps, applications, not self.going.size, self.trace)
+        return EMFit(self.best, self.trace.steps, applications, not self.going.size, self.trace, self.problems)

@@ -227,7 +227,7 @@ def midpoint_kernel(channel: Channel, edges: Floats) -> tuple[Floats, Floats]:
     if not isinstance(channel.outputs, Grid):
         codes = channel.encode(_on_grid(channel, true))
         return channel.outputs.edges if hasattr(channel.outputs, "edges") else edges, channel.matrix()[:, codes]
-    around = report_edges(channel.outputs, edges)
+    around = continued_edges(channel.outputs, edges)
     reported = (around[:-1] + around[1:]) / 2
     if isinstance(channel, AdditiveNoise):
         return around, channel.density(reported[:, None] - true)
@@ -235,7 +235,7 @@ def midpoint_kernel(channel: Channel, edges: Floats) -> tuple[Floats, Floats]:
     return around, channel.matrix()[np.ix_(channel.encode_reports(reported), codes)]
 
 
-def report_edges(outputs: Grid, edges: Floats) -> Floats:
+def continued_edges(outputs: Grid, edges: Floats) -> Floats:
     """The true intervals, continued to both sides in their end intervals' width to where reports end."""
     low, high = edges[1] - edges[0], edges[-1] - edges[-2]
     before = max(int(np.ceil((edges[0] - outputs.edges[0]) / low - 1e-9)), 0)
