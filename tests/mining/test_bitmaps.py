@@ -9,8 +9,8 @@ import sfumato as sf
 from sfumato.channels.gf2 import pack_bits
 from sfumato.channels.itemsets import Baskets
 from sfumato.channels.itemsets_reports import BasketReports
-from sfumato.mining import bitmaps
-from sfumato.mining.bitmaps import ColumnBitmaps
+from sfumato.mining.itemsets import bitmaps
+from sfumato.mining.itemsets.bitmaps import ColumnBitmaps
 
 SIZES = np.random.default_rng(1).integers(2, 5, size=1000).astype(np.uint16)
 SHOWN = np.random.default_rng(2).random((1000, 71)) < 0.4

@@ -10,8 +10,8 @@ import sfumato as sf
 from sfumato.channels.gf2 import unpack_bits
 from sfumato.channels.itemsets_reports import BasketReports
 from sfumato.channels.select_a_size import SelectASize
-from sfumato.mining.bitmaps import ColumnBitmaps
-from sfumato.mining.supports import SupportCounter
+from sfumato.mining.itemsets.bitmaps import ColumnBitmaps
+from sfumato.mining.itemsets.supports import SupportCounter
 
 ITEMS = 12
 

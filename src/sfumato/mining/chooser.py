@@ -23,12 +23,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from sfumato.channels.base import Channel
 from sfumato.domain import Floats, Interval, as_array
-from sfumato.mining.columns import Channels
 from sfumato.mining.direct import DirectClassifier
 from sfumato.mining.discriminant import LinearDiscriminant
-from sfumato.mining.joint_model import generator
+from sfumato.mining.estimator import Channels
+from sfumato.mining.joint.mixture_model import MixtureModel
+from sfumato.mining.joint.model import generator
 from sfumato.mining.judge import Judge, held_out_logs
-from sfumato.mining.mixture_model import MixtureModel
 
 FOLDS, DRAWS, MOST_JUDGED = 3, 40, 1_500
 SMOOTH, DETAILED = (120, 2.0), (60, 0.2)

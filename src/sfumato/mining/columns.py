@@ -1,191 +1,338 @@
-"""Tables come in as arrays or frames and are read column by column; channels are matched to columns."""
+"""Attributes as cells: what every learner here reads is, per attribute, report cells and a table.
+
+An `Axis` holds the base code of every report (−1: missing). At a chosen resolution it becomes `AxisCells`:
+
+    table[s, t] = P(report in cell s | true value uniform in cell t),   end cells of the reports open,
+
+so that any mix of noisy numbers, randomized categories and clear columns is the same thing to a learner.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
+from sfumato.channels.additive import AdditiveNoise, Gaussian
 from sfumato.channels.base import Channel
 from sfumato.channels.choice import Choice
-from sfumato.domain import Categories, as_array, as_numbers
-from sfumato.mining.kernels import split_columns
-from sfumato.mining.level_columns import LEVEL_SUFFIX, with_levels
+from sfumato.domain import MISSING, Categories, Codes, Floats, Grid, Interval, as_array, as_numbers
+from sfumato.mining.kernels import nearest_codes
+from sfumato.mining.level_columns import levels_in, reports_in
 
-Column = npt.NDArray[Any]
-Channels = Sequence[Channel | Choice | None] | Mapping[str, Channel | Choice | None] | None
-
-
-def is_frame(X: Any) -> bool:
-    """pandas, Polars, PyArrow and DuckDB relations all name their columns."""
-    return not isinstance(X, np.ndarray) and (hasattr(X, "columns") or hasattr(X, "column_names"))
+CLEAR_BASE_CELLS = 1024
+SHARP_NOISE = 0.5
+"""Noise with edges needs report cells half as wide as gaussian noise of the same deviation."""
 
 
-def column_names(X: Any) -> list[str]:
-    return [str(name) for name in (X.column_names if hasattr(X, "column_names") else X.columns)]
+@dataclass(frozen=True)
+class AxisCells:
+    """One attribute at one resolution: true cells (intervals between edges, or labels), report cells, the table."""
+
+    name: str
+    table: npt.NDArray[np.float32]
+    cell_of_code: npt.NDArray[np.int32]
+    edges: Floats | None = None
+    labels: tuple[Any, ...] | None = None
+    integer: bool = False
+    identity: bool = False
+
+    @property
+    def size(self) -> int:
+        """How many true cells."""
+        return int(self.table.shape[1])
+
+    def true_cells(self, values: npt.ArrayLike) -> Codes:
+        """The cell of each true value, −1 where missing; numbers beyond the ends go to the end cells."""
+        if self.labels is not None:
+            return encode_known(self.labels, values)
+        numbers = as_numbers(values)
+        assert self.edges is not None
+        place = np.searchsorted(self.edges[1:-1], numbers, side="right")
+        return np.where(np.isnan(numbers), MISSING, place).astype(np.int64)
+
+    def draw(self, cells: Codes, rng: np.random.Generator) -> npt.NDArray[Any]:
+        """A value for each cell: its label, or a number uniform inside it (whole if the domain is)."""
+        if self.labels is not None:
+            return Categories(self.labels).decode(cells)
+        assert self.edges is not None
+        low, high = self.edges[cells], self.edges[cells + 1]
+        if not self.integer:
+            return rng.uniform(low, high)
+        first = np.ceil(low)
+        return np.asarray(first + np.floor(rng.random(cells.size) * (np.ceil(high) - first)), dtype=np.int64)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What prediction and sampling need, without the table."""
+        shape: dict[str, Any] = {"name": self.name, "integer": self.integer}
+        if self.labels is not None:
+            return {**shape, "labels": list(self.labels)}
+        assert self.edges is not None
+        return {**shape, "edges": self.edges.tolist()}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> AxisCells:
+        labels = tuple(data["labels"]) if "labels" in data else None
+        edges = np.array(data["edges"], dtype=float) if "edges" in data else None
+        size = len(labels) if labels is not None else len(data["edges"]) - 1
+        nothing = np.zeros(0, np.int32)
+        return cls(data["name"], np.eye(size, dtype=np.float32), nothing, edges, labels, bool(data["integer"]))
 
 
-def read_columns(estimator: Any, X: Any, *, reset: bool) -> tuple[list[str], list[Column]]:
-    """Names and columns of X, checked against what the estimator was fitted on unless `reset`."""
-    if type(X).__name__ == "DuckDBPyRelation":
-        X = X.arrow()
-        X = X.read_all() if hasattr(X, "read_all") else X
-    if is_frame(X):
-        X, levels = _apart_from_levels(X, getattr(estimator, "channels", None))
-        validate_data(estimator, X, skip_check_array=True, reset=reset)
-        names = column_names(X)
-        columns = [frame_column(_column(X, name), name) for name in _labels(X)]
-        _check_size(estimator, names, columns, reset)
-        if reset:
-            columns = [with_levels(c, levels[n]) if n in levels else c for n, c in zip(names, columns, strict=True)]
-        return names, columns
-    if _holds_labels(X, getattr(estimator, "channels", None)):
-        array = check_array(X, dtype=object, ensure_all_finite=False)
-        validate_data(estimator, array, skip_check_array=True, reset=reset)
-        return _numbered(array.shape[1]), [frame_column(array[:, j], f"x{j}") for j in range(array.shape[1])]
-    array = validate_data(estimator, X, reset=reset, dtype="numeric", ensure_all_finite="allow-nan")
-    if np.isinf(array).any():
-        raise ValueError("Input X contains infinity; mark such values as missing (NaN) or correct them")
-    rows = split_columns(array) if array.dtype == np.float64 else np.ascontiguousarray(array.T)
-    return _numbered(array.shape[1]), list(rows)
+class Axis(ABC):
+    """One column: the base code of every report, and the way from a resolution to cells."""
+
+    name: str
+    codes: npt.NDArray[np.int32]
+    noisy: bool = True
+    levels: int = 1
+
+    def level_of(self, codes: npt.NDArray[np.int32]) -> Codes:
+        """Which of the levels that people chose among a code came through, 0 where there is but one."""
+        return np.zeros(codes.size, np.int64)
+
+    @property
+    @abstractmethod
+    def natural_size(self) -> int:
+        """The number of true values that can be told apart."""
+
+    @abstractmethod
+    def at(self, resolution: int, coarseness: float = 0.0, shift: float = 0.0) -> AxisCells:
+        """About `resolution` true cells; report cells at least `coarseness` noise deviations wide; edges shifted."""
+
+    @abstractmethod
+    def spread(self) -> float:
+        """Noise deviation relative to the width of the domain (0: clear)."""
 
 
-def _apart_from_levels(X: Any, channels: Any) -> tuple[Any, dict[str, Any]]:
-    """The table without the columns `<name>.level` that go with a choice, and those columns by name."""
-    names = column_names(X)
-    given = channels if isinstance(channels, Mapping) else {}
-    if isinstance(channels, Sequence):
-        others = [name for name in names if not name.endswith(LEVEL_SUFFIX)]
-        given = dict(zip(others, channels, strict=False))
-    chosen = [n for n in names if isinstance(given.get(n), Choice) and n + LEVEL_SUFFIX in names]
-    if not chosen:
-        return X, {}
-    levels = {name: _column(X, name + LEVEL_SUFFIX) for name in chosen}
-    gone = [name + LEVEL_SUFFIX for name in chosen]
-    if hasattr(X, "drop_columns"):
-        return X.drop_columns(gone), levels
-    return (X.drop(columns=gone) if type(X).__module__.startswith("pandas") else X.drop(gone)), levels
+class NoisyNumber(Axis):
+    """A numeric column that went through a channel."""
 
+    def __init__(self, name: str, channel: Channel, reports: npt.ArrayLike) -> None:
+        if not isinstance(channel.domain, Interval) or isinstance(channel.outputs, Categories):
+            raise TypeError(f"column {name!r}: a {channel.kind} channel is not for numbers")
+        self.name, self.channel, self.domain = name, channel, channel.domain
+        self.codes = report_codes(channel, reports)
+        self._noise_law()
 
-def _column(X: Any, name: Any) -> Any:
-    return X.column(name) if hasattr(X, "column_names") else X[name]
+    def _noise_law(self) -> None:
+        values = np.asarray(self.channel.outputs.values)  # type: ignore[union-attr]
+        if isinstance(self.channel, AdditiveNoise):
+            self.deviation = self.channel.deviation
+            reach = min(2.5 * self.deviation, self.channel.past * self.channel.step)
+            self.span = (float(self.domain.low) - reach, float(self.domain.high) + reach)
+            return
+        law = self.channel.law()
+        middle = law[:, law.shape[1] // 2]
+        mean = float(middle @ values)
+        self.deviation = float(np.sqrt(middle @ (values - mean) ** 2))
+        mixed = np.cumsum(law.mean(axis=1))
+        first, last = np.searchsorted(mixed, (0.001, 0.999))
+        self.span = (float(values[first]), float(values[min(last, values.size - 1)]))
 
+    @property
+    def natural_size(self) -> int:
+        return int(self.domain.width) + 1 if self.domain.integer else self.channel.inputs.size
 
-def _labels(X: Any) -> list[Any]:
-    return list(X.column_names if hasattr(X, "column_names") else X.columns)
+    def spread(self) -> float:
+        return self.deviation / self.domain.width
 
-
-def _numbered(count: int) -> list[str]:
-    return [f"x{j}" for j in range(count)]
-
-
-def _check_size(estimator: Any, names: list[str], columns: list[Column], reset: bool) -> None:
-    if not names or not columns[0].size:
-        raise ValueError(
-            f"Found array with {len(columns[0]) if names else 0} sample(s) and {len(names)} feature(s); "
-            "a minimum of 1 is required of each"
+    def at(self, resolution: int, coarseness: float = 0.0, shift: float = 0.0) -> AxisCells:
+        edges = interval_edges(self.domain, resolution, shift)
+        sharpness = 1.0 if isinstance(self.channel, Gaussian) else SHARP_NOISE
+        width = coarseness * self.deviation * sharpness
+        width = width if self.domain.integer else max(float(np.max(np.diff(edges))), width)
+        bounds = self._report_edges(width, edges)
+        table = self.table(edges, bounds)
+        cell_of_code = self.channel.cells_of_codes(bounds).astype(np.int32)
+        return AxisCells(
+            self.name, np.ascontiguousarray(table, np.float32), cell_of_code, edges, None, self.domain.integer
         )
-    if reset:
-        estimator.n_features_in_ = len(names)
+
+    def table(self, edges: Floats, bounds: Floats) -> Floats:
+        """P(report between bounds | true value uniform between edges)."""
+        return self.channel.matrix(true=edges, reported=bounds)
+
+    def _report_edges(self, width: float, edges: Floats) -> Floats:
+        values = np.asarray(self.channel.outputs.values)  # type: ignore[union-attr]
+        low, high = self.span
+        count = int(np.ceil((high - low) / max(width, 1e-12)))
+        if values.size <= max(count, 2):
+            between = (values[1:] + values[:-1]) / 2
+            return np.concatenate([[2 * values[0] - between[0]], between, [2 * values[-1] - between[-1]]])
+        bounds = np.linspace(low, high, max(count, 2) + 1)
+        kept = np.unique(np.searchsorted(values, bounds[1:-1]))
+        kept = kept[(kept > 0) & (kept < values.size)]
+        inner = (values[kept - 1] + values[kept]) / 2
+        return np.concatenate([[min(low, inner[0]) - width], inner, [max(high, inner[-1]) + width]])
 
 
-def _holds_labels(X: Any, channels: Any) -> bool:
-    given = list(channels.values()) if isinstance(channels, Mapping) else list(channels or ())
-    categorical = any(isinstance(getattr(channel, "domain", None), Categories) for channel in given)
-    return categorical and np.asarray(X).dtype.kind in "OUS"
+class NoisyCategory(Axis):
+    """A column of categories that went through a channel; every category is a cell."""
+
+    def __init__(self, name: str, channel: Channel, reports: npt.ArrayLike) -> None:
+        if not isinstance(channel.domain, Categories):
+            raise TypeError(f"column {name!r}: a {channel.kind} channel is not for categories")
+        self.name, self.channel, self.labels = name, channel, channel.domain.labels
+        self.codes = channel.encode_reports(reports).astype(np.int32)
+
+    @property
+    def natural_size(self) -> int:
+        return len(self.labels)
+
+    def spread(self) -> float:
+        return 0.0
+
+    def at(self, resolution: int, coarseness: float = 0.0, shift: float = 0.0) -> AxisCells:
+        table = np.ascontiguousarray(self.channel.matrix(), np.float32)
+        return AxisCells(self.name, table, np.arange(table.shape[0], dtype=np.int32), None, self.labels)
 
 
-def frame_column(values: Any, name: str) -> Column:
-    """A column as numbers where it holds numbers only, else as labels with None for missing."""
+class ClearNumber(Axis):
+    """A numeric column sent as it is: cells between quantiles, the table is the identity."""
+
+    noisy = False
+
+    def __init__(self, name: str, values: npt.ArrayLike) -> None:
+        self.name = name
+        numbers = as_numbers(values)
+        known = numbers[~np.isnan(numbers)]
+        self.integer = bool(known.size) and bool(np.all(known == np.rint(known)))
+        self.base_edges = quantile_edges(known, CLEAR_BASE_CELLS)
+        codes = np.searchsorted(self.base_edges[1:-1], numbers, side="right")
+        self.codes = np.where(np.isnan(numbers), MISSING, codes).astype(np.int32)
+        self.counts = np.bincount(codes[~np.isnan(numbers)], minlength=self.base_edges.size - 1)
+
+    @property
+    def natural_size(self) -> int:
+        return int(self.base_edges.size - 1)
+
+    def spread(self) -> float:
+        return 0.0
+
+    def at(self, resolution: int, coarseness: float = 0.0, shift: float = 0.0) -> AxisCells:
+        cumulative = np.cumsum(self.counts)
+        targets = (np.arange(1, resolution) + shift) * (cumulative[-1] / resolution)
+        cuts = np.unique(np.searchsorted(cumulative, targets - 1e-9) + 1)
+        cuts = cuts[cuts < self.natural_size]
+        edges = self.base_edges[np.concatenate([[0], cuts, [self.natural_size]]).astype(int)]
+        cell = np.searchsorted(cuts, np.arange(self.natural_size), side="right").astype(np.int32)
+        table = np.eye(edges.size - 1, dtype=np.float32)
+        return AxisCells(self.name, table, cell, edges, None, self.integer, identity=True)
+
+
+class ClearCategory(Axis):
+    """A column of labels sent as it is."""
+
+    noisy = False
+
+    def __init__(self, name: str, values: npt.ArrayLike) -> None:
+        self.name = name
+        array = as_array(values)
+        self.labels = known_labels(array)
+        self.codes = encode_known(self.labels, array).astype(np.int32)
+
+    @property
+    def natural_size(self) -> int:
+        return len(self.labels)
+
+    def spread(self) -> float:
+        return 0.0
+
+    def at(self, resolution: int, coarseness: float = 0.0, shift: float = 0.0) -> AxisCells:
+        size = len(self.labels)
+        table, cell = np.eye(size, dtype=np.float32), np.arange(size, dtype=np.int32)
+        return AxisCells(self.name, table, cell, None, self.labels, identity=True)
+
+
+class Capped(Axis):
+    """An attribute cut into few cells, because others carry the finer detail."""
+
+    def __init__(self, attribute: Axis, cells: int) -> None:
+        self.attribute, self.cells = attribute, cells
+        self.name, self.codes, self.noisy = attribute.name, attribute.codes, attribute.noisy
+
+    @property
+    def natural_size(self) -> int:
+        return min(self.cells, self.attribute.natural_size)
+
+    def spread(self) -> float:
+        return self.attribute.spread()
+
+    def at(self, resolution: int, coarseness: float = 0.0, shift: float = 0.0) -> AxisCells:
+        return self.attribute.at(min(resolution, self.cells), coarseness, shift)
+
+
+def axis_of(name: str, channel: Channel | Choice | None, column: npt.NDArray[Any]) -> Axis:
+    """The kind of attribute that a column and its channel make."""
+    if isinstance(channel, Choice):
+        from sfumato.mining.levels import ChosenLevels
+
+        return ChosenLevels(name, channel, reports_in(column), levels_in(column))
+    column = reports_in(column)
+    if channel is None:
+        numeric = column.dtype.kind in "iuf"
+        return ClearNumber(name, column) if numeric else ClearCategory(name, column)
+    if not isinstance(channel, Channel):
+        raise TypeError(f"column {name!r}: {channel!r} is not a channel; give a channel or None for a clear column")
+    if isinstance(channel.domain, Categories):
+        return NoisyCategory(name, channel, column)
+    return NoisyNumber(name, channel, column)
+
+
+def report_codes(channel: Channel, reports: npt.ArrayLike) -> npt.NDArray[np.int32]:
+    """Base report codes, through a compiled loop where reports lie on a grid."""
+    if isinstance(channel.outputs, Grid):
+        numbers = np.ascontiguousarray(as_numbers(reports))
+        grid = channel.outputs
+        return np.asarray(nearest_codes(numbers, grid.origin, grid.step, grid.size), np.int32)
+    return channel.encode_reports(reports).astype(np.int32)
+
+
+def interval_edges(domain: Interval, resolution: int, shift: float = 0.0) -> Floats:
+    """About `resolution` equal cells over the domain, all inner edges moved by `shift` cells; integers stay whole."""
+    low, high = float(domain.low), float(domain.high)
+    if not domain.integer:
+        step = (high - low) / resolution
+        inner = low + step * (np.arange(1, resolution) + shift)
+        return np.asarray(np.concatenate([[low], inner, [high]]), np.float64)
+    count = int(high - low) + 1
+    if count <= 1.5 * resolution:
+        return np.asarray(low - 0.5 + np.arange(count + 1), np.float64)
+    cuts = np.unique(np.rint((np.arange(1, resolution) + shift) * count / resolution))
+    return low - 0.5 + np.concatenate([[0], cuts[(cuts > 0) & (cuts < count)], [count]])
+
+
+def quantile_edges(known: Floats, cells: int) -> Floats:
+    """Edges half-way between neighbouring values, at most `cells` cells of about equal counts."""
+    if known.size == 0:
+        return np.array([0.0, 1.0])
+    unique, counts = np.unique(known, return_counts=True)
+    if unique.size > cells:
+        targets = np.arange(1, cells) * (known.size / cells)
+        cuts = np.unique(np.searchsorted(np.cumsum(counts), targets) + 1)
+        cuts = cuts[cuts < unique.size]
+    else:
+        cuts = np.arange(1, unique.size)
+    inner = unique[cuts - 1] + (unique[cuts] - unique[cuts - 1]) / 2
+    ends = (unique[0], unique[-1]) if unique.size > 1 else (unique[0] - 0.5, unique[0] + 0.5)
+    return np.concatenate([[ends[0]], inner, [ends[1]]])
+
+
+def known_labels(array: npt.NDArray[Any]) -> tuple[Any, ...]:
+    """The labels of a column, sorted where they can be."""
+    found = {value for value in array.ravel().tolist() if value is not None and value == value}
+    try:
+        return tuple(sorted(found))
+    except TypeError:
+        return tuple(sorted(found, key=repr))
+
+
+def encode_known(labels: tuple[Any, ...], values: npt.ArrayLike) -> Codes:
+    """Codes of labels; missing and unknown labels are −1 (a learner may meet a label that it never saw)."""
+    code_of = {label: code for code, label in enumerate(labels)}
     array = as_array(values)
-    if array.dtype.kind in "iuf":
-        return array
-    if array.dtype.kind == "b":
-        return array.astype(object)
-    if array.dtype.kind == "O":
-        try:
-            return as_numbers(array)
-        except TypeError:
-            return array
-    if array.dtype.kind in "US":
-        return array.astype(object)
-    raise TypeError(f"column {name!r} is of type {array.dtype}; convert it to numbers or labels first")
-
-
-def remember_names(estimator: Any, data: Mapping[str, Any]) -> None:
-    """What scikit-learn remembers of X, for a model read from plain data."""
-    names = estimator.attribute_names_
-    estimator.n_features_in_ = len(names)
-    if data["named"]:
-        estimator.feature_names_in_ = np.array(names, dtype=object)
-
-
-def channels_of_columns(channels: Channels, names: list[str]) -> list[Channel | Choice | None]:
-    """One channel or None a column, from a sequence or from a mapping by column name."""
-    if channels is None:
-        return [None] * len(names)
-    if isinstance(channels, Mapping):
-        unknown = [key for key in channels if key not in names]
-        if unknown:
-            raise ValueError(f"channels names column {unknown[0]!r}, which X does not have; its columns are {names}")
-        return [channels.get(name) for name in names]
-    if isinstance(channels, Channel) or not isinstance(channels, Sequence):
-        raise TypeError(f"channels={channels!r} is neither a list with one entry a column nor a mapping by column name")
-    if len(channels) != len(names):
-        raise ValueError(f"channels has {len(channels)} entries but X has {len(names)} columns; give one a column")
-    return list(channels)
-
-
-def class_codes(y: Any, label_channel: Channel | None) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-    """The classes and every record's reported class code; a label channel's categories are the classes."""
-    if y is None:
-        raise ValueError("requires y to be passed, but the target y is None; give the class of every record")
-    labels = column_or_1d(as_array(y) if not isinstance(y, np.ndarray) else y, warn=True)
-    if label_channel is None:
-        return _few_integers(labels) or _sorted_classes(labels)
-    check_classification_targets(labels)
-    if not isinstance(label_channel.domain, Categories):
-        raise TypeError(f"label_channel={label_channel!r} is not over categories; use RandomizedResponse")
-    codes = label_channel.encode_reports(labels)
-    if (codes < 0).any():
-        raise ValueError("a class label is missing; drop records without a class")
-    classes = np.array(label_channel.domain.labels)
-    return classes, codes
-
-
-def _sorted_classes(labels: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-    check_classification_targets(labels)
-    classes, codes = np.unique(labels, return_inverse=True)
-    return classes, codes.astype(np.int64)
-
-
-def _few_integers(labels: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]] | None:
-    """Classes and codes of small non-negative integers by counting, much faster than sorting."""
-    if labels.dtype.kind not in "iu" or not labels.size or labels.min() < 0 or labels.max() > 1_000:
-        return None
-    present = np.flatnonzero(np.bincount(labels.astype(np.int64)))
-    code_of = np.zeros(int(present[-1]) + 1, np.int64)
-    code_of[present] = np.arange(present.size)
-    return present.astype(labels.dtype), code_of[labels]
-
-
-def record_weights(sample_weight: Any, records: int) -> npt.NDArray[np.float64]:
-    """One weight a record, 1 unless given."""
-    if sample_weight is None:
-        return np.ones(records)
-    if np.isscalar(sample_weight):
-        return np.full(records, float(sample_weight))  # type: ignore[arg-type]
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.shape != (records,):
-        raise ValueError(
-            f"sample_weight has shape {weight.shape}, but there are {records} records; give one weight a record"
-        )
-    if not np.isfinite(weight).all() or (weight < 0).any():
-        raise ValueError("sample_weight holds a negative or infinite weight; weights are numbers from 0 up")
-    if not weight.any():
-        raise ValueError("every sample_weight is zero; give at least one record a weight above zero")
-    return weight
+    return np.array([code_of.get(value, MISSING) for value in array.ravel().tolist()], dtype=np.int64)

@@ -15,8 +15,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.validation import check_is_fitted
 
-from sfumato.mining.cells import encode_known, known_labels
-from sfumato.mining.columns import Channels, class_codes, read_columns
+from sfumato.mining.columns import encode_known, known_labels
+from sfumato.mining.estimator import Channels, class_codes, read_columns
 from sfumato.mining.level_columns import reports_in
 
 Labels = tuple[Any, ...] | None

@@ -18,9 +18,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from sfumato.channels.choice import Choice
 from sfumato.domain import Categories, Floats, as_numbers
-from sfumato.mining.columns import Channels, channels_of_columns, class_codes, read_columns
+from sfumato.mining.estimator import Channels, channels_of_columns, class_codes, read_columns
 from sfumato.mining.level_columns import reports_in
-from sfumato.mining.level_moments import noise_variance, noise_variances
+from sfumato.mining.moments import noise_variance, noise_variances
 
 FLOOR = 0.1
 

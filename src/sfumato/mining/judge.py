@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.domain import Floats
-from sfumato.mining.columns import Channels
-from sfumato.mining.joint_model import generator
-from sfumato.mining.members import draw_columns
-from sfumato.mining.mixture_model import MixtureModel
+from sfumato.mining.estimator import Channels
+from sfumato.mining.joint.members import draw_columns
+from sfumato.mining.joint.mixture_model import MixtureModel
+from sfumato.mining.joint.model import generator
 
 COMPONENTS, PSEUDO_COUNT = 60, 0.2
 RIGHT = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99)

@@ -21,14 +21,14 @@ from sfumato.channels.base import Channel
 from sfumato.channels.choice import Choice
 from sfumato.channels.two_phase import Blur
 from sfumato.domain import MISSING, Codes, Floats, Grid, as_array, is_missing
-from sfumato.mining.cells import Attribute, AttributeCells, NoisyNumber, attribute_of
+from sfumato.mining.columns import Axis, AxisCells, NoisyNumber, axis_of
 
 NEARLY = 0.05
 """Laws within this total variation are read together: intervals up to half a deviation wide, 2 % of the information."""
 PROBES, PROBED_CELLS = 9, 1_000
 
 
-class ChosenLevels(Attribute):
+class ChosenLevels(Axis):
     """One column, every report through the channel of its level; base codes of the blocks follow one another."""
 
     def __init__(self, name: str, choice: Choice, reports: npt.ArrayLike, level: npt.ArrayLike | None = None) -> None:
@@ -37,7 +37,7 @@ class ChosenLevels(Attribute):
         used = [each for each in choice.levels if (names == each).any()] or [choice.default]
         self.name, self.choice, self.blocks = name, choice, alike(choice, used)
         self.levels = len(self.blocks)
-        self.parts: list[Attribute] = []
+        self.parts: list[Axis] = []
         self.codes = np.full(array.size, MISSING, np.int32)
         ends = [0]
         for block in self.blocks:
@@ -62,13 +62,13 @@ class ChosenLevels(Attribute):
         """The block of each code (missing ones: the first)."""
         return np.searchsorted(self.ends[:-1], codes, side="right")
 
-    def at(self, resolution: int, coarseness: float = 0.0, shift: float = 0.0) -> AttributeCells:
+    def at(self, resolution: int, coarseness: float = 0.0, shift: float = 0.0) -> AxisCells:
         cuts = [part.at(resolution, coarseness, shift) for part in self.parts]
         below = np.cumsum([0] + [cut.table.shape[0] for cut in cuts])
         cell_of_code = np.concatenate([cut.cell_of_code + rows for cut, rows in zip(cuts, below, strict=False)])
         table = np.ascontiguousarray(np.vstack([cut.table for cut in cuts]))
         first = cuts[0]
-        return AttributeCells(self.name, table, cell_of_code.astype(np.int32), first.edges, first.labels, first.integer)
+        return AxisCells(self.name, table, cell_of_code.astype(np.int32), first.edges, first.labels, first.integer)
 
 
 class PooledNumber(NoisyNumber):
@@ -92,11 +92,11 @@ class PooledNumber(NoisyNumber):
         return np.asarray(sum(parts))
 
 
-def block_of(name: str, channels: Sequence[Channel], shares: Floats, reports: npt.NDArray[Any]) -> Attribute:
+def block_of(name: str, channels: Sequence[Channel], shares: Floats, reports: npt.NDArray[Any]) -> Axis:
     """The reports of one block of levels."""
     if len(channels) > 1 or isinstance(channels[0], Blur):
         return PooledNumber(name, channels, shares, reports)
-    return attribute_of(name, channels[0], reports)
+    return axis_of(name, channels[0], reports)
 
 
 def alike(choice: Choice, used: Sequence[str]) -> list[list[str]]:

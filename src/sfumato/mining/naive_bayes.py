@@ -21,9 +21,8 @@ from sklearn.utils.validation import check_is_fitted
 from sfumato.channels.base import Channel
 from sfumato.channels.choice import Choice
 from sfumato.domain import Categories, as_numbers
-from sfumato.mining.association import counts_by_code, reconstruct_groups
-from sfumato.mining.cells import Attribute, AttributeCells, ClearCategory, attribute_of
-from sfumato.mining.columns import (
+from sfumato.mining.columns import Axis, AxisCells, ClearCategory, axis_of
+from sfumato.mining.estimator import (
     Channels,
     channels_of_columns,
     class_codes,
@@ -31,9 +30,10 @@ from sfumato.mining.columns import (
     record_weights,
     remember_names,
 )
-from sfumato.mining.growth import ClassMass
 from sfumato.mining.level_columns import reports_in
-from sfumato.mining.level_moments import moments_of_levels, noise_variance, noise_variances
+from sfumato.mining.moments import moments_of_levels, noise_variance, noise_variances
+from sfumato.mining.tree.association import counts_by_code, reconstruct_groups
+from sfumato.mining.tree.growth import ClassMass
 
 DENSITIES = ("moments", "reconstructed", "direct")
 Floats = npt.NDArray[np.float64]
@@ -62,7 +62,7 @@ class NormalDensity:
 class CellDensity:
     """log P(cell | y), for numbers divided by the width of the cell."""
 
-    cells: AttributeCells
+    cells: AxisCells
     p_cell_given_class: Floats
 
     def log_density(self, column: npt.NDArray[Any]) -> Floats:
@@ -145,7 +145,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
             noise = noise_variance(channel) if isinstance(channel, Channel) and self.density == "moments" else 0.0
             return self._normal(reports, mass, noise)
         as_reported = self.density == "direct" or channel is None
-        attribute = ClearCategory(name, reports_in(column)) if as_reported else attribute_of(name, channel, column)
+        attribute = ClearCategory(name, reports_in(column)) if as_reported else axis_of(name, channel, column)
         return cell_density(attribute, mass)
 
     def _normal(self, column: Floats, mass: Floats, noise: float) -> NormalDensity:
@@ -214,7 +214,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
 def density_from_dict(data: dict[str, Any]) -> NormalDensity | CellDensity:
     if data["form"] == "normal":
         return NormalDensity(np.array(data["mean"]), np.array(data["variance"]))
-    return CellDensity(AttributeCells.from_dict(data["cells"]), np.array(data["p_cell_given_class"]))
+    return CellDensity(AxisCells.from_dict(data["cells"]), np.array(data["p_cell_given_class"]))
 
 
 def is_number(column: npt.NDArray[Any], channel: Channel | Choice | None) -> bool:
@@ -223,7 +223,7 @@ def is_number(column: npt.NDArray[Any], channel: Channel | Choice | None) -> boo
     return column.dtype.kind in "iuf"
 
 
-def cell_density(attribute: Attribute, mass: Floats) -> CellDensity:
+def cell_density(attribute: Axis, mass: Floats) -> CellDensity:
     """P(cell | y), reconstructed through the attribute's table for each class."""
     cells = attribute.at(CELLS, 0.1)
     codes = np.maximum(attribute.codes, 0)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.mining.cells import Attribute, ClearCategory, ClearNumber, encode_known
-from sfumato.mining.growth import ClassMass, Limits, clean_tree
-from sfumato.mining.joint_model import JointModel
-from sfumato.mining.tree_model import Feature, Tree
+from sfumato.mining.columns import Axis, ClearCategory, ClearNumber, encode_known
+from sfumato.mining.joint.model import JointModel
+from sfumato.mining.tree.growth import ClassMass, Limits, clean_tree
+from sfumato.mining.tree.model import Feature, Tree
 
 RECORDS = 150_000
 LEAST_LEAF = 0.0003
@@ -36,14 +36,14 @@ def distilled_tree(
     tree, features = clean_tree(attributes, values, ClassMass.soft(decided), tight)
     leaves = tree.leaves(values, np.array([feature.categorical for feature in features]))
     tree.counts = summed_counts(tree, leaves, p_class * (weight / RECORDS))
-    tree.attribute[:] = np.where(tree.attribute < 0, -1, np.array(model.selected_, np.int32)[tree.attribute])
+    tree.column[:] = np.where(tree.column < 0, -1, np.array(model.selected_, np.int32)[tree.column])
     return tree, features
 
 
 def summed_counts(tree: Tree, leaves: npt.NDArray[np.int64], mass: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """The mass of the records in each node, from the leaves up."""
-    counts = np.column_stack([np.bincount(leaves, column, tree.attribute.size) for column in mass.T])
-    for node in range(tree.attribute.size - 1, -1, -1):
+    counts = np.column_stack([np.bincount(leaves, column, tree.column.size) for column in mass.T])
+    for node in range(tree.column.size - 1, -1, -1):
         if tree.left[node] >= 0:
             counts[node] = counts[tree.left[node]] + counts[tree.right[node]]
     return np.asarray(counts, np.float64)
@@ -65,11 +65,11 @@ def prior_leaf(model: JointModel, weight: float) -> Tree:
     )
 
 
-def clear_attribute(name: str, column: npt.NDArray[np.generic]) -> Attribute:
+def clear_attribute(name: str, column: npt.NDArray[np.generic]) -> Axis:
     return ClearNumber(name, column) if column.dtype.kind in "iuf" else ClearCategory(name, column)
 
 
-def values_of(attribute: Attribute, column: npt.NDArray[np.generic]) -> npt.NDArray[np.float64]:
+def values_of(attribute: Axis, column: npt.NDArray[np.generic]) -> npt.NDArray[np.float64]:
     if isinstance(attribute, ClearCategory):
         return encode_known(attribute.labels, column).astype(float)
     return column.astype(float)

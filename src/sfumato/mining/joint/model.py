@@ -17,8 +17,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sfumato.channels.base import Channel
-from sfumato.mining.cells import Attribute, attribute_of
-from sfumato.mining.columns import (
+from sfumato.mining.columns import Axis, axis_of
+from sfumato.mining.estimator import (
     Channels,
     channels_of_columns,
     class_codes,
@@ -27,12 +27,12 @@ from sfumato.mining.columns import (
     record_weights,
     remember_names,
 )
-from sfumato.mining.forest import Branch, grow_forest
-from sfumato.mining.grid_fit import GridProblem, Labels, coarsened_to
-from sfumato.mining.members import GridMember, Member, member_from_dict
-from sfumato.mining.mixture import MixtureFit
-from sfumato.mining.resolution import Resolution, effective_dimension, resolution_for
-from sfumato.mining.selection import cap_helpers, select_attributes
+from sfumato.mining.joint.forest import Branch, grow_forest
+from sfumato.mining.joint.grid_fit import GridProblem, Labels, coarsened_to
+from sfumato.mining.joint.members import GridMember, Member, member_from_dict
+from sfumato.mining.joint.mixture import MixtureFit
+from sfumato.mining.joint.resolution import Resolution, effective_dimension, resolution_for
+from sfumato.mining.joint.selection import cap_helpers, select_attributes
 
 MOST_GRID_DIMENSIONS = 5.0
 MOST_UNSUPERVISED_DIMENSIONS = 3.5
@@ -91,10 +91,10 @@ class JointModel(ClassifierMixin, BaseEstimator):
         names, columns = read_columns(self, X, reset=True)
         self._frame = type(X) if is_frame(X) else None
         channels = channels_of_columns(self.channels, names)
-        attributes = [attribute_of(*pair) for pair in zip(names, channels, columns, strict=True)]
+        attributes = [axis_of(*pair) for pair in zip(names, channels, columns, strict=True)]
         return self._fit_attributes(attributes, y, None)
 
-    def _fit_attributes(self, attributes: Sequence[Attribute], y: Any, sample_weight: Any) -> Self:
+    def _fit_attributes(self, attributes: Sequence[Axis], y: Any, sample_weight: Any) -> Self:
         if self.structure not in ("auto", "grid", "mixture"):
             raise ValueError(f"structure={self.structure!r} is unknown; use 'auto', 'grid' or 'mixture'")
         rng = generator(self.random_state)
@@ -123,7 +123,7 @@ class JointModel(ClassifierMixin, BaseEstimator):
     def _most_dimensions(self) -> float:
         return 12.0 if self.structure == "mixture" else MOST_GRID_DIMENSIONS
 
-    def _fit_members(self, core: list[Attribute], labels: Labels, rng: np.random.Generator) -> list[Member]:
+    def _fit_members(self, core: list[Axis], labels: Labels, rng: np.random.Generator) -> list[Member]:
         dimension = effective_dimension(core)
         unsupervised = labels.classes == 1
         too_large = unsupervised and dimension > MOST_UNSUPERVISED_DIMENSIONS
@@ -136,7 +136,7 @@ class JointModel(ClassifierMixin, BaseEstimator):
             return [MixtureFit(core, labels, resolution, rng).run(rng) for resolution in resolutions]
         return self._fit_grids(core, labels, rng, self.members or members_for(dimension))
 
-    def _fit_grids(self, core: list[Attribute], labels: Labels, rng: np.random.Generator, count: int) -> list[Member]:
+    def _fit_grids(self, core: list[Axis], labels: Labels, rng: np.random.Generator, count: int) -> list[Member]:
         """The first member learns on held-out reports how many steps to take; the others take as many on all."""
         held = rng.random(labels.weight.size) < HELD_OUT
         core = cap_helpers(core, labels)

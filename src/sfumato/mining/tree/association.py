@@ -15,7 +15,7 @@ import numpy.typing as npt
 from numba import njit
 from scipy.stats import chi2
 
-from sfumato.mining.cells import Attribute, AttributeCells
+from sfumato.mining.columns import Axis, AxisCells
 
 Floats = npt.NDArray[np.float64]
 MOST_STEPS = 2_000
@@ -73,8 +73,8 @@ def reconstruct_one(table: Any, counts: Any, p: Any, threshold: float, most_step
 class Intervals:
     """One attribute cut into m intervals, and the association of its reports with them."""
 
-    attribute: Attribute
-    cells: AttributeCells
+    attribute: Axis
+    cells: AxisCells
 
     @property
     def size(self) -> int:

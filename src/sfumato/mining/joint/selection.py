@@ -13,10 +13,10 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.mining.cells import Attribute, Capped
-from sfumato.mining.grid import Array
-from sfumato.mining.grid_fit import GridProblem, Labels, coarsened_to
-from sfumato.mining.resolution import Resolution, effective_dimension, resolution_for
+from sfumato.mining.columns import Axis, Capped
+from sfumato.mining.joint.grid import Array
+from sfumato.mining.joint.grid_fit import GridProblem, Labels, coarsened_to
+from sfumato.mining.joint.resolution import Resolution, effective_dimension, resolution_for
 
 LEAST_GAIN = 3e-4
 LEAST_Z = 2.0
@@ -32,7 +32,7 @@ class Selector:
     """Held-out losses of attribute subsets, remembered."""
 
     def __init__(
-        self, attributes: Sequence[Attribute], labels: Labels, rng: np.random.Generator, most_dimensions: float
+        self, attributes: Sequence[Axis], labels: Labels, rng: np.random.Generator, most_dimensions: float
     ) -> None:
         self.attributes, self.labels, self.most_dimensions = attributes, labels, most_dimensions
         self.held = rng.random(labels.codes.size) < HELD_OUT
@@ -98,7 +98,7 @@ def class_entropy(joint: Array) -> float:
     return -float(np.sum(joint * np.log(np.maximum(p_class, 1e-30))))
 
 
-def cap_helpers(chosen: list[Attribute], labels: Labels) -> list[Attribute]:
+def cap_helpers(chosen: list[Axis], labels: Labels) -> list[Axis]:
     """Attributes with a small I(y; t_j | the others) help mostly by telling about other attributes: few cells do."""
     if len(chosen) < 3 or labels.classes < 2 or not all(attribute.noisy for attribute in chosen):
         return chosen
@@ -111,7 +111,7 @@ def cap_helpers(chosen: list[Attribute], labels: Labels) -> list[Attribute]:
 
 
 def select_attributes(
-    attributes: Sequence[Attribute], labels: Labels, rng: np.random.Generator, most_dimensions: float
+    attributes: Sequence[Axis], labels: Labels, rng: np.random.Generator, most_dimensions: float
 ) -> tuple[int, ...]:
     """Indices of the attributes to model together, in the order in which they were found."""
     selector = Selector(attributes, labels, rng, most_dimensions)

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.mining.cells import Attribute, AttributeCells
-from sfumato.mining.grid import Array, Tables, em_step, report_likelihood, start, with_missing_row
+from sfumato.mining.columns import Axis, AxisCells
+from sfumato.mining.joint.grid import Array, Tables, em_step, report_likelihood, start, with_missing_row
+from sfumato.mining.joint.resolution import Resolution
 from sfumato.mining.kernels import report_cells, weighted_counts
-from sfumato.mining.resolution import Resolution
 
 Flat = npt.NDArray[np.int64]
 CLEAR_SMOOTHING = 0.5
@@ -29,7 +29,7 @@ class Labels:
     table: Array | None = None
 
 
-def coarsened_to(attributes: Sequence[Attribute], resolution: Resolution, most: int) -> Resolution:
+def coarsened_to(attributes: Sequence[Axis], resolution: Resolution, most: int) -> Resolution:
     """The resolution with report cells widened until there are at most `most` combinations of them."""
     for _ in range(20):
         cuts = [attribute.at(resolution.cells, resolution.coarseness, resolution.shift) for attribute in attributes]
@@ -43,14 +43,14 @@ def coarsened_to(attributes: Sequence[Attribute], resolution: Resolution, most: 
 class GridProblem:
     """Counts of reports in cells of (s₁..s_D, y') and the tables that lead to them."""
 
-    cells: tuple[AttributeCells, ...]
+    cells: tuple[AxisCells, ...]
     tables: Tables
     labels: Labels
     flat: Flat
     shape: tuple[int, ...]
 
     @classmethod
-    def of(cls, attributes: Sequence[Attribute], labels: Labels, resolution: Resolution) -> GridProblem:
+    def of(cls, attributes: Sequence[Axis], labels: Labels, resolution: Resolution) -> GridProblem:
         cells, tables, flat = [], [], np.zeros(labels.codes.size, np.int64)
         for attribute in attributes:
             cut = attribute.at(resolution.cells, resolution.coarseness, resolution.shift)

@@ -15,12 +15,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.mining.association import Intervals
-from sfumato.mining.cells import Attribute, AttributeCells
-from sfumato.mining.tree_kernels import LEAF, add_counts, add_histogram, best_split, bin_and_class, grow, partition
-from sfumato.mining.tree_model import Feature, Tree
+from sfumato.mining.columns import Axis, AxisCells
+from sfumato.mining.tree.association import Intervals
+from sfumato.mining.tree.kernels import Bounds, grow
+from sfumato.mining.tree.model import Feature, Tree
+from sfumato.mining.tree.splits import LEAF, Binned, bin_and_class
 
 Records = npt.NDArray[np.int32]
+Values = npt.NDArray[np.float64]
 CLEAR_BINS = 254
 REPORT_COARSENESS = 0.1
 LEAST_LEAF_SHARE = 5e-4
@@ -90,11 +92,13 @@ class ClassMass:
         mass = self.mass if self.plain else self.mass[records]
         return ClassMass(self.group[records], self.weight[records], mass, self.plain)
 
-    def pairs(self, codes: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint16]:
-        """Bin and class of every record in one number, where records count 1."""
-        if not self.plain:
-            return np.zeros((1, 1), np.uint16)
-        return bin_and_class(codes, self.group, self.classes)  # type: ignore[no-any-return]
+    def binned(self, codes: npt.NDArray[np.uint8], features: Sequence[Feature], values: Values | None) -> Binned:
+        """What the compiled loops read: bins, classes and, where cuts are placed among them, the values."""
+        sizes = np.array([feature.size for feature in features], np.int64)
+        categorical = np.array([feature.categorical for feature in features])
+        pairs = bin_and_class(codes, self.group, self.classes) if self.plain else np.zeros((1, 1), np.uint16)
+        exact = np.zeros((1, 1)) if values is None else values
+        return Binned(codes, sizes, categorical, self.mass, self.group, pairs, self.plain, exact, values is not None)
 
     @classmethod
     def soft(cls, mass: npt.NDArray[np.float64]) -> ClassMass:
@@ -106,34 +110,40 @@ def paper_intervals(records: int) -> int:
     return int(np.clip(records / 100, 10, 100))
 
 
-def feature_of(cells: AttributeCells) -> Feature:
+def feature_of(cells: AxisCells) -> Feature:
     return Feature(cells.name, cells.edges, cells.labels, cells.integer)
+
+
+def grown_tree(
+    codes: npt.NDArray[np.uint8],
+    features: list[Feature],
+    labels: ClassMass,
+    limits: Limits,
+    values: Values | None = None,
+) -> Tree:
+    """A tree on records in bins; cuts are refined among the actual values where they are given."""
+    records = codes.shape[1]
+    most = int(2 * records / max(limits.min_leaf, 1.0)) + 3
+    bits = limits.least_bits(features, labels.classes)
+    bounds = Bounds(limits.max_depth, limits.min_leaf, limits.min_split, bits, most)
+    nodes, used = grow(labels.binned(codes, features, values), bounds, np.arange(records, dtype=np.int32))
+    return Tree.from_growth(nodes, used, features)
 
 
 class Growth(ABC):
     """Growth on intervals; a subclass says how the records of a node are associated with them."""
 
-    def __init__(
-        self,
-        attributes: Sequence[Attribute],
-        intervals: int,
-        labels: ClassMass,
-        limits: Limits,
-    ) -> None:
-        self.cut = [
-            Intervals(a, a.at(intervals, REPORT_COARSENESS) if a.noisy else a.at(CLEAR_BINS)) for a in attributes
-        ]
+    def __init__(self, axes: Sequence[Axis], intervals: int, labels: ClassMass, limits: Limits) -> None:
+        self.cut = [Intervals(a, a.at(intervals, REPORT_COARSENESS) if a.noisy else a.at(CLEAR_BINS)) for a in axes]
         self.features = [feature_of(cut.cells) for cut in self.cut]
         self.labels, self.group, self.weight = labels, labels.group, labels.weight
         least = max(limits.min_leaf, LEAST_LEAF_SHARE * self.group.size)
         self.limits = replace(limits, min_leaf=least, min_split=2 * least)
-        self.sizes = np.array([cut.size for cut in self.cut], np.int64)
-        self.categorical = np.array([feature.categorical for feature in self.features])
         self.codes = np.zeros((len(self.cut), self.group.size), np.uint8)
 
     @abstractmethod
-    def associate(self, records: Records, attribute: int) -> npt.NDArray[np.uint8]:
-        """The interval of each of these records in one attribute."""
+    def associate(self, records: Records, column: int) -> npt.NDArray[np.uint8]:
+        """The interval of each of these records in one column."""
 
     def grow(self) -> Tree:
         everyone = np.arange(self.group.size, dtype=np.int32)
@@ -146,40 +156,23 @@ class Growth(ABC):
         codes, labels = self.codes, self.labels
         if records.size < self.group.size:
             codes, labels = np.ascontiguousarray(codes[:, records]), labels.of_records(records)
-        grown = grow(
-            codes,
-            labels.mass,
-            labels.group,
-            labels.pairs(codes),
-            labels.plain,
-            np.zeros((1, 1)),
-            False,
-            self.sizes,
-            self.categorical,
-            np.arange(records.size, dtype=np.int32),
-            depth,
-            self.limits.min_leaf,
-            self.limits.min_split,
-            self.limits.least_bits(self.features, self.labels.classes),
-            most_nodes(records.size, self.limits.min_leaf),
-        )
-        return Tree.from_growth(grown, self.features)
+        return grown_tree(codes, self.features, labels, replace(self.limits, max_depth=depth))
 
     def finished(self, tree: Tree) -> Tree:
         return tree.pruned(self.features) if self.limits.prune else tree
 
 
 class GlobalGrowth(Growth):
-    def associate(self, records: Records, attribute: int) -> npt.NDArray[np.uint8]:
+    def associate(self, records: Records, column: int) -> npt.NDArray[np.uint8]:
         nobody = np.zeros(records.size, np.int64)
-        return np.asarray(self.cut[attribute].associate(records, nobody, 1, self.weight[records]), np.uint8)
+        return np.asarray(self.cut[column].associate(records, nobody, 1, self.weight[records]), np.uint8)
 
 
 class ByClassGrowth(Growth):
-    def associate(self, records: Records, attribute: int) -> npt.NDArray[np.uint8]:
+    def associate(self, records: Records, column: int) -> npt.NDArray[np.uint8]:
         whole = records.size == self.group.size
         group, weight = (self.group, self.weight) if whole else (self.group[records], self.weight[records])
-        found = self.cut[attribute].associate(records, group, self.labels.classes, weight)
+        found = self.cut[column].associate(records, group, self.labels.classes, weight)
         return np.asarray(found, np.uint8)
 
 
@@ -195,83 +188,24 @@ class LocalGrowth(ByClassGrowth):
         for j in range(len(self.cut)):
             if j not in settled:
                 self.codes[j, records] = self.associate(records, j)
-        split = self._split(records) if depth > 0 else None
-        if split is None:
-            return self.subtree(records, depth)
-        tree, middle, records = split
-        kept = settled | {int(tree.attribute[0])}
-        for node, side in ((1, records[:middle]), (2, records[middle:])):
-            tree = tree.grafted(node, self._below(side, kept, depth - 1))
+        tree = self.subtree(records, min(depth, 1))
+        j = int(tree.column[0])
+        if j == LEAF:
+            return tree
+        goes_left = tree.bins[0][self.codes[j, records]]
+        for node, side in ((1, records[goes_left]), (2, records[~goes_left])):
+            tree = tree.grafted(node, self._below(side, settled | {j}, depth - 1))
         return tree
-
-    def _split(self, records: Records) -> tuple[Tree, int, Records] | None:
-        """The best split of a node as a tree of three nodes."""
-        widest = int(self.sizes.max()) + 1
-        histogram, counts = np.zeros((len(self.cut), widest, self.labels.classes)), np.zeros(self.labels.classes)
-        here, bins = self.labels.of_records(records), np.zeros(widest, bool)
-        codes = np.ascontiguousarray(self.codes[:, records])
-        everyone = np.arange(records.size, dtype=np.int32)
-        add_histogram(codes, here.mass, here.pairs(codes), here.plain, everyone, 0, records.size, histogram)
-        add_counts(here.mass, here.group, here.plain, everyone, 0, records.size, counts)
-        gain, j, place, to_left = best_split(
-            histogram, self.sizes, self.categorical, counts, self.limits.min_leaf, bins
-        )
-        if j < 0:
-            return None
-        order = records.copy()
-        middle = partition(self.codes[j], bins, order, 0, order.size, np.empty_like(order))
-        if middle in (0, order.size):
-            return None
-        below = np.zeros(self.labels.classes)
-        add_counts(self.labels.mass, self.group, self.labels.plain, order, 0, middle, below)
-        tree = Tree.from_growth(
-            (
-                np.array([j, LEAF, LEAF], np.int32),
-                np.array([place, -1, -1]),
-                np.full(3, np.nan),
-                np.array([1, LEAF, LEAF], np.int32),
-                np.array([2, LEAF, LEAF], np.int32),
-                np.array([to_left, False, False]),
-                np.array([bins, bins & False, bins & False]),
-                np.array([counts, below, counts - below]),
-                np.array([gain, 0.0, 0.0]),
-            ),
-            self.features,
-        )
-        return tree, middle, order
 
 
 def clean_tree(
-    columns: Sequence[Attribute], values: npt.NDArray[np.float64], labels: ClassMass, limits: Limits
+    axes: Sequence[Axis], values: Values, labels: ClassMass, limits: Limits
 ) -> tuple[Tree, list[Feature]]:
     """A tree on true values: bins between quantiles find the split, the actual values beside it place the cut."""
-    cells = [attribute.at(CLEAR_BINS) for attribute in columns]
+    cells = [axis.at(CLEAR_BINS) for axis in axes]
     features = [feature_of(cut) for cut in cells]
     codes = np.empty((len(cells), values.shape[1]), np.uint8)
-    for j, (attribute, cut) in enumerate(zip(columns, cells, strict=True)):
-        codes[j] = np.where(attribute.codes < 0, cut.size, cut.cell_of_code[np.maximum(attribute.codes, 0)])
-    sizes = np.array([cut.size for cut in cells], np.int64)
-    categorical = np.array([feature.categorical for feature in features])
-    grown = grow(
-        codes,
-        labels.mass,
-        labels.group,
-        labels.pairs(codes),
-        labels.plain,
-        values,
-        True,
-        sizes,
-        categorical,
-        np.arange(values.shape[1], dtype=np.int32),
-        limits.max_depth,
-        limits.min_leaf,
-        limits.min_split,
-        limits.least_bits(features, labels.classes),
-        most_nodes(values.shape[1], limits.min_leaf),
-    )
-    tree = Tree.from_growth(grown, features)
+    for j, (axis, cut) in enumerate(zip(axes, cells, strict=True)):
+        codes[j] = np.where(axis.codes < 0, cut.size, cut.cell_of_code[np.maximum(axis.codes, 0)])
+    tree = grown_tree(codes, features, labels, limits, values)
     return (tree.pruned(features) if limits.prune else tree), features
-
-
-def most_nodes(records: int, min_leaf: float) -> int:
-    return int(2 * records / max(min_leaf, 1.0)) + 3

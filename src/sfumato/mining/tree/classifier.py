@@ -10,9 +10,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sfumato.channels.base import Channel
-from sfumato.mining import tree_text
-from sfumato.mining.cells import Attribute, ClearNumber, attribute_of, encode_known
-from sfumato.mining.columns import (
+from sfumato.mining.columns import Axis, ClearNumber, axis_of, encode_known
+from sfumato.mining.estimator import (
     Channels,
     channels_of_columns,
     class_codes,
@@ -20,8 +19,11 @@ from sfumato.mining.columns import (
     record_weights,
     remember_names,
 )
-from sfumato.mining.distil import distilled_tree
-from sfumato.mining.growth import (
+from sfumato.mining.joint.model import JointModel, generator
+from sfumato.mining.level_columns import reports_in
+from sfumato.mining.tree import text
+from sfumato.mining.tree.distil import distilled_tree
+from sfumato.mining.tree.growth import (
     ByClassGrowth,
     ClassMass,
     GlobalGrowth,
@@ -31,9 +33,7 @@ from sfumato.mining.growth import (
     clean_tree,
     paper_intervals,
 )
-from sfumato.mining.joint_model import JointModel, generator
-from sfumato.mining.level_columns import reports_in
-from sfumato.mining.tree_model import Feature, Tree
+from sfumato.mining.tree.model import Feature, Tree
 
 RECONSTRUCTIONS = ("joint", "byclass", "local", "global", "none")
 GROWTHS: dict[str, type[Growth]] = {"global": GlobalGrowth, "byclass": ByClassGrowth, "local": LocalGrowth}
@@ -102,7 +102,7 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         channels = channels_of_columns(self.channels, names)
         if self.reconstruction == "none":
             channels, columns = [None] * len(channels), [reports_in(column) for column in columns]
-        attributes = [attribute_of(*pair) for pair in zip(names, channels, columns, strict=True)]
+        attributes = [axis_of(*pair) for pair in zip(names, channels, columns, strict=True)]
         self._grow(attributes, columns, group, weight)
         self.attribute_names_ = names
         return self
@@ -115,7 +115,7 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
 
     def _grow(
         self,
-        attributes: list[Attribute],
+        attributes: list[Axis],
         columns: list[npt.NDArray[Any]],
         group: npt.NDArray[np.int64],
         weight: npt.NDArray[Any],
@@ -133,7 +133,7 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
             growth = GROWTHS[self.reconstruction](attributes, intervals, labels, self._limits())
             self.tree_, self.features_ = growth.grow(), growth.features
 
-    def _distil(self, attributes: list[Attribute], group: npt.NDArray[np.int64], weight: npt.NDArray[Any]) -> None:
+    def _distil(self, attributes: list[Axis], group: npt.NDArray[np.int64], weight: npt.NDArray[Any]) -> None:
         rng = generator(self.random_state)
         model = JointModel(label_channel=self.label_channel, random_state=rng)
         self.joint_ = model._fit_attributes(attributes, self.classes_[group], weight)
@@ -186,17 +186,17 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
     def export_text(self) -> str:
         """The tree as indented lines."""
         check_is_fitted(self, "tree_")
-        return tree_text.export_text(self.tree_, self.features_, self.classes_.tolist())
+        return text.export_text(self.tree_, self.features_, self.classes_.tolist())
 
     def rules(self) -> list[str]:
         """One sentence a leaf, the most common first."""
         check_is_fitted(self, "tree_")
-        return tree_text.rules(self.tree_, self.features_, self.classes_.tolist())
+        return text.rules(self.tree_, self.features_, self.classes_.tolist())
 
     def plot(self, ax: Any = None, max_depth: int = 4) -> Any:
         """Draw the upper levels with matplotlib; the axes are returned."""
         check_is_fitted(self, "tree_")
-        from sfumato.mining.tree_plot import draw_tree
+        from sfumato.mining.tree.text import draw_tree
 
         return draw_tree(self.tree_, self.features_, self.classes_.tolist(), ax, max_depth)
 
@@ -237,7 +237,7 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         return model
 
 
-def clean_values(attribute: Attribute, column: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+def clean_values(attribute: Axis, column: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     """Numbers as they are, categories as codes."""
     return numeric(column) if isinstance(attribute, ClearNumber) else attribute.codes.astype(float)
 

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 from sfumato.channels.base import Channel
-from sfumato.mining.cells import Attribute
-from sfumato.mining.columns import Channels
-from sfumato.mining.joint_model import JointModel, generator
-from sfumato.mining.mixture import MixtureFit
-from sfumato.mining.resolution import Resolution, golden
+from sfumato.mining.columns import Axis
+from sfumato.mining.estimator import Channels
+from sfumato.mining.joint.mixture import MixtureFit
+from sfumato.mining.joint.model import JointModel, generator
+from sfumato.mining.joint.resolution import Resolution, golden
 
 TRUE_CELLS, COARSENESS = 24, 0.25
 
@@ -47,7 +47,7 @@ class MixtureModel(JointModel):
         self.members = members
         self.random_state = random_state
 
-    def _fit_attributes(self, attributes: Sequence[Attribute], y: Any, sample_weight: Any) -> Self:
+    def _fit_attributes(self, attributes: Sequence[Axis], y: Any, sample_weight: Any) -> Self:
         rng = generator(self.random_state)
         labels = self._labels(attributes[0].codes.size, y, sample_weight)
         shifts = [0.6 * (golden(2 * m + 1) - 0.5) for m in range(self.members or 1)]

@@ -14,12 +14,12 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.mining.cells import Attribute
-from sfumato.mining.grid import Array, with_missing_row
-from sfumato.mining.grid_fit import Labels
+from sfumato.mining.columns import Axis
+from sfumato.mining.joint.grid import Array, with_missing_row
+from sfumato.mining.joint.grid_fit import Labels
+from sfumato.mining.joint.members import MixtureMember
+from sfumato.mining.joint.resolution import Resolution
 from sfumato.mining.kernels import mixture_step, report_cells
-from sfumato.mining.members import MixtureMember
-from sfumato.mining.resolution import Resolution
 
 COMPONENTS = 60
 PSEUDO_COUNT = 0.2
@@ -37,7 +37,7 @@ class MixtureFit:
 
     def __init__(
         self,
-        attributes: Sequence[Attribute],
+        attributes: Sequence[Axis],
         labels: Labels,
         resolution: Resolution,
         rng: np.random.Generator,

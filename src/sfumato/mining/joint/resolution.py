@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.mining.cells import Attribute
+from sfumato.mining.columns import Axis
 
 DIMENSIONS = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)
 TRUE_CELLS = (97.0, 97.0, 37.0, 23.0, 15.0, 10.0, 7.0, 5.0)
@@ -32,13 +32,13 @@ class Resolution:
     shift: float = 0.0
 
 
-def effective_dimension(attributes: Sequence[Attribute]) -> float:
+def effective_dimension(attributes: Sequence[Axis]) -> float:
     """How many full axes the attributes amount to: one of few values counts as a part of an axis."""
     return float(sum(min(1.0, np.log(max(a.natural_size, 1)) / np.log(FULL_AXIS)) for a in attributes))
 
 
 def resolution_for(
-    attributes: Sequence[Attribute], records: int, member: int = 0, *, selecting: bool = False
+    attributes: Sequence[Axis], records: int, member: int = 0, *, selecting: bool = False
 ) -> Resolution:
     """The resolution for these attributes together; clear columns need records in their cells."""
     dimension = effective_dimension(attributes)

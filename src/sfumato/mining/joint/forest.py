@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.domain import Codes
-from sfumato.mining.cells import Attribute, AttributeCells
-from sfumato.mining.grid_fit import GridProblem, Labels
-from sfumato.mining.members import Array, draw_columns
-from sfumato.mining.resolution import Resolution
+from sfumato.mining.columns import Axis, AxisCells
+from sfumato.mining.joint.grid_fit import GridProblem, Labels
+from sfumato.mining.joint.members import Array, draw_columns
+from sfumato.mining.joint.resolution import Resolution
 
 SCREENING = Resolution(9, 0.5)
 FINAL = Resolution(19, 0.3, 0.2)
@@ -32,8 +32,8 @@ class Branch:
 
     child: int
     parent: int | None
-    child_cells: AttributeCells
-    parent_cells: AttributeCells | None
+    child_cells: AxisCells
+    parent_cells: AxisCells | None
     p_child_given_parent: Array
 
     def draw(self, parent_values: Any, n: int, rng: np.random.Generator) -> npt.NDArray[Any]:
@@ -57,8 +57,8 @@ class Branch:
         return cls(
             data["child"],
             data["parent"],
-            AttributeCells.from_dict(data["child_cells"]),
-            None if parent is None else AttributeCells.from_dict(parent),
+            AxisCells.from_dict(data["child_cells"]),
+            None if parent is None else AxisCells.from_dict(parent),
             np.array(data["p_child_given_parent"], np.float32),
         )
 
@@ -67,7 +67,7 @@ class Dependence:
     """Held-out gain of modelling a pair together, on a sample of the records."""
 
     def __init__(
-        self, attributes: Sequence[Attribute], weight: npt.NDArray[np.float32], rng: np.random.Generator
+        self, attributes: Sequence[Axis], weight: npt.NDArray[np.float32], rng: np.random.Generator
     ) -> None:
         self.attributes = attributes
         records = weight.size
@@ -95,7 +95,7 @@ class Dependence:
 
 
 def grow_forest(
-    attributes: Sequence[Attribute], placed: Sequence[int], weight: npt.NDArray[np.float32], rng: np.random.Generator
+    attributes: Sequence[Axis], placed: Sequence[int], weight: npt.NDArray[np.float32], rng: np.random.Generator
 ) -> list[Branch]:
     """Branches for all attributes that are not placed yet, in an order in which they can be drawn."""
     rest = [j for j in range(len(attributes)) if j not in placed]
@@ -118,7 +118,7 @@ def grow_forest(
 
 
 def make_branch(
-    attributes: Sequence[Attribute], child: int, parent: int | None, weight: npt.NDArray[np.float32]
+    attributes: Sequence[Axis], child: int, parent: int | None, weight: npt.NDArray[np.float32]
 ) -> Branch:
     labels = Labels(np.zeros(weight.size, np.int64), weight, 1)
     chosen = [attributes[child]] if parent is None else [attributes[child], attributes[parent]]

@@ -1,0 +1,6 @@
+"""The joint distribution of class and true values, fitted on reports: a grid, or a mixture of products."""
+
+from sfumato.mining.joint.mixture_model import MixtureModel
+from sfumato.mining.joint.model import JointModel
+
+__all__ = ["JointModel", "MixtureModel"]
