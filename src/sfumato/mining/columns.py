@@ -1,6 +1,6 @@
 """Attributes as cells: what every learner here reads is, per attribute, report cells and a table.
 
-An `Axis` holds the base code of every report (−1: missing). At a chosen resolution it becomes `AxisCells`:
+An `Axis` holds the base code of every report (−1: missing). At a chosen resolution it becomes `ColumnCells`:
 
     table[s, t] = P(report in cell s | true value uniform in cell t),   end cells of the reports open,
 
@@ -29,7 +29,7 @@ SHARP_NOISE = 0.5
 
 
 @dataclass(frozen=True)
-class AxisCells:
+class ColumnCells:
     """One attribute at one resolution: true cells (intervals between edges, or labels), report cells, the table."""
 
     name: str
@@ -74,7 +74,7 @@ class AxisCells:
         return {**shape, "edges": self.edges.tolist()}
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> AxisCells:
+    def from_dict(cls, data: dict[str, Any]) -> ColumnCells:
         labels = tuple(data["labels"]) if "labels" in data else None
         edges = np.array(data["edges"], dtype=float) if "edges" in data else None
         size = len(labels) if labels is not None else len(data["edges"]) - 1
@@ -100,7 +100,7 @@ class Axis(ABC):
         """The number of true values that can be told apart."""
 
     @abstractmethod
-    def at(self, resolution: int, coarseness: float = 0.0, shift: float = 0.0) -> AxisCells:
+    def at(self, resolution: int, coarseness: float = 0.0, shift: float = 0.0) -> ColumnCells:
         """About `resolution` true cells; report cells at least `coarseness` noise deviations wide; edges shifted."""
 
     @abstractmethod
@@ -140,7 +140,7 @@ class NoisyNumber(Axis):
     def spread(self) -> float:
         return self.deviation / self.domain.width
 
-    def at(self, resolution: int, coarseness: float = 0.0, shift: float = 0.0) -> AxisCells:
+    def at(self, resolution: int, coarseness: float = 0.0, shift: float = 0.0) -> ColumnCells:
         edges = interval_edges(self.domain, resolution, shift)
         sharpness = 1.0 if isinstance(self.channel, Gaussian) else SHARP_NOISE
         width = coarseness * self.deviation * sharpness
@@ -148,7 +148,7 @@ class NoisyNumber(Axis):
         bounds = self._report_edges(width, edges)
         table = self.table(edges, bounds)
         cell_of_code = self.channel.cells_of_codes(bounds).astype(np.int32)
-        return AxisCells(
+        return ColumnCells(
             self.name, np.ascontiguousarray(table, np.float32), cell_of_code, edges, None, self.domain.integer
         )
 
@@ -186,9 +186,9 @@ class NoisyCategory(Axis):
     def spread(self) -> float:
         return 0.0
 
-    def at(self, resolution: int, coarseness: float = 0.0, shift: float = 0.0) -> AxisCells:
+    def at(self, resolution: int, coarseness: float = 0.0, shift: float = 0.0) -> ColumnCells:
         table = np.ascontiguousarray(self.channel.matrix(), np.float32)
-        return AxisCells(self.name, table, np.arange(table.shape[0], dtype=np.int32), None, self.labels)
+        return ColumnCells(self.name, table, np.arange(table.shape[0], dtype=np.int32), None, self.labels)
 
 
 class ClearNumber(Axis):
@@ -213,7 +213,7 @@ class ClearNumber(Axis):
     def spread(self) -> float:
         return 0.0
 
-    def at(self, resolution: int, coarseness: float = 0.0, shift: float = 0.0) -> AxisCells:
+    def at(self, resolution: int, coarseness: float = 0.0, shift: float = 0.0) -> ColumnCells:
         cumulative = np.cumsum(self.counts)
         targets = (np.arange(1, resolution) + shift) * (cumulative[-1] / resolution)
         cuts = np.unique(np.searchsorted(cumulative, targets - 1e-9) + 1)
@@ -221,7 +221,7 @@ class ClearNumber(Axis):
         edges = self.base_edges[np.concatenate([[0], cuts, [self.natural_size]]).astype(int)]
         cell = np.searchsorted(cuts, np.arange(self.natural_size), side="right").astype(np.int32)
         table = np.eye(edges.size - 1, dtype=np.float32)
-        return AxisCells(self.name, table, cell, edges, None, self.integer, identity=True)
+        return ColumnCells(self.name, table, cell, edges, None, self.integer, identity=True)
 
 
 class ClearCategory(Axis):
@@ -242,10 +242,10 @@ class ClearCategory(Axis):
     def spread(self) -> float:
         return 0.0
 
-    def at(self, resolution: int, coarseness: float = 0.0, shift: float = 0.0) -> AxisCells:
+    def at(self, resolution: int, coarseness: float = 0.0, shift: float = 0.0) -> ColumnCells:
         size = len(self.labels)
         table, cell = np.eye(size, dtype=np.float32), np.arange(size, dtype=np.int32)
-        return AxisCells(self.name, table, cell, None, self.labels, identity=True)
+        return ColumnCells(self.name, table, cell, None, self.labels, identity=True)
 
 
 class Capped(Axis):
@@ -262,7 +262,7 @@ class Capped(Axis):
     def spread(self) -> float:
         return self.attribute.spread()
 
-    def at(self, resolution: int, coarseness: float = 0.0, shift: float = 0.0) -> AxisCells:
+    def at(self, resolution: int, coarseness: float = 0.0, shift: float = 0.0) -> ColumnCells:
         return self.attribute.at(min(resolution, self.cells), coarseness, shift)
 
 

@@ -21,7 +21,7 @@ from sfumato.channels.base import Channel
 from sfumato.channels.choice import Choice
 from sfumato.channels.two_phase import Blur
 from sfumato.domain import MISSING, Codes, Floats, Grid, as_array, is_missing
-from sfumato.mining.columns import Axis, AxisCells, NoisyNumber, axis_of
+from sfumato.mining.columns import Axis, ColumnCells, NoisyNumber, axis_of
 
 NEARLY = 0.05
 """Laws within this total variation are read together: intervals up to half a deviation wide, 2 % of the information."""
@@ -62,13 +62,13 @@ class ChosenLevels(Axis):
         """The block of each code (missing ones: the first)."""
         return np.searchsorted(self.ends[:-1], codes, side="right")
 
-    def at(self, resolution: int, coarseness: float = 0.0, shift: float = 0.0) -> AxisCells:
+    def at(self, resolution: int, coarseness: float = 0.0, shift: float = 0.0) -> ColumnCells:
         cuts = [part.at(resolution, coarseness, shift) for part in self.parts]
         below = np.cumsum([0] + [cut.table.shape[0] for cut in cuts])
         cell_of_code = np.concatenate([cut.cell_of_code + rows for cut, rows in zip(cuts, below, strict=False)])
         table = np.ascontiguousarray(np.vstack([cut.table for cut in cuts]))
         first = cuts[0]
-        return AxisCells(self.name, table, cell_of_code.astype(np.int32), first.edges, first.labels, first.integer)
+        return ColumnCells(self.name, table, cell_of_code.astype(np.int32), first.edges, first.labels, first.integer)
 
 
 class PooledNumber(NoisyNumber):

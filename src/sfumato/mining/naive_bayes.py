@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from sfumato.channels.base import Channel
 from sfumato.channels.choice import Choice
 from sfumato.domain import Categories, as_numbers
-from sfumato.mining.columns import Axis, AxisCells, ClearCategory, axis_of
+from sfumato.mining.columns import Axis, ColumnCells, ClearCategory, axis_of
 from sfumato.mining.estimator import (
     Channels,
     channels_of_columns,
@@ -62,7 +62,7 @@ class NormalDensity:
 class CellDensity:
     """log P(cell | y), for numbers divided by the width of the cell."""
 
-    cells: AxisCells
+    cells: ColumnCells
     p_cell_given_class: Floats
 
     def log_density(self, column: npt.NDArray[Any]) -> Floats:
@@ -214,7 +214,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
 def density_from_dict(data: dict[str, Any]) -> NormalDensity | CellDensity:
     if data["form"] == "normal":
         return NormalDensity(np.array(data["mean"]), np.array(data["variance"]))
-    return CellDensity(AxisCells.from_dict(data["cells"]), np.array(data["p_cell_given_class"]))
+    return CellDensity(ColumnCells.from_dict(data["cells"]), np.array(data["p_cell_given_class"]))
 
 
 def is_number(column: npt.NDArray[Any], channel: Channel | Choice | None) -> bool:

@@ -8,8 +8,8 @@ With counts c_S of the reports (of baskets of one size) that show all of S, for 
     support = mean(g),  variance = (mean(g²) − mean(g)) / N               given the people's true baskets
     all sizes:  support = Σ_m (N_m/N) support_m,   variance = Σ_m (N_m/N)² variance_m
 
-Baskets smaller than A add zero support and no variance. Clean baskets are the limit ρ = 0, λ = 1. People who chose among
-several designs give one estimate a level g, weighted by what the level tells:
+Baskets smaller than A add zero support and no variance. Clean baskets are the limit ρ = 0, λ = 1. People who chose
+among several designs give one estimate a level g, weighted by what the level tells:
 
     support = Σ_g w_g · support_g / Σ_g w_g,     1/w_g = Σ_m (N_gm/N_g)² · noise power_gm / N_gm
 

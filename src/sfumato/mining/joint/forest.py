@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.domain import Codes
-from sfumato.mining.columns import Axis, AxisCells
+from sfumato.mining.columns import Axis, ColumnCells
 from sfumato.mining.joint.grid_fit import GridProblem, Labels
 from sfumato.mining.joint.members import Array, draw_columns
 from sfumato.mining.joint.resolution import Resolution
@@ -32,8 +32,8 @@ class Branch:
 
     child: int
     parent: int | None
-    child_cells: AxisCells
-    parent_cells: AxisCells | None
+    child_cells: ColumnCells
+    parent_cells: ColumnCells | None
     p_child_given_parent: Array
 
     def draw(self, parent_values: Any, n: int, rng: np.random.Generator) -> npt.NDArray[Any]:
@@ -57,8 +57,8 @@ class Branch:
         return cls(
             data["child"],
             data["parent"],
-            AxisCells.from_dict(data["child_cells"]),
-            None if parent is None else AxisCells.from_dict(parent),
+            ColumnCells.from_dict(data["child_cells"]),
+            None if parent is None else ColumnCells.from_dict(parent),
             np.array(data["p_child_given_parent"], np.float32),
         )
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.mining.columns import AxisCells
+from sfumato.mining.columns import ColumnCells
 
 Array = npt.NDArray[np.float32]
 TINY = np.float32(1e-30)
@@ -51,7 +51,7 @@ class Tables:
         return np.asarray(array).reshape(sizes)
 
 
-def with_missing_row(cells: AxisCells, any_missing: bool) -> Array:
+def with_missing_row(cells: ColumnCells, any_missing: bool) -> Array:
     """The table, with a last row of ones when some report is missing."""
     if not any_missing:
         return cells.table

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.mining.columns import Axis, AxisCells
+from sfumato.mining.columns import Axis, ColumnCells
 from sfumato.mining.joint.grid import Array, Tables, em_step, report_likelihood, start, with_missing_row
 from sfumato.mining.joint.resolution import Resolution
 from sfumato.mining.kernels import report_cells, weighted_counts
@@ -43,7 +43,7 @@ def coarsened_to(attributes: Sequence[Axis], resolution: Resolution, most: int) 
 class GridProblem:
     """Counts of reports in cells of (s₁..s_D, y') and the tables that lead to them."""
 
-    cells: tuple[AxisCells, ...]
+    cells: tuple[ColumnCells, ...]
     tables: Tables
     labels: Labels
     flat: Flat

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.domain import Codes
-from sfumato.mining.columns import AxisCells
+from sfumato.mining.columns import ColumnCells
 
 Array = npt.NDArray[np.float32]
 
@@ -17,7 +17,7 @@ Array = npt.NDArray[np.float32]
 class Member(ABC):
     """P(y, x₁..x_D) over cells."""
 
-    cells: tuple[AxisCells, ...]
+    cells: tuple[ColumnCells, ...]
     classes: int
 
     @abstractmethod
@@ -36,7 +36,7 @@ class Member(ABC):
 class GridMember(Member):
     """P(y, t₁..t_D) as one array."""
 
-    def __init__(self, cells: tuple[AxisCells, ...], joint: Array) -> None:
+    def __init__(self, cells: tuple[ColumnCells, ...], joint: Array) -> None:
         self.cells, self.joint, self.classes = cells, joint, int(joint.shape[0])
 
     def joint_of_classes(self, places: list[Codes]) -> npt.NDArray[np.float64]:
@@ -73,7 +73,7 @@ class GridMember(Member):
 class MixtureMember(Member):
     """P(y, x) = Σ_z π_z · P(y | z) · Π_j θ_j(x_j | z)."""
 
-    def __init__(self, cells: tuple[AxisCells, ...], weights: Array, p_class: Array, thetas: list[Array]) -> None:
+    def __init__(self, cells: tuple[ColumnCells, ...], weights: Array, p_class: Array, thetas: list[Array]) -> None:
         self.cells, self.weights, self.p_class, self.thetas = cells, weights, p_class, thetas
         self.classes = int(p_class.shape[0])
 
@@ -101,7 +101,7 @@ class MixtureMember(Member):
 
 def member_from_dict(data: dict[str, Any]) -> Member:
     """The member that `to_dict` wrote."""
-    cells = tuple(AxisCells.from_dict(cut) for cut in data["cells"])
+    cells = tuple(ColumnCells.from_dict(cut) for cut in data["cells"])
     if data["form"] == "grid":
         return GridMember(cells, np.array(data["joint"], np.float32).reshape(data["shape"]))
     arrays = [np.array(theta, np.float32) for theta in data["thetas"]]

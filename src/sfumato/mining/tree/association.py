@@ -15,7 +15,7 @@ import numpy.typing as npt
 from numba import njit
 from scipy.stats import chi2
 
-from sfumato.mining.columns import Axis, AxisCells
+from sfumato.mining.columns import Axis, ColumnCells
 
 Floats = npt.NDArray[np.float64]
 MOST_STEPS = 2_000
@@ -74,7 +74,7 @@ class Intervals:
     """One attribute cut into m intervals, and the association of its reports with them."""
 
     attribute: Axis
-    cells: AxisCells
+    cells: ColumnCells
 
     @property
     def size(self) -> int:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.mining.columns import Axis, AxisCells
+from sfumato.mining.columns import Axis, ColumnCells
 from sfumato.mining.tree.association import Intervals
 from sfumato.mining.tree.kernels import Bounds, grow
 from sfumato.mining.tree.model import Feature, Tree
@@ -110,7 +110,7 @@ def paper_intervals(records: int) -> int:
     return int(np.clip(records / 100, 10, 100))
 
 
-def feature_of(cells: AxisCells) -> Feature:
+def feature_of(cells: ColumnCells) -> Feature:
     return Feature(cells.name, cells.edges, cells.labels, cells.integer)
 
 

@@ -67,7 +67,7 @@ def grow(data: Any, bounds: Any, order: Any) -> Any:
     while top > 0:
         top -= 1
         node, start, end, depth = stack[top]
-        if depth >= bounds.depth or used + 2 > bounds.nodes or end - start < 2 or stays_leaf(nodes.counts[node], bounds):
+        if depth >= bounds.depth or used + 2 > bounds.nodes or stays_leaf(nodes.counts[node], end - start, bounds):
             continue
         middle = split_node(data, bounds, nodes, node, histograms[top], order, start, end, bins_left, spare)
         if middle in (start, end):
@@ -91,25 +91,25 @@ def _push(stack: Any, top: int, node: int, start: int, end: int, depth: int) -> 
 
 
 @njit(cache=True)
-def stays_leaf(counts: Any, bounds: Any) -> bool:
+def stays_leaf(counts: Any, records: int, bounds: Any) -> bool:
     total = counts.sum()
-    if total < bounds.split or purity(counts) >= total * (1 - 1e-12):
+    if records < 2 or total < bounds.split or purity(counts) >= total * (1 - 1e-12):
         return True
     return code_length(counts) <= bounds.bits
 
 
 @njit(cache=True)
 def split_node(
-    data: Any, bounds: Any, nodes: Any, node: int, histogram: Any, order: Any, start: int, end: int, left: Any, spare: Any
+    data: Any, bounds: Any, nodes: Any, node: int, table: Any, order: Any, start: int, end: int, left: Any, spare: Any
 ) -> int:
     """Split a node in two, noted in `nodes`; where its right side starts in `order`, `start` where it stays a leaf."""
-    split = best_split(data, histogram, nodes.counts[node], bounds.leaf, left)
+    split = best_split(data, table, nodes.counts[node], bounds.leaf, left)
     gain, j, place, missing_left = split
     if j < 0:
         return start
     cut = np.nan
     if data.exact and not data.categorical[j]:
-        cut = refined_cut(data, order, start, end, split, histogram, nodes.counts[node], bounds.leaf)
+        cut = refined_cut(data, order, start, end, split, table, nodes.counts[node], bounds.leaf)
     middle = partition(data, j, left, cut, missing_left, order, start, end, spare)
     if start < middle < end:
         nodes.column[node], nodes.place[node], nodes.cut[node] = j, place, cut
