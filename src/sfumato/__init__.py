@@ -28,7 +28,7 @@ from sfumato.guarantee import Breach, CombinedGuarantee, Guarantee, breach_infor
 
 if TYPE_CHECKING:
     from sfumato.channels.multivariate import CorrelatedNoise
-    from sfumato.counts import Counts
+    from sfumato.counts import Counts, Reports
     from sfumato.microdata import release
     from sfumato.mining.chooser import Chooser
     from sfumato.mining.direct import DirectClassifier
@@ -50,6 +50,7 @@ _LAZY = {
     "Attribute": "sfumato.plan",
     "Plan": "sfumato.plan",
     "Counts": "sfumato.counts",
+    "Reports": "sfumato.counts",
     "Estimate": "sfumato.reconstruction",
     "JointEstimate": "sfumato.reconstruction",
     "reconstruct": "sfumato.reconstruction",
@@ -94,6 +95,7 @@ __all__ = [
     "Attribute",
     "Plan",
     "Counts",
+    "Reports",
     "Estimate",
     "JointEstimate",
     "reconstruct",

@@ -1,5 +1,19 @@
-"""Reports become counts: all that reconstruction reads."""
+"""Reports become counts: all that reconstruction and learning read."""
 
-from sfumato.counts.memory import Counts, Tally
+from sfumato.counts.columns import Column
+from sfumato.counts.reports import Combinations, Fold, Reports, counts_of_plan
+from sfumato.counts.tallies import Counts, Tally, check_channel, codes_of, identity_of, levels_of
 
-__all__ = ["Counts", "Tally"]
+__all__ = [
+    "Counts",
+    "Tally",
+    "Reports",
+    "Column",
+    "Combinations",
+    "Fold",
+    "check_channel",
+    "codes_of",
+    "counts_of_plan",
+    "identity_of",
+    "levels_of",
+]

@@ -7,6 +7,7 @@ import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -176,6 +177,16 @@ class Plan:
             if name not in columns:
                 raise ValueError(f"column {name!r} of the plan is not in the table; add it, or drop it from the plan")
 
+    def counts(self, table: Any, *, by: str | None = None, weights: Any = None) -> Any:
+        """The counts of every blurred attribute, by name; ``by``: apart by the class in this column."""
+        return _above("counts").counts_of_plan(table, self, by=by, weights=weights)
+
+    def reconstruct(
+        self, table: Any, intervals: Any = None, method: str = "smooth", *, by: str | None = None, weights: Any = None
+    ) -> Any:
+        """The distribution of every blurred attribute, by name, from reports (or from ``plan.counts`` of them)."""
+        return _above("reconstruction").reconstruct_plan(table, self, intervals, method, by=by, weights=weights)
+
     def guarantee(self, prior: Mapping[str, Any] | None = None) -> CombinedGuarantee:
         """What all reports of one person reveal together, and what is not protected at all."""
         believed = prior or {}
@@ -189,6 +200,11 @@ class Plan:
         clear = [name for name, each in self.attributes.items() if each.channel is None]
         notes = [f"Sent as it is, without protection: {', '.join(clear)}."] if clear else []
         return CombinedGuarantee(parts, (*notes, "That you take part at all is visible to the collector."))
+
+
+def _above(floor: str) -> Any:
+    """A floor above this one, by its name: a plan offers what is done with its reports without being built on it."""
+    return import_module(f"sfumato.{floor}")
 
 
 def _close(word: str, known: Any) -> bool:

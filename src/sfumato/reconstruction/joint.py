@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from sfumato.channels import Channel
 from sfumato.channels.multivariate import CorrelatedNoise
-from sfumato.counts.counting import codes_of
-from sfumato.counts.memory import check_channel
+from sfumato.counts import check_channel, codes_of
 from sfumato.domain import Categories, Codes, Floats, Grid, Interval, as_array
 from sfumato.reconstruction.diagnosis import too_many_intervals
 from sfumato.reconstruction.em import maximise_likelihood

@@ -1,4 +1,4 @@
-"""Counts in memory: how often each report code was seen, per level and by class."""
+"""Counts: how often each report code was seen, per level and by class; a value that merges and travels."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato.channels import Channel, Choice
-from sfumato.counts.counting import codes_of, count_codes, weighted_counts
-from sfumato.domain import Codes, Floats, Items, as_array, is_missing
+from sfumato.channels.optional import kernels_in
+from sfumato.domain import Categories, Codes, Floats, Grid, Items, as_array, is_missing
+
+WORTH_COMPILING = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,8 +60,8 @@ class Counts:
         """
         array = as_array(reports).reshape(-1)
         channels, place = _levels(channel, level, array.size)
-        classes, group = _classes(by, array.size)
-        people = _weights(weights, array.size)
+        classes, group = classes_of(by, array.size)
+        people = weights_of(weights, array.size)
         tallies = {
             name: _tally(
                 array if place is None else array[place == i],
@@ -71,6 +73,32 @@ class Counts:
             for i, (name, one) in enumerate(channels.items())
         }
         return cls(tallies, classes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; every level carries the identity of its channel, so that it is only ever read through that."""
+        levels = [
+            {
+                "level": name,
+                "identity": identity_of(tally.channel),
+                "histogram": tally.histogram.tolist(),
+                "missing": tally.missing.tolist(),
+            }
+            for name, tally in self.levels.items()
+        ]
+        return {"classes": None if self.classes is None else list(self.classes), "levels": levels}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], channel: Channel | Choice | Mapping[Any, Channel]) -> Counts:
+        """The counts that ``to_dict`` wrote; ``channel`` is the one (or the choice, or the levels) that made them."""
+        channels = channel if isinstance(channel, Mapping) else levels_of(channel)
+        tallies: dict[Hashable, Tally] = {}
+        for part in data["levels"]:
+            name = part["level"]
+            one = channels[_level(name, channels)]
+            if part["identity"] != identity_of(one):
+                raise ValueError(f"these counts{_of_level(name)} were made by another channel; pass theirs")
+            tallies[name] = Tally(one, np.array(part["histogram"]), np.array(part["missing"]))
+        return cls(tallies, None if data["classes"] is None else tuple(data["classes"]))
 
     def __add__(self, other: Counts) -> Counts:
         """The counts of both groups of reports together.
@@ -138,6 +166,76 @@ class Counts:
         return f"Counts({', '.join(parts)})"
 
 
+def levels_of(channel: Any) -> Mapping[Any, Channel]:
+    """The channel of every level that people may choose; where there is nothing to choose, the one level is None."""
+    return getattr(channel, "levels", None) or {None: channel}
+
+
+def identity_of(channel: Any) -> str:
+    """What a channel is, whatever the spelling of its arguments."""
+    return getattr(channel, "identity", None) or str(channel.fingerprint())
+
+
+def count_codes(reports: ArrayLike, channel: Channel) -> tuple[Codes, int]:
+    """(how often each report code occurs, how many reports are missing), in one pass."""
+    array = as_array(reports)
+    grid = channel.outputs
+    kernels = kernels_for(array.size)
+    if kernels and array.dtype.kind in "fiu" and isinstance(grid, Grid):
+        counts = np.zeros(grid.size, dtype=np.int64)
+        numbers = np.ascontiguousarray(array, dtype=np.float64).ravel()
+        missing, infinite = kernels.count_on_grid(numbers, grid.origin, grid.step, counts)
+        if infinite:
+            refuse_infinite(numbers)
+        return counts, int(missing)
+    codes = codes_of(array, channel)
+    known = codes[codes >= 0]
+    return np.bincount(known, minlength=grid.size), int(codes.size - known.size)
+
+
+def kernels_for(size: int) -> Any:
+    """The compiled loops, or None where numba is missing or too few reports would wait for it to load."""
+    return kernels_in("sfumato.counts.kernels") if size >= WORTH_COMPILING else None
+
+
+def codes_of(reports: NDArray[Any], channel: Channel) -> Codes:
+    """Report codes in one row, −1 for missing; a report that cannot be is refused by its row."""
+    flat = reports.reshape(-1)
+    if flat.dtype.kind == "f" and not isinstance(channel.outputs, Categories) and np.isinf(flat).any():
+        refuse_infinite(flat)
+    try:
+        return np.atleast_1d(channel.encode_reports(flat)).ravel()
+    except (ValueError, TypeError) as error:
+        raise type(error)(f"{_failing_row(flat, channel)}{error}") from None
+
+
+def refuse_infinite(reports: NDArray[Any]) -> None:
+    row = int(np.flatnonzero(np.isinf(reports))[0])
+    raise ValueError(f"report in row {row} is infinite; mark it as missing (NaN) or drop it")
+
+
+def _failing_row(reports: NDArray[Any], channel: Channel) -> str:
+    """'row 17: ' for the first report that the channel refuses, found by halving."""
+    low, high = 0, reports.size
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            channel.encode_reports(reports[low:middle])
+        except (ValueError, TypeError):
+            high = middle
+        else:
+            low = middle
+    return f"row {low}: " if reports.size else ""
+
+
+def weighted_counts(codes: Codes, group: Codes, groups: int, size: int, weights: Floats | None) -> NDArray[Any]:
+    """counts[group, code] of known codes, each report counted ``weights`` times (once when None)."""
+    known = codes >= 0
+    place = group[known] * size + codes[known]
+    weighed = None if weights is None else weights[known]
+    return np.bincount(place, weighed, minlength=groups * size).reshape(groups, size)
+
+
 def _tally(
     reports: NDArray[Any],
     channel: Channel,
@@ -158,8 +256,8 @@ def _tally(
 
 def _levels(channel: Any, level: Any, size: int) -> tuple[dict[Hashable, Channel], Codes | None]:
     """The channel of every level and, where levels differ, the place of each report's level among them."""
-    if isinstance(channel, Choice):
-        channel, level = channel.levels, channel.default if level is None else level
+    if not isinstance(channel, Mapping) and getattr(channel, "default", None) is not None:
+        channel, level = levels_of(channel), channel.default if level is None else level
     if isinstance(channel, Mapping):
         channels = {name: check_channel(one) for name, one in channel.items()}
         if level is None:
@@ -167,7 +265,7 @@ def _levels(channel: Any, level: Any, size: int) -> tuple[dict[Hashable, Channel
         names = as_array(level)
         if names.ndim == 0:
             return {_level(level, channels): channels[level]}, None
-        _check_length("level", names.size, size)
+        check_length("level", names.size, size)
         known, place = np.unique(names, return_inverse=True)
         for name in known.tolist():
             _level(name, channels)
@@ -184,6 +282,10 @@ def _level(name: Any, channels: Mapping[Any, Channel]) -> Hashable:
     return name  # type: ignore[no-any-return]
 
 
+def _of_level(name: Any) -> str:
+    return "" if name is None else f" of level {name!r}"
+
+
 def check_channel(channel: Any) -> Channel:
     """A channel whose reports can be counted by code."""
     if not isinstance(channel, Channel):
@@ -193,22 +295,22 @@ def check_channel(channel: Any) -> Channel:
     return channel
 
 
-def _classes(by: ArrayLike | None, size: int) -> tuple[tuple[Hashable, ...] | None, Codes | None]:
+def classes_of(by: ArrayLike | None, size: int) -> tuple[tuple[Hashable, ...] | None, Codes | None]:
     if by is None:
         return None, None
     labels = as_array(by).reshape(-1)
-    _check_length("by", labels.size, size)
+    check_length("by", labels.size, size)
     if labels.dtype.kind in "Of" and any(is_missing(label) for label in labels.tolist()):
         raise ValueError("by has a missing class; drop those reports or give them a class of their own")
     names, group = np.unique(labels, return_inverse=True)
     return tuple(names.tolist()), group.astype(np.int64)
 
 
-def _weights(weights: ArrayLike | None, size: int) -> Floats | None:
+def weights_of(weights: ArrayLike | None, size: int) -> Floats | None:
     if weights is None:
         return None
     people = np.asarray(weights, dtype=float).reshape(-1)
-    _check_length("weights", people.size, size)
+    check_length("weights", people.size, size)
     if not (np.isfinite(people).all() and (people >= 0).all()):
         raise ValueError(
             "weights has a negative, infinite or missing entry; give how many people each report stands for"
@@ -216,7 +318,7 @@ def _weights(weights: ArrayLike | None, size: int) -> Floats | None:
     return people
 
 
-def _check_length(name: str, length: int, size: int) -> None:
+def check_length(name: str, length: int, size: int) -> None:
     if length != size:
         raise ValueError(f"{name} has {length} entries for {size} reports; give one per report")
 
@@ -239,9 +341,8 @@ def _union(ours: tuple[Hashable, ...] | None, theirs: tuple[Hashable, ...] | Non
 def _merge(name: Hashable, ours: Counts, theirs: Counts, classes: tuple[Hashable, ...] | None) -> Tally:
     parts = [(counts.levels[name], counts.classes) for counts in (ours, theirs) if name in counts.levels]
     channel = parts[0][0].channel
-    if any(tally.channel != channel for tally, _ in parts):
-        level = "" if name is None else f" of level {name!r}"
-        raise ValueError(f"the channels{level} differ; count the reports of each channel as a level of its own")
+    if len({identity_of(tally.channel) for tally, _ in parts}) > 1:
+        raise ValueError(f"the channels{_of_level(name)} differ; count the reports of each channel as its own level")
     histogram = sum(_spread(tally.histogram, known, classes) for tally, known in parts)
     missing = sum(_spread(tally.missing, known, classes) for tally, known in parts)
     return Tally(channel, np.asarray(histogram), np.asarray(missing))

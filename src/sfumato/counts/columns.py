@@ -1,0 +1,171 @@
+"""Columns of reports: every report as a base code, whatever the kind of table it came in."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sfumato.channels import Channel
+from sfumato.counts.tallies import codes_of, kernels_for, refuse_infinite
+from sfumato.domain import MISSING, Codes, Floats, Grid, as_array, as_numbers, is_missing
+
+CLEAR_BASE_CELLS = 1024
+BaseCodes = NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One column: the base code of every report, and what the codes mean.
+
+    ``levels`` maps each level to its channel ({} for a clear column) and ``starts`` gives its first base code.
+    Clear numbers have ``edges`` between their codes, clear labels ``labels``.
+    """
+
+    name: str
+    channel: Any
+    codes: BaseCodes
+    levels: Mapping[Any, Channel] = field(default_factory=dict)
+    starts: Codes = field(default_factory=lambda: np.zeros(1, np.int64))
+    level: BaseCodes | None = None
+    edges: Floats | None = None
+    labels: tuple[Hashable, ...] | None = None
+    integer: bool = False
+
+    @cached_property
+    def size(self) -> int:
+        """How many base codes there are."""
+        if self.levels:
+            return int(self.starts[-1]) + list(self.levels.values())[-1].outputs.size
+        return len(self.labels) if self.labels is not None else len(self.edges) - 1  # type: ignore[arg-type]
+
+    @cached_property
+    def has_missing(self) -> bool:
+        return bool((self.codes < 0).any())
+
+    @cached_property
+    def people(self) -> Codes:
+        """How many reports came through each level."""
+        if self.level is None:
+            return np.array([self.codes.size])
+        return np.bincount(self.level, minlength=len(self.levels))
+
+
+def read_columns(table: Any) -> dict[str, Any]:
+    """The columns of an array (x0, x1, …), a mapping, or a frame, by name."""
+    if isinstance(table, Mapping):
+        return {str(name): column for name, column in table.items()}
+    if type(table).__name__ == "DuckDBPyRelation":
+        table = table.to_arrow_table() if hasattr(table, "to_arrow_table") else table.arrow()
+    if hasattr(table, "column_names") and hasattr(table, "column"):
+        return {str(name): table.column(name) for name in table.column_names}
+    if hasattr(table, "columns"):
+        return {str(name): table[name] for name in table.columns}
+    array = np.asarray(table)
+    if array.ndim != 2:
+        raise ValueError(f"reports has shape {array.shape}; give one row a person and one column an attribute")
+    kernels = kernels_for(array.size) if array.dtype == np.float64 else None
+    rows = kernels.split_columns(array) if kernels else np.ascontiguousarray(array.T)
+    return {f"x{j}": row for j, row in enumerate(rows)}
+
+
+def channels_by_name(channels: Any, names: Sequence[str]) -> dict[str, Any]:
+    """One channel or None a column, from a sequence or from a mapping by column name."""
+    if channels is None:
+        return dict.fromkeys(names)
+    if isinstance(channels, Mapping):
+        unknown = [str(key) for key in channels if key not in names]
+        if unknown:
+            raise ValueError(f"channels names column {unknown[0]!r}, which is not there; the columns are {list(names)}")
+        return {name: channels.get(name) for name in names}
+    if isinstance(channels, Channel) or not isinstance(channels, Sequence):
+        raise TypeError(f"channels={channels!r} is neither a list with one entry a column nor a mapping by column name")
+    if len(channels) != len(names):
+        raise ValueError(f"channels has {len(channels)} entries for {len(names)} columns; give one channel a column")
+    return dict(zip(names, channels, strict=True))
+
+
+def clear_column(name: str, values: NDArray[Any]) -> Column:
+    """A column sent as it is: numbers in up to 1,024 runs of about equal counts, labels one by one."""
+    values = _numbers_or_labels(values)
+    if values.dtype.kind not in "iuf":
+        labels = known_labels(values)
+        return Column(name, None, encode_known(labels, values).astype(np.int32), labels=labels)
+    numbers = as_numbers(values)
+    absent = np.isnan(numbers)
+    known = numbers[~absent]
+    edges = quantile_edges(known, CLEAR_BASE_CELLS)
+    codes = np.where(absent, MISSING, np.searchsorted(edges[1:-1], numbers, side="right")).astype(np.int32)
+    integer = bool(known.size) and bool(np.all(known == np.rint(known)))
+    return Column(name, None, codes, edges=edges, integer=integer)
+
+
+def _numbers_or_labels(array: NDArray[Any]) -> NDArray[Any]:
+    """Numbers where a column holds numbers only, else labels with None for missing."""
+    if array.dtype.kind == "O":
+        try:
+            return as_numbers(array)
+        except TypeError:
+            return array
+    if array.dtype.kind in "iufbUS":
+        return array if array.dtype.kind in "iuf" else array.astype(object)
+    raise TypeError(f"values of type {array.dtype} are neither numbers nor labels; convert them first")
+
+
+def quantile_edges(known: Floats, cells: int) -> Floats:
+    """Edges half-way between neighbouring values, at most ``cells`` cells of about equal counts."""
+    if known.size == 0:
+        return np.array([0.0, 1.0])
+    unique, counts = np.unique(known, return_counts=True)
+    if unique.size > cells:
+        targets = np.arange(1, cells) * (known.size / cells)
+        cuts = np.unique(np.searchsorted(np.cumsum(counts), targets) + 1)
+        cuts = cuts[cuts < unique.size]
+    else:
+        cuts = np.arange(1, unique.size)
+    inner = unique[cuts - 1] + (unique[cuts] - unique[cuts - 1]) / 2
+    ends = (unique[0], unique[-1]) if unique.size > 1 else (unique[0] - 0.5, unique[0] + 0.5)
+    return np.concatenate([[ends[0]], inner, [ends[1]]])
+
+
+def known_labels(array: NDArray[Any]) -> tuple[Any, ...]:
+    """The labels of a column, sorted where they can be."""
+    found = {value for value in array.ravel().tolist() if not is_missing(value)}
+    try:
+        return tuple(sorted(found))
+    except TypeError:
+        return tuple(sorted(found, key=repr))
+
+
+def encode_known(labels: tuple[Any, ...], values: ArrayLike) -> Codes:
+    """Codes of labels; missing and unknown labels are −1 (a learner may meet a label that it never saw)."""
+    code_of = {label: code for code, label in enumerate(labels)}
+    return np.array([code_of.get(value, MISSING) for value in as_array(values).ravel().tolist()], dtype=np.int64)
+
+
+def base_codes(values: NDArray[Any], channel: Channel, coded: bool) -> BaseCodes:
+    """Report codes of values, or of what already are codes."""
+    if coded:
+        return _checked_codes(values, channel.outputs.size)
+    kernels = kernels_for(values.size)
+    grid = channel.outputs
+    if kernels and isinstance(grid, Grid) and values.dtype.kind in "fiu":
+        numbers = np.ascontiguousarray(values, dtype=np.float64)
+        if np.isinf(numbers).any():
+            refuse_infinite(numbers)
+        return np.asarray(kernels.nearest_codes(numbers, grid.origin, grid.step, grid.size))
+    return codes_of(values, channel).astype(np.int32)
+
+
+def _checked_codes(values: NDArray[Any], size: int) -> BaseCodes:
+    numbers = as_numbers(values)
+    codes = np.where(np.isnan(numbers), MISSING, numbers)
+    wrong = (codes != np.rint(codes)) | (codes < MISSING) | (codes >= size)
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        raise ValueError(f"code {numbers[row]:g} in row {row} is no report code; codes are 0..{size - 1}, −1: missing")
+    return codes.astype(np.int32)

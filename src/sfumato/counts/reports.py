@@ -1,0 +1,416 @@
+"""Reports: where reports are, and the one question that learning asks of them.
+
+    How many reports (summed weights) lie in each combination of these columns at given cells, by class and by fold?
+
+Every report has a *base code*: the report code of its column's channel, −1 where it is missing. Where people chose a
+level, the codes of the levels follow one another (``Column.starts``). A clear column's codes are its labels, or up to
+1,024 runs of its numbers. Cells are groups of base codes, so that every engine that can group by integers can answer.
+
+Held-out sets are folds, decided by a hash of the record's place (its row, from 0) under the seed:
+
+    fold = mix(mix(mix(seed ⊕ salt·0x9E3779B9) ⊕ ⌊place/2³²⌋) ⊕ place mod 2³²) mod folds,    all modulo 2³²,
+    mix(h): h ⊕= h >> 16; h = h·0x21F0AAAD mod 2³²; h ⊕= h >> 15; h = h·0x735A2D97 mod 2³²; h ⊕= h >> 15.
+
+Both factors are below 2³¹, so no product leaves a signed 64-bit integer: SQL repeats it with *, %, >> and xor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sfumato.channels import Channel
+from sfumato.counts.columns import BaseCodes, Column, base_codes, channels_by_name, clear_column, read_columns
+from sfumato.counts.tallies import (
+    Counts,
+    Tally,
+    check_channel,
+    check_length,
+    classes_of,
+    kernels_for,
+    levels_of,
+    weights_of,
+)
+from sfumato.domain import MISSING, Categories, Codes, Floats, as_array, is_missing
+from sfumato.plan import Plan
+
+LEVEL_SUFFIX, CODE_SUFFIX = ".level", ".code"
+MOST_DENSE = 200_000_000  # more combinations than this are not laid out in one array
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Some of ``of`` folds: one number or a range of them; ``~Fold(…)`` are all others.
+
+    Folds with different salts are drawn independently of each other.
+
+    >>> len(Fold(range(0, 3), 10).numbers), (~Fold(0, 5)).numbers
+    (3, (1, 2, 3, 4))
+    """
+
+    numbers: tuple[int, ...]
+    of: int
+    salt: int = 0
+
+    def __init__(self, numbers: int | Sequence[int], of: int, salt: int = 0) -> None:
+        chosen = (numbers,) if isinstance(numbers, int) else tuple(numbers)
+        if of < 1 or any(not 0 <= number < of for number in chosen):
+            raise ValueError(f"fold {numbers} of {of} does not exist; folds are numbered from 0 to {of - 1}")
+        object.__setattr__(self, "numbers", chosen)
+        object.__setattr__(self, "of", of)
+        object.__setattr__(self, "salt", salt)
+
+    def __invert__(self) -> Fold:
+        return Fold([number for number in range(self.of) if number not in self.numbers], self.of, self.salt)
+
+
+@dataclass(frozen=True, eq=False)
+class Combinations:
+    """The combinations of cells that occur: ``rows[i]`` (one cell a column, sorted) with ``counts[i]`` (by class)."""
+
+    rows: NDArray[np.int32]
+    counts: Floats
+
+
+class Reports:
+    """Reports in memory: arrays, mappings of columns, and frames.
+
+    ``channels``: a plan, a mapping from column name to channel (others are clear), or one entry a column (None:
+    clear). ``target``: the name of the class column, or the class of every record. ``levels``: by column the level of
+    every record, or one for all, where the table has no column ``<name>.level``. A column ``<name>.code`` holds report
+    codes in the place of the values of ``<name>``. ``weights``: how many people each record stands for. ``seed``
+    decides the folds.
+
+    >>> import sfumato as sf
+    >>> coin = sf.RandomizedResponse(sf.Categories(["yes", "no"]), keep=0.75)
+    >>> table = {"smokes": ["yes", "no", None], "age": [30, 30, 50], "group": ["a", "b", "b"]}
+    >>> reports = Reports(table, {"smokes": coin}, target="group")
+    >>> reports.counts(["smokes", "age"]).sum(axis=-1).astype(int).tolist()  # yes, no, missing × 30, 50
+    [[1, 0], [1, 0], [0, 1]]
+    """
+
+    def __init__(
+        self,
+        table: Any,
+        channels: Any = None,
+        *,
+        target: Any = None,
+        weights: ArrayLike | None = None,
+        levels: Mapping[str, Any] | None = None,
+        label_channel: Channel | None = None,
+        seed: int = 0,
+    ) -> None:
+        self._given = read_columns(table)
+        self._levels = dict(levels or {})
+        self.seed = seed
+        if isinstance(channels, Plan):
+            plan, channels = channels, {}
+            target = plan.target if target is None and plan.target and self._holds(plan.target) else target
+            for name, attribute in plan.attributes.items():
+                if name == target:
+                    label_channel = label_channel or attribute.channel  # type: ignore[assignment]
+                elif self._holds(name):
+                    channels[name] = attribute.channel
+            names = [name for name in self._names(channels) if name in channels]
+        else:
+            names = self._names(channels)
+        self.target = target if isinstance(target, str) else None
+        self.names = tuple(name for name in names if name != self.target)
+        self.channels = channels_by_name(channels, self.names)
+        sizes = {len(column) for column in self._given.values()}
+        if len(sizes) > 1:
+            raise ValueError(f"columns have {' and '.join(map(str, sorted(sizes)))} rows; give every column the same")
+        self._size = sizes.pop() if sizes else as_array(target if target is not None else []).size
+        self.classes, self.class_codes = self._classes(target, label_channel)
+        self.weights = weights_of(weights, self._size)
+        self._columns: dict[str, Column] = {}
+        self._hashes: dict[int, NDArray[np.uint32]] = {}
+
+    def __len__(self) -> int:
+        return self._size
+
+    # --- columns --------------------------------------------------------------------------------------------------
+
+    def column(self, name: str | int) -> Column:
+        """The column with its base codes, read when first asked for."""
+        if not isinstance(name, str):
+            name = self.names[name]
+        if name not in self.names:
+            raise ValueError(f"column {name!r} is not among the reports; they have {', '.join(self.names)}")
+        if name not in self._columns:
+            try:
+                self._columns[name] = self._read(name)
+            except (ValueError, TypeError) as error:
+                raise type(error)(f"column {name!r}: {error}") from None
+        return self._columns[name]
+
+    def _read(self, name: str) -> Column:
+        channel = self.channels[name]
+        coded = name not in self._given
+        values = as_array(self._given[name + CODE_SUFFIX if coded else name]).reshape(-1)
+        if channel is None:
+            return clear_column(name, values)
+        levels = {level: check_channel(one) for level, one in levels_of(channel).items()}
+        starts = np.cumsum([0] + [one.outputs.size for one in levels.values()])[:-1]
+        if None in levels:
+            return Column(name, channel, base_codes(values, channel, coded), levels, starts)
+        level = self._level(name, channel)
+        codes = np.full(values.size, MISSING, np.int32)
+        for place, (one, start) in enumerate(zip(levels.values(), starts.tolist(), strict=True)):
+            of_level = level == place
+            part = base_codes(values[of_level], one, coded)
+            codes[of_level] = np.where(part < 0, MISSING, part + start)
+        return Column(name, channel, codes, levels, starts, level)
+
+    def _level(self, name: str, channel: Any) -> BaseCodes:
+        """The place of every record's level among the channel's; the default where none is given."""
+        given = self._given.get(name + LEVEL_SUFFIX, self._levels.get(name))
+        order = {level: place for place, level in enumerate(channel.levels)}
+        if given is None or isinstance(given, str):
+            channel.level(channel.default if given is None else given)
+            return np.full(self._size, order[channel.default if given is None else given], np.int32)
+        names = as_array(given).reshape(-1)
+        check_length("level", names.size, self._size)
+        known, place = np.unique(
+            np.array([channel.default if is_missing(one) else one for one in names.tolist()]), return_inverse=True
+        )
+        for one in known.tolist():
+            channel.level(one)
+        return np.array([order[one] for one in known.tolist()], np.int32)[place]
+
+    def to_codes(self) -> dict[str, NDArray[Any]]:
+        """The columns as files of ours hold them: ``<name>.code`` (−1: missing), ``<name>.level``, clear ones as is."""
+        columns: dict[str, NDArray[Any]] = {}
+        for name in self.names:
+            if self.channels[name] is None:
+                columns[name] = as_array(self._given[name])
+                continue
+            column = self.column(name)
+            level = column.level if column.level is not None else np.zeros(self._size, np.int32)
+            columns[name + CODE_SUFFIX] = np.where(column.codes < 0, MISSING, column.codes - column.starts[level])
+            if column.level is not None:
+                columns[name + LEVEL_SUFFIX] = np.array(list(column.levels), dtype=object)[level]
+        return columns
+
+    def _holds(self, name: str) -> bool:
+        return name in self._given or name + CODE_SUFFIX in self._given
+
+    def _names(self, channels: Any) -> list[str]:
+        """The columns by the name of what was asked, in order; ``.code`` and ``.level`` belong to another's name."""
+        chosen = channels if isinstance(channels, Mapping) else {}
+        found: list[str] = []
+        for name in self._given:
+            base = name.removesuffix(CODE_SUFFIX)
+            if base != name and (base in chosen or not isinstance(channels, Mapping)):
+                name = base
+            base = name.removesuffix(LEVEL_SUFFIX)
+            if base != name and self._holds(base) and (base not in chosen or None not in levels_of(chosen[base])):
+                continue
+            if name not in found:
+                found.append(name)
+        return found
+
+    def _classes(self, target: Any, channel: Channel | None) -> tuple[tuple[Hashable, ...] | None, Codes | None]:
+        if target is None:
+            return None, None
+        if isinstance(target, str) and not self._holds(target):
+            raise ValueError(f"class column {target!r} is not in the table; it has {', '.join(self._given)}")
+        if channel is not None:
+            coded = isinstance(target, str) and target not in self._given
+            given = self._given[target + CODE_SUFFIX if coded else target] if isinstance(target, str) else target
+            codes = base_codes(as_array(given).reshape(-1), check_channel(channel), coded)
+            check_length("target", codes.size, self._size)
+            if not isinstance(channel.outputs, Categories):
+                raise TypeError(f"the class went through a {channel.kind} channel, which is not for categories")
+            if (codes < 0).any():
+                raise ValueError("a class label is missing; drop records without a class")
+            return channel.outputs.labels, codes.astype(np.int64)
+        labels = self._given[target] if isinstance(target, str) else target
+        return classes_of(labels, self._size)
+
+    # --- the one question -----------------------------------------------------------------------------------------
+
+    def counts(
+        self,
+        columns: Sequence[str | int] | str | int = (),
+        cells: Sequence[Any] | Mapping[Any, Any] | None = None,
+        *,
+        by_class: bool = True,
+        fold: Fold | None = None,
+        by_fold: int | None = None,
+        squared: bool = False,
+        missing: bool | None = None,
+        dtype: Any = np.float64,
+    ) -> NDArray[Any]:
+        """N[(fold,) cell of the first column, …, cell of the last (, class)], summed weights of the records.
+
+        ``cells``: for each column the cell of every base code, or an object with ``cell_of_code`` and ``reported``, the
+        number of cells (None: each code is a cell). Missing reports go to a
+        last extra cell, which a column has when a report of it is missing (``missing=True``: always). ``fold``: only
+        these records; ``by_fold``: apart for each of so many folds. ``squared``: squares of the weights are summed.
+        """
+        flat, shape = self._places(columns, cells, by_class, missing)
+        if by_fold is not None:
+            flat += self.folds(by_fold).astype(np.int64) * prod(shape)
+            shape = (by_fold, *shape)
+        size = prod(shape)
+        if size > MOST_DENSE:
+            raise ValueError(f"{size:,} combinations of cells are too many to lay out; ask for .combinations(…)")
+        return self._sum(flat, size, fold, squared).reshape(shape).astype(dtype, copy=False)
+
+    def combinations(
+        self,
+        columns: Sequence[str | int],
+        cells: Sequence[Any] | Mapping[Any, Any] | None = None,
+        *,
+        by_class: bool = True,
+        fold: Fold | None = None,
+        squared: bool = False,
+        missing: bool | None = None,
+    ) -> Combinations:
+        """The same counts, but only of the combinations of cells that occur."""
+        flat, shape = self._places(columns, cells, False, missing)
+        if prod(shape) > 2**62:
+            raise ValueError(f"{len(shape)} columns have too many combinations of cells to number; use fewer cells")
+        groups = len(self.classes) if by_class and self.classes is not None else 1
+        chosen = slice(None) if fold is None else np.flatnonzero(self.chosen(fold))
+        found, place = np.unique(flat[chosen], return_inverse=True)
+        if by_class and self.class_codes is not None:
+            place = place * groups + self.class_codes[chosen]
+        weight = self._weight(squared)
+        counts = np.bincount(place, None if weight is None else weight[chosen], minlength=found.size * groups)
+        rows = np.column_stack(np.unravel_index(found, shape)).astype(np.int32)
+        shaped = counts.astype(float).reshape(found.size, groups)
+        return Combinations(rows, shaped if by_class and self.classes is not None else shaped[:, 0])
+
+    def of(self, name: str | int, *, by_class: bool = False, fold: Fold | None = None) -> Counts:
+        """The counts of one column's report codes, per level, for reconstruction."""
+        column = self.column(name)
+        if not column.levels:
+            raise ValueError(f"column {column.name!r} is sent in the clear; count it with .counts([{column.name!r}])")
+        table = self.counts([column.name], by_class=by_class, fold=fold, missing=True)
+        table = table.T if table.ndim == 2 else table[None]
+        table = table.astype(np.int64) if self.weights is None else table
+        absent = self._absent(column, by_class, fold, table.shape[0])
+        ends = [*column.starts[1:].tolist(), column.size]
+        tallies: dict[Hashable, Tally] = {}
+        for place, (level, start, end) in enumerate(zip(column.levels, column.starts.tolist(), ends, strict=True)):
+            tallies[level] = Tally(column.levels[level], table[:, start:end], absent[:, place])
+        return Counts(tallies, self.classes if by_class else None)
+
+    def _absent(self, column: Column, by_class: bool, fold: Fold | None, classes: int) -> NDArray[Any]:
+        """Missing reports [class, level]."""
+        flat = np.full(self._size, 0, np.int64) if column.level is None else column.level.astype(np.int64)
+        if by_class and self.class_codes is not None:
+            flat += self.class_codes * len(column.levels)
+        flat[column.codes >= 0] = -1
+        sums = self._sum(flat, classes * len(column.levels), fold, False).reshape(classes, len(column.levels))
+        return sums.astype(np.int64) if self.weights is None else sums
+
+    def cells_of(self, name: str | int, cell_of_code: Any, missing: int) -> NDArray[np.int32]:
+        """The cell of every record's report, ``missing`` where there is none."""
+        column = self.column(name)
+        return np.append(_cells(column, cell_of_code)[0], np.int32(missing))[column.codes]  # code −1: the last entry
+
+    def _places(
+        self, columns: Any, cells: Any, by_class: bool, missing: bool | None
+    ) -> tuple[Codes, tuple[int, ...]]:
+        """Every record's place in the array of all combinations, and the array's shape."""
+        wanted: list[str | int] = [columns] if isinstance(columns, (str, int)) else list(columns)
+        if isinstance(cells, Mapping):
+            cells = [cells.get(name) for name in wanted]
+        cells = [None] * len(wanted) if cells is None else cells
+        flat = np.zeros(self._size, np.int64)
+        shape: list[int] = []
+        for name, mapping in zip(wanted, cells, strict=True):
+            column = self.column(name)
+            cell_of_code, last = _cells(column, mapping)
+            shape.append(last + bool(column.has_missing if missing is None else missing))
+            _place_into(flat, column.codes, cell_of_code, shape[-1], last)
+        if by_class and self.classes is not None and self.class_codes is not None:
+            flat = flat * len(self.classes) + self.class_codes
+            shape.append(len(self.classes))
+        return flat, tuple(shape)
+
+    def _sum(self, flat: Codes, size: int, fold: Fold | None, squared: bool) -> NDArray[Any]:
+        if fold is not None:
+            flat = np.where(self.chosen(fold), flat, -1)
+        weight = self._weight(squared)
+        kernels = kernels_for(flat.size)
+        if kernels:
+            return np.asarray(kernels.count_at(flat, size) if weight is None else kernels.sum_at(flat, weight, size))
+        known = flat >= 0
+        return np.bincount(flat[known], None if weight is None else weight[known], minlength=size)
+
+    def _weight(self, squared: bool) -> Floats | None:
+        return self.weights if self.weights is None or not squared else self.weights**2
+
+    # --- folds ----------------------------------------------------------------------------------------------------
+
+    def folds(self, of: int, salt: int = 0) -> NDArray[np.int32]:
+        """The fold of every record."""
+        if salt not in self._hashes:
+            self._hashes[salt] = fold_hash(self.seed, np.arange(self._size), salt)
+        return np.asarray(self._hashes[salt] % np.uint32(of), np.int32)
+
+    def chosen(self, fold: Fold) -> NDArray[np.bool_]:
+        """Which records a fold holds."""
+        inside = np.zeros(fold.of, dtype=bool)
+        inside[list(fold.numbers)] = True
+        return np.asarray(inside[self.folds(fold.of, fold.salt)])
+
+    def __repr__(self) -> str:
+        classes = f", classes {', '.join(map(str, self.classes))}" if self.classes is not None else ""
+        return f"Reports({len(self):,} records of {', '.join(self.names)}{classes})"
+
+
+def counts_of_plan(table: Any, plan: Plan, *, by: str | None = None, weights: Any = None) -> dict[str, Counts]:
+    """The counts of every attribute that went through a channel, by name; ``by``: apart by the class in this column."""
+    given = read_columns(table)
+    channels = {name: each.channel for name, each in plan.attributes.items() if name != by}
+    held = {name: one for name, one in channels.items() if name in given or name + CODE_SUFFIX in given}
+    label = plan.attributes[by].channel if by in plan.attributes else None
+    reports = Reports(given, held, target=by, weights=weights, label_channel=label)  # type: ignore[arg-type]
+    return {name: reports.of(name, by_class=by is not None) for name, one in held.items() if one is not None}
+
+
+def fold_hash(seed: int, place: NDArray[Any], salt: int = 0) -> NDArray[np.uint32]:
+    """The 32-bit hash of each place under the seed, as the head of this module defines it."""
+    start = _mix(np.uint64((seed ^ (salt * 0x9E3779B9)) & 0xFFFFFFFF))
+    places = np.asarray(place).astype(np.uint64)
+    high = places >> np.uint64(32)
+    begun = _mix(start ^ high) if high.any() else _mix(start)
+    return np.asarray(_mix(begun ^ (places & np.uint64(0xFFFFFFFF))), dtype=np.uint32)
+
+
+def _mix(h: Any) -> Any:
+    low = np.uint64(0xFFFFFFFF)
+    h = h ^ (h >> np.uint64(16))
+    h = (h * np.uint64(0x21F0AAAD)) & low
+    h = h ^ (h >> np.uint64(15))
+    h = (h * np.uint64(0x735A2D97)) & low
+    return h ^ (h >> np.uint64(15))
+
+
+def _cells(column: Column, cells: Any) -> tuple[NDArray[np.int32], int]:
+    """(the cell of every base code, how many cells): given as an array, or by an object that holds both."""
+    if cells is None:
+        return np.arange(column.size, dtype=np.int32), column.size
+    mapping = np.asarray(getattr(cells, "cell_of_code", cells), dtype=np.int32)
+    if mapping.shape != (column.size,):
+        raise ValueError(f"cells of {column.name!r} map {mapping.size} codes, there are {column.size}; map every code")
+    return mapping, int(getattr(cells, "reported", int(mapping.max(initial=-1)) + 1))
+
+
+def _place_into(flat: Codes, codes: BaseCodes, cell_of_code: NDArray[np.int32], cells: int, missing: int) -> None:
+    kernels = kernels_for(flat.size)
+    if kernels:
+        kernels.place_into(flat, codes, cell_of_code, cells, missing)
+    else:
+        flat *= cells
+        flat += np.append(cell_of_code, np.int32(missing))[codes]  # code −1 is the last entry
