@@ -17,6 +17,7 @@ Both factors are below 2³¹, so no product leaves a signed 64-bit integer: SQL 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -38,6 +39,7 @@ from sfumato.counts.tallies import (
 )
 from sfumato.domain import MISSING, Categories, Codes, Floats, as_array, is_missing
 from sfumato.plan import Plan
+from sfumato.tables import kind_of, read_column
 
 LEVEL_SUFFIX, CODE_SUFFIX = ".level", ".code"
 MOST_DENSE = 200_000_000  # more combinations than this are not laid out in one array
@@ -106,6 +108,7 @@ class Reports:
         seed: int = 0,
     ) -> None:
         self._given = read_columns(table)
+        self.kind = kind_of(table)
         self._levels = dict(levels or {})
         self.seed = seed
         if isinstance(channels, Plan):
@@ -126,6 +129,7 @@ class Reports:
         if len(sizes) > 1:
             raise ValueError(f"columns have {' and '.join(map(str, sorted(sizes)))} rows; give every column the same")
         self._size = sizes.pop() if sizes else as_array(target if target is not None else []).size
+        self.label_channel = label_channel
         self.classes, self.class_codes = self._classes(target, label_channel)
         self.weights = weights_of(weights, self._size)
         self._columns: dict[str, Column] = {}
@@ -133,6 +137,32 @@ class Reports:
 
     def __len__(self) -> int:
         return self._size
+
+    def aimed(self, target: Any, *, weights: ArrayLike | None = None, label_channel: Channel | None = None) -> Reports:
+        """The same reports with another class (None: the one they have) or other weights; what was read is kept."""
+        other = copy(self)
+        if target is not None:
+            other.target = target if isinstance(target, str) else None
+            other.names = tuple(name for name in self.names if name != other.target)
+            other.channels = {name: self.channels[name] for name in other.names}
+            of_class = self.channels.get(target) if isinstance(target, str) else None
+            other.label_channel = label_channel or of_class
+            other.classes, other.class_codes = self._classes(target, other.label_channel)
+        other.weights = self.weights if weights is None else weights_of(weights, self._size)
+        return other
+
+    def values(self, name: str | int) -> NDArray[Any]:
+        """The reports of a column as they came; those that came as codes, decoded."""
+        name = name if isinstance(name, str) else self.names[name]
+        if name in self._given:
+            return read_column(self._given[name], name)
+        column = self.column(name)
+        found = np.empty(self._size, dtype=object)
+        for place, (channel, start) in enumerate(zip(column.levels.values(), column.starts.tolist(), strict=True)):
+            of_level = slice(None) if column.level is None else column.level == place
+            codes = column.codes[of_level]
+            found[of_level] = channel.outputs.decode(np.where(codes < 0, MISSING, codes - start))
+        return read_column(found, name)
 
     # --- columns --------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Means and variances within classes when people chose their own noise.
+"""Means and variances within classes, with the noise taken off (LKT08 §6), also where people chose their own noise.
 
     E[w] = E[x] at every level,   Var[w | level g] = Var[x] + σ_g²
 
@@ -8,17 +8,12 @@ weights, found again a few times, the estimates are those of maximum likelihood 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from sfumato.channels.additive import AdditiveNoise
 from sfumato.channels.base import Channel
-from sfumato.channels.choice import Choice
+from sfumato.counts import Column
 from sfumato.domain import Floats
-from sfumato.mining.level_columns import levels_in
-from sfumato.mining.levels import with_default
 
 LEAST_VARIANCE_SHARE = 0.01
 ROUNDS = 8
@@ -33,29 +28,49 @@ def noise_variance(channel: Channel) -> float:
     return float(np.mean(values**2 @ law - mean**2))
 
 
-def noise_variances(choice: Choice, column: npt.NDArray[Any]) -> Floats:
-    """The noise variance of each report of a column that may carry levels."""
-    names = choice.levels_of(with_default(choice, levels_in(column)), column.shape)
-    known = {name: noise_variance(choice.level(name)) for name in set(names.tolist())}
-    return np.array([known[name] for name in names.tolist()])
+def code_values(column: Column) -> Floats:
+    """The number that each base code of a noisy column stands for."""
+    values = [np.asarray(channel.outputs.values) for channel in column.levels.values()]  # type: ignore[union-attr]
+    return np.concatenate(values)
 
 
-def moments_of_levels(reports: Floats, mass: Floats, noise: Floats) -> tuple[Floats, Floats]:
-    """Mean and variance of the true values within each class; `mass[i, y]` is how much record i counts for class y."""
-    known = ~np.isnan(reports)
-    x, m, taken_off = reports[known, None], mass[known], noise[known, None]
+def code_noise(column: Column) -> Floats:
+    """The noise variance of a report with each base code: that of its level."""
+    parts = [np.full(channel.outputs.size, noise_variance(channel)) for channel in column.levels.values()]
+    return np.concatenate(parts)
+
+
+def mean_noise(column: Column) -> float:
+    """The mean noise variance of a column's reports; 0 where they are clear."""
+    if not column.levels:
+        return 0.0
+    noise = [noise_variance(channel) for channel in column.levels.values()]
+    return float(np.average(noise, weights=column.people))
+
+
+def moments(values: Floats, mass: Floats, noise: float | Floats = 0.0) -> tuple[Floats, Floats]:
+    """Mean and variance of the true values within each class; `mass[i, y]` is how much value i counts for class y.
+
+    `noise` is the noise variance behind each value, or the one behind all of them.
+    """
+    known = ~np.isnan(values)
+    x, m = values[known, None], mass[known]
+    taken_off = np.broadcast_to(np.asarray(noise, float), values.shape)[known, None]
     mean = _average(x, m)
     variance = _less_noise(x - mean, taken_off, m)
-    for _ in range(ROUNDS):
-        spread = variance + taken_off
-        mean = _average(x, m / spread)
-        variance = _less_noise(x - mean, taken_off, m / spread**2)
+    if taken_off.size and np.ptp(taken_off) > 0:
+        for _ in range(ROUNDS):
+            spread = variance + taken_off
+            mean = _average(x, m / spread)
+            variance = _less_noise(x - mean, taken_off, m / spread**2)
     return mean, variance
 
 
 def _less_noise(deviation: Floats, noise: Floats, weight: Floats) -> Floats:
     """The mean square without the noise's part, kept above zero."""
     raw = _average(deviation**2, weight)
+    if not noise.any():
+        return np.maximum(raw, 0.0)
     return np.asarray(np.maximum(raw - _average(noise, weight), LEAST_VARIANCE_SHARE * np.maximum(raw, 1e-300)))
 
 

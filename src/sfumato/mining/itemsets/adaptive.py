@@ -30,7 +30,7 @@ from sfumato.channels.select_a_size import SelectASize
 from sfumato.channels.select_a_size_law import SIGNIFICANCE
 from sfumato.domain import Categories, Codes, Floats, Items
 from sfumato.mining.itemsets.apriori import join
-from sfumato.mining.records import as_table
+from sfumato.tables import as_table
 
 Rng = np.random.Generator | int | None
 

@@ -20,7 +20,7 @@ from sfumato.channels.select_a_size import SelectASize
 from sfumato.domain import Codes, Items
 from sfumato.mining.itemsets.bitmaps import ColumnBitmaps
 from sfumato.mining.itemsets.supports import Level, LevelsCounter, SupportCounter
-from sfumato.mining.records import Records, as_table
+from sfumato.tables import Records, as_table
 
 
 class SupportWarning(UserWarning):

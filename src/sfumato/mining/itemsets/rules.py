@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
-from sfumato.mining.records import as_records, as_table
+from sfumato.tables import as_records, as_table
 
 METRICS = (
     "support", "confidence", "lift", "leverage", "conviction", "zhangs_metric", "jaccard", "certainty", "kulczynski",

@@ -1,34 +1,34 @@
-"""The attributes that the class does not need: each hangs on the one it depends on most (Chow and Liu's forest).
+"""The columns that the class does not need: each hangs on the one it depends on most (Chow and Liu's forest).
 
-P(x_child | x_parent) comes from the reconstructed joint distribution of the pair. A pair counts as dependent when, on
-reports that were left out, log M(s, s') exceeds log M(s) + log M(s') by two standard errors.
+P(x_child | x_parent) comes from the reconstructed joint distribution of the pair. A pair counts as dependent when, over
+people who were left out, log M(s, s') exceeds log M(s) + log M(s') by two standard errors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.counts import Fold, Reports
 from sfumato.domain import Codes
-from sfumato.mining.columns import Axis, ColumnCells
-from sfumato.mining.joint.grid_fit import GridProblem, Labels
-from sfumato.mining.joint.members import Array, draw_columns
-from sfumato.mining.joint.resolution import Resolution
+from sfumato.mining.joint.grid import TINY, Array, GridProblem, Resolution
+from sfumato.mining.joint.members import draw_columns
+from sfumato.mining.joint.selection import LEAST_Z, mean_and_z
+from sfumato.reconstruction import Axis, ColumnCells
 
-SCREENING = Resolution(9, 0.5)
-FINAL = Resolution(19, 0.3, 0.2)
+SCREENING, FINAL = Resolution(9, 0.5), Resolution(19, 0.3, 0.2)
 SCREENING_STEPS, FINAL_STEPS = 20, 60
 SCREENING_RECORDS = 40_000
-LEAST_Z = 2.0
 
 
 @dataclass(frozen=True)
 class Branch:
-    """How one attribute is drawn: from P(child | parent), or on its own when the parent is None."""
+    """How one column is drawn: from P(child | parent), or on its own when the parent is None."""
 
     child: int
     parent: int | None
@@ -66,63 +66,53 @@ class Branch:
 class Dependence:
     """Held-out gain of modelling a pair together, on a sample of the records."""
 
-    def __init__(
-        self, attributes: Sequence[Axis], weight: npt.NDArray[np.float32], rng: np.random.Generator
-    ) -> None:
-        self.attributes = attributes
-        records = weight.size
-        kept = rng.random(records) < SCREENING_RECORDS / max(records, 1)
-        held = rng.random(records) < 1 / 3
-        self.held, self.fitted = kept & held, kept & ~held
-        self.labels = Labels(np.zeros(records, np.int64), weight, 1)
-        self._alone = [self._log_mass((j,)) for j in range(len(attributes))]
+    def __init__(self, reports: Reports, axes: Sequence[Axis]) -> None:
+        self.reports, self.axes = reports, axes
+        folds = 3 * -(-len(reports) // SCREENING_RECORDS)
+        self.held, self.fitted = Fold(0, folds, salt=2), Fold((1, 2), folds, salt=2)
+        self.alone = cache(lambda j: self._log_mass(self._problem(j)))
 
-    def _log_mass(self, chosen: tuple[int, ...]) -> npt.NDArray[np.float64]:
-        problem = GridProblem.of([self.attributes[j] for j in chosen], self.labels, SCREENING)
+    def _problem(self, *chosen: int) -> GridProblem:
+        return GridProblem.of(self.reports, [self.axes[j] for j in chosen], SCREENING, by_class=False)
+
+    def _log_mass(self, problem: GridProblem) -> Array:
+        """log M(s) in every cell."""
         joint = problem.fit(problem.counts(self.fitted), SCREENING_STEPS)
-        mass = problem.tables.forward(joint).ravel()[problem.flat[self.held]]
-        return np.log(np.maximum(mass, 1e-30)).astype(np.float64)
+        return np.log(np.maximum(problem.expected(joint)[..., 0], TINY))
 
     def gain(self, first: int, second: int) -> float:
         """Mean held-out gain of the pair, 0 unless it is clear."""
-        together = self._log_mass((min(first, second), max(first, second)))
-        gains = together - self._alone[first] - self._alone[second]
-        if gains.size < 10:
-            return 0.0
-        error = float(gains.std()) / np.sqrt(gains.size)
-        mean = float(gains.mean())
-        return mean if mean > LEAST_Z * error else 0.0
+        problem = self._problem(first, second)
+        apart = self.alone(first)[:, None] + self.alone(second)
+        mean, z = mean_and_z(self._log_mass(problem) - apart, problem, self.held)
+        return mean if z > LEAST_Z else 0.0
 
 
-def grow_forest(
-    attributes: Sequence[Axis], placed: Sequence[int], weight: npt.NDArray[np.float32], rng: np.random.Generator
-) -> list[Branch]:
-    """Branches for all attributes that are not placed yet, in an order in which they can be drawn."""
-    rest = [j for j in range(len(attributes)) if j not in placed]
+def grow_forest(reports: Reports, axes: Sequence[Axis], placed: Sequence[int]) -> list[Branch]:
+    """Branches for all columns that are not placed yet, in an order in which they can be drawn."""
+    rest = [j for j in range(len(axes)) if j not in placed]
     if not rest:
         return []
-    dependence = Dependence(attributes, weight, rng)
+    dependence = Dependence(reports, axes)
     known, branches = list(placed), []
     gains = {
-        (i, j): dependence.gain(i, j) for j in rest for i in range(len(attributes)) if i != j and (i in placed or i < j)
+        (min(i, j), max(i, j)): dependence.gain(min(i, j), max(i, j))
+        for j in rest
+        for i in range(len(axes))
+        if i != j and (i in placed or i < j)
     }
     while rest:
-        pairs = [(gains[(i, j) if (i, j) in gains else (j, i)], i, j) for j in rest for i in known]
+        pairs = [(gains[min(i, j), max(i, j)], i, j) for j in rest for i in known]
         best, parent, child = max(pairs, default=(0.0, None, rest[0]))
-        branches.append(make_branch(attributes, child, parent if best > 0 else None, weight))
-        if best <= 0:
-            child = branches[-1].child
+        branches.append(make_branch(reports, axes, child, parent if best > 0 else None))
         known.append(child)
         rest.remove(child)
     return branches
 
 
-def make_branch(
-    attributes: Sequence[Axis], child: int, parent: int | None, weight: npt.NDArray[np.float32]
-) -> Branch:
-    labels = Labels(np.zeros(weight.size, np.int64), weight, 1)
-    chosen = [attributes[child]] if parent is None else [attributes[child], attributes[parent]]
-    problem = GridProblem.of(chosen, labels, FINAL)
+def make_branch(reports: Reports, axes: Sequence[Axis], child: int, parent: int | None) -> Branch:
+    chosen = [axes[child]] if parent is None else [axes[child], axes[parent]]
+    problem = GridProblem.of(reports, chosen, FINAL, by_class=False)
     joint = problem.fit(problem.counts(), FINAL_STEPS)[0]
     table = np.maximum(joint.reshape(joint.shape[0], -1), 1e-12)
     parent_cells = None if parent is None else problem.cells[1]

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.domain import Codes
-from sfumato.mining.columns import ColumnCells
+from sfumato.reconstruction import ColumnCells
 
 Array = npt.NDArray[np.float32]
 
@@ -22,7 +22,7 @@ class Member(ABC):
 
     @abstractmethod
     def joint_of_classes(self, places: list[Codes]) -> npt.NDArray[np.float64]:
-        """P(y, x) of records in these cells, one column a class; −1 integrates an attribute out."""
+        """P(y, x) of records in these cells, one column a class; −1 integrates a column out."""
 
     @abstractmethod
     def sample_cells(self, n: int, rng: np.random.Generator) -> tuple[Codes, list[Codes]]:

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sfumato.channels.base import Channel
-from sfumato.mining.columns import Axis, ClearNumber, axis_of, encode_known
-from sfumato.mining.estimator import (
-    Channels,
-    channels_of_columns,
-    class_codes,
-    read_columns,
-    record_weights,
-    remember_names,
-)
-from sfumato.mining.joint.model import JointModel, generator
-from sfumato.mining.level_columns import reports_in
+from sfumato.counts import Reports, encode_known
+from sfumato.domain import Floats
+from sfumato.mining.estimator import Channels, Column, Learner, remember_names
+from sfumato.mining.joint import JointModel
 from sfumato.mining.tree import text
 from sfumato.mining.tree.distil import distilled_tree
 from sfumato.mining.tree.growth import (
@@ -31,16 +24,18 @@ from sfumato.mining.tree.growth import (
     Limits,
     LocalGrowth,
     clean_tree,
+    clean_values,
     paper_intervals,
 )
 from sfumato.mining.tree.model import Feature, Tree
+from sfumato.reconstruction import Axis
 
 RECONSTRUCTIONS = ("joint", "byclass", "local", "global", "none")
 GROWTHS: dict[str, type[Growth]] = {"global": GlobalGrowth, "byclass": ByClassGrowth, "local": LocalGrowth}
 DEEPEST = 60
 
 
-class TreeClassifier(ClassifierMixin, BaseEstimator):
+class TreeClassifier(Learner):
     """A decision tree for true values, learned from reports.
 
     channels: one entry (channel or None for a clear column) a column, or a mapping from column name.
@@ -53,6 +48,8 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
 
     Fitted: ``classes_``, ``tree_``, ``feature_importances_``, and ``joint_`` after reconstruction="joint".
     """
+
+    form = "tree"
 
     def __init__(
         self,
@@ -75,153 +72,107 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         self.prune = prune
         self.random_state = random_state
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
-
     # --- fitting ------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit on reports X and classes y."""
+    def _channels(self) -> Channels:
+        return None if self.reconstruction == "none" else self.channels
+
+    def _learn(self, reports: Reports, rng: np.random.Generator) -> None:
         if self.reconstruction not in RECONSTRUCTIONS:
             raise ValueError(
                 f"reconstruction={self.reconstruction!r} is unknown; use one of {', '.join(RECONSTRUCTIONS)}"
             )
-        names, columns = read_columns(self, X, reset=True)
-        self.classes_, group = class_codes(y, self.label_channel)
-        records = len(columns[0])
-        if group.size != records:
-            raise ValueError(
-                f"Found input variables with inconsistent numbers of samples: X has {records}, y has {group.size}"
-            )
-        weight = record_weights(sample_weight, records)
-        if (weight == 0).any():
-            columns, group = [column[weight > 0] for column in columns], group[weight > 0]
-            weight = weight[weight > 0]
-        channels = channels_of_columns(self.channels, names)
-        if self.reconstruction == "none":
-            channels, columns = [None] * len(channels), [reports_in(column) for column in columns]
-        attributes = [axis_of(*pair) for pair in zip(names, channels, columns, strict=True)]
-        self._grow(attributes, columns, group, weight)
-        self.attribute_names_ = names
-        return self
-
-    def _limits(self) -> Limits:
-        least = float(self.min_samples_leaf)
-        depth = DEEPEST if self.max_depth is None else min(int(self.max_depth), DEEPEST)
-        blurred = self.channels is not None or self.label_channel is not None
-        return Limits(depth, least, 2 * least, blurred if self.prune is None else bool(self.prune))
-
-    def _grow(
-        self,
-        attributes: list[Axis],
-        columns: list[npt.NDArray[Any]],
-        group: npt.NDArray[np.int64],
-        weight: npt.NDArray[Any],
-    ) -> None:
-        table = None if self.label_channel is None else self.label_channel.matrix()
-        labels = ClassMass.of(group, weight, len(self.classes_), table)
-        noisy = any(attribute.noisy for attribute in attributes)
-        if not noisy:
-            values = np.array([clean_values(a, column) for a, column in zip(attributes, columns, strict=True)])
-            self.tree_, self.features_ = clean_tree(attributes, values, labels, self._limits())
+        axes = [Axis(reports.column(name)) for name in reports.names]
+        limits = self._limits(reports)
+        if not any(axis.noisy for axis in axes):
+            values = np.array([clean_values(reports, axis) for axis in axes])
+            self.tree_, self.features_ = clean_tree(axes, values, ClassMass.of(reports), limits)
         elif self.reconstruction == "joint":
-            self._distil(attributes, group, weight)
+            self._distil(reports, axes, limits, rng)
         else:
-            intervals = self.intervals or paper_intervals(group.size)
-            growth = GROWTHS[self.reconstruction](attributes, intervals, labels, self._limits())
+            intervals = self.intervals or paper_intervals(len(reports))
+            growth = GROWTHS[self.reconstruction](axes, intervals, ClassMass.of(reports), limits)
             self.tree_, self.features_ = growth.grow(), growth.features
 
-    def _distil(self, attributes: list[Axis], group: npt.NDArray[np.int64], weight: npt.NDArray[Any]) -> None:
-        rng = generator(self.random_state)
-        model = JointModel(label_channel=self.label_channel, random_state=rng)
-        self.joint_ = model._fit_attributes(attributes, self.classes_[group], weight)
-        self.tree_, found = distilled_tree(self.joint_, self._limits(), float(weight.sum()), rng)
+    def _limits(self, reports: Reports) -> Limits:
+        least = float(self.min_samples_leaf)
+        depth = DEEPEST if self.max_depth is None else min(int(self.max_depth), DEEPEST)
+        blurred = self.channels is not None or any(reports.channels.values()) or reports.label_channel is not None
+        return Limits(depth, least, 2 * least, blurred if self.prune is None else bool(self.prune))
+
+    def _distil(self, reports: Reports, axes: list[Axis], limits: Limits, rng: np.random.Generator) -> None:
+        model = JointModel(self.channels, label_channel=self.label_channel, random_state=self.random_state)
+        model.classes_, model.attribute_names_, model._table_kind = self.classes_, self.attribute_names_, self._table_kind
+        remember_names(model, self.attribute_names_, hasattr(self, "feature_names_in_"))
+        model._learn(reports, rng)
+        self.joint_ = model
+        people = float(len(reports) if reports.weights is None else reports.weights.sum())
+        self.tree_, found = distilled_tree(model, limits, people, rng)
         by_name = {feature.name: feature for feature in found}
-        self.features_ = [
-            by_name.get(a.name, Feature(a.name, np.array([0.0, 1.0]), getattr(a, "labels", None))) for a in attributes
-        ]
+        self.features_ = [by_name.get(a.name, Feature(a.name, np.array([0.0, 1.0]), a.labels)) for a in axes]
 
     # --- prediction on true values ------------------------------------------------------------------------------
 
-    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+    def _probabilities(self, columns: list[Column]) -> Floats:
         """Class shares in the leaf that each record of true values falls into."""
-        leaves = self.apply(X)
-        counts = self.tree_.counts[leaves]
+        counts = self.tree_.counts[self._leaves(columns)]
         total = counts.sum(axis=1, keepdims=True)
         return np.where(total > 0, counts / np.maximum(total, 1e-300), 1 / len(self.classes_))
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The most common class of the leaf that each record of true values falls into."""
-        check_is_fitted(self, "tree_")
-        winners = np.argmax(self.tree_.counts, axis=1)
-        return np.asarray(self.classes_[winners[self.apply(X)]])
-
     def apply(self, X: Any) -> npt.NDArray[np.int64]:
         """The index of the leaf of each record."""
-        check_is_fitted(self, "tree_")
-        _, columns = read_columns(self, X, reset=False)
+        check_is_fitted(self)
+        return self._leaves(self._columns(X, reset=False)[1])
+
+    def _leaves(self, columns: list[Column]) -> npt.NDArray[np.int64]:
         values = np.empty((len(columns), len(columns[0])))
         for j, (feature, column) in enumerate(zip(self.features_, columns, strict=True)):
-            values[j] = encode_known(feature.labels, column) if feature.labels is not None else numeric(column)
+            values[j] = column if feature.labels is None else encode_known(feature.labels, column)
         return self.tree_.leaves(values, np.array([feature.categorical for feature in self.features_]))
 
     # --- reading the tree ---------------------------------------------------------------------------------------
 
     @property
-    def feature_importances_(self) -> npt.NDArray[np.float64]:
-        """Each attribute's share of the gini decrease."""
-        check_is_fitted(self, "tree_")
+    def feature_importances_(self) -> Floats:
+        """Each column's share of the gini decrease."""
+        check_is_fitted(self)
         return self.tree_.importances(len(self.features_))
 
     def get_depth(self) -> int:
-        check_is_fitted(self, "tree_")
+        check_is_fitted(self)
         return self.tree_.depth()
 
     def get_n_leaves(self) -> int:
-        check_is_fitted(self, "tree_")
+        check_is_fitted(self)
         return self.tree_.n_leaves
 
     def export_text(self) -> str:
         """The tree as indented lines."""
-        check_is_fitted(self, "tree_")
+        check_is_fitted(self)
         return text.export_text(self.tree_, self.features_, self.classes_.tolist())
 
     def rules(self) -> list[str]:
         """One sentence a leaf, the most common first."""
-        check_is_fitted(self, "tree_")
+        check_is_fitted(self)
         return text.rules(self.tree_, self.features_, self.classes_.tolist())
 
     def plot(self, ax: Any = None, max_depth: int = 4) -> Any:
         """Draw the upper levels with matplotlib; the axes are returned."""
-        check_is_fitted(self, "tree_")
-        from sfumato.mining.tree.text import draw_tree
-
-        return draw_tree(self.tree_, self.features_, self.classes_.tolist(), ax, max_depth)
+        check_is_fitted(self)
+        return text.draw_tree(self.tree_, self.features_, self.classes_.tolist(), ax, max_depth)
 
     # --- plain data ---------------------------------------------------------------------------------------------
 
-    def to_dict(self) -> dict[str, Any]:
-        """The tree as plain data for JSON; `from_dict` gives back a tree that classifies and can be read."""
-        check_is_fitted(self, "tree_")
+    def _state(self) -> dict[str, Any]:
         features = [
             {"name": f.name, "labels": None if f.labels is None else list(f.labels), "integer": f.integer}
             for f in self.features_
         ]
-        return {
-            "model": "tree",
-            "named": hasattr(self, "feature_names_in_"),
-            "reconstruction": self.reconstruction,
-            "classes": self.classes_.tolist(),
-            "features": features,
-            "tree": self.tree_.to_dict(),
-        }
+        return {"reconstruction": self.reconstruction, "features": features, "tree": self.tree_.to_dict()}
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Self:
+    def _from_state(cls, data: Mapping[str, Any]) -> Self:
         model = cls(reconstruction=data["reconstruction"])
-        model.classes_ = np.array(data["classes"])
         model.features_ = [
             Feature(
                 f["name"],
@@ -231,16 +182,5 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
             )
             for f in data["features"]
         ]
-        model.attribute_names_ = [feature.name for feature in model.features_]
-        remember_names(model, data)
         model.tree_ = Tree.from_dict(data["tree"])
         return model
-
-
-def clean_values(attribute: Axis, column: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Numbers as they are, categories as codes."""
-    return numeric(column) if isinstance(attribute, ClearNumber) else attribute.codes.astype(float)
-
-
-def numeric(column: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    return np.asarray(column, dtype=np.float64)

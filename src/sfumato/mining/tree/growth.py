@@ -15,11 +15,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.mining.columns import Axis, ColumnCells
+from sfumato.counts import Reports
+from sfumato.mining.estimator import class_codes_in, true_class_shares
 from sfumato.mining.tree.association import Intervals
 from sfumato.mining.tree.kernels import Bounds, grow
 from sfumato.mining.tree.model import Feature, Tree
 from sfumato.mining.tree.splits import LEAF, Binned, bin_and_class
+from sfumato.reconstruction import Axis, ColumnCells
 
 Records = npt.NDArray[np.int32]
 Values = npt.NDArray[np.float64]
@@ -65,28 +67,14 @@ class ClassMass:
         return int(self.mass.shape[1])
 
     @classmethod
-    def of(
-        cls,
-        group: npt.NDArray[np.int64],
-        weight: npt.NDArray[np.float64],
-        classes: int,
-        table: npt.NDArray[np.float64] | None,
-    ) -> ClassMass:
+    def of(cls, reports: Reports) -> ClassMass:
+        group, classes = class_codes_in(reports), len(reports.classes or ())
         small = group.astype(np.uint8) if classes <= 256 else group
-        if table is None and classes <= 200 and bool(np.all(weight == 1.0)):
-            return cls(small, weight, np.zeros((1, classes)), True)
-        return cls(small, weight, cls.dense(group, weight, classes, table), False)
-
-    @staticmethod
-    def dense(
-        group: npt.NDArray[np.int64],
-        weight: npt.NDArray[np.float64],
-        classes: int,
-        table: npt.NDArray[np.float64] | None,
-    ) -> npt.NDArray[np.float64]:
-        """mass[record, class]."""
-        shares = np.eye(classes) if table is None else np.linalg.pinv(table)
-        return np.ascontiguousarray(shares.T[group] * weight[:, None])
+        if reports.weights is None and reports.label_channel is None and classes <= 200:
+            return cls(small, np.ones(group.size), np.zeros((1, classes)), True)
+        weight = np.ones(group.size) if reports.weights is None else reports.weights
+        shares = true_class_shares(reports)
+        return cls(small, weight, np.ascontiguousarray(shares[group] * weight[:, None]), False)
 
     def of_records(self, records: Records) -> ClassMass:
         mass = self.mass if self.plain else self.mass[records]
@@ -209,3 +197,9 @@ def clean_tree(
         codes[j] = np.where(axis.codes < 0, cut.size, cut.cell_of_code[np.maximum(axis.codes, 0)])
     tree = grown_tree(codes, features, labels, limits, values)
     return (tree.pruned(features) if limits.prune else tree), features
+
+
+def clean_values(reports: Reports, axis: Axis) -> Floats:
+    """Numbers as they are, categories as codes."""
+    values = reports.values(axis.name) if axis.labels is None else axis.codes
+    return np.asarray(values, dtype=np.float64)

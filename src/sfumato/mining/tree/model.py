@@ -47,6 +47,12 @@ class Tree:
     gains: npt.NDArray[np.float64]
 
     @classmethod
+    def leaf(cls, counts: npt.NDArray[np.float64]) -> Tree:
+        """A tree of one leaf with these class counts."""
+        none, nothing = np.full(1, LEAF, np.int32), np.zeros(1, bool)
+        return cls(none, np.full(1, np.nan), none.copy(), none.copy(), nothing, nothing[:, None], counts, np.zeros(1))
+
+    @classmethod
     def from_growth(cls, nodes: Nodes, used: int, features: list[Feature]) -> Tree:
         """Bins become values: a numeric cut without a refined threshold lies at the edge of its bin."""
         column, place, cut, left, right, missing_left, bins, counts, gains = (part[:used] for part in nodes)
