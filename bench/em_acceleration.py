@@ -10,9 +10,8 @@ import numpy as np
 import sfumato as sf
 from sfumato.counts import Counts
 from sfumato.reconstruction.acceleration import Acceleration, Anderson, Plain
-from sfumato.reconstruction.em import maximise_likelihood
-from sfumato.reconstruction.problem import problem_of
-from sfumato.reconstruction.stopping import Done, Trace
+from sfumato.reconstruction.em import Done, Trace, maximise_likelihood
+from sfumato.reconstruction.methods import problem_of
 
 UNIT = sf.Interval(0, 1)
 CHANNELS = {

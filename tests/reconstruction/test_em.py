@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.counts import Counts
-from sfumato.reconstruction.acceleration import Anderson, Plain
-from sfumato.reconstruction.em import maximise_likelihood
-from sfumato.reconstruction.operators import DenseTable
-from sfumato.reconstruction.problem import problem_of
-from sfumato.reconstruction.stopping import CONVERGED, ChiSquare, LikelihoodGain
+from sfumato.reconstruction import em
+from sfumato.reconstruction.acceleration import Anderson, OverRelaxed, Plain
+from sfumato.reconstruction.em import CONVERGED, ChiSquare, LikelihoodGain, Steps, Trace, maximise_likelihood
+from sfumato.reconstruction.methods import problem_of
+from sfumato.reconstruction.tables import DenseTable, ProductTable
 
 
 def random_problem(rows: int, columns: int, seed: int, problems: int = 1) -> tuple[DenseTable, np.ndarray]:
@@ -20,6 +20,80 @@ def random_problem(rows: int, columns: int, seed: int, problems: int = 1) -> tup
     counts = rng.integers(0, 50, (problems, rows)).astype(float)
     counts[:, 0] += 1
     return DenseTable(matrix), counts
+
+
+def equation_3(matrix: np.ndarray, counts: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """AS00's Equation 3, term by term."""
+    new = np.zeros_like(p)
+    for s, reports in enumerate(counts):
+        if reports:
+            new += reports * matrix[s] * p / (matrix[s] @ p)
+    return new / counts.sum()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_so_many_steps_are_equation_3_so_many_times(seed):
+    rng = np.random.default_rng(seed)
+    table, counts = random_problem(int(rng.integers(2, 15)), int(rng.integers(2, 10)), seed, problems=3)
+    found = maximise_likelihood(table, counts, stop=Steps(37))
+    for row in range(3):
+        p = np.full(table.shape[1], 1 / table.shape[1])
+        for _ in range(37):
+            p = equation_3(table.dense(), counts[row], p)
+        assert np.allclose(found.probabilities[row], p, atol=1e-9, rtol=0)
+        assert found.log_likelihood[row] == pytest.approx((counts[row] * np.log(table.apply(p))).sum(), abs=1e-9)
+    assert (found.iterations, found.converged) == (37, True)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("seed", range(10))
+def test_the_chi_square_stop_ends_equation_3_where_the_paper_does(seed, compiled, monkeypatch):
+    """Compiled and in NumPy, each problem of a batch at its own step; one without reports stays at its start."""
+    monkeypatch.setattr(em, "FEW_ENTRIES", 10**9 if compiled else 0)
+    table, counts = random_problem(9, 5, seed, problems=3)
+    counts *= 100
+    counts = np.vstack([counts, np.zeros(9)])
+    stop = ChiSquare(share=0.003)
+    found = maximise_likelihood(table, counts, stop=stop)
+    for row in range(3):
+        p, done = np.full(5, 0.2), False
+        while not done:
+            new = equation_3(table.dense(), counts[row], p)
+            done = counts[row].sum() * ((new - p) ** 2 / p).sum() < 0.003 * 9.487729036781154
+            p = new
+        assert np.allclose(found.probabilities[row], p, atol=1e-9, rtol=0)
+    assert np.allclose(found.probabilities[3], 0.2)
+    assert found.converged
+
+
+def test_a_product_is_solved_as_its_kronecker_table_in_either_precision():
+    rng = np.random.default_rng(9)
+    factors = [rng.dirichlet(np.ones(6), 4).T, rng.dirichlet(np.ones(5), 3).T]
+    counts = rng.integers(0, 60, (6, 5, 2)).astype(float)
+    table = ProductTable(factors, classes=2)
+    found = maximise_likelihood(table, counts, stop=Steps(50)).probabilities[0]
+    p = np.full(24, 1 / 24)
+    for _ in range(50):
+        p = equation_3(table.dense(), counts.ravel(), p)
+    assert np.allclose(found, p, atol=1e-9, rtol=0)
+    single = maximise_likelihood(ProductTable(factors, classes=2, dtype=np.float32), counts, stop=Steps(50))
+    assert single.probabilities.dtype == np.float32
+    assert np.allclose(single.probabilities[0], p, atol=1e-5)
+
+
+def test_over_relaxed_steps_gain_more_and_smoothing_keeps_cells_off_zero():
+    table, counts = random_problem(9, 6, seed=11)
+    plain = maximise_likelihood(table, counts, stop=Steps(40))
+    further = maximise_likelihood(table, counts, stop=Steps(40), acceleration=OverRelaxed(1.8, after=5))
+    assert further.log_likelihood[0] > plain.log_likelihood[0]
+    smoothed = maximise_likelihood(DenseTable(np.eye(3)), [[10.0, 0.0, 20.0]], stop=Steps(1), smoothing=6.0)
+    assert np.allclose(smoothed.probabilities, [[12 / 36, 2 / 36, 22 / 36]])
+
+
+def test_steps_that_do_not_follow_the_likelihood_need_a_stop_that_does_not_either():
+    table, counts = random_problem(4, 3, seed=1)
+    with pytest.raises(ValueError, match="stop by Steps"):
+        maximise_likelihood(table, counts, acceleration=OverRelaxed(1.8))
 
 
 @settings(max_examples=60, deadline=None)
@@ -104,8 +178,6 @@ def test_acceleration_needs_a_fifteenth_of_the_table_applications():
 
 def test_the_chi_square_stop_compares_successive_estimates():
     """n Σ (p'−p)²/p = 0.04 and 0.0324 against 1 % of χ²₁(95 %) = 0.0384."""
-    from sfumato.reconstruction.stopping import Trace
-
     trace = Trace(np.array([100.0, 100.0]))
     trace.record(np.zeros(2), np.full((2, 2), 0.5), np.array([[0.51, 0.49], [0.52, 0.48]]))
     assert ChiSquare().reached(trace).tolist() == [False, False]

@@ -9,7 +9,6 @@ import pytest
 import sfumato as sf
 from sfumato.counts import Counts
 from sfumato.reconstruction import Estimate
-from sfumato.reconstruction.reconstruct import reconstruct_by
 
 UNIT = sf.Interval(0, 1)
 AGES = sf.Interval(20, 80, integer=True)
@@ -92,9 +91,9 @@ def test_people_at_two_levels_equal_the_stacked_problem():
     _, strong_reports = people_and_reports(strong, 9000, 2)
     counts = Counts.of(light_reports, light, level="light") + Counts.of(strong_reports, strong, level="strong")
     estimate = sf.reconstruct(counts, intervals=100, method="em")
+    from sfumato.reconstruction.cells import observe
     from sfumato.reconstruction.em import maximise_likelihood
-    from sfumato.reconstruction.observation import observe
-    from sfumato.reconstruction.operators import DenseTable
+    from sfumato.reconstruction.tables import DenseTable
 
     seen = [observe(channel, estimate.edges) for channel in (light, strong)]
     table = np.vstack([share * one.table.dense() for share, one in zip((0.25, 0.75), seen, strict=True)])
@@ -119,7 +118,7 @@ def test_classes_together_equal_classes_one_by_one(method):
     channel = NUMERIC["uniform"]
     _, reports = people_and_reports(channel, 6000)
     group = np.where(np.arange(6000) % 3 == 0, "few", "many")
-    found = reconstruct_by(reports, channel, group, 10, method)
+    found = sf.reconstruct(Counts.of(reports, channel, by=group), intervals=10, method=method)
     assert set(found) == {"few", "many"}
     for name, estimate in found.items():
         alone = sf.reconstruct(reports[group == name], channel, 10, method)
@@ -202,7 +201,7 @@ BAD = {
     "intervals of categories": (lambda: sf.reconstruct(["red"], RESPONSE, 5), "leave it out"),
     "the inverse of numbers": (lambda: sf.reconstruct([0.1], GAUSS, method="inverse"), "for categories"),
     "counts of another channel": (lambda: sf.reconstruct(Counts.of([0.1], GAUSS), RESPONSE), "another channel"),
-    "a class without reports": (lambda: reconstruct_by([0.1, np.nan], GAUSS, ["a", "b"]), "class 'b'"),
+    "a class without reports": (lambda: sf.reconstruct(Counts.of([0.1, np.nan], GAUSS, by=["a", "b"])), "class 'b'"),
     "levels of two domains": (
         lambda: sf.reconstruct(Counts.of([0.1], GAUSS, level=1) + Counts.of(["red"], RESPONSE, level=2)),
         "different domains",

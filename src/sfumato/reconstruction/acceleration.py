@@ -1,4 +1,4 @@
-"""How to step further than EM does: plain steps, or Anderson's extrapolation from the last few.
+"""How to step further than EM does: not at all, by over-relaxation, or by Anderson's extrapolation from the last steps.
 
 EM's map M has the maximum-likelihood estimate as its fixed point. With x = log p, residual r = log M(p) − x, and the
 differences ΔX, ΔR between the last steps, Anderson's proposal is
@@ -11,12 +11,15 @@ is only ever a proposal: EM takes it if the likelihood does not fall, and its ow
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.domain import Codes, Floats
-from sfumato.reconstruction.stopping import Done
+
+Done = NDArray[np.bool_]
 
 TINY = 1e-300
 RIDGE = 1e-10
@@ -49,6 +52,17 @@ class Plain:
     def forget(self, failed: Done) -> None: ...
 
     def keep(self, going: Codes) -> None: ...
+
+
+@dataclass(frozen=True)
+class OverRelaxed(Plain):
+    """p'_t ∝ p_t·f_t^power with 1 ≤ power < 2, after some plain steps that lead from the flat start to its slopes."""
+
+    power: float = 1.8
+    after: int = 0
+
+    def power_at(self, step: int) -> float:
+        return self.power if step >= self.after else 1.0
 
 
 class Anderson:

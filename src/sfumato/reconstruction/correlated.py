@@ -15,11 +15,11 @@ import numpy as np
 from sfumato.channels.additive import Gaussian
 from sfumato.channels.multivariate import CorrelatedNoise
 from sfumato.domain import Floats, Interval
+from sfumato.reconstruction.cells import interval_edges
 from sfumato.reconstruction.em import maximise_likelihood
 from sfumato.reconstruction.estimate import Diagnostics, Estimate
 from sfumato.reconstruction.fisher import fisher_spread
 from sfumato.reconstruction.joint import JointEstimate, columns_of, count_combinations
-from sfumato.reconstruction.layout import interval_edges
 
 UNKNOWNS = 3000
 MOST_CELLS = 40

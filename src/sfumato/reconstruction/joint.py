@@ -14,15 +14,12 @@ from sfumato.channels import Channel
 from sfumato.channels.multivariate import CorrelatedNoise
 from sfumato.counts import check_channel, codes_of
 from sfumato.domain import Categories, Codes, Floats, Grid, Interval, as_array
+from sfumato.reconstruction.cells import FINE_CELLS, Layout, Observation, layout_for, observe
 from sfumato.reconstruction.diagnosis import too_many_intervals
-from sfumato.reconstruction.em import maximise_likelihood
+from sfumato.reconstruction.em import CONVERGED, ENOUGH, maximise_likelihood
 from sfumato.reconstruction.estimate import Diagnostics, Estimate
 from sfumato.reconstruction.fisher import fisher_spread, joint_freedom
-from sfumato.reconstruction.layout import FINE_CELLS, Layout, layout_for
-from sfumato.reconstruction.observation import Observation, observe
-from sfumato.reconstruction.operators import Table
-from sfumato.reconstruction.product import ProductTable, SparseProductTable
-from sfumato.reconstruction.stopping import CONVERGED, ENOUGH
+from sfumato.reconstruction.tables import ProductTable, SparseProductTable, Table
 
 UNKNOWNS = 10_000  # about this many cells in all, where intervals leave the choice
 COMBINATIONS = 2_000_000  # up to here all combinations of report cells are counted, beyond only those that occur

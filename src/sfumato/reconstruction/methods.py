@@ -1,22 +1,110 @@
-"""The four ways from a problem to its solutions, one a class."""
+"""From counts to a problem (N reports per cell, one table, people of every level stacked), and four ways to solve it.
+
+smooth    a fine grid, as smooth as the reports say
+em        maximum likelihood
+as00      Agrawal & Srikant's own recipe: Equation 3 with the midpoint kernel and the χ² stop,
+              p'_t = (1/n) Σ_s N_s · f_Y(m_s − m_t)·p_t / Σ_u f_Y(m_s − m_u)·p_u,   m the midpoints of intervals.
+          Report intervals have the same width and go on past the domain as far as the noise reaches, so every report is
+          counted. The kernel is biased where the noise density jumps (uniform noise), and no amount of data mends that;
+          it stays because the paper's results need it.
+inverse   the unbiased estimate of category shares: undo the table,
+              p̂ = B f,   f the shares of reports,   B A = 1,
+          so E p̂ = p exactly, whatever p is; single shares may come out below 0 or above 1, and they sum to 1. For a
+          square table B is its inverse; otherwise B = (AᵀWA)⁻¹AᵀW, W = 1/(A·uniform), which does not look at the data.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.domain import Floats
-from sfumato.reconstruction.acceleration import Plain
-from sfumato.reconstruction.as00 import midpoint_kernel
+from sfumato.channels import Channel
+from sfumato.channels.additive import AdditiveNoise
+from sfumato.counts import Counts, Tally
+from sfumato.domain import Categories, Floats, Grid, Interval
+from sfumato.reconstruction.cells import Layout, layout_for, observe, observe_points
 from sfumato.reconstruction.diagnosis import messages_for
-from sfumato.reconstruction.em import EMFit, maximise_likelihood
+from sfumato.reconstruction.em import CONVERGED, ENOUGH, ChiSquare, EMFit, maximise_likelihood
 from sfumato.reconstruction.fisher import fisher_spread
-from sfumato.reconstruction.inverse import unbiased
-from sfumato.reconstruction.operators import DenseTable, Table
-from sfumato.reconstruction.problem import Problem, stack
-from sfumato.reconstruction.stopping import CONVERGED, ENOUGH, ChiSquare
+from sfumato.reconstruction.tables import DenseTable, StackedTable, Table
+
+
+@dataclass(frozen=True)
+class Problem:
+    """``counts[class, report cell]`` seen through ``table[report cell, true cell or category]``."""
+
+    tallies: tuple[Tally, ...]
+    classes: tuple[Hashable, ...] | None
+    layout: Layout | None
+    counts: Floats
+    missing: Floats
+    table: Table
+    shares: Floats
+
+    @property
+    def domain(self) -> Interval | Categories:
+        return self.tallies[0].channel.domain  # type: ignore[return-value]
+
+    @property
+    def membership(self) -> Floats | None:
+        return None if self.layout is None else self.layout.membership
+
+    def points(self) -> tuple[Floats, Floats]:
+        """(P[report cell, value], membership[interval, value]) of the values at which many people may be at once."""
+        if self.layout is None:
+            raise ValueError("people at exactly one value are a matter of numbers, not of categories")
+        seen = [observe_points(tally.channel, self.layout.cells) for tally in self.tallies]
+        values = seen[0][0]
+        if any(other.size != values.size or (other != values).any() for other, _ in seen[1:]):
+            return np.zeros((self.counts.shape[1], 0)), np.zeros((self.layout.edges.size - 1, 0))
+        stacked = np.vstack([share * table for share, (_, table) in zip(self.shares, seen, strict=True)])
+        return stacked, self.layout.membership_of(values)
+
+
+def problem_of(counts: Counts, intervals: object) -> Problem:
+    """The problem of the wanted intervals (None for categories)."""
+    tallies = tuple(tally for tally in counts.levels.values() if tally.histogram.any())
+    _check(counts, tallies)
+    domain = tallies[0].channel.domain
+    layout = None
+    if isinstance(domain, Interval):
+        steps = [t.channel.inputs.step for t in tallies if isinstance(t.channel.inputs, Grid)]
+        layout = layout_for(domain, intervals, max(steps, default=0.0))
+    elif intervals is not None:
+        raise ValueError(f"intervals={intervals!r} has no meaning for {domain}; leave it out")
+    seen = [observe(tally.channel, None if layout is None else layout.cells) for tally in tallies]
+    gathered = [one.reports.gather(tally.histogram) for one, tally in zip(seen, tallies, strict=True)]
+    people = np.array([part.sum() for part in gathered])
+    shares = people / people.sum()
+    missing = np.sum([tally.missing for tally in counts.levels.values()], axis=0)
+    table = stack([one.table for one in seen], shares)
+    return Problem(tallies, counts.classes, layout, np.hstack(gathered), missing, table, shares)
+
+
+def stack(tables: list[Table], shares: Floats) -> Table:
+    """One table for people at several levels."""
+    if len(tables) == 1:
+        return tables[0]
+    stacked = StackedTable(tables, shares)
+    return DenseTable(stacked.dense()) if all(isinstance(table, DenseTable) for table in tables) else stacked
+
+
+def _check(counts: Counts, tallies: tuple[Tally, ...]) -> None:
+    if not tallies:
+        lost = f"all {counts.missing:,.0f} reports are missing" if counts.missing else "there are no reports"
+        raise ValueError(f"{lost}; reconstruction needs at least one report that is not missing")
+    if any(tally.channel.domain != tallies[0].channel.domain for tally in tallies):
+        raise ValueError("the levels have different domains; reconstruct each domain on its own")
+    if counts.classes is not None:
+        empty = np.sum([tally.histogram.sum(axis=1) for tally in tallies], axis=0) == 0
+        if empty.any():
+            name = counts.classes[int(np.flatnonzero(empty)[0])]
+            raise ValueError(f"class {name!r} has no report that is not missing; leave it out of by=")
+
+
+# --- solutions ------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -41,7 +129,7 @@ def by_em(problem: Problem) -> list[Solution]:
 def by_as00(problem: Problem) -> list[Solution]:
     """Equation 3 as the paper has it: midpoint kernel on the wanted intervals, χ² stop."""
     table, counts = _as00_view(problem)
-    fit = maximise_likelihood(table, counts, stop=ChiSquare(), acceleration=Plain())
+    fit = maximise_likelihood(table, counts, stop=ChiSquare())
     return _solutions(fit, table, counts, None, exact=False)
 
 
@@ -128,3 +216,69 @@ def _solutions(fit: EMFit, table: Table, counts: Floats, membership: Floats | No
             )
         )
     return solutions
+
+
+# --- AS00's kernel --------------------------------------------------------------------------------------------------
+
+
+def midpoint_kernel(channel: Channel, edges: Floats) -> tuple[Floats, Floats]:
+    """(edges of the report intervals, f(report midpoint | true midpoint))."""
+    true = (edges[:-1] + edges[1:]) / 2
+    if not isinstance(channel.outputs, Grid):
+        codes = channel.encode(_on_grid(channel, true))
+        return channel.outputs.edges if hasattr(channel.outputs, "edges") else edges, channel.matrix()[:, codes]
+    around = continued_edges(channel.outputs, edges)
+    reported = (around[:-1] + around[1:]) / 2
+    if isinstance(channel, AdditiveNoise):
+        return around, channel.density(reported[:, None] - true)
+    codes = channel.encode(_on_grid(channel, true))
+    return around, channel.matrix()[np.ix_(channel.encode_reports(reported), codes)]
+
+
+def continued_edges(outputs: Grid, edges: Floats) -> Floats:
+    """The true intervals, continued to both sides in their end intervals' width to where reports end."""
+    low, high = edges[1] - edges[0], edges[-1] - edges[-2]
+    before = max(int(np.ceil((edges[0] - outputs.edges[0]) / low - 1e-9)), 0)
+    after = max(int(np.ceil((outputs.edges[-1] - edges[-1]) / high - 1e-9)), 0)
+    left = edges[0] - low * np.arange(before, 0, -1)
+    return np.concatenate([left, edges, edges[-1] + high * np.arange(1, after + 1)])
+
+
+def _on_grid(channel: Channel, values: Floats) -> Floats:
+    """The nearest values that the channel takes."""
+    inputs = channel.inputs
+    return np.asarray(inputs.decode(inputs.encode(values)))
+
+
+# --- the inverse ----------------------------------------------------------------------------------------------------
+
+
+def left_inverse(table: Floats) -> Floats:
+    """B with B A = 1 and columns that sum to 1."""
+    if np.linalg.matrix_rank(table) < table.shape[1]:
+        raise ValueError("the channel gives some categories the same reports, so it has no inverse; use method='em'")
+    if table.shape[0] == table.shape[1]:
+        return np.asarray(np.linalg.inv(table))
+    weighted = table / table.mean(axis=1, keepdims=True).clip(1e-300)
+    return np.asarray(np.linalg.solve(weighted.T @ table, weighted.T))
+
+
+def unbiased(table: Floats, counts: Floats, levels: list[int]) -> tuple[Floats, Floats]:
+    """(p̂, its unbiased covariance estimate); ``levels`` are the numbers of rows of each level in the stacked table.
+
+    Within a level of n_g people the reports are multinomial: Cov f_g is estimated without bias by
+    (n_g/n)²·(diag f_g − f_g f_gᵀ)/(n_g − 1), f_g the shares within the level.
+    """
+    undo = left_inverse(table)
+    total = counts.sum()
+    covariance = np.zeros((table.shape[1], table.shape[1]))
+    start = 0
+    for rows in levels:
+        part, block = counts[start : start + rows], undo[:, start : start + rows]
+        start += rows
+        people = part.sum()
+        if people:
+            shares = part / people
+            spread = (block * shares) @ block.T - np.outer(block @ shares, block @ shares)
+            covariance += (people / total) ** 2 * spread / max(people - 1, 1)
+    return undo @ (counts / total), covariance

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
 
 from sfumato.channels import Channel, Choice
-from sfumato.counts import Counts
-from sfumato.domain import Categories
+from sfumato.counts import Counts, counts_of_plan
+from sfumato.domain import Categories, Interval
+from sfumato.plan import Plan
 from sfumato.reconstruction.estimate import Diagnostics, Estimate
-from sfumato.reconstruction.methods import METHODS, Solution
-from sfumato.reconstruction.problem import Problem, problem_of
+from sfumato.reconstruction.methods import METHODS, Problem, Solution, problem_of
 
 
 def reconstruct(
@@ -46,14 +46,33 @@ def reconstruct(
     return estimates[0] if counts.classes is None else dict(zip(counts.classes, estimates, strict=True))
 
 
-def reconstruct_by(
-    reports: Any, channel: Channel, by: Any, intervals: Any = None, method: str = "smooth"
-) -> dict[Hashable, Estimate]:
-    """One estimate a class, all solved through the same table; ``by`` is the class of each report."""
-    found: dict[Hashable, Estimate] = reconstruct(
-        Counts.of(reports, channel, by=by), intervals=intervals, method=method
-    )
+def reconstruct_plan(
+    table: Any, plan: Plan, intervals: Any = None, method: str = "smooth", *, by: str | None = None, weights: Any = None
+) -> dict[str, Any]:
+    """``reconstruct`` for every attribute of a plan that went through a channel, by name.
+
+    ``table``: reports as the plan makes them, or the counts of them by name. ``intervals``: one wish for all numeric
+    attributes, or a mapping from name to wish. ``by``: one Estimate a class of this column.
+    """
+    counts = _plan_counts(table, plan, by, weights)
+    found = {}
+    for name, one in counts.items():
+        numeric = isinstance(plan.attributes[name].domain, Interval)
+        wish = intervals.get(name) if isinstance(intervals, Mapping) else intervals
+        try:
+            found[name] = reconstruct(one, intervals=wish if numeric else None, method=method)
+        except (ValueError, TypeError) as error:
+            raise type(error)(f"attribute {name!r}: {error}") from None
     return found
+
+
+def _plan_counts(table: Any, plan: Plan, by: str | None, weights: Any) -> Mapping[str, Counts]:
+    if isinstance(table, Mapping) and table and all(isinstance(one, Counts) for one in table.values()):
+        unknown = [name for name in table if name not in plan.attributes]
+        if unknown:
+            raise ValueError(f"the plan has no attribute {unknown[0]!r}; it asks {', '.join(plan.attributes)}")
+        return table
+    return counts_of_plan(table, plan, by=by, weights=weights)
 
 
 def _counts(reports: Any, channel: Channel | Choice | None, level: Any) -> Counts:

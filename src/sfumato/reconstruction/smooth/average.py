@@ -7,18 +7,25 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .atoms import AtomSearch, Whereabouts
-from .coarse import group_starts, merge_columns, merge_rows, spread_out
-from .differences import step_basis
-from .errorbars import Aggregation, averaged
-from .evidence import descend, posterior_weights
-from .exactly import class_covariance, class_shares, is_deterministic, is_one_to_one
-from .families import LOG_DENSITY, SOFT_DENSITY, STEP_DENSITY, Codes, Matrix, Vector
-from .hidden import hidden_detail, roughness_factor
-from .penalised import Fit, PenalisedLikelihood, Reports
+from .errorbars import Aggregation, averaged, class_covariance, hidden_detail, roughness_factor
+from .penalised import (
+    LOG_DENSITY,
+    SOFT_DENSITY,
+    STEP_DENSITY,
+    Codes,
+    Fit,
+    Matrix,
+    PenalisedLikelihood,
+    Seen,
+    Vector,
+    descend,
+    step_basis,
+)
 from .stretch import FEWEST_CELLS, everywhere, on_a_stretch
 
 COUNTED = 1e-4  # fits with less posterior weight than this are left out of the average
 SURE_ATOM = 0.005
+MOST_CELLS = 300  # a finer grid is solved on a coarser one: no noise lets so much detail through
 
 
 @dataclass(frozen=True)
@@ -66,12 +73,12 @@ def smooth(
     return replace(fit, density=spread_out(fit.density, width, columns))
 
 
-def _reports(counts: Vector, table: Matrix, width: Vector, columns: Codes | None) -> Reports:
+def _reports(counts: Vector, table: Matrix, width: Vector, columns: Codes | None) -> Seen:
     merged = width if columns is None else np.add.reduceat(width, columns)
-    return Reports(counts, np.ascontiguousarray(table), merged / merged.sum(), np.zeros((counts.size, 0)))
+    return Seen(counts, np.ascontiguousarray(table), merged / merged.sum(), np.zeros((counts.size, 0)))
 
 
-def _smooth(reports: Reports, points: Matrix, to_intervals: Matrix, points_to_intervals: Matrix) -> SmoothFit:
+def _smooth(reports: Seen, points: Matrix, to_intervals: Matrix, points_to_intervals: Matrix) -> SmoothFit:
     if is_one_to_one(reports.table):
         return _noiseless(reports, [everywhere(reports)], to_intervals)
     problems = tuple(PenalisedLikelihood(reports, family) for family in (SOFT_DENSITY, LOG_DENSITY))
@@ -105,7 +112,7 @@ def _with_atoms(
 
 
 def _with_error_bars(
-    reports: Reports, points: Matrix, fits: list[Fit], weights: Vector, aggregation: Aggregation
+    reports: Seen, points: Matrix, fits: list[Fit], weights: Vector, aggregation: Aggregation
 ) -> SmoothFit:
     """The average of the fits; its covariance, widened for roughness and for detail that the noise hides."""
     mean, covariance = averaged(fits, weights, aggregation)
@@ -119,7 +126,7 @@ def _with_error_bars(
     return SmoothFit(mean, covariance, density, atoms, freedom, rule, _in_words(reports.total, shown, mean, covariance))
 
 
-def _noiseless(reports: Reports, fits: list[Fit], to_intervals: Matrix) -> SmoothFit:
+def _noiseless(reports: Seen, fits: list[Fit], to_intervals: Matrix) -> SmoothFit:
     """Each class keeps its share of the reports; only the shape inside a class is smoothed."""
     fits, weights = _counted(fits)
     shape, _ = _parts(fits, weights)
@@ -162,3 +169,60 @@ def _in_words(total: float, shown: float, mean: Vector, covariance: Matrix) -> t
             "people may be counted in a wrong interval"
         )
     return tuple(messages)
+
+
+def posterior_weights(evidence: Vector) -> Vector:
+    """w_i ∝ exp(evidence_i)."""
+    weight = np.exp(evidence - evidence.max())
+    return np.asarray(weight / weight.sum())
+
+
+# --- reports without noise: a table whose every column is a single 1 must give the data back ---
+
+
+def is_deterministic(table: Matrix) -> bool:
+    """Whether each true cell leads to one observation cell, as without noise or with value classes."""
+    return bool(np.all(table.max(0) > 1.0 - 1e-9))
+
+
+def is_one_to_one(table: Matrix) -> bool:
+    """Whether, besides, no two true cells share an observation cell, so that there is no shape left to guess."""
+    return is_deterministic(table) and bool(np.all(np.count_nonzero(table > 1e-9, axis=1) <= 1))
+
+
+def class_shares(reports: Seen, cells: Vector) -> Vector:
+    """Scale the density inside each class to the class's share of the reports: one step of EM, exact here."""
+    expected = np.maximum(reports.table @ cells, 1e-300)
+    return np.asarray(cells * (reports.table.T @ (reports.counts / expected)) / reports.total)
+
+
+# --- very fine grids ---
+
+
+def group_starts(size: int) -> Codes | None:
+    """The first member of each run of neighbours that become one; None where there are few enough."""
+    if size <= MOST_CELLS:
+        return None
+    run = -(-size // MOST_CELLS)
+    return np.arange(0, size, run)
+
+
+def merge_rows(matrix: Matrix, starts: Codes | None) -> Matrix:
+    """Reports of neighbouring observation cells counted together."""
+    return matrix if starts is None else np.add.reduceat(matrix, starts, axis=0)
+
+
+def merge_columns(matrix: Matrix, widths: Vector, starts: Codes | None) -> Matrix:
+    """People even over neighbouring fine cells: the columns' mean, weighted by width."""
+    if starts is None:
+        return matrix
+    return np.asarray(np.add.reduceat(matrix * widths, starts, axis=1) / np.add.reduceat(widths, starts))
+
+
+def spread_out(cells: Vector, widths: Vector, starts: Codes | None) -> Vector:
+    """Probabilities of merged cells back on the fine ones, even inside."""
+    if starts is None:
+        return cells
+    merged = np.add.reduceat(widths, starts)
+    group = np.searchsorted(starts, np.arange(widths.size), side="right") - 1
+    return np.asarray(cells[group] * widths / merged[group])

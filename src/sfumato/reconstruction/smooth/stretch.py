@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .families import Matrix, Vector
-from .penalised import RIDGE, TINY, Fit, Reports
+from .penalised import RIDGE, TINY, Fit, Matrix, Seen, Vector
 
 EVERYWHERE, STRETCH = "uniform", "uniform on a stretch"
 EVERYWHERE_PRIOR, STRETCH_PRIOR = 1.0, -3.0  # log odds beforehand against one smoothing weight of the softplus family
@@ -15,7 +14,7 @@ FEWEST_CELLS = 4
 MOST_STEPS = 30
 
 
-def everywhere(reports: Reports) -> Fit:
+def everywhere(reports: Seen) -> Fit:
     """Everyone anywhere with equal chance: what the estimate falls back to when reports say nothing else."""
     k = reports.widths.size
     value = reports.log_likelihood(reports.table @ reports.widths, 1.0)
@@ -27,7 +26,7 @@ def everywhere(reports: Reports) -> Fit:
     )  # fmt: skip
 
 
-def on_a_stretch(reports: Reports, near: Vector) -> Fit:
+def on_a_stretch(reports: Seen, near: Vector) -> Fit:
     """Everyone even between two places a < b, beforehand uniform over all such pairs; Laplace's approximation."""
     ends, steps = _start(reports, near), 0
     while steps < MOST_STEPS and (better := ends.uphill()) is not None:
@@ -47,13 +46,13 @@ def on_a_stretch(reports: Reports, near: Vector) -> Fit:
 class _Ends:
     """Two places a < b as fractions of the domain, the cells' probabilities between them, and the log-likelihood."""
 
-    reports: Reports
+    reports: Seen
     places: Vector
     cells: Vector
     value: float
 
     @classmethod
-    def at(cls, reports: Reports, places: Vector) -> _Ends:
+    def at(cls, reports: Seen, places: Vector) -> _Ends:
         edges = np.concatenate([[0.0], np.cumsum(reports.widths)])
         cells = np.diff(np.clip(edges, places[0], places[1])) / (places[1] - places[0])
         return cls(reports, places, cells, reports.log_likelihood(reports.table @ cells, 1.0))
@@ -90,7 +89,7 @@ class _Ends:
         return moved.T @ (self.reports.counts / expected), scaled.T @ scaled, change
 
 
-def _start(reports: Reports, near: Vector) -> _Ends:
+def _start(reports: Seen, near: Vector) -> _Ends:
     """A little beyond where a first estimate holds the middle 90 %."""
     smallest = float(reports.widths.min()) / 2
     low, high = np.interp([0.05, 0.95], np.cumsum(near) / near.sum(), np.cumsum(reports.widths))
@@ -98,6 +97,6 @@ def _start(reports: Reports, near: Vector) -> _Ends:
     return _Ends.at(reports, places if places[1] - places[0] > smallest else np.array([smallest, 1.0 - smallest]))
 
 
-def _price_of_mass(reports: Reports) -> float:
+def _price_of_mass(reports: Seen) -> float:
     """What every model pays for its free total mass, so that evidences compare."""
     return 0.5 * float(np.log1p(reports.total / (RIDGE * reports.widths.size)))

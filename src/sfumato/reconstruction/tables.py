@@ -8,22 +8,28 @@ Both take one vector or many at once, one a row. A large table of a channel whos
     P[s, t] = kernel[s − t]    apart from the two open end rows,
 
 is applied by Fourier transform (or the few waves of it that a smooth kernel passes), by sums over a narrow band, or by
-running sums where the kernel has few steps: none of them builds the table.
+running sums where the kernel has few steps. The table of several attributes at once is a Kronecker product, applied
+axis by axis. None of them builds the table.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
+from itertools import pairwise
+from math import prod
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from sfumato.domain import Codes, Floats
 
 FEW = 64  # waves up to which two narrow products beat the Fourier transform
 CLOSE = 2e-12  # how far a single probability may be from the dense table's
 ROUNDING = 1e-16  # what Fourier transforms leave of a zero, relative to the largest entry
+MANY = 1000  # beginnings from which on all are contracted at once instead of one matrix product each
 NARROW = 24  # offsets up to which shifted sums beat the Fourier transform (measured in bench/reconstruction_speed.py)
 
 
@@ -31,6 +37,7 @@ class Table(ABC):
     """P[reported, true] as a linear map."""
 
     shape: tuple[int, int]
+    dtype: npt.DTypeLike = np.float64
 
     @abstractmethod
     def apply(self, p: Floats) -> Floats:
@@ -48,8 +55,9 @@ class Table(ABC):
 class DenseTable(Table):
     """The table as it stands."""
 
-    def __init__(self, matrix: Floats) -> None:
-        self._matrix = np.ascontiguousarray(matrix, dtype=float)
+    def __init__(self, matrix: npt.ArrayLike, dtype: npt.DTypeLike = np.float64) -> None:
+        self._matrix: npt.NDArray[Any] = np.ascontiguousarray(matrix, dtype=dtype)
+        self.dtype = self._matrix.dtype
         self.shape = (self._matrix.shape[0], self._matrix.shape[1])
 
     @cached_property
@@ -266,3 +274,124 @@ def _unit(size: int, place: int) -> Floats:
     one = np.zeros(size)
     one[place] = 1.0
     return one
+
+
+class ProductTable(Table):
+    """P[(s₁, …, s_d), (t₁, …, t_d)] = Π_j P_j[s_j, t_j], over all combinations of report cells.
+
+    With a class y besides, whose own table ``label`` is L[reported, true] (None: clear, of ``classes`` classes), p is
+    P(y, t₁, …, t_d) and reports are R(s₁, …, s_d, y'): the class goes in first and comes out last.
+    """
+
+    def __init__(
+        self,
+        factors: Sequence[npt.ArrayLike],
+        label: npt.ArrayLike | None = None,
+        classes: int = 1,
+        dtype: npt.DTypeLike = np.float64,
+    ) -> None:
+        self.factors: list[npt.NDArray[Any]] = [np.ascontiguousarray(factor, dtype=dtype) for factor in factors]
+        self.label = None if label is None else np.ascontiguousarray(label, dtype=dtype)
+        self.dtype = np.dtype(dtype)
+        reported, true = (classes, classes) if self.label is None else self.label.shape
+        self.report_shape = (*(factor.shape[0] for factor in self.factors), reported)
+        self.true_shape = (true, *(factor.shape[1] for factor in self.factors))
+        self.shape = (prod(self.report_shape), prod(self.true_shape))
+
+    def apply(self, p: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        array = p.reshape(-1)
+        for factor in reversed(self.factors):  # contracts the last axis and puts its report axis in front
+            array = factor @ array.reshape(-1, factor.shape[1]).T
+        if self.label is not None:
+            array = array.reshape(-1, self.true_shape[0]) @ self.label.T
+        return self._problems_first(array, p.shape)
+
+    def adjoint(self, r: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        array = r if r.ndim == 1 or len(r) == 1 else self._problems_last(r)
+        if self.label is not None:
+            array = array.reshape(-1, self.label.shape[0]) @ self.label
+        for factor in self.factors:
+            array = array.reshape(factor.shape[0], -1).T @ factor
+        return array.reshape(*r.shape[:-1], -1)
+
+    def _problems_first(self, array: npt.NDArray[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
+        if len(shape) == 1 or shape[0] == 1:
+            return array.reshape(*shape[:-1], -1)
+        apart = array.reshape(-1, shape[0], self.report_shape[-1])
+        return np.ascontiguousarray(apart.transpose(1, 0, 2)).reshape(shape[0], -1)
+
+    def _problems_last(self, r: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        apart = r.reshape(r.shape[0], -1, self.report_shape[-1])
+        return np.ascontiguousarray(apart.transpose(1, 0, 2)).reshape(-1)
+
+    def dense(self) -> Floats:
+        whole: npt.NDArray[Any] = np.ones((1, 1), self.dtype)
+        for factor in self.factors:
+            whole = np.asarray(np.kron(whole, factor))
+        label = np.eye(self.true_shape[0]) if self.label is None else self.label
+        return np.asarray(np.einsum("st,zy->szyt", whole, label).reshape(self.shape), dtype=float)
+
+
+class SparseProductTable(Table):
+    """The same for the combinations of report cells that occur, walked as a tree of common beginnings.
+
+    ``rows[i]`` holds the report cells of combination i, in lexicographic order. Contracting axis j costs (different
+    beginnings of length j) × (true cells of axes j..d), instead of all combinations × all true cells.
+    """
+
+    def __init__(self, factors: list[Floats], rows: Codes) -> None:
+        self._factors = factors
+        self._columns = [factor.shape[1] for factor in factors]
+        self.shape = (rows.shape[0], prod(self._columns))
+        starts = np.ones(rows.shape[0], dtype=bool)
+        self._levels: list[tuple[Floats, Codes, Codes]] = []
+        parent_of_row = np.zeros(rows.shape[0], dtype=np.int64)
+        new = np.zeros(rows.shape[0], dtype=bool)
+        new[:1] = True
+        for axis, factor in enumerate(factors):
+            new = new | np.concatenate([[True], rows[1:, axis] != rows[:-1, axis]])
+            starts = np.flatnonzero(new)
+            parents = parent_of_row[starts]
+            self._levels.append((factor[rows[starts, axis]], parents, _first_children(parents)))
+            parent_of_row = np.cumsum(new) - 1
+
+    def apply(self, p: Floats) -> Floats:
+        return np.stack([self._apply_one(one) for one in p]) if p.ndim == 2 else self._apply_one(p)
+
+    def adjoint(self, r: Floats) -> Floats:
+        return np.stack([self._adjoint_one(one) for one in r]) if r.ndim == 2 else self._adjoint_one(r)
+
+    def _apply_one(self, p: Floats) -> Floats:
+        partial: Floats = p.reshape(1, -1)
+        for weights, parents, first in self._levels:
+            partial = partial.reshape(partial.shape[0], weights.shape[1], -1)
+            if first.size > MANY:
+                partial = np.einsum("uk,ukr->ur", weights, partial[parents])
+            else:
+                runs = _runs(first, parents.size)
+                partial = np.concatenate([weights[a:b] @ partial[i] for i, (a, b) in enumerate(runs)])
+        return partial.reshape(-1)
+
+    def _adjoint_one(self, r: Floats) -> Floats:
+        partial: Floats = r.reshape(-1, 1)
+        for weights, parents, first in reversed(self._levels):
+            if first.size > MANY:
+                spread = weights[:, :, None] * partial[:, None, :]
+                partial = np.add.reduceat(spread.reshape(parents.size, -1), first, axis=0)
+            else:
+                pieces = [weights[a:b].T @ partial[a:b] for a, b in _runs(first, parents.size)]
+                partial = np.stack(pieces).reshape(first.size, -1)
+        return partial.reshape(-1)
+
+    def dense(self) -> Floats:
+        return np.stack([self._apply_one(unit) for unit in np.eye(self.shape[1])], axis=1)
+
+
+def _first_children(parents: Codes) -> Codes:
+    """Where each parent's children begin; children of a parent stand together."""
+    return np.flatnonzero(np.concatenate([[True], parents[1:] != parents[:-1]]))
+
+
+def _runs(first: Codes, size: int) -> list[tuple[int, int]]:
+    """(start, end) of each parent's children."""
+    return list(pairwise([*first.tolist(), size]))

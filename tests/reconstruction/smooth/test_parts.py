@@ -6,14 +6,21 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from sfumato.reconstruction.atoms import AtomSearch
-from sfumato.reconstruction.coarse import group_starts, merge_columns, merge_rows, spread_out
-from sfumato.reconstruction.differences import step_basis, wave_basis
-from sfumato.reconstruction.evidence import descend, posterior_weights
-from sfumato.reconstruction.families import LOG_DENSITY, SOFT_DENSITY, exponential, softplus
-from sfumato.reconstruction.hidden import hidden_detail, roughness_factor
-from sfumato.reconstruction.penalised import PenalisedLikelihood, Reports
-from sfumato.reconstruction.stretch import everywhere, on_a_stretch
+from sfumato.reconstruction.smooth.atoms import AtomSearch
+from sfumato.reconstruction.smooth.average import group_starts, merge_columns, merge_rows, posterior_weights, spread_out
+from sfumato.reconstruction.smooth.errorbars import hidden_detail, roughness_factor
+from sfumato.reconstruction.smooth.penalised import (
+    LOG_DENSITY,
+    SOFT_DENSITY,
+    PenalisedLikelihood,
+    Seen,
+    descend,
+    exponential,
+    softplus,
+    step_basis,
+    wave_basis,
+)
+from sfumato.reconstruction.smooth.stretch import everywhere, on_a_stretch
 
 CELLS = 40
 
@@ -26,10 +33,10 @@ def blurred(sd: float, cells: int = CELLS) -> np.ndarray:
     return np.diff(cumulative, axis=0)
 
 
-def reports_of(truth: np.ndarray, total: int, sd: float = 0.1, seed: int = 3) -> Reports:
+def reports_of(truth: np.ndarray, total: int, sd: float = 0.1, seed: int = 3) -> Seen:
     table = blurred(sd, truth.size)
     counts = np.random.default_rng(seed).multinomial(total, table @ truth).astype(float)
-    return Reports(counts, table, np.full(truth.size, 1 / truth.size), np.zeros((len(table), 0)))
+    return Seen(counts, table, np.full(truth.size, 1 / truth.size), np.zeros((len(table), 0)))
 
 
 def bump(cells: int = CELLS) -> np.ndarray:

@@ -1,24 +1,112 @@
-"""Penalised maximum likelihood: the smoothest density that still explains the reports, with people at single values."""
+"""Penalised maximum likelihood: the smoothest density that still explains the reports, with people at single values.
+
+A smooth curve θ becomes a density f = e^θ, or f = s·log(1 + e^(θ/s)) which can also come close to zero. Differences of
+θ are penalised in the coordinates in which the penalty is diagonal: Demmler and Reinsch's waves, or steps.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
-from scipy.linalg import lapack
+from numpy.typing import NDArray
+from scipy.linalg import eig_banded, lapack
 
-from .differences import wave_basis
-from .families import Family, Matrix, Vector
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+Codes = NDArray[np.intp]
 
+LOWEST = -25.0  # e^-25: a density below this is zero to any number of reports
+SOFTNESS = 0.2  # density (uniform = 1) below which the softplus curve bends towards zero
+MOST_WAVES = 300
 RIDGE = 0.01  # prior precision of every coordinate of θ: sd 10 on a log density, next to nothing
 TINY = 1e-14
 STEP_CAP = 3.0
 MOST_STEPS = 40
+NEGLIGIBLE = 12.0  # e^-12: a fit this far below the best one no longer counts
 
 
 @dataclass(frozen=True)
-class Reports:
+class Family:
+    """A prior over densities: f(θ) with differences of order d of θ penalised by λ·‖Dθ‖²/2.
+
+    ``curve(θ)`` gives f, f', f''; ``rest`` is the θ of the uniform density; ``weights`` the λ to try, largest first
+    (for 100 cells; other grids scale them); ``log_prior`` the family's standing before any data.
+    """
+
+    name: str
+    order: int
+    curve: Callable[[Vector], tuple[Vector, Vector, Vector]]
+    rest: float
+    weights: tuple[float, ...]
+    log_prior: float
+
+
+def exponential(theta: Vector) -> tuple[Vector, Vector, Vector]:
+    """f = f' = f'' = e^θ."""
+    density = np.exp(np.clip(theta, LOWEST, -LOWEST))
+    return density, density, density
+
+
+def softplus(theta: Vector) -> tuple[Vector, Vector, Vector]:
+    """f = s·log(1 + e^(θ/s)), f' = 1/(1 + e^(−θ/s)), f'' = f'(1 − f')/s."""
+    z = np.maximum(theta / SOFTNESS, LOWEST)
+    small = np.exp(-np.abs(z))
+    slope = np.where(z > 0, 1.0, small) / (1.0 + small)
+    return SOFTNESS * (np.maximum(z, 0.0) + np.log1p(small)), slope, slope * (1.0 - slope) / SOFTNESS
+
+
+def _descending(top: float, bottom: float, step: float) -> tuple[float, ...]:
+    return tuple(10.0 ** np.arange(top, bottom, -step))
+
+
+SOFT_REST = SOFTNESS * float(np.log(np.expm1(1 / SOFTNESS)))
+SMOOTHNESS = _descending(8.5, -2.6, 2 / 3)
+LOG_DENSITY = Family("log density", 2, exponential, 0.0, _descending(8.5, -2.6, 1), -2.6)
+SOFT_DENSITY = Family("softplus density", 2, softplus, SOFT_REST, SMOOTHNESS, 0.0)
+STEP_DENSITY = Family("even in each interval", 0, softplus, SOFT_REST, _descending(2, -2.1, 1), -3.0)
+
+
+@lru_cache(maxsize=64)
+def wave_basis(cells: int, order: int) -> tuple[Matrix, Vector]:
+    """Orthonormal V (cells × waves) and roughness e ≥ 0, ascending, with D'D·V = V·diag(e), D the order-th difference.
+
+    The first ``order`` waves are the polynomials that D does not see.
+    """
+    order = min(order, cells - 1) if cells > 1 else 0
+    line = np.linspace(-1.0, 1.0, cells)
+    free, _ = np.linalg.qr(np.vander(line, max(order, 1), increasing=True))
+    if cells - order < 1 or order == 0:
+        return free, np.zeros(free.shape[1])
+    differences = np.diff(np.eye(cells), order, axis=0)
+    if cells <= MOST_WAVES:
+        _, stretch, waves = np.linalg.svd(differences, full_matrices=False)
+        roughness, vectors = stretch[::-1] ** 2, waves[::-1].T
+    else:
+        gram = differences @ differences.T
+        bands = np.array([np.pad(np.diagonal(gram, -b), (0, b)) for b in range(order + 1)])
+        roughness, left = eig_banded(bands, lower=True, select="i", select_range=(0, MOST_WAVES - 1))
+        vectors = differences.T @ left / np.sqrt(roughness)
+    return np.hstack([free, vectors]), np.concatenate([np.zeros(order), roughness])
+
+
+def step_basis(to_intervals: Matrix) -> tuple[Matrix, Vector] | None:
+    """Orthonormal step functions, constant in each interval, the constant first; roughness is distance from it.
+
+    None where the intervals cut through cells or are about as fine as these.
+    """
+    intervals, cells = to_intervals.shape
+    if not 4 <= intervals <= cells / 2 or not np.isin(to_intervals, (0.0, 1.0)).all():
+        return None
+    steps, _ = np.linalg.qr(np.column_stack([np.ones(cells), to_intervals.T[:, :-1]]))
+    return steps, np.concatenate([[0.0], np.full(intervals - 1, intervals / cells)])
+
+
+@dataclass(frozen=True)
+class Seen:
     """Counts of reports, the table of the fine cells, and the columns of the people who sit at single values."""
 
     counts: Vector
@@ -84,7 +172,7 @@ class PenalisedLikelihood:
     the value never falls.
     """
 
-    def __init__(self, reports: Reports, family: Family, basis: tuple[Matrix, Vector] | None = None) -> None:
+    def __init__(self, reports: Seen, family: Family, basis: tuple[Matrix, Vector] | None = None) -> None:
         self.reports, self.family = reports, family
         cells = reports.table.shape[1]
         self.waves, self.roughness = wave_basis(cells, family.order) if basis is None else basis
@@ -96,7 +184,7 @@ class PenalisedLikelihood:
     def beside(self, columns: Matrix, places: tuple[int, ...]) -> PenalisedLikelihood:
         """The same problem with atoms at these places."""
         other = copy(self)
-        other.reports = Reports(self.reports.counts, self.reports.table, self.reports.widths, columns, places)
+        other.reports = Seen(self.reports.counts, self.reports.table, self.reports.widths, columns, places)
         return other
 
     def fit(self, weight: float, start: Fit | None = None, atoms: Vector | None = None) -> Fit:
@@ -186,3 +274,17 @@ def _cholesky(matrix: Matrix) -> Matrix:
         factor, failed = lapack.dpotrf(matrix + jitter * np.eye(len(matrix)), lower=1, clean=1)
         jitter *= 100.0
     return np.asarray(factor)
+
+
+def descend(problem: PenalisedLikelihood, atoms: Vector | None = None, below: float = np.inf) -> list[Fit]:
+    """Warm-started fits from smooth (weights up to ``below``) to rough, until the evidence has fallen past recovery."""
+    fits: list[Fit] = []
+    best = -np.inf
+    for weight in problem.family.weights:
+        if weight > below:
+            continue
+        fits.append(problem.fit(weight, fits[-1] if fits else None, None if fits else atoms))
+        best = max(best, fits[-1].evidence)
+        if fits[-1].evidence < best - NEGLIGIBLE:
+            break
+    return fits

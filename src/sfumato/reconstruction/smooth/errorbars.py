@@ -8,8 +8,10 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from .atoms import Whereabouts
-from .families import Matrix, Vector
-from .penalised import Fit
+from .penalised import TINY, Fit, Matrix, Seen, Vector
+
+STRAY = 0.65  # beforehand, an interval's probability may stray from the smooth one by this part of itself
+SLACK = 0.3  # and by this part of an even share, so that empty intervals have error bars too
 
 
 @dataclass(frozen=True)
@@ -62,3 +64,47 @@ def averaged(fits: list[Fit], weights: Vector, aggregation: Aggregation) -> tupl
     for fit, weight in zip(fits, weights, strict=True):
         covariance += weight * aggregation.covariance(fit)
     return mean, covariance
+
+
+def hidden_detail(
+    reports: Seen, expected: Vector, density: Vector, to_intervals: Matrix, probabilities: Vector
+) -> tuple[Matrix, float]:
+    """Covariance of the detail that the reports would not have shown, and how many directions they do show.
+
+    Detail z ~ N(0, diag s²), Σz = 0, s = τ·(π + floor). In a direction v of its information s·G·s, with information
+    g, the reports leave detail a variance of 1/(1+g); but detail with g > 1 would have shown itself and made the fits
+    rougher, so it counts with (1+g)⁻³: Σ s·v·(1+g)⁻³·v'·s. Directions shown: Σ g/(1+g).
+    """
+    r = probabilities.size
+    spread = STRAY * (probabilities + SLACK / r)
+    inside = (to_intervals * (density + TINY)).T
+    inside /= np.maximum(inside.sum(0), TINY)
+    seen = (reports.table @ inside) * np.sqrt(reports.total / np.maximum(expected, 1e-12))[:, None] * spread
+    direction = spread / np.linalg.norm(spread)
+    seen -= np.outer(seen @ direction, direction)
+    information, axes = np.linalg.eigh(seen.T @ seen)
+    information = np.maximum(information, 0.0)
+    root = (axes - np.outer(direction, direction @ axes)) * spread[:, None] / (1.0 + information) ** 1.5
+    return np.asarray(root @ root.T), float(np.sum(information / (1.0 + information)))
+
+
+def roughness_factor(freedom: float, atoms: int, shown: float) -> float:
+    """By how much to widen a posterior that assumes smoothness: more, the less smooth the density turned out to be.
+
+    q compares the degrees of freedom that the fit uses (an atom counts as three: place, mass and a jump) with those the
+    reports show. Near q = 1 the fit is as rough as it can be, and the truth is likely rougher. Calibrated by coverage.
+    """
+    q = (freedom + 3.0 * atoms) / (1.0 + shown)
+    return 0.4 + 0.6 * min(q, 1.5) ** 2
+
+
+def class_covariance(reports: Seen, cells: Vector, fits: list[Fit], weights: Vector, to_intervals: Matrix) -> Matrix:
+    """The multinomial covariance of the classes, plus what the fits do not know of the shape inside a class."""
+    inside = cells / np.maximum(reports.table.T @ (reports.table @ cells), 1e-300)
+    split = (to_intervals * inside) @ reports.table.T
+    share = reports.counts / reports.total
+    covariance = split @ ((np.diag(share) - np.outer(share, share)) / reports.total) @ split.T
+    shape_only = Aggregation.of(to_intervals - split @ reports.table, np.zeros((len(split), 0)), [])
+    for fit, weight in zip(fits, weights, strict=True):
+        covariance += weight * shape_only.covariance(fit)
+    return np.asarray(covariance)

@@ -7,9 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from .evidence import descend
-from .families import SOFT_DENSITY, Codes, Matrix, Vector
-from .penalised import TINY, Fit, PenalisedLikelihood
+from .penalised import SOFT_DENSITY, TINY, Codes, Fit, Matrix, PenalisedLikelihood, Vector, descend
 
 MOST_ATOMS = 12
 COARSE = 128  # places tried first; the neighbourhood of the best one is then searched in full

@@ -1,0 +1,348 @@
+"""Columns as axes that are cut into cells: what every learner reads is, per column, report cells and a table.
+
+    table[s, t] = P(report in cell s | true value uniform in cell t),   end cells of the reports open,
+
+so that any mix of noisy numbers, randomized categories and clear columns is the same thing to a learner. Where people
+chose a level, a report is read through the table of its own level: the tables of the levels stand on top of each other.
+Columns of the stacked table sum to the number of blocks, which a likelihood does not notice: EM's step is
+p' = p · Σ_g Σ_s N_gs · table_g[s, ·] / (table_g p)_s / n, so that every level weighs as much as it tells. Levels whose
+laws nearly coincide share a block, Σ_g share_g · table_g: exact too, because a person of such a group sent a report
+with that law, and cheaper. Levels must not depend on the values beyond what the class and the other reports say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.channels import Channel
+from sfumato.channels.additive import AdditiveNoise, Gaussian
+from sfumato.counts import Column
+from sfumato.counts.columns import encode_known
+from sfumato.domain import MISSING, Categories, Codes, Floats, Grid, Interval, as_numbers
+
+SHARP_NOISE = 0.5  # noise with edges needs report cells half as wide as gaussian noise of the same deviation
+NEARLY = 0.05  # laws within this total variation are read together: half a deviation's width, 2 % of the information
+PROBES, PROBED_CELLS = 9, 1_000
+
+
+@dataclass(frozen=True)
+class ColumnCells:
+    """One column at one resolution: true cells (intervals between edges, or labels), report cells, the table."""
+
+    name: str
+    table: Floats
+    cell_of_code: npt.NDArray[np.int32]
+    edges: Floats | None = None
+    labels: tuple[Any, ...] | None = None
+    integer: bool = False
+    identity: bool = False
+
+    @property
+    def size(self) -> int:
+        """How many true cells."""
+        return int(self.table.shape[1])
+
+    @property
+    def reported(self) -> int:
+        """How many report cells."""
+        return int(self.table.shape[0])
+
+    def table_with_missing(self, missing: bool) -> Floats:
+        """The table, with a last row of ones when some report is missing: it integrates out."""
+        return np.vstack([self.table, np.ones((1, self.size))]) if missing else self.table
+
+    def true_cells(self, values: npt.ArrayLike) -> Codes:
+        """The cell of each true value, −1 where missing; numbers beyond the ends go to the end cells."""
+        if self.labels is not None:
+            return encode_known(self.labels, values)
+        numbers = as_numbers(values)
+        assert self.edges is not None
+        place = np.searchsorted(self.edges[1:-1], numbers, side="right")
+        return np.where(np.isnan(numbers), MISSING, place).astype(np.int64)
+
+    def draw(self, cells: Codes, rng: np.random.Generator) -> npt.NDArray[Any]:
+        """A value for each cell: its label, or a number uniform inside it (whole if the domain is)."""
+        if self.labels is not None:
+            return Categories(self.labels).decode(cells)
+        assert self.edges is not None
+        low, high = self.edges[cells], self.edges[cells + 1]
+        if not self.integer:
+            return rng.uniform(low, high)
+        first = np.ceil(low)
+        return np.asarray(first + np.floor(rng.random(cells.size) * (np.ceil(high) - first)), dtype=np.int64)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What prediction and sampling need, without the table."""
+        where = {"labels": list(self.labels)} if self.labels is not None else {"edges": self.edges.tolist()}  # type: ignore[union-attr]
+        return {"name": self.name, "integer": self.integer, **where}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> ColumnCells:
+        labels = tuple(data["labels"]) if "labels" in data else None
+        edges = np.array(data["edges"], dtype=float) if "edges" in data else None
+        size = len(labels) if labels is not None else len(data["edges"]) - 1
+        return cls(data["name"], np.eye(size), np.zeros(0, np.int32), edges, labels, bool(data["integer"]))
+
+
+class Axis:
+    """One column of reports, ready to be cut into cells at any resolution."""
+
+    def __init__(self, column: Column) -> None:
+        self.column, self.name, self.codes = column, column.name, column.codes
+        self.noisy = bool(column.levels)
+        self._most: int | None = None
+        self._blocks = _blocks(column) if self.noisy else []
+        self._parts: list[_Part] = [_part(column, block) for block in self._blocks] if self.noisy else [_clear(column)]
+        self.levels = len(self._parts)
+
+    @property
+    def natural_size(self) -> int:
+        """The number of true values that can be told apart."""
+        size = max(part.natural_size for part in self._parts)
+        return size if self._most is None else min(size, self._most)
+
+    def spread(self) -> float:
+        """Noise deviation relative to the width of the domain (0: clear), of the level that tells most."""
+        return min(part.spread() for part in self._parts)
+
+    def capped(self, cells: int) -> Axis:
+        """The same axis cut into few cells, because others carry the finer detail."""
+        other = copy(self)
+        other._most = cells
+        return other
+
+    def at(self, resolution: int, coarseness: float = 0.0, shift: float = 0.0) -> ColumnCells:
+        """About ``resolution`` true cells, edges shifted; report cells of at least ``coarseness`` noise deviations."""
+        resolution = resolution if self._most is None else min(resolution, self._most)
+        cuts = [part.at(resolution, coarseness, shift) for part in self._parts]
+        if not self.noisy or list(self.column.levels) == self._blocks[0]:
+            return cuts[0]
+        below = np.cumsum([0] + [cut.reported for cut in cuts])
+        of_level = {name: cuts[i].cell_of_code + below[i] for i, block in enumerate(self._blocks) for name in block}
+        unused = {name: np.zeros(channel.outputs.size, int) for name, channel in self.column.levels.items()}
+        cell_of_code = np.concatenate([of_level.get(name, nothing) for name, nothing in unused.items()])
+        table = np.vstack([cut.table for cut in cuts])
+        first = cuts[0]
+        return ColumnCells(self.name, table, cell_of_code.astype(np.int32), first.edges, first.labels, first.integer)
+
+    def level_of(self, codes: npt.NDArray[np.int32]) -> Codes:
+        """Which block of levels a code came through, 0 where there is but one."""
+        if self.levels == 1:
+            return np.zeros(codes.size, np.int64)
+        return np.asarray(self._block_of_level[self._level(codes)])
+
+    @cached_property
+    def ranks(self) -> npt.NDArray[np.int32]:
+        """Codes whose order means something among people of one block: without what lies between the levels."""
+        if len(self.column.levels) < 2:
+            return self.codes
+        inside = self.codes - self.column.starts[self._level(self.codes)]
+        return np.where(self.codes < 0, MISSING, inside).astype(np.int32)
+
+    @cached_property
+    def _block_of_level(self) -> Codes:
+        place = {name: i for i, block in enumerate(self._blocks) for name in block}
+        return np.array([place.get(name, 0) for name in self.column.levels], dtype=np.int64)
+
+    def _level(self, codes: npt.NDArray[np.int32]) -> Codes:
+        return np.searchsorted(self.column.starts[1:], codes, side="right")
+
+
+# --- the kinds of axes ----------------------------------------------------------------------------------------------
+
+
+class _Part(Protocol):
+    """Reports that are read through one table."""
+
+    @property
+    def natural_size(self) -> int: ...
+    def spread(self) -> float: ...
+    def at(self, resolution: int, coarseness: float, shift: float) -> ColumnCells: ...
+
+
+class _NoisyNumber:
+    """Numbers through one channel, or through several on the same codes, read by the average of their laws."""
+
+    def __init__(self, name: str, channels: Sequence[Channel], shares: Floats) -> None:
+        self.name, self.channel = name, channels[0]
+        self.domain: Interval = channels[0].domain  # type: ignore[assignment]
+        self.pooled = list(zip(channels, shares / max(shares.sum(), 1.0), strict=True))
+        self.deviation, self.span = noise_of(self.channel)
+
+    @property
+    def natural_size(self) -> int:
+        return int(self.domain.width) + 1 if self.domain.integer else self.channel.inputs.size
+
+    def spread(self) -> float:
+        return self.deviation / self.domain.width
+
+    def at(self, resolution: int, coarseness: float, shift: float) -> ColumnCells:
+        edges = equal_cells(self.domain, resolution, shift)
+        sharpness = 1.0 if isinstance(self.channel, Gaussian) else SHARP_NOISE
+        width = coarseness * self.deviation * sharpness
+        width = width if self.domain.integer else max(float(np.max(np.diff(edges))), width)
+        bounds = report_edges(self.channel, self.span, width)
+        parts = [
+            channel.matrix(true=edges, reported=bounds) * (share if len(self.pooled) > 1 else 1.0)
+            for channel, share in self.pooled
+        ]
+        cell_of_code = self.channel.cells_of_codes(bounds).astype(np.int32)
+        return ColumnCells(self.name, np.asarray(sum(parts)), cell_of_code, edges, None, self.domain.integer)
+
+
+class _NoisyCategory:
+    """Categories that went through a channel; every category is a cell."""
+
+    def __init__(self, name: str, channel: Channel) -> None:
+        self.name, self.channel = name, channel
+        self.labels = channel.domain.labels  # type: ignore[union-attr]
+
+    @property
+    def natural_size(self) -> int:
+        return len(self.labels)
+
+    def spread(self) -> float:
+        return 0.0
+
+    def at(self, resolution: int, coarseness: float, shift: float) -> ColumnCells:
+        table = self.channel.matrix()
+        return ColumnCells(self.name, table, np.arange(table.shape[0], dtype=np.int32), None, tuple(self.labels))
+
+
+class _ClearNumber:
+    """Numbers sent as they are: cells between quantiles, the table is the identity."""
+
+    def __init__(self, column: Column) -> None:
+        self.name, self.integer = column.name, column.integer
+        self.base_edges: Floats = column.edges  # type: ignore[assignment]
+        self.counts = np.bincount(column.codes[column.codes >= 0], minlength=column.size)
+
+    @property
+    def natural_size(self) -> int:
+        return int(self.base_edges.size - 1)
+
+    def spread(self) -> float:
+        return 0.0
+
+    def at(self, resolution: int, coarseness: float, shift: float) -> ColumnCells:
+        cumulative = np.cumsum(self.counts)
+        targets = (np.arange(1, resolution) + shift) * (cumulative[-1] / resolution)
+        cuts = np.unique(np.searchsorted(cumulative, targets - 1e-9) + 1)
+        cuts = cuts[cuts < self.natural_size]
+        edges = self.base_edges[np.concatenate([[0], cuts, [self.natural_size]]).astype(int)]
+        cell = np.searchsorted(cuts, np.arange(self.natural_size), side="right").astype(np.int32)
+        return ColumnCells(self.name, np.eye(edges.size - 1), cell, edges, None, self.integer, identity=True)
+
+
+class _ClearCategory:
+    """Labels sent as they are."""
+
+    def __init__(self, column: Column) -> None:
+        self.name, self.labels = column.name, tuple(column.labels or ())
+
+    @property
+    def natural_size(self) -> int:
+        return len(self.labels)
+
+    def spread(self) -> float:
+        return 0.0
+
+    def at(self, resolution: int, coarseness: float, shift: float) -> ColumnCells:
+        size = len(self.labels)
+        return ColumnCells(self.name, np.eye(size), np.arange(size, dtype=np.int32), None, self.labels, identity=True)
+
+
+def _clear(column: Column) -> _Part:
+    return _ClearCategory(column) if column.labels is not None else _ClearNumber(column)
+
+
+def _part(column: Column, block: list[Any]) -> _Part:
+    """The reports of one block of levels."""
+    channels = [column.levels[level] for level in block]
+    if isinstance(channels[0].domain, Categories):
+        return _NoisyCategory(column.name, channels[0])
+    order = list(column.levels)
+    return _NoisyNumber(column.name, channels, np.array([column.people[order.index(level)] for level in block], float))
+
+
+def _blocks(column: Column) -> list[list[Any]]:
+    """The levels that occur, in groups whose laws on the same codes nearly coincide with that of the group's first."""
+    used = [level for level, people in zip(column.levels, column.people.tolist(), strict=True) if people]
+    groups: list[list[Any]] = []
+    for level in used or [getattr(column.channel, "default", None)]:
+        near = (group for group in groups if nearly_same(column.levels[group[0]], column.levels[level]))
+        found = next(near, None)
+        if found is None:
+            groups.append([level])
+        else:
+            found.append(level)
+    return groups
+
+
+def nearly_same(first: Channel, second: Channel) -> bool:
+    """Whether numbers are reported on the same codes with nearly the same probabilities."""
+    if not isinstance(first.outputs, Grid) or first.outputs != second.outputs:
+        return False
+    bounds = probing_bounds(first)
+    probes = np.linspace(0, first.inputs.size - 1, min(PROBES, first.inputs.size)).astype(int)
+    difference = first.matrix(reported=bounds)[:, probes] - second.matrix(reported=bounds)[:, probes]
+    return bool(np.abs(difference).sum(axis=0).max() / 2 <= NEARLY)
+
+
+# --- edges ----------------------------------------------------------------------------------------------------------
+
+
+def equal_cells(domain: Interval, resolution: int, shift: float = 0.0) -> Floats:
+    """About ``resolution`` equal cells over the domain, inner edges moved by ``shift`` cells; integers stay whole."""
+    low, high = float(domain.low), float(domain.high)
+    if not domain.integer:
+        step = (high - low) / resolution
+        inner = low + step * (np.arange(1, resolution) + shift)
+        return np.asarray(np.concatenate([[low], inner, [high]]), np.float64)
+    count = int(high - low) + 1
+    if count <= 1.5 * resolution:
+        return np.asarray(low - 0.5 + np.arange(count + 1), np.float64)
+    cuts = np.unique(np.rint((np.arange(1, resolution) + shift) * count / resolution))
+    return low - 0.5 + np.concatenate([[0], cuts[(cuts > 0) & (cuts < count)], [count]])
+
+
+def noise_of(channel: Channel) -> tuple[float, tuple[float, float]]:
+    """(deviation of a report from the middle of the domain, span of nearly all reports)."""
+    if isinstance(channel, AdditiveNoise):
+        deviation: float = channel.deviation
+        reach = min(2.5 * deviation, channel.past * channel.step)
+        return deviation, (float(channel.domain.low) - reach, float(channel.domain.high) + reach)
+    bounds = probing_bounds(channel)
+    law, values = channel.matrix(reported=bounds), (bounds[1:] + bounds[:-1]) / 2
+    middle = law[:, law.shape[1] // 2]
+    first, last = np.searchsorted(np.cumsum(law.mean(axis=1)), (0.001, 0.999))
+    deviation = float(np.sqrt(middle @ (values - middle @ values) ** 2))
+    return deviation, (float(values[first]), float(values[min(last, values.size - 1)]))
+
+
+def probing_bounds(channel: Channel) -> Floats:
+    """Edges of at most PROBED_CELLS runs of a numeric channel's report codes."""
+    edges = channel.outputs.edges  # type: ignore[union-attr]
+    return np.unique(np.append(edges[:: max(1, edges.size // PROBED_CELLS)], edges[-1]))
+
+
+def report_edges(channel: Channel, span: tuple[float, float], width: float) -> Floats:
+    """Edges of report cells about ``width`` wide within the span, half way between codes; each code where all fit."""
+    values = np.asarray(channel.outputs.values)  # type: ignore[union-attr]
+    low, high = span
+    count = int(np.ceil((high - low) / max(width, 1e-12)))
+    if values.size <= max(count, 2):
+        between = (values[1:] + values[:-1]) / 2
+        return np.concatenate([[2 * values[0] - between[0]], between, [2 * values[-1] - between[-1]]])
+    bounds = np.linspace(low, high, max(count, 2) + 1)
+    kept = np.unique(np.searchsorted(values, bounds[1:-1]))
+    kept = kept[(kept > 0) & (kept < values.size)]
+    inner = (values[kept - 1] + values[kept]) / 2
+    return np.concatenate([[min(low, inner[0]) - width], inner, [max(high, inner[-1]) + width]])
