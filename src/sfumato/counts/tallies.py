@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -195,7 +196,8 @@ def count_codes(reports: ArrayLike, channel: Channel) -> tuple[Codes, int]:
 
 def kernels_for(size: int) -> Any:
     """The compiled loops, or None where numba is missing or too few reports would wait for it to load."""
-    return kernels_in("sfumato.counts.kernels") if size >= WORTH_COMPILING else None
+    loaded = "numba" in sys.modules
+    return kernels_in("sfumato.counts.kernels") if size >= WORTH_COMPILING or loaded else None
 
 
 def codes_of(reports: NDArray[Any], channel: Channel) -> Codes:

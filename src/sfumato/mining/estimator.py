@@ -39,6 +39,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
     """
 
     form: ClassVar[str]
+    keeps_weightless: ClassVar[bool] = False
     channels: Channels = None
     label_channel: Channel | None = None
     random_state: Any = None
@@ -52,7 +53,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def _learn(self, reports: Reports, rng: np.random.Generator) -> None:
-        """Fit on reports; records of no weight are left out already."""
+        """Fit on reports; records of no weight are left out already, unless `keeps_weightless`."""
 
     @abstractmethod
     def _probabilities(self, columns: list[Column]) -> Floats:
@@ -85,20 +86,19 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
         names, columns = self._columns(X, reset=True, levels=True)
         records = len(columns[0])
         self._table_kind = kind_of(X) if is_table(X) else None
-        target = self._target(y, records)
+        codes = self._class_codes(y, records)
         weight = record_weights(sample_weight, records)
-        if weight is not None and not weight.all():
-            kept = weight > 0
-            columns, target, weight = [c[kept] for c in columns], None if target is None else target[kept], weight[kept]
-        table = dict(zip(names, columns, strict=True))
-        channels = self._channels()
-        return Reports(table, channels, target=target, weights=weight, label_channel=self.label_channel, seed=seed)
+        reports = Reports(dict(zip(names, columns, strict=True)), self._channels(), weights=weight, seed=seed)
+        if codes is not None:
+            reports = reports.aimed(codes, classes=range(len(self.classes_)), label_channel=self.label_channel)
+        weightless = weight is not None and not weight.all() and not self.keeps_weightless
+        return reports.of_records(np.flatnonzero(weight)) if weightless else reports
 
     def _channels(self) -> Channels:
         return self.channels
 
-    def _target(self, y: Any, records: int) -> npt.NDArray[Any] | None:
-        """Class codes, or reported labels where they went through a channel; the classes are remembered."""
+    def _class_codes(self, y: Any, records: int) -> Codes | None:
+        """Every record's reported class as its place among the classes, which are remembered."""
         if y is None:
             if self.__sklearn_tags__().target_tags.required:
                 raise ValueError("requires y to be passed, but the target y is None; give the class of every record")
@@ -108,18 +108,12 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
             raise ValueError(
                 f"Found input variables with inconsistent numbers of samples: X has {records}, y has {labels.size}"
             )
-        check_label_channel(self.label_channel)
-        if self.label_channel is not None:
-            check_classification_targets(labels)
-            self.classes_ = np.array(self.label_channel.domain.labels)  # type: ignore[union-attr]
-            return np.asarray(labels)
-        self.classes_, codes = class_codes(labels)
+        self.classes_, codes = class_codes(labels, self.label_channel)
         return codes
 
     def _aimed(self, reports: Reports, target: Any, sample_weight: Any) -> Reports:
         """Reports that came as such, with the class and the weights that are wanted."""
         weight = record_weights(sample_weight, len(reports))
-        check_label_channel(self.label_channel)
         if target is not None or weight is not None:
             reports = reports.aimed(target, weights=weight, label_channel=self.label_channel)
         if reports.classes is None and self.__sklearn_tags__().target_tags.required:
@@ -243,21 +237,23 @@ def holds_labels(X: Any, channels: Any) -> bool:
     return categorical and np.asarray(X).dtype.kind in "OUS"
 
 
-def check_label_channel(channel: Channel | None) -> None:
-    if channel is not None and not isinstance(channel.domain, Categories):
-        raise TypeError(f"label_channel={channel!r} is not over categories; use RandomizedResponse")
-
-
-def class_codes(labels: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Codes]:
-    """The classes in order, and every record's class as its place among them."""
-    if labels.dtype.kind in "iu" and labels.size and labels.min() >= 0 and labels.max() <= 1_000:
+def class_codes(labels: npt.NDArray[Any], channel: Channel | None = None) -> tuple[npt.NDArray[Any], Codes]:
+    """The classes in order, and every record's class as its place among them; a channel's categories are the classes."""
+    if channel is None and labels.dtype.kind in "iu" and labels.size and labels.min() >= 0 and labels.max() <= 1_000:
         present = np.flatnonzero(np.bincount(labels.astype(np.int64)))  # much faster than sorting
         code_of = np.zeros(int(present[-1]) + 1, np.int64)
         code_of[present] = np.arange(present.size)
         return present.astype(labels.dtype), code_of[labels]
     check_classification_targets(labels)
-    classes, codes = np.unique(labels, return_inverse=True)
-    return classes, codes.astype(np.int64)
+    if channel is None:
+        classes, codes = np.unique(labels, return_inverse=True)
+        return classes, codes.astype(np.int64)
+    if not isinstance(channel.domain, Categories):
+        raise TypeError(f"label_channel={channel!r} is not over categories; use RandomizedResponse")
+    codes = channel.encode_reports(labels)
+    if (codes < 0).any():
+        raise ValueError("a class label is missing; drop records without a class")
+    return np.array(channel.domain.labels), codes
 
 
 def record_weights(sample_weight: Any, records: int) -> Floats | None:

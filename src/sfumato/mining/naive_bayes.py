@@ -83,6 +83,7 @@ class NaiveBayes(Learner):
     """
 
     form = "naive-bayes"
+    keeps_weightless = True  # for the largest variance, as GaussianNB does
 
     def __init__(
         self,
@@ -104,8 +105,8 @@ class NaiveBayes(Learner):
         prior = np.maximum(reports.counts() @ shares, 1e-12)
         self.class_prior_ = prior / prior.sum()
         normal = {name: self._numbers(reports, name) for name in reports.names if self._is_normal(reports, name)}
-        variances = [float(moments(x, m.sum(axis=1, keepdims=True))[1][0]) for x, m, _ in normal.values() if x.size]
-        self.epsilon_ = self.var_smoothing * max(variances, default=0.0)
+        spreads = [spread(x, counts if reports.column(name).levels else None) for name, (x, counts, _) in normal.items()]
+        self.epsilon_ = self.var_smoothing * max(spreads, default=0.0)
         self.densities_: list[Density] = [
             self._normal(*normal[name], shares) if name in normal else self._in_cells(reports, name, shares)
             for name in reports.names
@@ -175,6 +176,12 @@ class NaiveBayes(Learner):
         model.class_prior_ = np.array(data["prior"])
         model.densities_ = [density_from_dict(density) for density in data["densities"]]
         return model
+
+
+def spread(values: Floats, counts: Floats | None) -> float:
+    """The variance of all values, each once or as often as it was counted."""
+    weight = np.ones((values.size, 1)) if counts is None else counts.sum(axis=1, keepdims=True)
+    return float(moments(values, weight)[1][0])
 
 
 def reported_labels(column: Column) -> ColumnCells:

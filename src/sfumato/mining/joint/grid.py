@@ -104,7 +104,7 @@ class GridProblem:
         """`by_class`: whether the class is an axis of the grid; None: if there is one."""
         by_class = reports.classes is not None if by_class is None else by_class
         cells = tuple(resolution.cut(axis) for axis in axes)
-        factors = [cut.table_with_missing(axis.has_missing) for axis, cut in zip(axes, cells, strict=True)]
+        factors = [cut.table_with_missing(axis.column.has_missing) for axis, cut in zip(axes, cells, strict=True)]
         label = reports.label_channel.matrix() if by_class and reports.label_channel is not None else None
         classes = len(reports.classes or ()) if by_class else 1
         return cls(reports, cells, ProductTable(factors, label=label, classes=classes, dtype=np.float32), by_class)

@@ -52,7 +52,7 @@ class MixtureFit:
         self.by_class = reports.classes is not None if by_class is None else by_class
         self.cells = tuple(resolution.cut(axis) for axis in axes)
         pairs = zip(axes, self.cells, strict=True)
-        self.tables: list[Array] = [cut.table_with_missing(axis.has_missing).astype(np.float32) for axis, cut in pairs]
+        self.tables: list[Array] = [cut.table_with_missing(axis.column.has_missing).astype(np.float32) for axis, cut in pairs]
         self.tables.append(self._label_table())
         self.train, self.weight = self._occurring(~HELD_OUT)
         self._start(rng, components, pseudo_count)

@@ -37,19 +37,20 @@ class Intervals:
 
     def associate(self, records: Any, group: Any, groups: int, weight: Floats) -> Any:
         """The interval of each of the records, reconstructed within each group; `size` stands for missing."""
-        codes = self.axis.codes[records]
+        codes, cell_of_code = self.axis.codes[records], self.cells.cell_of_code
         if not self.axis.noisy:
-            return np.where(codes < 0, self.size, self.cells.cell_of_code[np.maximum(codes, 0)])
-        by_code = counts_by_code(codes, group, weight, groups, self.cells.cell_of_code.size)
-        table = self.cells.table
-        by_cell = np.array([np.bincount(self.cells.cell_of_code, row, table.shape[0]) for row in by_code])
+            return np.where(codes < 0, self.size, cell_of_code[np.maximum(codes, 0)])
+        by_code = counts_by_code(codes, group, weight, groups, cell_of_code.size)
+        by_cell = np.array([np.bincount(cell_of_code, row, self.cells.reported) for row in by_code])
         p = reconstruct_groups(self.cells, by_cell)
         if self.cells.labels is not None:
-            posterior = p[:, None, :] * table[None]
+            posterior = p[:, None, :] * self.cells.table[None]
             posterior /= np.maximum(posterior.sum(axis=2, keepdims=True), 1e-300)
-            return by_share(codes, group, np.cumsum(posterior, axis=2), self.size)
-        if self.axis.levels > 1:  # ranks are comparable among people of one level only
+            cells = np.where(codes < 0, -1, cell_of_code[np.maximum(codes, 0)])
+            return by_share(cells, group, np.cumsum(posterior, axis=2), self.size)
+        if len(self.axis.column.levels) > 1:  # ranks are comparable among people of one block of levels only
             group = group * self.axis.levels + self.axis.level_of(codes)
+            codes = self.axis.ranks[records]
             by_code = counts_by_code(codes, group, weight, groups * self.axis.levels, by_code.shape[1])
             p = np.repeat(p, self.axis.levels, axis=0)
         bounds = np.cumsum(p, axis=1) * by_code.sum(axis=1, keepdims=True)

@@ -25,6 +25,7 @@ from sfumato.mining.tree.growth import (
     LocalGrowth,
     clean_tree,
     clean_values,
+    feature_of,
     paper_intervals,
 )
 from sfumato.mining.tree.model import Feature, Tree
@@ -109,7 +110,7 @@ class TreeClassifier(Learner):
         people = float(len(reports) if reports.weights is None else reports.weights.sum())
         self.tree_, found = distilled_tree(model, limits, people, rng)
         by_name = {feature.name: feature for feature in found}
-        self.features_ = [by_name.get(a.name, Feature(a.name, np.array([0.0, 1.0]), a.labels)) for a in axes]
+        self.features_ = [by_name.get(axis.name, feature_of(axis.at(2))) for axis in axes]
 
     # --- prediction on true values ------------------------------------------------------------------------------
 

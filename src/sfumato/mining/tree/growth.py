@@ -201,5 +201,5 @@ def clean_tree(
 
 def clean_values(reports: Reports, axis: Axis) -> Floats:
     """Numbers as they are, categories as codes."""
-    values = reports.values(axis.name) if axis.labels is None else axis.codes
+    values = reports.values(axis.name) if axis.column.labels is None else axis.codes
     return np.asarray(values, dtype=np.float64)
