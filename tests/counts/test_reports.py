@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from importlib import import_module
 
 import duckdb
 import numpy as np
@@ -11,12 +12,14 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.counts import Fold, Reports, counts_of_plan, tallies
+from sfumato.counts import Fold, Reports, columns, counts_of_plan, tallies
+from sfumato.counts import reports as reports_module
 from sfumato.counts.reports import fold_hash
 
 AGE = sf.Gaussian(sf.Interval(20, 80), privacy=1.0)
 COLOUR = sf.RandomizedResponse(sf.Categories(["red", "green", "blue"]), keep=0.7)
 CHOICE = sf.Choice({"soft": sf.RandomizedResponse(COLOUR.domain, keep=0.9), "hard": COLOUR})
+TWO = sf.Choice({"a": AGE, "b": sf.Gaussian(AGE.domain, privacy=2.0)})
 CHANNELS = {"age": AGE, "colour": COLOUR}
 
 
@@ -43,7 +46,9 @@ def by_hand(reports: Reports, names, cells, weight, chosen) -> np.ndarray:
 
 @pytest.fixture(params=[True, False], ids=["compiled", "numpy"])
 def compiled(request, monkeypatch):
-    monkeypatch.setattr(tallies, "WORTH_COMPILING", 0 if request.param else 10**9)
+    kernels = import_module("sfumato.counts.kernels") if request.param else None
+    for module in (tallies, columns, reports_module):
+        monkeypatch.setattr(module, "kernels_for", lambda size: kernels)
 
 
 def halves(channel, cells: int) -> np.ndarray:
@@ -163,6 +168,26 @@ def test_values_and_codes_read_back_the_same(kind):
         assert np.array_equal(again.column(name).codes, reports.column(name).codes)
 
 
+def test_values_are_the_reports_as_they_came_or_decoded():
+    given = table()
+    level = np.random.default_rng(0).choice(["hard", "soft"], 400)
+    reports = Reports({**given, "colour.level": level}, {"age": AGE, "colour": CHOICE})
+    again = Reports(reports.to_codes(), {"age": AGE, "colour": CHOICE})
+    assert np.array_equal(again.values("age"), given["age"], equal_nan=True)
+    assert again.values("colour").tolist() == reports.values("colour").tolist() == given["colour"].tolist()
+
+
+def test_reports_are_aimed_at_another_class_without_reading_them_again():
+    given = table()
+    reports = Reports(given, CHANNELS)
+    reports.column("age")
+    aimed = reports.aimed("group", weights=np.full(400, 2.0))
+    assert aimed.column("age") is reports.column("age")
+    assert (aimed.names, aimed.classes) == (("age", "colour", "town"), ("x", "y", "z"))
+    assert np.array_equal(aimed.counts("age"), 2 * Reports(given, CHANNELS, target="group").counts("age"))
+    assert reports.classes is None
+
+
 def test_folds_are_what_sql_computes():
     """The hash as its definition says, in DuckDB's signed 64-bit integers."""
 
@@ -250,17 +275,21 @@ BAD = {
     "an unknown column": (lambda: Reports({"age": [1.0]}, [AGE]).column("aeg"), "'aeg' is not among the reports"),
     "an infinite report": (
         lambda: Reports({"age": [30.0] * 17 + [np.inf]}, [AGE]).column("age"),
-        "column 'age': report in row 17 is infinite",
+        "row 18, column 'age': the report is infinite",
     ),
     "an unknown category": (
         lambda: Reports({"colour": ["red"] * 9 + ["mauve"] + ["red"] * 9}, [COLOUR]).column("colour"),
-        "row 9: unknown category 'mauve'",
+        "row 10, column 'colour': unknown category 'mauve'",
     ),
     "a code that is none": (
         lambda: Reports({"colour.code": [0, 1, 3]}, {"colour": COLOUR}).column("colour"),
-        "code 3 in row 2",
+        "row 3, column 'colour.code': 3 is no report code",
     ),
-    "columns of two lengths": (lambda: Reports({"a": [1.0], "b": [1.0, 2.0]}), "1 and 2 rows"),
+    "an infinite report of one level": (
+        lambda: Reports({"age": [30.0, 31.0, np.inf], "age.level": ["a", "b", "b"]}, [TWO]).column("age"),
+        "row 3, column 'age': the report is infinite",
+    ),
+    "columns of two lengths": (lambda: Reports({"a": [1.0], "b": [1.0, 2.0]}), "differ in length"),
     "a channel for no column": (lambda: Reports({"a": [1.0]}, {"b": AGE}), "'b', which is not there"),
     "too many channels": (lambda: Reports({"a": [1.0]}, [AGE, AGE]), "2 entries for 1 columns"),
     "one channel for a table": (lambda: Reports({"a": [1.0]}, AGE), "neither a list"),
@@ -271,7 +300,7 @@ BAD = {
     ),
     "cells for other codes": (lambda: Reports({"c": ["red"]}, [COLOUR]).counts("c", [[0, 1]]), "there are 3"),
     "a fold that is none": (lambda: Fold(3, 3), "folds are numbered"),
-    "a flat array": (lambda: Reports(np.zeros(3)), "shape (3,)"),
+    "a flat array": (lambda: Reports(np.zeros(3)), "is not a table"),
     "counts of a clear column": (lambda: Reports({"a": [1.0]}).of("a"), "sent in the clear"),
 }
 

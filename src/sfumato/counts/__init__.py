@@ -1,7 +1,7 @@
 """Reports become counts: all that reconstruction and learning read."""
 
-from sfumato.counts.columns import Column, encode_known, known_labels
-from sfumato.counts.reports import LEVEL_SUFFIX, Combinations, Fold, Reports, counts_of_plan
+from sfumato.counts.columns import LEVEL_SUFFIX, Column, encode_known, known_labels
+from sfumato.counts.reports import Combinations, Fold, Reports, counts_of_plan
 from sfumato.counts.tallies import Counts, Tally, check_channel, codes_of, identity_of, levels_of
 
 __all__ = [

@@ -13,7 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from sfumato.channels import Channel
 from sfumato.counts.tallies import codes_of, kernels_for, refuse_infinite
 from sfumato.domain import MISSING, Codes, Floats, Grid, as_array, as_numbers, is_missing
+from sfumato.tables import column_names, name_row, read_columns
 
+LEVEL_SUFFIX, CODE_SUFFIX = ".level", ".code"
 CLEAR_BASE_CELLS = 1024
 BaseCodes = NDArray[np.int32]
 
@@ -55,22 +57,12 @@ class Column:
         return np.bincount(self.level, minlength=len(self.levels))
 
 
-def read_columns(table: Any) -> dict[str, Any]:
-    """The columns of an array (x0, x1, …), a mapping, or a frame, by name."""
-    if isinstance(table, Mapping):
-        return {str(name): column for name, column in table.items()}
-    if type(table).__name__ == "DuckDBPyRelation":
-        table = table.to_arrow_table() if hasattr(table, "to_arrow_table") else table.arrow()
-    if hasattr(table, "column_names") and hasattr(table, "column"):
-        return {str(name): table.column(name) for name in table.column_names}
-    if hasattr(table, "columns"):
-        return {str(name): table[name] for name in table.columns}
-    array = np.asarray(table)
-    if array.ndim != 2:
-        raise ValueError(f"reports has shape {array.shape}; give one row a person and one column an attribute")
-    kernels = kernels_for(array.size) if array.dtype == np.float64 else None
-    rows = kernels.split_columns(array) if kernels else np.ascontiguousarray(array.T)
-    return {f"x{j}": row for j, row in enumerate(rows)}
+def columns_in(table: Any) -> dict[str, NDArray[Any]]:
+    """The columns of any kind of table by name; a large array is read in one pass through memory."""
+    if isinstance(table, np.ndarray) and table.ndim == 2 and table.dtype == np.float64:
+        kernels = kernels_for(table.size)
+        table = dict(zip(column_names(table), kernels.split_columns(table), strict=True)) if kernels else table
+    return read_columns(table)
 
 
 def channels_by_name(channels: Any, names: Sequence[str]) -> dict[str, Any]:
@@ -91,7 +83,6 @@ def channels_by_name(channels: Any, names: Sequence[str]) -> dict[str, Any]:
 
 def clear_column(name: str, values: NDArray[Any]) -> Column:
     """A column sent as it is: numbers in up to 1,024 runs of about equal counts, labels one by one."""
-    values = _numbers_or_labels(values)
     if values.dtype.kind not in "iuf":
         labels = known_labels(values)
         return Column(name, None, encode_known(labels, values).astype(np.int32), labels=labels)
@@ -102,18 +93,6 @@ def clear_column(name: str, values: NDArray[Any]) -> Column:
     codes = np.where(absent, MISSING, np.searchsorted(edges[1:-1], numbers, side="right")).astype(np.int32)
     integer = bool(known.size) and bool(np.all(known == np.rint(known)))
     return Column(name, None, codes, edges=edges, integer=integer)
-
-
-def _numbers_or_labels(array: NDArray[Any]) -> NDArray[Any]:
-    """Numbers where a column holds numbers only, else labels with None for missing."""
-    if array.dtype.kind == "O":
-        try:
-            return as_numbers(array)
-        except TypeError:
-            return array
-    if array.dtype.kind in "iufbUS":
-        return array if array.dtype.kind in "iuf" else array.astype(object)
-    raise TypeError(f"values of type {array.dtype} are neither numbers nor labels; convert them first")
 
 
 def quantile_edges(known: Floats, cells: int) -> Floats:
@@ -147,25 +126,23 @@ def encode_known(labels: tuple[Any, ...], values: ArrayLike) -> Codes:
     return np.array([code_of.get(value, MISSING) for value in as_array(values).ravel().tolist()], dtype=np.int64)
 
 
-def base_codes(values: NDArray[Any], channel: Channel, coded: bool) -> BaseCodes:
+def base_codes(values: NDArray[Any], channel: Channel, coded: bool, name: str) -> BaseCodes:
     """Report codes of values, or of what already are codes."""
     if coded:
-        return _checked_codes(values, channel.outputs.size)
+        name_row(lambda some: _check_codes(some, channel.outputs.size), values, name + CODE_SUFFIX)
+        numbers = as_numbers(values)
+        return np.where(np.isnan(numbers), MISSING, numbers).astype(np.int32)
     kernels = kernels_for(values.size)
     grid = channel.outputs
     if kernels and isinstance(grid, Grid) and values.dtype.kind in "fiu":
         numbers = np.ascontiguousarray(values, dtype=np.float64)
-        if np.isinf(numbers).any():
-            refuse_infinite(numbers)
+        refuse_infinite(numbers, name)
         return np.asarray(kernels.nearest_codes(numbers, grid.origin, grid.step, grid.size))
-    return codes_of(values, channel).astype(np.int32)
+    return codes_of(values, channel, name).astype(np.int32)
 
 
-def _checked_codes(values: NDArray[Any], size: int) -> BaseCodes:
-    numbers = as_numbers(values)
-    codes = np.where(np.isnan(numbers), MISSING, numbers)
-    wrong = (codes != np.rint(codes)) | (codes < MISSING) | (codes >= size)
+def _check_codes(values: NDArray[Any], size: int) -> None:
+    codes = as_numbers(values)
+    wrong = ~np.isnan(codes) & ((codes != np.rint(codes)) | (codes < MISSING) | (codes >= size))
     if wrong.any():
-        row = int(np.flatnonzero(wrong)[0])
-        raise ValueError(f"code {numbers[row]:g} in row {row} is no report code; codes are 0..{size - 1}, −1: missing")
-    return codes.astype(np.int32)
+        raise ValueError(f"{codes[wrong][0]:g} is no report code; codes are 0 to {size - 1}, and −1 for missing")

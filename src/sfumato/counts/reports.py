@@ -26,7 +26,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato.channels import Channel
-from sfumato.counts.columns import BaseCodes, Column, base_codes, channels_by_name, clear_column, read_columns
+from sfumato.counts.columns import (
+    CODE_SUFFIX,
+    LEVEL_SUFFIX,
+    BaseCodes,
+    Column,
+    base_codes,
+    channels_by_name,
+    clear_column,
+    columns_in,
+)
 from sfumato.counts.tallies import (
     Counts,
     Tally,
@@ -41,7 +50,6 @@ from sfumato.domain import MISSING, Categories, Codes, Floats, as_array, is_miss
 from sfumato.plan import Plan
 from sfumato.tables import kind_of, read_column
 
-LEVEL_SUFFIX, CODE_SUFFIX = ".level", ".code"
 MOST_DENSE = 200_000_000  # more combinations than this are not laid out in one array
 
 
@@ -107,7 +115,7 @@ class Reports:
         label_channel: Channel | None = None,
         seed: int = 0,
     ) -> None:
-        self._given = read_columns(table)
+        self._given = columns_in(table)
         self.kind = kind_of(table)
         self._levels = dict(levels or {})
         self.seed = seed
@@ -125,10 +133,8 @@ class Reports:
         self.target = target if isinstance(target, str) else None
         self.names = tuple(name for name in names if name != self.target)
         self.channels = channels_by_name(channels, self.names)
-        sizes = {len(column) for column in self._given.values()}
-        if len(sizes) > 1:
-            raise ValueError(f"columns have {' and '.join(map(str, sorted(sizes)))} rows; give every column the same")
-        self._size = sizes.pop() if sizes else as_array(target if target is not None else []).size
+        rows = next(iter(self._given.values()), as_array(target if target is not None else []))
+        self._size = len(rows)
         self.label_channel = label_channel
         self.classes, self.class_codes = self._classes(target, label_channel)
         self.weights = weights_of(weights, self._size)
@@ -200,28 +206,27 @@ class Reports:
         if name not in self.names:
             raise ValueError(f"column {name!r} is not among the reports; they have {', '.join(self.names)}")
         if name not in self._columns:
-            try:
-                self._columns[name] = self._read(name)
-            except (ValueError, TypeError) as error:
-                raise type(error)(f"column {name!r}: {error}") from None
+            self._columns[name] = self._read(name)
         return self._columns[name]
 
     def _read(self, name: str) -> Column:
         channel = self.channels[name]
         coded = name not in self._given
-        values = as_array(self._given[name + CODE_SUFFIX if coded else name]).reshape(-1)
+        values = self._given[name + CODE_SUFFIX if coded else name]
         if channel is None:
             return clear_column(name, values)
-        levels = {level: check_channel(one) for level, one in levels_of(channel).items()}
+        try:
+            levels = {level: check_channel(one) for level, one in levels_of(channel).items()}
+            level = None if None in levels else self._level(name, channel)
+        except (ValueError, TypeError) as error:
+            raise type(error)(f"column {name!r}: {error}") from None
         starts = np.cumsum([0] + [one.outputs.size for one in levels.values()])[:-1]
-        if None in levels:
-            return Column(name, channel, base_codes(values, channel, coded), levels, starts)
-        level = self._level(name, channel)
+        if level is None:
+            return Column(name, channel, base_codes(values, channel, coded, name), levels, starts)
         codes = np.full(values.size, MISSING, np.int32)
         for place, (one, start) in enumerate(zip(levels.values(), starts.tolist(), strict=True)):
-            of_level = level == place
-            part = base_codes(values[of_level], one, coded)
-            codes[of_level] = np.where(part < 0, MISSING, part + start)
+            part = base_codes(np.where(level == place, values, _nothing(values)), one, coded, name)
+            codes = np.where(part < 0, codes, part + np.int32(start))
         return Column(name, channel, codes, levels, starts, level)
 
     def _level(self, name: str, channel: Any) -> BaseCodes:
@@ -280,7 +285,7 @@ class Reports:
         if channel is not None:
             coded = isinstance(target, str) and target not in self._given
             given = self._given[target + CODE_SUFFIX if coded else target] if isinstance(target, str) else target
-            codes = base_codes(as_array(given).reshape(-1), check_channel(channel), coded)
+            codes = base_codes(read_column(given, "target"), check_channel(channel), coded, "target")
             check_length("target", codes.size, self._size)
             if not isinstance(channel.outputs, Categories):
                 raise TypeError(f"the class went through a {channel.kind} channel, which is not for categories")
@@ -430,7 +435,7 @@ class Reports:
 
 def counts_of_plan(table: Any, plan: Plan, *, by: str | None = None, weights: Any = None) -> dict[str, Counts]:
     """The counts of every attribute that went through a channel, by name; ``by``: apart by the class in this column."""
-    given = read_columns(table)
+    given = columns_in(table)
     channels = {name: each.channel for name, each in plan.attributes.items() if name != by}
     held = {name: one for name, one in channels.items() if name in given or name + CODE_SUFFIX in given}
     label = plan.attributes[by].channel if by in plan.attributes else None
@@ -454,6 +459,11 @@ def _mix(h: Any) -> Any:
     h = h ^ (h >> np.uint64(15))
     h = (h * np.uint64(0x735A2D97)) & low
     return h ^ (h >> np.uint64(15))
+
+
+def _nothing(values: NDArray[Any]) -> Any:
+    """What is missing in a column of this kind."""
+    return None if values.dtype.kind == "O" else np.nan
 
 
 def _cells(column: Column, cells: Any) -> tuple[NDArray[np.int32], int]:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sfumato.channels import Channel, Choice
 from sfumato.channels.optional import kernels_in
 from sfumato.domain import Categories, Codes, Floats, Grid, Items, as_array, is_missing
+from sfumato.tables import name_row
 
 WORTH_COMPILING = 1 << 16
 
@@ -195,39 +196,32 @@ def count_codes(reports: ArrayLike, channel: Channel) -> tuple[Codes, int]:
 
 
 def kernels_for(size: int) -> Any:
-    """The compiled loops, or None where numba is missing or too few reports would wait for it to load."""
-    loaded = "numba" in sys.modules
-    return kernels_in("sfumato.counts.kernels") if size >= WORTH_COMPILING or loaded else None
+    """The compiled loops, or None where numba is missing or too few reports would have to wait for it to load."""
+    worth = size >= WORTH_COMPILING or "sfumato.counts.kernels" in sys.modules
+    return kernels_in("sfumato.counts.kernels") if worth else None
 
 
-def codes_of(reports: NDArray[Any], channel: Channel) -> Codes:
+def codes_of(reports: NDArray[Any], channel: Channel, name: str = "reports") -> Codes:
     """Report codes in one row, −1 for missing; a report that cannot be is refused by its row."""
     flat = reports.reshape(-1)
-    if flat.dtype.kind == "f" and not isinstance(channel.outputs, Categories) and np.isinf(flat).any():
-        refuse_infinite(flat)
+    if not isinstance(channel.outputs, Categories):
+        refuse_infinite(flat, name)
     try:
         return np.atleast_1d(channel.encode_reports(flat)).ravel()
-    except (ValueError, TypeError) as error:
-        raise type(error)(f"{_failing_row(flat, channel)}{error}") from None
+    except (ValueError, TypeError):
+        name_row(channel.encode_reports, flat, name)
+        raise
 
 
-def refuse_infinite(reports: NDArray[Any]) -> None:
-    row = int(np.flatnonzero(np.isinf(reports))[0])
-    raise ValueError(f"report in row {row} is infinite; mark it as missing (NaN) or drop it")
+def refuse_infinite(reports: NDArray[Any], name: str = "reports") -> None:
+    """No report may be infinite; the first that is is named."""
+    if reports.dtype.kind == "f" and np.isinf(reports).any():
+        name_row(_check_finite, reports, name)
 
 
-def _failing_row(reports: NDArray[Any], channel: Channel) -> str:
-    """'row 17: ' for the first report that the channel refuses, found by halving."""
-    low, high = 0, reports.size
-    while high - low > 1:
-        middle = (low + high) // 2
-        try:
-            channel.encode_reports(reports[low:middle])
-        except (ValueError, TypeError):
-            high = middle
-        else:
-            low = middle
-    return f"row {low}: " if reports.size else ""
+def _check_finite(reports: NDArray[Any]) -> None:
+    if np.isinf(reports).any():
+        raise ValueError("the report is infinite; mark it as missing (NaN) or drop it")
 
 
 def weighted_counts(codes: Codes, group: Codes, groups: int, size: int, weights: Floats | None) -> NDArray[Any]:

@@ -2,7 +2,15 @@
 
 from sfumato.reconstruction.acceleration import Anderson, OverRelaxed, Plain
 from sfumato.reconstruction.axes import Axis, ColumnCells
-from sfumato.reconstruction.em import CONVERGED, ENOUGH, ChiSquare, Likelihood, LikelihoodGain, Steps, maximise_likelihood
+from sfumato.reconstruction.em import (
+    CONVERGED,
+    ENOUGH,
+    ChiSquare,
+    LikelihoodGain,
+    Steps,
+    em_step,
+    maximise_likelihood,
+)
 from sfumato.reconstruction.estimate import Diagnostics, Estimate
 from sfumato.reconstruction.joint import JointEstimate, reconstruct_joint
 from sfumato.reconstruction.reconstruct import reconstruct, reconstruct_plan
@@ -22,7 +30,7 @@ __all__ = [
     "DenseTable",
     "ProductTable",
     "maximise_likelihood",
-    "Likelihood",
+    "em_step",
     "Anderson",
     "OverRelaxed",
     "Plain",

@@ -177,6 +177,12 @@ def maximise_likelihood(
     return run.result()
 
 
+def em_step(table: Table, counts: npt.ArrayLike, p: npt.ArrayLike, power: float = 1.0, smoothing: float = 0.0) -> Array:
+    """One step of Equation 3, p·f^power with ``smoothing`` reports spread evenly, for each row of p."""
+    problems = Likelihood(table, np.asarray(counts, dtype=table.dtype).reshape(-1, table.shape[0]))
+    return problems.step(np.asarray(p, dtype=table.dtype).reshape(-1, table.shape[1]), power, smoothing)
+
+
 class Likelihood:
     """Counts seen through a table: the log-likelihood of an estimate and EM's image of it, one a row."""
 
@@ -210,7 +216,7 @@ class Likelihood:
             np.power(image, image.dtype.type(power), out=image)
         image *= p
         if smoothing:
-            image += (smoothing / self.reports / p.shape[1]).astype(p.dtype)[:, None]
+            image += (smoothing / np.maximum(self.reports, 1e-12) / p.shape[1]).astype(p.dtype)[:, None]
         image /= image.sum(axis=-1, keepdims=True)
         return image
 

@@ -18,7 +18,7 @@ from numba import njit
 from sfumato.counts import Fold, Reports
 from sfumato.mining.joint.grid import Array, Resolution
 from sfumato.mining.joint.members import MixtureMember
-from sfumato.reconstruction import Axis, DenseTable, Likelihood
+from sfumato.reconstruction import Axis, DenseTable, em_step
 
 COMPONENTS = 60
 PSEUDO_COUNT = 0.2
@@ -131,9 +131,9 @@ class MixtureFit:
 
 def inner_steps(table: Array, thetas: Array, counts: Array, pseudo_count: float, steps: int = INNER_STEPS) -> Array:
     """θ(· | z) after a few EM steps from each component's counts of reports, one component a row."""
-    problems = Likelihood(DenseTable(table, table.dtype), np.ascontiguousarray(counts))
+    through, reports = DenseTable(table, table.dtype), np.ascontiguousarray(counts)
     for _ in range(steps):
-        thetas = problems.step(thetas, smoothing=pseudo_count * thetas.shape[1])
+        thetas = em_step(through, reports, thetas, smoothing=pseudo_count * thetas.shape[1])
     return thetas
 
 
