@@ -18,7 +18,7 @@ import numpy as np
 
 import sfumato as sf
 from sfumato.channels.baskets import unpack_bits
-from sfumato.mining.bitmaps import ColumnBitmaps
+from sfumato.mining.itemsets.bitmaps import ColumnBitmaps
 from sfumato.papers.quest import Quest
 
 

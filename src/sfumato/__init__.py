@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from sfumato.mining.direct import DirectClassifier
     from sfumato.mining.discriminant import LinearDiscriminant
     from sfumato.mining.itemsets import frequent_itemsets
-    from sfumato.mining.joint_model import JointModel
-    from sfumato.mining.mixture_model import MixtureModel
+    from sfumato.mining.joint import JointModel
+    from sfumato.mining.joint import MixtureModel
     from sfumato.mining.naive_bayes import NaiveBayes
-    from sfumato.mining.rules import association_rules
+    from sfumato.mining.itemsets import association_rules
     from sfumato.mining.tree import TreeClassifier
     from sfumato.plan import Attribute, Plan
     from sfumato.privacy import Advice, Audit, advise, audit
@@ -57,13 +57,13 @@ _LAZY = {
     "reconstruct_joint": "sfumato.reconstruction",
     "TreeClassifier": "sfumato.mining.tree",
     "NaiveBayes": "sfumato.mining.naive_bayes",
-    "JointModel": "sfumato.mining.joint_model",
+    "JointModel": "sfumato.mining.joint",
     "DirectClassifier": "sfumato.mining.direct",
-    "MixtureModel": "sfumato.mining.mixture_model",
+    "MixtureModel": "sfumato.mining.joint",
     "LinearDiscriminant": "sfumato.mining.discriminant",
     "Chooser": "sfumato.mining.chooser",
     "frequent_itemsets": "sfumato.mining.itemsets",
-    "association_rules": "sfumato.mining.rules",
+    "association_rules": "sfumato.mining.itemsets",
     "audit": "sfumato.privacy",
     "Audit": "sfumato.privacy",
     "advise": "sfumato.privacy",

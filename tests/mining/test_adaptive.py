@@ -7,7 +7,7 @@ import pytest
 from tests.statistics import assert_mean_zero
 
 import sfumato as sf
-from sfumato.mining.adaptive import PaddingAndSampling, compare_collections, response_noise, unary_noise
+from sfumato.mining.itemsets.adaptive import PaddingAndSampling, compare_collections, response_noise, unary_noise
 
 HABITS = [[0, 1, 2], [3, 4, 5, 6], [7, 8]]
 

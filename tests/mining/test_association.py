@@ -1,6 +1,6 @@
 import numpy as np
 
-from sfumato.mining.association import by_rank, by_share, counts_by_code, reconstruct_groups
+from sfumato.mining.tree.association import by_rank, by_share, counts_by_code, reconstruct_groups
 
 
 def test_the_lowest_reports_go_to_the_first_interval():

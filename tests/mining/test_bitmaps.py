@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from sfumato.channels.baskets import BasketReports, Baskets, pack_bits
-from sfumato.mining import bitmaps
-from sfumato.mining.bitmaps import ColumnBitmaps
+from sfumato.channels.baskets import pack_bits
+from sfumato.channels.baskets import Baskets
+from sfumato.channels.baskets import BasketReports
+from sfumato.mining.itemsets import bitmaps
+from sfumato.mining.itemsets.bitmaps import ColumnBitmaps
 
 SIZES = np.random.default_rng(1).integers(2, 5, size=1000).astype(np.uint16)
 SHOWN = np.random.default_rng(2).random((1000, 71)) < 0.4

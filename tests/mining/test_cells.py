@@ -3,7 +3,7 @@ import pytest
 from tests.statistics import assert_fits
 
 import sfumato as sf
-from sfumato.mining.cells import ClearCategory, ClearNumber, attribute_of, interval_edges
+from sfumato.mining.columns import ClearCategory, ClearNumber, axis_of, interval_edges
 
 
 @pytest.mark.parametrize(
@@ -24,10 +24,10 @@ def test_columns_of_the_table_sum_to_one_and_describe_the_reports(channel):
     if isinstance(channel.domain, sf.Categories):
         values = np.array(["b"] * 20_000)
     else:
-        cells = attribute_of("x", channel, np.array([0.0])).at(5)
+        cells = axis_of("x", channel, np.array([0.0])).at(5)
         low, high = cells.edges[2], cells.edges[3]
         values = rng.uniform(low, high, 20_000) if not channel.domain.integer else np.full(20_000, 2)
-    attribute = attribute_of("x", channel, channel.randomize(values, rng))
+    attribute = axis_of("x", channel, channel.randomize(values, rng))
     cells = attribute.at(5, 0.2)
     np.testing.assert_allclose(cells.table.sum(axis=0), 1, atol=1e-5)
     place = int(cells.true_cells(values[:1])[0])
@@ -44,7 +44,7 @@ def test_integer_cells_lie_between_whole_numbers():
 def test_drawn_values_fall_back_into_their_cells():
     rng = np.random.default_rng(1)
     for channel in (sf.Gaussian(sf.Interval(0, 1), scale=1), sf.Gaussian(sf.Interval(1, 50, integer=True), scale=9)):
-        cells = attribute_of("x", channel, np.zeros(1)).at(7, 0.2, 0.3)
+        cells = axis_of("x", channel, np.zeros(1)).at(7, 0.2, 0.3)
         places = rng.integers(0, cells.size, 500)
         values = cells.draw(places, rng)
         np.testing.assert_array_equal(cells.true_cells(values), places)
@@ -66,4 +66,4 @@ def test_labels_that_were_never_seen_are_missing():
 
 def test_something_else_than_a_channel_is_named():
     with pytest.raises(TypeError, match="column 'x'"):
-        attribute_of("x", "gaussian", np.zeros(3))
+        axis_of("x", "gaussian", np.zeros(3))

@@ -12,8 +12,8 @@ from sklearn.tree import DecisionTreeClassifier
 import sfumato as sf
 from sfumato.mining.chooser import Chooser, about_as_good
 from sfumato.mining.direct import DirectClassifier
+from sfumato.mining.joint import MixtureModel
 from sfumato.mining.judge import Judge, held_out_logs
-from sfumato.mining.mixture_model import MixtureModel
 
 UNIT = sf.Interval(0, 1)
 

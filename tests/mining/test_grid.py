@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sfumato.mining.grid import Tables, em_step, report_likelihood, start
+from sfumato.mining.joint.grid import Tables, em_step, report_likelihood, start
 
 
 def random_tables(rng, label=False):

@@ -12,7 +12,7 @@ from mlxtend.frequent_patterns import apriori as mlxtend_apriori
 import sfumato as sf
 from sfumato.channels.baskets import BasketReports
 from sfumato.mining import records
-from sfumato.mining.itemsets import SupportWarning, join
+from sfumato.mining.itemsets.apriori import SupportWarning, join
 
 
 def random_baskets(people: int, items: int, seed: int) -> list[list[int]]:

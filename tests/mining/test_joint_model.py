@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import sfumato as sf
-from sfumato.mining.joint_model import JointModel
+from sfumato.mining.joint import JointModel
 from sfumato.papers.agrawal import ATTRIBUTES, DOMAINS
 
 

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.mining.cells import attribute_of
+from sfumato.mining.columns import axis_of
 from sfumato.mining.level_columns import with_levels
-from sfumato.mining.level_moments import moments_of_levels
 from sfumato.mining.levels import ChosenLevels
+from sfumato.mining.moments import moments_of_levels
 
 AGE = sf.Interval(20, 80)
 OPEN_OR_SHY = sf.Choice({"open": sf.Gaussian(AGE, privacy=0.1), "shy": sf.Gaussian(AGE, privacy=2.0)}, default="shy")
@@ -73,12 +73,12 @@ def test_without_a_level_everybody_took_the_default() -> None:
     absent = np.array([None] * 50, dtype=object)
     as_default = ChosenLevels("age", OPEN_OR_SHY, column)
     np.testing.assert_array_equal(as_default.codes, ChosenLevels("age", OPEN_OR_SHY, column, absent).codes)
-    np.testing.assert_array_equal(as_default.codes, attribute_of("age", OPEN_OR_SHY.level("shy"), column).codes)
+    np.testing.assert_array_equal(as_default.codes, axis_of("age", OPEN_OR_SHY.level("shy"), column).codes)
 
 
 def test_each_block_of_the_stacked_table_is_a_law() -> None:
     reports, _, _ = people(500)
-    attribute = attribute_of("age", OPEN_OR_SHY, with_levels(reports["age"].to_numpy(), reports["age.level"]))
+    attribute = axis_of("age", OPEN_OR_SHY, with_levels(reports["age"].to_numpy(), reports["age.level"]))
     cells = attribute.at(20)
     assert attribute.levels == 2
     np.testing.assert_allclose(cells.table.sum(axis=0), 2.0, rtol=1e-5)

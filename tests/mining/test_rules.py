@@ -8,7 +8,7 @@ import pytest
 from mlxtend.frequent_patterns import association_rules as mlxtend_rules
 
 import sfumato as sf
-from sfumato.mining.rules import COLUMNS
+from sfumato.mining.itemsets.rules import COLUMNS
 
 
 def clean_itemsets() -> pd.DataFrame:

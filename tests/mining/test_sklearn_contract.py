@@ -2,7 +2,7 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sfumato.mining.joint_model import JointModel
+from sfumato.mining.joint import JointModel
 from sfumato.mining.naive_bayes import NaiveBayes
 from sfumato.mining.tree import TreeClassifier
 

@@ -42,7 +42,7 @@ def test_unpruned_on_few_values_it_is_scikit_learns_tree():
     ours = TreeClassifier(prune=False).fit(X, y)
     theirs = DecisionTreeClassifier(random_state=0).fit(X, y)
     assert ours.score(X, y) == theirs.score(X, y)
-    assert ours.tree_.cut[0] == theirs.tree_.threshold[0] and ours.tree_.attribute[0] == theirs.tree_.feature[0]
+    assert ours.tree_.cut[0] == theirs.tree_.threshold[0] and ours.tree_.column[0] == theirs.tree_.feature[0]
 
 
 @pytest.mark.parametrize("reconstruction", ["byclass", "local", "global"])

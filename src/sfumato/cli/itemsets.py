@@ -68,7 +68,7 @@ def design(
     as_json: AsJson = False,
 ) -> None:
     """Choose how baskets are blurred under a bound on what a report reveals, and say what can then be found."""
-    from sfumato.mining.adaptive import compare_collections
+    from sfumato.mining.itemsets.adaptive import compare_collections
     from sfumato.mining.records import as_records
     from sfumato.plan import Plan
 
@@ -131,7 +131,7 @@ def mine(
     """Find the itemsets that many people hold, with standard errors, and rules among them."""
     from sfumato.mining.itemsets import frequent_itemsets
     from sfumato.mining.records import as_records
-    from sfumato.mining.rules import association_rules
+    from sfumato.mining.itemsets import association_rules
 
     _, channel = basket_channel(plan)
     if output is not None:

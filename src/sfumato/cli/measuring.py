@@ -33,7 +33,7 @@ def on_reports(model: Any, plan: Plan, reports: Any, labels: NDArray[Any], seed:
 def _reconstructed(model: Any, plan: Plan, reports: Any, labels: NDArray[Any], seed: int) -> float | None:
     if len(labels) < LEAST_TO_RECONSTRUCT or len(np.unique(labels)) < 2:
         return None
-    from sfumato.mining.joint_model import JointModel
+    from sfumato.mining.joint import JointModel
 
     joint = JointModel(plan.channels, label_channel=label_channel(plan), members=MEMBERS, random_state=seed)
     people, true = joint.fit(features(plan, reports), labels).sample(SYNTHETIC, random_state=seed)

@@ -69,7 +69,7 @@ def draw(plan: Plan, table: Any, path: Path, count: int, seed: int) -> Any:
     """A PyArrow table of synthetic records, its columns in the plan's order."""
     import pyarrow
 
-    from sfumato.mining.joint_model import JointModel
+    from sfumato.mining.joint import JointModel
 
     model = JointModel(plan.channels, label_channel=label_channel(plan), random_state=seed)
     labels = None if plan.target is None else classes(plan, table, path)

@@ -145,10 +145,23 @@ class Reports:
     def __len__(self) -> int:
         return self._size
 
-    def aimed(self, target: Any, *, weights: ArrayLike | None = None, label_channel: Channel | None = None) -> Reports:
-        """The same reports with another class (None: the one they have) or other weights; what was read is kept."""
+    def aimed(
+        self,
+        target: Any,
+        *,
+        classes: Sequence[Hashable] | None = None,
+        weights: ArrayLike | None = None,
+        label_channel: Channel | None = None,
+    ) -> Reports:
+        """The same reports with another class (None: the one they have) or other weights; what was read is kept.
+
+        With ``classes``, all that there are, ``target`` holds their codes.
+        """
         other = copy(self)
-        if target is not None:
+        if classes is not None:
+            other.target, other.label_channel = None, label_channel
+            other.classes, other.class_codes = tuple(classes), np.asarray(target, np.int64)
+        elif target is not None:
             other.target = target if isinstance(target, str) else None
             other.names = tuple(name for name in self.names if name != other.target)
             other.channels = {name: self.channels[name] for name in other.names}
@@ -156,6 +169,19 @@ class Reports:
             other.label_channel = label_channel or of_class
             other.classes, other.class_codes = self._classes(target, other.label_channel)
         other.weights = self.weights if weights is None else weights_of(weights, self._size)
+        return other
+
+    def of_records(self, rows: Codes) -> Reports:
+        """The reports of some records alone; they keep the classes of all."""
+        other = copy(self)
+        other._size, other._columns, other._hashes, other._chosen = rows.size, {}, {}, {}
+        other._given = {name: as_array(column)[rows] for name, column in self._given.items()}
+        other._levels = {
+            name: level if level is None or isinstance(level, str) else as_array(level)[rows]
+            for name, level in self._levels.items()
+        }
+        other.class_codes = None if self.class_codes is None else self.class_codes[rows]
+        other.weights = None if self.weights is None else self.weights[rows]
         return other
 
     def values(self, name: str | int) -> NDArray[Any]:

@@ -1,59 +1,60 @@
 """Direct mining (LKT08 §6): any scikit-learn classifier on the reports, as if they were true values.
 
-What it learns is P(y | w). On true values that is biased: noise flattens what depends on an attribute, roughly by the
-factor Var x / Var w, and hides what is narrower than the noise. It costs no reconstruction, and with few records or
-little noise it may serve better; `Chooser` tells from the reports.
+What it learns is P(y | w). On true values that is biased: noise flattens what depends on a column, roughly by the factor
+Var x / Var w, and hides what is narrower than the noise. It costs no reconstruction, and with few records or little
+noise it may serve better; `Chooser` tells from the reports.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from scipy.special import softmax
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
-from sklearn.utils.validation import check_is_fitted
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from sfumato.mining.cells import encode_known, known_labels
-from sfumato.mining.columns import Channels, class_codes, read_columns
-from sfumato.mining.level_columns import reports_in
+from sfumato.counts import Reports, encode_known, known_labels
+from sfumato.domain import Floats
+from sfumato.mining.estimator import Channels, Column, Learner, class_codes_in
 
 Labels = tuple[Any, ...] | None
 
 
-class DirectClassifier(ClassifierMixin, BaseEstimator):
+class DirectClassifier(Learner):
     """A scikit-learn classifier fitted on reports, and applied to true values (or to reports) as they are.
 
     estimator: any classifier; None takes gaussian naive Bayes, whose class means noise leaves unbiased.
     channels: only used to know which columns ``<name>.level`` are levels, which are left out.
 
-    Numbers go in as they are (missing: the mean of the reports), labels as one column each.
+    Numbers go in as they are (missing: the mean of the reports), labels as one column each. Gaussian naive Bayes,
+    decision trees and (scaled) logistic regression can be shipped.
     """
+
+    form = "direct"
 
     def __init__(self, estimator: Any = None, channels: Channels = None) -> None:
         self.estimator = estimator
         self.channels = channels
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
+    def _channels(self) -> Channels:
+        return None
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Fit on reports X and classes y."""
-        _, columns = read_columns(self, X, reset=True)
-        columns = [reports_in(column) for column in columns]
-        self.classes_, group = class_codes(y, None)
-        if group.size != columns[0].size:
-            raise ValueError(f"X has {columns[0].size} records but y has {group.size}; inconsistent numbers of samples")
+    def _learn(self, reports: Reports, rng: np.random.Generator) -> None:
+        columns = [reports.values(name) for name in reports.names]
         self.labels_: list[Labels] = [None if c.dtype.kind in "iuf" else known_labels(c) for c in columns]
         self.fill_ = [filling(column) for column in columns]
-        template = GaussianNB() if self.estimator is None else self.estimator
-        self.estimator_ = clone(template).fit(self._encoded(columns), group)
-        return self
+        model = clone(GaussianNB() if self.estimator is None else self.estimator)
+        weight = {} if reports.weights is None else weight_argument(model, reports.weights)
+        self.estimator_ = model.fit(self._encoded(columns), class_codes_in(reports), **weight)
 
-    def _encoded(self, columns: list[npt.NDArray[Any]]) -> npt.NDArray[np.float64]:
+    def _encoded(self, columns: list[Column]) -> Floats:
         parts = []
         for column, labels, fill in zip(columns, self.labels_, self.fill_, strict=True):
             if labels is None:
@@ -63,24 +64,99 @@ class DirectClassifier(ClassifierMixin, BaseEstimator):
                 parts.append((encode_known(labels, column)[:, None] == np.arange(len(labels))).astype(float))
         return np.hstack(parts)
 
-    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+    def _probabilities(self, columns: list[Column]) -> Floats:
         """The estimator's class probabilities, with values taken as reports."""
-        check_is_fitted(self, "estimator_")
-        _, columns = read_columns(self, X, reset=False)
         found = np.zeros((columns[0].size, self.classes_.size))
         found[:, self.estimator_.classes_] = self.estimator_.predict_proba(self._encoded(columns))
         return found
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The estimator's classes."""
-        check_is_fitted(self, "estimator_")
-        _, columns = read_columns(self, X, reset=False)
+        check_is_fitted(self)
+        columns = self._columns(X, reset=False)[1]
         return np.asarray(self.classes_[self.estimator_.predict(self._encoded(columns))])
 
+    def _state(self) -> dict[str, Any]:
+        labels = [None if each is None else list(each) for each in self.labels_]
+        return {"labels": labels, "fill": self.fill_, "estimator": plain_answers(self.estimator_)}
 
-def filling(column: npt.NDArray[Any]) -> float:
+    @classmethod
+    def _from_state(cls, data: Mapping[str, Any]) -> Self:
+        model = cls()
+        model.labels_ = [None if each is None else tuple(each) for each in data["labels"]]
+        model.fill_ = list(data["fill"])
+        model.estimator_ = PlainAnswers(data["estimator"])
+        return model
+
+
+def filling(column: Column) -> float:
     """What stands for a missing number: the mean of the others."""
     if column.dtype.kind not in "iuf":
         return 0.0
     known = column[~np.isnan(column.astype(np.float64))]
     return float(known.mean()) if known.size else 0.0
+
+
+def weight_argument(model: Any, weight: Floats) -> dict[str, Floats]:
+    """`sample_weight` for a classifier, or for the last step of a pipeline."""
+    last, name = (model.steps[-1][1], f"{model.steps[-1][0]}__sample_weight") if hasattr(model, "steps") else (model, "")
+    if not has_fit_parameter(last, "sample_weight"):
+        raise TypeError(f"{type(last).__name__} takes no sample_weight; leave the weights out or use another classifier")
+    return {name or "sample_weight": weight}
+
+
+class PlainAnswers:
+    """A fitted classifier as numbers: what `plain_answers` wrote, answering as the classifier did."""
+
+    def __init__(self, data: Mapping[str, Any]) -> None:
+        self.data = {name: np.array(part) for name, part in data.items() if name != "form"}
+        self.form, self.classes_ = str(data["form"]), self.data["classes"]
+
+    def predict_proba(self, X: Floats) -> Floats:
+        if self.form == "tree":
+            return np.asarray(self.data["shares"][self._leaves(X)])
+        if self.form == "normal":
+            distance = (X[:, None, :] - self.data["mean"]) ** 2 / self.data["variance"]
+            logs = -0.5 * (np.log(2 * np.pi * self.data["variance"]) + distance).sum(axis=2)
+            return np.asarray(softmax(logs + np.log(self.data["prior"]), axis=1))
+        return np.asarray(softmax(X @ self.data["coef"].T + self.data["intercept"], axis=1))
+
+    def predict(self, X: Floats) -> npt.NDArray[Any]:
+        return np.asarray(self.classes_[np.argmax(self.predict_proba(X), axis=1)])
+
+    def _leaves(self, X: Floats) -> npt.NDArray[np.int64]:
+        left, right, column = self.data["left"], self.data["right"], self.data["column"]
+        place = np.zeros(len(X), np.int64)
+        while (going := np.flatnonzero(left[place] >= 0)).size:
+            node = place[going]
+            value = X[going, column[node]].astype(np.float32)  # scikit-learn's trees compare so
+            place[going] = np.where(value <= self.data["cut"][node], left[node], right[node])
+        return place
+
+
+def plain_answers(model: Any) -> dict[str, Any]:
+    """A fitted gaussian naive Bayes, decision tree or (scaled) logistic regression as plain data."""
+    scale, shift, last = 1.0, 0.0, model
+    for _, step in getattr(model, "steps", ())[:-1]:
+        if not isinstance(step, StandardScaler):
+            raise TypeError(f"a pipeline with {type(step).__name__} cannot be shipped; scale with StandardScaler only")
+        scale, shift = 1.0 / step.scale_, step.mean_
+    if hasattr(model, "steps"):
+        last = model.steps[-1][1]
+    classes = last.classes_.tolist()
+    if isinstance(last, GaussianNB) and last is model:
+        mean, variance = last.theta_.tolist(), last.var_.tolist()
+        return {"form": "normal", "classes": classes, "prior": last.class_prior_.tolist(), "mean": mean, "variance": variance}
+    if isinstance(last, DecisionTreeClassifier) and last is model:
+        tree = last.tree_
+        shares = tree.value[:, 0] / tree.value[:, 0].sum(axis=1, keepdims=True)
+        arrays = {"left": tree.children_left, "right": tree.children_right, "column": tree.feature, "cut": tree.threshold}
+        return {"form": "tree", "classes": classes, "shares": shares.tolist(), **{k: v.tolist() for k, v in arrays.items()}}
+    if isinstance(last, LogisticRegression):
+        coef, intercept = last.coef_ * scale, last.intercept_ - (last.coef_ * scale * shift).sum(axis=1)
+        if len(classes) == 2:  # one row of odds: the other class has none
+            coef, intercept = np.vstack([np.zeros_like(coef), coef]), np.append(0.0, intercept)
+        return {"form": "linear", "classes": classes, "coef": coef.tolist(), "intercept": intercept.tolist()}
+    raise TypeError(
+        f"a {type(last).__name__} cannot be shipped; use gaussian naive Bayes, a decision tree or logistic regression"
+    )

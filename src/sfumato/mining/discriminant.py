@@ -9,23 +9,21 @@ of the noise's part, because what is left after subtraction may be anything down
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
+from scipy.special import softmax
 
-from sfumato.channels.choice import Choice
+from sfumato.counts import Reports
 from sfumato.domain import Categories, Floats, as_numbers
-from sfumato.mining.columns import Channels, channels_of_columns, class_codes, read_columns
-from sfumato.mining.level_columns import reports_in
-from sfumato.mining.level_moments import noise_variance, noise_variances
+from sfumato.mining.estimator import Channels, Column, Learner, class_codes_in
+from sfumato.mining.moments import mean_noise
 
 FLOOR = 0.1
 
 
-class LinearDiscriminant(ClassifierMixin, BaseEstimator):
+class LinearDiscriminant(Learner):
     """Linear discriminant analysis for true numbers, learned from reports.
 
     channels: one entry (channel, choice, or None for a clear column) a column, or a mapping from column name.
@@ -33,61 +31,49 @@ class LinearDiscriminant(ClassifierMixin, BaseEstimator):
     Fitted: ``classes_``, ``coef_`` (one row a class), ``intercept_``, ``covariance_`` (of true values within classes).
     """
 
+    form = "linear-discriminant"
+
     def __init__(self, channels: Channels = None) -> None:
         self.channels = channels
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
+    def _learn(self, reports: Reports, rng: np.random.Generator) -> None:
+        columns = [reports.column(name) for name in reports.names]
+        for column in columns:
+            if column.labels is not None or isinstance(getattr(column.channel, "domain", None), Categories):
+                raise TypeError(f"column {column.name!r} holds categories; a linear discriminant needs numbers")
+        values = np.column_stack([as_numbers(reports.values(name)) for name in reports.names])
+        weight = np.ones(len(reports)) if reports.weights is None else reports.weights
+        present = np.where(np.isnan(values), 0.0, weight[:, None])
+        self.fill_ = (np.nan_to_num(values) * present).sum(axis=0) / np.maximum(present.sum(axis=0), 1e-300)
+        noise = np.array([mean_noise(column) for column in columns])
+        self._discriminate(self._filled(values), np.eye(len(self.classes_))[class_codes_in(reports)], weight, noise)
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Fit on reports X and classes y."""
-        names, columns = read_columns(self, X, reset=True)
-        channels = channels_of_columns(self.channels, names)
-        for name, channel in zip(names, channels, strict=True):
-            if channel is not None and isinstance(channel.domain, Categories):
-                raise TypeError(f"column {name!r} holds categories; a linear discriminant needs numbers")
-        self.classes_, group = class_codes(y, None)
-        if group.size != columns[0].size:
-            raise ValueError(f"X has {columns[0].size} records but y has {group.size}; inconsistent numbers of samples")
-        noise = np.array([mean_noise(channel, column) for channel, column in zip(channels, columns, strict=True)])
-        reports = np.column_stack([as_numbers(reports_in(column)) for column in columns])
-        self.fill_ = np.array([known.mean() if (known := c[~np.isnan(c)]).size else 0.0 for c in reports.T])
-        self._discriminate(self._filled(reports), group, noise)
-        return self
-
-    def _discriminate(self, reports: Floats, group: npt.NDArray[np.int64], noise: Floats) -> None:
-        shares = np.bincount(group, minlength=self.classes_.size) / group.size
-        means = np.array([reports[group == k].mean(axis=0) for k in range(self.classes_.size)])
-        within = reports - means[group]
-        self.covariance_ = less_noise(within.T @ within / group.size, noise)
+    def _discriminate(self, values: Floats, of_class: Floats, weight: Floats, noise: Floats) -> None:
+        mass = of_class * weight[:, None]
+        total = np.maximum(mass.sum(axis=0), 1e-12)
+        means = mass.T @ values / total[:, None]
+        within = values - of_class @ means
+        self.covariance_ = less_noise((within * weight[:, None]).T @ within / weight.sum(), noise)
         self.coef_ = np.linalg.solve(self.covariance_, means.T).T
-        self.intercept_ = np.log(shares) - 0.5 * np.sum(self.coef_ * means, axis=1)
+        self.intercept_ = np.log(total / weight.sum()) - 0.5 * np.sum(self.coef_ * means, axis=1)
 
     def _filled(self, values: Floats) -> Floats:
         return np.where(np.isnan(values), self.fill_, values)
 
-    def predict_proba(self, X: Any) -> Floats:
+    def _probabilities(self, columns: list[Column]) -> Floats:
         """P(class | true values) under normal classes of one covariance."""
-        check_is_fitted(self, "coef_")
-        _, columns = read_columns(self, X, reset=False)
         values = self._filled(np.column_stack([as_numbers(column) for column in columns]))
-        scores = values @ self.coef_.T + self.intercept_
-        odds = np.exp(scores - scores.max(axis=1, keepdims=True))
-        return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+        return softmax(values @ self.coef_.T + self.intercept_, axis=1)
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The most probable class of each record of true values."""
-        winners = np.argmax(self.predict_proba(X), axis=1)
-        return np.asarray(self.classes_[winners])
+    def _state(self) -> dict[str, Any]:
+        return {"coef": self.coef_.tolist(), "intercept": self.intercept_.tolist(), "fill": self.fill_.tolist()}
 
-
-def mean_noise(channel: Any, column: npt.NDArray[Any]) -> float:
-    """The mean noise variance of a column's reports."""
-    if channel is None:
-        return 0.0
-    return float(noise_variances(channel, column).mean()) if isinstance(channel, Choice) else noise_variance(channel)
+    @classmethod
+    def _from_state(cls, data: Mapping[str, Any]) -> Self:
+        model = cls()
+        model.coef_, model.intercept_ = np.array(data["coef"]), np.array(data["intercept"])
+        model.fill_ = np.array(data["fill"])
+        return model
 
 
 def less_noise(covariance: Floats, noise: Floats) -> Floats:

@@ -2,7 +2,7 @@
 
     "moments"        numbers are normal within a class: E[x] = E[w], Var[x] = Var[w] − noise variance (kept above zero)
     "direct"         numbers are normal with the reports' own variance: for classifying reports
-    "reconstructed"  each attribute's distribution within a class is reconstructed and used as it is
+    "reconstructed"  each column's distribution within a class is reconstructed and used as it is
 
 Categories are multinomial in all three: reconstructed through the channel's table, or counted for "direct".
 Without channels "moments" and "direct" are scikit-learn's GaussianNB.
@@ -10,34 +10,25 @@ Without channels "moments" and "direct" are scikit-learn's GaussianNB.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin
+from scipy.special import log_softmax, softmax
 from sklearn.utils.validation import check_is_fitted
 
 from sfumato.channels.base import Channel
-from sfumato.channels.choice import Choice
-from sfumato.domain import Categories, as_numbers
-from sfumato.mining.association import counts_by_code, reconstruct_groups
-from sfumato.mining.cells import Attribute, AttributeCells, ClearCategory, attribute_of
-from sfumato.mining.columns import (
-    Channels,
-    channels_of_columns,
-    class_codes,
-    read_columns,
-    record_weights,
-    remember_names,
-)
-from sfumato.mining.growth import ClassMass
-from sfumato.mining.level_columns import reports_in
-from sfumato.mining.level_moments import moments_of_levels, noise_variance, noise_variances
+from sfumato.counts import Column, Reports
+from sfumato.domain import Categories, Floats, as_numbers
+from sfumato.mining.estimator import Channels, Learner, class_codes_in, true_class_shares
+from sfumato.mining.estimator import Column as Values
+from sfumato.mining.moments import code_noise, code_values, moments
+from sfumato.mining.tree.association import reconstruct_groups
+from sfumato.reconstruction import Axis, ColumnCells
 
 DENSITIES = ("moments", "reconstructed", "direct")
-Floats = npt.NDArray[np.float64]
-LEAST_VARIANCE_SHARE = 0.01
 CELLS = 40
 PSEUDO_COUNT = 1.0
 
@@ -62,7 +53,7 @@ class NormalDensity:
 class CellDensity:
     """log P(cell | y), for numbers divided by the width of the cell."""
 
-    cells: AttributeCells
+    cells: ColumnCells
     p_cell_given_class: Floats
 
     def log_density(self, column: npt.NDArray[Any]) -> Floats:
@@ -77,7 +68,10 @@ class CellDensity:
         return {"form": "cells", "cells": self.cells.to_dict(), "p_cell_given_class": self.p_cell_given_class.tolist()}
 
 
-class NaiveBayes(ClassifierMixin, BaseEstimator):
+Density = NormalDensity | CellDensity
+
+
+class NaiveBayes(Learner):
     """Naive Bayes for true values, learned from reports.
 
     channels: one entry (channel or None for a clear column) a column, or a mapping from column name.
@@ -87,6 +81,9 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
 
     Fitted: ``classes_``, ``class_prior_``, ``densities_`` (one a column).
     """
+
+    form = "naive-bayes"
+    keeps_weightless = True  # for the largest variance, as GaussianNB does
 
     def __init__(
         self,
@@ -101,143 +98,101 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
         self.label_channel = label_channel
         self.var_smoothing = var_smoothing
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit on reports X and classes y."""
+    def _learn(self, reports: Reports, rng: np.random.Generator) -> None:
         if self.density not in DENSITIES:
             raise ValueError(f"density={self.density!r} is unknown; use one of {', '.join(DENSITIES)}")
-        names, columns = read_columns(self, X, reset=True)
-        self.classes_, group = class_codes(y, self.label_channel)
-        if group.size != len(columns[0]):
-            raise ValueError(
-                f"Found input variables with inconsistent numbers of samples: X {len(columns[0])}, y {group.size}"
-            )
-        weight = record_weights(sample_weight, group.size)
-        table = None if self.label_channel is None else self.label_channel.matrix()
-        mass = ClassMass.dense(group, weight, len(self.classes_), table)
-        self.class_prior_ = np.maximum(mass.sum(axis=0), 1e-12) / np.maximum(mass.sum(axis=0), 1e-12).sum()
-        self.attribute_names_ = names
-        channels = channels_of_columns(self.channels, names)
-        self.epsilon_ = self._smoothing(columns, channels)
-        self.densities_ = [self._density(*pair, mass) for pair in zip(names, channels, columns, strict=True)]
-        return self
+        shares = true_class_shares(reports)
+        prior = np.maximum(reports.counts() @ shares, 1e-12)
+        self.class_prior_ = prior / prior.sum()
+        normal = {name: self._numbers(reports, name) for name in reports.names if self._is_normal(reports, name)}
+        spreads = [spread(x, counts if reports.column(name).levels else None) for name, (x, counts, _) in normal.items()]
+        self.epsilon_ = self.var_smoothing * max(spreads, default=0.0)
+        self.densities_: list[Density] = [
+            self._normal(*normal[name], shares) if name in normal else self._in_cells(reports, name, shares)
+            for name in reports.names
+        ]
 
-    def _smoothing(self, columns: list[npt.NDArray[Any]], channels: list[Channel | Choice | None]) -> float:
-        """A share of the largest variance among the numbers."""
-        pairs = zip(columns, channels, strict=True)
-        numbers = [as_numbers(reports_in(column)) for column, channel in pairs if is_number(column, channel)]
-        variances = [float(np.nanvar(column)) for column in numbers if not np.isnan(column).all()]
-        return self.var_smoothing * max(variances, default=0.0)
+    def _is_normal(self, reports: Reports, name: str) -> bool:
+        """Whether a column is taken as normal: numbers, unless their densities are reconstructed."""
+        column = reports.column(name)
+        if not column.levels:
+            return column.labels is None
+        return not isinstance(column.channel.domain, Categories) and self.density != "reconstructed"
 
-    def _density(
-        self, name: str, channel: Channel | Choice | None, column: npt.NDArray[Any], mass: Floats
-    ) -> NormalDensity | CellDensity:
-        number = is_number(column, channel)
-        if number and (self.density != "reconstructed" or channel is None):
-            reports = as_numbers(reports_in(column))
-            if isinstance(channel, Choice) and self.density == "moments":
-                mean, variance = moments_of_levels(reports, mass, noise_variances(channel, column))
-                return NormalDensity(mean, variance + self.epsilon_)
-            noise = noise_variance(channel) if isinstance(channel, Channel) and self.density == "moments" else 0.0
-            return self._normal(reports, mass, noise)
-        as_reported = self.density == "direct" or channel is None
-        attribute = ClearCategory(name, reports_in(column)) if as_reported else attribute_of(name, channel, column)
-        return cell_density(attribute, mass)
+    def _numbers(self, reports: Reports, name: str) -> tuple[Floats, Floats, Floats | float]:
+        """Values of a column, how many people of each reported class have them, and the noise behind each."""
+        column = reports.column(name)
+        if column.levels:
+            noise = code_noise(column) if self.density == "moments" else 0.0
+            counts = reports.counts([name])[: column.size]
+            seen = counts.any(axis=1)
+            return code_values(column)[seen], counts[seen], noise if np.isscalar(noise) else np.asarray(noise)[seen]
+        of_class = np.eye(len(self.classes_))[class_codes_in(reports)]
+        weight = 1.0 if reports.weights is None else reports.weights[:, None]
+        return as_numbers(reports.values(name)), of_class * weight, 0.0
 
-    def _normal(self, column: Floats, mass: Floats, noise: float) -> NormalDensity:
-        """Weighted moments of each class; the noise's variance is taken off."""
-        known = ~np.isnan(column)
-        x, m = column[known], mass[known]
-        total = m.sum(axis=0)
-        total = np.where(np.abs(total) < 1e-12, 1e-12, total)
-        mean = x @ m / total
-        variance = np.array([m[:, y] @ (x - mean[y]) ** 2 for y in range(m.shape[1])]) / total
-        if noise:
-            variance = np.maximum(variance - noise, LEAST_VARIANCE_SHARE * np.maximum(variance, 1e-300))
-        return NormalDensity(mean, np.maximum(variance, 0.0) + self.epsilon_)
+    def _normal(self, values: Floats, counts: Floats, noise: Floats | float, shares: Floats) -> NormalDensity:
+        mean, variance = moments(values, counts @ shares, noise)
+        return NormalDensity(mean, variance + self.epsilon_)
+
+    def _in_cells(self, reports: Reports, name: str, shares: Floats) -> CellDensity:
+        """P(cell | y): reconstructed through the column's table, or as reported."""
+        column = reports.column(name)
+        direct = self.density == "direct" and column.levels
+        cells = reported_labels(column) if direct else Axis(column).at(CELLS, 0.1)
+        counts = np.maximum((reports.counts([name], [cells])[: cells.reported] @ shares).T, 0.0)
+        total = np.maximum(counts.sum(axis=1, keepdims=True), 1e-12)
+        p = counts / total if cells.identity else reconstruct_groups(cells, counts)
+        return CellDensity(cells, (p * total + PSEUDO_COUNT / cells.size) / (total + PSEUDO_COUNT))
 
     # --- classification -----------------------------------------------------------------------------------------
 
     def predict_log_joint(self, X: Any) -> Floats:
         """log P(y) + Σ_j log p(x_j | y); missing values are left out."""
-        check_is_fitted(self, "densities_")
-        _, columns = read_columns(self, X, reset=False)
+        check_is_fitted(self)
+        return self._log_joint(self._columns(X, reset=False)[1])
+
+    def _log_joint(self, columns: list[Values]) -> Floats:
         logs = np.repeat(np.log(self.class_prior_)[None], len(columns[0]), axis=0)
         for density, column in zip(self.densities_, columns, strict=True):
             logs = logs + density.log_density(column)
         return np.asarray(logs)
 
-    def predict_proba(self, X: Any) -> Floats:
-        logs = self.predict_log_joint(X)
-        odds = np.exp(logs - logs.max(axis=1, keepdims=True))
-        return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+    def _probabilities(self, columns: list[Values]) -> Floats:
+        return softmax(self._log_joint(columns), axis=1)
 
     def predict_log_proba(self, X: Any) -> Floats:
-        logs = self.predict_log_joint(X)
-        logs = logs - logs.max(axis=1, keepdims=True)
-        return np.asarray(logs - np.log(np.exp(logs).sum(axis=1, keepdims=True)))
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        logs = self.predict_log_joint(X)
-        return np.asarray(self.classes_[np.argmax(logs, axis=1)])
+        return log_softmax(self.predict_log_joint(X), axis=1)
 
     # --- plain data ---------------------------------------------------------------------------------------------
 
-    def to_dict(self) -> dict[str, Any]:
-        """The fitted model as plain data for JSON."""
-        check_is_fitted(self, "densities_")
-        return {
-            "model": "naive-bayes",
-            "named": hasattr(self, "feature_names_in_"),
-            "density": self.density,
-            "attributes": self.attribute_names_,
-            "classes": self.classes_.tolist(),
-            "prior": self.class_prior_.tolist(),
-            "densities": [density.to_dict() for density in self.densities_],
-        }
+    def _state(self) -> dict[str, Any]:
+        densities = [density.to_dict() for density in self.densities_]
+        return {"density": self.density, "prior": self.class_prior_.tolist(), "densities": densities}
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Self:
+    def _from_state(cls, data: Mapping[str, Any]) -> Self:
         model = cls(density=data["density"])
-        model.attribute_names_ = list(data["attributes"])
-        remember_names(model, data)
-        model.classes_ = np.array(data["classes"])
         model.class_prior_ = np.array(data["prior"])
         model.densities_ = [density_from_dict(density) for density in data["densities"]]
         return model
 
 
-def density_from_dict(data: dict[str, Any]) -> NormalDensity | CellDensity:
+def spread(values: Floats, counts: Floats | None) -> float:
+    """The variance of all values, each once or as often as it was counted."""
+    weight = np.ones((values.size, 1)) if counts is None else counts.sum(axis=1, keepdims=True)
+    return float(moments(values, weight)[1][0])
+
+
+def reported_labels(column: Column) -> ColumnCells:
+    """The labels that reports hold, each its own cell, as if they were true."""
+    reported = [label for channel in column.levels.values() for label in channel.outputs.labels]  # type: ignore[union-attr]
+    labels = tuple(dict.fromkeys(reported))
+    cell_of_code = np.array([labels.index(label) for label in reported], np.int32)
+    return ColumnCells(column.name, np.eye(len(labels)), cell_of_code, None, labels, identity=True)
+
+
+def density_from_dict(data: Mapping[str, Any]) -> Density:
     if data["form"] == "normal":
         return NormalDensity(np.array(data["mean"]), np.array(data["variance"]))
-    return CellDensity(AttributeCells.from_dict(data["cells"]), np.array(data["p_cell_given_class"]))
-
-
-def is_number(column: npt.NDArray[Any], channel: Channel | Choice | None) -> bool:
-    if channel is not None:
-        return not isinstance(channel.domain, Categories)
-    return column.dtype.kind in "iuf"
-
-
-def cell_density(attribute: Attribute, mass: Floats) -> CellDensity:
-    """P(cell | y), reconstructed through the attribute's table for each class."""
-    cells = attribute.at(CELLS, 0.1)
-    codes = np.maximum(attribute.codes, 0)
-    known = attribute.codes >= 0
-    one = np.zeros(int(known.sum()), np.int64)
-    rows = []
-    for y in range(mass.shape[1]):
-        by_code = counts_by_code(codes[known], one, np.ascontiguousarray(mass[known, y]), 1, cells.cell_of_code.size)[0]
-        by_cell = np.maximum(np.bincount(cells.cell_of_code, by_code, cells.table.shape[0]), 0.0)
-        p = (
-            by_cell / max(by_cell.sum(), 1e-300)
-            if cells.identity
-            else reconstruct_groups(cells.table, by_cell[None])[0]
-        )
-        total = max(by_cell.sum(), 1e-12)
-        rows.append((p * total + PSEUDO_COUNT / cells.size) / (total + PSEUDO_COUNT))
-    return CellDensity(cells, np.array(rows))
+    return CellDensity(ColumnCells.from_dict(data["cells"]), np.array(data["p_cell_given_class"]))

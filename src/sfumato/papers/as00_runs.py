@@ -120,7 +120,7 @@ def run_setting(setting: Setting, scale: Scale, algorithms: list[str]) -> Iterat
 
 
 def fitted(name: str, channels: list[Channel | None], reports: Records, group: Labels, seed: int) -> Any:
-    from sfumato.mining.joint_model import JointModel
+    from sfumato.mining.joint import JointModel
     from sfumato.mining.tree import TreeClassifier
 
     if name == "joint model":

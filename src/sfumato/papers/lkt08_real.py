@@ -21,7 +21,7 @@ from sklearn.tree import DecisionTreeClassifier
 import sfumato as sf
 from sfumato.mining.chooser import Chooser
 from sfumato.mining.direct import DirectClassifier
-from sfumato.mining.mixture_model import MixtureModel
+from sfumato.mining.joint import MixtureModel
 from sfumato.papers.datasets import Dataset, load
 
 GAMMA = 19.0

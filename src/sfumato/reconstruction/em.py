@@ -216,7 +216,7 @@ class Likelihood:
             np.power(image, image.dtype.type(power), out=image)
         image *= p
         if smoothing:
-            image += (smoothing / self.reports / p.shape[1]).astype(p.dtype)[:, None]
+            image += (smoothing / np.maximum(self.reports, 1e-12) / p.shape[1]).astype(p.dtype)[:, None]
         image /= image.sum(axis=-1, keepdims=True)
         return image
 

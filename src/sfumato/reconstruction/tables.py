@@ -299,7 +299,7 @@ class ProductTable(Table):
         self.shape = (prod(self.report_shape), prod(self.true_shape))
 
     def apply(self, p: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        array = p.reshape(-1)
+        array = p.reshape(-1) if self.factors or self.label is not None else p.flatten()  # never p itself
         for factor in reversed(self.factors):  # contracts the last axis and puts its report axis in front
             array = factor @ array.reshape(-1, factor.shape[1]).T
         if self.label is not None:

@@ -21,7 +21,7 @@ from sfumato.shipping.whole import write_whole
 FORMAT, VERSION = "sfumato-model", 1
 KINDS = {
     "TreeClassifier": "sfumato.mining.tree",
-    "JointModel": "sfumato.mining.joint_model",
+    "JointModel": "sfumato.mining.joint",
     "NaiveBayes": "sfumato.mining.naive_bayes",
 }
 

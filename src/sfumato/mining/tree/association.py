@@ -7,74 +7,29 @@ and so on. Categories have no order: each reported category is shared out by P(t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
-from scipy.stats import chi2
 
-from sfumato.mining.cells import Attribute, AttributeCells
+from sfumato.domain import Floats
+from sfumato.reconstruction import Axis, ChiSquare, ColumnCells, DenseTable, maximise_likelihood
 
-Floats = npt.NDArray[np.float64]
-MOST_STEPS = 2_000
-STOP_SHARE = 0.003
+STOP = ChiSquare(share=0.003, limit=2_000)
 """AS00 stops at 1 % of the χ² threshold: early for Local. A tenth of that is late for ByClass; this is between."""
 
 
-@lru_cache
-def stopping_distance(intervals: int) -> float:
-    """The χ² distance between successive estimates below which reconstruction stops."""
-    return STOP_SHARE * float(chi2.ppf(0.95, max(intervals - 1, 1)))
-
-
-def reconstruct_groups(table: npt.NDArray[np.float32], counts: Floats) -> Floats:
-    """Equation 3 for several groups, p ← p · Pᵀ(N / P p) / n, one row a group, from the uniform start."""
-    found = np.full((counts.shape[0], table.shape[1]), 1.0 / table.shape[1])
-    for p, reports in zip(found, counts, strict=True):
-        if reports.any():
-            reconstruct_one(table, reports.astype(np.float32), p, stopping_distance(table.shape[1]), MOST_STEPS)
-    return found
-
-
-@njit(cache=True, fastmath=True)
-def reconstruct_one(table: Any, counts: Any, p: Any, threshold: float, most_steps: int) -> None:
-    """EM in place, until n·Σ(p' − p)²/p between successive estimates falls below the threshold."""
-    reports, intervals = table.shape
-    total = counts.sum()
-    factor, current = np.empty(intervals, np.float32), p.astype(np.float32)
-    for _ in range(most_steps):
-        factor[:] = 0.0
-        for s in range(reports):
-            if counts[s] == 0:
-                continue
-            row = table[s]
-            expected = np.float32(1e-30)
-            for t in range(intervals):
-                expected += row[t] * current[t]
-            ratio = counts[s] / (total * expected)
-            for t in range(intervals):
-                factor[t] += row[t] * ratio
-        moved, mass = 0.0, 0.0
-        for t in range(intervals):
-            moved += current[t] * (factor[t] - 1.0) ** 2
-            current[t] *= factor[t]
-            mass += current[t]
-        for t in range(intervals):
-            current[t] /= mass
-        if total * moved < threshold:
-            break
-    for t in range(intervals):
-        p[t] = current[t]
+def reconstruct_groups(cells: ColumnCells, counts: Floats) -> Floats:
+    """The distribution over true cells of every group, from its counts of report cells, one group a row."""
+    return maximise_likelihood(DenseTable(cells.table, np.float32), counts, stop=STOP).probabilities.astype(float)
 
 
 @dataclass(frozen=True)
 class Intervals:
-    """One attribute cut into m intervals, and the association of its reports with them."""
+    """One column cut into m intervals, and the association of its reports with them."""
 
-    attribute: Attribute
-    cells: AttributeCells
+    axis: Axis
+    cells: ColumnCells
 
     @property
     def size(self) -> int:
@@ -82,21 +37,22 @@ class Intervals:
 
     def associate(self, records: Any, group: Any, groups: int, weight: Floats) -> Any:
         """The interval of each of the records, reconstructed within each group; `size` stands for missing."""
-        codes = self.attribute.codes[records]
-        if not self.attribute.noisy:
-            return np.where(codes < 0, self.size, self.cells.cell_of_code[np.maximum(codes, 0)])
-        by_code = counts_by_code(codes, group, weight, groups, self.cells.cell_of_code.size)
-        table = self.cells.table
-        by_cell = np.array([np.bincount(self.cells.cell_of_code, row, table.shape[0]) for row in by_code])
-        p = reconstruct_groups(table, by_cell)
+        codes, cell_of_code = self.axis.codes[records], self.cells.cell_of_code
+        if not self.axis.noisy:
+            return np.where(codes < 0, self.size, cell_of_code[np.maximum(codes, 0)])
+        by_code = counts_by_code(codes, group, weight, groups, cell_of_code.size)
+        by_cell = np.array([np.bincount(cell_of_code, row, self.cells.reported) for row in by_code])
+        p = reconstruct_groups(self.cells, by_cell)
         if self.cells.labels is not None:
-            posterior = p[:, None, :] * table[None]
+            posterior = p[:, None, :] * self.cells.table[None]
             posterior /= np.maximum(posterior.sum(axis=2, keepdims=True), 1e-300)
-            return by_share(codes, group, np.cumsum(posterior, axis=2), self.size)
-        if self.attribute.levels > 1:  # ranks are comparable among people of one level only
-            group = group * self.attribute.levels + self.attribute.level_of(codes)
-            by_code = counts_by_code(codes, group, weight, groups * self.attribute.levels, by_code.shape[1])
-            p = np.repeat(p, self.attribute.levels, axis=0)
+            cells = np.where(codes < 0, -1, cell_of_code[np.maximum(codes, 0)])
+            return by_share(cells, group, np.cumsum(posterior, axis=2), self.size)
+        if len(self.axis.column.levels) > 1:  # ranks are comparable among people of one block of levels only
+            group = group * self.axis.levels + self.axis.level_of(codes)
+            codes = self.axis.ranks[records]
+            by_code = counts_by_code(codes, group, weight, groups * self.axis.levels, by_code.shape[1])
+            p = np.repeat(p, self.axis.levels, axis=0)
         bounds = np.cumsum(p, axis=1) * by_code.sum(axis=1, keepdims=True)
         return by_rank(codes, group, weight, by_code, bounds, self.size)
 

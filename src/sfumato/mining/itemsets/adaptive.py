@@ -1,6 +1,6 @@
 """The adaptive alternative: every person answers one question, later questions depend on earlier answers.
 
-People are split into groups, one a phase, and each person reports once at the same gamma:
+People are split into groups, one a phase, and each person reports once at the same γ:
 
     items     say one random item of your basket (its size m is disclosed): support = m times the share of that answer
     lengths   how many of the candidate itemsets do you hold: the padding length L covers nine people in ten
@@ -23,31 +23,33 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from sfumato.channels.baskets import SIGNIFICANCE, Baskets, SelectASize, unpack_bits
+from sfumato.channels.baskets import unpack_bits
+from sfumato.channels.baskets import Baskets
 from sfumato.channels.window import RandomizedResponse
-from sfumato.domain import Categories, Codes, Items
-from sfumato.mining.itemsets import join
-from sfumato.mining.records import as_table
+from sfumato.channels.baskets import SelectASize
+from sfumato.channels.baskets import SIGNIFICANCE
+from sfumato.domain import Categories, Codes, Floats, Items
+from sfumato.mining.itemsets.apriori import join
+from sfumato.tables import as_table
 
-Floats = NDArray[np.float64]
 Rng = np.random.Generator | int | None
 
 PEOPLE_AT_ONCE = 1 << 14
 
 
 def unary_noise(gamma: float) -> float:
-    """Variance of one report about an answer nobody gives, by unary coding: 4 gamma/(gamma-1)^2."""
+    """Variance of one report about an answer nobody gives, by unary coding: 4γ/(γ−1)²."""
     return 4.0 * gamma / (gamma - 1.0) ** 2
 
 
 def response_noise(gamma: float, answers: int) -> float:
-    """The same by randomized response over `answers` answers: (answers - 2 + gamma)/(gamma-1)^2."""
+    """The same by randomized response over `answers` answers: (answers − 2 + γ)/(γ−1)²."""
     return (answers - 2.0 + gamma) / (gamma - 1.0) ** 2
 
 
 @dataclass(frozen=True)
 class PaddingAndSampling:
-    """One report a person at amplification `gamma`, in `max_len` phases; at most `candidates` itemsets a phase."""
+    """One report a person at amplification γ, in `max_len` phases; at most `candidates` itemsets a phase."""
 
     gamma: float
     min_support: float
@@ -57,9 +59,9 @@ class PaddingAndSampling:
 
     def __post_init__(self) -> None:
         if not self.gamma > 1.0:
-            raise ValueError(f"gamma = {self.gamma!r} leaves nothing to learn: give a number above 1, e.g. 19")
+            raise ValueError(f"gamma = {self.gamma!r} leaves nothing to learn; give a number above 1, e.g. 19")
         if not 0.0 < self.min_support <= 1.0:
-            raise ValueError(f"min_support = {self.min_support!r} is no share of the people: give a number above 0")
+            raise ValueError(f"min_support = {self.min_support!r} is no share of the people; give a number above 0")
 
     def mine(self, baskets: Any, items: Items, rng: Rng = None) -> Any:
         """Frequent itemsets of clean baskets as they would be found by asking people in phases.
@@ -71,7 +73,7 @@ class PaddingAndSampling:
         groups = self._groups(len(people), generator)
         sizes = people.sizes
         if (sizes == 0).any():
-            raise ValueError(f"basket {int(np.argmin(sizes))} is empty: drop empty baskets first")
+            raise ValueError(f"basket {int(np.argmin(sizes))} is empty; drop empty baskets first")
         found: list[tuple[Codes, Floats, Floats]] = []
         for itemsets, support, stderr in self._phases(people, groups, generator):
             output = support >= self.min_support
@@ -174,7 +176,7 @@ def _unary_coding(size: int, gamma: float) -> SelectASize:
 
 
 def _unbiased(shown: Floats, square: Floats, weights: Floats, keep: float, other: float) -> tuple[Floats, Floats]:
-    """Mean and standard error of h = w (1[shown] - other)/(keep - other)."""
+    """Mean and standard error of h = w (1[shown] − other)/(keep − other)."""
     people, spread = weights.size, keep - other
     total, squares = weights.sum(), (weights**2).sum()
     mean = (shown - other * total) / spread / people
@@ -206,7 +208,7 @@ def compare_collections(
     prevalence: float = 0.1,
     held: int = 4,
 ) -> Any:
-    """Which would serve better at the same gamma: select-a-size for everybody at once, or one answer each in phases?
+    """Which would serve better at the same γ: select-a-size for everybody at once, or one answer each in phases?
 
     For every itemset size the lowest discoverable support of both ways. `prevalence`: how often people have an item of
     an itemset that they do not have; `held`: the padding length, how many candidate itemsets a person may hold.

@@ -1,12 +1,12 @@
 """Association rules from frequent itemsets, with mlxtend's columns and the standard errors of what was estimated.
 
-For a rule A -> C with s = support(A and C), a = support(A), c = support(C):
+For a rule A → C with s = support(A and C), a = support(A), c = support(C):
 
-    confidence = s/a,  lift = s/(a c),  leverage = s - a c,  conviction = (1-c)/(1-confidence), ...
+    confidence = s/a,  lift = s/(a c),  leverage = s − a c,  conviction = (1−c)/(1−confidence), ...
 
 An estimated support may exceed that of a part; the confidence is then taken as 1. Its standard error, to first order
 and with the two errors taken as independent (their covariance comes only from people who have all of C):
-sqrt(stderr(s)^2 + confidence^2 stderr(a)^2) / a.
+√(stderr(s)² + confidence² stderr(a)²) / a.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
-from sfumato.mining.records import as_records, as_table
+from sfumato.tables import as_records, as_table
 
 METRICS = (
     "support", "confidence", "lift", "leverage", "conviction", "zhangs_metric", "jaccard", "certainty", "kulczynski",
@@ -44,7 +44,7 @@ def association_rules(itemsets: Any, metric: str = "confidence", min_threshold: 
     [(['milk'], ['tea'])]
     """
     if metric not in METRICS:
-        raise ValueError(f"metric = {metric!r} is unknown: use one of {', '.join(METRICS)}")
+        raise ValueError(f"metric = {metric!r} is unknown; use one of {', '.join(METRICS)}")
     known = _estimates(itemsets)
     rows = [rule for rule in _rules(known) if rule[metric] >= min_threshold]
     return as_table(rows, COLUMNS)
@@ -53,7 +53,7 @@ def association_rules(itemsets: Any, metric: str = "confidence", min_threshold: 
 def _estimates(itemsets: Any) -> Estimates:
     rows = as_records(itemsets)
     if rows and not {"support", "itemsets"} <= set(rows[0]):
-        raise ValueError("the table has no columns 'support' and 'itemsets': give what frequent_itemsets returned")
+        raise ValueError("the table has no columns 'support' and 'itemsets'; give what frequent_itemsets returned")
     return {frozenset(row["itemsets"]): (float(row["support"]), float(row.get("stderr", 0.0))) for row in rows}
 
 
@@ -89,6 +89,6 @@ def _measures(s: float, s_error: float, a: float, a_error: float, c: float) -> d
 
 
 def _zhang(s: float, a: float, c: float) -> float:
-    """(s - a c) over the largest value that it could have in its direction; 0 where that is 0."""
+    """(s − a c) over the largest value that it could have in its direction; 0 where that is 0."""
     largest = max(s * (1.0 - a), a * (c - s))
     return 0.0 if largest == 0.0 else (s - a * c) / largest

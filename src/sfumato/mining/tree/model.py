@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.mining.tree_kernels import LEAF, leaves_of, prune_by_code_length
+from sfumato.mining.tree.kernels import Nodes, leaves_of, prune_by_code_length
+from sfumato.mining.tree.splits import LEAF
 
 
 @dataclass(frozen=True)
 class Feature:
-    """One attribute as the tree sees it: bins between edges, or one bin a label."""
+    """One column as the tree sees it: bins between edges, or one bin a label."""
 
     name: str
     edges: npt.NDArray[np.float64] | None = None
@@ -34,9 +35,9 @@ class Feature:
 
 @dataclass
 class Tree:
-    """Nodes as arrays, the root first, children after their parents; attribute −1 marks a leaf."""
+    """Nodes as arrays, the root first, children after their parents; column −1 marks a leaf."""
 
-    attribute: npt.NDArray[np.int32]
+    column: npt.NDArray[np.int32]
     cut: npt.NDArray[np.float64]
     left: npt.NDArray[np.int32]
     right: npt.NDArray[np.int32]
@@ -46,19 +47,25 @@ class Tree:
     gains: npt.NDArray[np.float64]
 
     @classmethod
-    def from_growth(cls, grown: Any, features: list[Feature]) -> Tree:
+    def leaf(cls, counts: npt.NDArray[np.float64]) -> Tree:
+        """A tree of one leaf with these class counts."""
+        none, nothing = np.full(1, LEAF, np.int32), np.zeros(1, bool)
+        return cls(none, np.full(1, np.nan), none.copy(), none.copy(), nothing, nothing[:, None], counts, np.zeros(1))
+
+    @classmethod
+    def from_growth(cls, nodes: Nodes, used: int, features: list[Feature]) -> Tree:
         """Bins become values: a numeric cut without a refined threshold lies at the edge of its bin."""
-        attribute, place, cut, left, right, missing_left, bins, counts, gains = grown
+        column, place, cut, left, right, missing_left, bins, counts, gains = (part[:used] for part in nodes)
         for j, feature in enumerate(features):
             if feature.edges is not None:
-                nodes = np.flatnonzero((attribute == j) & np.isnan(cut))
-                cut[nodes] = feature.edges[place[nodes] + 1]
-        return cls(attribute, cut, left, right, missing_left, bins, np.maximum(counts, 0.0), gains)
+                here = np.flatnonzero((column == j) & np.isnan(cut))
+                cut[here] = feature.edges[place[here] + 1]
+        return cls(column, cut, left, right, missing_left, bins, np.maximum(counts, 0.0), gains)
 
     def pruned(self, features: list[Feature]) -> Tree:
         """The subtree with the shortest description."""
         sizes = np.array([feature.size for feature in features], dtype=np.float64)
-        prune_by_code_length(self.attribute, self.left, self.right, self.counts, sizes)
+        prune_by_code_length(self.column, self.left, self.right, self.counts, sizes)
         return self.compact()
 
     def compact(self) -> Tree:
@@ -67,12 +74,12 @@ class Tree:
         while waiting:
             node = waiting.pop()
             kept.append(node)
-            if self.attribute[node] != LEAF:
+            if self.column[node] != LEAF:
                 waiting += [int(self.right[node]), int(self.left[node])]
-        place = np.full(self.attribute.size, LEAF, np.int32)
+        place = np.full(self.column.size, LEAF, np.int32)
         place[kept] = np.arange(len(kept))
         return Tree(
-            self.attribute[kept],
+            self.column[kept],
             self.cut[kept],
             np.where(self.left[kept] < 0, LEAF, place[self.left[kept]]).astype(np.int32),
             np.where(self.right[kept] < 0, LEAF, place[self.right[kept]]).astype(np.int32),
@@ -84,13 +91,13 @@ class Tree:
 
     def grafted(self, node: int, other: Tree) -> Tree:
         """This tree with `other` in the place of a leaf."""
-        offset = self.attribute.size
+        offset = self.column.size
         shift = np.int32(offset - 1)  # the root of `other` takes the leaf's place, its node k becomes offset + k − 1
         moved_left = np.where(other.left < 0, LEAF, other.left + shift).astype(np.int32)
         moved_right = np.where(other.right < 0, LEAF, other.right + shift).astype(np.int32)
         widest = max(self.bins.shape[1], other.bins.shape[1])
         tree = Tree(
-            np.concatenate([self.attribute, other.attribute[1:]]),
+            np.concatenate([self.column, other.column[1:]]),
             np.concatenate([self.cut, other.cut[1:]]),
             np.concatenate([self.left, moved_left[1:]]),
             np.concatenate([self.right, moved_right[1:]]),
@@ -99,7 +106,7 @@ class Tree:
             np.vstack([self.counts, other.counts[1:]]),
             np.concatenate([self.gains, other.gains[1:]]),
         )
-        tree.attribute[node], tree.cut[node] = other.attribute[0], other.cut[0]
+        tree.column[node], tree.cut[node] = other.column[0], other.cut[0]
         tree.left[node], tree.right[node] = moved_left[0], moved_right[0]
         tree.missing_left[node], tree.gains[node] = other.missing_left[0], other.gains[0]
         tree.bins[node] = _widened(other.bins[:1], widest)[0]
@@ -107,35 +114,35 @@ class Tree:
 
     @property
     def n_leaves(self) -> int:
-        return int(np.sum(self.attribute == LEAF))
+        return int(np.sum(self.column == LEAF))
 
     def depth(self) -> int:
-        depths = np.zeros(self.attribute.size, int)
-        for node in np.flatnonzero(self.attribute != LEAF):
+        depths = np.zeros(self.column.size, int)
+        for node in np.flatnonzero(self.column != LEAF):
             depths[[self.left[node], self.right[node]]] = depths[node] + 1
         return int(depths.max())
 
     def leaves(self, values: npt.NDArray[np.float64], categorical: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
         return leaves_of(  # type: ignore[no-any-return]
-            values, self.attribute, self.cut, self.left, self.right, self.missing_left, self.bins, categorical
+            values, self.column, self.cut, self.left, self.right, self.missing_left, self.bins, categorical
         )
 
-    def importances(self, attributes: int) -> npt.NDArray[np.float64]:
-        """Each attribute's share of the gini decrease."""
-        inner = self.attribute != LEAF
-        found = np.bincount(self.attribute[inner], weights=self.gains[inner], minlength=attributes).astype(float)
+    def importances(self, columns: int) -> npt.NDArray[np.float64]:
+        """Each column's share of the gini decrease."""
+        inner = self.column != LEAF
+        found = np.bincount(self.column[inner], weights=self.gains[inner], minlength=columns).astype(float)
         return found / found.sum() if found.sum() > 0 else found
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "attribute": self.attribute.tolist(),
+            "attribute": self.column.tolist(),
             "cut": [None if np.isnan(cut) else float(cut) for cut in self.cut],
             "left": self.left.tolist(),
             "right": self.right.tolist(),
             "missing_left": self.missing_left.tolist(),
             "left_bins": [
                 np.flatnonzero(bins).tolist() if np.isnan(cut) and j != LEAF else []
-                for bins, cut, j in zip(self.bins, self.cut, self.attribute, strict=True)
+                for bins, cut, j in zip(self.bins, self.cut, self.column, strict=True)
             ],
             "bins": int(self.bins.shape[1]),
             "counts": self.counts.tolist(),

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.domain import Codes
-from sfumato.mining.cells import AttributeCells
+from sfumato.reconstruction import ColumnCells
 
 Array = npt.NDArray[np.float32]
 
@@ -17,12 +17,12 @@ Array = npt.NDArray[np.float32]
 class Member(ABC):
     """P(y, x₁..x_D) over cells."""
 
-    cells: tuple[AttributeCells, ...]
+    cells: tuple[ColumnCells, ...]
     classes: int
 
     @abstractmethod
     def joint_of_classes(self, places: list[Codes]) -> npt.NDArray[np.float64]:
-        """P(y, x) of records in these cells, one column a class; −1 integrates an attribute out."""
+        """P(y, x) of records in these cells, one column a class; −1 integrates a column out."""
 
     @abstractmethod
     def sample_cells(self, n: int, rng: np.random.Generator) -> tuple[Codes, list[Codes]]:
@@ -36,7 +36,7 @@ class Member(ABC):
 class GridMember(Member):
     """P(y, t₁..t_D) as one array."""
 
-    def __init__(self, cells: tuple[AttributeCells, ...], joint: Array) -> None:
+    def __init__(self, cells: tuple[ColumnCells, ...], joint: Array) -> None:
         self.cells, self.joint, self.classes = cells, joint, int(joint.shape[0])
 
     def joint_of_classes(self, places: list[Codes]) -> npt.NDArray[np.float64]:
@@ -73,7 +73,7 @@ class GridMember(Member):
 class MixtureMember(Member):
     """P(y, x) = Σ_z π_z · P(y | z) · Π_j θ_j(x_j | z)."""
 
-    def __init__(self, cells: tuple[AttributeCells, ...], weights: Array, p_class: Array, thetas: list[Array]) -> None:
+    def __init__(self, cells: tuple[ColumnCells, ...], weights: Array, p_class: Array, thetas: list[Array]) -> None:
         self.cells, self.weights, self.p_class, self.thetas = cells, weights, p_class, thetas
         self.classes = int(p_class.shape[0])
 
@@ -101,7 +101,7 @@ class MixtureMember(Member):
 
 def member_from_dict(data: dict[str, Any]) -> Member:
     """The member that `to_dict` wrote."""
-    cells = tuple(AttributeCells.from_dict(cut) for cut in data["cells"])
+    cells = tuple(ColumnCells.from_dict(cut) for cut in data["cells"])
     if data["form"] == "grid":
         return GridMember(cells, np.array(data["joint"], np.float32).reshape(data["shape"]))
     arrays = [np.array(theta, np.float32) for theta in data["thetas"]]

@@ -119,4 +119,4 @@ def _transpose_into(words: Words, columns: Words, start: int) -> None:
 
 def _kernels() -> Any:
     """The numba kernels, or None where numba is missing."""
-    return kernels_in("sfumato.mining.bitmap_kernels")
+    return kernels_in("sfumato.mining.itemsets.kernels")

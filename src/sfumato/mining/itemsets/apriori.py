@@ -1,12 +1,12 @@
 """Frequent itemsets: Apriori on supports that are recovered from randomized baskets, or exact on clean ones.
 
-A candidate survives to make longer ones if support >= min_support - stderr; it is output if support >= min_support.
+A candidate survives to make longer ones if support ≥ min_support − stderr; it is output if support ≥ min_support.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import combinations
 from typing import Any
 
@@ -16,10 +16,9 @@ from scipy.special import ndtr
 from sfumato.channels.baskets import BasketReports, Baskets, SelectASize
 from sfumato.channels.choice import Choice
 from sfumato.domain import Codes, Items
-from sfumato.mining.bitmaps import ColumnBitmaps
-from sfumato.mining.itemset_levels import LevelsCounter, counter_of_levels
-from sfumato.mining.records import Records, as_table
-from sfumato.mining.supports import Level, SupportCounter
+from sfumato.mining.itemsets.bitmaps import ColumnBitmaps
+from sfumato.mining.itemsets.supports import Level, LevelsCounter, SupportCounter
+from sfumato.tables import Records, as_table
 
 
 class SupportWarning(UserWarning):
@@ -46,9 +45,9 @@ def frequent_itemsets(
     [['milk'], ['tea'], ['milk', 'tea']]
     """
     if not 0.0 < min_support <= 1.0:
-        raise ValueError(f"min_support = {min_support!r} is no share of the people: give a number above 0 and up to 1")
+        raise ValueError(f"min_support = {min_support!r} is no share of the people; give a number above 0 and up to 1")
     if max_len is not None and max_len < 1:
-        raise ValueError(f"max_len = {max_len} is no itemset size: give 1 or more, or None for no limit")
+        raise ValueError(f"max_len = {max_len} is no itemset size; give 1 or more, or None for no limit")
     items, counter, longest = _counter(reports, channel, min_support, max_len)
     levels = [_output(level, min_support) for level in apriori(counter, min_support, longest)]
     return as_table(_rows(levels, items, min_support), ["support", "stderr", "itemsets", "certainty"])
@@ -58,7 +57,7 @@ def _counter(
     reports: Any, channel: SelectASize | Choice | None, min_support: float, max_len: int | None
 ) -> tuple[Items, SupportCounter | LevelsCounter, int]:
     if isinstance(channel, Choice):
-        levels, channels = counter_of_levels(reports, channel, check_reports)
+        levels, channels = _counter_of_levels(reports, channel)
         longest = min(min(max_len or each.up_to, max(each.sizes)) for each in channels)
         return channels[0].items, levels, longest
     if channel is None:
@@ -70,30 +69,47 @@ def _counter(
     longest = min(max_len or channel.up_to, max(channel.sizes))
     if reports.compressed and longest > channel.up_to:
         raise ValueError(
-            f"seeds are made for itemsets up to {channel.up_to}: lower max_len to {channel.up_to} or design with "
+            f"seeds are made for itemsets up to {channel.up_to}; lower max_len to {channel.up_to} or design with "
             f"up_to={longest}"
         )
     warn_if_hidden(reports, channel, min_support, longest)
     return channel.items, SupportCounter(ColumnBitmaps.of_reports(reports, channel), channel.laws), longest
 
 
+def _counter_of_levels(reports: Any, choice: Choice) -> tuple[LevelsCounter, list[SelectASize]]:
+    """The counter of reports given by level, and the channels of the levels that have any."""
+    if not isinstance(reports, Mapping):
+        raise TypeError("people chose among levels; give a mapping from each level to its reports")
+    counters, channels = [], []
+    for name, part in reports.items():
+        channel = choice.level(name)
+        if not isinstance(channel, SelectASize):
+            raise TypeError(f"level {name!r} is a {channel.kind} channel; itemsets need SelectASize at every level")
+        check_reports(part, channel)
+        counters.append(SupportCounter(ColumnBitmaps.of_reports(part, channel), channel.laws))
+        channels.append(channel)
+    if not counters:
+        raise ValueError("there are no reports; give at least one level with reports")
+    return LevelsCounter(counters), channels
+
+
 def check_reports(reports: Any, channel: SelectASize) -> None:
     """Reports that this channel can have made."""
     if not isinstance(reports, BasketReports):
         raise TypeError(
-            f"reports of type {type(reports).__name__} carry no true sizes: give what channel.randomize returned, or "
+            f"reports of type {type(reports).__name__} carry no true sizes; give what channel.randomize returned, or "
             "BasketReports.of_lists(items, lists, sizes); for clean baskets set channel=None"
         )
     if not len(reports):
-        raise ValueError("there are no reports: give at least one")
+        raise ValueError("there are no reports; give at least one")
     if reports.items.size != channel.items.size:
         raise ValueError(
-            f"reports over {reports.items.size} items for a channel of {channel.items.size}: use its own channel"
+            f"reports over {reports.items.size} items for a channel of {channel.items.size}; use its own channel"
         )
     strange = set(np.unique(reports.sizes).tolist()) - set(channel.sizes)
     if strange:
         raise ValueError(
-            f"reports of size {min(strange)} have no design in this channel: use the channel that made them"
+            f"reports of size {min(strange)} have no design in this channel; use the channel that made them"
         )
 
 

@@ -1,0 +1,38 @@
+"""Learning from reports: trees, joint models, naive Bayes, itemsets. Each is loaded when it is first asked for."""
+
+from importlib import import_module
+from typing import Any
+
+LEARNERS = {
+    "TreeClassifier": "sfumato.mining.tree",
+    "JointModel": "sfumato.mining.joint",
+    "MixtureModel": "sfumato.mining.joint",
+    "NaiveBayes": "sfumato.mining.naive_bayes",
+    "LinearDiscriminant": "sfumato.mining.discriminant",
+    "DirectClassifier": "sfumato.mining.direct",
+    "Chooser": "sfumato.mining.chooser",
+}
+"""The learners by name, and where they are: every one fits on reports, is a scikit-learn classifier, and ships."""
+
+OTHERS = {
+    "Learner": "sfumato.mining.estimator",
+    "frequent_itemsets": "sfumato.mining.itemsets",
+    "association_rules": "sfumato.mining.itemsets",
+    "PaddingAndSampling": "sfumato.mining.itemsets",
+    "compare_collections": "sfumato.mining.itemsets",
+}
+
+__all__ = ["LEARNERS", "learner_named", *LEARNERS, *OTHERS]
+
+
+def learner_named(kind: str) -> Any:
+    """The class of a learner."""
+    if kind not in LEARNERS:
+        raise ValueError(f"learner {kind!r} is unknown; the learners are {', '.join(LEARNERS)}")
+    return getattr(import_module(LEARNERS[kind]), kind)
+
+
+def __getattr__(name: str) -> Any:
+    if name in LEARNERS or name in OTHERS:
+        return getattr(import_module({**LEARNERS, **OTHERS}[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

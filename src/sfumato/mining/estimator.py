@@ -1,0 +1,288 @@
+"""What all learners share: tables become `Reports`, classes and weights are checked, answers follow from probabilities.
+
+A learner states how it learns from `Reports` and how probable each class is for records of true values; reading tables,
+scikit-learn's contract and plain data are here.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
+
+from sfumato.channels.base import Channel
+from sfumato.channels.choice import Choice
+from sfumato.counts import LEVEL_SUFFIX, Reports, levels_of
+from sfumato.domain import Categories, Codes, Floats, as_array
+from sfumato.tables import column_names, frame_like, is_table, kind_of, map_table, read_columns
+
+Column = npt.NDArray[Any]
+Channels = Sequence[Channel | Choice | None] | Mapping[str, Channel | Choice | None] | None
+SEEDS = 2**31 - 1
+KNOWN_TO_SKLEARN = ("pandas", "polars", "pyarrow")
+
+
+class Learner(ClassifierMixin, BaseEstimator, ABC):
+    """A classifier of true values that learns from reports.
+
+    ``channels``: one entry (channel, choice, or None for a clear column) a column, or a mapping from column name; a
+    column ``<name>.level`` says which level of a choice each person took.
+
+    Fitted: ``classes_``, ``attribute_names_``, ``n_features_in_``, and ``feature_names_in_`` where columns have names.
+    """
+
+    form: ClassVar[str]
+    keeps_weightless: ClassVar[bool] = False
+    channels: Channels = None
+    label_channel: Channel | None = None
+    random_state: Any = None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    # --- what a learner states ----------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _learn(self, reports: Reports, rng: np.random.Generator) -> None:
+        """Fit on reports; records of no weight are left out already, unless `keeps_weightless`."""
+
+    @abstractmethod
+    def _probabilities(self, columns: list[Column]) -> Floats:
+        """P(class | true values), one row a record."""
+
+    @abstractmethod
+    def _state(self) -> dict[str, Any]:
+        """What was learned, as plain data."""
+
+    @classmethod
+    @abstractmethod
+    def _from_state(cls, data: Mapping[str, Any]) -> Self:
+        """A learner that has learned what `_state` wrote."""
+
+    # --- fitting ------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit on reports X and classes y; X may be `sf.Reports`, and y the name of their class column."""
+        rng = generator(self.random_state)
+        seed = int(rng.integers(SEEDS))
+        if isinstance(X, Reports):
+            reports = self._aimed(X, y, sample_weight)
+        else:
+            reports = self._reports(X, y, sample_weight, seed)
+        self.attribute_names_ = list(reports.names)
+        self._learn(reports, rng)
+        return self
+
+    def _reports(self, X: Any, y: Any, sample_weight: Any, seed: int) -> Reports:
+        names, columns = self._columns(X, reset=True, levels=True)
+        records = len(columns[0])
+        self._table_kind = kind_of(X) if is_table(X) else None
+        codes = self._class_codes(y, records)
+        weight = record_weights(sample_weight, records)
+        reports = Reports(dict(zip(names, columns, strict=True)), self._channels(), weights=weight, seed=seed)
+        if codes is not None:
+            reports = reports.aimed(codes, classes=range(len(self.classes_)), label_channel=self.label_channel)
+        weightless = weight is not None and not weight.all() and not self.keeps_weightless
+        return reports.of_records(np.flatnonzero(weight)) if weightless else reports
+
+    def _channels(self) -> Channels:
+        return self.channels
+
+    def _class_codes(self, y: Any, records: int) -> Codes | None:
+        """Every record's reported class as its place among the classes, which are remembered."""
+        if y is None:
+            if self.__sklearn_tags__().target_tags.required:
+                raise ValueError("requires y to be passed, but the target y is None; give the class of every record")
+            return None
+        labels = column_or_1d(as_array(y) if not isinstance(y, np.ndarray) else y, warn=True)
+        if labels.size != records:
+            raise ValueError(
+                f"Found input variables with inconsistent numbers of samples: X has {records}, y has {labels.size}"
+            )
+        self.classes_, codes = class_codes(labels, self.label_channel)
+        return codes
+
+    def _aimed(self, reports: Reports, target: Any, sample_weight: Any) -> Reports:
+        """Reports that came as such, with the class and the weights that are wanted."""
+        weight = record_weights(sample_weight, len(reports))
+        if target is not None or weight is not None:
+            reports = reports.aimed(target, weights=weight, label_channel=self.label_channel)
+        if reports.classes is None and self.__sklearn_tags__().target_tags.required:
+            raise ValueError("these reports have no class; name its column, or give the class of every record")
+        self._table_kind = None if reports.kind == "array" else reports.kind
+        if reports.classes is not None:
+            self.classes_ = np.array(reports.classes)
+        remember_names(self, reports.names, self._table_kind is not None)
+        return reports
+
+    def _columns(self, X: Any, *, reset: bool, levels: bool = False) -> tuple[list[str], list[Column]]:
+        """Names and columns of X, checked against what was fitted unless `reset`; `levels`: with those of levels."""
+        if is_table(X):
+            return self._columns_of_table(X, reset=reset, levels=levels)
+        if holds_labels(X, self.channels):
+            array = check_array(X, dtype=object, ensure_all_finite=False)
+            validate_data(self, array, skip_check_array=True, reset=reset)
+        else:
+            array = validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite="allow-nan")
+            if np.isinf(array).any():
+                raise ValueError("Input X contains infinity; mark such values as missing (NaN) or correct them")
+        return [f"x{j}" for j in range(array.shape[1])], list(np.ascontiguousarray(array.T))
+
+    def _columns_of_table(self, X: Any, *, reset: bool, levels: bool) -> tuple[list[str], list[Column]]:
+        names = column_names(X)
+        apart = level_columns(names, self.channels)
+        others = [name for name in names if name not in apart]
+        if kind_of(X) in KNOWN_TO_SKLEARN and hasattr(X, "shape"):
+            values = map_table(X, lambda given: {name: given[name] for name in others}) if apart else X
+            validate_data(self, values, skip_check_array=True, reset=reset)
+        elif reset:
+            remember_names(self, others, named=True)
+        else:
+            others = self.attribute_names_
+        columns = read_columns(X, names if levels else others)
+        records = len(next(iter(columns.values()), ()))
+        if not others or not records:
+            raise ValueError(
+                f"Found array with {records} sample(s) and {len(others)} feature(s); a minimum of 1 is required of each"
+            )
+        if reset:
+            self.n_features_in_ = len(others)
+        return list(columns), list(columns.values())
+
+    # --- answers ------------------------------------------------------------------------------------------------
+
+    def predict_proba(self, X: Any) -> Floats:
+        """P(class | true values) of each record, in the order of ``classes_``."""
+        check_is_fitted(self)
+        return self._probabilities(self._columns(X, reset=False)[1])
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The most probable class of each record of true values."""
+        winners = np.argmax(self.predict_proba(X), axis=1)
+        return np.asarray(self.classes_[winners])
+
+    def as_given(self, columns: list[Column]) -> Any:
+        """Columns of records in the form that X had: the same kind of table, or an array."""
+        if self._table_kind is not None:
+            return frame_like(self._table_kind, dict(zip(self.attribute_names_, columns, strict=True)))
+        numeric = all(column.dtype.kind in "iufb" for column in columns)
+        return np.column_stack([column.astype(float if numeric else object) for column in columns])
+
+    # --- plain data ---------------------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fitted model as plain data for JSON; `from_dict` gives back a model that answers the same."""
+        check_is_fitted(self)
+        return {
+            "model": self.form,
+            "named": hasattr(self, "feature_names_in_"),
+            "attributes": self.attribute_names_,
+            "classes": self.classes_.tolist() if hasattr(self, "classes_") else None,
+            **self._state(),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        model = cls._from_state(data)
+        model.attribute_names_ = list(data["attributes"])
+        remember_names(model, model.attribute_names_, bool(data["named"]))
+        if data["classes"] is not None:
+            model.classes_ = np.array(data["classes"])
+        model._table_kind = None
+        return model
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """A Generator from anything scikit-learn takes as random_state."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    return np.random.default_rng(check_random_state(random_state).randint(0, SEEDS))
+
+
+def remember_names(estimator: Any, names: Sequence[str], named: bool) -> None:
+    """What scikit-learn remembers of X."""
+    estimator.n_features_in_ = len(names)
+    if named:
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+
+
+def level_columns(names: Sequence[str], channels: Any) -> list[str]:
+    """The columns ``<name>.level`` that tell the level of a column that is there too."""
+    given = channels if isinstance(channels, Mapping) else {}
+    bases = {name: name.removesuffix(LEVEL_SUFFIX) for name in names if name.endswith(LEVEL_SUFFIX)}
+    return [
+        name
+        for name, base in bases.items()
+        if base in names and (base not in given or None not in levels_of(given[base]))
+    ]
+
+
+def given_channels(channels: Any) -> list[Any]:
+    """The channels of a list or of a mapping."""
+    return list(channels.values()) if isinstance(channels, Mapping) else list(channels or ())
+
+
+def holds_labels(X: Any, channels: Any) -> bool:
+    """Whether an array holds labels of columns that are categories."""
+    categorical = any(isinstance(getattr(one, "domain", None), Categories) for one in given_channels(channels))
+    return categorical and np.asarray(X).dtype.kind in "OUS"
+
+
+def class_codes(labels: npt.NDArray[Any], channel: Channel | None = None) -> tuple[npt.NDArray[Any], Codes]:
+    """The classes in order, and every record's class as its place among them; a channel's categories are the classes."""
+    if channel is None and labels.dtype.kind in "iu" and labels.size and labels.min() >= 0 and labels.max() <= 1_000:
+        present = np.flatnonzero(np.bincount(labels.astype(np.int64)))  # much faster than sorting
+        code_of = np.zeros(int(present[-1]) + 1, np.int64)
+        code_of[present] = np.arange(present.size)
+        return present.astype(labels.dtype), code_of[labels]
+    check_classification_targets(labels)
+    if channel is None:
+        classes, codes = np.unique(labels, return_inverse=True)
+        return classes, codes.astype(np.int64)
+    if not isinstance(channel.domain, Categories):
+        raise TypeError(f"label_channel={channel!r} is not over categories; use RandomizedResponse")
+    codes = channel.encode_reports(labels)
+    if (codes < 0).any():
+        raise ValueError("a class label is missing; drop records without a class")
+    return np.array(channel.domain.labels), codes
+
+
+def record_weights(sample_weight: Any, records: int) -> Floats | None:
+    """One weight a record, None where all count the same."""
+    if sample_weight is None or np.isscalar(sample_weight):
+        return None
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (records,):
+        raise ValueError(
+            f"sample_weight has shape {weight.shape}, but there are {records} records; give one weight a record"
+        )
+    if not np.isfinite(weight).all() or (weight < 0).any():
+        raise ValueError("sample_weight holds a negative or infinite weight; weights are numbers from 0 up")
+    if not weight.any():
+        raise ValueError("every sample_weight is zero; give at least one record a weight above zero")
+    return weight
+
+
+def class_codes_in(reports: Reports) -> Codes:
+    """The reported class of every record, as its place among the classes."""
+    assert reports.class_codes is not None
+    return reports.class_codes
+
+
+def true_class_shares(reports: Reports) -> Floats:
+    """How much of a record that reported class y' counts for each true class: rows of L⁻¹ᵀ.
+
+    Summed over any set of records that is an unbiased count of the true classes; clear labels count for themselves.
+    """
+    if reports.label_channel is None:
+        return np.eye(len(reports.classes or ()))
+    return np.asarray(np.linalg.pinv(reports.label_channel.matrix()).T)

@@ -1,0 +1,7 @@
+"""Frequent itemsets and rules, from randomized baskets or clean ones."""
+
+from sfumato.mining.itemsets.adaptive import PaddingAndSampling, compare_collections
+from sfumato.mining.itemsets.apriori import SupportWarning, frequent_itemsets
+from sfumato.mining.itemsets.rules import association_rules
+
+__all__ = ["SupportWarning", "frequent_itemsets", "association_rules", "PaddingAndSampling", "compare_collections"]

@@ -1,0 +1,167 @@
+"""Mixture of products, for more columns than a grid can hold:
+
+    P(w, y') = Σ_z π_z · (L η)(y' | z) · Π_j (C_j θ_j)(w_j | z),
+
+the class being one more column with the label's table. EM with a few inner steps through each table, Dirichlet
+pseudo-counts, components started from the posteriors of random people, stopped on the likelihood of held-out reports.
+Linear in the combinations of reports that occur, and in columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from sfumato.counts import Fold, Reports
+from sfumato.mining.joint.grid import Array, Resolution
+from sfumato.mining.joint.members import MixtureMember
+from sfumato.reconstruction import Axis, DenseTable, em_step
+
+COMPONENTS = 60
+PSEUDO_COUNT = 0.2
+FULL_COMPONENT = 250.0
+"""Components with fewer people than this get fewer pseudo-counts in proportion."""
+INNER_STEPS = 3
+BLOCK = 10
+LIMIT = 200
+TOLERANCE = 1e-4
+HELD_OUT = Fold(0, 10, salt=3)
+MOST_NUMBERED = 2.0**60  # combinations of cells
+TINY = np.float32(1e-12)
+Rows = npt.NDArray[np.int32]
+
+
+class MixtureFit:
+    """The EM of one mixture."""
+
+    def __init__(
+        self,
+        reports: Reports,
+        axes: Sequence[Axis],
+        resolution: Resolution,
+        rng: np.random.Generator,
+        components: int = COMPONENTS,
+        pseudo_count: float = PSEUDO_COUNT,
+        *,
+        by_class: bool | None = None,
+    ) -> None:
+        self.reports = reports
+        self.by_class = reports.classes is not None if by_class is None else by_class
+        self.cells = tuple(resolution.cut(axis) for axis in axes)
+        pairs = zip(axes, self.cells, strict=True)
+        self.tables: list[Array] = [cut.table_with_missing(axis.column.has_missing).astype(np.float32) for axis, cut in pairs]
+        self.tables.append(self._label_table())
+        self.train, self.weight = self._occurring(~HELD_OUT)
+        self._start(rng, components, pseudo_count)
+
+    def _label_table(self) -> Array:
+        if self.by_class and self.reports.label_channel is not None:
+            return self.reports.label_channel.matrix().astype(np.float32)
+        return np.eye(len(self.reports.classes or ()) if self.by_class else 1, dtype=np.float32)
+
+    def _occurring(self, fold: Fold) -> tuple[Rows, Array]:
+        """The combinations of report cells and class that occur among the people of a fold, with their weights."""
+        names = [cut.name for cut in self.cells]
+        if np.prod([float(table.shape[0]) for table in self.tables]) < MOST_NUMBERED:
+            found = self.reports.combinations(names, self.cells, by_class=self.by_class, fold=fold)
+            counts = found.counts if self.by_class else found.counts[:, None]
+            place, group = np.nonzero(counts)
+            rows = np.column_stack([found.rows[place], group])
+            return np.ascontiguousarray(rows, np.int32), counts[place, group].astype(np.float32)
+        chosen = self.reports.chosen(fold)
+        weight = self.reports.weights
+        everyone = np.ones(len(self.reports), np.float32) if weight is None else weight.astype(np.float32)
+        return np.ascontiguousarray(self.rows_of(chosen)), everyone[chosen]
+
+    def rows_of(self, chosen: npt.NDArray[np.bool_] | npt.NDArray[np.int64]) -> Rows:
+        """The report cells and the class of each of these records."""
+        columns = [self.reports.cells_of(cut.name, cut, cut.reported)[chosen] for cut in self.cells]
+        codes = self.reports.class_codes if self.by_class else None
+        group = np.zeros(len(self.reports), np.int64) if codes is None else codes
+        return np.column_stack([*columns, group[chosen]]).astype(np.int32)
+
+    def _start(self, rng: np.random.Generator, components: int, pseudo_count: float) -> None:
+        """Components at the posteriors of random people."""
+        people = float(self.weight.sum(dtype=np.float64))
+        components = int(min(components, max(2, people // 20)))
+        self.pseudo_count = np.float32(pseudo_count * min(1.0, people / components / FULL_COMPONENT))
+        share = self.weight.astype(np.float64) / max(people, 1e-12)
+        seeds = self.train[rng.choice(self.weight.size, components, p=share / share.sum())]
+        self.prior = np.full(components, 1 / components, np.float32)
+        self.thetas: list[Array] = []
+        for j, table in enumerate(self.tables):
+            posterior = table[seeds[:, j]] + np.float32(1e-3 / table.shape[1])
+            self.thetas.append(posterior / posterior.sum(axis=1, keepdims=True))
+
+    def p_report(self) -> Array:
+        """P(w_j = s | z), padded to the largest table."""
+        largest = max(table.shape[0] for table in self.tables)
+        stacked = np.zeros((len(self.tables), largest, self.prior.size), np.float32)
+        for j, (table, theta) in enumerate(zip(self.tables, self.thetas, strict=True)):
+            stacked[j, : table.shape[0]] = table @ theta.T + TINY
+        return stacked
+
+    def step(self) -> None:
+        p_report = self.p_report()
+        counts = np.zeros_like(p_report)
+        mixture_step(self.train, self.weight, p_report, self.prior, counts)
+        mass = counts[0].sum(axis=0) + self.pseudo_count
+        self.prior = mass / mass.sum()
+        for j, table in enumerate(self.tables):
+            self.thetas[j] = inner_steps(table, self.thetas[j], counts[j, : table.shape[0]].T, self.pseudo_count)
+
+    def run(self) -> MixtureMember:
+        test, weight = self._occurring(HELD_OUT)
+        last = -np.inf
+        for _ in range(LIMIT // BLOCK):
+            for _ in range(BLOCK):
+                self.step()
+            p_report = self.p_report()
+            likelihood = mixture_step(test, weight, p_report, self.prior, np.zeros_like(p_report))
+            likelihood /= max(float(weight.sum(dtype=np.float64)), 1e-12)
+            if likelihood - last < TOLERANCE:
+                break
+            last = likelihood
+        thetas = [theta.T for theta in self.thetas]
+        return MixtureMember(self.cells, self.prior, thetas[-1], thetas[:-1])
+
+
+def inner_steps(table: Array, thetas: Array, counts: Array, pseudo_count: float, steps: int = INNER_STEPS) -> Array:
+    """θ(· | z) after a few EM steps from each component's counts of reports, one component a row."""
+    through, reports = DenseTable(table, table.dtype), np.ascontiguousarray(counts)
+    for _ in range(steps):
+        thetas = em_step(through, reports, thetas, smoothing=pseudo_count * thetas.shape[1])
+    return thetas
+
+
+@njit(cache=True, fastmath=True)
+def mixture_step(rows: Rows, weight: Array, p_report: Array, prior: Array, counts: Array) -> float:
+    """E-step of a mixture of products: adds P(z | w) to counts[j, w_j, z]; returns the log-likelihood.
+
+    p_report[j, s, z] = P(w_j = s | z); rows[i, j] is the report cell of combination i, which has weight[i] people.
+    """
+    components = prior.size
+    p = np.empty(components, np.float32)
+    likelihood = 0.0
+    for i in range(rows.shape[0]):
+        for z in range(components):
+            p[z] = prior[z]
+        for j in range(rows.shape[1]):
+            row = p_report[j, rows[i, j]]
+            for z in range(components):
+                p[z] *= row[z]
+        total = np.float32(1e-37)
+        for z in range(components):
+            total += p[z]
+        likelihood += weight[i] * np.log(total)
+        share = weight[i] / total
+        for z in range(components):
+            p[z] *= share
+        for j in range(rows.shape[1]):
+            row = counts[j, rows[i, j]]
+            for z in range(components):
+                row[z] += p[z]
+    return likelihood

@@ -1,0 +1,187 @@
+"""Decision trees from randomized reports, with scikit-learn's contract."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
+
+from sfumato.channels.base import Channel
+from sfumato.counts import Reports, encode_known
+from sfumato.domain import Floats
+from sfumato.mining.estimator import Channels, Column, Learner, remember_names
+from sfumato.mining.joint import JointModel
+from sfumato.mining.tree import text
+from sfumato.mining.tree.distil import distilled_tree
+from sfumato.mining.tree.growth import (
+    ByClassGrowth,
+    ClassMass,
+    GlobalGrowth,
+    Growth,
+    Limits,
+    LocalGrowth,
+    clean_tree,
+    clean_values,
+    feature_of,
+    paper_intervals,
+)
+from sfumato.mining.tree.model import Feature, Tree
+from sfumato.reconstruction import Axis
+
+RECONSTRUCTIONS = ("joint", "byclass", "local", "global", "none")
+GROWTHS: dict[str, type[Growth]] = {"global": GlobalGrowth, "byclass": ByClassGrowth, "local": LocalGrowth}
+DEEPEST = 60
+
+
+class TreeClassifier(Learner):
+    """A decision tree for true values, learned from reports.
+
+    channels: one entry (channel or None for a clear column) a column, or a mapping from column name.
+    reconstruction: "joint" distils a tree from the joint model; "byclass", "local" and "global" are AS00's algorithms;
+        "none" takes reports as if they were true values. Without any channel all of them grow a clean tree.
+    label_channel: the channel that class labels went through, None if they are clear.
+    intervals: AS00's number of intervals m; None takes a hundredth of the records, between 10 and 100.
+    prune: whether to prune by minimum description length; None prunes when there are channels, as AS00 does, and
+        grows a full tree, as scikit-learn does, when there are none.
+
+    Fitted: ``classes_``, ``tree_``, ``feature_importances_``, and ``joint_`` after reconstruction="joint".
+    """
+
+    form = "tree"
+
+    def __init__(
+        self,
+        channels: Channels = None,
+        reconstruction: str = "joint",
+        *,
+        label_channel: Channel | None = None,
+        intervals: int | None = None,
+        max_depth: int | None = None,
+        min_samples_leaf: int = 1,
+        prune: bool | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.channels = channels
+        self.reconstruction = reconstruction
+        self.label_channel = label_channel
+        self.intervals = intervals
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.prune = prune
+        self.random_state = random_state
+
+    # --- fitting ------------------------------------------------------------------------------------------------
+
+    def _channels(self) -> Channels:
+        return None if self.reconstruction == "none" else self.channels
+
+    def _learn(self, reports: Reports, rng: np.random.Generator) -> None:
+        if self.reconstruction not in RECONSTRUCTIONS:
+            raise ValueError(
+                f"reconstruction={self.reconstruction!r} is unknown; use one of {', '.join(RECONSTRUCTIONS)}"
+            )
+        axes = [Axis(reports.column(name)) for name in reports.names]
+        limits = self._limits(reports)
+        if not any(axis.noisy for axis in axes):
+            values = np.array([clean_values(reports, axis) for axis in axes])
+            self.tree_, self.features_ = clean_tree(axes, values, ClassMass.of(reports), limits)
+        elif self.reconstruction == "joint":
+            self._distil(reports, axes, limits, rng)
+        else:
+            intervals = self.intervals or paper_intervals(len(reports))
+            growth = GROWTHS[self.reconstruction](axes, intervals, ClassMass.of(reports), limits)
+            self.tree_, self.features_ = growth.grow(), growth.features
+
+    def _limits(self, reports: Reports) -> Limits:
+        least = float(self.min_samples_leaf)
+        depth = DEEPEST if self.max_depth is None else min(int(self.max_depth), DEEPEST)
+        blurred = self.channels is not None or any(reports.channels.values()) or reports.label_channel is not None
+        return Limits(depth, least, 2 * least, blurred if self.prune is None else bool(self.prune))
+
+    def _distil(self, reports: Reports, axes: list[Axis], limits: Limits, rng: np.random.Generator) -> None:
+        model = JointModel(self.channels, label_channel=self.label_channel, random_state=self.random_state)
+        model.classes_, model.attribute_names_, model._table_kind = self.classes_, self.attribute_names_, self._table_kind
+        remember_names(model, self.attribute_names_, hasattr(self, "feature_names_in_"))
+        model._learn(reports, rng)
+        self.joint_ = model
+        people = float(len(reports) if reports.weights is None else reports.weights.sum())
+        self.tree_, found = distilled_tree(model, limits, people, rng)
+        by_name = {feature.name: feature for feature in found}
+        self.features_ = [by_name.get(axis.name, feature_of(axis.at(2))) for axis in axes]
+
+    # --- prediction on true values ------------------------------------------------------------------------------
+
+    def _probabilities(self, columns: list[Column]) -> Floats:
+        """Class shares in the leaf that each record of true values falls into."""
+        counts = self.tree_.counts[self._leaves(columns)]
+        total = counts.sum(axis=1, keepdims=True)
+        return np.where(total > 0, counts / np.maximum(total, 1e-300), 1 / len(self.classes_))
+
+    def apply(self, X: Any) -> npt.NDArray[np.int64]:
+        """The index of the leaf of each record."""
+        check_is_fitted(self)
+        return self._leaves(self._columns(X, reset=False)[1])
+
+    def _leaves(self, columns: list[Column]) -> npt.NDArray[np.int64]:
+        values = np.empty((len(columns), len(columns[0])))
+        for j, (feature, column) in enumerate(zip(self.features_, columns, strict=True)):
+            values[j] = column if feature.labels is None else encode_known(feature.labels, column)
+        return self.tree_.leaves(values, np.array([feature.categorical for feature in self.features_]))
+
+    # --- reading the tree ---------------------------------------------------------------------------------------
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """Each column's share of the gini decrease."""
+        check_is_fitted(self)
+        return self.tree_.importances(len(self.features_))
+
+    def get_depth(self) -> int:
+        check_is_fitted(self)
+        return self.tree_.depth()
+
+    def get_n_leaves(self) -> int:
+        check_is_fitted(self)
+        return self.tree_.n_leaves
+
+    def export_text(self) -> str:
+        """The tree as indented lines."""
+        check_is_fitted(self)
+        return text.export_text(self.tree_, self.features_, self.classes_.tolist())
+
+    def rules(self) -> list[str]:
+        """One sentence a leaf, the most common first."""
+        check_is_fitted(self)
+        return text.rules(self.tree_, self.features_, self.classes_.tolist())
+
+    def plot(self, ax: Any = None, max_depth: int = 4) -> Any:
+        """Draw the upper levels with matplotlib; the axes are returned."""
+        check_is_fitted(self)
+        return text.draw_tree(self.tree_, self.features_, self.classes_.tolist(), ax, max_depth)
+
+    # --- plain data ---------------------------------------------------------------------------------------------
+
+    def _state(self) -> dict[str, Any]:
+        features = [
+            {"name": f.name, "labels": None if f.labels is None else list(f.labels), "integer": f.integer}
+            for f in self.features_
+        ]
+        return {"reconstruction": self.reconstruction, "features": features, "tree": self.tree_.to_dict()}
+
+    @classmethod
+    def _from_state(cls, data: Mapping[str, Any]) -> Self:
+        model = cls(reconstruction=data["reconstruction"])
+        model.features_ = [
+            Feature(
+                f["name"],
+                None if f["labels"] else np.array([0.0, 1.0]),
+                tuple(f["labels"]) if f["labels"] else None,
+                f["integer"],
+            )
+            for f in data["features"]
+        ]
+        model.tree_ = Tree.from_dict(data["tree"])
+        return model
