@@ -1,8 +1,8 @@
 """The command line: `sfumato check | randomize | reconstruct | …`.
 
 A command lives in a module of its own beside this file, with a function ``register(app)``; its name stands in
-``COMMANDS``, in the order in which data flows. Bad input is a ``ValueError``, ``TypeError`` or ``OSError`` anywhere
-below: it becomes one line on stderr and exit code 2.
+``COMMANDS``, in the order in which data flows, and it is loaded when it is called. Bad input is a ``ValueError``,
+``TypeError`` or ``OSError`` anywhere below: it becomes one line on stderr and exit code 2.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     import typer
@@ -35,23 +35,20 @@ BAD_INPUT = 2
 INTERRUPTED = 130
 
 
-def application() -> typer.Typer:
-    """The typer application with every command registered."""
-    import typer
+def main() -> None:
+    """Entry point of the `sfumato` script."""
+    import signal
 
-    from sfumato.cli.about import about
-
-    app = typer.Typer(
-        name="sfumato",
-        no_args_is_help=True,
-        add_completion=False,
-        rich_markup_mode="rich",
-        context_settings={"help_option_names": ["-h", "--help"]},
-    )
-    app.callback()(about)
-    for name in COMMANDS:
-        import_module(f"sfumato.cli.{name}").register(app)
-    return app
+    signal.signal(signal.SIGINT, _stop)
+    arguments = sys.argv[1:]
+    if arguments == ["--version"]:
+        print(_version())
+        return
+    try:
+        import typer  # noqa: F401
+    except ImportError:
+        sys.exit("sfumato: the command line needs the extra 'cli'; install it with: pip install 'sfumato[cli]'")
+    sys.exit(run(arguments))
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -59,7 +56,8 @@ def run(arguments: Sequence[str]) -> int:
     from typer.main import get_command
 
     try:
-        outcome = get_command(application()).main(list(arguments), prog_name="sfumato", standalone_mode=False)
+        app = application([name for name in COMMANDS if name in arguments[:1]] or COMMANDS)
+        outcome = get_command(app).main(list(arguments), prog_name="sfumato", standalone_mode=False)
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception as error:
@@ -71,13 +69,49 @@ def run(arguments: Sequence[str]) -> int:
     return outcome if isinstance(outcome, int) else 0
 
 
-def main() -> None:
-    """Entry point of the `sfumato` script."""
-    try:
-        import typer  # noqa: F401
-    except ImportError:
-        sys.exit("sfumato: the command line needs the extra 'cli'; install it with: pip install 'sfumato[cli]'")
-    sys.exit(run(sys.argv[1:]))
+def application(commands: Sequence[str] = COMMANDS) -> typer.Typer:
+    """The typer application with these commands registered."""
+    import typer
+
+    app = typer.Typer(
+        name="sfumato",
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode="rich",
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+    def show_version(wanted: bool) -> None:
+        if wanted:
+            print(_version())
+            raise typer.Exit
+
+    option = typer.Option(False, "--version", callback=show_version, is_eager=True, help="Show the version.")
+
+    @app.callback()
+    def about(version: bool = option) -> None:
+        """Learn from answers that people blurred themselves: check a plan, blur the answers, reconstruct the crowd."""
+
+    for name in commands:
+        import_module(f"sfumato.cli.{name}").register(app)
+    return app
+
+
+def _version() -> str:
+    import sfumato
+
+    return f"sfumato {sfumato.__version__}"
+
+
+def _stop(signal: int, frame: Any) -> NoReturn:
+    """Ctrl-C ends the process here and now: an exception in the middle of an import or of a library's callback may be
+    swallowed or reworded on its way."""
+    tables = sys.modules.get("sfumato.tables")
+    for part in list(getattr(tables, "UNFINISHED", ())):
+        part.unlink(missing_ok=True)
+    show_cursor = "\x1b[?25h\r\x1b[K" if sys.stderr.isatty() else ""  # progress hides it
+    os.write(2, f"{show_cursor}sfumato: interrupted; nothing half-written is left behind\n".encode())
+    os._exit(INTERRUPTED)
 
 
 def _one_line(error: Exception) -> str | None:
