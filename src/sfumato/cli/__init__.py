@@ -33,6 +33,7 @@ COMMANDS = (
 
 BAD_INPUT = 2
 INTERRUPTED = 130
+STOPPED = "sfumato: interrupted; nothing half-written is left behind"
 
 
 def main() -> None:
@@ -53,19 +54,22 @@ def main() -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code: 0, or 2 after one line that says what to correct."""
+    from typer import Abort
     from typer.main import get_command
 
     try:
         app = application([name for name in COMMANDS if name in arguments[:1]] or COMMANDS)
         outcome = get_command(app).main(list(arguments), prog_name="sfumato", standalone_mode=False)
-    except KeyboardInterrupt:
-        return INTERRUPTED
+    except (KeyboardInterrupt, Abort):
+        outcome = INTERRUPTED
     except Exception as error:
         line = _one_line(error)
         if line is None or os.environ.get("SFUMATO_TRACEBACK"):
             raise
         print(f"sfumato: {line}", file=sys.stderr)
         return BAD_INPUT
+    if outcome == INTERRUPTED:  # which newer versions of typer return of themselves
+        print(STOPPED, file=sys.stderr)
     return outcome if isinstance(outcome, int) else 0
 
 
@@ -110,7 +114,7 @@ def _stop(signal: int, frame: Any) -> NoReturn:
     for part in list(getattr(tables, "UNFINISHED", ())):
         part.unlink(missing_ok=True)
     show_cursor = "\x1b[?25h\r\x1b[K" if sys.stderr.isatty() else ""  # progress hides it
-    os.write(2, f"{show_cursor}sfumato: interrupted; nothing half-written is left behind\n".encode())
+    os.write(2, f"{show_cursor}{STOPPED}\n".encode())
     os._exit(INTERRUPTED)
 
 
