@@ -10,7 +10,7 @@ import numpy as np
 from sfumato.channels.baskets import Baskets, SelectASize
 from sfumato.domain import Items
 from sfumato.mining.itemsets import frequent_itemsets
-from sfumato.mining.records import as_records
+from sfumato.tables import as_records
 from sfumato.papers.datasets import load
 from sfumato.papers.quest import Quest
 
