@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         Chain,
         Channel,
         Choice,
+        CorrelatedNoise,
         Discretize,
         Gaussian,
         Laplace,
@@ -24,19 +25,16 @@ if TYPE_CHECKING:
         TwoPhase,
         Uniform,
     )
-    from sfumato.channels.correlated import CorrelatedNoise
-    from sfumato.counts import Counts
+    from sfumato.counts import Counts, Reports
     from sfumato.domain import Categories, Interval, Items
     from sfumato.guarantee import Breach, CombinedGuarantee, Guarantee, breach_information
     from sfumato.microdata import release
     from sfumato.mining.chooser import Chooser
     from sfumato.mining.direct import DirectClassifier
     from sfumato.mining.discriminant import LinearDiscriminant
-    from sfumato.mining.itemsets import frequent_itemsets
-    from sfumato.mining.joint import JointModel
-    from sfumato.mining.joint import MixtureModel
+    from sfumato.mining.itemsets import association_rules, frequent_itemsets
+    from sfumato.mining.joint import JointModel, MixtureModel
     from sfumato.mining.naive_bayes import NaiveBayes
-    from sfumato.mining.itemsets import association_rules
     from sfumato.mining.tree import TreeClassifier
     from sfumato.plan import Attribute, Plan
     from sfumato.privacy import Advice, Audit, advise, audit
@@ -50,9 +48,8 @@ _LAZY = {
         ("Channel", "Gaussian", "Uniform", "Laplace", "Discretize", "RandomizedResponse", "SquareWave", "Tabulated"),
         "sfumato.channels",
     ),
-    **dict.fromkeys(("Chain", "Choice", "TwoPhase", "SelectASize"), "sfumato.channels"),
+    **dict.fromkeys(("Chain", "Choice", "TwoPhase", "SelectASize", "CorrelatedNoise"), "sfumato.channels"),
     **dict.fromkeys(("Guarantee", "CombinedGuarantee", "Breach", "breach_information"), "sfumato.guarantee"),
-    "CorrelatedNoise": "sfumato.channels.correlated",
     "Attribute": "sfumato.plan",
     "Plan": "sfumato.plan",
     "Counts": "sfumato.counts",
