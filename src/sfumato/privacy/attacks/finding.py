@@ -9,9 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from sfumato.domain import Floats
-from sfumato.privacy.words import amount
+from sfumato.prose import in_words, percent
 
-Measure = Literal["width", "hits"]
 CONFIDENCE = 0.95
 NOTICEABLE = 0.1
 
@@ -26,7 +25,7 @@ class Finding:
 
     attack: str
     attribute: str
-    measure: Measure
+    measure: Literal["width", "hits"]
     without_report: float
     recovered: float
     stated: float | None = None
@@ -46,21 +45,23 @@ class Finding:
         """More than a tenth below what was stated."""
         return self.below_stated > NOTICEABLE
 
+    def shown(self, number: float) -> str:
+        """A number of this finding's measure, in words."""
+        return in_words(number) if self.measure == "width" else percent(number)
+
     def __str__(self) -> str:
-        if self.measure == "width":
-            told = f"places 95 % of answers within {amount(self.recovered)} ({amount(self.without_report)} without"
-            claim = "" if self.stated is None else f", {amount(self.stated)} stated"
-        else:
-            told = f"is right for {self.recovered:.1%} of the people ({self.without_report:.1%} without"
-            claim = "" if self.stated is None else f", at most {self.stated:.1%} stated"
-        below = f", {self.below_stated:.0%} below what is stated" if self.noticeable else ""
-        return f"{self.attribute}, {self.attack}: {told} the report{claim}){below}. {self.note}".rstrip()
+        width = self.measure == "width"
+        told = "places 95 % of answers within {}" if width else "is right for {} of the people"
+        claim = "" if self.stated is None else f", {'' if width else 'at most '}{self.shown(self.stated)} stated"
+        beside = f"({self.shown(self.without_report)} without the report{claim})"
+        below = f", {percent(self.below_stated, 0)} below what is stated" if self.noticeable else ""
+        text = f"{self.attribute}, {self.attack}: {told.format(self.shown(self.recovered))} {beside}{below}."
+        return f"{text} {self.note}".rstrip()
 
     def to_dict(self) -> dict[str, Any]:
-        names = ("attack", "attribute", "measure", "without_report", "recovered", "stated", "below_stated", "note")
-        return {**{name: getattr(self, name) for name in names}, "text": str(self)}
+        return {**vars(self), "below_stated": self.below_stated, "text": str(self)}
 
 
-def width_of_errors(true: Floats, guess: Floats) -> float:
+def width_of_errors(true: Floats, guess: Floats | float) -> float:
     """Twice the distance from the guess that holds 95 % of the true values."""
     return 2 * float(np.quantile(np.abs(true - guess), CONFIDENCE))
