@@ -20,8 +20,7 @@ from scipy.special import ndtri
 
 from sfumato.domain import Floats
 from sfumato.privacy.attacks.covariance import alone_error, bayes_error
-from sfumato.privacy.attacks.finding import CONFIDENCE
-from sfumato.privacy.population import Population
+from sfumato.privacy.population import CONFIDENCE, Population
 from sfumato.prose import finite, in_words, listed, percent
 
 WEAKER = 0.9
@@ -92,7 +91,7 @@ def widths_of(population: Population) -> tuple[Width, ...]:
     """The widths of all numbers of people whose covariance is known; none of others."""
     if population.covariance is None:
         return ()
-    stated = {target.name: target.channel.guarantee().interval(CONFIDENCE) for target in population.numeric}
+    stated = {target.name: target.stated_width for target in population.numeric}
     return widths_from(stated, population.covariance, population.noise())
 
 

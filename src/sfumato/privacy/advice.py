@@ -110,7 +110,7 @@ def advise(
     18.99
     """
     advised = subject_of(subject)
-    plan = subject if isinstance(subject, Plan) else Plan(subject.kind, {ONLY: Attribute(ONLY, subject.domain, subject)})
+    plan = subject if isinstance(subject, Plan) else _plan_of(subject)
     goals = read_targets(targets, advised.channels)
     rng = np.random.default_rng(seed)
     known = reports is not None or truth is not None
@@ -138,6 +138,10 @@ def advise(
             told.append(_tree_cost(plan, proposed, truth, seed))
     specs = {name: (advised.mechanisms[name].to_spec(), channel.to_spec()) for name, channel in changed.items()}
     return Advice(proposed, specs, tuple(verdicts), tuple(told))
+
+
+def _plan_of(mechanism: Channel | Choice) -> Plan:
+    return Plan(mechanism.kind, {ONLY: Attribute(ONLY, mechanism.domain, mechanism)})
 
 
 # --- costs --------------------------------------------------------------------------------------------------------

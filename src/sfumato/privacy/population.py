@@ -8,7 +8,8 @@ spread evenly. The adversary's belief is always the one reconstructed from repor
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,12 @@ from sfumato.privacy.belief import CoarseLaw, coarse_law
 from sfumato.reconstruction import Estimate, reconstruct
 
 ENOUGH_REPORTS = 20
-NOBODY = np.empty(0, dtype=np.int64)
+CONFIDENCE = 0.95
 Columns = Mapping[str, NDArray[Any]]
+
+
+def no_codes() -> Codes:
+    return np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +38,8 @@ class Attacked:
     name: str
     channel: Channel
     prior: Floats
-    true_codes: Codes = NOBODY
-    report_codes: Codes = NOBODY
+    true_codes: Codes = field(default_factory=no_codes)
+    report_codes: Codes = field(default_factory=no_codes)
 
     @property
     def coarse(self) -> CoarseLaw:
@@ -74,6 +79,11 @@ class Attacked:
     def through(self, channel: Channel) -> Attacked:
         """The same attribute, asked through another channel; its people are not drawn again."""
         return Attacked(self.name, channel, read_prior(channel, self.prior))
+
+    @cached_property
+    def stated_width(self) -> float | None:
+        """The interval width at 95 % that the channel's guarantee states."""
+        return self.channel.guarantee().interval(CONFIDENCE)
 
     def linear(self) -> tuple[float, float, float]:
         """(a, b, v): reports as a + b·x plus noise of variance v, the best such reading under the belief."""

@@ -27,7 +27,7 @@ Mechanism = Channel | Choice
 
 def levels_of(mechanism: Mechanism) -> Mapping[str | None, Channel]:
     """The channels that a person may choose from, by level; one under None where there is nothing to choose."""
-    return getattr(mechanism, "levels", None) or {None: mechanism}  # type: ignore[dict-item]
+    return getattr(mechanism, "levels", None) or {None: mechanism}
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,8 +131,8 @@ def subject_of(audited: Plan | Mechanism) -> Subject:
     if isinstance(audited, Plan):
         blurred = {name: each.channel for name, each in audited.attributes.items() if each.channel is not None}
         if not blurred:
-            raise ValueError("the plan blurs nothing, so there is nothing to protect it with; give an attribute a channel")
-        clear = {name: each.role for name, each in audited.attributes.items() if each.channel is None}
+            raise ValueError("the plan blurs nothing; give at least one attribute a channel")
+        clear = {name: str(each.role) for name, each in audited.attributes.items() if each.channel is None}
         questions = {name: each.question for name, each in audited.attributes.items() if each.question}
         return Subject(audited.name, blurred, clear, questions)
     if isinstance(audited, (Channel, Choice)):

@@ -30,7 +30,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from sfumato.domain import Floats
-from sfumato.privacy.attacks.finding import CONFIDENCE, Finding, width_of_errors
+from sfumato.privacy.attacks.finding import Finding, width_of_errors
 from sfumato.privacy.population import Population, true_covariance
 
 
@@ -100,13 +100,11 @@ def correlation_attacks(population: Population) -> list[Finding]:
     targets = population.numeric
     true = np.column_stack([target.true_numbers for target in targets])
     reports = np.column_stack([each.unblurred(each.coarse.report_values[each.reports]) for each in targets])
-    stated = {target.name: target.channel.guarantee().interval(CONFIDENCE) for target in targets}
+    stated = {target.name: target.stated_width for target in targets}
     return attack_numbers(stated, true, reports, population.noise())
 
 
-def attack_numbers(
-    stated: Mapping[str, float | None], true: Floats, reports: Floats, noise: Floats
-) -> list[Finding]:
+def attack_numbers(stated: Mapping[str, float | None], true: Floats, reports: Floats, noise: Floats) -> list[Finding]:
     """Every attack on every number, one column each in the order of ``stated``."""
     unit = np.sqrt(np.diag(noise))  # in units of its noise no attribute dwarfs another
     found = []

@@ -9,9 +9,9 @@ from typing import Any, Literal
 import numpy as np
 
 from sfumato.domain import Floats
+from sfumato.privacy.population import CONFIDENCE
 from sfumato.prose import in_words, percent
 
-CONFIDENCE = 0.95
 NOTICEABLE = 0.1
 
 

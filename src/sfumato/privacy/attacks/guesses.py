@@ -13,9 +13,9 @@ import numpy as np
 from sfumato.channels import SelectASize
 from sfumato.domain import Floats
 from sfumato.guarantee.statement import shortest_widths
-from sfumato.privacy.attacks.finding import CONFIDENCE, Finding, width_of_errors
+from sfumato.privacy.attacks.finding import Finding, width_of_errors
 from sfumato.privacy.belief import posterior, posterior_of_several
-from sfumato.privacy.population import Attacked
+from sfumato.privacy.population import CONFIDENCE, Attacked
 from sfumato.prose import in_words
 
 FEW = 400
@@ -51,7 +51,7 @@ def _judge(target: Attacked, belief: Floats, attack: str, note: str = "") -> Fin
     if target.numeric:
         true, values = target.true_numbers, target.coarse.values
         before, after = (width_of_errors(true, guess @ values) for guess in (target.belief, belief))
-        return Finding(attack, target.name, "width", before, after, target.channel.guarantee().interval(CONFIDENCE), note)
+        return Finding(attack, target.name, "width", before, after, target.stated_width, note)
     before = float((target.true == int(np.argmax(target.belief))).mean())
     after = float((belief.argmax(axis=1) == target.true).mean())
     stated = float((target.law * target.belief).max(axis=1).sum())

@@ -54,7 +54,7 @@ def check_channel(
     randomize = channel.randomize if implementation is None else implementation
     if isinstance(randomize, Mapping):
         if isinstance(channel, SelectASize):
-            raise ValueError("given reports of baskets cannot be audited; pass implementation= as a function of baskets")
+            raise ValueError("reports of baskets cannot be audited; give implementation= as a function of baskets")
         text = "reports were given; how they were drawn is not seen."
         return [*_check_table(channel, randomize, samples, name, alpha), Check("fresh noise", name, SKIPPED, text)]
     if isinstance(channel, SelectASize):

@@ -23,10 +23,10 @@ from sfumato.domain import Codes, Floats
 from sfumato.guarantee import Guarantee
 from sfumato.privacy.accounting import Account, reach_of, widths_from
 from sfumato.privacy.attacks.covariance import attack_numbers
-from sfumato.privacy.attacks.finding import CONFIDENCE
 from sfumato.privacy.audit.channel import check_fresh
 from sfumato.privacy.audit.check import Check, Randomize, outcome, p_value
 from sfumato.privacy.audit.report import Audit
+from sfumato.privacy.population import CONFIDENCE
 from sfumato.privacy.subject import PARTICIPATION
 from sfumato.privacy.targets import BeliefTarget, Goal, Verdict, judge_belief, read_targets
 from sfumato.prose import in_words, shown
@@ -158,5 +158,5 @@ def _check_steps(channel: CorrelatedNoise, randomize: Randomize, name: str) -> C
         [g.number(np.rint((c - g.origin) / g.step)) == c for g, c in zip(channel.inputs, reports.T, strict=True)]
     )
     sound = bool(on_steps.all())
-    text = "all reports lie on the steps." if sound else f"report {shown(reports[~on_steps][0])} lies between the steps."
-    return Check("low digits", name, outcome(sound), text)
+    odd = "" if sound else f"report {shown(reports[~on_steps][0])} lies between the steps."
+    return Check("low digits", name, outcome(sound), odd or "all reports lie on the steps.")

@@ -63,7 +63,7 @@ def check_law(samples: Samples, columns: Floats, attribute: str, alpha: float) -
         place = int(np.argmin(values))
         if values[place] < smallest:
             true = shown(samples.channel.inputs.decode(np.array([code]))[0])
-            told = f"for the true value {true}, {events[place].name} came {int(seen[place]):,} times in {reports.size:,}"
+            told = f"for the true value {true}, {events[place].name} came {seen[place]:,.0f} times in {reports.size:,}"
             smallest, worst = float(values[place]), f"{told} where the law states {percent(stated[place], 3)}."
     level = alpha / max(tests, 1)
     total = sum(codes.size for codes in samples.codes)

@@ -180,9 +180,9 @@ def _section(page: Page, title: str, lines: Iterable[str]) -> Page:
 def _measures(name: str, guarantee: Guarantee) -> list[str]:
     """A dash for what does not apply, the word for what has no bound."""
     numbers = guarantee.to_dict()
-    found = {**{key: numbers.get(key) for key in MEASURES}, **{c: numbers.get("interval", {}).get(c) for c in CONFIDENCES}}
-    unlimited = [key for key in MAY_BE_UNLIMITED if key in numbers]
-    empty = {key: "unlimited" if key in unlimited else "–" for key in found}
+    widths = numbers.get("interval", {})
+    found = {**{key: numbers.get(key) for key in MEASURES}, **{at: widths.get(at) for at in CONFIDENCES}}
+    empty = {key: "unlimited" if key in numbers and key in MAY_BE_UNLIMITED else "–" for key in found}
     return [name, *(empty[key] if number is None else in_words(number) for key, number in found.items())]
 
 

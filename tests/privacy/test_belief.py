@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from sfumato.privacy.posterior import expected_width, posterior, posterior_of_several, shortest_widths
-from sfumato.privacy.table import law_columns, table_of
+from sfumato.guarantee.statement import shortest_widths
+from sfumato.privacy.belief import coarse_law, expected_width, law_columns, posterior, posterior_of_several
 
 UNIT = sf.Interval(0, 1)
 
@@ -49,11 +49,11 @@ def test_single_columns_are_those_of_the_law(channel: sf.Channel) -> None:
 
 def test_a_fine_table_is_summed_into_cells() -> None:
     channel = sf.Gaussian(UNIT, scale=0.05)
-    table, law = table_of(channel), channel.law()
-    assert table.law.shape[0] <= 1500 and table.law.shape[1] <= 600
-    rows = np.zeros((table.law.shape[0], law.shape[0]))
-    rows[table.report_cell, np.arange(law.shape[0])] = 1
-    columns = np.zeros((law.shape[1], table.law.shape[1]))
-    columns[np.arange(law.shape[1]), table.true_cell] = 1
-    np.testing.assert_allclose(table.law, rows @ law @ (columns / columns.sum(axis=0)), atol=1e-12)
-    np.testing.assert_allclose(table.law.sum(axis=0), 1)
+    coarse, law = coarse_law(channel), channel.law()
+    assert coarse.law.shape[0] <= 1500 and coarse.law.shape[1] <= 600
+    rows = np.zeros((coarse.law.shape[0], law.shape[0]))
+    rows[coarse.report_cell, np.arange(law.shape[0])] = 1
+    columns = np.zeros((law.shape[1], coarse.law.shape[1]))
+    columns[np.arange(law.shape[1]), coarse.true_cell] = 1
+    np.testing.assert_allclose(coarse.law, rows @ law @ (columns / columns.sum(axis=0)), atol=1e-12)
+    np.testing.assert_allclose(coarse.law.sum(axis=0), 1)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sfumato.privacy.bounds import lower_bound, p_value, upper_bound
+from sfumato.privacy.audit.check import lower_bound, p_value, upper_bound
 
 
 @pytest.mark.parametrize(("k", "n"), [(0, 10), (3, 10), (10, 10), (250, 100_000)])
