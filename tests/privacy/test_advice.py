@@ -68,6 +68,14 @@ def test_what_meets_its_target_is_left_alone() -> None:
     channel = sf.SquareWave(UNIT, gamma=9)
     advice = sf.advise(channel, ["5% to 50%", "answer: 0.2 at 90%"])
     assert advice.channel is channel and advice.changes == {} and "Nothing has to change" in str(advice)
+    assert sf.advise(PLAN, "one: 0.1 at 95%", truth=pairs()).costs == ()
+
+
+def test_reports_of_one_channel_are_read_as_they_are() -> None:
+    channel, people = sf.Gaussian(UNIT, scale=0.1), np.random.default_rng(3).beta(2, 5, 2000)
+    reports = channel.randomize(people, rng=4)
+    flat, seen = (sf.advise(channel, "answer: 0.4 at 90%", given, costs=False).channel for given in (None, reports))
+    assert seen.scale > flat.scale
 
 
 PLAN = sf.Plan.from_dict(

@@ -22,7 +22,7 @@ from sfumato.tables import frame_like, read_columns
 PEOPLE = 10_000
 KNOWN_PEOPLE = 500
 TREE_PEOPLE = 4000
-ROUNDS = 3
+ROUNDS = 10
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def advise(
     """
     advised = subject_of(subject)
     plan = subject if isinstance(subject, Plan) else _plan_of(subject)
-    goals = read_targets(targets, advised.channels)
+    goals = read_targets(targets, advised.domains)
     rng = np.random.default_rng(seed)
     known = reports is not None or truth is not None
     population = advised.people(reports, truth, KNOWN_PEOPLE, rng) if known else None
@@ -131,9 +131,9 @@ def advise(
     verdicts = [judge_target(goal, stated, chosen, beliefs, times, around) for goal in goals]
 
     told: list[Cost] = []
-    if costs:
+    if costs and changed:
         for name, channel in changed.items():
-            told += _costs(name, advised.channels[name], channel, priors.get(name), people, rng)
+            told += _costs(name, advised.channels[name], channel, priors.get(name), people, seed)
         if truth is not None and plan.target is not None:
             told.append(_tree_cost(plan, proposed, truth, seed))
     specs = {name: (advised.mechanisms[name].to_spec(), channel.to_spec()) for name, channel in changed.items()}
@@ -148,23 +148,23 @@ def _plan_of(mechanism: Channel | Choice) -> Plan:
 
 
 def _costs(
-    name: str, old: Channel, new: Channel, prior: Floats | None, people: int, rng: np.random.Generator
+    name: str, old: Channel, new: Channel, prior: Floats | None, people: int, seed: int
 ) -> list[Cost]:
-    """What can be read from ``people`` reports through the old channel and through the new one."""
+    """What can be read from ``people`` reports through the old channel and through the new one, by the same draws."""
     if isinstance(old, SelectASize) and isinstance(new, SelectASize):
         before, after = (channel.lowest_discoverable_support(people) for channel in (old, new))
         measure = "lowest discoverable support of {} items in {:,} reports"
         return [Cost(name, measure.format(k, people), before[k], after[k]) for k in after]
-    errors = [reconstruction_error(channel, _crowd(channel, prior), people, rng) for channel in (old, new)]
+    errors = [_reconstruction_error(channel, _crowd(channel, prior), people, seed) for channel in (old, new)]
     return [Cost(name, f"the distribution's error from {people:,} reports", *errors)]
 
 
-def reconstruction_error(channel: Channel, prior: Floats, people: int, rng: np.random.Generator) -> float:
+def _reconstruction_error(channel: Channel, prior: Floats, people: int, seed: int) -> float:
     """The share of people whom a reconstruction from ``people`` reports puts into the wrong interval or category.
 
     ½·Σ|p̂ − p| over 20 intervals (every whole number where they are few), the mean of a few simulated surveys.
     """
-    errors = []
+    rng, errors = np.random.default_rng(seed), []
     for _ in range(ROUNDS):
         true = rng.choice(prior.size, size=people, p=prior)
         estimate: Estimate = reconstruct(channel.randomize(channel.inputs.decode(true), rng), channel)

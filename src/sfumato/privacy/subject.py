@@ -54,6 +54,11 @@ class Subject:
             for level, channel in levels_of(each).items()
         }
 
+    @property
+    def domains(self) -> dict[str, Any]:
+        """What is blurred, and what may be answered there."""
+        return {name: each.domain for name, each in self.mechanisms.items()}
+
     @cached_property
     def baskets(self) -> dict[str, SelectASize]:
         """The channels of itemsets, whose table is too large to write down."""

@@ -10,7 +10,7 @@ Verdicts are decided by the law and a belief, not by samples.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,7 +41,7 @@ class BeliefTarget:
     def __post_init__(self) -> None:
         if not 0 < self.rho1 < self.rho2 < 1:
             raise ValueError(
-                f"target from {self.rho1:g} to {self.rho2:g} is no growing belief; write for example 5% to 50%"
+                f"target from {_short(self.rho1)} to {_short(self.rho2)} is no growing belief; write '5% to 50%'"
             )
 
     @property
@@ -65,7 +65,7 @@ class WidthTarget:
     def __post_init__(self) -> None:
         if not self.width > 0 or not 0 < self.confidence < 1:
             raise ValueError(
-                f"target {self.width:g} at {self.confidence:g} is no width at a confidence; "
+                f"target {self.width:g} at {_short(self.confidence)} is no width at a confidence; "
                 "give a positive width and a confidence below 100%"
             )
 
@@ -94,13 +94,15 @@ class Verdict:
         return {"target": str(self.target), "met": self.met, "text": self.text}
 
 
-def read_targets(targets: Any, names: Iterable[str]) -> list[Goal]:
-    """One target or several, by text or as they are; one for an attribute without a channel is refused."""
+def read_targets(targets: Any, domains: Mapping[str, Any]) -> list[Goal]:
+    """One target or several, by text or as they are; each must name what is blurred, and a width a number."""
     goals = [read_target(target) for target in (targets if isinstance(targets, (list, tuple)) else [targets])]
-    known = list(names)
     for goal in goals:
-        if goal.attribute is not None and goal.attribute not in known:
-            raise ValueError(f"target names {goal.attribute!r}, which has no channel; there are {', '.join(known)}")
+        name = goal.attribute
+        if name is not None and name not in domains:
+            raise ValueError(f"target names {name!r}, which has no channel; there are {', '.join(domains)}")
+        if isinstance(goal, WidthTarget) and not isinstance(domains[goal.attribute], Interval):
+            raise ValueError(f"target asks for a width of {name!r}, which is no number; ask for '{name}: 5% to 50%'")
     return goals
 
 
@@ -120,12 +122,16 @@ def read_target(target: Any) -> Goal:
 
 
 def judge_belief(goal: BeliefTarget, stated: Mapping[str, Guarantee], times: int = 1) -> Verdict:
-    """By γ of the reports that the target names; a breach that it permits is shown."""
+    """By γ of the reports that the target names; a breach that it permits is shown, with the report that shows it."""
     parts = stated if goal.attribute is None else {goal.attribute: stated[goal.attribute]}
     total = CombinedGuarantee(parts).repeated(times)
     if total.excludes(goal.rho1, goal.rho2):
-        bound = in_words(total.gamma, up=True)
-        return Verdict(goal, True, f"γ = {bound} is below the {in_words(goal.gamma)} that it takes.")
+        bound = in_words(total.gamma, 6, up=True)
+        return Verdict(goal, True, f"γ = {bound} is below the {in_words(goal.gamma, 6)} that it takes.")
+    for name, part in parts.items():
+        breach = part.breach(goal.rho1, goal.rho2)
+        if breach.possible:
+            return Verdict(goal, False, str(breach) if goal.attribute else f"for {name}, {breach}")
     return Verdict(goal, False, str(total.breach(goal.rho1, goal.rho2)))
 
 
@@ -141,8 +147,6 @@ def judge_target(
     if isinstance(goal, BeliefTarget):
         return judge_belief(goal, stated, times)
     channel = channels[goal.attribute]
-    if not isinstance(channel.domain, Interval):
-        raise ValueError(f"target asks for a width of {goal.attribute!r}, which is no number; ask for '5% to 50%'")
     reached = width_reached(channel, priors.get(goal.attribute), goal.confidence, population, goal.attribute)
     met = reached >= goal.width * (1 - SLACK)
     return Verdict(goal, met, f"a usual report places it within {in_words(reached)}.")

@@ -34,11 +34,14 @@ class Finding:
     @property
     def below_stated(self) -> float:
         """How far below the stated privacy the attack gets, as a share of it; 0 when it holds or nothing is stated."""
+        return self._below(self.recovered)
+
+    def _below(self, number: float) -> float:
         if self.stated is None or not math.isfinite(self.stated) or self.stated <= 0:
             return 0.0
         if self.measure == "width":
-            return max(1 - self.recovered / self.stated, 0.0)
-        return max((self.recovered - self.stated) / (1 - self.stated), 0.0) if self.stated < 1 else 0.0
+            return max(1 - number / self.stated, 0.0)
+        return max((number - self.stated) / (1 - self.stated), 0.0) if self.stated < 1 else 0.0
 
     @property
     def noticeable(self) -> bool:
@@ -54,7 +57,9 @@ class Finding:
         told = "places 95 % of answers within {}" if width else "is right for {} of the people"
         claim = "" if self.stated is None else f", {'' if width else 'at most '}{self.shown(self.stated)} stated"
         beside = f"({self.shown(self.without_report)} without the report{claim})"
-        below = f", {percent(self.below_stated, 0)} below what is stated" if self.noticeable else ""
+        crowd = self._below(self.without_report)
+        of_it = f" ({percent(crowd, 0)} by knowing the crowd alone)" if crowd > 0 else ""
+        below = f", {percent(self.below_stated, 0)} below what is stated{of_it}" if self.noticeable else ""
         text = f"{self.attribute}, {self.attack}: {told.format(self.shown(self.recovered))} {beside}{below}."
         return f"{text} {self.note}".rstrip()
 

@@ -57,7 +57,7 @@ def audit(
     if isinstance(subject, CorrelatedNoise):
         return audit_correlated(subject, reports, truth, targets, implementation, people, samples, false_alarm)
     audited = subject_of(subject)
-    goals = read_targets(targets, audited.channels)
+    goals = read_targets(targets, audited.domains)
     rng = np.random.default_rng(seed)
     population = audited.people(reports, truth, people, rng)
     beliefs = {**{name: each.prior for name, each in population.targets.items()}, **audited.beliefs(prior)}

@@ -60,7 +60,7 @@ def audit_correlated(
         tuple(check_correlated(channel, implementation or channel.randomize, samples, false_alarm)),
         tuple(attack_numbers(widths, true, channel.randomize(true, rng), noise)),
         account,
-        tuple(_verdict(goal, account, stated) for goal in read_targets(targets, stated)),
+        tuple(_verdict(goal, account, stated) for goal in read_targets(targets, channel.domains)),
         (f"The attacks were tried on {source}.", "The noise follows the covariance that was stated when it was made."),
         (PARTICIPATION,),
         false_alarm,
