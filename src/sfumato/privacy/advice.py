@@ -15,7 +15,7 @@ from sfumato.plan import Attribute, Plan
 from sfumato.privacy.proposals import asked_through, propose
 from sfumato.privacy.subject import ONLY, subject_of
 from sfumato.privacy.targets import Verdict, judge_target, read_targets
-from sfumato.prose import percent
+from sfumato.prose import listed, percent
 from sfumato.reconstruction import Estimate, reconstruct
 from sfumato.tables import frame_like, read_columns
 
@@ -80,10 +80,17 @@ class Advice:
 
 
 def _spec(spec: Mapping[str, Any]) -> str:
+    """A specification in words: gaussian (privacy = 1.0)."""
     designs = {f"ρ of {design['size']}": design["rho"] for design in spec.get("designs", ())}
     plain = {key: value for key, value in spec.items() if key not in ("channel", "designs")}
-    given = ", ".join(f"{key} = {value}" for key, value in {**designs, **plain}.items())
+    given = ", ".join(f"{key} = {_value(value)}" for key, value in {**designs, **plain}.items())
     return f"{spec['channel']}{f' ({given})' if given else ''}"
+
+
+def _value(value: Any) -> str:
+    if not isinstance(value, Mapping):
+        return str(value)
+    return _spec(value) if "channel" in value else listed(f"{key} {_value(part)}" for key, part in value.items())
 
 
 def advise(

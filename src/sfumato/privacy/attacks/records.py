@@ -33,11 +33,13 @@ def linkage(population: Population) -> list[Finding]:
         for target in targets:
             score += np.log(target.law)[np.ix_(target.reports, target.true[sought])].T
     score[group[sought][:, None] != group[None, :]] = -np.inf
-    attack = f"finding a record by {counted(len(population.clear), 'attribute')} in the clear and all true values"
-    alone = percent(float((sizes == 1).mean()))
-    note = f"{alone} of {people:,} people are the only ones with their attributes in the clear."
-    by_chance = float((1 / sizes[sought]).mean())
-    return [Finding(attack, "all answers", "hits", by_chance, _share_found(score, sought), None, note)]
+    known, note = "all true values", ""
+    if population.clear:
+        known = f"{counted(len(population.clear), 'attribute')} in the clear and {known}"
+        alone = percent(float((sizes == 1).mean()))
+        note = f"{alone} of {people:,} people are the only ones with their attributes in the clear."
+    by_chance, right = float((1 / sizes[sought]).mean()), _share_found(score, sought)
+    return [Finding(f"finding a record by {known}", "all answers", "hits", by_chance, right, None, note)]
 
 
 def _groups(clear: dict[str, NDArray[np.generic]], people: int) -> Codes:

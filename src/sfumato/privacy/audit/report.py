@@ -160,7 +160,7 @@ def _reviewer(audit: Audit) -> Page:
     page.section(f"The implementation, checked on its own reports (confidence {percent(audit.confidence, 6)})")
     rows = [(check.attribute, check.name, check.outcome, check.text) for check in audit.checks]
     page.table(rows, ["attribute", "check", "outcome", "found"], wrap=True)
-    head = ["attribute", "attack", "measure", "without report", "with report", "stated", "below stated", "note"]
+    head = ["attribute", "measure", "without report", "with report", "stated", "below stated", "attack"]
     if audit.findings:
         page.section("Attacks").table(map(_attack, audit.findings), head, wrap=True)
     _section(page, "One person's reports together", str(audit.account).splitlines())
@@ -190,7 +190,8 @@ def _attack(finding: Finding) -> list[str]:
     measure = "95 % width" if finding.measure == "width" else "people hit"
     stated = "–" if finding.stated is None else finding.shown(finding.stated)
     numbers = [finding.shown(finding.without_report), finding.shown(finding.recovered), stated]
-    return [finding.attribute, finding.attack, measure, *numbers, percent(finding.below_stated, 0), finding.note]
+    attack = f"{finding.attack}. {finding.note}" if finding.note else finding.attack
+    return [finding.attribute, measure, *numbers, percent(finding.below_stated, 0), attack]
 
 
 READERS = {"respondent": _respondent, "reviewer": _reviewer}
