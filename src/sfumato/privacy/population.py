@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -80,10 +80,10 @@ class Attacked:
         """The same attribute, asked through another channel; its people are not drawn again."""
         return Attacked(self.name, channel, read_prior(channel, self.prior))
 
-    @cached_property
+    @property
     def stated_width(self) -> float | None:
         """The interval width at 95 % that the channel's guarantee states."""
-        return self.channel.guarantee().interval(CONFIDENCE)
+        return _stated_width(self.channel)
 
     def linear(self) -> tuple[float, float, float]:
         """(a, b, v): reports as a + b·x plus noise of variance v, the best such reading under the belief."""
@@ -105,6 +105,11 @@ class Attacked:
         """The variance of the noise in units of the true value: v/b²."""
         _, slope, noise = self.linear()
         return noise / slope**2
+
+
+@lru_cache(maxsize=32)
+def _stated_width(channel: Channel) -> float | None:
+    return channel.guarantee().interval(CONFIDENCE)
 
 
 @dataclass(frozen=True, eq=False)
