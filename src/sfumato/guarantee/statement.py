@@ -368,17 +368,22 @@ def _log2_ratio(above: Floats, below: Floats) -> Floats:
 def _shortest_interval(posterior: Floats, share: Floats, grid: Grid, confidence: float) -> float:
     """For each report the shortest run of true codes with the wanted posterior mass; their mean over the reports."""
     rows = np.unique(np.linspace(0, share.size - 1, 600).astype(int))
-    cumulative = np.hstack([np.zeros((rows.size, 1)), np.cumsum(posterior[rows], axis=1)])
-    size = posterior.shape[1]
+    return float(np.average(shortest_widths(posterior[rows], grid.step, confidence), weights=share[rows]))
+
+
+def shortest_widths(beliefs: Floats, step: float, confidence: float) -> Floats:
+    """For each belief (a row over values one step apart) the width of the shortest run with the wanted probability."""
+    rows, size = beliefs.shape
+    cumulative = np.hstack([np.zeros((rows, 1)), np.cumsum(beliefs, axis=1)])
     start = np.arange(size + 1)
-    low, high = np.ones(rows.size, dtype=int), np.full(rows.size, size)
+    low, high = np.ones(rows, dtype=np.int64), np.full(rows, size, dtype=np.int64)
     while (low < high).any():
         middle = (low + high) // 2
         end = np.minimum(start + middle[:, None], size)
         held = (np.take_along_axis(cumulative, end, axis=1) - cumulative).max(axis=1)
         enough = held >= confidence - 1e-12
         low, high = np.where(enough, low, middle + 1), np.where(enough, middle, high)
-    return float(grid.step * np.average(low, weights=share[rows]))
+    return np.asarray(step * low, dtype=np.float64)
 
 
 def check_rhos(rho1: float, rho2: float) -> None:

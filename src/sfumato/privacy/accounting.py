@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from sfumato.privacy.attacks.bayes import alone_error, bayes_error
-from sfumato.privacy.attacks.best_guess import stated_width
-from sfumato.privacy.population import Population, noise_of
-from sfumato.privacy.words import amount
+from sfumato.domain import Floats
+from sfumato.privacy.attacks.covariance import alone_error, bayes_error
+from sfumato.privacy.population import CONFIDENCE, Population
+from sfumato.prose import finite, in_words, listed, percent
 
 WEAKER = 0.9
 
@@ -41,13 +41,13 @@ class Width:
         return self.together < WEAKER * self.alone
 
     def __str__(self) -> str:
-        stated = "" if self.stated is None else f" (stated {amount(self.stated)})"
-        told = f"{self.attribute}: a width of {amount(self.alone)} from its own report{stated}"
+        stated = "" if self.stated is None else f" (stated {in_words(self.stated)})"
+        told = f"{self.attribute}: a width of {in_words(self.alone)} from its own report{stated}"
         if not self.weakened:
             return f"{told}; the other reports hardly narrow it."
-        share = 1 - self.together / self.alone
-        of_stated = "" if self.stated is None else f", {self.together / self.stated:.0%} of what is stated"
-        return f"{told}, but {amount(self.together)} from all reports: correlation takes {share:.0%} off{of_stated}."
+        share = percent(1 - self.together / self.alone, 0)
+        of_stated = "" if self.stated is None else f", {percent(self.together / self.stated, 0)} of what is stated"
+        return f"{told}, but {in_words(self.together)} from all reports: correlation takes {share} off{of_stated}."
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,10 @@ class Account:
     parts: dict[str, float]
     times: int
     widths: tuple[Width, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.times < 1:
+            raise ValueError(f"times={self.times} is not a count of reports; give 1 or more")
 
     @property
     def gamma(self) -> float:
@@ -70,36 +74,43 @@ class Account:
         often = "once" if self.times == 1 else f"{self.times} times with fresh noise"
         if math.isfinite(self.gamma):
             most = max(self.parts, key=lambda name: self.parts[name])
-            head = f"A person who answers everything {often} gives away odds of at most γ = {self.gamma:.4g} "
-            lines = [f"{head}(ε = {self.epsilon:.3f}), most of it by {most} (γ = {self.parts[most]:.4g} each time)."]
+            each = f"most of it by {most} (γ = {in_words(self.parts[most], up=True)} each time)"
+            bound = f"gives away odds of at most γ = {in_words(self.gamma, up=True)} (ε = {self.epsilon:.3f}), {each}"
         else:
-            unbounded = ", ".join(name for name, gamma in self.parts.items() if not math.isfinite(gamma))
-            lines = [f"A person who answers everything {often} has no bound on the odds, because of {unbounded}."]
-        return "\n".join([*lines, *map(str, self.widths)])
+            unbounded = listed(name for name, gamma in self.parts.items() if not math.isfinite(gamma))
+            bound = f"has no bound on the odds, because of {unbounded}"
+        return "\n".join([f"A person who answers everything {often} {bound}.", *map(str, self.widths)])
 
     def to_dict(self) -> dict[str, Any]:
         widths = [{**vars(width), "weakened": width.weakened, "text": str(width)} for width in self.widths]
-        plain = {name: gamma if math.isfinite(gamma) else None for name, gamma in self.parts.items()}
-        total = self.gamma if math.isfinite(self.gamma) else None
-        return {"gamma": total, "times": self.times, "parts": plain, "widths": widths}
+        parts = {name: finite(gamma) for name, gamma in self.parts.items()}
+        return {"gamma": finite(self.gamma), "times": self.times, "parts": parts, "widths": widths}
 
 
-def account_for(gammas: Mapping[str, float], times: int, population: Population | None = None) -> Account:
-    """The account of these channels; widths need people whose correlations are known."""
-    if times < 1:
-        raise ValueError(f"times={times} is not a count of reports; give 1 or more")
-    return Account(dict(gammas), times, () if population is None else widths_of(population))
-
-
-def widths_of(population: Population, confidence: float = 0.95) -> tuple[Width, ...]:
-    targets = population.numeric
-    if population.covariance is None or len(targets) < 2:
+def widths_of(population: Population) -> tuple[Width, ...]:
+    """The widths of all numbers of people whose covariance is known; none of others."""
+    if population.covariance is None:
         return ()
-    noise = np.diag([noise_of(target) for target in targets])
-    reach = 2 * float(ndtri((1 + confidence) / 2))
-    alone = reach * np.sqrt(alone_error(population.covariance, noise))
-    together = reach * np.sqrt(np.maximum(bayes_error(population.covariance, noise), 0))
-    return tuple(
-        Width(target.name, stated_width(target), float(own), float(all_))
-        for target, own, all_ in zip(targets, alone, together, strict=True)
-    )
+    stated = {target.name: target.stated_width for target in population.numeric}
+    return widths_from(stated, population.covariance, population.noise())
+
+
+def widths_from(stated: Mapping[str, float | None], covariance: Floats, noise: Floats) -> tuple[Width, ...]:
+    """The widths at 95 %, for the covariances of the people and of the noise in the order of ``stated``."""
+    reach = reach_of(CONFIDENCE)
+    alone = reach * np.sqrt(alone_error(covariance, noise))
+    together = reach * np.sqrt(np.maximum(bayes_error(covariance, noise), 0))
+    return tuple(map(Width, stated, stated.values(), alone.tolist(), together.tolist()))
+
+
+def width_together(population: Population, name: str, confidence: float) -> float:
+    """The width of one number from all reports of a person."""
+    assert population.covariance is not None
+    place = [target.name for target in population.numeric].index(name)
+    error = float(bayes_error(population.covariance, population.noise())[place])
+    return reach_of(confidence) * math.sqrt(max(error, 0.0))
+
+
+def reach_of(confidence: float) -> float:
+    """2z: the width of a gaussian interval in standard deviations."""
+    return 2 * float(ndtri((1 + confidence) / 2))

@@ -1,94 +1,145 @@
-"""What is audited: a plan, one channel, or a choice of channels, as channels by name."""
+"""What is audited or advised on: a plan, or one mechanism, as channels by name; and what no channel covers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.channels import Channel, Choice
-from sfumato.domain import Items
+from sfumato.channels import Channel, Choice, SelectASize
+from sfumato.domain import Floats
 from sfumato.guarantee import Guarantee
+from sfumato.guarantee.statement import read_prior
 from sfumato.plan import Plan
 from sfumato.plan.document import LEVEL_SUFFIX
-from sfumato.privacy.population import read_columns
-from sfumato.privacy.words import listed
+from sfumato.privacy.population import Population, believed_people
+from sfumato.prose import listed
+from sfumato.tables import is_table, read_columns
 
 ONLY = "answer"
+PARTICIPATION = "Participation: that somebody answered, when and from where is visible to the collector."
+Mechanism = Channel | Choice
+
+
+def levels_of(mechanism: Mechanism) -> Mapping[str | None, Channel]:
+    """The channels that a person may choose from, by level; one under None where there is nothing to choose."""
+    return getattr(mechanism, "levels", None) or {None: mechanism}
 
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """``channels``: one an attribute (of a choice, its default level); ``checked``: every channel that there is."""
+    """``mechanisms``: one an attribute; ``clear``: the role of every attribute that is sent as it is."""
 
     name: str
-    channels: dict[str, Channel]
-    checked: dict[str, Channel]
-    choices: dict[str, Choice]
+    mechanisms: dict[str, Mechanism]
     clear: dict[str, str]
     questions: dict[str, str]
+    is_plan: bool = True
+
+    @cached_property
+    def channels(self) -> dict[str, Channel]:
+        """One an attribute: where people choose, that of the default level."""
+        return {name: levels_of(each)[getattr(each, "default", None)] for name, each in self.mechanisms.items()}
+
+    @cached_property
+    def checked(self) -> dict[str, Channel]:
+        """Every channel that there is, under the name of its attribute and its level."""
+        return {
+            name if level is None else f"{name} ({level})": channel
+            for name, each in self.mechanisms.items()
+            for level, channel in levels_of(each).items()
+        }
+
+    @property
+    def domains(self) -> dict[str, Any]:
+        """What is blurred, and what may be answered there."""
+        return {name: each.domain for name, each in self.mechanisms.items()}
+
+    @cached_property
+    def baskets(self) -> dict[str, SelectASize]:
+        """The channels of itemsets, whose table is too large to write down."""
+        return {name: channel for name, channel in self.channels.items() if isinstance(channel, SelectASize)}
+
+    @cached_property
+    def tables(self) -> dict[str, Channel]:
+        """The channels whose table can be written down."""
+        return {name: channel for name, channel in self.channels.items() if name not in self.baskets}
+
+    @cached_property
+    def leveled(self) -> list[str]:
+        """The attributes whose level people choose."""
+        return [name for name, each in self.mechanisms.items() if None not in levels_of(each)]
 
     def guarantees(self, priors: Mapping[str, Any]) -> dict[str, Guarantee]:
         """What each attribute states; of a choice, the level that protects least."""
-        stated = {}
-        for name, channel in self.channels.items():
-            asked: Channel | Choice = self.choices.get(name, channel)
-            prior = None if isinstance(channel.domain, Items) else priors.get(name)
-            stated[name] = asked.guarantee(prior=prior)
-        return stated
+        believed = {name: priors[name] for name in self.tables if name in priors}
+        return {name: each.guarantee(prior=believed.get(name)) for name, each in self.mechanisms.items()}
 
-    def columns(self, table: Any, *, levels: bool) -> dict[str, NDArray[Any]]:
-        """The columns of a table that the audit reads; of a choice, only reports at the default level count."""
-        found = read_columns(table, [*self._readable(), *self.clear])
-        for name, choice in self.choices.items():
-            if levels:
-                chosen = read_columns(table, [name + LEVEL_SUFFIX])[name + LEVEL_SUFFIX]
-                at_default = found[name].astype(object)
-                at_default[chosen.astype(str) != choice.default] = None
-                found[name] = at_default
+    def by_name(self, given: Any, what: str, known: Mapping[str, Any]) -> dict[str, Any]:
+        """A mapping from names for a plan; for one mechanism the thing itself, which then counts for all names."""
+        if given is None:
+            return {}
+        if not self.is_plan:
+            return dict.fromkeys(known, given)
+        if not isinstance(given, Mapping):
+            raise TypeError(f"{what} of a plan is a mapping from attributes; give {{{next(iter(known))!r}: …}}")
+        for name in given:
+            if name not in known:
+                raise ValueError(f"{what} names {name!r}, which has no channel; there are {', '.join(known)}")
+        return dict(given)
+
+    def beliefs(self, prior: Any) -> dict[str, Floats]:
+        """Beliefs over true codes, by attribute."""
+        given = self.by_name(prior, "prior", self.tables)
+        return {name: read_prior(self.tables[name], belief) for name, belief in given.items()}
+
+    def people(self, reports: Any, truth: Any, people: int, rng: np.random.Generator) -> Population:
+        """People to attack, from reports, from the true values, or spread evenly."""
+        if reports is not None and truth is not None:
+            raise ValueError("both reports and truth are given; give one of the two")
+        known = None if truth is None else self._columns(truth)
+        seen = None if reports is None else self._at_default_level(reports)
+        return believed_people(self.tables, seen, known, people, rng)
+
+    def _columns(self, table: Any) -> dict[str, NDArray[Any]]:
+        """The columns that an attack reads; a bare column stands for the one attribute of a mechanism."""
+        if not self.is_plan and np.ndim(table) == 1 and not is_table(table):
+            table = {ONLY: table}
+        return read_columns(table, [*self.tables, *self.clear])
+
+    def _at_default_level(self, reports: Any) -> dict[str, NDArray[Any]]:
+        """Where people choose a level, only reports at the default one count."""
+        found = self._columns(reports)
+        for name in self.leveled:
+            chosen = read_columns(reports, [name + LEVEL_SUFFIX])[name + LEVEL_SUFFIX]
+            at_default = found[name].astype(object)
+            at_default[chosen.astype(str) != self.mechanisms[name].default] = None  # type: ignore[union-attr]
+            found[name] = at_default
         return found
-
-    def _readable(self) -> list[str]:
-        return [name for name, channel in self.channels.items() if not isinstance(channel.domain, Items)]
 
     def unprotected(self) -> tuple[str, ...]:
         """Everything that no channel covers."""
-        told = []
-        for name, role in self.clear.items():
-            what = "the class label is sent as it is" if role == "class" else "it is sent as it is"
-            told.append(f"{name}: {what}.")
-        for name, channel in self.channels.items():
-            if isinstance(channel.domain, Items):
-                told.append(f"{name}: the number of items is sent as it is.")
-            if name in self.choices:
-                told.append(f"{name}: the chosen level is visible.")
-        passed = [n for n, c in self.channels.items() if c.missing == "pass" and not isinstance(c.domain, Items)]
+        clear = {"class": "the class label is sent as it is"}
+        told = [f"{name}: {clear.get(role, 'it is sent as it is')}." for name, role in self.clear.items()]
+        told += [f"{name}: the number of items is sent as it is." for name in self.baskets]
+        told += [f"{name}: the chosen level is visible." for name in self.leveled]
+        passed = [name for name, channel in self.tables.items() if channel.missing == "pass"]
         told += [f"Whether somebody answered {listed(passed)} is visible."] if passed else []
-        return (*told, "Participation: that somebody answered, when and from where is visible to the collector.")
+        return (*told, PARTICIPATION)
 
 
-def subject_of(audited: Plan | Channel | Choice) -> Subject:
+def subject_of(audited: Plan | Mechanism) -> Subject:
     if isinstance(audited, Plan):
         blurred = {name: each.channel for name, each in audited.attributes.items() if each.channel is not None}
-        clear = {name: each.role for name, each in audited.attributes.items() if each.channel is None}
+        if not blurred:
+            raise ValueError("the plan blurs nothing; give at least one attribute a channel")
+        clear = {name: str(each.role) for name, each in audited.attributes.items() if each.channel is None}
         questions = {name: each.question for name, each in audited.attributes.items() if each.question}
-        return _subject(audited.name, blurred, clear, questions)
+        return Subject(audited.name, blurred, clear, questions)
     if isinstance(audited, (Channel, Choice)):
-        return _subject(repr(audited), {ONLY: audited}, {}, {})
-    raise TypeError(f"{type(audited).__name__} cannot be audited; give a Plan or a channel")
-
-
-def _subject(
-    name: str, blurred: Mapping[str, Channel | Choice], clear: Mapping[str, str], questions: dict[str, str]
-) -> Subject:
-    if not blurred:
-        raise ValueError("the plan blurs nothing, so there is nothing to audit; give an attribute a channel")
-    choices = {key: channel for key, channel in blurred.items() if isinstance(channel, Choice)}
-    channels = {key: one.level(one.default) if isinstance(one, Choice) else one for key, one in blurred.items()}
-    checked: dict[str, Channel] = {}
-    for key, one in blurred.items():
-        levels = {f"{key} ({level})": each for level, each in one.levels.items()} if isinstance(one, Choice) else {}
-        checked.update(levels or {key: channels[key]})
-    return Subject(name, channels, checked, choices, dict(clear), questions)
+        return Subject(repr(audited), {ONLY: audited}, {}, {}, is_plan=False)
+    raise TypeError(f"{type(audited).__name__} cannot be audited or advised on; give a Plan or a channel")

@@ -1,19 +1,33 @@
-"""What a plan is to achieve, in the words of the people who ask for it.
+"""What a plan is to achieve, in the words of the people who ask for it, and whether it does.
 
     "5% to 50%"            nobody's belief in anything may go from 5 % to 50 %, by all reports of a person together
     "age: 5% to 50%"       the same by the report of one attribute
     "age: 20 at 95%"       nobody may place an age closer than 20 with 95 % confidence, for a usual report
+
+Verdicts are decided by the law and a belief, not by samples.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+
+from sfumato.channels import Channel
+from sfumato.domain import Floats, Interval
+from sfumato.guarantee import CombinedGuarantee, Guarantee
+from sfumato.privacy.accounting import width_together
+from sfumato.privacy.belief import coarse_law, expected_width
+from sfumato.privacy.population import Population
+from sfumato.prose import in_words
 
 NUMBER = r"(\d+(?:\.\d+)?(?:e-?\d+)?)\s*(%?)"
 BELIEF = re.compile(rf"(?:(?P<name>[^:]+?)\s*:\s*)?{NUMBER}\s*(?:to|->|→)\s*{NUMBER}")
 WIDTH = re.compile(rf"(?P<name>[^:]+?)\s*:\s*(?:width\s*)?(\d+(?:\.\d+)?(?:e[+-]?\d+)?)\s*at\s*{NUMBER}")
+SLACK = 1e-9
 
 
 @dataclass(frozen=True)
@@ -27,7 +41,7 @@ class BeliefTarget:
     def __post_init__(self) -> None:
         if not 0 < self.rho1 < self.rho2 < 1:
             raise ValueError(
-                f"target from {self.rho1:g} to {self.rho2:g}: a belief grows between 0 and 1, for example 5% to 50%"
+                f"target from {_short(self.rho1)} to {_short(self.rho2)} is no growing belief; write '5% to 50%'"
             )
 
     @property
@@ -37,7 +51,7 @@ class BeliefTarget:
 
     def __str__(self) -> str:
         who = "all reports of a person together" if self.attribute is None else f"the report of {self.attribute}"
-        return f"nobody's belief may go from {self.rho1:.3g} to {self.rho2:.3g} by {who}"
+        return f"nobody's belief may go from {_short(self.rho1)} to {_short(self.rho2)} by {who}"
 
 
 @dataclass(frozen=True)
@@ -51,14 +65,45 @@ class WidthTarget:
     def __post_init__(self) -> None:
         if not self.width > 0 or not 0 < self.confidence < 1:
             raise ValueError(
-                f"target {self.width:g} at {self.confidence:g}: give a positive width and a confidence below 100%"
+                f"target {self.width:g} at {_short(self.confidence)} is no width at a confidence; "
+                "give a positive width and a confidence below 100%"
             )
 
     def __str__(self) -> str:
-        return f"{self.attribute} may not be placed closer than {self.width:.4g} with {self.confidence:.3g} confidence"
+        return (
+            f"{self.attribute} may not be placed closer than {in_words(self.width)} "
+            f"with {_short(self.confidence)} confidence"
+        )
 
 
 Goal = BeliefTarget | WidthTarget
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a target is met, and why."""
+
+    target: Goal
+    met: bool
+    text: str
+
+    def __str__(self) -> str:
+        return f"[{'met' if self.met else 'MISSED'}] {self.target}: {self.text}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"target": str(self.target), "met": self.met, "text": self.text}
+
+
+def read_targets(targets: Any, domains: Mapping[str, Any]) -> list[Goal]:
+    """One target or several, by text or as they are; each must name what is blurred, and a width a number."""
+    goals = [read_target(target) for target in (targets if isinstance(targets, (list, tuple)) else [targets])]
+    for goal in goals:
+        name = goal.attribute
+        if name is not None and name not in domains:
+            raise ValueError(f"target names {name!r}, which has no channel; there are {', '.join(domains)}")
+        if isinstance(goal, WidthTarget) and not isinstance(domains[goal.attribute], Interval):
+            raise ValueError(f"target asks for a width of {name!r}, which is no number; ask for '{name}: 5% to 50%'")
+    return goals
 
 
 def read_target(target: Any) -> Goal:
@@ -68,13 +113,68 @@ def read_target(target: Any) -> Goal:
     text = str(target).strip()
     belief, width = BELIEF.fullmatch(text), WIDTH.fullmatch(text)
     if belief:
-        _, one, percent, other, other_percent = belief.groups()
-        return BeliefTarget(_share(one, percent), _share(other, other_percent), belief["name"])
+        _, one, percent_one, other, percent_other = belief.groups()
+        return BeliefTarget(_share(one, percent_one), _share(other, percent_other), belief["name"])
     if width:
-        _, size, confidence, percent = width.groups()
-        return WidthTarget(width["name"], float(size), _share(confidence, percent))
+        _, size, confidence, in_percent = width.groups()
+        return WidthTarget(width["name"], float(size), _share(confidence, in_percent))
     raise ValueError(f"target {text!r} is not understood; write '5% to 50%', 'age: 5% to 50%' or 'age: 20 at 95%'")
 
 
-def _share(number: str, percent: str) -> float:
-    return float(number) / (100 if percent else 1)
+def judge_belief(goal: BeliefTarget, stated: Mapping[str, Guarantee], times: int = 1) -> Verdict:
+    """By γ of the reports that the target names; a breach that it permits is shown, with the report that shows it."""
+    parts = stated if goal.attribute is None else {goal.attribute: stated[goal.attribute]}
+    total = CombinedGuarantee(parts).repeated(times)
+    if total.excludes(goal.rho1, goal.rho2):
+        bound = in_words(total.gamma, 6, up=True)
+        return Verdict(goal, True, f"γ = {bound} is below the {in_words(goal.gamma, 6)} that it takes.")
+    for name, part in parts.items():
+        breach = part.breach(goal.rho1, goal.rho2)
+        if breach.possible:
+            return Verdict(goal, False, str(breach) if goal.attribute else f"for {name}, {breach}")
+    return Verdict(goal, False, str(total.breach(goal.rho1, goal.rho2)))
+
+
+def judge_target(
+    goal: Goal,
+    stated: Mapping[str, Guarantee],
+    channels: Mapping[str, Channel],
+    priors: Mapping[str, Floats],
+    times: int = 1,
+    population: Population | None = None,
+) -> Verdict:
+    """The verdict on one target of `read_targets`."""
+    if isinstance(goal, BeliefTarget):
+        return judge_belief(goal, stated, times)
+    channel = channels[goal.attribute]
+    reached = width_reached(channel, priors.get(goal.attribute), goal.confidence, population, goal.attribute)
+    met = reached >= goal.width * (1 - SLACK)
+    return Verdict(goal, met, f"a usual report places it within {in_words(reached)}.")
+
+
+def width_reached(
+    channel: Channel,
+    prior: Floats | None,
+    confidence: float,
+    population: Population | None = None,
+    name: str = "",
+) -> float:
+    """The smallest of: the stated width, the mean credible interval, and what all reports together leave."""
+    coarse, size = coarse_law(channel), channel.inputs.size
+    belief = coarse.belief(np.full(size, 1 / size) if prior is None else prior)
+    found = [expected_width(coarse.law, belief, coarse.step, confidence)]
+    stated = channel.interval_width(confidence)
+    if stated is not None:
+        found.append(stated)
+    if population is not None and population.covariance is not None:
+        found.append(width_together(population.through({name: channel}), name, confidence))
+    return min(found)
+
+
+def _share(number: str, in_percent: str) -> float:
+    return float(number) / (100 if in_percent else 1)
+
+
+def _short(share: float) -> str:
+    """A share as it was asked for: 5 %, 99.9 %."""
+    return f"{in_words(100 * share)} %"

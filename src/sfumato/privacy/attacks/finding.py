@@ -9,10 +9,9 @@ from typing import Any, Literal
 import numpy as np
 
 from sfumato.domain import Floats
-from sfumato.privacy.words import amount
+from sfumato.privacy.population import CONFIDENCE
+from sfumato.prose import in_words, percent
 
-Measure = Literal["width", "hits"]
-CONFIDENCE = 0.95
 NOTICEABLE = 0.1
 
 
@@ -26,7 +25,7 @@ class Finding:
 
     attack: str
     attribute: str
-    measure: Measure
+    measure: Literal["width", "hits"]
     without_report: float
     recovered: float
     stated: float | None = None
@@ -35,32 +34,39 @@ class Finding:
     @property
     def below_stated(self) -> float:
         """How far below the stated privacy the attack gets, as a share of it; 0 when it holds or nothing is stated."""
+        return self._below(self.recovered)
+
+    def _below(self, number: float) -> float:
         if self.stated is None or not math.isfinite(self.stated) or self.stated <= 0:
             return 0.0
         if self.measure == "width":
-            return max(1 - self.recovered / self.stated, 0.0)
-        return max((self.recovered - self.stated) / (1 - self.stated), 0.0) if self.stated < 1 else 0.0
+            return max(1 - number / self.stated, 0.0)
+        return max((number - self.stated) / (1 - self.stated), 0.0) if self.stated < 1 else 0.0
 
     @property
     def noticeable(self) -> bool:
         """More than a tenth below what was stated."""
         return self.below_stated > NOTICEABLE
 
+    def shown(self, number: float) -> str:
+        """A number of this finding's measure, in words."""
+        return in_words(number) if self.measure == "width" else percent(number)
+
     def __str__(self) -> str:
-        if self.measure == "width":
-            told = f"places 95 % of answers within {amount(self.recovered)} ({amount(self.without_report)} without"
-            claim = "" if self.stated is None else f", {amount(self.stated)} stated"
-        else:
-            told = f"is right for {self.recovered:.1%} of the people ({self.without_report:.1%} without"
-            claim = "" if self.stated is None else f", at most {self.stated:.1%} stated"
-        below = f", {self.below_stated:.0%} below what is stated" if self.noticeable else ""
-        return f"{self.attribute}, {self.attack}: {told} the report{claim}){below}. {self.note}".rstrip()
+        width = self.measure == "width"
+        told = "places 95 % of answers within {}" if width else "is right for {} of the people"
+        claim = "" if self.stated is None else f", {'' if width else 'at most '}{self.shown(self.stated)} stated"
+        beside = f"({self.shown(self.without_report)} without the report{claim})"
+        crowd = self._below(self.without_report)
+        of_it = f" ({percent(crowd, 0)} by knowing the crowd alone)" if crowd > 0 else ""
+        below = f", {percent(self.below_stated, 0)} below what is stated{of_it}" if self.noticeable else ""
+        text = f"{self.attribute}, {self.attack}: {told.format(self.shown(self.recovered))} {beside}{below}."
+        return f"{text} {self.note}".rstrip()
 
     def to_dict(self) -> dict[str, Any]:
-        names = ("attack", "attribute", "measure", "without_report", "recovered", "stated", "below_stated", "note")
-        return {**{name: getattr(self, name) for name in names}, "text": str(self)}
+        return {**vars(self), "below_stated": self.below_stated, "text": str(self)}
 
 
-def width_of_errors(true: Floats, guess: Floats) -> float:
+def width_of_errors(true: Floats, guess: Floats | float) -> float:
     """Twice the distance from the guess that holds 95 % of the true values."""
     return 2 * float(np.quantile(np.abs(true - guess), CONFIDENCE))

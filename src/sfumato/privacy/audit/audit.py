@@ -1,0 +1,111 @@
+"""`audit`: attack a plan and check its implementation, against what it states."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from sfumato.channels import Channel, Choice
+from sfumato.channels.correlated import CorrelatedNoise
+from sfumato.plan import Plan
+from sfumato.privacy.accounting import Account, widths_of
+from sfumato.privacy.attacks.covariance import correlation_attacks
+from sfumato.privacy.attacks.finding import Finding
+from sfumato.privacy.attacks.guesses import averaging, best_guess, item_guess
+from sfumato.privacy.attacks.records import linkage, outliers
+from sfumato.privacy.audit.channel import SAMPLES, check_channel
+from sfumato.privacy.audit.check import Check
+from sfumato.privacy.audit.correlated import audit_correlated
+from sfumato.privacy.audit.report import Audit
+from sfumato.privacy.population import Population
+from sfumato.privacy.subject import Subject, subject_of
+from sfumato.privacy.targets import judge_target, read_targets
+
+PEOPLE = 1000
+REPEATS = 10
+
+
+def audit(
+    subject: Plan | Channel | Choice | CorrelatedNoise,
+    reports: Any = None,
+    *,
+    truth: Any = None,
+    targets: Sequence[Any] = (),
+    implementation: Any = None,
+    prior: Any = None,
+    times: int = 1,
+    people: int = PEOPLE,
+    samples: int = SAMPLES,
+    false_alarm: float = 1e-6,
+    seed: int = 0,
+) -> Audit:
+    """Attack a plan or a channel, check that its implementation keeps to its law, and say all of it in words.
+
+    ``reports`` (or ``truth``, the clean table, for a data owner's rehearsal) gives the attacks real people; without
+    them the people are spread evenly. ``targets``: what the plan is to achieve, such as "5% to 50%" or
+    "age: 20 at 95%". ``implementation``: a function from values to reports, or a mapping from true value to reports of
+    another program; for a plan, by attribute. ``prior``: a belief, for a plan by attribute. ``times``: how often
+    each person answers with fresh noise. ``false_alarm``: the chance that a sound implementation fails.
+
+    >>> import sfumato as sf
+    >>> answer = sf.RandomizedResponse(sf.Categories(["yes", "no"]), keep=0.75)
+    >>> sf.audit(answer, targets=["5% to 50%"], samples=4000).passed
+    True
+    """
+    if isinstance(subject, CorrelatedNoise):
+        return audit_correlated(subject, reports, truth, targets, implementation, people, samples, false_alarm)
+    audited = subject_of(subject)
+    goals = read_targets(targets, audited.domains)
+    rng = np.random.default_rng(seed)
+    population = audited.people(reports, truth, people, rng)
+    beliefs = {**{name: each.prior for name, each in population.targets.items()}, **audited.beliefs(prior)}
+    stated = audited.guarantees(beliefs)
+    known = population if reports is not None or truth is not None else None
+    verdicts = [judge_target(goal, stated, audited.channels, beliefs, times, known) for goal in goals]
+    account = Account({name: each.gamma for name, each in stated.items()}, times, widths_of(population))
+    return Audit(
+        audited.name,
+        stated,
+        tuple(_checks(audited, implementation, samples, false_alarm)),
+        tuple(_attacks(audited, population, max(times, REPEATS), rng)),
+        account,
+        tuple(verdicts),
+        _assumptions(population),
+        audited.unprotected(),
+        false_alarm,
+        audited.questions,
+    )
+
+
+def _checks(audited: Subject, implementation: Any, samples: int, false_alarm: float) -> list[Check]:
+    """The checks of every channel; the false-alarm rate is shared among them."""
+    given = audited.by_name(implementation, "implementation", audited.checked)
+    each = false_alarm / len(audited.checked)
+    found: list[Check] = []
+    for name, channel in audited.checked.items():
+        found += check_channel(channel, given.get(name), attribute=name, samples=samples, false_alarm=each)
+    return found
+
+
+def _attacks(audited: Subject, population: Population, times: int, rng: np.random.Generator) -> list[Finding]:
+    """All attacks that apply, in the order: one attribute, several attributes, the record as a whole."""
+    found = [best_guess(target) for target in population.targets.values()]
+    found += [averaging(target, times, rng) for target in population.targets.values()]
+    for name, channel in audited.baskets.items():
+        found += item_guess(name, channel)
+    return [*found, *correlation_attacks(population), *outliers(population), *linkage(population)]
+
+
+def _assumptions(population: Population) -> tuple[str, ...]:
+    unknown = len(population.numeric) > 1 and population.covariance is None
+    blind = "Answers are taken as independent; give reports or true values to see what their correlation gives away."
+    return (
+        f"The attacks were tried on {population.source}.",
+        *([blind] if unknown else []),
+        "The adversary has the plan and everybody's reports, and believes what can be reconstructed from them.",
+        "A device with a key repeats its report; only without one do repeated answers add up.",
+        "Noise is drawn independently for every person and every answer, on a device that runs the audited program.",
+        "Attacks are those known to us; the bound γ, where there is one, holds against every other as well.",
+    )

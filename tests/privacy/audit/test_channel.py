@@ -1,0 +1,111 @@
+"""Five broken implementations are caught at the stated confidence; every channel that we ship passes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.laws.test_channel_laws import CASES
+from tests.statistics import FALSE_ALARM
+
+import sfumato as sf
+from sfumato.channels.base import Channel
+from sfumato.privacy.audit.channel import check_channel
+from sfumato.privacy.audit.check import Check
+
+COLOURS = sf.Categories(["red", "green", "blue"])
+UNIT, AGES = sf.Interval(0, 1), sf.Interval(20, 80, integer=True)
+
+
+def broken(checks: list[Check]) -> dict[str, str]:
+    return {check.name: check.text for check in checks if not check.passed}
+
+
+@pytest.mark.parametrize("channel", CASES)
+def test_every_shipped_channel_passes(channel: Channel) -> None:
+    checks = check_channel(channel, samples=60_000, false_alarm=FALSE_ALARM)
+    assert broken(checks) == {}
+    assert sum(check.false_alarm for check in checks) <= FALSE_ALARM * (1 + 1e-9)
+
+
+def test_a_biased_coin_is_caught_by_the_bound_on_gamma() -> None:
+    stated, actual = (sf.RandomizedResponse(COLOURS, keep=keep) for keep in (0.6, 0.7))
+    found = broken(check_channel(stated, actual.randomize, false_alarm=FALSE_ALARM))
+    assert set(found) == {"law", "amplification"}
+    assert "stated is γ = 3" in found["amplification"]
+
+
+def test_noise_reused_after_a_fork_is_caught() -> None:
+    channel, generator = sf.Gaussian(AGES, privacy=1.0), np.random.default_rng(8)
+    found = broken(check_channel(channel, lambda values: channel.randomize(values, generator)))
+    assert set(found) == {"fresh noise"}
+    assert "after a fork" in found["fresh noise"] and "512 places" in found["fresh noise"]
+
+
+def test_one_draw_for_everybody_is_caught() -> None:
+    channel = sf.RandomizedResponse(sf.Categories(range(9)), gamma=5)
+
+    def one_for_all(values: np.ndarray) -> np.ndarray:
+        return np.resize(channel.randomize(values[:100]), len(values))
+
+    assert "fresh noise" in broken(check_channel(channel, one_for_all))
+
+
+def test_low_digits_of_the_true_value_are_caught_and_read_off() -> None:
+    channel = sf.Gaussian(UNIT, scale=0.25)
+
+    def leaky(values: np.ndarray) -> np.ndarray:
+        on_grid = channel.inputs.decode(channel.encode(values))
+        return channel.randomize(values) + (np.asarray(values) - on_grid)
+
+    found = broken(check_channel(channel, leaky))
+    assert set(found) == {"low digits"}
+    assert "100 % of them carry the true value's own digits" in found["low digits"]
+
+
+def test_noise_in_multiples_of_four_leaves_the_last_two_bits_and_is_caught() -> None:
+    channel = sf.Gaussian(sf.Interval(0, 1000, integer=True), scale=200)
+
+    def coarse(values: np.ndarray) -> np.ndarray:
+        return values + 4 * ((channel.randomize(values) - values) // 4)
+
+    found = broken(check_channel(channel, coarse))
+    assert "modulo" in found["law"]
+
+
+@pytest.mark.parametrize("channel", [sf.Gaussian(AGES, privacy=1.0), sf.SquareWave(AGES, gamma=9)], ids=repr)
+def test_noise_clipped_at_the_end_of_the_domain_is_caught(channel: Channel) -> None:
+    found = broken(check_channel(channel, lambda values: np.clip(channel.randomize(values), 20, 80)))
+    assert "where the law states" in found["law"]
+
+
+def test_a_last_item_that_is_never_randomized_is_caught_among_two_hundred() -> None:
+    channel = sf.SelectASize.design(sf.Items(200), sizes=[5], gamma=19)
+
+    def forgetful(baskets: list[list[int]]) -> list[list[int]]:
+        noisy = channel.randomize(baskets).to_lists()
+        return [
+            [*(item for item in row if item != 199), *[199] * (199 in own)]
+            for row, own in zip(noisy, baskets, strict=True)
+        ]
+
+    found = broken(check_channel(channel, forgetful, samples=16_000))
+    assert "item 199" in found["law"] and "item 199" in found["amplification"]
+
+
+def test_large_sets_of_items_pass() -> None:
+    channel = sf.SelectASize.design(sf.Items(100), sizes=[3, 5], gamma=19)
+    checks = check_channel(channel, samples=16_000)
+    assert broken(checks) == {} and len(checks) == 5
+
+
+def test_reports_of_another_program_are_audited_as_they_come() -> None:
+    channel = sf.RandomizedResponse(COLOURS, keep=0.6)
+    sound = {label: channel.randomize([label] * 20_000) for label in COLOURS.labels}
+    assert broken(check_channel(channel, sound)) == {}
+    assert set(broken(check_channel(channel, {**sound, "red": ["red"] * 20_000}))) == {"law", "amplification"}
+
+
+def test_a_report_that_the_channel_does_not_know_is_named() -> None:
+    channel = sf.RandomizedResponse(COLOURS, keep=0.6)
+    reports = {"red": ["red", "violet"] * 1000, "green": ["green"] * 2000}
+    assert "'violet'" in broken(check_channel(channel, reports))["law"]
