@@ -19,7 +19,7 @@ import numpy as np
 import sfumato as sf
 from sfumato.channels.gf2 import unpack_bits
 from sfumato.mining.bitmaps import ColumnBitmaps
-from sfumato.papers.quest import Quest
+from sfumato.examples.quest import Quest
 
 
 def seconds(call) -> float:

@@ -8,7 +8,7 @@ import sfumato as sf
 from sfumato.microdata.bias import find_biases
 from sfumato.microdata.draws import Draws
 from sfumato.microdata.gadp import gadp, usable_correlation
-from sfumato.papers.ib04_utility import moment_checks, normal_records
+from sfumato.papers.ib04.runs import moment_checks, normal_records
 
 COVARIANCE = np.array([[4.0, 1.2, 0.5], [1.2, 1.0, -0.3], [0.5, -0.3, 2.0]])
 MEAN = np.array([1.0, -2.0, 5.0])

@@ -6,7 +6,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.mining.joint_model import JointModel
-from sfumato.papers.agrawal import ATTRIBUTES, DOMAINS
+from sfumato.examples.agrawal import ATTRIBUTES, DOMAINS
 
 
 @pytest.fixture(scope="module")

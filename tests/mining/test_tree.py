@@ -8,7 +8,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import sfumato as sf
 from sfumato.mining.tree import TreeClassifier
-from sfumato.papers.agrawal import ATTRIBUTES
+from sfumato.examples.agrawal import ATTRIBUTES
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,13 @@
 import pytest
 
 from sfumato.papers.ib04 import reproduce
-from sfumato.papers.ib04_patterns import boston_experiment, breast_cancer, comparable_tree, pattern_experiments
-from sfumato.papers.ib04_utility import accuracy_rows
+from sfumato.papers.ib04.runs import (
+    accuracy_rows,
+    boston_experiment,
+    breast_cancer,
+    comparable_tree,
+    pattern_experiments,
+)
 
 
 def test_the_tree_has_the_papers_size():
@@ -45,9 +50,9 @@ def test_a_tree_trained_on_the_release_loses_at_most_one_point_and_sampling_erro
     assert tree["points lost"] <= 1 + 3 * tree["±"]
 
 
-def test_reproduce_writes_tables_pictures_and_statements_that_tell_the_paper_from_ours(tmp_path):
-    statements = reproduce(tmp_path, quick=True, say=lambda text: None)
+def test_reproduce_writes_tables_pictures_and_claims_that_tell_the_paper_from_ours(tmp_path):
+    claims = reproduce(tmp_path, quick=True, say=lambda text: None)
     names = {path.name for path in tmp_path.iterdir()}
     assert names >= {"index.html", "statements.md", "patterns.csv", "accuracy.csv", "frontier_wbc.svg"}
-    assert {one.kept for one in statements if one.text.endswith("the owner looks and draws again")} == {True}
-    assert (tmp_path / "statements.md").read_text().count("\n|") == len(statements) + 2
+    assert {one.kept for one in claims if one.text.endswith("the owner looks and draws again")} == {True}
+    assert (tmp_path / "statements.md").read_text().count("\n|") == len(claims) + 2

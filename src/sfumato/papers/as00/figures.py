@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.papers.as00_runs import ALGORITHMS
-from sfumato.papers.as00_shapes import NOISES, SHAPES
-from sfumato.papers.as00_statements import Accuracies
+from sfumato.papers.as00.runs import ALGORITHMS, NOISES, SHAPES, Accuracies
+from sfumato.papers.claims import Rows
 
 COLOURS = {
     "original": "#1f6f78",
@@ -32,7 +31,7 @@ def _panels(down: int, across: int) -> tuple[Any, Any]:
     return drawing, drawing.subplots(down, across, squeeze=False)
 
 
-def draw_figure_2(rows: list[dict[str, Any]], path: Path) -> None:
+def draw_figure_2(rows: Rows, path: Path) -> None:
     """Both shapes under both noises: truth, reports, and both reconstructions."""
     drawing, panels = _panels(len(SHAPES), len(NOISES))
     for i, shape in enumerate(SHAPES):

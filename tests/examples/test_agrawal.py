@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sfumato.papers.agrawal import ATTRIBUTES, DOMAINS, as_matrix, draw_records, generate, in_group_a
+from sfumato.examples.agrawal import ATTRIBUTES, DOMAINS, as_matrix, draw_records, generate, in_group_a
 
 
 def band(age, young, middle, old):

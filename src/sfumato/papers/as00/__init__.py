@@ -1,20 +1,20 @@
-"""AS00, "Privacy-preserving data mining": Figures 2, 5 and 6 and every statement about them again.
+"""AS00, "Privacy-preserving data mining": Figures 2, 5 and 6 and every claim about them again.
 
 Into the folder: `figure2.csv`, `accuracies.csv` (one row a run), `means.csv`, three pictures, and `statements.md`.
 """
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from sfumato.papers.as00_figures import draw_figure_2, draw_figure_5, draw_figure_6
-from sfumato.papers.as00_runs import ALGORITHMS, NOISES, QUICK, Progress, Scale, run_all
-from sfumato.papers.as00_shapes import shape_rows
-from sfumato.papers.as00_statements import Accuracies, statements
-from sfumato.papers.statement import Statement, as_markdown
+from sfumato.mining.association import STOP_SHARE
+from sfumato.papers.as00.claims import all_claims
+from sfumato.papers.as00.figures import draw_figure_2, draw_figure_5, draw_figure_6
+from sfumato.papers.as00.runs import ALGORITHMS, NOISES, QUICK, Accuracies, Progress, Scale, run_all, shape_rows
+from sfumato.papers.claims import Claim, Rows, as_markdown, opened, write_rows
+from sfumato.reconstruction.stopping import ChiSquare
 
 PAGE = """# Agrawal & Srikant 2000, "Privacy-preserving data mining", again
 
@@ -22,12 +22,12 @@ PAGE = """# Agrawal & Srikant 2000, "Privacy-preserving data mining", again
 the same level, test records clean.{quick}
 
 Where we differ from the paper: whole-number attributes (elevel, car, zipcode) get whole-number noise, so at 10 %
-privacy elevel is all but clear; ByClass and Local stop reconstructing at a tenth of the paper's threshold, which is
-early at 200 %; reports are counted past the ends of the domain; the shapes of Figure 2 are our reading of their names.
+privacy elevel is all but clear; ByClass and Local stop reconstructing at {stop:g} % of the χ² threshold, the paper at
+{paper_stop:g} %; reports are counted past the ends of the domain; Figure 2's shapes are our reading of their names.
 
 ## Statements
 
-{statements}
+{claims}
 
 ## Figure 2
 
@@ -54,15 +54,14 @@ def silent(steps: Iterable[Any], what: str) -> Iterator[Any]:
 
 def reproduce(
     folder: Path | str, quick: bool = False, progress: Progress = silent, scale: Scale | None = None
-) -> list[Statement]:
+) -> list[Claim]:
     """Run what is not finished yet, then draw and judge; `quick` is for trying it out, hours of runs otherwise."""
-    place = Path(folder)
-    place.mkdir(parents=True, exist_ok=True)
+    place = opened(folder)
     chosen = scale or (QUICK if quick else Scale())
     shapes = shape_rows(chosen.shape_values)
     rows = run_all(place / "accuracies.csv", chosen, progress)
     accuracies = Accuracies(rows)
-    found = statements(accuracies, shapes)
+    found = all_claims(accuracies, shapes)
     write_rows(place / "figure2.csv", shapes)
     write_rows(place / "means.csv", mean_rows(accuracies))
     draw_figure_2(shapes, place / "figure2.png")
@@ -72,7 +71,7 @@ def reproduce(
     return found
 
 
-def mean_rows(accuracies: Accuracies) -> list[dict[str, Any]]:
+def mean_rows(accuracies: Accuracies) -> Rows:
     """Figures 5 and 6 as one table: a row for each function, noise and level, a column for each algorithm."""
     return [
         {"function": f, "noise": noise, "privacy": level}
@@ -83,7 +82,7 @@ def mean_rows(accuracies: Accuracies) -> list[dict[str, Any]]:
     ]
 
 
-def page(accuracies: Accuracies, found: list[Statement], scale: Scale) -> str:
+def page(accuracies: Accuracies, found: list[Claim], scale: Scale) -> str:
     quick = (
         "" if scale.train >= Scale().train else " **Fewer records than the paper's: this shows that it runs, no more.**"
     )
@@ -92,12 +91,14 @@ def page(accuracies: Accuracies, found: list[Statement], scale: Scale) -> str:
     for row in mean_rows(accuracies):
         numbers = [f"{100 * row[name]:.1f}" for name in ALGORITHMS]
         lines.append(f"| {row['function']} | {row['noise']} | {row['privacy']} % | " + " | ".join(numbers) + " |")
-    words = {"train": scale.train, "test": scale.test, "runs": scale.runs, "s": "" if scale.runs == 1 else "s"}
-    return PAGE.format(**words, quick=quick, statements=as_markdown(found), table="\n".join(lines))
-
-
-def write_rows(path: Path, rows: list[dict[str, Any]]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
+    return PAGE.format(
+        train=scale.train,
+        test=scale.test,
+        runs=scale.runs,
+        s="" if scale.runs == 1 else "s",
+        quick=quick,
+        stop=100 * STOP_SHARE,
+        paper_stop=100 * ChiSquare.share,
+        claims=as_markdown(found),
+        table="\n".join(lines),
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import sfumato as sf
-from sfumato.papers.quest import Quest
+from sfumato.examples.quest import Quest
 
 
 def test_baskets_are_sets_of_the_sizes_asked_for() -> None:
