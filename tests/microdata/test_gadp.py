@@ -5,9 +5,9 @@ import pytest
 from tests.statistics import assert_mean, assert_probability
 
 import sfumato as sf
-from sfumato.microdata.bias import find_biases
-from sfumato.microdata.draws import Draws
 from sfumato.microdata.gadp import gadp, usable_correlation
+from sfumato.microdata.noise import Draws
+from sfumato.microdata.statistics import find_biases
 from sfumato.papers.ib04.runs import moment_checks, normal_records
 
 COVARIANCE = np.array([[4.0, 1.2, 0.5], [1.2, 1.0, -0.3], [0.5, -0.3, 2.0]])

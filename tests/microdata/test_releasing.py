@@ -12,8 +12,8 @@ from sklearn.tree import DecisionTreeClassifier
 from tests.microdata.conftest import mixed_table
 
 import sfumato as sf
-from sfumato.microdata.baselines import BASELINES
-from sfumato.microdata.rules import compare_trees
+from sfumato.microdata.comparison import compare_trees
+from sfumato.microdata.gadp import BASELINES
 
 METHODS = ["leafwise", "gadp", *BASELINES]
 
@@ -60,20 +60,20 @@ def test_every_released_value_stays_in_its_leafs_interval_its_domain_and_its_typ
     done = sf.release(
         columns, "class", method, amount=amount, noise=noise, labels=labels, tree=tree, attempts=1, rng=seed
     )
-    for place, attribute in enumerate(done.original.attributes):
+    for place, field in enumerate(done.original.fields):
         before, after = done.original.X[:, place], done.released.X[:, place]
         known = ~np.isnan(before)
         lower, upper = done.leaves.bounds(place)
         assert np.array_equal(known, ~np.isnan(after))
         assert (after[known] >= lower[known]).all()
         assert (after[known] <= upper[known]).all()
-        assert (after[known] >= attribute.low).all()
-        assert (after[known] <= attribute.high).all()
+        assert (after[known] >= field.low).all()
+        assert (after[known] <= field.high).all()
         assert set(columns) == set(done.table)
-        if attribute.kind != "float":
+        if field.kind != "float":
             assert np.array_equal(after[known], np.rint(after[known]))
-        elif attribute.step:
-            assert np.allclose(after[known] / attribute.step, np.rint(after[known] / attribute.step), atol=1e-6)
+        elif field.step:
+            assert np.allclose(after[known] / field.step, np.rint(after[known] / field.step), atol=1e-6)
     assert np.array_equal(done.leaves.nodes.descend(done.released.X), done.leaves.leaf)
     if tree is not None:  # scikit-learn itself sends every released record to the leaf it was in
         apply = [tree.apply(pd.DataFrame({k: t[k] for k in names})) for t in (columns, done.table)]
@@ -84,11 +84,11 @@ def test_every_released_value_stays_in_its_leafs_interval_its_domain_and_its_typ
 @given(owners_tables(), st.sampled_from(BASELINES), st.integers(0, 2**32 - 1))
 def test_the_baselines_stay_in_domain_and_type_and_keep_the_class(columns, method, seed):
     done = sf.release(columns, "class", method, rng=seed)
-    for place, attribute in enumerate(done.original.attributes):
+    for place, field in enumerate(done.original.fields):
         after = done.released.X[:, place][~np.isnan(done.original.X[:, place])]
-        assert (after >= attribute.low).all()
-        assert (after <= attribute.high).all()
-        if attribute.kind != "float":
+        assert (after >= field.low).all()
+        assert (after <= field.high).all()
+        if field.kind != "float":
             assert np.array_equal(after, np.rint(after))
     assert np.array_equal(done.table["class"], columns["class"])
 

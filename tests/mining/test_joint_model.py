@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 import sfumato as sf
-from sfumato.mining.joint_model import JointModel
 from sfumato.examples.agrawal import ATTRIBUTES, DOMAINS
+from sfumato.mining.joint_model import JointModel
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,8 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 import sfumato as sf
-from sfumato.mining.tree import TreeClassifier
 from sfumato.examples.agrawal import ATTRIBUTES
+from sfumato.mining.tree import TreeClassifier
 
 
 @pytest.fixture(scope="module")

@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.microdata.bias import Bias, find_biases
-from sfumato.microdata.draws import Draws
-from sfumato.microdata.leaves import nodes_of
-from sfumato.microdata.pattern import grow_tree
+from sfumato.microdata.comparison import TreeComparison, compare_trees
+from sfumato.microdata.noise import Draws
+from sfumato.microdata.pattern import grow_tree, nodes_of
 from sfumato.microdata.releasing import Release
 from sfumato.microdata.risk import Risk, measure_risk
-from sfumato.microdata.rules import RuleComparison, compare_trees
-from sfumato.microdata.utility import Accuracy, accuracies, associations
+from sfumato.microdata.statistics import Bias, associations, find_biases
+from sfumato.microdata.utility import Accuracy, accuracies
 
 TYPES = {
     "mean": "means",
@@ -35,7 +34,7 @@ class ReleaseReport:
     records: int
     attributes: tuple[str, ...]
     amount: dict[str, float]
-    rules: RuleComparison | None
+    rules: TreeComparison | None
     accuracy: tuple[Accuracy, ...]
     association_change: dict[str, float]
     biases: tuple[Bias, ...]
@@ -135,7 +134,7 @@ def report_on(release: Release) -> ReleaseReport:
     )
 
 
-def _rules(release: Release) -> RuleComparison:
+def _rules(release: Release) -> TreeComparison:
     """The pattern tree (or, for a whole-table method, the default tree) against one grown on the release."""
     original, released = release.original, release.released
     before = grow_tree(original.X, original.y) if release.tree is None else release.tree
@@ -145,7 +144,7 @@ def _rules(release: Release) -> RuleComparison:
 
 
 def _association_change(release: Release) -> dict[str, float]:
-    upper = np.triu_indices(len(release.original.attributes), 1)
+    upper = np.triu_indices(len(release.original.fields), 1)
     if not upper[0].size:
         return {"mean": 0.0, "largest": 0.0}
     change = np.abs(associations(release.released) - associations(release.original))[upper]

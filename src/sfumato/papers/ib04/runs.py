@@ -17,10 +17,10 @@ import numpy as np
 
 import sfumato as sf
 from sfumato.examples.datasets import Dataset, load, median_split
-from sfumato.microdata import Frontier, RuleComparison, compare_trees, find_frontier
-from sfumato.microdata.baselines import BASELINES
-from sfumato.microdata.bias import find_biases
-from sfumato.microdata.table import read_microdata
+from sfumato.microdata import Frontier, TreeComparison, compare_trees, find_frontier
+from sfumato.microdata.fields import read_microdata
+from sfumato.microdata.gadp import BASELINES
+from sfumato.microdata.statistics import find_biases
 from sfumato.microdata.utility import CLASSIFIERS, train
 from sfumato.papers.claims import Rows
 
@@ -40,7 +40,7 @@ class Experiment:
 
     name: str
     looked_at: bool
-    comparisons: tuple[RuleComparison, ...]
+    comparisons: tuple[TreeComparison, ...]
 
     @property
     def identical(self) -> int:
@@ -96,8 +96,8 @@ def pattern_experiments(seed: int = 1, runs: tuple[int, int, int] = (15, 10, 10)
     return found
 
 
-def _comparer(data: Dataset, tree: Any, options: dict[str, Any]) -> Callable[[int], RuleComparison]:
-    def compare(seed: int) -> RuleComparison:
+def _comparer(data: Dataset, tree: Any, options: dict[str, Any]) -> Callable[[int], TreeComparison]:
+    def compare(seed: int) -> TreeComparison:
         done = sf.release(data.columns, data.target, tree=tree, rng=np.random.default_rng(seed), **options)
         regrown = done.regrow(done.released.X, done.released.y)
         return compare_trees(tree, regrown, data.X, data.attributes, classes=tree.classes_)

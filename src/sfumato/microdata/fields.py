@@ -1,4 +1,4 @@
-"""A data owner's table as numbers: one float column an attribute, one code a class, and the way back to the table.
+"""A data owner's table as numbers: one float column a field, one code a class, and the way back to the table.
 
 Categories become codes 0..k-1, ordered by their class shares, so that an interval of codes is a meaningful set (for two
 classes no set of categories splits better than such an interval: Breiman et al. 1984). Missing values are NaN.
@@ -16,12 +16,13 @@ import numpy.typing as npt
 from sfumato.domain import Categories, Codes, Floats, Interval, as_numbers, is_missing
 from sfumato.microdata.columns import RawColumn, read_columns, write_columns
 
+Mask = npt.NDArray[np.bool_]
 Kind = Literal["float", "integer", "category"]
 MOST_DECIMALS = 6
 
 
 @dataclass(frozen=True)
-class Attribute:
+class Field:
     """What a column may hold: numbers from low to high in steps (0: any), or labels at the codes low..high."""
 
     name: str
@@ -36,7 +37,7 @@ class Attribute:
         return self.high - self.low
 
     def snap(self, values: Floats, lower: Floats, upper: Floats) -> Floats:
-        """The nearest values of the attribute's type that lie inside [lower, upper] (bounds of that type)."""
+        """The nearest values of the field's type that lie inside [lower, upper] (bounds of that type)."""
         if self.step:
             per = np.rint(1 / self.step)
             values = np.rint(values * per) / per
@@ -45,9 +46,9 @@ class Attribute:
 
 @dataclass(frozen=True)
 class Microdata:
-    """Records of a table: X[record, attribute], y[record] a code into ``classes``."""
+    """Records of a table: X[record, field], y[record] a code into ``classes``."""
 
-    attributes: tuple[Attribute, ...]
+    fields: tuple[Field, ...]
     X: Floats
     target: str
     classes: tuple[Hashable, ...]
@@ -56,11 +57,11 @@ class Microdata:
 
     @property
     def names(self) -> list[str]:
-        return [attribute.name for attribute in self.attributes]
+        return [field.name for field in self.fields]
 
     @property
-    def numeric(self) -> npt.NDArray[np.bool_]:
-        return np.array([attribute.kind != "category" for attribute in self.attributes])
+    def numeric(self) -> Mask:
+        return np.array([field.kind != "category" for field in self.fields])
 
     def index(self, name: str) -> int:
         if name not in self.names:
@@ -76,8 +77,8 @@ class Microdata:
     def to_table(self) -> Any:
         """The same kind of table that was read, with these values."""
         columns: dict[str, Any] = {self.target: Categories(self.classes).decode(self.y)}
-        for attribute, values in zip(self.attributes, self.X.T, strict=True):
-            columns[attribute.name] = _decoded(attribute, values)
+        for field, values in zip(self.fields, self.X.T, strict=True):
+            columns[field.name] = _decoded(field, values)
         return self.rebuild(columns)
 
 
@@ -92,10 +93,10 @@ def read_microdata(table: Any, target: str, domains: Mapping[str, Interval | Cat
     if len(raw) < 2:
         raise ValueError(f"the table has no column beside the target {target!r}; there is nothing to release")
     classes, y = _classes(target, raw[target])
-    read = [_attribute(name, column, (domains or {}).get(name), y) for name, column in raw.items() if name != target]
+    read = [_field(name, column, (domains or {}).get(name), y) for name, column in raw.items() if name != target]
     X = np.column_stack([values for _, values in read])
     return Microdata(
-        tuple(attribute for attribute, _ in read), X, target, classes, y, lambda new: write_columns(table, new)
+        tuple(field for field, _ in read), X, target, classes, y, lambda new: write_columns(table, new)
     )
 
 
@@ -112,9 +113,9 @@ def _classes(target: str, column: RawColumn) -> tuple[tuple[Hashable, ...], Code
     return tuple(labels), Categories(labels).encode(column.values)
 
 
-def _attribute(
+def _field(
     name: str, column: RawColumn, domain: Interval | Categories | None, y: Codes
-) -> tuple[Attribute, Floats]:
+) -> tuple[Field, Floats]:
     if isinstance(domain, Categories) or column.kind == "category":
         return _category(name, column, domain, y)
     values = as_numbers(column.values)
@@ -130,10 +131,10 @@ def _attribute(
         per = np.rint(1 / step) if step else 0
         low = float(np.ceil(domain.low * per) / per if per else domain.low)
         high = float(np.floor(domain.high * per) / per if per else domain.high)
-    return Attribute(name, "integer" if step == 1 else "float", low, high, step), values
+    return Field(name, "integer" if step == 1 else "float", low, high, step), values
 
 
-def _category(name: str, column: RawColumn, domain: object, y: Codes) -> tuple[Attribute, Floats]:
+def _category(name: str, column: RawColumn, domain: object, y: Codes) -> tuple[Field, Floats]:
     values = column.values.tolist()
     found = {label for label in values if not is_missing(label)}
     if len(found) > 20 and len(found) > 0.5 * len(values):
@@ -143,7 +144,7 @@ def _category(name: str, column: RawColumn, domain: object, y: Codes) -> tuple[A
     place = _order_by_class(codes, y, len(labels))
     ordered = tuple(labels[old] for old in np.argsort(place))
     numbers = np.where(codes < 0, np.nan, place[codes] if labels else 0).astype(float)
-    return Attribute(name, "category", 0.0, float(max(len(labels) - 1, 0)), 1.0, ordered), numbers
+    return Field(name, "category", 0.0, float(max(len(labels) - 1, 0)), 1.0, ordered), numbers
 
 
 def _order_by_class(codes: Codes, y: Codes, size: int) -> Codes:
@@ -168,11 +169,11 @@ def _step(known: Floats) -> float:
     return 0.0
 
 
-def _decoded(attribute: Attribute, values: Floats) -> npt.NDArray[Any]:
+def _decoded(field: Field, values: Floats) -> npt.NDArray[Any]:
     missing = np.isnan(values)
-    if attribute.kind == "category":
+    if field.kind == "category":
         if missing.all():
             return np.full(values.shape, None, dtype=object)
-        return Categories(attribute.labels).decode(np.where(missing, -1, values).astype(np.int64))
-    whole = attribute.kind == "integer" and not missing.any()
+        return Categories(field.labels).decode(np.where(missing, -1, values).astype(np.int64))
+    whole = field.kind == "integer" and not missing.any()
     return np.rint(values).astype(np.int64) if whole else values

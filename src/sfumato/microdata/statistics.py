@@ -1,8 +1,9 @@
-"""Statistics kept or not: biases of type A, B, C and D (Muralidhar et al. 1999), each with its sampling interval.
+"""Statistics kept or not: associations, and biases of type A, B, C and D (Muralidhar et al. 1999), each with its
+sampling interval.
 
     A   relative bias of a variance                      s²(Y)/s²(X) − 1
-    B   change of a correlation between perturbed attributes
-    C   change of a correlation between a perturbed attribute and one that was kept, or a class
+    B   change of a correlation between perturbed fields
+    C   change of a correlation between a perturbed field and one that was kept, or a class
     D   change of a marginal distribution                max |F_Y − F_X|
     mean (no letter)  change of a mean, in standard deviations
 
@@ -20,9 +21,8 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import kstwobign
 
-from sfumato.domain import Floats
-from sfumato.microdata.leaves import Mask
-from sfumato.microdata.table import Microdata
+from sfumato.domain import Codes, Floats
+from sfumato.microdata.fields import Mask, Microdata
 
 CONFIDENCE = 0.99
 
@@ -47,7 +47,7 @@ class Bias:
 def find_biases(
     original: Microdata, released: Microdata, kept: Mask | None = None, confidence: float = CONFIDENCE
 ) -> list[Bias]:
-    """Every bias of the numeric attributes; needs three records or more."""
+    """Every bias of the numeric fields; needs three records or more."""
     numeric = original.numeric & ~np.isnan(original.X).all(axis=0)
     numeric &= np.nan_to_num(np.nanstd(np.where(np.isnan(original.X), 0, original.X), axis=0)) > 0
     names = np.array(original.names)[numeric].tolist()
@@ -113,3 +113,48 @@ def _correlation(pair: Floats) -> tuple[float, Floats]:
     product = standard.prod(axis=1)
     r = float(product.mean())
     return r, product - r * (standard**2).sum(axis=1) / 2
+
+
+# --- associations -----------------------------------------------------------------------------------------------------
+
+
+def associations(data: Microdata) -> Floats:
+    """Strength of association of every pair of fields, 0..1.
+
+    Two numbers: |r|. A category and a number: √η², the share of variance between the categories. Two categories:
+    Cramér's V.
+    """
+    p = len(data.fields)
+    strength = np.eye(p)
+    for i in range(p):
+        for j in range(i):
+            known = ~np.isnan(data.X[:, [i, j]]).any(axis=1)
+            strength[i, j] = strength[j, i] = _association(data, i, j, known) if known.sum() > 1 else 0.0
+    return strength
+
+
+def _association(data: Microdata, i: int, j: int, known: Any) -> float:
+    x, y = data.X[known, i], data.X[known, j]
+    if data.numeric[i] and data.numeric[j]:
+        spread = x.std() * y.std()
+        return float(abs(((x - x.mean()) * (y - y.mean())).mean()) / spread) if spread > 0 else 0.0
+    if data.numeric[i] or data.numeric[j]:
+        number, code = (x, y) if data.numeric[i] else (y, x)
+        return _correlation_ratio(number, code.astype(np.int64))
+    return _cramer(x.astype(np.int64), y.astype(np.int64))
+
+
+def _correlation_ratio(number: Floats, code: Codes) -> float:
+    count = np.bincount(code)
+    mean = np.bincount(code, number) / np.maximum(count, 1)
+    total = ((number - number.mean()) ** 2).sum()
+    return float(np.sqrt((count * (mean - number.mean()) ** 2).sum() / total)) if total > 0 else 0.0
+
+
+def _cramer(first: Codes, second: Codes) -> float:
+    table = np.zeros((first.max() + 1, second.max() + 1))
+    np.add.at(table, (first, second), 1)
+    table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
+    least = min(table.shape) - 1
+    return float(np.sqrt(((table - expected) ** 2 / expected).sum() / (table.sum() * least))) if least else 0.0

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from sfumato.domain import Floats
-from sfumato.microdata.leaves import Nodes, nodes_of
+from sfumato.microdata.pattern import Nodes, nodes_of
 
 ALMOST = 0.94
 """IB04 calls trees with 329 of 349 cases under kept rules "very similar", and with 316 of 349 no longer."""
 
 
 @dataclass(frozen=True)
-class Rule:
+class LeafRule:
     """IF low < attribute <= high for each condition THEN class; ``cases`` reference records fall under it."""
 
     conditions: tuple[tuple[str, float, float], ...]
@@ -32,12 +32,12 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class RuleComparison:
+class TreeComparison:
     """Which rules of the first tree the second one has too, and how many reference records they cover."""
 
-    kept: tuple[Rule, ...]
-    lost: tuple[Rule, ...]
-    new: tuple[Rule, ...]
+    kept: tuple[LeafRule, ...]
+    lost: tuple[LeafRule, ...]
+    new: tuple[LeafRule, ...]
     same_attributes: bool
 
     @property
@@ -76,7 +76,7 @@ class RuleComparison:
         return f"{words}: {len(self.kept)} of {total} rules kept, covering {self.share_covered:.1%} of the records"
 
 
-def rules_of(tree: Any, X: Floats, names: list[str], classes: Any = None) -> list[Rule]:
+def rules_of(tree: Any, X: Floats, names: list[str], classes: Any = None) -> list[LeafRule]:
     """The rules of a tree with their cases among the reference records."""
     nodes = nodes_of(tree, names)
     labels = getattr(tree, "classes_", None) if classes is None else classes
@@ -87,7 +87,7 @@ def rules_of(tree: Any, X: Floats, names: list[str], classes: Any = None) -> lis
 
 def compare_trees(
     first: Any, second: Any, X: Any, names: list[str] | None = None, *, tolerance: float = 0.0, classes: Any = None
-) -> RuleComparison:
+) -> TreeComparison:
     """Compare any two trees on the reference records X (a matrix, or a table whose columns have the names).
 
     ``tolerance`` is the share of records by which two conditional values may differ and still count as the same.
@@ -101,10 +101,10 @@ def compare_trees(
     kept = [rule for rule in ours if any(_same(rule, other, ranked, slack) for other in theirs)]
     new = [other for other in theirs if not any(_same(rule, other, ranked, slack) for rule in ours)]
     lost = [rule for rule in ours if rule not in kept]
-    return RuleComparison(tuple(kept), tuple(lost), tuple(new), _attributes(ours) == _attributes(theirs))
+    return TreeComparison(tuple(kept), tuple(lost), tuple(new), _attributes(ours) == _attributes(theirs))
 
 
-def _same(rule: Rule, other: Rule, ranked: dict[str, Floats], slack: float) -> bool:
+def _same(rule: LeafRule, other: LeafRule, ranked: dict[str, Floats], slack: float) -> bool:
     if rule.prediction != other.prediction or len(rule.conditions) != len(other.conditions):
         return False
     for (name, *ends), (other_name, *other_ends) in zip(rule.conditions, other.conditions, strict=True):
@@ -127,13 +127,13 @@ def _intervals(nodes: Nodes) -> list[dict[int, tuple[float, float]]]:
     return found
 
 
-def _rule(nodes: Nodes, leaf: int, intervals: Any, names: list[str], labels: Any, count: Any) -> Rule:
+def _rule(nodes: Nodes, leaf: int, intervals: Any, names: list[str], labels: Any, count: Any) -> LeafRule:
     conditions = tuple(sorted((names[place], low, high) for place, (low, high) in intervals[leaf].items()))
     prediction = nodes.prediction[leaf] if labels is None else labels[nodes.prediction[leaf]]
-    return Rule(conditions, prediction.item() if hasattr(prediction, "item") else prediction, int(count[leaf]))
+    return LeafRule(conditions, prediction.item() if hasattr(prediction, "item") else prediction, int(count[leaf]))
 
 
-def _attributes(rules: list[Rule]) -> set[str]:
+def _attributes(rules: list[LeafRule]) -> set[str]:
     return {name for rule in rules for name, _, _ in rule.conditions}
 
 

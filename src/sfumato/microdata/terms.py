@@ -1,4 +1,4 @@
-"""What an owner may ask for, and the checks that refuse the rest in one line."""
+"""The terms of a release: what an owner may ask for, and the checks that refuse the rest in one line."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.domain import Floats
-from sfumato.microdata.baselines import BASELINES
-from sfumato.microdata.labels import STEPS
-from sfumato.microdata.leaves import Mask
-from sfumato.microdata.table import Microdata
+from sfumato.microdata.fields import Mask, Microdata
+from sfumato.microdata.gadp import BASELINES
+from sfumato.microdata.noise import LAWS, STEPS
 
 Amount = float | Mapping[str, float]
 
 METHODS = ("leafwise", "gadp", *BASELINES)
-LAWS = ("rank", "additive")
 ROLES = ("all", "tested", "untested", "none")
 DEFAULT_AMOUNT = {"leafwise": 1.0, "gadp": 1.0, "sadp": 0.5, "correlated": 0.5, "gadp-table": 0.75, "swap": 0.15}
 ADDITIVE_AMOUNT = 0.276
@@ -27,8 +25,8 @@ LOOKS, FEWEST_LOOKS, MOST_LOOKS = 4_000_000, 1, 60
 
 
 @dataclass(frozen=True)
-class Choice:
-    """How to release, checked against the table: amounts and kept columns in the order of its attributes."""
+class Terms:
+    """How to release, checked against the table: amounts and kept columns in the order of its fields."""
 
     method: str
     noise: str
@@ -39,7 +37,7 @@ class Choice:
     kept: Mask
 
 
-def choose(
+def agree(
     data: Microdata,
     method: str,
     amount: Amount | None = None,
@@ -48,7 +46,7 @@ def choose(
     perturb: str = "all",
     attempts: int | None = None,
     keep: Iterable[str] = (),
-) -> Choice:
+) -> Terms:
     """Check what was asked for; what is unknown or out of range is refused by name."""
     named = (
         ("method", method, METHODS),
@@ -64,7 +62,7 @@ def choose(
         raise ValueError("keep names every attribute; leave out at least one to release")
     usual = int(np.clip(LOOKS // data.X.size, FEWEST_LOOKS, MOST_LOOKS)) if method == "leafwise" else 0
     tries = usual if attempts is None else attempts
-    return Choice(method, noise, labels, perturb, tries, _amounts(data, method, amount, noise), kept)
+    return Terms(method, noise, labels, perturb, tries, _amounts(data, method, amount, noise), kept)
 
 
 def _amounts(data: Microdata, method: str, amount: Amount | None, noise: str) -> Floats:
@@ -73,9 +71,9 @@ def _amounts(data: Microdata, method: str, amount: Amount | None, noise: str) ->
         if "gadp" in method:
             raise ValueError(f"method {method!r} takes one amount for all attributes; pass a number")
         wanted = {data.index(name): value for name, value in amount.items()}
-        amounts = np.array([wanted.get(place, usual) for place in range(len(data.attributes))], dtype=float)
+        amounts = np.array([wanted.get(place, usual) for place in range(len(data.fields))], dtype=float)
     else:
-        amounts = np.full(len(data.attributes), usual if amount is None else amount, dtype=float)
+        amounts = np.full(len(data.fields), usual if amount is None else amount, dtype=float)
     most = LARGEST_AMOUNT.get(method, np.inf)
     wrong = ~((amounts >= 0) & (amounts <= most))
     if wrong.any():
