@@ -73,7 +73,8 @@ class Interval:
         return numbers
 
     def __str__(self) -> str:
-        return f"{'integers' if self.integer else 'numbers'} from {in_words(self.low, 12)} to {in_words(self.high, 12)}"
+        low, high = (_spelt(float(bound)) for bound in (self.low, self.high))
+        return f"{'integers' if self.integer else 'numbers'} from {low} to {high}"
 
 
 @dataclass(frozen=True)
@@ -266,10 +267,9 @@ class Cells:
         return np.where(codes < 0, np.nan, self.values[codes])
 
 
-def in_words(number: float, digits: int = 4) -> str:
-    """A number for prose: few digits, thousands set off, no powers of ten unless it is tiny or huge."""
-    rounded = float(f"{number:.{digits}g}")
-    return f"{rounded:,.0f}" if 1000 <= abs(rounded) < 1e15 and rounded.is_integer() else f"{rounded:.{digits}g}"
+def _spelt(bound: float) -> str:
+    """A bound with up to twelve digits, thousands set off where it is whole."""
+    return f"{bound:,.0f}" if bound.is_integer() and abs(bound) < 1e15 else f"{bound:.12g}"
 
 
 def is_missing(value: object) -> bool:
@@ -281,6 +281,8 @@ def is_missing(value: object) -> bool:
 
 def as_array(values: ArrayLike) -> NDArray[Any]:
     """An array of whatever came: lists, scalars, NumPy, and columns of pandas, Polars or PyArrow."""
+    if hasattr(getattr(values, "type", None), "index_type"):
+        values = values.cast(values.type.value_type)  # type: ignore[union-attr]  # PyArrow's dictionaries forget which entries are missing
     to_numpy = getattr(values, "to_numpy", None)
     if to_numpy is not None:
         try:

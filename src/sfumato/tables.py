@@ -1,49 +1,353 @@
-"""Tables in and out: pandas, Polars, PyArrow and DuckDB relations leave as the kind they came."""
+"""The one place that knows frames: tables in memory and in files, read by column and written as the kind they came.
+
+A *table* is a mapping of columns, a pandas, Polars (also lazy), PyArrow or Spark frame, a DuckDB relation, or anything
+else that lists its ``columns`` and gives each by name. Reading needs none of these libraries; writing needs narwhals.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.domain import as_array, as_numbers
+
 Columns = dict[str, Any]
+Records = list[dict[str, Any]]
+
+KINDS = {"_duckdb": "duckdb", "pyspark": "spark", "numpy": "array"}
+TABLE_FILES = (".csv", ".parquet")
+
+
+# --- reading ------------------------------------------------------------------------------------------------------
+
+
+def is_table(data: Any) -> bool:
+    """Does it have named columns? Arrays and lists of rows have none."""
+    if isinstance(data, Mapping) or _is_lazy(data):
+        return True
+    return not isinstance(data, np.ndarray) and (hasattr(data, "columns") or hasattr(data, "column_names"))
+
+
+def kind_of(table: Any) -> str:
+    """The kind of a table or of its type: "pandas", "polars", "pyarrow", "duckdb", "spark", "mapping", "array" or the
+    name of the library that made it; kinds name themselves."""
+    if isinstance(table, str):
+        return table
+    cls = table if isinstance(table, type) else type(table)
+    if issubclass(cls, Mapping):
+        return "mapping"
+    library = cls.__module__.split(".")[0]
+    return KINDS.get(library, library)
+
+
+def column_names(table: Any) -> list[str]:
+    """The names as text, in the table's order; x0, x1, … for a two-dimensional array."""
+    return [str(name) for name in _labels(table)]
+
+
+def read_columns(table: Any, names: Iterable[str] | None = None) -> dict[str, NDArray[Any]]:
+    """Columns by name, all or those named: numbers as numbers with NaN for missing, everything else as objects.
+
+    A missing column, columns of different length and columns of dates are refused by name.
+    """
+    table = _in_memory(table)
+    labels = _labels(table)
+    by_name = dict(zip(map(str, labels), labels, strict=True))
+    if len(by_name) < len(labels):
+        raise ValueError(f"column {_twice(list(map(str, labels)))!r} appears twice; rename one of the two")
+    wanted = list(by_name) if names is None else list(names)
+    for name in wanted:
+        if name not in by_name:
+            raise ValueError(f"column {name!r} is missing; the table has {', '.join(by_name)}")
+    columns = {name: read_column(_column(table, by_name[name]), name) for name in wanted}
+    if len({len(column) for column in columns.values()}) > 1:
+        lengths = {name: len(column) for name, column in columns.items()}
+        raise ValueError(f"the columns differ in length ({lengths}); give one value a record")
+    return columns
+
+
+def read_column(values: Any, name: str = "x0") -> NDArray[Any]:
+    """One column of any kind as `read_columns` gives it."""
+    array = np.atleast_1d(as_array(values))
+    if array.ndim != 1:
+        raise ValueError(f"column {name!r} has shape {array.shape}; give one value a record")
+    if array.dtype.kind in "iuf":
+        return array
+    if array.dtype.kind not in "ObUST":
+        raise TypeError(f"column {name!r} is of type {array.dtype}; convert it to numbers or labels first")
+    if array.dtype.kind == "O":
+        try:
+            return as_numbers(array)
+        except TypeError:
+            return array
+    return array.astype(object)
+
+
+def _in_memory(table: Any) -> Any:
+    """Tables that are a promise (DuckDB, Spark, lazy Polars) become real ones."""
+    fetch = {"duckdb": "to_arrow_table", "spark": "toArrow", "polars": "collect"}.get(kind_of(table), "")
+    return getattr(table, fetch)() if hasattr(table, fetch) else table
+
+
+def _labels(table: Any) -> list[Any]:
+    """The columns as the table itself names them."""
+    if isinstance(table, Mapping):
+        return list(table)
+    if is_table(table):
+        if _is_lazy(table):
+            return list(table.collect_schema().names())
+        return list(table.column_names if hasattr(table, "column_names") else table.columns)
+    shape = np.shape(table)
+    if len(shape) != 2:
+        kind = f"{type(table).__module__}.{type(table).__qualname__}"
+        raise TypeError(f"{kind} is not a table; pass pandas, Polars, PyArrow, DuckDB or a mapping")
+    return [f"x{place}" for place in range(shape[1])]
+
+
+def _column(table: Any, label: Any) -> Any:
+    if isinstance(table, Mapping):
+        return table[label]
+    if not is_table(table):
+        return np.asarray(table)[:, int(label[1:])]
+    return table.column(label) if hasattr(table, "column_names") else table[label]
+
+
+def _twice(names: Sequence[str]) -> str:
+    return next(name for name in names if names.count(name) > 1)
+
+
+def name_row(check: Callable[[Any], Any], values: Any, column: str) -> None:
+    """Run a check that refuses a column; its refusal then says in which row: "row 17, column 'age': …"."""
+    try:
+        check(values)
+        return
+    except (ValueError, TypeError) as error:
+        first = error
+    array = as_array(values)
+    low, high = 0, len(array)  # the first refused row lies in low..high-1
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            check(array[low:middle])
+            low = middle
+        except (ValueError, TypeError) as error:
+            high, first = middle, error
+    raise type(first)(f"row {low + 1:,}, column {column!r}: {first}") from None
+
+
+# --- the same kind out --------------------------------------------------------------------------------------------
 
 
 def map_table(table: Any, convert: Callable[[Columns], Columns]) -> Any:
     """The same kind of table with its columns converted all at once; columns may be added."""
-    if type(table).__module__.split(".")[0] in ("duckdb", "_duckdb"):
-        return _map_duckdb(table, convert)
-    nw = _narwhals()
-    try:
-        frame = nw.from_native(table, eager_only=True)
-    except TypeError:
-        kind = f"{type(table).__module__}.{type(table).__qualname__}"
-        raise TypeError(f"{kind} is not a table; pass pandas, Polars, PyArrow, DuckDB or a mapping") from None
+    if isinstance(table, Mapping):
+        return convert(dict(table))
+    frame = _frame(table)
     before = {name: frame[name].to_native() for name in frame.columns}
     after = convert(before)
     if len(frame) == 0:
         raise ValueError("the table is empty; there is nobody to report")
-    kind = frame.implementation
-    changed = [_series(nw, name, new, kind) for name, new in after.items() if new is not before.get(name)]
-    return frame.with_columns(changed).select(list(after)).to_native()
+    changed = [
+        _series(name, new, frame.implementation) for name, new in after.items() if new is not before.get(name)
+    ]
+    return _as_kind_of(table, frame.with_columns(changed).select(list(after)).to_native())
 
 
-def _series(nw: Any, name: str, values: Any, kind: Any) -> Any:
+def frame_like(table: Any, columns: Mapping[str, Any], *, keep_types: bool = False) -> Any:
+    """These columns as a table of the same kind as ``table``: a table, its type, or the name of a kind.
+
+    With ``keep_types`` a column gets the type that the column of its name has in ``table``.
+    """
+    kind = kind_of(table)
+    if kind == "mapping":
+        return dict(columns)
+    if kind == "array":
+        return np.column_stack([np.asarray(values) for values in columns.values()])
+    backend = kind if kind in ("pandas", "polars", "pyarrow") else "pyarrow"
+    series = {name: _series(name, as_array(values), backend) for name, values in columns.items()}
+    built = narwhals().from_dict(series, backend=backend).to_native()
+    return _as_kind_of(table, _with_types(built, _in_memory(table)) if keep_types else built)
+
+
+def as_table(rows: Records, columns: Sequence[str]) -> Any:
+    """Rows of results as a pandas DataFrame with these columns; the rows themselves where pandas is not installed."""
+    try:
+        import pandas as pd
+    except ImportError:
+        return rows
+    return pd.DataFrame(rows, columns=list(columns))
+
+
+def as_records(table: Any) -> Records:
+    """The rows of what `as_table` gave."""
+    return list(table.to_dict("records")) if hasattr(table, "to_dict") else list(table)
+
+
+def _frame(table: Any) -> Any:
+    """The table as narwhals holds it, in memory."""
+    try:
+        return narwhals().from_native(_in_memory(table), eager_only=True)
+    except TypeError:
+        kind = f"{type(table).__module__}.{type(table).__qualname__}"
+        raise TypeError(f"{kind} is not a table; pass pandas, Polars, PyArrow, DuckDB or a mapping") from None
+
+
+def _series(name: str, values: Any, backend: Any) -> Any:
     """A column of the wanted kind; gaps become the kind's own null."""
-    plain = values.tolist() if values.dtype.kind == "O" else values
-    series = nw.new_series(name, plain, backend=kind)
-    return series.fill_nan(None) if values.dtype.kind == "f" and not kind.is_pandas_like() else series
+    plain = values.tolist() if values.dtype.kind in "OU" else values
+    series = narwhals().new_series(name, plain, backend=backend)
+    return series.fill_nan(None) if values.dtype.kind == "f" and not series.implementation.is_pandas_like() else series
 
 
-def _map_duckdb(relation: Any, convert: Callable[[Columns], Columns]) -> Any:
-    import duckdb
+def _with_types(native: Any, like: Any) -> Any:
+    """The frame with its columns cast to the types of another frame of the same library."""
+    if kind_of(native) == "pyarrow":
+        import pyarrow
 
-    arrow = relation.to_arrow_table() if hasattr(relation, "to_arrow_table") else relation.arrow()
-    return duckdb.from_arrow(map_table(arrow, convert))
+        names = set(like.schema.names)
+        return native.cast(pyarrow.schema([like.schema.field(f.name) if f.name in names else f for f in native.schema]))
+    types = {name: like[name].dtype for name in native.columns if name in like.columns}
+    return native.astype(types) if hasattr(native, "astype") else native.cast(types)
 
 
-def _narwhals() -> Any:
+def _as_kind_of(table: Any, native: Any) -> Any:
+    """Back into the promise that the table came as."""
+    kind = kind_of(table)
+    if kind == "duckdb":
+        import duckdb
+
+        return duckdb.from_arrow(native)
+    if kind == "spark":
+        return table.sparkSession.createDataFrame(native)
+    return native.lazy() if _is_lazy(table) else native
+
+
+def _is_lazy(table: Any) -> bool:
+    return type(table).__name__ == "LazyFrame"
+
+
+def narwhals() -> Any:
     try:
         import narwhals.stable.v2 as nw
     except ImportError:
         raise ImportError("tables need narwhals; install sfumato[tables], or pass a mapping of columns") from None
     return nw
+
+
+# --- files --------------------------------------------------------------------------------------------------------
+
+
+def check_extension(path: Path, allowed: Iterable[str] = TABLE_FILES) -> str:
+    """The path's extension in lower case; one outside the allowed list is an error that names the list."""
+    extension = path.suffix.lower()
+    if extension not in allowed:
+        raise ValueError(f"{path}: unknown extension '{path.suffix}'; use {' or '.join(allowed)}")
+    return extension
+
+
+def check_target(path: Path, allowed: Iterable[str] = TABLE_FILES) -> Path:
+    """A place that can be written to, checked before the work is done rather than after."""
+    check_extension(path, allowed)
+    if path.is_dir():
+        raise ValueError(f"{path}: is a folder; name a file")
+    if not path.parent.is_dir():
+        raise ValueError(f"{path}: the folder {path.parent} does not exist; create it first")
+    return path
+
+
+def check_source(path: Path) -> Path:
+    """A file that is there and holds something."""
+    if path.is_dir():
+        raise ValueError(f"{path}: is a folder; name a file")
+    if not path.exists():
+        raise ValueError(f"{path}: no such file")
+    if path.stat().st_size == 0:
+        raise ValueError(f"{path}: the file is empty; it needs a header and at least one row")
+    return path
+
+
+def read_table(path: str | Path, *, text: Iterable[str] = ()) -> Any:
+    """A PyArrow table from CSV or Parquet; CSV columns named in ``text`` stay text even if they look like numbers."""
+    place = Path(path)
+    extension = check_extension(place)
+    check_source(place)
+    import pyarrow
+
+    try:
+        table = _read_csv(place, text) if extension == ".csv" else _read_parquet(place)
+    except pyarrow.ArrowException as error:
+        reason = str(error).splitlines()[0].rstrip(". ")
+        raise ValueError(f"{place}: not a readable {extension[1:]} file ({reason}); write it again") from None
+    if len(set(table.column_names)) < table.num_columns:
+        raise ValueError(f"{place}: column {_twice(table.column_names)!r} appears twice; rename one of the two")
+    return table
+
+
+def _read_csv(path: Path, text: Iterable[str]) -> Any:
+    import pyarrow
+    from pyarrow import csv
+
+    types = {name: pyarrow.string() for name in text}
+    return csv.read_csv(path, convert_options=csv.ConvertOptions(column_types=types, strings_can_be_null=True))
+
+
+def _read_parquet(path: Path) -> Any:
+    from pyarrow import parquet
+
+    return parquet.read_table(path)
+
+
+def write_table(table: Any, path: str | Path) -> None:
+    """A table of any kind to CSV or Parquet, by extension; whole or not at all."""
+    place = Path(path)
+    extension = check_extension(place)
+    arrow = table if kind_of(table) == "pyarrow" else _arrow(table)
+    if extension == ".csv":
+        from pyarrow import csv
+
+        write_whole(place, lambda part: csv.write_csv(arrow, part))
+    else:
+        from pyarrow import parquet
+
+        write_whole(place, lambda part: parquet.write_table(arrow, part))
+
+
+def _arrow(table: Any) -> Any:
+    return frame_like("pyarrow", table) if isinstance(table, Mapping) else _frame(table).to_arrow()
+
+
+def write_text(text: str, path: str | Path) -> None:
+    """Text to a file, whole or not at all."""
+    write_whole(Path(path), lambda part: part.write_text(text, encoding="utf-8"))
+
+
+def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
+    """Write beside the target and rename: a reader sees the old file or the whole new one, never a part."""
+    with _beside(path) as part:
+        write(part)
+        os.replace(part, path)
+
+
+@contextmanager
+def _beside(path: Path) -> Iterator[Path]:
+    handle, name = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=path.suffix, dir=path.parent)
+    part = Path(name)
+    try:
+        os.close(handle)
+        part.chmod(0o666 & ~_umask())
+        yield part
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,5 +1,3 @@
-import shutil
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -69,15 +67,12 @@ def test_the_page_loads_nothing_from_elsewhere(demo):
         assert word in text
 
 
-@pytest.mark.skipif(not shutil.which("chromium"), reason="chromium is missing: apt-get install chromium")
-def test_a_browser_without_a_network_draws_every_chart(demo, tmp_path):
+def test_every_chart_is_drawn_in_the_page_and_none_of_them_by_a_script(demo):
     folder, _ = demo
-    offline = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}"]
-    offline += ["--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=10000", "--dump-dom"]
-    page = f"file://{folder / 'report.html'}"
-    answer = subprocess.run(["chromium", *offline, page], capture_output=True, text=True, timeout=120)
+    text = (folder / "report.html").read_text()
     charts = sum(attribute.channel is not None for attribute in credit.plan().attributes.values())
-    assert answer.stdout.count('<svg xmlns="http://www.w3.org/2000/svg"') == charts
+    assert text.count('<svg role="img"') == charts
+    assert "<script" not in text
 
 
 def test_the_simulated_people_fit_the_plan():

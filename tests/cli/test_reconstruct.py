@@ -48,7 +48,7 @@ def test_methods_can_be_chosen(sfumato, reports, method):
 
 
 @pytest.mark.parametrize(
-    ("name", "start"), [("p.png", b"\x89PNG"), ("p.svg", b"<?xml"), ("p.html", b"<!DOCTYPE html>")]
+    ("name", "start"), [("p.png", b"\x89PNG"), ("p.svg", b"<?xml"), ("p.html", b"<!doctype html>")]
 )
 def test_plots_are_drawn_by_extension(sfumato, reports, folder, name, start):
     assert sfumato(f"reconstruct plan.toml reports.parquet --intervals 6 --plot {name}").code == 0

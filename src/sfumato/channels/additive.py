@@ -23,7 +23,8 @@ from sfumato.channels import kernels
 from sfumato.channels.alias import WORD, Words, alias_table, draw, integer_weights
 from sfumato.channels.base import Channel
 from sfumato.channels.randomness import SecureWords
-from sfumato.domain import Codes, Floats, Grid, Interval, in_words
+from sfumato.domain import Codes, Floats, Grid, Interval
+from sfumato.prose import in_words
 
 LARGEST_NOISE = 50.0
 LARGEST_LAW = 20_000_000

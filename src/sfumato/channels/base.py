@@ -6,7 +6,6 @@ guarantees, composition and the written specification have defaults here and are
 
 from __future__ import annotations
 
-import difflib
 import json
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -18,6 +17,7 @@ from sfumato.channels.alias import Words, integer_weights
 from sfumato.channels.randomness import KeyedWords, WordSource, source_for
 from sfumato.domain import MISSING, Categories, Cells, Codes, Floats, Grid, Interval, Items
 from sfumato.guarantee import Guarantee
+from sfumato.prose import suggest
 
 if TYPE_CHECKING:
     from sfumato.channels.chain import Chain
@@ -299,9 +299,3 @@ def channel_from_spec(domain: Domain, spec: dict[str, Any]) -> Channel:
     if cls is None:
         raise ValueError(f"channel = {kind!r} is unknown{suggest(str(kind), Channel.registry)}")
     return cls.from_parameters(domain, arguments) if hasattr(cls, "from_parameters") else cls(domain, **arguments)
-
-
-def suggest(word: str, known: Any) -> str:
-    """'; did you mean …?' or the list of what is known."""
-    close = difflib.get_close_matches(word, [str(name) for name in known], n=1)
-    return f"; did you mean {close[0]!r}?" if close else f"; known are {', '.join(sorted(str(name) for name in known))}"

@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sfumato.channels.base import Channel, Domain, channel_from_spec, suggest
+from sfumato.channels.base import Channel, Domain, channel_from_spec
 from sfumato.domain import as_array
 from sfumato.guarantee import Guarantee
+from sfumato.prose import suggest
 
 CHOICES: dict[str, type[Choice]] = {}
 

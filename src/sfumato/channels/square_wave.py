@@ -12,7 +12,8 @@ from sfumato.channels.alias import Words
 from sfumato.channels.base import Channel
 from sfumato.channels.randomized_response import check_gamma
 from sfumato.channels.window import draw_in_window
-from sfumato.domain import Codes, Floats, Grid, Interval, in_words
+from sfumato.domain import Codes, Floats, Grid, Interval
+from sfumato.prose import in_words
 
 
 class SquareWave(Channel):

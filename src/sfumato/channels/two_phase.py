@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 from sfumato.channels.alias import WORD, Words
 from sfumato.channels.base import Channel, Domain, channel_from_spec
 from sfumato.channels.choice import Choice
-from sfumato.domain import Codes, Floats, Grid, Interval, in_words
+from sfumato.domain import Codes, Floats, Grid, Interval
+from sfumato.prose import in_words
 
 
 class Blur(Channel):

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import Any
 
-from sfumato.cli.page import Page, numbers, quote, table
+from sfumato.pages import Page
 from sfumato.plan import Plan
+from sfumato.prose import percent
 from sfumato.shipping.shipped import promise_of
 
 
 def synthesis_page(plan: Plan, found: dict[str, Any]) -> str:
-    subtitle = f"{found['records']:,} synthetic records from {found['reports']:,} reports, and how close they are."
-    page = Page(f"Synthetic records: {plan.name}", subtitle)
-    page.add(numbers(_headline(found)))
-    lead = "Distance: the share of synthetic records that would have to move to agree with the reconstruction."
-    rows = [
-        [escape(row["attribute"]), percent(row["distance"]), percent(row["by_chance"])] for row in found["attributes"]
-    ]
-    page.section("Attributes", lead, table(["attribute", "distance", "by chance alone"], rows))
+    lead = f"{found['records']:,} synthetic records from {found['reports']:,} reports, and how close they are."
+    page = Page(f"Synthetic records: {plan.name}", lead).facts(_headline(found))
+    page.section(
+        "Attributes",
+        "Distance: the share of synthetic records that would have to move to agree with the reconstruction.",
+    )
+    rows = [[r["attribute"], percent(r["distance"], 2), percent(r["by_chance"], 2)] for r in found["attributes"]]
+    page.table(rows, ["attribute", "distance", "by chance alone"])
     if found["pairs"]:
-        page.section(
-            "Pairs", _pair_lead(found), table(["pair", "distance", "if drawn independently"], _pair_rows(found))
-        )
+        page.section("Pairs", _pair_lead(found))
+        page.table(_pair_rows(found), ["pair", "distance", "if drawn independently"])
     lead = "The records are computed from the reports alone, so what the reports promise holds for them too."
-    page.section("What they reveal", lead, quote(promise_of(plan)["words"]))
-    return page.html()
+    return page.section("What they reveal", lead).note(promise_of(plan)["words"]).html()
 
 
 def _headline(found: dict[str, Any]) -> list[tuple[str, str]]:
@@ -34,7 +32,7 @@ def _headline(found: dict[str, Any]) -> list[tuple[str, str]]:
         if found[key]:
             worst = max(found[key], key=lambda row: row["distance"])
             name = worst["attribute"] if what == "attribute" else " × ".join(worst["pair"])
-            boxes.append((percent(worst["distance"]), f"largest distance of a single {what} ({name})"))
+            boxes.append((percent(worst["distance"], 2), f"largest distance of a single {what} ({name})"))
     return boxes
 
 
@@ -46,8 +44,4 @@ def _pair_lead(found: dict[str, Any]) -> str:
 
 def _pair_rows(found: dict[str, Any]) -> list[list[str]]:
     ordered = sorted(found["pairs"], key=lambda row: -row["distance"])
-    return [[escape(" × ".join(r["pair"])), percent(r["distance"]), percent(r["if_independent"])] for r in ordered]
-
-
-def percent(share: float) -> str:
-    return f"{100 * share:.2f} %"
+    return [[" × ".join(r["pair"]), percent(r["distance"], 2), percent(r["if_independent"], 2)] for r in ordered]

@@ -11,7 +11,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sfumato.domain import Categories, Floats, in_words
+from sfumato.domain import Categories, Floats
+from sfumato.prose import in_words
 
 SEARCHED_REPORTS = 600
 SEARCHED_VALUES = 250

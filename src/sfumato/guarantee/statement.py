@@ -22,8 +22,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from sfumato.domain import Categories, Floats, Grid, Interval, in_words
+from sfumato.domain import Categories, Floats, Grid, Interval
 from sfumato.guarantee.breach import Breach, adversarial_breach, find_breach
+from sfumato.prose import finite, in_words
 
 INDEPENDENCE = (
     "The bound also holds against somebody who knows other things about you, "
@@ -313,10 +314,6 @@ def amplification_dict(bound: Amplification) -> dict[str, Any]:
         "bounded": math.isfinite(bound.gamma),
         "worst_posterior": {str(p): bound.worst_posterior(p) for p in (0.01, 0.05, 0.2, 0.5)},
     }
-
-
-def finite(number: float | None) -> float | None:
-    return None if number is None or not math.isfinite(number) else float(number)
 
 
 def breach_information(rho1: float, rho2: float) -> float:

@@ -9,9 +9,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sfumato.channels.base import Channel, Domain, channel_from_spec, domain_from_spec, domain_to_spec, suggest
+from sfumato.channels.base import Channel, Domain, channel_from_spec, domain_from_spec, domain_to_spec
 from sfumato.channels.choice import CHOICES, Choice, choice_from_spec
 from sfumato.domain import Interval, Items
+from sfumato.prose import suggest
 
 Role = Literal["attribute", "class", "clear"]
 ROLES: tuple[Role, ...] = ("attribute", "class", "clear")

@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.channels.base import Channel, suggest
+from sfumato.channels.base import Channel
 from sfumato.channels.choice import Choice
 from sfumato.channels.randomness import SimulatedWords, source_for
 from sfumato.domain import as_array
 from sfumato.guarantee import CombinedGuarantee
 from sfumato.plan.attribute import Attribute
 from sfumato.plan.schema import plan_schema
+from sfumato.prose import suggest
 from sfumato.tables import map_table
 
 LEVEL_SUFFIX = ".level"
@@ -133,7 +134,7 @@ class Plan:
         def convert(columns: Mapping[str, Any]) -> dict[str, Any]:
             return self._reports(columns, generator, key, levels or {})
 
-        return convert(table) if isinstance(table, Mapping) else map_table(table, convert)
+        return map_table(table, convert)
 
     def _reports(
         self, columns: Mapping[str, Any], rng: np.random.Generator | None, key: bytes | None, levels: Mapping[str, Any]

@@ -1,0 +1,177 @@
+"""One page that needs nothing else: sections in reading order, every text escaped, charts as SVG inside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from sfumato.pages.charts import to_svg
+from sfumato.pages.html import Html, bullets, paragraphs, safe, tag
+from sfumato.prose import percent
+from sfumato.tables import write_text
+
+WHOLE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark"><title>{title}</title><link rel="icon" href="data:,">
+<style>{style}</style></head>
+<body><header><div><h1>{title}</h1>{lead}</div></header>
+<main>{body}</main></body></html>
+"""
+
+
+@dataclass(frozen=True)
+class Card:
+    """A picture with its title, how it came about, and what to say of it."""
+
+    title: str
+    how: str = ""
+    chart: Any = None
+    note: str = ""
+
+
+class Page:
+    """A page as it grows; every method adds to the section opened last and returns the page."""
+
+    def __init__(self, title: str, lead: str = "") -> None:
+        self.title, self.lead = title, lead
+        self._sections: list[list[Html]] = [[]]
+        self._heading = title
+        self._charts = 0
+
+    def section(self, title: str, lead: str = "") -> Page:
+        """Begin a section."""
+        self._sections.append([tag("h2", title)])
+        self._heading = title
+        return self.add(tag("p", lead, class_="lead")) if lead else self
+
+    def add(self, *parts: object) -> Page:
+        """Anything: `Html` as it is, other things escaped."""
+        self._sections[-1] += [safe(part) for part in parts]
+        return self
+
+    def paragraph(self, text: str, *, soft: bool = False) -> Page:
+        """Prose, one paragraph a line."""
+        return self.add(tag("div", paragraphs(text), class_="soft") if soft else paragraphs(text))
+
+    def items(self, lines: Iterable[object]) -> Page:
+        return self.add(bullets(lines))
+
+    def note(self, text: str, *, good: bool | None = None) -> Page:
+        """Words set apart; a verdict when they are ``good`` or not."""
+        return self.add(tag("blockquote", paragraphs(text), class_={None: None, True: "good", False: "bad"}[good]))
+
+    def unfold(self, title: str, content: str | Iterable[object]) -> Page:
+        """A title behind which prose or a list is folded."""
+        inside = paragraphs(content) if isinstance(content, str) else bullets(content)
+        return self.add(tag("details", tag("summary", title), inside)) if inside else self
+
+    def facts(self, pairs: Iterable[tuple[object, object]]) -> Page:
+        """Boxes of a number and what it means."""
+        boxes = [tag("div", tag("b", number), tag("span", meaning)) for number, meaning in pairs]
+        return self.add(tag("div", *boxes, class_="numbers"))
+
+    def table(
+        self,
+        rows: Iterable[Mapping[str, object] | Sequence[object]],
+        columns: Sequence[str] | None = None,
+        *,
+        wrap: bool = False,
+    ) -> Page:
+        """Rows as mappings or as cells in the order of ``columns``; the first cell of a row is its heading.
+
+        With ``wrap`` long cells break their lines, for tables of words.
+        """
+        given = [row if isinstance(row, Mapping) else list(row) for row in rows]
+        first = given[0] if given else {}
+        names = list(columns) if columns is not None else list(first if isinstance(first, Mapping) else ())
+        top = tag("thead", tag("tr", *(tag("th", name, scope="col") for name in names))) if names else Html()
+        body = [_row([row.get(name) for name in names] if isinstance(row, Mapping) else row) for row in given]
+        whole = tag("table", top, tag("tbody", *body), class_="words" if wrap else None)
+        return self.add(tag("div", whole, class_="scroll", tabindex=0, role="region", aria_label=self._heading))
+
+    def bars(self, rows: Iterable[tuple[str, float | Sequence[float]]], *, digits: int = 1) -> Page:
+        """For each label one share or several, as bars from 0 to 1."""
+        return self.add(tag("dl", *(_bar(label, shares, digits) for label, shares in rows), class_="bars"))
+
+    def deviations(self, rows: Iterable[tuple[str, float, float]], *, digits: int = 3) -> Page:
+        """For each label a value as a dot, and the band around zero that chance explains."""
+        given = list(rows)
+        reach = 1.1 * max([1e-9, *(abs(value) for _, value, _ in given), *(allowed for _, _, allowed in given)])
+        return self.add(tag("dl", *(_deviation(*row, reach, digits) for row in given), class_="bars"))
+
+    def chart(self, drawing: Any, description: str = "") -> Page:
+        """An altair chart, its specification, or SVG, drawn as part of the page."""
+        return self.add(self._picture(drawing, description or self._heading))
+
+    def legend(self, marks: Mapping[str, str]) -> Page:
+        """What the colours mean: {colour: meaning}."""
+        swatch = '<svg width="21" height="12" aria-hidden="true"><rect width="21" height="12" fill="{}"/></svg>'
+        shown = [tag("span", Html(swatch.format(colour)), " ", meaning) for colour, meaning in marks.items()]
+        return self.add(tag("p", *shown, class_="legend"))
+
+    def cards(self, cards: Iterable[Card]) -> Page:
+        """Pictures side by side, as many as the width takes."""
+        return self.add(tag("div", *(self._card(card) for card in cards), class_="grid"))
+
+    def footer(self, *parts: object) -> Page:
+        return self.add(tag("footer", *parts))
+
+    def html(self) -> str:
+        """The whole document."""
+        style = (files("sfumato.pages") / "page.css").read_text(encoding="utf-8")
+        opening, *others = self._sections
+        body = [*opening, *(tag("section", *parts) for parts in others)]
+        lead = tag("p", self.lead) if self.lead else ""
+        return WHOLE.format(title=safe(self.title), lead=lead, style=style, body="\n".join(body))
+
+    def write(self, path: str | Path) -> None:
+        """The document to a file, whole or not at all."""
+        write_text(self.html(), path)
+
+    def _card(self, card: Card) -> Html:
+        picture = Html() if card.chart is None else self._picture(card.chart, card.title)
+        how = tag("p", card.how, class_="how") if card.how else Html()
+        note = tag("p", card.note, class_="error") if card.note else Html()
+        return tag("div", tag("h3", card.title), how, picture, note, class_="card")
+
+    def _picture(self, drawing: Any, description: str) -> Html:
+        self._charts += 1
+        return tag("div", to_svg(drawing, description, prefix=f"c{self._charts}-"), class_="picture")
+
+
+def _row(cells: Sequence[object]) -> Html:
+    first, *rest = cells
+    return tag("tr", tag("th", first, scope="row"), *(tag("td", cell) for cell in rest))
+
+
+def _bar(label: str, shares: float | Sequence[float], digits: int) -> Html:
+    several = [float(share) for share in (shares if isinstance(shares, Sequence) else [shares])]
+    bars = [
+        tag("dd", _track(f'<rect class="b{place}" width="{_place(share)}" height="100%"/>'), _number(share, digits))
+        for place, share in enumerate(several)
+    ]
+    return tag("div", tag("dt", label), *bars)
+
+
+def _number(share: float, digits: int) -> Html:
+    return tag("span", percent(share, digits))
+
+
+def _deviation(label: str, value: float, allowed: float, reach: float, digits: int) -> Html:
+    start, width, kind = (1 - allowed / reach) / 2, allowed / reach, "dot" if abs(value) <= allowed + 1e-12 else "far"
+    band = f'<rect class="band" x="{_place(start)}" width="{_place(width)}" y="30%" height="40%" rx="3"/>'
+    dot = f'<circle class="{kind}" cx="{_place((1 + value / reach) / 2)}" cy="50%" r="4.5"/>'
+    middle = '<line x1="50%" x2="50%" y1="0" y2="100%"/>'
+    return tag("div", tag("dt", label), tag("dd", _track(band + middle + dot), tag("span", f"{value:+.{digits}f}")))
+
+
+def _track(shapes: str) -> Html:
+    """Shapes along a line of the page's own width, so that they are as wide as the screen allows."""
+    return Html(f'<svg class="track" aria-hidden="true">{shapes}</svg>')
+
+
+def _place(share: float) -> str:
+    return f"{100 * min(max(share, 0.0), 1.0):.2f}%"

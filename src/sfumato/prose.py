@@ -1,0 +1,98 @@
+"""The one voice: numbers and names as they stand in a sentence, and plain data as strict JSON."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import math
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import fields, is_dataclass
+from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal
+from fractions import Fraction
+from os import PathLike, fspath
+from typing import Any
+
+
+def in_words(number: float | Fraction, digits: int = 4, *, up: bool = False) -> str:
+    """A number for prose: few digits, thousands set off, no powers of ten unless it is tiny or huge.
+
+    With ``up`` it is rounded up, as what a report reveals must be: towards less privacy.
+
+    >>> in_words(1296000), in_words(0.12345), in_words(Fraction(19, 3), up=True)
+    ('1,296,000', '0.1235', '6.334')
+    """
+    if not math.isfinite(number):
+        return "unknown" if math.isnan(number) else "unlimited"
+    rounded = float(_rounded(number, digits, up))
+    return f"{rounded:,.0f}" if 1000 <= abs(rounded) < 1e15 and rounded.is_integer() else f"{rounded:.{digits}g}"
+
+
+def _rounded(number: float | Fraction, digits: int, up: bool) -> Decimal:
+    """Rounded once, from the exact value."""
+    context = Context(prec=digits, rounding=ROUND_CEILING if up else ROUND_HALF_EVEN)
+    exact = Fraction(number)
+    return context.divide(Decimal(exact.numerator), Decimal(exact.denominator))
+
+
+def percent(share: float, digits: int = 1, *, up: bool = False) -> str:
+    """A share as percent, "12.3 %"; with ``up`` rounded up and without closing zeros, as bounds are."""
+    if not up:
+        return f"{100 * share:.{digits}f} %"
+    step = Decimal(1).scaleb(-digits)
+    bound = (100 * Decimal(repr(float(share)))).quantize(step, rounding=ROUND_CEILING)
+    return f"{bound.normalize():f} %"
+
+
+def shown(value: Any) -> str:
+    """A value as it was reported: text in quotes, numbers without noise in their last digits."""
+    plain_value = value.item() if hasattr(value, "item") else value
+    if isinstance(plain_value, float):
+        whole = 1e5 <= abs(plain_value) < 1e12 and plain_value.is_integer()
+        return f"{plain_value:,.0f}" if whole else f"{plain_value:.7g}"
+    return repr(plain_value) if isinstance(plain_value, str) else str(plain_value)
+
+
+def counted(number: int, noun: str) -> str:
+    """1 target, 2 targets."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def listed(names: Iterable[object], last: str = "and") -> str:
+    """a, b and c."""
+    words = [str(name) for name in names]
+    return f"{', '.join(words[:-1])} {last} {words[-1]}" if len(words) > 1 else "".join(words)
+
+
+def suggest(word: str, known: Iterable[object]) -> str:
+    """'; did you mean …?' or the list of what is known."""
+    names = [str(name) for name in known]
+    close = difflib.get_close_matches(word, names, n=1)
+    return f"; did you mean {close[0]!r}?" if close else f"; known are {', '.join(sorted(names))}"
+
+
+def finite(number: float | None) -> float | None:
+    """The number, or None where it is infinite, NaN or absent."""
+    return None if number is None or not math.isfinite(number) else float(number)
+
+
+def plain(value: Any) -> Any:
+    """The value as strict JSON holds it: arrays, tuples and sets as lists, dataclasses as mappings, keys as text,
+    infinite numbers as "infinity" and "-infinity", NaN as null."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(key): plain(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(part) for part in value]
+    if isinstance(value, Set):
+        return [plain(part) for part in sorted(value, key=lambda part: (type(part).__name__, part))]
+    if is_dataclass(value) and not isinstance(value, type):
+        return {part.name: plain(getattr(value, part.name)) for part in fields(value)}
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else ("infinity" if value > 0 else "-infinity")
+    return fspath(value) if isinstance(value, PathLike) else value
+
+
+def json_text(value: Any, indent: int | None = None) -> str:
+    """Strict JSON of whatever `plain` understands; what it does not is an error, never a guess."""
+    return json.dumps(plain(value), indent=indent, ensure_ascii=False, allow_nan=False)

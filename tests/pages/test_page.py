@@ -1,0 +1,121 @@
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from sfumato.pages import Card, Html, Page, distribution, scatter, tag, to_svg
+
+VOID = {"meta", "link", "br", "img", "hr"}
+NASTY = '<script>alert("x")</script> & \' "'
+ROWS = [
+    {"label": f"{low}–{low + 10} & <b>", "low": low, "high": low + 10, "probability": 0.5, "stderr": 0.01}
+    for low in (0, 10)
+]
+
+
+class Reader(HTMLParser):
+    """A strict reader: every element is closed, and what is met is kept."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.met: list[tuple[str, dict]] = []
+        self.text: list[str] = []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, name, attributes):
+        self.met.append((name, dict(attributes)))
+        if name not in VOID:
+            self.open.append(name)
+
+    def handle_startendtag(self, name, attributes):
+        self.met.append((name, dict(attributes)))
+
+    def handle_endtag(self, name):
+        assert self.open.pop() == name
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+    def all(self, name: str) -> list[dict]:
+        return [attributes for met, attributes in self.met if met == name]
+
+
+def everything() -> Page:
+    page = Page(f"Title {NASTY}", f"Lead {NASTY}")
+    page.facts([("20 %", NASTY)]).section(NASTY, NASTY).paragraph(f"{NASTY}\nsecond", soft=True).items([NASTY])
+    page.note(NASTY).note(NASTY, good=True).note(NASTY, good=False).unfold(NASTY, NASTY).unfold("list", [NASTY])
+    page.table([[NASTY, 1.5, tag("b", NASTY)]], ["name", NASTY, "z"]).table([{"a": 1, "b": NASTY}], wrap=True)
+    page.bars([(NASTY, 0.5), ("two", (0.2, 1.4))]).deviations([(NASTY, 0.1, 0.2), ("far", -0.5, 0.2)])
+    page.legend({"#b5651d": NASTY}).cards([Card(NASTY, NASTY, distribution(ROWS), NASTY)])
+    return page.chart(scatter({NASTY: [(0.1, 0.2, NASTY), (0.2, 0.3, "b")]}, "risk", "accuracy"), NASTY).footer(NASTY)
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    return everything().html()
+
+
+def test_everything_is_escaped_and_every_element_closed(page):
+    read = Reader(page)
+    assert read.all("script") == []
+    assert sum(NASTY.strip() in text for text in read.text) >= 12
+
+
+def test_nothing_is_fetched_and_nothing_runs(page):
+    read = Reader(page)
+    links = [value for _, attributes in read.met for key, value in attributes.items() if key in ("src", "href")]
+    assert links == ["data:,"]
+    assert not any(key.startswith("on") or key == "style" for _, attributes in read.met for key in attributes)
+    assert "@import" not in page
+    assert "url(http" not in page
+
+
+def test_tables_say_what_their_headings_head(page):
+    scopes = [attributes.get("scope") for attributes in Reader(page).all("th")]
+    assert set(scopes) == {"col", "row"}
+
+
+def test_pictures_are_described_and_their_marks_have_tooltips(page):
+    read = Reader(page)
+    pictures = [attributes for attributes in read.all("svg") if attributes.get("aria-hidden") != "true"]
+    assert len(pictures) == 2
+    assert all(attributes["role"] == "img" and attributes["aria-label"] for attributes in pictures)
+    assert "0–10 & <b>: 50.00 % ± 1.64 (90 %)" in read.text
+
+
+def test_it_has_a_language_a_viewport_and_both_colour_schemes(page):
+    read = Reader(page)
+    assert read.all("html") == [{"lang": "en"}]
+    assert {"name": "viewport", "content": "width=device-width, initial-scale=1"} in read.all("meta")
+    assert "prefers-color-scheme: dark" in page
+
+
+def test_names_inside_pictures_do_not_meet(page):
+    names = [attributes["id"] for _, attributes in Reader(page).met if "id" in attributes]
+    assert len(names) == len(set(names))
+
+
+def test_the_truth_and_the_reports_are_drawn_where_given():
+    bare = to_svg(distribution(ROWS))
+    full = to_svg(distribution(ROWS, truth=[0.4, 0.6], reports=[0.3, 0.7]))
+    assert ("#1f6f78" in bare, "#1f6f78" in full) == (False, True)
+    assert "truth 40.00 %, reports 30.00 %" in full
+
+
+def test_categories_stand_in_their_own_order():
+    rows = [{"label": label, "low": None, "high": None, "probability": 0.5, "stderr": 0.0} for label in ("z", "a")]
+    texts = [text for text in Reader(to_svg(distribution(rows))).text if text in ("z", "a")]
+    assert texts == ["z", "a"]
+
+
+def test_a_page_is_written_whole(tmp_path: Path):
+    place = tmp_path / "page.html"
+    Page("Title").paragraph("text").write(place)
+    assert place.read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
+
+
+def test_html_stays_and_none_is_nothing():
+    assert tag("p", Html("<i>a</i>"), None, "<", class_=None, data_x=1) == '<p data-x="1"><i>a</i>&lt;</p>'
