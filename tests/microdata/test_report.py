@@ -87,6 +87,6 @@ def test_the_frontier_names_the_best_release_for_a_wanted_risk():
     best = found.best(0.2)
     assert best.risk <= 0.2
     assert best.accuracy == max(point.accuracy for point in found.points if point.risk <= 0.2)
-    assert found.to_svg().count("<circle") == len(found.points)
+    assert found.to_svg().count(": amount ") == len(found.points)
     with pytest.raises(ValueError, match="no release has risk -1"):
         found.best(-1)

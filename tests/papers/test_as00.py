@@ -11,7 +11,7 @@ from sfumato.papers.as00.claims import all_claims, within
 from sfumato.papers.as00.runs import (
     SHAPES,
     Accuracies,
-    Scale,
+    Extent,
     channels_for,
     read_rows,
     run_all,
@@ -20,18 +20,18 @@ from sfumato.papers.as00.runs import (
     shape_rows,
 )
 
-TINY = Scale(train=600, test=300, runs=1, levels=(25,), functions=(1,), shape_values=2_000)
+TINY = Extent(train=600, test=300, runs=1, levels=(25,), functions=(1,), shape_values=2_000)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     place = tmp_path_factory.mktemp("as00")
-    as00.reproduce(place, scale=TINY)
+    as00.reproduce(place, extent=TINY)
     return place
 
 
 def test_the_full_experiment_is_the_paper_s():
-    full = Scale()
+    full = Extent()
     assert (full.train, full.test, full.runs) == (100_000, 5_000, 10)
     assert len(settings(full)) == 10 * 5 * (1 + 2 * 6)
     assert {setting.privacy for setting in settings(full)} == {0, 10, 25, 50, 100, 150, 200}
@@ -82,8 +82,8 @@ def test_a_second_start_runs_only_what_is_missing(folder, tmp_path, monkeypatch)
     assert [row for row in rows if row["algorithm"] != "joint model"][: len(before) - 1] == before[: len(before) - 1]
 
 
-def test_rows_of_another_scale_are_left_out(folder):
-    other = Scale(train=601, test=300, runs=1, levels=(), functions=())
+def test_rows_of_another_extent_are_left_out(folder):
+    other = Extent(train=601, test=300, runs=1, levels=(), functions=())
     assert run_all(folder / "accuracies.csv", other, as00.silent) == []
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from sfumato.domain import Floats
 from sfumato.microdata.pattern import Nodes, nodes_of
+from sfumato.prose import percent
 
 ALMOST = 0.94
 """IB04 calls trees with 329 of 349 cases under kept rules "very similar", and with 316 of 349 no longer."""
@@ -73,7 +74,7 @@ class TreeComparison:
     def __str__(self) -> str:
         words = "the same tree" if self.identical else "almost the same tree" if self.almost_the_same else "other trees"
         total = len(self.kept) + len(self.lost)
-        return f"{words}: {len(self.kept)} of {total} rules kept, covering {self.share_covered:.1%} of the records"
+        return f"{words}: {len(self.kept)} of {total} rules kept, covering {percent(self.share_covered)} of the records"
 
 
 def rules_of(tree: Any, X: Floats, names: list[str], classes: Any = None) -> list[LeafRule]:

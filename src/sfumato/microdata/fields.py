@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.domain import Categories, Codes, Floats, Interval, as_numbers, is_missing
-from sfumato.microdata.columns import RawColumn, read_columns, write_columns
+from sfumato.tables import frame_like, read_columns
 
+Column = npt.NDArray[Any]
 Mask = npt.NDArray[np.bool_]
 Kind = Literal["float", "integer", "category"]
 MOST_DECIMALS = 6
@@ -84,41 +85,43 @@ class Microdata:
 
 def read_microdata(table: Any, target: str, domains: Mapping[str, Interval | Categories] | None = None) -> Microdata:
     """Check the table and turn it into numbers; what cannot be released is refused by name."""
-    raw = read_columns(table)
-    if target not in raw:
-        raise ValueError(f"target {target!r} is not in the table; its columns are {', '.join(raw)}")
-    unknown = set(domains or {}) - set(raw)
+    columns = read_columns(table)
+    if not columns or not min(map(len, columns.values())):
+        raise ValueError("the table is empty; give it at least two records")
+    if target not in columns:
+        raise ValueError(f"target {target!r} is not in the table; its columns are {', '.join(columns)}")
+    unknown = set(domains or {}) - set(columns)
     if unknown:
-        raise ValueError(f"domains names {min(unknown)!r}, which the table lacks; its columns are {', '.join(raw)}")
-    if len(raw) < 2:
-        raise ValueError(f"the table has no column beside the target {target!r}; there is nothing to release")
-    classes, y = _classes(target, raw[target])
-    read = [_field(name, column, (domains or {}).get(name), y) for name, column in raw.items() if name != target]
-    X = np.column_stack([values for _, values in read])
-    return Microdata(
-        tuple(field for field, _ in read), X, target, classes, y, lambda new: write_columns(table, new)
-    )
+        raise ValueError(f"domains names {min(unknown)!r}, which the table lacks; its columns are {', '.join(columns)}")
+    if len(columns) < 2:
+        raise ValueError(f"the table has no column beside the target {target!r}; add what is to be released")
+    classes, y = _classes(target, columns[target])
+    read = [_field(name, values, (domains or {}).get(name), y) for name, values in columns.items() if name != target]
+    fields, values = zip(*read, strict=True)
+
+    def rebuild(new: Mapping[str, Any]) -> Any:
+        return frame_like(table, {name: new[name] for name in columns}, keep_types=True)
+
+    return Microdata(fields, np.column_stack(values), target, classes, y, rebuild)
 
 
-def _classes(target: str, column: RawColumn) -> tuple[tuple[Hashable, ...], Codes]:
-    values = column.values.tolist()
+def _classes(target: str, column: Column) -> tuple[tuple[Hashable, ...], Codes]:
+    values = column.tolist()
     gaps = sum(map(is_missing, values))
     if gaps:
         raise ValueError(f"target {target!r} is missing in {gaps} records; drop them or give them a class of their own")
     labels = sorted(set(values), key=lambda label: (str(type(label)), label))
     if len(labels) < 2:
         raise ValueError(f"target {target!r} is {labels[0]!r} in every record; a pattern needs two classes")
-    if column.kind == "float" and len(labels) > 50:
+    if column.dtype.kind == "f" and len(labels) > 50:
         raise ValueError(f"target {target!r} has {len(labels)} different numbers; cut it into classes first")
-    return tuple(labels), Categories(labels).encode(column.values)
+    return tuple(labels), Categories(labels).encode(column)
 
 
-def _field(
-    name: str, column: RawColumn, domain: Interval | Categories | None, y: Codes
-) -> tuple[Field, Floats]:
-    if isinstance(domain, Categories) or column.kind == "category":
+def _field(name: str, column: Column, domain: Interval | Categories | None, y: Codes) -> tuple[Field, Floats]:
+    if isinstance(domain, Categories) or column.dtype.kind == "O":
         return _category(name, column, domain, y)
-    values = as_numbers(column.values)
+    values = as_numbers(column)
     known = values[~np.isnan(values)]
     if np.isinf(known).any():
         raise ValueError(f"column {name!r} holds an infinite value; mark it as missing or correct it")
@@ -134,13 +137,15 @@ def _field(
     return Field(name, "integer" if step == 1 else "float", low, high, step), values
 
 
-def _category(name: str, column: RawColumn, domain: object, y: Codes) -> tuple[Field, Floats]:
-    values = column.values.tolist()
+def _category(name: str, column: Column, domain: object, y: Codes) -> tuple[Field, Floats]:
+    values = column.tolist()
+    if not all(isinstance(value, Hashable) for value in values):
+        raise TypeError(f"column {name!r} holds lists; make it numbers or categories first")
     found = {label for label in values if not is_missing(label)}
     if len(found) > 20 and len(found) > 0.5 * len(values):
         raise ValueError(f"column {name!r} has {len(found)} labels in {len(values)} records; drop such identifiers")
     labels = list(domain.labels) if isinstance(domain, Categories) else sorted(found, key=str)
-    codes = Categories(labels or ["missing"]).encode(column.values)
+    codes = Categories(labels or ["missing"]).encode(column)
     place = _order_by_class(codes, y, len(labels))
     ordered = tuple(labels[old] for old in np.argsort(place))
     numbers = np.where(codes < 0, np.nan, place[codes] if labels else 0).astype(float)
@@ -169,7 +174,7 @@ def _step(known: Floats) -> float:
     return 0.0
 
 
-def _decoded(field: Field, values: Floats) -> npt.NDArray[Any]:
+def _decoded(field: Field, values: Floats) -> Column:
     missing = np.isnan(values)
     if field.kind == "category":
         if missing.all():

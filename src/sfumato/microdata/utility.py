@@ -16,6 +16,7 @@ from sfumato.microdata.pattern import grow_tree
 from sfumato.microdata.releasing import Domains, release_records
 from sfumato.microdata.risk import linkage, points
 from sfumato.microdata.terms import METHODS, agree
+from sfumato.prose import percent
 
 SPLITS, MOST_RECORDS = 3, 20_000
 AMOUNTS: dict[str, tuple[float, ...]] = {
@@ -119,18 +120,20 @@ class Frontier:
 
     def to_svg(self) -> str:
         """Accuracy against risk, one line a method; the best place is top left."""
-        from sfumato.microdata.drawing import scatter
+        from sfumato.pages import scatter, to_svg
 
         series: dict[str, list[tuple[float, float, str]]] = {}
         for p in self.points:
             series.setdefault(p.method, []).append((p.risk, p.accuracy, f"amount {p.amount:g}"))
-        return scatter(series, "share of records found by linkage", "accuracy on original records")
+        chart = scatter(series, "share of records found by linkage", "accuracy on original records")
+        return to_svg(chart, "accuracy against risk, one line a method")
 
     def __str__(self) -> str:
         rows = [
-            f"{p.method:11} amount {p.amount:<6g} linked {p.risk:6.1%}  accuracy {p.accuracy:.1%}" for p in self.points
+            f"{p.method:11} amount {p.amount:<6g} linked {percent(p.risk):>7}  accuracy {percent(p.accuracy)}"
+            for p in self.points
         ]
-        return "\n".join([f"original: accuracy {self.original:.1%}", *rows])
+        return "\n".join([f"original: accuracy {percent(self.original)}", *rows])
 
 
 def find_frontier(

@@ -12,7 +12,7 @@ from typing import Any
 from sfumato.mining.association import STOP_SHARE
 from sfumato.papers.as00.claims import all_claims
 from sfumato.papers.as00.figures import draw_figure_2, draw_figure_5, draw_figure_6
-from sfumato.papers.as00.runs import ALGORITHMS, NOISES, QUICK, Accuracies, Progress, Scale, run_all, shape_rows
+from sfumato.papers.as00.runs import ALGORITHMS, NOISES, QUICK, Accuracies, Extent, Progress, run_all, shape_rows
 from sfumato.papers.claims import Claim, Rows, as_markdown, opened, write_rows
 from sfumato.reconstruction.stopping import ChiSquare
 
@@ -53,11 +53,11 @@ def silent(steps: Iterable[Any], what: str) -> Iterator[Any]:
 
 
 def reproduce(
-    folder: Path | str, quick: bool = False, progress: Progress = silent, scale: Scale | None = None
+    folder: Path | str, quick: bool = False, progress: Progress = silent, extent: Extent | None = None
 ) -> list[Claim]:
     """Run what is not finished yet, then draw and judge; `quick` is for trying it out, hours of runs otherwise."""
     place = opened(folder)
-    chosen = scale or (QUICK if quick else Scale())
+    chosen = extent or (QUICK if quick else Extent())
     shapes = shape_rows(chosen.shape_values)
     rows = run_all(place / "accuracies.csv", chosen, progress)
     accuracies = Accuracies(rows)
@@ -82,21 +82,19 @@ def mean_rows(accuracies: Accuracies) -> Rows:
     ]
 
 
-def page(accuracies: Accuracies, found: list[Claim], scale: Scale) -> str:
-    quick = (
-        "" if scale.train >= Scale().train else " **Fewer records than the paper's: this shows that it runs, no more.**"
-    )
+def page(accuracies: Accuracies, found: list[Claim], extent: Extent) -> str:
+    fewer = " **Fewer records than the paper's: this shows that it runs, no more.**"
     head = ["function", "noise", "privacy", *ALGORITHMS]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for row in mean_rows(accuracies):
         numbers = [f"{100 * row[name]:.1f}" for name in ALGORITHMS]
         lines.append(f"| {row['function']} | {row['noise']} | {row['privacy']} % | " + " | ".join(numbers) + " |")
     return PAGE.format(
-        train=scale.train,
-        test=scale.test,
-        runs=scale.runs,
-        s="" if scale.runs == 1 else "s",
-        quick=quick,
+        train=extent.train,
+        test=extent.test,
+        runs=extent.runs,
+        s="" if extent.runs == 1 else "s",
+        quick=fewer if extent.train < Extent.train else "",
         stop=100 * STOP_SHARE,
         paper_stop=100 * ChiSquare.share,
         claims=as_markdown(found),

@@ -108,7 +108,7 @@ def ours(a: Accuracies) -> Claim:
 
 # --- verdicts ---------------------------------------------------------------------------------------------------------
 
-NOT_RUN = "not run at this scale"
+NOT_RUN = "not run"
 
 
 def within(text: str, gaps: Gaps, most: float, otherwise: str = "") -> Claim:

@@ -6,8 +6,8 @@ Two shapes on [0, 1] are blurred and reconstructed in intervals of width 0.05; t
     plateau    uniform on the middle half
     triangles  two triangles, on the first and the last 2/5 of the interval
 
-A finished cell is one row of `accuracies.csv`, appended as soon as it is known; a second start skips what is there.
-Every cell draws its people and its noise from a seed of its own, so that all algorithms of a run see the same reports.
+A finished run is one row of `accuracies.csv`, appended as soon as it is known; a second start skips what is there.
+Every run draws its people and its noise from a seed of its own, so that all algorithms of a run see the same reports.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ COLUMNS = ("train", "function", "noise", "privacy", "run", "algorithm", "accurac
 
 
 @dataclass(frozen=True)
-class Scale:
+class Extent:
     """How much of the experiment to run."""
 
     train: int = 100_000
@@ -55,26 +55,11 @@ class Scale:
     shape_values: int = 100_000
 
 
-QUICK = Scale(train=2_000, test=1_000, runs=1, levels=(25, 100), functions=(1, 2), shape_values=10_000)
-
-
-class Cell(NamedTuple):
-    """One accuracy; clean training data have noise "none" and privacy 0."""
-
-    train: int
-    function: int
-    noise: str
-    privacy: int
-    run: int
-    algorithm: str
-
-    @classmethod
-    def of(cls, scale: Scale, setting: Setting, algorithm: str) -> Cell:
-        return cls(scale.train, setting.function, setting.noise, setting.privacy, setting.run, algorithm)
+QUICK = Extent(train=2_000, test=1_000, runs=1, levels=(25, 100), functions=(1, 2), shape_values=10_000)
 
 
 class Setting(NamedTuple):
-    """What the algorithms of one run share: people, noise and level."""
+    """What the algorithms of one run share; clean training data have noise "none" and privacy 0."""
 
     function: int
     noise: str
@@ -85,38 +70,42 @@ class Setting(NamedTuple):
     def algorithms(self) -> tuple[str, ...]:
         return ("original",) if self.noise == "none" else ALGORITHMS[1:]
 
+    def key(self, train: int, algorithm: str) -> tuple[Any, ...]:
+        """What tells one accuracy from the others: the first of `COLUMNS`."""
+        return (train, *self, algorithm)
 
-def settings(scale: Scale) -> list[Setting]:
+
+def settings(extent: Extent) -> list[Setting]:
     """Run by run, so that an early stop leaves every function and level with as many runs."""
-    blurred = [(noise, level) for level in scale.levels for noise in NOISES]
+    blurred = [(noise, level) for level in extent.levels for noise in NOISES]
     return [
         Setting(function, noise, level, run)
-        for run in range(scale.runs)
+        for run in range(extent.runs)
         for noise, level in [("none", 0), *blurred]
-        for function in scale.functions
+        for function in extent.functions
     ]
 
 
-def run_all(path: Path, scale: Scale, progress: Progress) -> Rows:
-    """Finish what is not in the file yet; all rows of this scale."""
-    done = {cell_of(row) for row in read_rows(path)}
-    for setting in progress(settings(scale), f"training on {scale.train:,} records"):
-        left = [name for name in setting.algorithms if Cell.of(scale, setting, name) not in done]
+def run_all(path: Path, extent: Extent, progress: Progress) -> Rows:
+    """Finish what is not in the file yet; all rows of this extent."""
+    done = {_key(row) for row in read_rows(path)}
+    for setting in progress(settings(extent), f"training on {extent.train:,} records"):
+        left = [name for name in setting.algorithms if setting.key(extent.train, name) not in done]
         if left:
-            for row in run_setting(setting, scale, left):
+            for row in run_setting(setting, extent, left):
                 append_row(path, row)
-    wanted = {Cell.of(scale, setting, name) for setting in settings(scale) for name in setting.algorithms}
-    return [row for row in read_rows(path) if cell_of(row) in wanted]
+    wanted = {setting.key(extent.train, name) for setting in settings(extent) for name in setting.algorithms}
+    return [row for row in read_rows(path) if _key(row) in wanted]
 
 
-def run_setting(setting: Setting, scale: Scale, algorithms: list[str]) -> Iterator[dict[str, Any]]:
+def run_setting(setting: Setting, extent: Extent, algorithms: list[str]) -> Iterator[dict[str, Any]]:
     """Accuracy on clean test records of each algorithm trained on the same reports.
 
     The joint model is the one that the joint tree was distilled from, and is entered with the same time.
     """
     seed = [setting.function, setting.run]
-    people, group = generate(scale.train, setting.function, np.random.default_rng([*seed, 1]))
-    tested, truth = generate(scale.test, setting.function, np.random.default_rng([*seed, 2]))
+    people, group = generate(extent.train, setting.function, np.random.default_rng([*seed, 1]))
+    tested, truth = generate(extent.test, setting.function, np.random.default_rng([*seed, 2]))
     channels = channels_for(setting.noise, setting.privacy)
     noise = np.random.default_rng([*seed, 3, list(("none", *NOISES)).index(setting.noise), setting.privacy])
     reports = blurred(as_matrix(people), channels, noise)
@@ -129,8 +118,8 @@ def run_setting(setting: Setting, scale: Scale, algorithms: list[str]) -> Iterat
             seconds = time.perf_counter() - start
         joint = getattr(model, "joint_", None)
         accuracy = float(np.mean(predicted(model, as_matrix(tested)) == truth))
-        cell = Cell.of(scale, setting, name)
-        yield {**cell._asdict(), "accuracy": round(accuracy, 6), "seconds": round(seconds, 3)}
+        found = (*setting.key(extent.train, name), round(accuracy, 6), round(seconds, 3))
+        yield dict(zip(COLUMNS, found, strict=True))
 
 
 def fitted(name: str, channels: list[sf.Channel | None], reports: Floats, group: Labels, seed: int) -> Any:
@@ -196,11 +185,11 @@ class Accuracies:
         return [(gap, place) for gap, place in found if gap == gap]
 
 
-# --- the file of finished cells ---------------------------------------------------------------------------------------
+# --- the file of finished runs ---------------------------------------------------------------------------------------
 
 
-def cell_of(row: dict[str, Any]) -> Cell:
-    return Cell(*(row[name] for name in Cell._fields))
+def _key(row: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in COLUMNS[:-2])
 
 
 def append_row(path: Path, row: dict[str, Any]) -> None:
@@ -213,7 +202,7 @@ def append_row(path: Path, row: dict[str, Any]) -> None:
 
 
 def read_rows(path: Path) -> Rows:
-    """The finished cells; a last line cut short by an interruption is dropped from the file."""
+    """The finished runs; a last line cut short by an interruption is dropped from the file."""
     if not path.exists():
         return []
     text = path.read_text(encoding="utf-8")

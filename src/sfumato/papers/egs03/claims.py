@@ -8,6 +8,7 @@ from typing import Any
 
 from sfumato.papers.claims import Claim, Rows
 from sfumato.papers.egs03 import runs
+from sfumato.prose import percent
 
 EASY, QUICK_F1, FULL_F1 = "Quest-like, 10 habits", (0.9, 0.85, 0.8), (0.97, 0.95, 0.94)
 
@@ -21,8 +22,8 @@ def breaches(example: Rows, information: Rows) -> list[Claim]:
         Claim(
             "Example 1: R1 reveals X = 0, R2 reveals X outside 200..800, R3 reveals neither",
             one["Q1"] > 0.7 and two["Q2"] > 1 - 1e-12 and three["Q1"] < 0.05,
-            f"R1: Q1 1 % to {one['Q1']:.2%}; R2: Q2 40.5 % to {two['Q2']:.0%}; "
-            f"R3: {three['Q1']:.2%} and {three['Q2']:.2%}",
+            f"R1: Q1 1 % to {percent(one['Q1'], 2)}; R2: Q2 40.5 % to {percent(two['Q2'], 0)}; "
+            f"R3: {percent(three['Q1'], 2)} and {percent(three['Q2'], 2)}",
         ),
         Claim(
             "Statement 1: the odds of no property grow by more than γ, whatever the prior",
@@ -99,7 +100,7 @@ def mining(rows: Rows, missing: str, quick: bool) -> Claim:
         "Frequent itemsets can be mined from transactions randomized at γ = 19",
         all(score >= bar for score, bar in zip(scores, QUICK_F1 if quick else FULL_F1, strict=True)),
         f"F1 of 1-, 2-, 3-itemsets {scores[0]:.3f}, {scores[1]:.3f}, {scores[2]:.3f} among "
-        f"{easy[0]['people']:,} people at {easy[0]['minimum support']:.0%}{missing}",
+        f"{easy[0]['people']:,} people at {percent(easy[0]['minimum support'], 0)}{missing}",
     )
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from html import escape
 from pathlib import Path
 from typing import Any
 
-from sfumato.papers.claims import Claim, Rows, Say, opened, write_claims, write_rows
+from sfumato.pages import Page
+from sfumato.papers.claims import CLAIM_COLUMNS, Claim, Rows, Say, opened, write_claims, write_rows
 from sfumato.papers.ib04 import claims, runs
 
 
@@ -35,7 +35,7 @@ def reproduce(folder: Path | str, quick: bool = False, say: Say = print) -> list
     for name, picture in pictures.items():
         (place / f"frontier_{name}.svg").write_text(picture, encoding="utf-8")
     write_claims(place, "IB04", judged)
-    (place / "index.html").write_text(_page(judged, tables, pictures), encoding="utf-8")
+    _page(judged, tables, pictures).write(place / "index.html")
     return judged
 
 
@@ -44,20 +44,11 @@ def _point(point: Any) -> dict[str, Any]:
     return {**own, **{name: round(score, 4) for name, score in point.by_classifier.items()}}
 
 
-def _page(statements: list[Claim], tables: dict[str, Rows], pictures: dict[str, str]) -> str:
-    said = "".join(
-        f"<li><b>{escape(one.verdict)}</b>: {escape(one.text)} ({escape(one.evidence)})</li>" for one in statements
-    )
-    parts = [f"<h1>IB04 again</h1><ul>{said}</ul>"]
+def _page(judged: list[Claim], tables: dict[str, Rows], pictures: dict[str, str]) -> Page:
+    page = Page("IB04 again", "Islam & Brankovic 2004: what the paper found, and what releases do here.")
+    page.section("Claims").table([(one.text, one.verdict, one.evidence) for one in judged], CLAIM_COLUMNS, wrap=True)
     for title, rows in tables.items():
-        head = "".join(f"<th>{escape(key)}</th>" for key in rows[0])
-        body = "".join(
-            "<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row.values()) + "</tr>" for row in rows
-        )
-        parts.append(f"<h2>{escape(title.replace('_', ' '))}</h2><table><tr>{head}</tr>{body}</table>")
-    parts += [f"<h2>risk against accuracy: {escape(name)}</h2>{svg}" for name, svg in pictures.items()]
-    style = "body{max-width:60rem;margin:2rem auto;font:16px/1.5 sans-serif}td,th{padding:.2rem .8rem;text-align:right}"
-    head = (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>IB04</title><style>{style}</style></head>'
-    )
-    return f"{head}<body>{''.join(parts)}</body></html>"
+        page.section(title.replace("_", " ").capitalize()).table(rows)
+    for name, picture in pictures.items():
+        page.section(f"Risk against accuracy: {name}").chart(picture)
+    return page

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sfumato.papers.claims import Claim, Rows
 from sfumato.papers.ib04.runs import BostonTrees, Experiment, Moments
+from sfumato.prose import percent
 
 COUNTS = (
     ("LINAPT", "almost", 12 / 15, "12 of 15 LINAPT trees are the same or almost the same"),
@@ -22,7 +23,7 @@ def patterns(found: list[Experiment]) -> list[Claim]:
             claims.append(Claim(f"{text}; {how}", count / runs >= least, f"{count} of {runs}"))
         covered = by["whole framework"].covered
         text = f"rules kept by the whole framework cover 90 % of the records; {how}"
-        claims.append(Claim(text, covered >= 0.9, f"{covered:.1%}"))
+        claims.append(Claim(text, covered >= 0.9, percent(covered)))
     return claims
 
 
@@ -44,8 +45,8 @@ def utility(accuracy: Rows, moments: list[Moments], equal: Rows, *, full: bool) 
         Claim(
             "GADP in leaves keeps variances and correlations (99 % intervals)",
             kept >= 0.97 and whole >= 0.97,
-            f"{kept:.1%} of the table's and {whole:.1%} of the leaves' within; SADP "
-            f"{sadp.overall[0] / sadp.overall[1]:.1%}",
+            f"{percent(kept)} of the table's and {percent(whole)} of the leaves' within; "
+            f"SADP {percent(sadp.overall[0] / sadp.overall[1])}",
         ),
         Claim(
             "at equal linkage risk no whole-table method is more accurate, on three of four data sets",

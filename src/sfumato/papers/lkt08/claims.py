@@ -9,6 +9,7 @@ import numpy as np
 
 from sfumato.papers.claims import Claim, Rows
 from sfumato.papers.lkt08.synthetic import EXACT, GAIN_ERROR, NOISE_ONLY, ONE_PHASE
+from sfumato.prose import percent
 
 TOLERANCE = 0.005
 """Differences of L1 errors below this, or below two standard errors, are within what a few runs can tell."""
@@ -105,7 +106,7 @@ def direct(by_size: Rows, by_snr: Rows) -> list[Claim]:
         Claim(
             "Direct mining of Income at SNR 1 gives 76.22 to 79.76 %",
             bool(low > 0.74 and high < 0.82),
-            f"{low:.2%} to {high:.2%} on true test records",
+            f"{percent(low, 2)} to {percent(high, 2)} on true test records",
         ),
         Claim("More than 1,000 records hardly help direct mining", bool(gain < 0.03), f"largest gain {gain:.3f}"),
         Claim(
@@ -119,9 +120,9 @@ def direct(by_size: Rows, by_snr: Rows) -> list[Claim]:
 def chosen(rows: Rows, quick: bool) -> list[Claim]:
     return [
         Claim(
-            f"Ours: at SNR 1 the choice made from reports alone reaches {bar:.0%} on Income with {row['data']}",
+            f"Ours: at SNR 1 the choice made from reports alone reaches {percent(bar, 0)} on Income with {row['data']}",
             row["accuracy"] >= bar if not quick else None,
-            f"{row['chosen']}: {row['accuracy']:.2%}",
+            f"{row['chosen']}: {percent(row['accuracy'], 2)}",
         )
         for row, bar in zip(rows, (0.81, 0.83), strict=True)
     ]
