@@ -14,9 +14,8 @@ from sfumato.microdata.risk import linkage
 from sfumato.microdata.statistics import associations
 
 
-def test_an_unchanged_release_is_linked_wholly_and_keeps_everything(table):
-    done = sf.release(table, "class", noise="additive", amount=0, labels="none", attempts=0, rng=0)
-    report = done.report.to_dict()
+def test_an_unchanged_release_is_linked_wholly_and_keeps_everything(unchanged):
+    report = unchanged.report.to_dict()
     assert report["risk"]["linked"] == 1
     assert report["risk"]["values_unchanged"] == report["risk"]["records_unchanged"] == 1
     assert report["patterns"]["rules"]["identical"]
@@ -31,8 +30,8 @@ def test_equal_records_share_the_risk_of_being_linked():
     assert linkage(done.original, done.released, Draws(0))[0] == pytest.approx(1 / 20)
 
 
-def test_the_default_release_is_hard_to_link_and_says_so_in_words():
-    report = sf.release(mixed_table(1000), "class", rng=0).report
+def test_the_default_release_is_hard_to_link_and_says_so_in_words(large_release):
+    report = large_release.report
     assert report.risk.linked < 0.1
     assert report.risk.whole_records < 0.01
     words = str(report)
@@ -45,8 +44,8 @@ def test_simple_noise_is_caught_with_biases_of_type_a(table):
     assert not next(bias for bias in report.biases if bias.type == "A" and bias.what == "score").within
 
 
-def test_the_public_form_leaves_out_what_helps_an_intruder(table):
-    report = sf.release(table, "class", rng=0).report
+def test_the_public_form_leaves_out_what_helps_an_intruder(released):
+    report = released.report
     public, internal = json.dumps(report.to_dict(public=True)), json.dumps(report.to_dict())
     for word in ("amount", "kept_rules", "width_left_by_the_leaf", "unchanged_by_attribute", "notes"):
         assert f'"{word}"' in internal

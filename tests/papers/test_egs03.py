@@ -30,10 +30,6 @@ def test_information_measures_have_the_computed_numbers() -> None:
     assert r2 == pytest.approx([0.0000919, 0.9192, 2.329, 1.198], rel=2e-3)
 
 
-def test_no_property_grows_by_more_than_gamma() -> None:
-    assert runs.largest_odds_ratio(trials=50) <= 5.9801
-
-
 def test_compression_has_the_lengths_of_the_paper() -> None:
     lengths = {(row["items"], row["rho"]): row["BCH"] for row in runs.compression_table()}
     assert [lengths[n, rho] for n in (1000, 10_000) for rho in ("1/2", "eighths")] == [40, 144, 56, 180]
@@ -42,6 +38,9 @@ def test_compression_has_the_lengths_of_the_paper() -> None:
 def test_a_quick_run_writes_everything_and_keeps_the_exact_claims(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """With the ends of the charts only: what the claims read."""
+    for name, few in {"PRIORS": (0.01, 0.2), "QUICK_SIZES": (3, 5, 10), "MILLIONS": (1, 10)}.items():
+        monkeypatch.setattr(runs, name, few)
     monkeypatch.setattr(runs, "quest_rows", lambda quick: small_quest())
     said: list[str] = []
     claims = egs03.reproduce(tmp_path, quick=True, say=said.append)

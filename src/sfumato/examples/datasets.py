@@ -19,6 +19,7 @@ import io
 import tarfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
@@ -164,8 +165,9 @@ RECIPES: dict[str, _Recipe] = {
 }
 
 
+@cache
 def load(name: str) -> Dataset:
-    """The data set of that name, from its carrier package or else from OpenML."""
+    """The data set of that name, from its carrier package or else from OpenML; read once, its columns read-only."""
     if name not in RECIPES:
         raise ValueError(f"data set {name!r} is unknown; choose {', '.join(RECIPES)}")
     recipe = RECIPES[name]
@@ -175,6 +177,8 @@ def load(name: str) -> Dataset:
         rows, source = _from_openml(name, recipe, absent)
     names = recipe.names or tuple(rows.pop(0))
     columns = {key: _typed([row[place] for row in rows]) for place, key in enumerate(names)}
+    for column in columns.values():
+        column.flags.writeable = False
     return Dataset(name, columns, names[-1], source)
 
 
