@@ -19,7 +19,7 @@ import numpy as np
 import sfumato as sf
 from sfumato.channels.baskets import unpack_bits
 from sfumato.mining.itemsets.bitmaps import ColumnBitmaps
-from sfumato.papers.quest import Quest
+from sfumato.examples.quest import Quest
 
 
 def seconds(call) -> float:

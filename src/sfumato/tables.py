@@ -164,7 +164,8 @@ def map_table(table: Any, convert: Callable[[Columns], Columns]) -> Any:
 def frame_like(table: Any, columns: Mapping[str, Any], *, keep_types: bool = False) -> Any:
     """These columns as a table of the same kind as ``table``: a table, its type, or the name of a kind.
 
-    With ``keep_types`` a column gets the type that the column of its name has in ``table``.
+    With ``keep_types`` a column gets the type that the column of its name has in ``table``, and as many rows keep the
+    index of a pandas table.
     """
     kind = kind_of(table)
     if kind == "mapping":
@@ -222,7 +223,9 @@ def _with_types(native: Any, like: Any) -> Any:
         names = set(like.schema.names)
         return native.cast(pyarrow.schema([like.schema.field(f.name) if f.name in names else f for f in native.schema]))
     types = {name: like[name].dtype for name in native.columns if name in like.columns}
-    return native.astype(types) if hasattr(native, "astype") else native.cast(types)
+    if not hasattr(native, "astype"):
+        return native.cast(types)
+    return native.astype(types).set_axis(like.index if len(native) == len(like) else native.index)
 
 
 def _as_kind_of(table: Any, native: Any) -> Any:

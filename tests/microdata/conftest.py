@@ -3,6 +3,9 @@
 import numpy as np
 import pytest
 
+import sfumato as sf
+from sfumato.microdata import Release
+
 
 def mixed_table(n: int = 300, seed: int = 0) -> dict[str, np.ndarray]:
     """Floats, decimals, integers, text and truth values; the class depends on three of them."""
@@ -26,3 +29,20 @@ def mixed_table(n: int = 300, seed: int = 0) -> dict[str, np.ndarray]:
 @pytest.fixture
 def table() -> dict[str, np.ndarray]:
     return mixed_table()
+
+
+@pytest.fixture(scope="session")
+def released() -> Release:
+    """The mixed table with all defaults."""
+    return sf.release(mixed_table(), "class", rng=0)
+
+
+@pytest.fixture(scope="session")
+def large_release() -> Release:
+    return sf.release(mixed_table(1000), "class", rng=0)
+
+
+@pytest.fixture(scope="session")
+def unchanged() -> Release:
+    """No noise at all."""
+    return sf.release(mixed_table(), "class", noise="additive", amount=0, labels="none", attempts=0, rng=0)

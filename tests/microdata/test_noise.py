@@ -1,14 +1,17 @@
-"""Noise has the law it states: reflected, mean-keeping, and uniform where it should be."""
+"""Noise has the law it states: reflected, mean-keeping, uniform where it should be; classes move inside leaves:
+RPT keeps counts exactly, PPT on average, ALPT reaches pure leaves too."""
 
 import numpy as np
+import pytest
 from scipy.stats import norm
-from tests.statistics import assert_fits, assert_mean
+from tests.statistics import assert_fits, assert_mean, assert_probability
 
-from sfumato.microdata.draws import Draws
-from sfumato.microdata.noise import Spread, additive_noise, blur, rank_noise, reflect
-from sfumato.microdata.table import Attribute
+from sfumato.microdata.fields import Field
+from sfumato.microdata.noise import Draws, Room, additive_noise, blur, blur_labels, rank_noise, reflect
 
-INTEGER = Attribute("score", "integer", 1, 10, 1.0)
+LEAF = np.repeat([0, 1], 30_000)
+Y = np.concatenate([np.repeat([0, 1], [27_000, 3_000]), np.zeros(30_000, int)])
+INTEGER = Field("score", "integer", 1, 10, 1.0)
 
 
 def test_reflection_folds_the_line():
@@ -52,8 +55,8 @@ def test_smoothed_quantiles_are_new_values_inside_the_old_range():
 
 def test_small_leaves_get_additive_noise():
     values = np.array([2.0, 3.0])
-    spread = Spread(INTEGER, np.full(2, 1.0), np.full(2, 10.0), np.zeros(2, np.int64))
-    seen = {tuple(blur(values, np.full(2, 0.5), spread, "rank", Draws(seed))) for seed in range(20)}
+    room = Room(INTEGER, np.full(2, 1.0), np.full(2, 10.0), np.zeros(2, np.int64))
+    seen = {tuple(blur(values, np.full(2, 0.5), room, "rank", Draws(seed))) for seed in range(20)}
     assert len(seen) > 10
 
 
@@ -61,3 +64,25 @@ def test_secure_draws_are_uniform_and_normal():
     draws = Draws()
     assert_fits(np.histogram(draws.uniform(100_000), 20, (0, 1))[0], np.full(20, 0.05))
     assert_mean(draws.normal(100_000), 0.0, 1.0)
+
+
+def test_rpt_gives_every_record_of_a_leaf_the_minority_with_the_same_probability():
+    found = blur_labels(Y, LEAF, "rpt", Draws(1))
+    assert np.bincount(found[LEAF == 0]).tolist() == [27_000, 3_000]
+    assert (found[LEAF == 1] == 0).all()
+    assert_fits([found[27_000:30_000].sum(), found[:27_000].sum()], [0.1, 0.9])
+
+
+def test_ppt_draws_from_the_leafs_shares_and_leaves_pure_leaves_alone():
+    found = blur_labels(Y, LEAF, "ppt", Draws(2))
+    assert_probability(found[LEAF == 0].sum(), 30_000, 0.1)
+    assert (found[LEAF == 1] == 0).all()
+
+
+def test_alpt_lends_pure_leaves_the_average_minority_share():
+    assert_probability(blur_labels(Y, LEAF, "alpt", Draws(3))[LEAF == 1].sum(), 30_000, 0.1)
+
+
+def test_an_unknown_step_is_refused():
+    with pytest.raises(ValueError, match="labels='swap' is not a class step"):
+        blur_labels(Y, LEAF, "swap", Draws(0))

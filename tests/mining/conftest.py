@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from sfumato.papers.agrawal import ATTRIBUTES, DOMAINS, as_matrix, generate
+from sfumato.examples.agrawal import ATTRIBUTES, DOMAINS, as_matrix, generate
 
 
 class Survey:

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 import sfumato as sf
+from sfumato.examples.agrawal import ATTRIBUTES, DOMAINS
 from sfumato.mining.joint import JointModel
-from sfumato.papers.agrawal import ATTRIBUTES, DOMAINS
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,8 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 import sfumato as sf
+from sfumato.examples.agrawal import ATTRIBUTES
 from sfumato.mining.tree import TreeClassifier
-from sfumato.papers.agrawal import ATTRIBUTES
 
 
 @pytest.fixture(scope="module")

@@ -3,25 +3,35 @@ import csv
 import numpy as np
 import pytest
 
-from sfumato.mining.tree import TreeClassifier
+import sfumato as sf
+from sfumato.examples.agrawal import DOMAINS, TRUE_CUTS, as_matrix, generate
+from sfumato.mining.association import STOP_SHARE
 from sfumato.papers import as00
-from sfumato.papers.agrawal import DOMAINS, TRUE_CUTS, as_matrix, generate
-from sfumato.papers.as00_runs import Scale, channels_for, read_rows, run_all, settings
-from sfumato.papers.as00_shapes import SHAPES, shape_error, shape_rows
-from sfumato.papers.as00_statements import Accuracies, statements, within
+from sfumato.papers.as00.claims import all_claims, within
+from sfumato.papers.as00.runs import (
+    SHAPES,
+    Accuracies,
+    Extent,
+    channels_for,
+    read_rows,
+    run_all,
+    settings,
+    shape_error,
+    shape_rows,
+)
 
-TINY = Scale(train=600, test=300, runs=1, levels=(25,), functions=(1,), shape_values=2_000)
+TINY = Extent(train=600, test=300, runs=1, levels=(25,), functions=(1,), shape_values=2_000)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     place = tmp_path_factory.mktemp("as00")
-    as00.reproduce(place, scale=TINY)
+    as00.reproduce(place, extent=TINY)
     return place
 
 
 def test_the_full_experiment_is_the_paper_s():
-    full = Scale()
+    full = Extent()
     assert (full.train, full.test, full.runs) == (100_000, 5_000, 10)
     assert len(settings(full)) == 10 * 5 * (1 + 2 * 6)
     assert {setting.privacy for setting in settings(full)} == {0, 10, 25, 50, 100, 150, 200}
@@ -34,7 +44,7 @@ def test_every_attribute_is_blurred_at_the_stated_level():
             assert width == pytest.approx(domain.width, abs=1 if domain.integer else 0.01 * domain.width)
 
 
-def test_the_folder_holds_figures_tables_and_a_page_that_judges_every_statement(folder):
+def test_the_folder_holds_figures_tables_and_a_page_that_judges_every_claim(folder):
     names = {path.name for path in folder.iterdir()}
     assert names >= {"accuracies.csv", "means.csv", "figure2.csv", "figure2.png", "figure5.png", "figure6.png"}
     page = (folder / "statements.md").read_text()
@@ -43,6 +53,13 @@ def test_the_folder_holds_figures_tables_and_a_page_that_judges_every_statement(
     for picture in ("figure2.png", "figure5.png", "figure6.png"):
         assert f"]({picture})" in page
         assert (folder / picture).read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_page_states_the_stop_that_the_code_has(folder, monkeypatch):
+    page = " ".join((folder / "statements.md").read_text().split())
+    assert f"stop reconstructing at {100 * STOP_SHARE:g} % of the χ² threshold, the paper at 1 %" in page
+    monkeypatch.setattr(as00, "STOP_SHARE", 0.05)
+    assert "at 5 % of the χ² threshold" in as00.page(as00.Accuracies([]), [], TINY)
 
 
 def test_every_cell_has_one_row_with_a_sensible_accuracy(folder):
@@ -65,8 +82,8 @@ def test_a_second_start_runs_only_what_is_missing(folder, tmp_path, monkeypatch)
     assert [row for row in rows if row["algorithm"] != "joint model"][: len(before) - 1] == before[: len(before) - 1]
 
 
-def test_rows_of_another_scale_are_left_out(folder):
-    other = Scale(train=601, test=300, runs=1, levels=(), functions=())
+def test_rows_of_another_extent_are_left_out(folder):
+    other = Extent(train=601, test=300, runs=1, levels=(), functions=())
     assert run_all(folder / "accuracies.csv", other, as00.silent) == []
 
 
@@ -101,7 +118,7 @@ def made_up(accuracy):
 def test_the_verdicts_follow_the_accuracies():
     scores = {"original": 0.99, "randomized": 0.7, "global": 0.8, "byclass": 0.97, "local": 0.975, "joint tree": 0.98}
     shapes = shape_rows(2_000)
-    text = {s.text: s.kept for s in statements(Accuracies(made_up(lambda row: scores[row["algorithm"]])), shapes)}
+    text = {s.text: s.kept for s in all_claims(Accuracies(made_up(lambda row: scores[row["algorithm"]])), shapes)}
     assert text["ByClass and Local at 25 and 50 % are very close to Original"] is True
     assert text["Global does worse than ByClass and Local overall"] is True
     assert text["Local is marginally better than ByClass"] is True
@@ -109,14 +126,14 @@ def test_the_verdicts_follow_the_accuracies():
     assert text["Before correction uniform noise costs much more than gaussian"] is False
 
 
-def test_a_statement_without_runs_is_not_measured():
+def test_a_claim_without_runs_is_not_measured():
     assert within("anything", [], 0.1).kept is None
 
 
 def test_no_interval_edge_of_the_trees_falls_on_a_true_cut_by_luck():
     people, group = generate(500, 2, np.random.default_rng(0))
     channels = channels_for("gaussian", 100)
-    tree = TreeClassifier(channels, "byclass", intervals=100).fit(as_matrix(people), group)
+    tree = sf.TreeClassifier(channels, "byclass", intervals=100).fit(as_matrix(people), group)
     edges = {feature.name: feature.edges for feature in tree.features_}
     for name, cuts in TRUE_CUTS.items():
         of_tree = edges[f"x{list(DOMAINS).index(name)}"]

@@ -7,11 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.papers import egs03, egs03_breaches, egs03_designs, egs03_mining
+import sfumato as sf
+from sfumato.examples.quest import Quest
+from sfumato.papers import egs03
+from sfumato.papers.claims import Rows
+from sfumato.papers.egs03 import runs
 
 
 def test_example_one_has_the_computed_numbers() -> None:
-    prior, r1, r2, r3 = egs03_breaches.example_table()
+    prior, r1, r2, r3 = runs.example_table()
     assert [prior["Q1"], prior["Q2"]] == pytest.approx([0.01, 0.4050], abs=5e-5)
     assert [r1["Q1"], r1["Q2"], r1["gamma"]] == pytest.approx([0.7163, 0.8295, 250], abs=5e-5)
     assert [r2["Q1"], r2["Q2"]] == pytest.approx([0.0481, 1.0], abs=5e-5)
@@ -21,40 +25,39 @@ def test_example_one_has_the_computed_numbers() -> None:
 
 
 def test_information_measures_have_the_computed_numbers() -> None:
-    r1, r2 = ([v for k, v in row.items() if k != "operator"] for row in egs03_breaches.information_table())
+    r1, r2 = ([v for k, v in row.items() if k != "operator"] for row in runs.information_table())
     assert r1 == pytest.approx([0.02905, 0.02905, 0.0294, 1.198], rel=2e-3)
     assert r2 == pytest.approx([0.0000919, 0.9192, 2.329, 1.198], rel=2e-3)
 
 
-def test_no_property_grows_by_more_than_gamma() -> None:
-    assert egs03_breaches.largest_odds_ratio(trials=50) <= 5.9801
-
-
 def test_compression_has_the_lengths_of_the_paper() -> None:
-    lengths = {(row["items"], row["rho"]): row["BCH"] for row in egs03_designs.compression_table()}
+    lengths = {(row["items"], row["rho"]): row["BCH"] for row in runs.compression_table()}
     assert [lengths[n, rho] for n in (1000, 10_000) for rho in ("1/2", "eighths")] == [40, 144, 56, 180]
 
 
-def test_a_quick_run_writes_everything_and_keeps_the_exact_statements(
+def test_a_quick_run_writes_everything_and_keeps_the_exact_claims(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(egs03_mining, "quest_rows", lambda quick: small_quest())
+    """With the ends of the charts only: what the claims read."""
+    for name, few in {"PRIORS": (0.01, 0.2), "QUICK_SIZES": (3, 5, 10), "MILLIONS": (1, 10)}.items():
+        monkeypatch.setattr(runs, name, few)
+    monkeypatch.setattr(runs, "quest_rows", lambda quick: small_quest())
     said: list[str] = []
-    statements = egs03.reproduce(tmp_path, quick=True, say=said.append)
+    claims = egs03.reproduce(tmp_path, quick=True, say=said.append)
     written = {path.name for path in tmp_path.iterdir()}
     charts = {f"lds_by_{name}.{kind}" for name in ("breach_level", "size", "reports") for kind in ("csv", "png")}
     assert charts | {"example1.csv", "information.csv", "compression.csv", "mining.csv", "statements.md"} == written
-    not_kept = [s.text for s in statements[:-1] if not s.kept]
+    not_kept = [s.text for s in claims[:-1] if not s.kept]
     assert not_kept == ["The two-level form is a good choice for the smallest discoverable support"]
     with (tmp_path / "lds_by_size.csv").open() as file:
         five = next(row for row in csv.DictReader(file) if row["items in a basket"] == "5")
     assert float(five["two-level 3"]) == pytest.approx(0.496, abs=5e-4)
 
 
-def small_quest() -> egs03_mining.Rows:
+def small_quest() -> Rows:
     """Twenty thousand people: enough to see that the pieces fit."""
-    channel = egs03_mining.SelectASize.design(egs03_mining.Items(100), sizes=[5], gamma=19, prevalence=0.1)
-    baskets = egs03_mining.Quest(items=100, smallest=5, largest=5, patterns=3).baskets(20_000, rng=1)
-    row = egs03_mining.compare(baskets, channel.randomize(baskets, rng=1), channel, 0.2)
+    channel = sf.SelectASize.design(sf.Items(100), sizes=[5], gamma=19, prevalence=0.1)
+    baskets = Quest(items=100, smallest=5, largest=5, patterns=3).baskets(20_000, rng=1)
+    row = runs.compare(baskets, channel.randomize(baskets, rng=1), channel, 0.2)
     assert row["F1 of 1"] > 0.8
     return [{"data": "Quest-like, 10 habits", "run": 1, "people": 20_000, **row}]

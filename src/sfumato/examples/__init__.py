@@ -1,1 +1,1 @@
-"""Worked examples: a plan and the simulated people who answer it."""
+"""Data to try things on: a plan and the people who answer it, the papers' generators, and their real data sets."""

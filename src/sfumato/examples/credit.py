@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.papers.agrawal import in_group_a
+from sfumato.examples.agrawal import in_group_a
 from sfumato.plan import Plan
 
 PLAN = files("sfumato.examples") / "credit.toml"

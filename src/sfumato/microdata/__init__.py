@@ -1,9 +1,9 @@
 """A data owner's own records: release a perturbed copy whose patterns survive, and prove what was kept."""
 
-from sfumato.microdata.frontier import Frontier, find_frontier
+from sfumato.microdata.comparison import LeafRule, TreeComparison, compare_trees, rules_of
 from sfumato.microdata.releasing import Release, release
 from sfumato.microdata.report import ReleaseReport
-from sfumato.microdata.rules import Rule, RuleComparison, compare_trees, rules_of
+from sfumato.microdata.utility import Frontier, find_frontier
 
 __all__ = [
     "release",
@@ -13,6 +13,6 @@ __all__ = [
     "Frontier",
     "compare_trees",
     "rules_of",
-    "Rule",
-    "RuleComparison",
+    "LeafRule",
+    "TreeComparison",
 ]

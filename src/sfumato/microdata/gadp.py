@@ -1,4 +1,5 @@
-"""GADP (Muralidhar, Parsa, Sarathy 1999), for a whole table and inside the leaves of a tree.
+"""GADP (Muralidhar, Parsa, Sarathy 1999), inside the leaves of a tree and for a whole table, and other whole-table
+methods to compare with.
 
 With S the attributes left as they are, X the others and security κ, where Σ_YX = Σ_XS Σ_SS⁻¹ Σ_SX + κ·Σ_X|S:
 
@@ -7,6 +8,14 @@ With S the attributes left as they are, X the others and security κ, where Σ_Y
 so that means, Σ_YY = Σ_XX and Σ_YS = Σ_XS are kept. Inside a leaf the formula is applied to normal scores of the
 leaf's ranks, and the leaf's own quantiles are dealt out in the order of Y: bounds hold by construction, variances and
 shapes are kept, correlations are those of the scores.
+
+The whole-table methods know nothing of the tree, and leave the class as it is; numbers are then rounded to the field's
+type and clipped to its domain:
+
+    "sadp"        y = x + amount·sd(x)·N(0, 1), each field alone (Kim 1986)
+    "correlated"  y = μ + (x − μ + e)/√(1 + amount²), e ~ N(0, amount²·Σ) (Tendick and Matloff 1994)
+    "gadp-table"  GADP with S the class and the fields kept, κ² = 1 − amount
+    "swap"        values exchanged between records whose ranks lie within ``amount`` of each other
 """
 
 from __future__ import annotations
@@ -16,12 +25,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from sfumato.domain import Floats
-from sfumato.microdata.draws import Draws
-from sfumato.microdata.leaves import Leaves, Mask
-from sfumato.microdata.noise import FEWEST_RECORDS, Spread, additive_noise, deal_quantiles, ranked_within
-from sfumato.microdata.table import Microdata
+from sfumato.domain import Codes, Floats
+from sfumato.microdata.fields import Mask, Microdata
+from sfumato.microdata.noise import FEWEST_RECORDS, Draws, additive_noise, deal_quantiles, ranked_within
+from sfumato.microdata.pattern import Leaves
 
+BASELINES = ("sadp", "correlated", "gadp-table", "swap")
 RECORDS_PER_ATTRIBUTE = 10
 LEAST_EIGENVALUE = 1e-6
 
@@ -113,21 +122,87 @@ def _dealt(data: Microdata, leaves: Leaves, moved: Floats, kept: Mask, few: Mask
     """Scores back to values: the leaf's quantiles in the order of the scores."""
     released = data.X.copy()
     for place in np.flatnonzero(~kept).tolist():
-        attribute, column = data.attributes[place], data.X[:, place]
-        spread = Spread(attribute, *leaves.bounds(place), leaves.leaf)
+        field, column = data.fields[place], data.X[:, place]
+        lower, upper = leaves.bounds(place)
         known = np.flatnonzero(~np.isnan(column) & ~few)
         if known.size:
             order, start, size = ranked_within(column[known], leaves.leaf[known], draws)
-            rows, smooth = known[order], attribute.kind != "category"
-            wish = moved[rows, place]
+            rows = known[order]
             released[rows, place] = deal_quantiles(
-                column[rows], leaves.leaf[rows], wish, start, size, draws, smooth=smooth
+                column[rows], leaves.leaf[rows], moved[rows, place], start, size, draws, smooth=field.kind != "category"
             )
         rest = np.flatnonzero(~np.isnan(column) & few)
         amount = np.full(rest.size, np.sqrt(1 - kappa**2))
-        released[rest, place] = additive_noise(
-            column[rest], spread.lower[rest], spread.upper[rest], amount, attribute, draws
-        )
+        released[rest, place] = additive_noise(column[rest], lower[rest], upper[rest], amount, field, draws)
         held = ~np.isnan(column)
-        released[held, place] = attribute.snap(released[held, place], spread.lower[held], spread.upper[held])
+        released[held, place] = field.snap(released[held, place], lower[held], upper[held])
     return released
+
+
+# --- whole-table methods ----------------------------------------------------------------------------------------------
+
+
+def blur_whole_table(data: Microdata, method: str, amount: Floats, kept: Mask, draws: Draws) -> Floats:
+    """One of the methods above on every field that is not kept."""
+    blurred = {"sadp": _simple, "correlated": _correlated, "gadp-table": _general, "swap": _swapped}[method]
+    released = np.where(kept, data.X, blurred(data, amount, kept, draws))
+    for place, field in enumerate(data.fields):
+        column = released[:, place]
+        low, high = np.full(column.shape, field.low), np.full(column.shape, field.high)
+        released[:, place] = field.snap(column, low, high)
+    return released
+
+
+def _simple(data: Microdata, amount: Floats, kept: Mask, draws: Draws) -> Floats:
+    return data.X + amount * np.nan_to_num(_sd(data.X)) * draws.normal(data.X.shape)
+
+
+def _correlated(data: Microdata, amount: Floats, kept: Mask, draws: Draws) -> Floats:
+    mean, covariance = moments(data.X)
+    noise = amount * (draws.normal(data.X.shape) @ root(covariance).T)
+    return mean + (data.X - mean + noise) / np.sqrt(1 + amount**2)
+
+
+def _general(data: Microdata, amount: Floats, kept: Mask, draws: Draws) -> Floats:
+    classes = np.eye(len(data.classes))[data.y][:, 1:]
+    both = np.column_stack([data.X, classes])
+    mean, covariance = moments(both)
+    held = np.concatenate([kept, np.ones(classes.shape[1], bool)])
+    return gadp(both, held, float(np.sqrt(1 - amount[0])), mean, covariance, draws)[:, : data.X.shape[1]]
+
+
+def _swapped(data: Microdata, amount: Floats, kept: Mask, draws: Draws) -> Floats:
+    """Walk the ranks upwards; each record not yet swapped exchanges with a random later one inside its window."""
+    released = data.X.copy()
+    for place in np.flatnonzero(~kept):
+        known = np.flatnonzero(~np.isnan(data.X[:, place]))
+        if known.size:
+            order = known[ranked_within(data.X[known, place], np.zeros(known.size, np.int64), draws)[0]]
+            partner = _partners(known.size, max(1, round(amount[place] * known.size)), draws)
+            released[order, place] = data.X[order[partner], place]
+    return released
+
+
+def _partners(n: int, window: int, draws: Draws) -> Codes:
+    partner, free = np.arange(n), np.ones(n, dtype=bool)
+    for place, u in enumerate(draws.uniform(n).tolist()):
+        if free[place]:
+            later = np.flatnonzero(free[place + 1 : place + 1 + window])
+            if later.size:
+                other = place + 1 + int(later[int(u * later.size)])
+                partner[place], partner[other] = other, place
+                free[other] = False
+            free[place] = False
+    return partner.astype(np.int64)
+
+
+def moments(X: Floats) -> tuple[Floats, Floats]:
+    """Mean and covariance, missing values replaced by the mean."""
+    known = ~np.isnan(X)
+    mean = np.where(known, X, 0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    centred = np.where(known, X - mean, 0)
+    return mean, np.asarray(centred.T @ centred / max(len(X) - 1, 1))
+
+
+def _sd(X: Floats) -> Floats:
+    return np.sqrt(np.diag(moments(X)[1]))

@@ -1,55 +1,102 @@
-"""Noise for one attribute that stays inside each record's interval: LINAPT and LIAPT of IB04.
+"""What moves in a release: values inside their intervals (LINAPT and LIAPT of IB04), classes inside their leaves.
 
-Two laws, both with standard deviation ``amount``:
+Two laws for values, both with standard deviation ``amount``:
 
     "rank"      u = place of the value among its leaf's values, in (0, 1);  u' = reflect(u + amount·N(0, 1));
                 the released values are the leaf's smoothed quantiles, dealt out in the order of u'.
-                Mean, variance and shape of the attribute in the leaf stay as they were.
+                Mean, variance and shape of the field in the leaf stay as they were.
     "additive"  y = reflect(x + amount·(upper − lower)·N(0, 1)) inside [lower, upper], IB04's own law: rounded for
                 integers; a category is replaced, with probability ``amount``, by one of those allowed.
+
+Three steps for classes:
+
+    "rpt"   minority records take the majority's class, then as many random records of the leaf take theirs: a random
+            permutation of the labels inside each leaf. Class counts are kept exactly.
+    "ppt"   every record of a leaf with several classes draws its class from the leaf's shares.
+    "alpt"  so do the records of pure leaves, which borrow the average minority share of the others.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
+from sfumato.channels.words import SecureWords
 from sfumato.domain import Codes, Floats
-from sfumato.microdata.draws import Draws
-from sfumato.microdata.table import Attribute
+from sfumato.microdata.fields import Field
 
+OWN_STREAM = 2004
+"""Mixed into a seed, so that data simulated from the same seed do not share their randomness with the noise."""
+LAWS = ("rank", "additive")
+STEPS = ("rpt", "ppt", "alpt", "none")
 FEWEST_RECORDS = 5
 """Leaves with fewer records get the additive law: among so few values a rank hides nothing."""
+Size = int | tuple[int, ...]
+
+
+class Draws:
+    """``rng=None`` draws cryptographic words; a NumPy ``Generator`` or a seed is for simulations."""
+
+    def __init__(self, rng: np.random.Generator | int | None = None) -> None:
+        if isinstance(rng, (int, np.integer)):
+            rng = np.random.default_rng([int(rng), OWN_STREAM])
+        if rng is not None and not isinstance(rng, np.random.Generator):
+            raise TypeError(f"rng={rng!r} is no generator; pass numpy.random.default_rng(seed), or None to be secure")
+        self._rng: Any = rng
+        self._words = SecureWords()
+
+    def uniform(self, size: Size) -> Floats:
+        """Uniform on (0, 1), both ends excluded."""
+        if self._rng is not None:
+            return np.asarray(np.maximum(self._rng.random(size), 2.0**-54))
+        words = self._words.draw(int(np.prod(size)))
+        return (((words >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53).reshape(size)
+
+    def normal(self, size: Size) -> Floats:
+        return np.asarray(self._rng.standard_normal(size) if self._rng is not None else ndtri(self.uniform(size)))
+
+    def shuffled_within(self, groups: Codes) -> Codes:
+        """Places such that ``values[places]`` permutes the values at random inside every group."""
+        steady = np.argsort(groups, kind="stable")
+        mixed = np.lexsort((self.uniform(groups.size), groups))
+        places = np.empty_like(steady)
+        places[steady] = mixed
+        return places
+
+
+# --- values -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Spread:
-    """The intervals in which one attribute's noise must stay: one lower and upper bound and one group a record."""
+class Room:
+    """The intervals in which one field's noise must stay: one lower and upper bound and one group a record."""
 
-    attribute: Attribute
+    field: Field
     lower: Floats
     upper: Floats
     group: Codes
 
 
-def blur(values: Floats, amount: Floats, spread: Spread, law: str, draws: Draws) -> Floats:
-    """One attribute's values with noise; missing values stay missing."""
+def blur(values: Floats, amount: Floats, room: Room, law: str, draws: Draws) -> Floats:
+    """One field's values with noise; missing values stay missing."""
     known = ~np.isnan(values)
     if law == "rank":
-        crowd = np.bincount(spread.group[known], minlength=int(spread.group.max()) + 1)
-        ranked = known & (crowd[spread.group] >= FEWEST_RECORDS)
+        crowd = np.bincount(room.group[known], minlength=int(room.group.max()) + 1)
+        ranked = known & (crowd[room.group] >= FEWEST_RECORDS)
     else:
         ranked = np.zeros_like(known)
     released = values.copy()
     if ranked.any():
-        smooth = spread.attribute.kind != "category"
-        released[ranked] = rank_noise(values[ranked], spread.group[ranked], amount[ranked], draws, smooth=smooth)
+        smooth = room.field.kind != "category"
+        released[ranked] = rank_noise(values[ranked], room.group[ranked], amount[ranked], draws, smooth=smooth)
     rest = known & ~ranked
     if rest.any():
-        bounds = spread.lower[rest], spread.upper[rest]
-        released[rest] = additive_noise(values[rest], *bounds, amount[rest], spread.attribute, draws)
-    released[known] = spread.attribute.snap(released[known], spread.lower[known], spread.upper[known])
+        bounds = room.lower[rest], room.upper[rest]
+        released[rest] = additive_noise(values[rest], *bounds, amount[rest], room.field, draws)
+    released[known] = room.field.snap(released[known], room.lower[known], room.upper[known])
     return released
 
 
@@ -94,13 +141,13 @@ def deal_quantiles(
 
 
 def additive_noise(
-    values: Floats, lower: Floats, upper: Floats, amount: Floats, attribute: Attribute, draws: Draws
+    values: Floats, lower: Floats, upper: Floats, amount: Floats, field: Field, draws: Draws
 ) -> Floats:
     """Noise in units of the interval's width, reflected at its ends."""
-    if attribute.kind == "category":
+    if field.kind == "category":
         other = np.floor(lower + (upper - lower + 1) * draws.uniform(values.size))
         return np.where(draws.uniform(values.size) < amount, np.minimum(other, upper), values)
-    half = attribute.step / 2
+    half = field.step / 2
     noisy = values + amount * (upper - lower) * draws.normal(values.size)
     return reflect(noisy, lower - half, upper + half)
 
@@ -117,3 +164,37 @@ def reflect(values: Floats, lower: Floats | float, upper: Floats | float) -> Flo
 def _small(group: Codes) -> Codes:
     """Narrow integers, which NumPy sorts by radix."""
     return group.astype(np.int16) if group.size and group.max() < 2**15 else group
+
+
+# --- classes ----------------------------------------------------------------------------------------------------------
+
+
+def blur_labels(y: Codes, leaf: Codes, step: str, draws: Draws) -> Codes:
+    """The released classes; ``leaf`` is any number per leaf."""
+    if step not in STEPS:
+        raise ValueError(f"labels={step!r} is not a class step; choose {', '.join(STEPS)}")
+    if step == "none":
+        return y.copy()
+    if step == "rpt":
+        return y[draws.shuffled_within(leaf)]
+    shares = _shares(y, leaf, borrow=step == "alpt")
+    below = np.cumsum(shares, axis=1)[leaf]
+    return np.asarray(np.minimum((draws.uniform(y.size)[:, None] > below).sum(axis=1), shares.shape[1] - 1))
+
+
+def _shares(y: Codes, leaf: Codes, *, borrow: bool) -> Floats:
+    """P(class | leaf); pure leaves give their minority classes the average minority share if asked."""
+    counts = np.zeros((int(leaf.max()) + 1, int(y.max()) + 1))
+    np.add.at(counts, (leaf, y), 1)
+    total = counts.sum(axis=1)
+    shares = counts / np.maximum(total, 1)[:, None]
+    mixed = counts.max(axis=1) < total
+    if borrow and mixed.any():
+        minority = 1 - counts[mixed].max(axis=1).sum() / total[mixed].sum()
+        overall = counts.sum(axis=0) / total.sum()
+        for place in np.flatnonzero(~mixed & (total > 0)):
+            own = counts[place].argmax()
+            others = np.where(np.arange(overall.size) == own, 0, overall)
+            shares[place] = minority * others / others.sum()
+            shares[place, own] = 1 - minority
+    return np.asarray(shares)

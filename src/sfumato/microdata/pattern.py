@@ -1,20 +1,210 @@
-"""The tree whose patterns are to survive: one that the owner brings, or one that is grown here."""
+"""The tree whose patterns are to survive, brought by the owner or grown here, and what it says about records: the leaf
+of each, and the interval that the leaf's path leaves to each field.
+
+The interval of a tested field ends at the last observed value on the leaf's side of a cut, not at the cut itself: a
+tree grown again on values inside these intervals can then find the very same cut between the same two values.
+"""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from sfumato.domain import Codes, Floats
-from sfumato.microdata.leaves import nodes_of
-from sfumato.microdata.table import Microdata
+from sfumato.microdata.fields import Mask, Microdata
 
 PRUNING = 1.0
 """The price of a leaf, in units of ln(n·p) of deviance."""
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """A binary tree as arrays, parents before children: left where x[feature] <= threshold; leaves have left = −1."""
+
+    left: Codes
+    right: Codes
+    feature: Codes
+    threshold: Floats
+    missing_left: Mask
+    prediction: Codes
+    single_precision: bool = True
+
+    @property
+    def size(self) -> int:
+        return int(self.left.size)
+
+    @property
+    def is_leaf(self) -> Mask:
+        return np.asarray(self.left < 0)
+
+    def goes_left(self, node: Codes | int, values: Floats) -> Mask:
+        """Which values take the left branch; scikit-learn compares in single precision, ours in double."""
+        compared = values.astype(np.float32) if self.single_precision else values
+        return np.where(np.isnan(values), self.missing_left[node], compared <= self.threshold[node]).astype(bool)
+
+    def descend(self, X: Floats) -> Codes:
+        """The leaf of each record."""
+        node = np.zeros(X.shape[0], dtype=np.int64)
+        active = np.flatnonzero(~self.is_leaf[node])
+        while active.size:
+            here = node[active]
+            left = self.goes_left(here, X[active, self.feature[here]])
+            node[active] = np.where(left, self.left[here], self.right[here])
+            active = active[~self.is_leaf[node[active]]]
+        return node
+
+
+def nodes_of(tree: Any, names: list[str] | None = None) -> Nodes:
+    """The nodes of a fitted scikit-learn tree, of one of ours, or of anything with such a ``tree_``.
+
+    With ``names``, the features are renumbered to the places of their names; a tree without names must have been
+    fitted on exactly these columns, in this order.
+    """
+    if isinstance(tree, Nodes):
+        return tree
+    inner = getattr(tree, "tree_", None)
+    if inner is None or not (hasattr(inner, "children_left") or hasattr(inner, "cut")):
+        raise TypeError(f"{type(tree).__name__} is not a fitted tree; call fit first, or pass a DecisionTreeClassifier")
+    nodes = _of_sklearn(inner) if hasattr(inner, "children_left") else _of_ours(inner)
+    if names is None:
+        return nodes
+    place = _places(tree, names)
+    return replace(nodes, feature=np.where(nodes.is_leaf, 0, place[np.maximum(nodes.feature, 0)]))
+
+
+def _of_sklearn(inner: Any) -> Nodes:
+    left, right = (np.asarray(side, np.int64) for side in (inner.children_left, inner.children_right))
+    flags = getattr(inner, "missing_go_to_left", None)
+    missing_left = np.zeros(left.size, bool) if flags is None else np.asarray(flags).astype(bool)
+    prediction = np.asarray(inner.value).reshape(left.size, -1).argmax(axis=1)
+    feature, threshold = np.asarray(inner.feature, np.int64), np.asarray(inner.threshold, np.float64)
+    return Nodes(left, right, feature, threshold, missing_left, prediction)
+
+
+def _of_ours(inner: Any) -> Nodes:
+    """Ours goes left where x < cut, which is x <= the next number below it."""
+    left, right = (np.asarray(side, np.int64) for side in (inner.left, inner.right))
+    if np.isnan(inner.cut[left >= 0]).any():
+        raise ValueError("the tree tests a set of categories; give its columns as numbers to compare it by intervals")
+    below = np.nextafter(np.asarray(inner.cut, float), -np.inf)
+    prediction = np.asarray(inner.counts).argmax(axis=1)
+    return Nodes(left, right, np.asarray(inner.attribute, np.int64), below, inner.missing_left, prediction, False)
+
+
+def _places(tree: Any, names: list[str]) -> Codes:
+    fitted = getattr(tree, "feature_names_in_", None)
+    if fitted is None and not set(getattr(tree, "attribute_names_", ("",))) - set(names):
+        fitted = tree.attribute_names_
+    if fitted is None:
+        if tree.n_features_in_ != len(names):
+            wrong = f"the tree was fitted on {tree.n_features_in_} columns, the table has {len(names)}"
+            raise ValueError(f"{wrong}; fit it on the table's columns, or on a table with names")
+        return np.arange(len(names))
+    unknown = [name for name in fitted if name not in names]
+    if unknown:
+        raise ValueError(f"the tree tests {unknown[0]!r}, which the table lacks; its attributes are {', '.join(names)}")
+    return np.array([names.index(name) for name in fitted])
+
+
+# --- leaves and their intervals ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Leaves:
+    """``lower``, ``upper``, ``tested`` have one row a node; records of node v are ``order[start[v]:stop[v]]``."""
+
+    nodes: Nodes
+    leaf: Codes
+    lower: Floats
+    upper: Floats
+    tested: Mask
+    last_left: Floats
+    first_right: Floats
+    order: Codes
+    start: Codes
+    stop: Codes
+
+    def records(self, node: int) -> Codes:
+        return self.order[self.start[node] : self.stop[node]]
+
+    @property
+    def size(self) -> Codes:
+        """Records in each node."""
+        return self.stop - self.start
+
+    def bounds(self, field: int) -> tuple[Floats, Floats]:
+        """The interval of each record for one field."""
+        return self.lower[self.leaf, field], self.upper[self.leaf, field]
+
+
+def find_leaves(nodes: Nodes, data: Microdata) -> Leaves:
+    """Send the records down the tree and note what every path allows."""
+    leaf = nodes.descend(data.X)
+    order, start, stop = _depth_first(nodes, leaf)
+    last_left, first_right = _cut_values(nodes, data, order, start, stop)
+    low = np.array([field.low for field in data.fields])
+    high = np.array([field.high for field in data.fields])
+    lower, upper = np.tile(low, (nodes.size, 1)), np.tile(high, (nodes.size, 1))
+    tested = np.zeros(lower.shape, dtype=bool)
+    for node in np.flatnonzero(~nodes.is_leaf):
+        field, (left, right) = nodes.feature[node], (nodes.left[node], nodes.right[node])
+        for child in (left, right):
+            lower[child], upper[child], tested[child] = lower[node], upper[node], tested[node]
+            tested[child, field] = True
+        upper[left, field] = min(upper[node, field], last_left[node])
+        lower[right, field] = max(lower[node, field], first_right[node])
+    return Leaves(nodes, leaf, lower, upper, tested, last_left, first_right, order, start, stop)
+
+
+def _depth_first(nodes: Nodes, leaf: Codes) -> tuple[Codes, Codes, Codes]:
+    """Records ordered so that every subtree's records stand together."""
+    count = np.bincount(leaf, minlength=nodes.size)
+    start, stop, place = np.zeros(nodes.size, np.int64), np.zeros(nodes.size, np.int64), 0
+    rank, stack = np.zeros(nodes.size, np.int64), [(0, False)]
+    while stack:
+        node, done = stack.pop()
+        if nodes.left[node] < 0:
+            start[node], place = place, place + count[node]
+            stop[node], rank[node] = place, start[node]
+        elif done:
+            start[node], stop[node] = start[nodes.left[node]], stop[nodes.right[node]]
+        else:
+            stack += [(node, True), (int(nodes.right[node]), False), (int(nodes.left[node]), False)]
+    return np.argsort(rank[leaf], kind="stable"), start, stop
+
+
+def _cut_values(nodes: Nodes, data: Microdata, order: Codes, start: Codes, stop: Codes) -> tuple[Floats, Floats]:
+    """The largest value left of each cut and the smallest right of it; the cut itself where a side has no value."""
+    last_left, first_right = nodes.threshold.copy(), nodes.threshold.copy()
+    for node in np.flatnonzero(~nodes.is_leaf):
+        column = data.X[:, nodes.feature[node]]
+        step = data.fields[nodes.feature[node]].step
+        for side, child in ((-1, nodes.left[node]), (1, nodes.right[node])):
+            values = column[order[start[child] : stop[child]]]
+            values = values[~np.isnan(values)]
+            if side < 0:
+                last_left[node] = values.max() if values.size else _on_grid(nodes.threshold[node], step, np.floor)
+            else:
+                first_right[node] = values.min() if values.size else _above(nodes.threshold[node], step)
+    return last_left, first_right
+
+
+def _on_grid(cut: float, step: float, rounding: Any) -> float:
+    per = np.rint(1 / step) if step else 0
+    return float(rounding(cut * per) / per) if per else float(cut)
+
+
+def _above(cut: float, step: float) -> float:
+    if step:
+        return _on_grid(cut, step, np.floor) + step
+    return float(np.nextafter(np.float32(cut), np.float32(np.inf)))
+
+
+# --- the pattern tree -------------------------------------------------------------------------------------------------
 
 
 def grow_tree(X: Floats, y: Codes, *, pruned: bool = True) -> Any:

@@ -10,16 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sfumato.domain import Categories, Codes, Floats, Interval
-from sfumato.microdata.baselines import BASELINES, blur_whole_table
-from sfumato.microdata.choice import Amount, Choice, choose
-from sfumato.microdata.draws import Draws
-from sfumato.microdata.gadp import LeafFit, gadp_in_leaves
-from sfumato.microdata.guard import Redraw, guard_patterns, pin_cuts
-from sfumato.microdata.labels import blur_labels
-from sfumato.microdata.leaves import Leaves, Mask, find_leaves, nodes_of
-from sfumato.microdata.noise import Spread, blur
-from sfumato.microdata.pattern import Pattern, find_pattern, grow_tree
-from sfumato.microdata.table import Microdata, read_microdata
+from sfumato.microdata.fields import Microdata, read_microdata
+from sfumato.microdata.gadp import BASELINES, LeafFit, blur_whole_table, gadp_in_leaves
+from sfumato.microdata.leafwise import Leafwise, pin_all
+from sfumato.microdata.noise import Draws
+from sfumato.microdata.pattern import Leaves, Pattern, find_leaves, find_pattern, grow_tree, nodes_of
+from sfumato.microdata.terms import Amount, Terms, agree
 
 if TYPE_CHECKING:
     from sfumato.microdata.report import ReleaseReport
@@ -89,56 +85,26 @@ def release(
     rng       None draws from the operating system's randomness; a NumPy generator is for simulations
     """
     data = read_microdata(table, target, domains)
-    choice = choose(data, method, amount, noise, labels, perturb, attempts, keep)
-    done = release_records(data, choice, tree, Draws(rng))
+    terms = agree(data, method, amount, noise, labels, perturb, attempts, keep)
+    done = release_records(data, terms, tree, Draws(rng))
     done.table  # noqa: B018 (made now, while the caller's table is as it was)
     return done
 
 
-def release_records(data: Microdata, choice: Choice, tree: Any, draws: Draws) -> Release:
+def release_records(data: Microdata, terms: Terms, tree: Any, draws: Draws) -> Release:
     """The method on records that were read already."""
-    method = choice.method
-    if method in BASELINES:
-        released = blur_whole_table(data, method, choice.amount, choice.kept, draws)
-        return _finish(data, released, data.y.copy(), Pattern(None, None, grow_tree), None, choice)
+    if terms.method in BASELINES:
+        released = blur_whole_table(data, terms.method, terms.amount, terms.kept, draws)
+        return _finish(data, released, data.y.copy(), Pattern(None, None, grow_tree), None, terms)
     pattern = find_pattern(tree, data)
     leaves = find_leaves(nodes_of(pattern.leaves, data.names), data)
-    y = blur_labels(data.y, leaves.leaf, choice.labels, draws)
-    if method == "gadp":
-        released, fits = gadp_in_leaves(data, leaves, float(np.sqrt(1 - choice.amount[0])), choice.kept, draws)
-        _pin_all(released, leaves, choice.kept)
-        return _finish(data, released, y, pattern, leaves, choice, fits=tuple(fits))
-    released, y = _leafwise(data, y, leaves, choice, pattern.regrow, draws)
-    return _finish(data, released, y, pattern, leaves, choice)
-
-
-def _leafwise(
-    data: Microdata, y: Codes, leaves: Leaves, choice: Choice, regrow: Any, draws: Draws
-) -> tuple[Floats, Codes]:
-    def fresh(place: int) -> Floats:
-        column = data.X[:, place]
-        if choice.kept[place]:
-            return column.copy()
-        spread = Spread(data.attributes[place], *leaves.bounds(place), leaves.leaf)
-        blurred = blur(column, np.full(column.shape, choice.amount[place]), spread, choice.noise, draws)
-        tested = leaves.tested[leaves.leaf, place]
-        every = np.ones_like(tested)
-        wanted = {"all": every, "tested": tested, "untested": ~tested, "none": ~every}[choice.perturb]
-        return np.where(wanted, blurred, column)
-
-    released = np.column_stack([fresh(place) for place in range(len(data.attributes))])
-    _pin_all(released, leaves, choice.kept)
-
-    def labels(rows: Codes) -> Codes:
-        return blur_labels(data.y[rows], leaves.leaf[rows], choice.labels, draws)
-
-    redraw = Redraw(regrow, fresh, labels, labels_only=choice.perturb == "none")
-    return guard_patterns(released, y, leaves, redraw, choice.attempts)
-
-
-def _pin_all(released: Floats, leaves: Leaves, kept: Mask) -> None:
-    for place in np.flatnonzero(~kept):
-        pin_cuts(released[:, place], int(place), leaves)
+    noise = Leafwise(data, leaves, terms, draws)
+    y = noise.classes(slice(None))
+    if terms.method == "gadp":
+        released, fits = gadp_in_leaves(data, leaves, float(np.sqrt(1 - terms.amount[0])), terms.kept, draws)
+        pin_all(released, leaves, terms.kept)
+        return _finish(data, released, y, pattern, leaves, terms, fits=tuple(fits))
+    return _finish(data, *noise.release(y, pattern.regrow), pattern, leaves, terms)
 
 
 def _finish(
@@ -147,20 +113,20 @@ def _finish(
     y: Codes,
     pattern: Pattern,
     leaves: Leaves | None,
-    choice: Choice,
+    terms: Terms,
     *,
     fits: tuple[LeafFit, ...] = (),
 ) -> Release:
     released = data.with_values(X, y)
-    amount = dict(zip(data.names, choice.amount.tolist(), strict=True))
-    kept = tuple(np.array(data.names)[choice.kept].tolist())
+    amount = dict(zip(data.names, terms.amount.tolist(), strict=True))
+    kept = tuple(np.array(data.names)[terms.kept].tolist())
     notes = _notes(data, leaves)
-    return Release(choice.method, amount, pattern.tree, pattern.regrow, data, released, leaves, fits, notes, kept)
+    return Release(terms.method, amount, pattern.tree, pattern.regrow, data, released, leaves, fits, notes, kept)
 
 
 def _notes(data: Microdata, leaves: Leaves | None) -> tuple[str, ...]:
     """What the owner should know about the input, in plain words."""
-    found = [f"{a.name} has one value only and stays as it is" for a in data.attributes if a.low == a.high]
+    found = [f"{a.name} has one value only and stays as it is" for a in data.fields if a.low == a.high]
     gaps = np.isnan(data.X).sum(axis=0)
     found += [f"{data.names[place]}: {gaps[place]} missing values stay missing" for place in np.flatnonzero(gaps)]
     if leaves is not None:

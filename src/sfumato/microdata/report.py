@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from sfumato.microdata.bias import Bias, find_biases
-from sfumato.microdata.draws import Draws
-from sfumato.microdata.leaves import nodes_of
-from sfumato.microdata.pattern import grow_tree
+from sfumato.microdata.comparison import TreeComparison, compare_trees
+from sfumato.microdata.noise import Draws
+from sfumato.microdata.pattern import grow_tree, nodes_of
 from sfumato.microdata.releasing import Release
 from sfumato.microdata.risk import Risk, measure_risk
-from sfumato.microdata.rules import RuleComparison, compare_trees
-from sfumato.microdata.utility import Accuracy, accuracies, associations
+from sfumato.microdata.statistics import Bias, associations, find_biases
+from sfumato.microdata.utility import Accuracy, accuracies
+from sfumato.pages import Page
+from sfumato.prose import percent, plain
 
+MOST_ROWS = 40
 TYPES = {
     "mean": "means",
     "A": "variances (type A)",
@@ -35,7 +36,7 @@ class ReleaseReport:
     records: int
     attributes: tuple[str, ...]
     amount: dict[str, float]
-    rules: RuleComparison | None
+    rules: TreeComparison
     accuracy: tuple[Accuracy, ...]
     association_change: dict[str, float]
     biases: tuple[Bias, ...]
@@ -54,13 +55,13 @@ class ReleaseReport:
         return found
 
     def to_dict(self, *, public: bool = False) -> dict[str, Any]:
-        """Plain values, ready for JSON; numbers that are not finite become None."""
+        """Plain values, ready for JSON."""
         shown: dict[str, Any] = {
             "method": self.method,
             "records": self.records,
             "attributes": list(self.attributes),
             "patterns": {
-                "rules": None if self.rules is None else self.rules.to_dict(),
+                "rules": self.rules.to_dict(),
                 "accuracy": [vars(one) for one in self.accuracy],
                 "association_change": self.association_change,
             },
@@ -71,30 +72,33 @@ class ReleaseReport:
             "risk": self.risk.to_dict(public),
         }
         if not public:
-            shown["amount"] = self.amount
-            shown["biases"] = [bias.to_dict() for bias in self.biases]
-            shown["kept_rules"] = [] if self.rules is None else [str(rule) for rule in self.rules.kept]
-            shown["lost_rules"] = [] if self.rules is None else [str(rule) for rule in self.rules.lost]
-            shown["shrunk_leaves"] = list(self.shrunk_leaves)
-            shown["notes"] = list(self.notes)
-        cleaned: dict[str, Any] = _finite(shown)
+            shown |= {
+                "amount": self.amount,
+                "biases": [bias.to_dict() for bias in self.biases],
+                "kept_rules": list(map(str, self.rules.kept)),
+                "lost_rules": list(map(str, self.rules.lost)),
+                "shrunk_leaves": self.shrunk_leaves,
+                "notes": self.notes,
+            }
+        cleaned: dict[str, Any] = plain(shown)
         return cleaned
 
     def to_html(self, *, public: bool = False) -> str:
-        from sfumato.microdata.page import page_of
-
-        return page_of(self, public=public)
+        """One page that needs no network, no script and no other file."""
+        return _page(self, public=public).html()
 
     def __str__(self) -> str:
         return "\n".join([self.patterns_in_words(), self.statistics_in_words(), self.risk_in_words(), *self.notes])
 
     def patterns_in_words(self) -> str:
-        tree = "" if self.rules is None else f"A tree grown on the release: {self.rules}. "
-        each = (f"{one.classifier} {one.released:.1%} (original {one.original:.1%})" for one in self.accuracy)
+        each = (
+            f"{one.classifier} {percent(one.released)} (original {percent(one.original)})" for one in self.accuracy
+        )
         scores = ", ".join(each)
         change = self.association_change["mean"]
         return (
-            f"Patterns. {tree}Accuracy on original records after training on the release: {scores or 'not measured'}. "
+            f"Patterns. A tree grown on the release: {self.rules}. Accuracy on original records after training on the "
+            f"release: {scores or 'not measured'}. "
             f"The strength of association between two attributes changed by {change:.3f} on average."
         )
 
@@ -109,10 +113,11 @@ class ReleaseReport:
         shown = self.risk.to_dict(public=True)
         return (
             f"Risk. An intruder who knows every attribute of a person exactly finds that person's record in "
-            f"{self.risk.linked:.1%} of cases (guessing among {self.risk.candidates:,}: "
-            f"{self.risk.linked_by_guessing:.2%}). {shown['values_within_a_tenth_of_a_deviation']:.0%} of the "
-            f"released values lie within a tenth of a standard deviation of the truth, "
-            f"{shown['values_unchanged']:.0%} equal it, and {self.risk.whole_records:.1%} of the records are unchanged."
+            f"{percent(self.risk.linked)} of cases (guessing among {self.risk.candidates:,}: "
+            f"{percent(self.risk.linked_by_guessing, 2)}). "
+            f"{percent(shown['values_within_a_tenth_of_a_deviation'], 0)} of the released values lie within a tenth of "
+            f"a standard deviation of the truth, {percent(shown['values_unchanged'], 0)} equal it, and "
+            f"{percent(self.risk.whole_records)} of the records are unchanged."
         )
 
 
@@ -135,7 +140,7 @@ def report_on(release: Release) -> ReleaseReport:
     )
 
 
-def _rules(release: Release) -> RuleComparison:
+def _rules(release: Release) -> TreeComparison:
     """The pattern tree (or, for a whole-table method, the default tree) against one grown on the release."""
     original, released = release.original, release.released
     before = grow_tree(original.X, original.y) if release.tree is None else release.tree
@@ -145,18 +150,75 @@ def _rules(release: Release) -> RuleComparison:
 
 
 def _association_change(release: Release) -> dict[str, float]:
-    upper = np.triu_indices(len(release.original.attributes), 1)
+    upper = np.triu_indices(len(release.original.fields), 1)
     if not upper[0].size:
         return {"mean": 0.0, "largest": 0.0}
     change = np.abs(associations(release.released) - associations(release.original))[upper]
     return {"mean": float(change.mean()), "largest": float(change.max())}
 
 
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _finite(part) for key, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(part) for part in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
+# --- the page ---------------------------------------------------------------------------------------------------------
+
+
+def _page(report: ReleaseReport, *, public: bool) -> Page:
+    kind = "For those who receive the data" if public else "For the owner; do not hand this page on"
+    records = f"{report.records:,} records, {len(report.attributes)} attributes, method {report.method}"
+    page = Page("Release report", f"{records}. {kind}.")
+    _show_patterns(page, report, public)
+    _show_statistics(page, report)
+    _show_risk(page, report, public)
+    if not public:
+        _show_owner(page, report)
+    return page
+
+
+def _show_patterns(page: Page, report: ReleaseReport, public: bool) -> None:
+    page.section("Patterns").paragraph(_after_heading(report.patterns_in_words()))
+    page.bars((one.classifier, (one.original, one.released)) for one in report.accuracy)
+    legend = "Upper bar: trained on the original; lower bar: on the release; both tested on original records."
+    page.paragraph(f"{legend} The pattern tree has seen all records, those tested here too.", soft=True)
+    page.bars([("rules kept", report.rules.share_kept), ("records under kept rules", report.rules.share_covered)])
+    if not public:
+        page.unfold(f"Rules kept ({len(report.rules.kept)})", report.rules.kept)
+        page.unfold(f"Rules lost ({len(report.rules.lost)})", report.rules.lost)
+
+
+def _show_statistics(page: Page, report: ReleaseReport) -> None:
+    page.section("Statistics").paragraph(_after_heading(report.statistics_in_words()))
+    worst = sorted(report.biases, key=lambda bias: -abs(bias.bias) / max(bias.allowed, 1e-9))
+    shown = [(f"{bias.type}: {bias.what}", bias.bias, bias.allowed) for bias in worst if bias.type in "ABC"]
+    if shown:
+        page.deviations(shown[:MOST_ROWS])
+        legend = "Grey: what chance alone explains in 99 % of releases without bias. A dot outside is a bias."
+        page.paragraph(legend, soft=True)
+
+
+def _show_risk(page: Page, report: ReleaseReport, public: bool) -> None:
+    risk, shown = report.risk, report.risk.to_dict(public=True)
+    page.section("Risk").paragraph(_after_heading(report.risk_in_words()))
+    page.bars(
+        [
+            ("records found by linkage", risk.linked),
+            ("the same by guessing", risk.linked_by_guessing),
+            ("values close to the truth", shown["values_within_a_tenth_of_a_deviation"]),
+            ("values unchanged", shown["values_unchanged"]),
+            ("records unchanged", risk.whole_records),
+        ]
+    )
+    if not public and risk.confinement:
+        words = "The tree survives, so whoever knows it knows in which interval a value lies."
+        page.paragraph(f"{words} On average a leaf leaves this share of an attribute's domain open:")
+        page.bars(risk.confinement.items())
+
+
+def _show_owner(page: Page, report: ReleaseReport) -> None:
+    leaves = [f"leaf {fit['leaf']}: {fit['reason']}, shrinkage {fit['shrinkage']:.2f}" for fit in report.shrunk_leaves]
+    page.section("For the owner")
+    page.unfold("Amounts of noise", [f"{name}: {amount:g}" for name, amount in report.amount.items()])
+    page.unfold(f"Leaves with a shrunken correlation matrix ({len(leaves)})", leaves)
+    page.unfold(f"Notes ({len(report.notes)})", report.notes)
+
+
+def _after_heading(text: str) -> str:
+    """The report's words without their first one, which the heading says already."""
+    return text.partition(". ")[2]

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from sfumato.domain import Floats
-from sfumato.microdata.draws import Draws
-from sfumato.microdata.leaves import Leaves
-from sfumato.microdata.table import Microdata
+from sfumato.microdata.fields import Microdata
+from sfumato.microdata.noise import Draws
+from sfumato.microdata.pattern import Leaves
 
 TARGETS, CANDIDATES = 1_000, 20_000
 CLOSE = 0.1
@@ -19,7 +19,7 @@ MOST_INDICATORS = 20
 
 @dataclass(frozen=True)
 class Risk:
-    """Shares of records or values; by attribute where a value can be at risk."""
+    """Shares of records or values; by field where a value can be at risk."""
 
     linked: float
     linked_by_guessing: float
@@ -60,7 +60,7 @@ def measure_risk(original: Microdata, released: Microdata, leaves: Leaves | None
 def linkage(original: Microdata, released: Microdata, draws: Draws) -> tuple[float, int]:
     """Share of records whose own released record is the nearest one, ties shared; and among how many candidates.
 
-    The intruder knows all attributes of a person exactly and looks for the nearest released record, numbers in
+    The intruder knows all fields of a person exactly and looks for the nearest released record, numbers in
     standard deviations, categories equal or not. Large tables are sampled: 1,000 people among 20,000 candidates.
     """
     rows = np.argsort(draws.uniform(len(original.y)))[:CANDIDATES]
@@ -79,13 +79,13 @@ def linkage(original: Microdata, released: Microdata, draws: Draws) -> tuple[flo
 def points(data: Microdata, rows: Any, reference: Microdata) -> Floats:
     """Records as points: numbers by the reference's standard deviation, categories as indicators."""
     columns = []
-    for place, attribute in enumerate(data.attributes):
+    for place, field in enumerate(data.fields):
         column, whole = data.X[rows, place], reference.X[:, place]
         known = whole[~np.isnan(whole)]
         middle, deviation = (known.mean(), known.std()) if known.size else (0.0, 0.0)
         filled = np.where(np.isnan(column), middle, column)
-        if attribute.kind == "category" and len(attribute.labels) <= MOST_INDICATORS:
-            columns += [(column == code) / np.sqrt(2) for code in range(len(attribute.labels))]
+        if field.kind == "category" and len(field.labels) <= MOST_INDICATORS:
+            columns += [(column == code) / np.sqrt(2) for code in range(len(field.labels))]
         elif deviation > 0:
             columns.append((filled - middle) / deviation)
     return np.column_stack(columns) if columns else np.zeros((len(rows), 1))
@@ -93,24 +93,24 @@ def points(data: Microdata, rows: Any, reference: Microdata) -> Floats:
 
 def _close_and_same(original: Microdata, released: Microdata) -> tuple[dict[str, float], dict[str, float]]:
     close, same = {}, {}
-    for place, attribute in enumerate(original.attributes):
+    for place, field in enumerate(original.fields):
         x, y = original.X[:, place], released.X[:, place]
         known = ~np.isnan(x)
         if known.any():
-            reach = 0.0 if attribute.kind == "category" else CLOSE * x[known].std()
-            close[attribute.name] = float((np.abs(x - y)[known] <= reach).mean())
-            same[attribute.name] = float((x == y)[known].mean())
+            reach = 0.0 if field.kind == "category" else CLOSE * x[known].std()
+            close[field.name] = float((np.abs(x - y)[known] <= reach).mean())
+            same[field.name] = float((x == y)[known].mean())
     return close, same
 
 
 def _confinement(data: Microdata, leaves: Leaves) -> tuple[dict[str, float], float]:
-    """How much of an attribute's domain the leaf leaves open, on average; and the share of values left a tenth."""
+    """How much of a field's domain the leaf leaves open, on average; and the share of values left a tenth."""
     width, tight = {}, []
-    for place, attribute in enumerate(data.attributes):
+    for place, field in enumerate(data.fields):
         lower, upper = leaves.bounds(place)
-        whole = attribute.width + attribute.step
-        share = (upper - lower + attribute.step) / whole if whole > 0 else np.ones_like(lower)
-        width[attribute.name] = float(share.mean())
+        whole = field.width + field.step
+        share = (upper - lower + field.step) / whole if whole > 0 else np.ones_like(lower)
+        width[field.name] = float(share.mean())
         tight.append(float((share <= CLOSE).mean()))
     return width, float(np.mean(tight))
 

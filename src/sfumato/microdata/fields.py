@@ -1,0 +1,184 @@
+"""A data owner's table as numbers: one float column a field, one code a class, and the way back to the table.
+
+Categories become codes 0..k-1, ordered by their class shares, so that an interval of codes is a meaningful set (for two
+classes no set of categories splits better than such an interval: Breiman et al. 1984). Missing values are NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.domain import Categories, Codes, Floats, Interval, as_numbers, is_missing
+from sfumato.tables import frame_like, read_columns
+
+Column = npt.NDArray[Any]
+Mask = npt.NDArray[np.bool_]
+Kind = Literal["float", "integer", "category"]
+MOST_DECIMALS = 6
+
+
+@dataclass(frozen=True)
+class Field:
+    """What a column may hold: numbers from low to high in steps (0: any), or labels at the codes low..high."""
+
+    name: str
+    kind: Kind
+    low: float
+    high: float
+    step: float
+    labels: tuple[Hashable, ...] = ()
+
+    @property
+    def width(self) -> float:
+        return self.high - self.low
+
+    def snap(self, values: Floats, lower: Floats, upper: Floats) -> Floats:
+        """The nearest values of the field's type that lie inside [lower, upper] (bounds of that type)."""
+        if self.step:
+            per = np.rint(1 / self.step)
+            values = np.rint(values * per) / per
+        return np.clip(values, lower, upper)
+
+
+@dataclass(frozen=True)
+class Microdata:
+    """Records of a table: X[record, field], y[record] a code into ``classes``."""
+
+    fields: tuple[Field, ...]
+    X: Floats
+    target: str
+    classes: tuple[Hashable, ...]
+    y: Codes
+    rebuild: Callable[[Mapping[str, Any]], Any]
+
+    @property
+    def names(self) -> list[str]:
+        return [field.name for field in self.fields]
+
+    @property
+    def numeric(self) -> Mask:
+        return np.array([field.kind != "category" for field in self.fields])
+
+    def index(self, name: str) -> int:
+        if name not in self.names:
+            raise ValueError(f"column {name!r} is not an attribute of the table; it has {', '.join(self.names)}")
+        return self.names.index(name)
+
+    def with_values(self, X: Floats, y: Codes) -> Microdata:
+        return replace(self, X=X, y=y)
+
+    def take(self, rows: npt.ArrayLike) -> Microdata:
+        return self.with_values(self.X[np.asarray(rows)], self.y[np.asarray(rows)])
+
+    def to_table(self) -> Any:
+        """The same kind of table that was read, with these values."""
+        columns: dict[str, Any] = {self.target: Categories(self.classes).decode(self.y)}
+        for field, values in zip(self.fields, self.X.T, strict=True):
+            columns[field.name] = _decoded(field, values)
+        return self.rebuild(columns)
+
+
+def read_microdata(table: Any, target: str, domains: Mapping[str, Interval | Categories] | None = None) -> Microdata:
+    """Check the table and turn it into numbers; what cannot be released is refused by name."""
+    columns = read_columns(table)
+    if not columns or not min(map(len, columns.values())):
+        raise ValueError("the table is empty; give it at least two records")
+    if target not in columns:
+        raise ValueError(f"target {target!r} is not in the table; its columns are {', '.join(columns)}")
+    unknown = set(domains or {}) - set(columns)
+    if unknown:
+        raise ValueError(f"domains names {min(unknown)!r}, which the table lacks; its columns are {', '.join(columns)}")
+    if len(columns) < 2:
+        raise ValueError(f"the table has no column beside the target {target!r}; add what is to be released")
+    classes, y = _classes(target, columns[target])
+    read = [_field(name, values, (domains or {}).get(name), y) for name, values in columns.items() if name != target]
+    fields, values = zip(*read, strict=True)
+
+    def rebuild(new: Mapping[str, Any]) -> Any:
+        return frame_like(table, {name: new[name] for name in columns}, keep_types=True)
+
+    return Microdata(fields, np.column_stack(values), target, classes, y, rebuild)
+
+
+def _classes(target: str, column: Column) -> tuple[tuple[Hashable, ...], Codes]:
+    values = column.tolist()
+    gaps = sum(map(is_missing, values))
+    if gaps:
+        raise ValueError(f"target {target!r} is missing in {gaps} records; drop them or give them a class of their own")
+    labels = sorted(set(values), key=lambda label: (str(type(label)), label))
+    if len(labels) < 2:
+        raise ValueError(f"target {target!r} is {labels[0]!r} in every record; a pattern needs two classes")
+    if column.dtype.kind == "f" and len(labels) > 50:
+        raise ValueError(f"target {target!r} has {len(labels)} different numbers; cut it into classes first")
+    return tuple(labels), Categories(labels).encode(column)
+
+
+def _field(name: str, column: Column, domain: Interval | Categories | None, y: Codes) -> tuple[Field, Floats]:
+    if isinstance(domain, Categories) or column.dtype.kind == "O":
+        return _category(name, column, domain, y)
+    values = as_numbers(column)
+    known = values[~np.isnan(values)]
+    if np.isinf(known).any():
+        raise ValueError(f"column {name!r} holds an infinite value; mark it as missing or correct it")
+    step = _step(known)
+    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
+    if domain is not None:
+        if known.size and (low < domain.low or high > domain.high):
+            worst = low if low < domain.low else high
+            raise ValueError(f"column {name!r}: value {worst:g} is outside {domain}; correct it or widen the domain")
+        per = np.rint(1 / step) if step else 0
+        low = float(np.ceil(domain.low * per) / per if per else domain.low)
+        high = float(np.floor(domain.high * per) / per if per else domain.high)
+    return Field(name, "integer" if step == 1 else "float", low, high, step), values
+
+
+def _category(name: str, column: Column, domain: object, y: Codes) -> tuple[Field, Floats]:
+    values = column.tolist()
+    if not all(isinstance(value, Hashable) for value in values):
+        raise TypeError(f"column {name!r} holds lists; make it numbers or categories first")
+    found = {label for label in values if not is_missing(label)}
+    if len(found) > 20 and len(found) > 0.5 * len(values):
+        raise ValueError(f"column {name!r} has {len(found)} labels in {len(values)} records; drop such identifiers")
+    labels = list(domain.labels) if isinstance(domain, Categories) else sorted(found, key=str)
+    codes = Categories(labels or ["missing"]).encode(column)
+    place = _order_by_class(codes, y, len(labels))
+    ordered = tuple(labels[old] for old in np.argsort(place))
+    numbers = np.where(codes < 0, np.nan, place[codes] if labels else 0).astype(float)
+    return Field(name, "category", 0.0, float(max(len(labels) - 1, 0)), 1.0, ordered), numbers
+
+
+def _order_by_class(codes: Codes, y: Codes, size: int) -> Codes:
+    """The place of each category along the first principal axis of the categories' class shares."""
+    counts = np.zeros((max(size, 1), int(y.max()) + 1))
+    np.add.at(counts, (codes[codes >= 0], y[codes >= 0]), 1)
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    weights = counts.sum(axis=1, keepdims=True)
+    centred = shares - (weights * shares).sum(axis=0) / max(weights.sum(), 1)
+    axis = np.linalg.svd(np.sqrt(weights) * centred, full_matrices=False)[2][0]
+    place = np.empty(counts.shape[0], dtype=np.int64)
+    place[np.argsort(centred @ axis, kind="stable")] = np.arange(counts.shape[0])
+    return place
+
+
+def _step(known: Floats) -> float:
+    """1 for whole numbers, 10^-d where d decimals write every value exactly, 0 for anything finer."""
+    sample = known if known.size <= 10_000 else known[:: known.size // 10_000]
+    for decimals in range(MOST_DECIMALS + 1):
+        if np.array_equal(sample, np.round(sample, decimals)) and np.array_equal(known, np.round(known, decimals)):
+            return float(10.0**-decimals)
+    return 0.0
+
+
+def _decoded(field: Field, values: Floats) -> Column:
+    missing = np.isnan(values)
+    if field.kind == "category":
+        if missing.all():
+            return np.full(values.shape, None, dtype=object)
+        return Categories(field.labels).decode(np.where(missing, -1, values).astype(np.int64))
+    whole = field.kind == "integer" and not missing.any()
+    return np.rint(values).astype(np.int64) if whole else values

@@ -1,0 +1,259 @@
+"""AS00's measurements: Figure 2's shapes, and accuracy by algorithm, function, noise and level (Figures 5 and 6).
+
+Two shapes on [0, 1] are blurred and reconstructed in intervals of width 0.05; the noise is gaussian with deviation
+0.25, or uniform on ±0.5. They were only drawn in the figure, which is lost; these are our reading of their names:
+
+    plateau    uniform on the middle half
+    triangles  two triangles, on the first and the last 2/5 of the interval
+
+A finished run is one row of `accuracies.csv`, appended as soon as it is known; a second start skips what is there.
+Every run draws its people and its noise from a seed of its own, so that all algorithms of a run see the same reports.
+"""
+
+from __future__ import annotations
+
+import csv
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+import sfumato as sf
+from sfumato.examples.agrawal import DOMAINS, as_matrix, generate
+from sfumato.papers.claims import Rows
+
+Progress = Callable[[Iterable[Any], str], Iterator[Any]]
+Floats = npt.NDArray[np.float64]
+Labels = npt.NDArray[np.str_]
+
+NOISES = {"gaussian": sf.Gaussian, "uniform": sf.Uniform}
+TREES = {"randomized": "none", "global": "global", "byclass": "byclass", "local": "local", "joint tree": "joint"}
+ALGORITHMS = ("original", *TREES, "joint model")
+UNIT = sf.Interval(0, 1)
+SHAPE_INTERVALS, SHAPE_METHODS = 20, ("as00", "smooth")
+SHAPE_NOISES: dict[str, sf.Channel] = {
+    "gaussian": sf.Gaussian(UNIT, scale=0.25),
+    "uniform": sf.Uniform(UNIT, halfwidth=0.5),
+}
+COLUMNS = ("train", "function", "noise", "privacy", "run", "algorithm", "accuracy", "seconds")
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How much of the experiment to run."""
+
+    train: int = 100_000
+    test: int = 5_000
+    runs: int = 10
+    levels: tuple[int, ...] = (10, 25, 50, 100, 150, 200)
+    functions: tuple[int, ...] = (1, 2, 3, 4, 5)
+    shape_values: int = 100_000
+
+
+QUICK = Extent(train=2_000, test=1_000, runs=1, levels=(25, 100), functions=(1, 2), shape_values=10_000)
+
+
+class Setting(NamedTuple):
+    """What the algorithms of one run share; clean training data have noise "none" and privacy 0."""
+
+    function: int
+    noise: str
+    privacy: int
+    run: int
+
+    @property
+    def algorithms(self) -> tuple[str, ...]:
+        return ("original",) if self.noise == "none" else ALGORITHMS[1:]
+
+    def key(self, train: int, algorithm: str) -> tuple[Any, ...]:
+        """What tells one accuracy from the others: the first of `COLUMNS`."""
+        return (train, *self, algorithm)
+
+
+def settings(extent: Extent) -> list[Setting]:
+    """Run by run, so that an early stop leaves every function and level with as many runs."""
+    blurred = [(noise, level) for level in extent.levels for noise in NOISES]
+    return [
+        Setting(function, noise, level, run)
+        for run in range(extent.runs)
+        for noise, level in [("none", 0), *blurred]
+        for function in extent.functions
+    ]
+
+
+def run_all(path: Path, extent: Extent, progress: Progress) -> Rows:
+    """Finish what is not in the file yet; all rows of this extent."""
+    done = {_key(row) for row in read_rows(path)}
+    for setting in progress(settings(extent), f"training on {extent.train:,} records"):
+        left = [name for name in setting.algorithms if setting.key(extent.train, name) not in done]
+        if left:
+            for row in run_setting(setting, extent, left):
+                append_row(path, row)
+    wanted = {setting.key(extent.train, name) for setting in settings(extent) for name in setting.algorithms}
+    return [row for row in read_rows(path) if _key(row) in wanted]
+
+
+def run_setting(setting: Setting, extent: Extent, algorithms: list[str]) -> Iterator[dict[str, Any]]:
+    """Accuracy on clean test records of each algorithm trained on the same reports.
+
+    The joint model is the one that the joint tree was distilled from, and is entered with the same time.
+    """
+    seed = [setting.function, setting.run]
+    people, group = generate(extent.train, setting.function, np.random.default_rng([*seed, 1]))
+    tested, truth = generate(extent.test, setting.function, np.random.default_rng([*seed, 2]))
+    channels = channels_for(setting.noise, setting.privacy)
+    noise = np.random.default_rng([*seed, 3, list(("none", *NOISES)).index(setting.noise), setting.privacy])
+    reports = blurred(as_matrix(people), channels, noise)
+    joint, seconds = None, 0.0
+    for name in algorithms:
+        model = joint if name == "joint model" else None
+        if model is None:
+            start = time.perf_counter()
+            model = fitted(name, channels, reports, group, setting.run)
+            seconds = time.perf_counter() - start
+        joint = getattr(model, "joint_", None)
+        accuracy = float(np.mean(predicted(model, as_matrix(tested)) == truth))
+        found = (*setting.key(extent.train, name), round(accuracy, 6), round(seconds, 3))
+        yield dict(zip(COLUMNS, found, strict=True))
+
+
+def fitted(name: str, channels: list[sf.Channel | None], reports: Floats, group: Labels, seed: int) -> Any:
+    if name == "joint model":
+        return sf.JointModel(channels, random_state=seed).fit(reports, group)
+    return sf.TreeClassifier(channels, TREES.get(name, "none"), random_state=seed).fit(reports, group)
+
+
+def predicted(model: Any, records: Floats) -> Labels:
+    """The tree's own joint model has seen columns, not a table: it is asked column by column."""
+    if hasattr(model, "n_features_in_"):
+        return np.asarray(model.predict(records))
+    p_class = model.bayes([records[:, j] for j in model.selected_], len(records))
+    return np.asarray(model.classes_[np.argmax(p_class, axis=1)])
+
+
+def channels_for(noise: str, privacy: int) -> list[sf.Channel | None]:
+    """Every attribute at the same level; whole numbers get whole noise."""
+    if noise == "none":
+        return [None] * len(DOMAINS)
+    return [NOISES[noise](domain, privacy=privacy / 100, confidence=0.95) for domain in DOMAINS.values()]
+
+
+def blurred(records: Floats, channels: list[sf.Channel | None], rng: np.random.Generator) -> Floats:
+    columns = [
+        records[:, j] if channel is None else channel.randomize(records[:, j], rng)
+        for j, channel in enumerate(channels)
+    ]
+    return np.column_stack(columns)
+
+
+class Accuracies:
+    """Means over runs, by function, noise, level and algorithm."""
+
+    def __init__(self, rows: Iterable[dict[str, Any]]) -> None:
+        found: dict[Any, list[tuple[float, float]]] = defaultdict(list)
+        for row in rows:
+            key = (row["function"], row["noise"], row["privacy"], row["algorithm"])
+            found[key].append((row["accuracy"], row["seconds"]))
+        self._means = {key: np.mean(values, axis=0) for key, values in found.items()}
+        self.functions = sorted({key[0] for key in found})
+        self.levels = sorted({key[2] for key in found} - {0})
+
+    def mean(self, function: int, noise: str, level: int, algorithm: str) -> float:
+        """NaN where nothing was run; the original does not depend on noise and level."""
+        key = (function, "none", 0, algorithm) if algorithm == "original" else (function, noise, level, algorithm)
+        return float(self._means[key][0]) if key in self._means else float("nan")
+
+    def seconds(self, algorithm: str) -> float:
+        """Time to fit, the median over all cells."""
+        return float(np.median([value[1] for key, value in self._means.items() if key[3] == algorithm] or [np.nan]))
+
+    def gaps(
+        self, better: str, worse: str, functions: Sequence[int] = (1, 2, 3, 4, 5), levels: Sequence[int] | None = None
+    ) -> list[tuple[float, str]]:
+        """accuracy(better) − accuracy(worse) wherever both were run, each with its place in words."""
+        found = []
+        for function in functions:
+            for level in self.levels if levels is None else levels:
+                for noise in NOISES:
+                    gap = self.mean(function, noise, level, better) - self.mean(function, noise, level, worse)
+                    found.append((gap, f"function {function}, {noise}, {level} %"))
+        return [(gap, place) for gap, place in found if gap == gap]
+
+
+# --- the file of finished runs ---------------------------------------------------------------------------------------
+
+
+def _key(row: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in COLUMNS[:-2])
+
+
+def append_row(path: Path, row: dict[str, Any]) -> None:
+    new = not path.exists()
+    with path.open("a", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, COLUMNS)
+        if new:
+            writer.writeheader()
+        writer.writerow(row)
+
+
+def read_rows(path: Path) -> Rows:
+    """The finished runs; a last line cut short by an interruption is dropped from the file."""
+    if not path.exists():
+        return []
+    text = path.read_text(encoding="utf-8")
+    if not text.endswith("\n"):
+        text = text[: text.rfind("\n") + 1]
+        path.write_text(text, encoding="utf-8")
+    rows = csv.DictReader(text.splitlines())
+    if text and tuple(rows.fieldnames or ()) != COLUMNS:
+        raise ValueError(f"{path}: is not a file of this reproduction; choose another folder")
+    return [_typed(row) for row in rows]
+
+
+def _typed(row: dict[str, str]) -> dict[str, Any]:
+    whole = {name: int(row[name]) for name in ("train", "function", "privacy", "run")}
+    return {**row, **whole, "accuracy": float(row["accuracy"]), "seconds": float(row["seconds"])}
+
+
+# --- the shapes of Figure 2 -------------------------------------------------------------------------------------------
+
+
+def draw_plateau(n: int, rng: np.random.Generator) -> Floats:
+    return rng.uniform(0.25, 0.75, n)
+
+
+def draw_triangles(n: int, rng: np.random.Generator) -> Floats:
+    start = rng.choice([0.0, 0.6], n)
+    return np.asarray(start + rng.triangular(0.0, 0.2, 0.4, n))
+
+
+SHAPES: dict[str, Callable[[int, np.random.Generator], Floats]] = {"plateau": draw_plateau, "triangles": draw_triangles}
+
+
+def shape_rows(n: int, seed: int = 0) -> Rows:
+    """One row an interval of each shape under each noise: truth, reports inside it, and both reconstructions."""
+    rng = np.random.default_rng(seed)
+    return [row for shape in SHAPES for noise in NOISES for row in _one_shape(shape, noise, n, rng)]
+
+
+def _one_shape(shape: str, noise: str, n: int, rng: np.random.Generator) -> Rows:
+    channel = SHAPE_NOISES[noise]
+    values = SHAPES[shape](n, rng)
+    reports = channel.randomize(values, rng)
+    edges = np.linspace(0, 1, SHAPE_INTERVALS + 1)
+    found = {"truth": np.histogram(values, edges)[0] / n, "randomized": np.histogram(reports, edges)[0] / n}
+    found |= {method: sf.reconstruct(reports, channel, edges, method).probabilities for method in SHAPE_METHODS}
+    places = {"shape": shape, "noise": noise}
+    numbers = zip(edges[:-1].tolist(), edges[1:].tolist(), *(column.tolist() for column in found.values()), strict=True)
+    return [{**places, **dict(zip(("low", "high", *found), row, strict=True))} for row in numbers]
+
+
+def shape_error(rows: Rows, shape: str, noise: str, method: str) -> float:
+    """½ Σ |reconstructed − truth| over the intervals."""
+    chosen = [row for row in rows if (row["shape"], row["noise"]) == (shape, noise)]
+    return float(sum(abs(row[method] - row["truth"]) for row in chosen) / 2)

@@ -1,0 +1,271 @@
+"""EGS03's measurements: Example 1 and information (§3, §7), designs (§6), seeds (§4.3), baskets mined end to end."""
+
+from __future__ import annotations
+
+import warnings
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import sfumato as sf
+from sfumato.channels.base import largest_ratio
+from sfumato.channels.baskets import unpack_bits
+from sfumato.channels.baskets import Baskets
+from sfumato.channels.baskets import SeedGenerator, bch_bits, polynomial_bits
+from sfumato.channels.baskets import Goal, corners, design_law
+from sfumato.channels.baskets import kept_by_noise
+from sfumato.examples.datasets import load
+from sfumato.examples.quest import Quest
+from sfumato.tables import as_records
+from sfumato.papers.claims import Rows
+
+Floats = NDArray[np.float64]
+
+VALUES = 1001
+GAMMA, SIZE, REPORTS = 19.0, 5, 5e6
+PRIORS, QUICK_SIZES, MILLIONS = (0.01, 0.02, 0.03, 0.05, 0.1, 0.2), (3, 5, 6, 8, 10), (1, 2, 3, 5, 7, 10)
+BASKET_SIZE = "items in a basket"
+
+
+# --- breaches and information -----------------------------------------------------------------------------------------
+
+
+def example_prior() -> Floats:
+    """X in 0..1000, P[0] = 1 %, the others 0.099 %."""
+    prior = np.full(VALUES, 0.00099)
+    prior[0] = 0.01
+    return prior
+
+
+def example_operators() -> dict[str, Floats]:
+    """R1: keep 20 %, else one of the 1000 others; R2: add -100..100 modulo 1001; R3: R2 or uniform, half and half."""
+    replaced = np.full((VALUES, VALUES), 0.8 / (VALUES - 1))
+    np.fill_diagonal(replaced, 0.2)
+    offset = (np.arange(VALUES)[:, None] - np.arange(VALUES)[None, :]) % VALUES
+    shifted = np.where((offset <= 100) | (offset >= VALUES - 100), 1.0 / 201, 0.0)
+    return {"R1": replaced, "R2": shifted, "R3": 0.5 * shifted + 0.5 / VALUES}
+
+
+def example_table() -> Rows:
+    """Table 1: the probabilities of Q1 (X = 0) and Q2 (X not in 200..800) before and after the report 0."""
+    prior = example_prior()
+    q1 = np.arange(VALUES) == 0
+    q2 = (np.arange(VALUES) < 200) | (np.arange(VALUES) > 800)
+    rows: Rows = [
+        {"operator": "none (prior)", "Q1": float(prior[q1].sum()), "Q2": float(prior[q2].sum()), "gamma": None}
+    ]
+    for name, table in example_operators().items():
+        p_true_given_report = table[0] * prior / (table[0] @ prior)
+        found = {"Q1": float(p_true_given_report[q1].sum()), "Q2": float(p_true_given_report[q2].sum())}
+        rows.append({"operator": name, **found, "gamma": largest_ratio(table)})
+    return rows
+
+
+def bit_operators() -> dict[str, sf.Tabulated]:
+    """R1: the truth with 60 %. R2: the truth with .0099 %, the lie with .0001 %, else nothing."""
+    bit = sf.Categories([0, 1])
+    rare = [[0.000099, 0.000001], [0.000001, 0.000099], [0.9999, 0.9999]]
+    return {
+        "R1": sf.Tabulated(bit, [[0.6, 0.4], [0.4, 0.6]]),
+        "R2": sf.Tabulated(bit, rare, reports=["0", "1", "empty"]),
+    }
+
+
+def information_table() -> Rows:
+    """Table 2: average-case and worst-case information of the two operators on a fair bit, in bits."""
+    rows: Rows = []
+    for name, channel in bit_operators().items():
+        guarantee = channel.guarantee()
+        rows.append(
+            {
+                "operator": name,
+                "mutual information": guarantee.mutual_information,
+                "worst-case information": guarantee.worst_case_information,
+                "inverse worst-case information": guarantee.inverse_worst_case_information,
+                "a breach from 5 % to 50 % needs": sf.breach_information(0.05, 0.5),
+            }
+        )
+    return rows
+
+
+def largest_odds_ratio(trials: int = 300, seed: int = 1) -> float:
+    """Statement 1 put to the test: the largest posterior odds over prior odds through R3, over random priors and
+    properties and every report; it must not exceed γ."""
+    rng = np.random.default_rng(seed)
+    inside, outside = [], []
+    for _ in range(trials):
+        held = rng.random(VALUES) < rng.choice([0.001, 0.01, 0.1, 0.5])
+        if not held.any() or held.all():
+            continue
+        prior = rng.exponential(size=VALUES) ** rng.choice([1, 4])
+        inside.append(prior * held)
+        outside.append(prior * ~held)
+    table = example_operators()["R3"]
+    before = np.sum(inside, axis=1) / np.sum(outside, axis=1)
+    after = (table @ np.transpose(inside)) / (table @ np.transpose(outside))
+    return float((after / before).max())
+
+
+# --- designs ----------------------------------------------------------------------------------------------------------
+
+
+def supports_row(
+    axis: str, value: float, gamma: float, size: int, reports: float, quick: bool = False
+) -> dict[str, Any]:
+    """Lowest discoverable supports in percent: EGS03's two-level form, and the best design for the same γ."""
+    row: dict[str, Any] = {axis: value}
+    two_level = design_law(size, Goal(gamma, 3, reports, "threshold"), form="two-level", resolution=2000)
+    best = design_law(size, Goal(gamma, 3, reports), resolution=256 if quick else 1024)
+    for name, law in (("two-level", two_level), ("best", best)):
+        for k in range(1, min(size, 3) + 1):
+            row[f"{name} {k}"] = 100 * law.lowest_discoverable_support(k, reports)
+        row[f"{name} rho"] = law.rho
+    return row
+
+
+def by_breach_level(quick: bool = False) -> Rows:
+    """Figure 1: against the prior ρ₁ that must not grow to ρ₂ = 50 %."""
+    return [supports_row("ρ₁, %", 100 * rho1, (1 - rho1) / rho1, SIZE, REPORTS, quick) for rho1 in PRIORS]
+
+
+def by_size(quick: bool = False) -> Rows:
+    """Figure 2: against the number of items in a basket."""
+    sizes = QUICK_SIZES if quick else range(3, 16)
+    return [supports_row(BASKET_SIZE, size, GAMMA, size, REPORTS, quick) for size in sizes]
+
+
+def by_reports(quick: bool = False) -> Rows:
+    """Figure 3: against the number of reports."""
+    return [supports_row("reports, millions", n, GAMMA, SIZE, 1e6 * n, quick) for n in MILLIONS]
+
+
+def two_level_maximises_increasing_functions(trials: int = 200, seed: int = 1) -> bool:
+    """Statement 2: among all corners some two-level law has the largest mean of every non-decreasing f(j)."""
+    rng = np.random.default_rng(seed)
+    for size in (3, 5, 8):
+        for rho in (0.1, 0.3, 0.5, 0.8):
+            every = _laws(corners(size), size, rho)
+            stepped = _laws(corners(size, "two-level"), size, rho)
+            f = np.cumsum(rng.random((trials, size + 1)) ** 3, axis=1)
+            if ((every @ f.T).max(axis=0) > (stepped @ f.T).max(axis=0) * (1 + 1e-12)).any():
+                return False
+    return True
+
+
+def best_is_two_level(size: int, prevalence: float) -> bool:
+    """Whether the search over all laws ends at a threshold of kept counts."""
+    lift = design_law(size, Goal(GAMMA, 3, REPORTS, prevalence=prevalence), resolution=128).lift
+    boosted = lift > lift.min() * (1 + 1e-9)
+    return bool((np.diff(boosted.astype(int)) >= 0).all())
+
+
+def _laws(boosts: Any, size: int, rho: float) -> Any:
+    weights = kept_by_noise(size, rho) * np.where(boosts, GAMMA, 1.0)
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+# --- seeds ------------------------------------------------------------------------------------------------------------
+
+
+def compression_table() -> Rows:
+    """Bits of a report: a plain bitmap and both kinds of seeds, for baskets of 5 and itemsets up to 3."""
+    rows: Rows = []
+    for items in (1_000, 10_000, 100_000):
+        for depth, rho in ((1, "1/2"), (2, "quarters"), (3, "eighths"), (10, "1024ths")):
+            lengths = {"BCH": bch_bits(items, depth, 8), "polynomial": polynomial_bits(items, depth, 8)}
+            shortest = min(lengths, key=lambda name: lengths[name])
+            row = {"items": items, "rho": rho, "plain": items, **lengths, "shorter": shortest}
+            rows.append({**row, "times smaller": items / lengths[shortest]})
+    return rows
+
+
+def seeds_are_independent() -> bool:
+    """Statement 3 by complete enumeration: all subsets of K items over all seeds of small generators."""
+    for generator in (
+        SeedGenerator(7, 1, 1, 4, "bch"),
+        SeedGenerator(5, 3, 2, 3, "bch"),
+        SeedGenerator(6, 5, 3, 2, "polynomial"),
+    ):
+        shown = unpack_bits(generator.expand(np.arange(1 << generator.bits, dtype=np.uint64)[:, None]), generator.items)
+        for subset in combinations(range(generator.items), generator.independence):
+            patterns = shown[:, subset] @ (1 << np.arange(generator.independence))
+            ones = np.bitwise_count(np.arange(1 << generator.independence))
+            expected = generator.rho**ones * (1 - generator.rho) ** (generator.independence - ones)
+            if not np.array_equal(np.bincount(patterns, minlength=ones.size) / len(shown), expected):
+                return False
+    return True
+
+
+# --- mining -----------------------------------------------------------------------------------------------------------
+
+
+def quest_rows(quick: bool) -> Rows:
+    """Quest-like baskets of 5 to 10 out of 1,000 items: easy ones with few habits, harder ones with more of them."""
+    people, runs, support = (300_000, 1, 0.07) if quick else (1_000_000, 3, 0.04)
+    channel = sf.SelectASize.design(sf.Items(1000), sizes=range(5, 11), gamma=GAMMA, n=people, prevalence=0.1)
+    rows: Rows = []
+    for patterns in (10,) if quick else (10, 15, 20):
+        for run in range(runs):
+            baskets = Quest(patterns=patterns).baskets(people, rng=100 + run)
+            compress = quick and run == 0
+            reports = channel.randomize(baskets, rng=run, compress=compress)
+            rows.append(
+                {
+                    "data": f"Quest-like, {patterns} habits",
+                    "run": run + 1,
+                    "people": people,
+                    **compare(baskets, reports, channel, support),
+                }
+            )
+    return rows
+
+
+def supermarket_rows(quick: bool) -> Rows:
+    """Weka's supermarket: its own customers, which are too few for γ = 19, and a million drawn from them."""
+    baskets, items = supermarket_baskets(seed=1)
+    channel = sf.SelectASize.design(items, sizes=[5], gamma=GAMMA, n=1e6, prevalence=0.15)
+    rows: Rows = []
+    for people, support in ((len(baskets), 0.2), (300_000 if quick else 1_000_000, 0.04 if quick else 0.03)):
+        drawn = baskets if people == len(baskets) else _resampled(baskets, people, seed=2)
+        reports = channel.randomize(drawn, rng=3)
+        name = "supermarket" if drawn is baskets else "supermarket, resampled"
+        rows.append({"data": name, "run": 1, "people": people, **compare(drawn, reports, channel, support)})
+    return rows
+
+
+def supermarket_baskets(seed: int) -> tuple[Baskets, sf.Items]:
+    """Five random ones of the 40 commonest products, from every customer who bought at least five of them."""
+    data = load("supermarket")
+    names = [name for name in data.attributes if not name.startswith("department")]
+    bought = np.column_stack([data.columns[name] == "t" for name in names])
+    common = np.argsort(-bought.sum(axis=0), kind="stable")[:40]
+    names, bought = [names[i] for i in common], bought[:, common]
+    rng = np.random.default_rng(seed)
+    chosen = [rng.choice(np.flatnonzero(row), 5, replace=False).tolist() for row in bought if row.sum() >= 5]
+    items = sf.Items(names)
+    return Baskets.read([[names[i] for i in row] for row in chosen], items), items
+
+
+def _resampled(baskets: Baskets, people: int, seed: int) -> Baskets:
+    rows = np.random.default_rng(seed).integers(0, len(baskets), size=people)
+    return Baskets(baskets.items, 5 * np.arange(people + 1), baskets.members(rows, 5).ravel())
+
+
+def compare(baskets: Baskets, reports: Any, channel: sf.SelectASize, min_support: float) -> dict[str, Any]:
+    """F1 of the frequent itemsets found in the reports, by itemset size, and the z-scores of their supports."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = {row["itemsets"]: row for row in as_records(sf.frequent_itemsets(reports, channel, min_support))}
+    truth = {row["itemsets"]: row["support"] for row in as_records(sf.frequent_itemsets(baskets, None, min_support))}
+    row: dict[str, Any] = {"minimum support": min_support}
+    discoverable = channel.lowest_discoverable_support(len(reports), prevalence=0.1)
+    for k in (1, 2, 3):
+        ours, theirs = ({itemset for itemset in side if len(itemset) == k} for side in (found, truth))
+        row[f"frequent {k}"] = len(theirs)
+        row[f"F1 of {k}"] = 2 * len(ours & theirs) / (len(ours) + len(theirs)) if ours or theirs else None
+        row[f"discoverable {k}"] = discoverable[k]
+    errors = [(found[s]["support"] - truth[s]) / found[s]["stderr"] for s in found if s in truth]
+    row["spread of z"] = float(np.sqrt(np.mean(np.square(errors)))) if errors else None
+    return row

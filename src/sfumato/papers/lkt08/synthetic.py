@@ -1,0 +1,203 @@
+"""LKT08 §4 and §5.3 on synthetic data: one phase against two, and four mixes of people who chose their own interval
+width; densities by reconstruction, then functions 1-5 of AS00 by tree and naive Bayes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import sfumato as sf
+from sfumato.domain import Floats
+from sfumato.examples.agrawal import DOMAINS, Records, draw_records, in_group_a
+from sfumato.papers.as00.runs import SHAPES
+from sfumato.papers.claims import Rows
+
+INTERVALS = {"normal": 200, "cautious": 100, "extra cautious": 50, "paranoid": 25}
+CASES: dict[str, dict[str, float]] = {
+    "case 1": {"normal": 0.70, "cautious": 0.30},
+    "case 2": {"normal": 0.70, "cautious": 0.25, "extra cautious": 0.05},
+    "case 3": {"normal": 0.70, "cautious": 0.20, "extra cautious": 0.10},
+    "case 4": {"normal": 0.70, "cautious": 0.20, "extra cautious": 0.05, "paranoid": 0.05},
+}
+"""Case 4 is the paper's; cases 1-3 are lost in its text and chosen so that privacy loss falls from case 1 to case 4."""
+
+WIDE_INTERVALS = {"narrow": 200, "wide": 4}
+WIDE_CASES: dict[str, dict[str, float]] = {
+    "5 % wide": {"narrow": 0.95, "wide": 0.05},
+    "20 % wide": {"narrow": 0.8, "wide": 0.2},
+    "50 % wide": {"narrow": 0.5, "wide": 0.5},
+    "all wide": {"wide": 1.0},
+}
+"""Mixes beyond the paper: intervals so wide that the second phase matters."""
+
+UNIT = sf.Interval(0.0, 1.0)
+SHOWN = 20
+ONE_PHASE, EXACT, NOISE_ONLY = "one phase", "two phases, exact tables", "two phases, noise's table"
+GAIN_ERROR = "standard error of the gain"
+FUNCTIONS = (1, 2, 3, 4, 5)
+PRIVACY, TEST_SHARE = 1.0, 0.34
+LEARNERS = BYCLASS, NAIVE_BAYES, JOINT = "ByClass tree", "naive Bayes", "joint tree"
+
+
+# --- densities --------------------------------------------------------------------------------------------------------
+
+
+def privacy_loss(channel: sf.Choice, shares: dict[str, float], cells: int = 100) -> float:
+    """1 − 2^−I(A; B, level), in which the mutual information is the levels' own, weighted by their shares."""
+    edges = np.linspace(channel.domain.low, channel.domain.high, cells + 1)  # type: ignore[union-attr]
+    bits = sum(share * mutual_information(channel.level(name).matrix(true=edges)) for name, share in shares.items())
+    return float(1.0 - 2.0 ** -float(bits))
+
+
+def mutual_information(table: Floats) -> float:
+    """Bits between a uniform true cell and its report."""
+    joint = table / table.shape[1]
+    reported = joint.sum(axis=1, keepdims=True)
+    known = joint > 0
+    ratio = np.divide(table, reported, out=np.ones_like(table), where=known)
+    return float(np.sum(joint[known] * np.log2(ratio[known])))
+
+
+def privacy_table() -> Rows:
+    """Privacy loss of the four cases, gaussian noise of 100 % privacy."""
+    choice = sf.TwoPhase(sf.Gaussian(UNIT, privacy=1.0), INTERVALS)
+    return [{"case": name, **shares, "privacy loss": privacy_loss(choice, shares)} for name, shares in CASES.items()]
+
+
+def distance(estimate: Any, values: Floats) -> float:
+    """Σ|p̂ − p| over the shown intervals."""
+    truth = np.histogram(values, estimate.edges)[0] / values.size
+    return float(np.abs(estimate.probabilities - truth).sum())
+
+
+def errors(
+    choice: sf.TwoPhase, shares: dict[str, float], shape: str, n: int, rng: np.random.Generator
+) -> dict[str, float]:
+    """L1 errors on the same people: one phase, and two phases with exact tables or with the noise's alone."""
+    values = SHAPES[shape](n, rng)
+    levels = choice.draw_levels(shares, n, rng)
+    reports = choice.randomize(values, rng, level=levels)
+    one_phase = choice.noise.randomize(values, rng)
+    return {
+        ONE_PHASE: distance(sf.reconstruct(one_phase, choice.noise, SHOWN), values),
+        EXACT: distance(sf.reconstruct(reports, choice, SHOWN, level=levels), values),
+        NOISE_ONLY: distance(sf.reconstruct(reports, choice.noise, SHOWN), values),
+    }
+
+
+def figure_4(n: int, runs: int, seed: int = 4) -> Rows:
+    """The paper's own comparison: gaussian noise of deviation 0.25, intervals of 1/20."""
+    choice = sf.TwoPhase(sf.Gaussian(UNIT, scale=0.25), {"everyone": SHOWN})
+    rng = np.random.default_rng(seed)
+    return [
+        {"shape": shape, "mix": "everyone at 20 intervals", "noise": 0.25, "n": n, **mean_errors(found)}
+        for shape in SHAPES
+        for found in [[errors(choice, {"everyone": 1.0}, shape, n, rng) for _ in range(runs)]]
+    ]
+
+
+def mixes(n: int, runs: int, seed: int = 5) -> Rows:
+    """All mixes, at the paper's noise and at noise so small that wide intervals matter."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for noise, intervals, mix, shares in _settings():
+        choice = sf.TwoPhase(sf.Gaussian(UNIT, scale=noise), intervals)
+        for shape in SHAPES:
+            found = [errors(choice, shares, shape, n, rng) for _ in range(runs)]
+            rows.append({"shape": shape, "mix": mix, "noise": noise, "n": n, **mean_errors(found)})
+    return rows
+
+
+def _settings() -> Iterator[tuple[float, dict[str, int], str, dict[str, float]]]:
+    for mix, shares in CASES.items():
+        yield 0.25, INTERVALS, mix, shares
+    for mix, shares in WIDE_CASES.items():
+        yield 0.05, WIDE_INTERVALS, mix, shares
+
+
+def mean_errors(runs: list[dict[str, float]]) -> dict[str, float]:
+    """Means over runs, and the standard error of what exact tables gain on the same people."""
+    means = {name: float(np.mean([run[name] for run in runs])) for name in runs[0]}
+    gains = [run[NOISE_ONLY] - run[EXACT] for run in runs]
+    return {**means, GAIN_ERROR: float(np.std(gains) / max(len(runs) - 1, 1) ** 0.5)}
+
+
+# --- classifiers ------------------------------------------------------------------------------------------------------
+
+
+def noises() -> dict[str, sf.Channel]:
+    """Gaussian noise of 100 % privacy on every attribute."""
+    return {name: sf.Gaussian(domain, privacy=PRIVACY) for name, domain in DOMAINS.items()}
+
+
+def two_phase_channels() -> dict[str, sf.Channel | sf.Choice]:
+    """Two phases on continuous attributes; on those of few whole numbers an interval holds one of them at most."""
+    return {name: noise if DOMAINS[name].integer else sf.TwoPhase(noise, INTERVALS) for name, noise in noises().items()}
+
+
+def table(columns: dict[str, Any]) -> Any:
+    import pandas as pd
+
+    return pd.DataFrame(columns)
+
+
+def one_phase_reports(records: Records, rng: np.random.Generator) -> Any:
+    return table({name: channel.randomize(records[name], rng) for name, channel in noises().items()})
+
+
+def two_phase_reports(records: Records, shares: dict[str, float], rng: np.random.Generator) -> Any:
+    """Everybody keeps one level for all attributes."""
+    people = len(records["age"])
+    levels = rng.choice(np.array(list(shares), dtype=object), people, p=list(shares.values()))
+    columns: dict[str, Any] = {}
+    for name, channel in two_phase_channels().items():
+        if isinstance(channel, sf.Choice):
+            columns[name] = channel.randomize(records[name], rng, level=levels)
+            columns[f"{name}.level"] = levels
+        else:
+            columns[name] = channel.randomize(records[name], rng)
+    return table(columns)
+
+
+def learners(channels: Any) -> dict[str, Any]:
+    """AS00's ByClass tree, as in the paper; naive Bayes on reconstructed densities; a tree from the joint model."""
+    return {
+        BYCLASS: sf.TreeClassifier(channels, "byclass"),
+        NAIVE_BAYES: sf.NaiveBayes(channels, density="reconstructed"),
+        JOINT: sf.TreeClassifier(channels, "joint", random_state=0),
+    }
+
+
+def accuracies(function: int, n: int, seed: int, chosen: tuple[str, ...]) -> Rows:
+    """Accuracy on true values for one phase and for each case."""
+    rng = np.random.default_rng([seed, function])
+    records, test = draw_records(n, rng), draw_records(int(n * TEST_SHARE), rng)
+    y, y_test = in_group_a(records, function), in_group_a(test, function)
+    arms: list[tuple[str, Any, Any]] = [(ONE_PHASE, noises(), one_phase_reports(records, rng))]
+    arms += [(name, two_phase_channels(), two_phase_reports(records, shares, rng)) for name, shares in CASES.items()]
+    return [
+        {"function": function, "users": users, "learner": name, "accuracy": model.fit(X, y).score(table(test), y_test)}
+        for users, channels, X in arms
+        for name, model in learners(channels).items()
+        if name in chosen
+    ]
+
+
+def functions(
+    n: int,
+    runs: int,
+    seed: int = 6,
+    chosen: tuple[int, ...] = FUNCTIONS,
+    by: tuple[str, ...] = LEARNERS,
+) -> Rows:
+    """Mean accuracy over runs of every function, learner and mix."""
+    found = [row for run in range(runs) for function in chosen for row in accuracies(function, n, seed + run, by)]
+    by_place: dict[tuple[Any, ...], list[float]] = {}
+    for row in found:
+        by_place.setdefault((row["function"], row["users"], row["learner"]), []).append(row["accuracy"])
+    return [
+        {"function": f, "users": u, "learner": w, "accuracy": float(np.mean(each))}
+        for (f, u, w), each in by_place.items()
+    ]
