@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.channels import Channel, Choice
+from sfumato.channels import Mechanism
 from sfumato.channels.correlated import CorrelatedNoise
 from sfumato.plan import Plan
 from sfumato.privacy.accounting import Account, widths_of
@@ -28,7 +28,7 @@ REPEATS = 10
 
 
 def audit(
-    subject: Plan | Channel | Choice | CorrelatedNoise,
+    subject: Plan | Mechanism | CorrelatedNoise,
     reports: Any = None,
     *,
     truth: Any = None,

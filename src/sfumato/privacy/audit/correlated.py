@@ -16,7 +16,6 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
 
 from sfumato.channels.correlated import CorrelatedNoise
 from sfumato.domain import Codes, Floats
@@ -131,8 +130,8 @@ def check_correlated(channel: CorrelatedNoise, randomize: Randomize, samples: in
 
 
 def _check_law(channel: CorrelatedNoise, values: Floats, reports: Floats, name: str, alpha: float) -> Check:
-    lower, upper = (ndtr(bound) for bound in channel.conditional_bounds(reports, values))
-    place = lower + np.random.default_rng().random(lower.shape) * (upper - lower)
+    below, equal = channel.conditional_chances(reports, values)
+    place = below + np.random.default_rng().random(below.shape) * equal
     single, paired = (np.minimum((place * size).astype(int), size - 1) for size in (CELLS, PAIR_CELLS))
     counts = {one: np.bincount(single[:, j], minlength=CELLS) for j, one in enumerate(channel.domains)}
     for (a, one), (b, other) in combinations(enumerate(channel.domains), 2):
