@@ -26,7 +26,7 @@ from sfumato.mining.estimator import Channels, Learner, class_codes_in, true_cla
 from sfumato.mining.estimator import Column as Values
 from sfumato.mining.moments import code_noise, code_values, moments
 from sfumato.mining.tree.association import reconstruct_groups
-from sfumato.reconstruction import Axis, ColumnCells
+from sfumato.reconstruction import Axis, ColumnCells, DenseTable
 
 DENSITIES = ("moments", "reconstructed", "direct")
 CELLS = 40
@@ -142,7 +142,7 @@ class NaiveBayes(Learner):
         cells = reported_labels(column) if direct else Axis(column).at(CELLS, 0.1)
         counts = np.maximum((reports.counts([name], [cells])[: cells.reported] @ shares).T, 0.0)
         total = np.maximum(counts.sum(axis=1, keepdims=True), 1e-12)
-        p = counts / total if cells.identity else reconstruct_groups(cells, counts)
+        p = counts / total if cells.identity else reconstruct_groups(DenseTable(cells.table, np.float32), counts)
         return CellDensity(cells, (p * total + PSEUDO_COUNT / cells.size) / (total + PSEUDO_COUNT))
 
     # --- classification -----------------------------------------------------------------------------------------

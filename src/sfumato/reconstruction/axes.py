@@ -30,6 +30,7 @@ from sfumato.domain import MISSING, Categories, Codes, Floats, Grid, Interval, a
 SHARP_NOISE = 0.5  # noise with edges needs report cells half as wide as gaussian noise of the same deviation
 NEARLY = 0.05  # laws within this total variation are read together: half a deviation's width, 2 % of the information
 PROBES, PROBED_CELLS = 9, 1_000
+KEPT = 32  # cuts of one axis that are remembered, because learners ask for the same one again and again
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,7 @@ class Axis:
         self.column, self.name, self.codes = column, column.name, column.codes
         self.noisy = bool(column.levels)
         self._most: int | None = None
+        self._cuts: dict[tuple[int, float, float], ColumnCells] = {}
         self._blocks = _blocks(column) if self.noisy else []
         self._parts: list[_Part] = [_part(column, block) for block in self._blocks] if self.noisy else [_clear(column)]
         self.levels = len(self._parts)
@@ -121,6 +123,13 @@ class Axis:
     def at(self, resolution: int, coarseness: float = 0.0, shift: float = 0.0) -> ColumnCells:
         """About ``resolution`` true cells, edges shifted; report cells of at least ``coarseness`` noise deviations."""
         resolution = resolution if self._most is None else min(resolution, self._most)
+        if (resolution, coarseness, shift) not in self._cuts:
+            if len(self._cuts) >= KEPT:
+                self._cuts.pop(next(iter(self._cuts)))
+            self._cuts[resolution, coarseness, shift] = self._cut(resolution, coarseness, shift)
+        return self._cuts[resolution, coarseness, shift]
+
+    def _cut(self, resolution: int, coarseness: float, shift: float) -> ColumnCells:
         cuts = [part.at(resolution, coarseness, shift) for part in self._parts]
         if not self.noisy or list(self.column.levels) == self._blocks[0]:
             return cuts[0]

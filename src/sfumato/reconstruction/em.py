@@ -214,12 +214,18 @@ class Likelihood:
         np.maximum(surprise, self.tiny, out=surprise)
         np.divide(self.counts, surprise, out=surprise)
         self.applications += p.shape[0]
-        image = self.factor(surprise)
-        if power != 1.0:
+        if power == 1.0:  # n·f does as well as f, because what comes out is made a distribution
+            self.applications += p.shape[0]
+            image = self.table.adjoint(surprise)
+            image *= p
+            if smoothing:
+                image += image.dtype.type(smoothing / p.shape[1])
+        else:
+            image = self.factor(surprise)
             np.power(image, image.dtype.type(power), out=image)
-        image *= p
-        if smoothing:
-            image += (smoothing / np.maximum(self.reports, 1e-12) / p.shape[1]).astype(p.dtype)[:, None]
+            image *= p
+            if smoothing:
+                image += (smoothing / self.reports / p.shape[1]).astype(p.dtype)[:, None]
         image /= image.sum(axis=-1, keepdims=True)
         return image
 

@@ -18,7 +18,7 @@ from numba import njit
 from sfumato.counts import Fold, Reports
 from sfumato.mining.joint.grid import Array, Resolution
 from sfumato.mining.joint.members import MixtureMember
-from sfumato.reconstruction import Axis, DenseTable, em_step
+from sfumato.reconstruction import Axis, DenseTable, Likelihood
 
 COMPONENTS = 60
 PSEUDO_COUNT = 0.2
@@ -54,6 +54,7 @@ class MixtureFit:
         pairs = zip(axes, self.cells, strict=True)
         self.tables: list[Array] = [cut.table_with_missing(axis.column.has_missing).astype(np.float32) for axis, cut in pairs]
         self.tables.append(self._label_table())
+        self._through = [DenseTable(table, np.float32) for table in self.tables]
         self.train, self.weight = self._occurring(~HELD_OUT)
         self._start(rng, components, pseudo_count)
 
@@ -110,7 +111,7 @@ class MixtureFit:
         mixture_step(self.train, self.weight, p_report, self.prior, counts)
         mass = counts[0].sum(axis=0) + self.pseudo_count
         self.prior = mass / mass.sum()
-        for j, table in enumerate(self.tables):
+        for j, table in enumerate(self._through):
             self.thetas[j] = inner_steps(table, self.thetas[j], counts[j, : table.shape[0]].T, self.pseudo_count)
 
     def run(self) -> MixtureMember:
@@ -129,11 +130,11 @@ class MixtureFit:
         return MixtureMember(self.cells, self.prior, thetas[-1], thetas[:-1])
 
 
-def inner_steps(table: Array, thetas: Array, counts: Array, pseudo_count: float, steps: int = INNER_STEPS) -> Array:
+def inner_steps(table: DenseTable, thetas: Array, counts: Array, pseudo_count: float, steps: int = INNER_STEPS) -> Array:
     """θ(· | z) after a few EM steps from each component's counts of reports, one component a row."""
-    through, reports = DenseTable(table, table.dtype), np.ascontiguousarray(counts)
+    problems = Likelihood(table, np.ascontiguousarray(counts))
     for _ in range(steps):
-        thetas = em_step(through, reports, thetas, smoothing=pseudo_count * thetas.shape[1])
+        thetas = problems.step(thetas, smoothing=float(pseudo_count) * table.shape[1])
     return thetas
 
 

@@ -7,6 +7,7 @@ and so on. Categories have no order: each reported category is shared out by P(t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,9 @@ STOP = ChiSquare(share=0.003, limit=2_000)
 """AS00 stops at 1 % of the χ² threshold: early for Local. A tenth of that is late for ByClass; this is between."""
 
 
-def reconstruct_groups(cells: ColumnCells, counts: Floats) -> Floats:
+def reconstruct_groups(table: DenseTable, counts: Floats) -> Floats:
     """The distribution over true cells of every group, from its counts of report cells, one group a row."""
-    return maximise_likelihood(DenseTable(cells.table, np.float32), counts, stop=STOP).probabilities.astype(float)
+    return maximise_likelihood(table, counts, stop=STOP).probabilities.astype(float)
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,10 @@ class Intervals:
     def size(self) -> int:
         return self.cells.size
 
+    @cached_property
+    def table(self) -> DenseTable:
+        return DenseTable(self.cells.table, np.float32)
+
     def associate(self, records: Any, group: Any, groups: int, weight: Floats) -> Any:
         """The interval of each of the records, reconstructed within each group; `size` stands for missing."""
         codes, cell_of_code = self.axis.codes[records], self.cells.cell_of_code
@@ -42,7 +47,7 @@ class Intervals:
             return np.where(codes < 0, self.size, cell_of_code[np.maximum(codes, 0)])
         by_code = counts_by_code(codes, group, weight, groups, cell_of_code.size)
         by_cell = np.array([np.bincount(cell_of_code, row, self.cells.reported) for row in by_code])
-        p = reconstruct_groups(self.cells, by_cell)
+        p = reconstruct_groups(self.table, by_cell)
         if self.cells.labels is not None:
             posterior = p[:, None, :] * self.cells.table[None]
             posterior /= np.maximum(posterior.sum(axis=2, keepdims=True), 1e-300)
