@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.channels import Channel, Choice, SelectASize
+from sfumato.channels import Channel, Mechanism, SelectASize
 from sfumato.domain import Floats
 from sfumato.guarantee.statement import read_prior
 from sfumato.plan import Attribute, Plan
@@ -94,7 +94,7 @@ def _value(value: Any) -> str:
 
 
 def advise(
-    subject: Plan | Channel | Choice,
+    subject: Plan | Mechanism,
     targets: Any,
     reports: Any = None,
     *,
@@ -147,7 +147,7 @@ def advise(
     return Advice(proposed, specs, tuple(verdicts), tuple(told))
 
 
-def _plan_of(mechanism: Channel | Choice) -> Plan:
+def _plan_of(mechanism: Mechanism) -> Plan:
     return Plan(mechanism.kind, {ONLY: Attribute(ONLY, mechanism.domain, mechanism)})
 
 

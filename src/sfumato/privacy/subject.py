@@ -10,24 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.channels import Channel, Choice, SelectASize
+from sfumato.channels import Channel, Mechanism, SelectASize
 from sfumato.domain import Floats
 from sfumato.guarantee import Guarantee
 from sfumato.guarantee.statement import read_prior
 from sfumato.plan import Plan
-from sfumato.plan.document import LEVEL_SUFFIX
+from sfumato.plan.attribute import LEVEL_SUFFIX
 from sfumato.privacy.population import Population, believed_people
 from sfumato.prose import listed
 from sfumato.tables import is_table, read_columns
 
 ONLY = "answer"
 PARTICIPATION = "Participation: that somebody answered, when and from where is visible to the collector."
-Mechanism = Channel | Choice
-
-
-def levels_of(mechanism: Mechanism) -> Mapping[str | None, Channel]:
-    """The channels that a person may choose from, by level; one under None where there is nothing to choose."""
-    return getattr(mechanism, "levels", None) or {None: mechanism}
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +37,7 @@ class Subject:
     @cached_property
     def channels(self) -> dict[str, Channel]:
         """One an attribute: where people choose, that of the default level."""
-        return {name: levels_of(each)[getattr(each, "default", None)] for name, each in self.mechanisms.items()}
+        return {name: each.level(None) for name, each in self.mechanisms.items()}
 
     @cached_property
     def checked(self) -> dict[str, Channel]:
@@ -51,7 +45,7 @@ class Subject:
         return {
             name if level is None else f"{name} ({level})": channel
             for name, each in self.mechanisms.items()
-            for level, channel in levels_of(each).items()
+            for level, channel in each.levels.items()
         }
 
     @property
@@ -72,7 +66,7 @@ class Subject:
     @cached_property
     def leveled(self) -> list[str]:
         """The attributes whose level people choose."""
-        return [name for name, each in self.mechanisms.items() if None not in levels_of(each)]
+        return [name for name, each in self.mechanisms.items() if each.has_levels]
 
     def guarantees(self, priors: Mapping[str, Any]) -> dict[str, Guarantee]:
         """What each attribute states; of a choice, the level that protects least."""
@@ -117,7 +111,7 @@ class Subject:
         for name in self.leveled:
             chosen = read_columns(reports, [name + LEVEL_SUFFIX])[name + LEVEL_SUFFIX]
             at_default = found[name].astype(object)
-            at_default[chosen.astype(str) != self.mechanisms[name].default] = None  # type: ignore[union-attr]
+            at_default[chosen.astype(str) != self.mechanisms[name].default] = None
             found[name] = at_default
         return found
 
@@ -140,6 +134,6 @@ def subject_of(audited: Plan | Mechanism) -> Subject:
         clear = {name: str(each.role) for name, each in audited.attributes.items() if each.channel is None}
         questions = {name: each.question for name, each in audited.attributes.items() if each.question}
         return Subject(audited.name, blurred, clear, questions)
-    if isinstance(audited, (Channel, Choice)):
+    if isinstance(audited, Mechanism) and audited.levels:
         return Subject(repr(audited), {ONLY: audited}, {}, {}, is_plan=False)
     raise TypeError(f"{type(audited).__name__} cannot be audited or advised on; give a Plan or a channel")

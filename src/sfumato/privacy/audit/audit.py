@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.channels import Channel, Choice
-from sfumato.channels.correlated import CorrelatedNoise
+from sfumato.channels import CorrelatedNoise, Mechanism
 from sfumato.plan import Plan
 from sfumato.privacy.accounting import Account, widths_of
 from sfumato.privacy.attacks.covariance import correlation_attacks
@@ -28,7 +27,7 @@ REPEATS = 10
 
 
 def audit(
-    subject: Plan | Channel | Choice | CorrelatedNoise,
+    subject: Plan | Mechanism,
     reports: Any = None,
     *,
     truth: Any = None,

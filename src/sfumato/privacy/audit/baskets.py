@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import comb
 
 from sfumato.channels import SelectASize
-from sfumato.channels.baskets import unpack_bits
-from sfumato.channels.baskets import BasketReports
+from sfumato.channels.baskets import BasketReports, unpack_bits
 from sfumato.domain import Codes
 from sfumato.privacy.audit.check import Check, Randomize, lower_bound, outcome, p_value, upper_bound
 from sfumato.privacy.audit.law import amplification

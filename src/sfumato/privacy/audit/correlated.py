@@ -1,9 +1,9 @@
 """The audit of correlated noise, whose table nobody can write down: its law, and the attacks that it withstands.
 
-Given the attributes before it, each attribute's noise has a known law on the grid; its place in that law, spread evenly
+Given the columns before it, each column's noise has a known law on the grid; its place in that law, spread evenly
 inside the step that it fell into, is uniform on 0..1 and independent of all others:
 
-    u_j = Φ(a_j) + V·(Φ(b_j) − Φ(a_j)),   V uniform.
+    u_j = P[K_j < k_j] + V·P[K_j = k_j],   V uniform.
 
 Cells of every u_j and of every pair are counted and compared by exact binomial tests.
 """
@@ -16,9 +16,8 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
 
-from sfumato.channels.correlated import CorrelatedNoise
+from sfumato.channels import CorrelatedNoise
 from sfumato.domain import Codes, Floats
 from sfumato.guarantee import Guarantee
 from sfumato.privacy.accounting import Account, reach_of, widths_from
@@ -116,8 +115,9 @@ def _verdict(goal: Goal, account: Account, stated: Mapping[str, Guarantee]) -> V
 def check_correlated(channel: CorrelatedNoise, randomize: Randomize, samples: int, false_alarm: float) -> list[Check]:
     """The law at both corners and in the middle of the domain, steps, and fresh noise."""
     ends, name, alpha = _ends(channel), ", ".join(channel.domains), false_alarm / 2
-    rows = [channel.values_on_grid(ends[:, 0] + place * (ends[:, 1] - ends[:, 0])) for place in PLACES]
-    values = np.repeat(np.array(rows), samples // len(rows), axis=0)
+    codes, _ = channel.encode(_whole(channel, ends[:, 0] + np.outer(PLACES, ends[:, 1] - ends[:, 0])))
+    rows = np.column_stack([grid.number(column) for grid, column in zip(channel.inputs, codes.T, strict=True)])
+    values = np.repeat(rows, samples // len(rows), axis=0)
 
     def draw(count: int) -> Codes:
         drawn = np.asarray(randomize(np.repeat([rows[1]], count, axis=0)), dtype=float)
@@ -126,13 +126,20 @@ def check_correlated(channel: CorrelatedNoise, randomize: Randomize, samples: in
     return [
         _check_law(channel, values, np.asarray(randomize(values), dtype=float), name, alpha),
         _check_steps(channel, randomize, name),
-        check_fresh(draw, min(channel.agreement + 1e-6, 1.0), name, alpha),
+        check_fresh(draw, min(_agreement(channel) + 1e-6, 1.0), name, alpha),
     ]
 
 
+def _agreement(channel: CorrelatedNoise) -> float:
+    """About the chance that two reports of one row are equal: Π_j h_j/(2√π·s_j), s the spread of each column's noise
+    given those before it."""
+    spread = np.diag(np.linalg.cholesky(channel.noise_covariance))
+    return float(np.minimum(channel.steps / (2 * math.sqrt(math.pi) * spread), 1.0).prod())
+
+
 def _check_law(channel: CorrelatedNoise, values: Floats, reports: Floats, name: str, alpha: float) -> Check:
-    lower, upper = (ndtr(bound) for bound in channel.conditional_bounds(reports, values))
-    place = lower + np.random.default_rng().random(lower.shape) * (upper - lower)
+    below, equal = channel.conditional_chances(reports, values)
+    place = below + np.random.default_rng().random(below.shape) * equal
     single, paired = (np.minimum((place * size).astype(int), size - 1) for size in (CELLS, PAIR_CELLS))
     counts = {one: np.bincount(single[:, j], minlength=CELLS) for j, one in enumerate(channel.domains)}
     for (a, one), (b, other) in combinations(enumerate(channel.domains), 2):
