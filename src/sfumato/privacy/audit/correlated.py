@@ -11,7 +11,7 @@ Cells of every u_j and of every pair are counted and compared by exact binomial 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -19,50 +19,48 @@ import numpy as np
 
 from sfumato.channels import CorrelatedNoise
 from sfumato.domain import Codes, Floats
-from sfumato.guarantee import Guarantee
-from sfumato.privacy.accounting import Account, reach_of, widths_from
+from sfumato.privacy.accounting import Width, widths_from
 from sfumato.privacy.attacks.covariance import attack_numbers
+from sfumato.privacy.attacks.finding import Finding
 from sfumato.privacy.audit.channel import check_fresh
 from sfumato.privacy.audit.check import Check, Randomize, outcome, p_value
-from sfumato.privacy.audit.report import Audit
 from sfumato.privacy.population import CONFIDENCE
-from sfumato.privacy.subject import PARTICIPATION
-from sfumato.privacy.targets import BeliefTarget, Goal, Verdict, judge_belief, read_targets
-from sfumato.prose import in_words, shown
+from sfumato.prose import shown
 from sfumato.tables import is_table, read_columns
 
 CELLS, PAIR_CELLS = 32, 6
 PLACES = (0.0, 0.5, 1.0)
 
 
-def audit_correlated(
+@dataclass(frozen=True)
+class RowAudit:
+    """What was found about numbers that are blurred together, and on whom."""
+
+    checks: list[Check]
+    findings: list[Finding]
+    widths: tuple[Width, ...]
+    source: str
+
+
+def audit_row(
     channel: CorrelatedNoise,
     reports: Any,
     truth: Any,
-    targets: Any,
     implementation: Any,
     people: int,
     samples: int,
     false_alarm: float,
-) -> Audit:
+) -> RowAudit:
     """People are the true ones, or gaussian with the covariance that reports show, or with the one that is stated."""
     rng = np.random.default_rng(0)
     rows, covariance, source = _people(channel, reports, truth, people, rng)
-    true = _whole(channel, rows)
-    stated = {name: channel.marginal(name).guarantee() for name in channel.domains}
-    widths = {name: each.interval(CONFIDENCE) for name, each in stated.items()}
-    noise = channel.noise_covariance
-    account = Account(dict.fromkeys(stated, math.inf), 1, widths_from(widths, covariance, noise))
-    return Audit(
-        repr(channel),
-        stated,
-        tuple(check_correlated(channel, implementation or channel.randomize, samples, false_alarm)),
-        tuple(attack_numbers(widths, true, channel.randomize(true, rng), noise)),
-        account,
-        tuple(_verdict(goal, account, stated) for goal in read_targets(targets, channel.domains)),
-        (f"The attacks were tried on {source}.", "The noise follows the covariance that was stated when it was made."),
-        (PARTICIPATION,),
-        false_alarm,
+    true, noise = _whole(channel, rows), channel.noise_covariance
+    stated = {name: channel.marginal(name).guarantee().interval(CONFIDENCE) for name in channel.domains}
+    return RowAudit(
+        check_correlated(channel, implementation or channel.randomize, samples, false_alarm),
+        attack_numbers(stated, true, channel.randomize(true, rng), noise),
+        widths_from(stated, covariance, noise),
+        source,
     )
 
 
@@ -99,14 +97,6 @@ def _ends(channel: CorrelatedNoise) -> Floats:
 def _whole(channel: CorrelatedNoise, rows: Floats) -> Floats:
     """The same rows, rounded where an attribute is asked in whole numbers."""
     return np.where([domain.integer for domain in channel.domains.values()], np.rint(rows), rows)
-
-
-def _verdict(goal: Goal, account: Account, stated: Mapping[str, Guarantee]) -> Verdict:
-    if isinstance(goal, BeliefTarget):
-        return judge_belief(goal, stated)
-    (width,) = (each for each in account.widths if each.attribute == goal.attribute)
-    reached = reach_of(goal.confidence) / reach_of(CONFIDENCE) * min(width.together, width.stated or math.inf)
-    return Verdict(goal, reached >= goal.width, f"all reports together place it within {in_words(reached)}.")
 
 
 # --- checks -------------------------------------------------------------------------------------------------------
