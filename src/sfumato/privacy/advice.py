@@ -14,7 +14,7 @@ from sfumato.guarantee.statement import read_prior
 from sfumato.plan import Attribute, Plan
 from sfumato.privacy.proposals import asked_through, propose
 from sfumato.privacy.subject import ONLY, subject_of
-from sfumato.privacy.targets import Verdict, judge_target, read_targets
+from sfumato.privacy.targets import Verdict, WidthTarget, judge_target, read_targets
 from sfumato.prose import listed, percent
 from sfumato.reconstruction import Estimate, reconstruct
 from sfumato.tables import frame_like, read_columns
@@ -66,7 +66,8 @@ class Advice:
 
     def __str__(self) -> str:
         changed = [f"{name}: {_spec(old)} becomes {_spec(new)}" for name, (old, new) in self.changes.items()]
-        lines = [*(changed or ["Nothing has to change."]), "", *map(str, self.verdicts)]
+        unchanged = "Nothing has to change." if self.met else "No change of a single channel is enough."
+        lines = [*(changed or [unchanged]), "", *map(str, self.verdicts)]
         return "\n".join([*lines, *(["", "What it costs", *map(str, self.costs)] if self.costs else [])])
 
     def to_dict(self) -> dict[str, Any]:
@@ -119,6 +120,9 @@ def advise(
     advised = subject_of(subject)
     plan = subject if isinstance(subject, Plan) else _plan_of(subject)
     goals = read_targets(targets, advised.domains)
+    for goal in goals:
+        if isinstance(goal, WidthTarget) and goal.attribute not in advised.channels:
+            raise ValueError(f"target names {goal.attribute!r}, which is blurred with others; change their ratio=")
     rng = np.random.default_rng(seed)
     known = reports is not None or truth is not None
     population = advised.people(reports, truth, KNOWN_PEOPLE, rng) if known else None
@@ -208,8 +212,9 @@ def _tree_accuracy(plan: Plan, truth: Any, rng: np.random.Generator) -> tuple[fl
     from sfumato.mining.tree import TreeClassifier
 
     assert plan.target is not None
-    baskets = subject_of(plan).baskets
-    shown = Plan(plan.name, {name: each for name, each in plan.attributes.items() if name not in baskets})
+    advised = subject_of(plan)
+    hidden = {*advised.baskets, *advised.rows}
+    shown = Plan(plan.name, {name: each for name, each in plan.attributes.items() if name not in hidden})
     columns = read_columns(truth, list(shown.attributes))
     chosen = rng.permutation(len(columns[plan.target]))[: 2 * TREE_PEOPLE]
     learn, judge = (

@@ -13,8 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from sfumato.channels import Channel
-from sfumato.channels.additive import AdditiveNoise
+from sfumato.channels import AdditiveNoise, Channel
 from sfumato.channels.base import CodeSpace
 from sfumato.domain import Categories, Codes, Floats, Grid
 from sfumato.guarantee.statement import shortest_widths

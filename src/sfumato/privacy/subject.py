@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.channels import Channel, Mechanism, SelectASize
+from sfumato.channels import Channel, CorrelatedNoise, Mechanism, SelectASize
 from sfumato.domain import Floats
 from sfumato.guarantee import Guarantee
 from sfumato.guarantee.statement import read_prior
@@ -25,13 +25,15 @@ PARTICIPATION = "Participation: that somebody answered, when and from where is v
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """``mechanisms``: one an attribute; ``clear``: the role of every attribute that is sent as it is."""
+    """``mechanisms``: one an attribute; ``rows``: those that blur several numbers at once; ``clear``: the role of every
+    attribute that is sent as it is."""
 
     name: str
     mechanisms: dict[str, Mechanism]
     clear: dict[str, str]
     questions: dict[str, str]
     is_plan: bool = True
+    rows: dict[str, CorrelatedNoise] = field(default_factory=dict)
 
     @cached_property
     def channels(self) -> dict[str, Channel]:
@@ -49,8 +51,9 @@ class Subject:
 
     @property
     def domains(self) -> dict[str, Any]:
-        """What is blurred, and what may be answered there."""
-        return {name: each.domain for name, each in self.mechanisms.items()}
+        """What is blurred, and what may be answered there; of a row, its columns."""
+        columns = {column: domain for noise in self.rows.values() for column, domain in noise.domains.items()}
+        return {**{name: each.domain for name, each in self.mechanisms.items()}, **columns}
 
     @cached_property
     def baskets(self) -> dict[str, SelectASize]:
@@ -70,7 +73,9 @@ class Subject:
     def guarantees(self, priors: Mapping[str, Any]) -> dict[str, Guarantee]:
         """What each attribute states; of a choice, the level that protects least."""
         believed = {name: priors[name] for name in self.tables if name in priors}
-        return {name: each.guarantee(prior=believed.get(name)) for name, each in self.mechanisms.items()}
+        stated = {name: each.guarantee(prior=believed.get(name)) for name, each in self.mechanisms.items()}
+        columns = {name: noise.marginal(name).guarantee() for noise in self.rows.values() for name in noise.domains}
+        return {**stated, **columns}
 
     def by_name(self, given: Any, what: str, known: Mapping[str, Any]) -> dict[str, Any]:
         """A mapping from names for a plan; for one mechanism the thing itself, which then counts for all names."""
@@ -94,6 +99,8 @@ class Subject:
         """People to attack, from reports, from the true values, or spread evenly."""
         if reports is not None and truth is not None:
             raise ValueError("both reports and truth are given; give one of the two")
+        if not self.tables:
+            return Population({}, {}, "")
         known = None if truth is None else self._columns(truth)
         seen = None if reports is None else self._at_default_level(reports)
         return believed_people(self.tables, seen, known, people, rng)
@@ -121,6 +128,7 @@ class Subject:
         told += [f"{name}: the number of items is sent as it is." for name in self.baskets]
         told += [f"{name}: the chosen level is visible." for name in self.leveled]
         passed = [name for name, channel in self.tables.items() if channel.missing == "pass"]
+        passed += [name for noise in self.rows.values() for name in noise.domains]
         told += [f"Whether somebody answered {listed(passed)} is visible."] if passed else []
         return (*told, PARTICIPATION)
 
@@ -132,7 +140,15 @@ def subject_of(audited: Plan | Mechanism) -> Subject:
             raise ValueError("the plan blurs nothing; give at least one attribute a channel")
         clear = {name: str(each.role) for name, each in audited.attributes.items() if each.channel is None}
         questions = {name: each.question for name, each in audited.attributes.items() if each.question}
-        return Subject(audited.name, blurred, clear, questions)
+        return _subject(audited.name, blurred, clear, questions, is_plan=True)
     if isinstance(audited, Mechanism):
-        return Subject(repr(audited), {ONLY: audited}, {}, {}, is_plan=False)
+        return _subject(repr(audited), {ONLY: audited}, {}, {}, is_plan=False)
     raise TypeError(f"{type(audited).__name__} cannot be audited or advised on; give a Plan or a channel")
+
+
+def _subject(
+    name: str, blurred: Mapping[str, Mechanism], clear: dict[str, str], questions: dict[str, str], *, is_plan: bool
+) -> Subject:
+    rows = {key: each for key, each in blurred.items() if isinstance(each, CorrelatedNoise)}
+    single = {key: each for key, each in blurred.items() if key not in rows}
+    return Subject(name, single, clear, questions, is_plan, rows)

@@ -9,6 +9,7 @@ Verdicts are decided by the law and a belief, not by samples.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,9 +20,9 @@ import numpy as np
 from sfumato.channels import Channel
 from sfumato.domain import Floats, Interval
 from sfumato.guarantee import CombinedGuarantee, Guarantee
-from sfumato.privacy.accounting import width_together
+from sfumato.privacy.accounting import Width, reach_of, width_together
 from sfumato.privacy.belief import coarse_law, expected_width
-from sfumato.privacy.population import Population
+from sfumato.privacy.population import CONFIDENCE, Population
 from sfumato.prose import in_words
 
 NUMBER = r"(\d+(?:\.\d+)?(?:e-?\d+)?)\s*(%?)"
@@ -150,6 +151,13 @@ def judge_target(
     reached = width_reached(channel, priors.get(goal.attribute), goal.confidence, population, goal.attribute)
     met = reached >= goal.width * (1 - SLACK)
     return Verdict(goal, met, f"a usual report places it within {in_words(reached)}.")
+
+
+def judge_width(goal: WidthTarget, width: Width) -> Verdict:
+    """The verdict on a number whose widths are known at 95 %."""
+    reached = reach_of(goal.confidence) / reach_of(CONFIDENCE) * min(width.together, width.stated or math.inf)
+    met = reached >= goal.width * (1 - SLACK)
+    return Verdict(goal, met, f"all reports together place it within {in_words(reached)}.")
 
 
 def width_reached(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.laws.test_channel_laws import CASES
+from tests.laws.test_laws import CHANNELS
 from tests.statistics import FALSE_ALARM
 
 import sfumato as sf
@@ -20,7 +20,7 @@ def broken(checks: list[Check]) -> dict[str, str]:
     return {check.name: check.text for check in checks if not check.passed}
 
 
-@pytest.mark.parametrize("channel", CASES)
+@pytest.mark.parametrize("channel", CHANNELS)
 def test_every_shipped_channel_passes(channel: Channel) -> None:
     checks = check_channel(channel, samples=60_000, false_alarm=FALSE_ALARM)
     assert broken(checks) == {}

@@ -48,3 +48,18 @@ def test_a_wrong_covariance_is_told_by_the_reports() -> None:
     assert told.passed and any(width.weakened for width in told.account.widths)
     right = sf.audit(NOISE, truth=people, samples=20_000, targets=["5% to 50%"])
     assert not right.passed and not right.broken and not any(width.weakened for width in right.account.widths)
+
+
+def test_a_plan_may_hold_it_beside_other_attributes() -> None:
+    smokes = sf.RandomizedResponse(sf.Categories(["yes", "no"]), gamma=3)
+    asked = [sf.Attribute("body", NOISE.domain, NOISE), sf.Attribute("smokes", smokes.domain, smokes)]
+    plan = sf.Plan("clinic", {each.name: each for each in asked})
+    told = sf.audit(plan, samples=20_000, people=300, targets=["age: 25 at 95%", "smokes: 5% to 50%"])
+    assert told.passed, str(told)
+    assert set(told.guarantees) == {"smokes", *DOMAINS}
+    assert {check.attribute for check in told.checks} == {"age, years, pay", "smokes"}
+    assert "because of age, years and pay" in str(told.account)
+    advice = sf.advise(plan, "5% to 50%", costs=False)
+    assert not advice.met and list(advice.changes) == []
+    with pytest.raises(ValueError, match="'age', which is blurred with others"):
+        sf.advise(plan, "age: 50 at 95%")

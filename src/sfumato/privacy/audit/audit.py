@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from sfumato.channels import Mechanism
-from sfumato.channels.correlated import CorrelatedNoise
 from sfumato.plan import Plan
 from sfumato.privacy.accounting import Account, widths_of
 from sfumato.privacy.attacks.covariance import correlation_attacks
@@ -16,19 +15,18 @@ from sfumato.privacy.attacks.finding import Finding
 from sfumato.privacy.attacks.guesses import averaging, best_guess, item_guess
 from sfumato.privacy.attacks.records import linkage, outliers
 from sfumato.privacy.audit.channel import SAMPLES, check_channel
-from sfumato.privacy.audit.check import Check
-from sfumato.privacy.audit.correlated import audit_correlated
+from sfumato.privacy.audit.correlated import audit_row
 from sfumato.privacy.audit.report import Audit
 from sfumato.privacy.population import Population
 from sfumato.privacy.subject import Subject, subject_of
-from sfumato.privacy.targets import judge_target, read_targets
+from sfumato.privacy.targets import WidthTarget, judge_target, judge_width, read_targets
 
 PEOPLE = 1000
 REPEATS = 10
 
 
 def audit(
-    subject: Plan | Mechanism | CorrelatedNoise,
+    subject: Plan | Mechanism,
     reports: Any = None,
     *,
     truth: Any = None,
@@ -54,39 +52,42 @@ def audit(
     >>> sf.audit(answer, targets=["5% to 50%"], samples=4000).passed
     True
     """
-    if isinstance(subject, CorrelatedNoise):
-        return audit_correlated(subject, reports, truth, targets, implementation, people, samples, false_alarm)
     audited = subject_of(subject)
     goals = read_targets(targets, audited.domains)
     rng = np.random.default_rng(seed)
     population = audited.people(reports, truth, people, rng)
-    beliefs = {**{name: each.prior for name, each in population.targets.items()}, **audited.beliefs(prior)}
+    given = audited.by_name(implementation, "implementation", {**audited.checked, **audited.rows})
+    each = false_alarm / (len(audited.checked) + len(audited.rows))
+    rows = [
+        audit_row(noise, reports, truth, given.get(name), people, samples, each) for name, noise in audited.rows.items()
+    ]
+    beliefs = {**{name: target.prior for name, target in population.targets.items()}, **audited.beliefs(prior)}
     stated = audited.guarantees(beliefs)
     known = population if reports is not None or truth is not None else None
-    verdicts = [judge_target(goal, stated, audited.channels, beliefs, times, known) for goal in goals]
-    account = Account({name: each.gamma for name, each in stated.items()}, times, widths_of(population))
+    widths = {width.attribute: width for row in rows for width in row.widths}
+    verdicts = [
+        judge_width(goal, widths[goal.attribute])
+        if isinstance(goal, WidthTarget) and goal.attribute in widths
+        else judge_target(goal, stated, audited.channels, beliefs, times, known)
+        for goal in goals
+    ]
+    checks = [check for row in rows for check in row.checks]
+    for name, channel in audited.checked.items():
+        checks += check_channel(channel, given.get(name), attribute=name, samples=samples, false_alarm=each)
+    found = [*_attacks(audited, population, max(times, REPEATS), rng), *(each for row in rows for each in row.findings)]
+    gammas = {name: guarantee.gamma for name, guarantee in stated.items()}
     return Audit(
         audited.name,
         stated,
-        tuple(_checks(audited, implementation, samples, false_alarm)),
-        tuple(_attacks(audited, population, max(times, REPEATS), rng)),
-        account,
+        tuple(checks),
+        tuple(found),
+        Account(gammas, times, (*widths_of(population), *widths.values())),
         tuple(verdicts),
-        _assumptions(population),
+        _assumptions(population, [row.source for row in rows]),
         audited.unprotected(),
         false_alarm,
         audited.questions,
     )
-
-
-def _checks(audited: Subject, implementation: Any, samples: int, false_alarm: float) -> list[Check]:
-    """The checks of every channel; the false-alarm rate is shared among them."""
-    given = audited.by_name(implementation, "implementation", audited.checked)
-    each = false_alarm / len(audited.checked)
-    found: list[Check] = []
-    for name, channel in audited.checked.items():
-        found += check_channel(channel, given.get(name), attribute=name, samples=samples, false_alarm=each)
-    return found
 
 
 def _attacks(audited: Subject, population: Population, times: int, rng: np.random.Generator) -> list[Finding]:
@@ -98,12 +99,13 @@ def _attacks(audited: Subject, population: Population, times: int, rng: np.rando
     return [*found, *correlation_attacks(population), *outliers(population), *linkage(population)]
 
 
-def _assumptions(population: Population) -> tuple[str, ...]:
+def _assumptions(population: Population, rows: list[str]) -> tuple[str, ...]:
     unknown = len(population.numeric) > 1 and population.covariance is None
     blind = "Answers are taken as independent; give reports or true values to see what their correlation gives away."
     return (
-        f"The attacks were tried on {population.source}.",
+        *(f"The attacks were tried on {source}." for source in (population.source, *rows) if source),
         *([blind] if unknown else []),
+        *(["Correlated noise follows the covariance that was stated when it was made."] if rows else []),
         "The adversary has the plan and everybody's reports, and believes what can be reconstructed from them.",
         "A device with a key repeats its report; only without one do repeated answers add up.",
         "Noise is drawn independently for every person and every answer, on a device that runs the audited program.",

@@ -1,9 +1,9 @@
 """The audit of correlated noise, whose table nobody can write down: its law, and the attacks that it withstands.
 
-Given the attributes before it, each attribute's noise has a known law on the grid; its place in that law, spread evenly
+Given the columns before it, each column's noise has a known law on the grid; its place in that law, spread evenly
 inside the step that it fell into, is uniform on 0..1 and independent of all others:
 
-    u_j = Φ(a_j) + V·(Φ(b_j) − Φ(a_j)),   V uniform.
+    u_j = P[K_j < k_j] + V·P[K_j = k_j],   V uniform.
 
 Cells of every u_j and of every pair are counted and compared by exact binomial tests.
 """
@@ -11,58 +11,56 @@ Cells of every u_j and of every pair are counted and compared by exact binomial 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from sfumato.channels.correlated import CorrelatedNoise
+from sfumato.channels import CorrelatedNoise
 from sfumato.domain import Codes, Floats
-from sfumato.guarantee import Guarantee
-from sfumato.privacy.accounting import Account, reach_of, widths_from
+from sfumato.privacy.accounting import Width, widths_from
 from sfumato.privacy.attacks.covariance import attack_numbers
+from sfumato.privacy.attacks.finding import Finding
 from sfumato.privacy.audit.channel import check_fresh
 from sfumato.privacy.audit.check import Check, Randomize, outcome, p_value
-from sfumato.privacy.audit.report import Audit
 from sfumato.privacy.population import CONFIDENCE
-from sfumato.privacy.subject import PARTICIPATION
-from sfumato.privacy.targets import BeliefTarget, Goal, Verdict, judge_belief, read_targets
-from sfumato.prose import in_words, shown
+from sfumato.prose import shown
 from sfumato.tables import is_table, read_columns
 
 CELLS, PAIR_CELLS = 32, 6
 PLACES = (0.0, 0.5, 1.0)
 
 
-def audit_correlated(
+@dataclass(frozen=True)
+class RowAudit:
+    """What was found about numbers that are blurred together, and on whom."""
+
+    checks: list[Check]
+    findings: list[Finding]
+    widths: tuple[Width, ...]
+    source: str
+
+
+def audit_row(
     channel: CorrelatedNoise,
     reports: Any,
     truth: Any,
-    targets: Any,
     implementation: Any,
     people: int,
     samples: int,
     false_alarm: float,
-) -> Audit:
+) -> RowAudit:
     """People are the true ones, or gaussian with the covariance that reports show, or with the one that is stated."""
     rng = np.random.default_rng(0)
     rows, covariance, source = _people(channel, reports, truth, people, rng)
-    true = _whole(channel, rows)
-    stated = {name: channel.marginal(name).guarantee() for name in channel.domains}
-    widths = {name: each.interval(CONFIDENCE) for name, each in stated.items()}
-    noise = channel.noise_covariance
-    account = Account(dict.fromkeys(stated, math.inf), 1, widths_from(widths, covariance, noise))
-    return Audit(
-        repr(channel),
-        stated,
-        tuple(check_correlated(channel, implementation or channel.randomize, samples, false_alarm)),
-        tuple(attack_numbers(widths, true, channel.randomize(true, rng), noise)),
-        account,
-        tuple(_verdict(goal, account, stated) for goal in read_targets(targets, channel.domains)),
-        (f"The attacks were tried on {source}.", "The noise follows the covariance that was stated when it was made."),
-        (PARTICIPATION,),
-        false_alarm,
+    true, noise = _whole(channel, rows), channel.noise_covariance
+    stated = {name: channel.marginal(name).guarantee().interval(CONFIDENCE) for name in channel.domains}
+    return RowAudit(
+        check_correlated(channel, implementation or channel.randomize, samples, false_alarm),
+        attack_numbers(stated, true, channel.randomize(true, rng), noise),
+        widths_from(stated, covariance, noise),
+        source,
     )
 
 
@@ -101,22 +99,15 @@ def _whole(channel: CorrelatedNoise, rows: Floats) -> Floats:
     return np.where([domain.integer for domain in channel.domains.values()], np.rint(rows), rows)
 
 
-def _verdict(goal: Goal, account: Account, stated: Mapping[str, Guarantee]) -> Verdict:
-    if isinstance(goal, BeliefTarget):
-        return judge_belief(goal, stated)
-    (width,) = (each for each in account.widths if each.attribute == goal.attribute)
-    reached = reach_of(goal.confidence) / reach_of(CONFIDENCE) * min(width.together, width.stated or math.inf)
-    return Verdict(goal, reached >= goal.width, f"all reports together place it within {in_words(reached)}.")
-
-
 # --- checks -------------------------------------------------------------------------------------------------------
 
 
 def check_correlated(channel: CorrelatedNoise, randomize: Randomize, samples: int, false_alarm: float) -> list[Check]:
     """The law at both corners and in the middle of the domain, steps, and fresh noise."""
     ends, name, alpha = _ends(channel), ", ".join(channel.domains), false_alarm / 2
-    rows = [channel.values_on_grid(ends[:, 0] + place * (ends[:, 1] - ends[:, 0])) for place in PLACES]
-    values = np.repeat(np.array(rows), samples // len(rows), axis=0)
+    codes, _ = channel.encode(_whole(channel, ends[:, 0] + np.outer(PLACES, ends[:, 1] - ends[:, 0])))
+    rows = np.column_stack([grid.number(column) for grid, column in zip(channel.inputs, codes.T, strict=True)])
+    values = np.repeat(rows, samples // len(rows), axis=0)
 
     def draw(count: int) -> Codes:
         drawn = np.asarray(randomize(np.repeat([rows[1]], count, axis=0)), dtype=float)
@@ -125,8 +116,15 @@ def check_correlated(channel: CorrelatedNoise, randomize: Randomize, samples: in
     return [
         _check_law(channel, values, np.asarray(randomize(values), dtype=float), name, alpha),
         _check_steps(channel, randomize, name),
-        check_fresh(draw, min(channel.agreement + 1e-6, 1.0), name, alpha),
+        check_fresh(draw, min(_agreement(channel) + 1e-6, 1.0), name, alpha),
     ]
+
+
+def _agreement(channel: CorrelatedNoise) -> float:
+    """About the chance that two reports of one row are equal: Π_j h_j/(2√π·s_j), s the spread of each column's noise
+    given those before it."""
+    spread = np.diag(np.linalg.cholesky(channel.noise_covariance))
+    return float(np.minimum(channel.steps / (2 * math.sqrt(math.pi) * spread), 1.0).prod())
 
 
 def _check_law(channel: CorrelatedNoise, values: Floats, reports: Floats, name: str, alpha: float) -> Check:
