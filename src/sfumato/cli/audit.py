@@ -7,13 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
-from sfumato.cli.files import check_rows, check_target, read_table, write_text
-from sfumato.cli.plans import AsJson, PlanFile, check_columns, load_plan, naming, text_columns
+from sfumato.cli.plans import AsJson, PlanFile, load_plan, naming, read_answers
 from sfumato.cli.terminal import emit_json, say
 from sfumato.domain import Categories, Items, as_array
 from sfumato.plan import Plan
 from sfumato.privacy import Audit
 from sfumato.privacy import audit as audit_plan
+from sfumato.tables import check_target, write_text
 
 FAILED = 1
 PROGRAM_COLUMNS = ["attribute", "true", "reported"]
@@ -77,15 +77,13 @@ def people_tables(plan: Plan, reports: Path | None, truth: Path | None) -> dict[
     wanted = [name for name, each in plan.attributes.items() if not isinstance(each.domain, Items)]
     for name, path in (("reports", reports), ("truth", truth)):
         if path is not None:
-            found[name] = check_rows(read_table(path, text=text_columns(plan)), path)
-            check_columns(found[name], wanted, path)
+            found[name] = read_answers(path, plan, wanted)
     return found
 
 
 def program_reports(plan: Plan, path: Path) -> dict[str, dict[Any, Any]]:
     """{attribute: {true value: reports}} of another program's table."""
-    table = check_rows(read_table(path, text=PROGRAM_COLUMNS), path)
-    check_columns(table, PROGRAM_COLUMNS, path)
+    table = read_answers(path, None, PROGRAM_COLUMNS, text=PROGRAM_COLUMNS)
     names, true, reported = (as_array(table.column(name)) for name in PROGRAM_COLUMNS)
     found: dict[str, dict[Any, Any]] = {}
     for name in dict.fromkeys(names.tolist()):
