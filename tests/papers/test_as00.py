@@ -2,7 +2,7 @@ import csv
 
 import numpy as np
 import pytest
-from sfumato.mining.association import STOP_SHARE
+from sfumato.mining.tree.association import STOP
 
 import sfumato as sf
 from sfumato.examples.agrawal import DOMAINS, TRUE_CUTS, as_matrix, generate
@@ -57,8 +57,8 @@ def test_the_folder_holds_figures_tables_and_a_page_that_judges_every_claim(fold
 
 def test_the_page_states_the_stop_that_the_code_has(folder, monkeypatch):
     page = " ".join((folder / "statements.md").read_text().split())
-    assert f"stop reconstructing at {100 * STOP_SHARE:g} % of the χ² threshold, the paper at 1 %" in page
-    monkeypatch.setattr(as00, "STOP_SHARE", 0.05)
+    assert f"stop reconstructing at {100 * STOP.share:g} % of the χ² threshold, the paper at 1 %" in page
+    monkeypatch.setattr(as00, "STOP.share", 0.05)
     assert "at 5 % of the χ² threshold" in as00.page(as00.Accuracies([]), [], TINY)
 
 

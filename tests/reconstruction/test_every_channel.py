@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.laws.test_channel_laws import EXAMPLES
+from tests.laws.test_laws import EXAMPLES
 
 import sfumato as sf
 from sfumato.counts import Counts

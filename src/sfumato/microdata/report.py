@@ -174,8 +174,8 @@ def _page(report: ReleaseReport, *, public: bool) -> Page:
 
 def _show_patterns(page: Page, report: ReleaseReport, public: bool) -> None:
     page.section("Patterns").paragraph(_after_heading(report.patterns_in_words()))
-    page.bars((one.classifier, (one.original, one.released)) for one in report.accuracy)
-    legend = "Upper bar: trained on the original; lower bar: on the release; both tested on original records."
+    page.bars((one.classifier, (one.released, one.original)) for one in report.accuracy)
+    legend = "Upper bar: trained on the release; lower bar: on the original; both tested on original records."
     page.paragraph(f"{legend} The pattern tree has seen all records, those tested here too.", soft=True)
     page.bars([("rules kept", report.rules.share_kept), ("records under kept rules", report.rules.share_covered)])
     if not public:

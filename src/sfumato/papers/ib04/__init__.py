@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.pages import Page
-from sfumato.papers.claims import CLAIM_COLUMNS, Claim, Rows, Say, opened, write_claims, write_rows
+from sfumato.papers.claims import Claim, Rows, Say, opened, write_claims, write_rows
 from sfumato.papers.ib04 import claims, runs
 
 
@@ -46,7 +46,8 @@ def _point(point: Any) -> dict[str, Any]:
 
 def _page(judged: list[Claim], tables: dict[str, Rows], pictures: dict[str, str]) -> Page:
     page = Page("IB04 again", "Islam & Brankovic 2004: what the paper found, and what releases do here.")
-    page.section("Claims").table([(one.text, one.verdict, one.evidence) for one in judged], CLAIM_COLUMNS, wrap=True)
+    verdicts = [(one.verdict, one.text, one.evidence) for one in judged]
+    page.section("Claims").table(verdicts, ("here", "the paper", "because"), wrap=True)
     for title, rows in tables.items():
         page.section(title.replace("_", " ").capitalize()).table(rows)
     for name, picture in pictures.items():
