@@ -8,9 +8,10 @@ import sfumato as sf
 from sfumato.counts import Counts
 
 CHANNELS = {
-    f"{kind}-{i}": channel
+    f"{kind}-{i}-{level}": channel
     for kind, found in EXAMPLES.items()
-    for i, channel in enumerate(found)
+    for i, mechanism in enumerate(found)
+    for level, channel in mechanism.levels.items()
     if not isinstance(channel.domain, sf.Items)
 }
 
