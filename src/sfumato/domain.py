@@ -168,7 +168,7 @@ class Categories:
         return codes.astype(np.int64, copy=False)
 
     def _encode_text(self, array: NDArray[Any], first_row: int) -> Codes:
-        """Label by label where labels are few, else through the distinct texts; the last entry stands for all others."""
+        """Label by label where labels are few, else through the distinct texts."""
         if self.size <= FEW_LABELS:
             codes = np.full(array.shape, MISSING, dtype=np.int64)
             for code, label in enumerate(self.labels):
@@ -294,7 +294,7 @@ def domain_from_spec(spec: Mapping[str, Any]) -> Domain:
     kinds = [kind for kind in ("low", "categories", "items", "columns") if kind in spec]
     kinds += ["low"] if "high" in spec and "low" not in spec else []
     if len(kinds) != 1:
-        raise ValueError("a domain is either low and high, or categories, or items, or columns; give exactly one of them")
+        raise ValueError("a domain is either low and high, or categories, items or columns; give exactly one of them")
     if kinds == ["categories"]:
         return Categories(spec["categories"])
     if kinds == ["items"]:

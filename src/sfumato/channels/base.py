@@ -404,7 +404,8 @@ def _canonical(value: Any) -> Any:
         return [_canonical(part) for part in value]
     if isinstance(value, (float, np.floating)):
         return int(value) if float(value).is_integer() else repr(float(value))
-    return value.item() if isinstance(value, np.generic) else value if isinstance(value, (bool, int, str)) else str(value)
+    plain = value.item() if isinstance(value, np.generic) else value
+    return plain if isinstance(plain, (bool, int, str)) or plain is None else str(plain)
 
 
 def read_space(space: CodeSpace) -> dict[str, Any]:

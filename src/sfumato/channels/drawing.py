@@ -7,7 +7,7 @@ columns of numbers take compiled loops (``kernels.py``); the reports are the sam
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 
 BLOCK = 1 << 14
 WORTH_COMPILING = 1 << 12
-Enter = Callable[[NDArray[Any], int], tuple[NDArray[np.int32], Any]]  # (block, first row) → (codes, which are missing)
+NO_CHARACTER = np.iinfo(np.uint32).max
+Entered = tuple[NDArray[np.int32], Any]  # codes, and which of them are missing (None: none)
+Enter = Callable[[NDArray[Any], int], Entered]  # of a block and its first row
 Leave = Callable[[NDArray[np.int32], NDArray[Any]], None]  # (codes, where their reports go)
 
 
@@ -90,49 +92,50 @@ def draw_in_place(program: Program, codes: NDArray[np.int32], words: Any) -> Non
 
 
 def _entrance(channel: Channel, dtype: Any, size: int) -> Enter:
-    """How a block of this type becomes codes: compiled for columns of numbers."""
-    kernels: Any = compiled() if size >= WORTH_COMPILING else None
+    """How a block of this type becomes codes: compiled for columns of numbers and of few texts."""
     domain, entry = channel.domain, channel.entry
-    buffer = np.empty(min(size, BLOCK), dtype=np.int32)
-
-    def checked(block: NDArray[Any], start: int) -> tuple[NDArray[np.int32], Any]:
-        codes = channel.encode_entry(block, start)
-        gaps = codes < 0
-        return np.maximum(codes, 0).astype(np.int32), gaps if gaps.any() else None
-
-    def numbers(block: NDArray[Any], start: int) -> tuple[NDArray[np.int32], Any]:
-        floats, codes = np.ascontiguousarray(block, dtype=np.float64), buffer[: block.size]
-        ends = float(domain.low), float(domain.high)  # type: ignore[union-attr]
-        outside, broken = kernels.encode_grid(floats, codes, *ends, *entry.floats)  # type: ignore[union-attr]
-        wrong = outside or (broken and domain.integer)  # type: ignore[union-attr]
-        return checked(floats, start) if wrong else (codes, None)
-
-    def whole(block: NDArray[Any], start: int) -> tuple[NDArray[np.int32], Any]:
-        codes = buffer[: block.size]
-        unknown = kernels.encode_whole(np.ascontiguousarray(block), codes, *table)
-        return checked(block, start) if unknown else (codes, None)
-
-    def texts(block: NDArray[Any], start: int) -> tuple[NDArray[np.int32], Any]:
-        codes = buffer[: block.size]
-        unknown = kernels.encode_text(_characters(np.ascontiguousarray(block)), codes, labels)
-        return checked(block, start) if unknown else (codes, None)
-
-    if kernels is not None and isinstance(domain, Interval) and isinstance(entry, Grid):
+    codes = np.empty(min(size, BLOCK), dtype=np.int32)
+    if size < WORTH_COMPILING or compiled() is None:
+        return partial(_enter, channel)
+    if isinstance(domain, Interval) and isinstance(entry, Grid):
         if dtype.kind in "iu" and entry.whole[1:] == (1, 1) and entry.size <= CLOSE_TOGETHER:
-            table = entry.whole[0], np.arange(entry.size)
-            return whole
-        return numbers
-    if kernels is None or not isinstance(domain, Categories):
-        return checked
+            return partial(_enter_whole, channel, codes, (entry.whole[0], np.arange(entry.size)))
+        return partial(_enter_numbers, channel, codes)
+    if not isinstance(domain, Categories):
+        return partial(_enter, channel)
     if dtype.kind in "iu" and domain.whole_numbers is not None:
-        table = domain.whole_numbers
-        return whole
-    if dtype.kind == "U" and domain.size <= FEW_LABELS and domain.label_array.dtype.kind == "U":
-        labels = _characters(domain.label_array.astype(np.dtype((str, max(dtype.itemsize // 4, 1)))))
-        short = np.char.str_len(domain.label_array) * 4 <= dtype.itemsize
-        labels[~short] = np.iinfo(np.uint32).max  # a label that is longer than any text equals none
-        return texts
-    return checked
+        return partial(_enter_whole, channel, codes, domain.whole_numbers)
+    if dtype.kind == "U" == domain.label_array.dtype.kind and domain.size <= FEW_LABELS:
+        labels = _characters(domain.label_array.astype(dtype))
+        labels[np.char.str_len(domain.label_array) * 4 > dtype.itemsize] = NO_CHARACTER  # longer than any text
+        return partial(_enter_texts, channel, codes, labels)
+    return partial(_enter, channel)
+
+
+def _enter(channel: Channel, block: NDArray[Any], start: int) -> Entered:
+    """The general way, which names what is wrong."""
+    codes = channel.encode_entry(block, start)
+    gaps = codes < 0
+    return np.maximum(codes, 0).astype(np.int32), gaps if gaps.any() else None
+
+
+def _enter_numbers(channel: Channel, codes: NDArray[np.int32], block: NDArray[Any], start: int) -> Entered:
+    floats, domain, entry = np.ascontiguousarray(block, dtype=np.float64), channel.domain, channel.entry
+    assert isinstance(domain, Interval) and isinstance(entry, Grid)
+    ends = float(domain.low), float(domain.high)
+    outside, broken = compiled().encode_grid(floats, codes[: block.size], *ends, *entry.floats)
+    wrong = outside or (broken and domain.integer)
+    return _enter(channel, floats, start) if wrong else (codes[: block.size], None)
+
+
+def _enter_whole(channel: Channel, codes: NDArray[np.int32], table: Any, block: NDArray[Any], start: int) -> Entered:
+    unknown = compiled().encode_whole(np.ascontiguousarray(block), codes[: block.size], *table)
+    return _enter(channel, block, start) if unknown else (codes[: block.size], None)
+
+
+def _enter_texts(channel: Channel, codes: NDArray[np.int32], labels: Any, block: NDArray[Any], start: int) -> Entered:
+    unknown = compiled().encode_text(_characters(np.ascontiguousarray(block)), codes[: block.size], labels)
+    return _enter(channel, block, start) if unknown else (codes[: block.size], None)
 
 
 def _characters(texts: NDArray[Any]) -> NDArray[Any]:

@@ -114,7 +114,8 @@ class Alias:
 
     @classmethod
     def from_list(cls, entries: Sequence[str], columns: int = 1) -> Alias:
-        return cls(np.array([int(entry, 16) for entry in entries], dtype=np.uint64), bits_of(len(entries) // columns))
+        bits = (len(entries) // columns).bit_length() - 1
+        return cls(np.array([int(entry, 16) for entry in entries], dtype=np.uint64), bits)
 
 
 def integer_weights(probabilities: Floats) -> list[int]:
@@ -127,10 +128,6 @@ def integer_weights(probabilities: Floats) -> list[int]:
 def hex_word(word: int) -> str:
     """A word as JSON carries it unharmed."""
     return f"{word:016x}"
-
-
-def bits_of(size: int) -> int:
-    return max(1, (size - 1).bit_length())
 
 
 # --- steps --------------------------------------------------------------------------------------------------------
@@ -161,9 +158,9 @@ class Step(ABC):
     def exact(self) -> list[list[int]]:
         """Rows of whole numbers proportional to the law, one common factor for all."""
 
-    @abstractmethod
     def gamma(self) -> Fraction | None:
         """The largest ratio within a row of the law, or just above it; None: infinite."""
+        return largest_of(self.exact())
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
@@ -241,7 +238,7 @@ class Shift(Step):
         """Rows slide along the weights, so that the largest and smallest of a window tell; end rows are sums."""
         running = _running_sums(self.weights)
         ends = [self._row(report, running) for report in {0, self.outputs - 1}]
-        found = [ratio_of(max(row), min(row)) for row in ends]
+        found = [largest_of(ends)]
         padded = [0] * (self.inputs - 1) + self.weights + [0] * (self.inputs - 1)
         start, stop = self.offset + 1, self.offset + self.outputs - 1 + self.inputs - 1
         inner = padded[max(start, 0) : max(stop, 0)] + [0] * max(stop - max(start, len(padded)), 0)
@@ -307,7 +304,8 @@ class Window(Step):
     def exact(self) -> list[list[int]]:
         near = [self.inside * words_below(place, self.window) for place in range(self.window)]
         far = [(HALF - self.inside) * words_below(place, self.others) for place in range(self.others)]
-        return [[self._weight(report, code, near, far) for code in range(self.inputs)] for report in range(self.outputs)]
+        codes = range(self.inputs)
+        return [[self._weight(report, code, near, far) for code in codes] for report in range(self.outputs)]
 
     def _weight(self, report: int, code: int, near: list[int], far: list[int]) -> int:
         if code <= report < code + self.window:
@@ -364,9 +362,6 @@ class Draw(Step):
     def exact(self) -> list[list[int]]:
         columns = [self.tables.weights(code)[: self.outputs] for code in range(self.inputs)]
         return [list(row) for row in zip(*columns, strict=True)]
-
-    def gamma(self) -> Fraction | None:
-        return _largest([ratio_of(max(row), min(row)) for row in self.exact()])
 
     def to_dict(self) -> dict[str, Any]:
         size = 1 << self.tables.bits
@@ -536,15 +531,12 @@ class Program:
         bounds = [gamma for gamma in (step.gamma() for step in self.steps) if gamma is not None]
         work = sum(a.inputs * a.outputs * b.outputs for a, b in zip(self.steps, self.steps[1:], strict=False))
         if work <= EXACT_PRODUCT:
-            return _largest([ratio_of(max(row), min(row)) for row in self._exact_product()])
+            product = np.array(self.steps[0].exact(), dtype=object)
+            for step in self.steps[1:]:
+                product = np.array(step.exact(), dtype=object) @ product
+            return largest_of(product.tolist())
         found = largest_ratio(self.law())
         return min([*bounds, Fraction(found) * ROUNDED_UP]) if math.isfinite(found) else min(bounds, default=None)
-
-    def _exact_product(self) -> list[list[int]]:
-        product = np.array(self.steps[0].exact(), dtype=object)
-        for step in self.steps[1:]:
-            product = product[inverse] if (inverse := _permutation(step)) is not None else _matrix(step) @ product
-        return [list(row) for row in product]
 
     def to_dict(self) -> dict[str, Any]:
         """The program as plain data: whole numbers, and words as sixteen hexadecimal digits."""
@@ -566,17 +558,6 @@ class Program:
         return cls(first, tuple(steps), data["read"], data["write"])
 
 
-def _matrix(step: Step) -> NDArray[Any]:
-    return np.array(step.exact(), dtype=object)
-
-
-def _permutation(step: Step) -> Codes | None:
-    """For a map that gives every code another place: where each next code comes from."""
-    if not isinstance(step, Map) or step.inputs != step.outputs or np.unique(step.codes).size < step.inputs:
-        return None
-    return np.argsort(step.codes)
-
-
 # --- ratios -------------------------------------------------------------------------------------------------------
 
 
@@ -585,6 +566,11 @@ def ratio_of(most: int, least: int) -> Fraction | None:
     if least == 0:
         return None if most else Fraction(1)
     return Fraction(most, least)
+
+
+def largest_of(rows: Sequence[Sequence[int]]) -> Fraction | None:
+    """The largest ratio within a row."""
+    return _largest([ratio_of(max(row), min(row)) for row in rows])
 
 
 def _largest(ratios: Sequence[Fraction | None]) -> Fraction | None:

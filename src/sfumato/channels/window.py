@@ -90,10 +90,9 @@ class RandomizedResponse(WindowChannel):
         return self.window.chance
 
     def describe(self) -> str:
-        return (
-            f"with probability {self.keep:.4g} it is kept, and otherwise it is replaced by one of the "
-            f"{self.domain.size - 1} other answers at random"
-        )
+        others = self.domain.size - 1
+        instead = "the other answer" if others == 1 else f"one of the {others} other answers at random"
+        return f"with probability {self.keep:.4g} it is kept, and otherwise it is replaced by {instead}"
 
 
 class SquareWave(WindowChannel):

@@ -93,7 +93,8 @@ def _only_own_parameters(kind: str, used: dict[str, Any]) -> dict[str, Any]:
 _COUNT = {"type": "integer", "minimum": 0}
 _WORD = {"type": "string", "pattern": "^[0-9a-f]{16}$"}
 _WORDS = {"type": "array", "items": _WORD, "minItems": 2}
-_GRID = {"first": {"type": "integer"}, "stride": {"type": "integer", "minimum": 1}, "per": {"type": "integer", "minimum": 1}}
+_SIZE = {"type": "integer", "minimum": 1}
+_GRID = {"first": {"type": "integer"}, "stride": _SIZE, "per": _SIZE}
 _STEPS: dict[str, dict[str, Any]] = {
     "shift": {"noise": _WORDS, "offset": _COUNT, "outputs": _COUNT},
     "window": {"inside": _WORD, "window": _COUNT, "others": _COUNT},
