@@ -18,8 +18,8 @@ import numpy as np
 
 import sfumato as sf
 from sfumato.channels.baskets import unpack_bits
-from sfumato.mining.itemsets.bitmaps import ColumnBitmaps
 from sfumato.examples.quest import Quest
+from sfumato.mining.itemsets.bitmaps import ColumnBitmaps
 
 
 def seconds(call) -> float:

@@ -18,7 +18,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Codes = NDArray[np.int64]
+Codes = NDArray[np.signedinteger[Any]]
 Floats = NDArray[np.float64]
 MISSING = -1
 CLOSE_TOGETHER = 1 << 16  # whole-number labels that span less than this are looked up in a table
@@ -147,7 +147,7 @@ class Categories:
         place, labels = np.asarray(held.codes), held.categories.tolist()
         used = np.bincount(place + 1, minlength=len(labels) + 1)[1:] > 0
         codes = [self._code(label) if use else MISSING for label, use in zip(labels, used, strict=True)]
-        return np.array([*codes, MISSING], dtype=np.int64)[place]
+        return np.asarray(np.array([*codes, MISSING], dtype=np.int64)[place])
 
     def _encode_numbers(self, array: NDArray[Any], first_row: int) -> Codes:
         if array.dtype.kind in "iu" and self.whole_numbers is not None:
@@ -336,7 +336,7 @@ class Grid:
         for read in (_decimal, Fraction):
             origin, step = read(self.origin), read(self.step)
             per = math.lcm(origin.denominator, step.denominator)
-            if max(abs(origin * per), step * per, per) < EXACT:
+            if all(number < EXACT for number in (abs(origin * per), step * per, per)):
                 break
         return int(origin * per), int(step * per), per
 
@@ -348,7 +348,7 @@ class Grid:
 
     @cached_property
     def values(self) -> Floats:
-        return self.number(np.arange(self.size))
+        return np.asarray(self.number(np.arange(self.size)))
 
     def number(self, codes: Any) -> Any:
         """(first + stride · code) / per: the nearest float to the decimal number meant."""
@@ -376,7 +376,8 @@ class Grid:
 
     def value_of(self, code: int) -> float:
         """``decode`` of one code."""
-        return round(self.number(code)) if self.integer else self.number(code)
+        number = float(self.number(code))
+        return round(number) if self.integer else number
 
     def decode(self, codes: Codes) -> NDArray[Any]:
         missing = codes < 0
@@ -410,7 +411,7 @@ class Cells:
         for read in (_decimal, Fraction):
             edges = [read(bound) for bound in self.bounds]
             per = math.lcm(*(edge.denominator for edge in edges))
-            if max(per, *(abs(edge * per) for edge in edges)) < EXACT:
+            if per < EXACT and all(abs(edge * per) < EXACT for edge in edges):
                 break
         return [int(edge * per) for edge in edges], per
 

@@ -22,6 +22,8 @@ Records = list[dict[str, Any]]
 
 KINDS = {"_duckdb": "duckdb", "pyspark": "spark", "numpy": "array"}
 TABLE_FILES = (".csv", ".parquet")
+LEVEL_SUFFIX, CODE_SUFFIX = ".level", ".code"
+"""What the columns beside a report are called: the level that a person chose, and the report as its code."""
 UNFINISHED: set[Path] = set()
 """Parts of files that are being written, for whoever must end the process at once."""
 

@@ -2,7 +2,6 @@
 RPT keeps counts exactly, PPT on average, ALPT reaches pure leaves too."""
 
 import numpy as np
-import pytest
 from scipy.stats import norm
 from tests.statistics import assert_fits, assert_mean, assert_probability
 
@@ -81,8 +80,3 @@ def test_ppt_draws_from_the_leafs_shares_and_leaves_pure_leaves_alone():
 
 def test_alpt_lends_pure_leaves_the_average_minority_share():
     assert_probability(blur_labels(Y, LEAF, "alpt", Draws(3))[LEAF == 1].sum(), 30_000, 0.1)
-
-
-def test_an_unknown_step_is_refused():
-    with pytest.raises(ValueError, match="labels='swap' is not a class step"):
-        blur_labels(Y, LEAF, "swap", Draws(0))

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from sfumato.channels.baskets import pack_bits
-from sfumato.channels.baskets import Baskets
-from sfumato.channels.baskets import BasketReports
+from sfumato.channels.baskets import BasketReports, Baskets, pack_bits
 from sfumato.mining.itemsets import bitmaps
 from sfumato.mining.itemsets.bitmaps import ColumnBitmaps
 

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
+from sfumato.mining.columns import ClearCategory, ClearNumber, axis_of, interval_edges
 from tests.statistics import assert_fits
 
 import sfumato as sf
-from sfumato.mining.columns import ClearCategory, ClearNumber, axis_of, interval_edges
 
 
 @pytest.mark.parametrize(

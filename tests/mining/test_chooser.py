@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sfumato.mining.judge import Judge, held_out_logs
 from sklearn.tree import DecisionTreeClassifier
 
 import sfumato as sf
 from sfumato.mining.chooser import Chooser, about_as_good
 from sfumato.mining.direct import DirectClassifier
 from sfumato.mining.joint import MixtureModel
-from sfumato.mining.judge import Judge, held_out_logs
 
 UNIT = sf.Interval(0, 1)
 

@@ -9,11 +9,11 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-
-import sfumato as sf
 from sfumato.mining.columns import axis_of
 from sfumato.mining.level_columns import with_levels
 from sfumato.mining.levels import ChosenLevels
+
+import sfumato as sf
 from sfumato.mining.moments import moments_of_levels
 
 AGE = sf.Interval(20, 80)

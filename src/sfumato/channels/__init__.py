@@ -2,11 +2,11 @@
 
 from sfumato.channels.additive import AdditiveNoise, Gaussian, Laplace, Uniform
 from sfumato.channels.base import Channel, Mechanism, channel_from_spec, mechanism_from_spec
+from sfumato.channels.baskets import SelectASize
 from sfumato.channels.chain import Chain
 from sfumato.channels.choice import Blur, Choice, TwoPhase
 from sfumato.channels.correlated import CorrelatedNoise
 from sfumato.channels.discretize import Discretize
-from sfumato.channels.baskets import SelectASize
 from sfumato.channels.tabulated import Tabulated
 from sfumato.channels.window import RandomizedResponse, SquareWave
 

@@ -18,12 +18,24 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sfumato.channels.drawing import report_array
 from sfumato.channels.program import Program, Step, rounded_up
-from sfumato.channels.words import WordSource, source_for
-from sfumato.domain import MISSING, Categories, Cells, Codes, Domain, Floats, Grid, Interval, domain_to_spec, is_missing
+from sfumato.channels.words import WordSource, noise_generator, source_for
+from sfumato.domain import (
+    MISSING,
+    Categories,
+    Cells,
+    Codes,
+    Domain,
+    Floats,
+    Grid,
+    Interval,
+    as_array,
+    domain_to_spec,
+    is_missing,
+)
 from sfumato.guarantee import Guarantee
 from sfumato.prose import suggest
 
@@ -68,8 +80,12 @@ class Mechanism(ABC):
         """The constructor's own arguments as plain data, without the domain."""
 
     @abstractmethod
-    def guarantee(self, prior: Any = None) -> Any:
+    def guarantee(self, *args: Any, **kwargs: Any) -> Any:
         """What a report can reveal."""
+
+    def describe(self) -> str:
+        """What happens to the value, as the end of a sentence that begins with 'Before it leaves your device'."""
+        return f"it passes through a {self.kind} channel"
 
     @classmethod
     def from_parameters(cls, domain: Domain, arguments: dict[str, Any]) -> Mechanism:
@@ -98,6 +114,33 @@ class Mechanism(ABC):
                 raise ValueError(f"level {name!r} is unknown; there is nothing to choose here, leave level out")
             raise ValueError(f"level {name!r} is unknown{suggest(str(name), self.levels)}")
         return self.levels[chosen]
+
+    def levels_of(self, level: str | ArrayLike | None, shape: tuple[int, ...]) -> NDArray[Any]:
+        """One known level name for every value; where one is missing, the default."""
+        if level is None or isinstance(level, str):
+            name = self.default if level is None else level
+            self.level(name)
+            return np.full(shape, name, dtype=object)
+        names = as_array(level).astype(object)
+        if names.shape != shape:
+            raise ValueError(f"level has shape {names.shape}, the values have {shape}; give one level per value")
+        for name in set(names.ravel().tolist()):
+            if is_missing(name):
+                absent = [is_missing(each) for each in names.ravel()]
+                names[np.reshape(absent, shape)] = self.default
+            else:
+                self.level(name)
+        return names
+
+    def draw_levels(self, shares: Mapping[str, float], size: int, rng: Rng) -> NDArray[Any]:
+        """A level for each of ``size`` simulated people, in the given shares."""
+        for name in shares:
+            self.level(name)
+        weights = np.array(list(shares.values()), dtype=float)
+        if not (weights >= 0).all() or not weights.sum() > 0:
+            raise ValueError("shares are not numbers from 0 with a positive sum; give for example {'normal': 0.7}")
+        names = np.array(list(shares), dtype=object)
+        return np.asarray(noise_generator(rng).choice(names, size=size, p=weights / weights.sum()))
 
     @property
     def has_levels(self) -> bool:
@@ -155,10 +198,6 @@ class Channel(Mechanism):
     def for_measuring(self) -> Channel:
         """The channel whose law information is measured on: this one, or its like on a coarser grid if too large."""
         return self
-
-    def describe(self) -> str:
-        """What happens to the value, as the end of a sentence that begins with 'Before it leaves your device'."""
-        return f"it passes through a {self.kind} channel"
 
     # --- the program --------------------------------------------------------------------------------------------
 

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sfumato.channels.base import Channel, CodeSpace, Mechanism, Rng, channel_from_spec
 from sfumato.channels.program import Spread, Step
 from sfumato.channels.words import noise_generator
-from sfumato.domain import Codes, Domain, Floats, Grid, Interval, as_array, is_missing
+from sfumato.domain import Codes, Domain, Floats, Grid, Interval, as_array
 from sfumato.guarantee import Guarantee
 from sfumato.prose import in_words
 
@@ -82,32 +82,6 @@ class Choice(Mechanism):
             reports[chosen == name] = found
         return reports
 
-    def levels_of(self, level: str | ArrayLike | None, shape: tuple[int, ...]) -> NDArray[Any]:
-        """One known level name for every value; where one is missing, the default."""
-        if level is None or isinstance(level, str):
-            name = self.default if level is None else level
-            self.level(name)
-            return np.full(shape, name, dtype=object)
-        names = as_array(level).astype(object)
-        if names.shape != shape:
-            raise ValueError(f"level has shape {names.shape}, the values have {shape}; give one level per value")
-        for name in set(names.ravel().tolist()):
-            if is_missing(name):
-                names = np.where([is_missing(each) for each in names.ravel()], self.default, names.ravel()).reshape(shape)
-            else:
-                self.level(name)
-        return names
-
-    def draw_levels(self, shares: Mapping[str, float], size: int, rng: Rng) -> NDArray[Any]:
-        """A level for each of ``size`` simulated people, in the given shares."""
-        for name in shares:
-            self.level(name)
-        weights = np.array(list(shares.values()), dtype=float)
-        if not (weights >= 0).all() or not weights.sum() > 0:
-            raise ValueError("shares are not numbers from 0 with a positive sum; give for example {'normal': 0.7}")
-        names = np.array(list(shares), dtype=object)
-        return np.asarray(noise_generator(rng).choice(names, size=size, p=weights / weights.sum()))
-
     def guarantee(self, level: str | None = None, prior: Any = None) -> Guarantee:
         """The guarantee at a level; without one, that of the level that protects least, which covers everybody."""
         if level is not None:
@@ -117,6 +91,9 @@ class Choice(Mechanism):
         found, names = stated[weakest], ", ".join(map(str, self.levels))
         note = f"This is the level {weakest!r}, which protects least of {names}; which level you choose is visible."
         return Guarantee(found.gamma, found.description, (*found.notes, note), found.channel, found.prior)
+
+    def describe(self) -> str:
+        return f"people choose how much is hidden: {', '.join(map(str, self.levels))}"
 
     def program(self) -> dict[str, Any]:
         levels = {str(name): channel.program() for name, channel in self.levels.items()}

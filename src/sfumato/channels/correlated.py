@@ -161,15 +161,25 @@ class CorrelatedNoise(Mechanism):
             equal[:, j] = np.where(inside, noise.noise[np.clip(place, 0, noise.noise.size - 1)], 0.0)
         return below, equal
 
+    @cached_property
+    def agreement(self) -> float:
+        """The chance that two reports of one row are equal: Π_j Σ_k q_j[k]²."""
+        return math.prod(float(noise.noise @ noise.noise) for noise in self._noises)
+
+    def values_on_grid(self, row: ArrayLike) -> Floats:
+        """The row of grid values that stands for a row of true values."""
+        codes = self.encode(np.atleast_2d(row))[0][0]
+        return np.array([grid.number(code) for grid, code in zip(self.inputs, codes, strict=True)], dtype=np.float64)
+
     def probability(self, reports: ArrayLike, values: ArrayLike) -> Floats:
         """P[report | value] of whole rows."""
         return np.asarray(self.conditional_chances(reports, values)[1].prod(axis=1))
 
     def _codes(self, rows: ArrayLike) -> Codes:
         """Codes of rows of numbers, also beyond the domain."""
-        table = np.asarray(rows, dtype=float)
+        table = np.atleast_2d(np.asarray(rows, dtype=float))
         scaled = [(column - grid.origin) / grid.step for grid, column in zip(self.inputs, table.T, strict=True)]
-        return np.rint(np.column_stack(scaled)).astype(np.int64)
+        return np.asarray(np.rint(np.column_stack(scaled)), dtype=np.int64)
 
     @cached_property
     def noise_covariance(self) -> Floats:

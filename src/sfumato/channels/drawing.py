@@ -91,7 +91,7 @@ def draw_in_place(program: Program, codes: NDArray[np.int32], words: Any) -> Non
 
 def _entrance(channel: Channel, dtype: Any, size: int) -> Enter:
     """How a block of this type becomes codes: compiled for columns of numbers."""
-    kernels = compiled() if size >= WORTH_COMPILING else None
+    kernels: Any = compiled() if size >= WORTH_COMPILING else None
     domain, entry = channel.domain, channel.entry
     buffer = np.empty(min(size, BLOCK), dtype=np.int32)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-from sfumato.channels import Channel, Choice
+from sfumato.channels import Mechanism
 from sfumato.cli.plans import AsJson, PlanFile, asked, load_plan
 from sfumato.cli.terminal import console, emit_json, say
 from sfumato.plan import Plan
@@ -50,10 +50,10 @@ def _in_words(plan: Plan) -> None:
     say(str(plan.guarantee()))
 
 
-def _promise(channel: Channel | Choice | None) -> None:
+def _promise(channel: Mechanism | None) -> None:
     if channel is None:
         say("Sent as it is, without any protection.")
-    elif isinstance(channel, Choice):
+    elif channel.has_levels:
         for level in channel.levels:
             say(f"If you choose {level!r}: {channel.guarantee(level)}")
     else:

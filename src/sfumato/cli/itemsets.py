@@ -12,9 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sfumato.channels.baskets import Baskets
-from sfumato.channels.baskets import BasketReports
-from sfumato.channels.baskets import SelectASize
+from sfumato.channels.baskets import BasketReports, Baskets, SelectASize
 from sfumato.cli.plans import AsJson, PlanFile, SimulationSeed, load_plan, naming, read_answers, simulation
 from sfumato.cli.terminal import emit_json, note, say, say_written
 from sfumato.domain import Items

@@ -10,11 +10,10 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from sfumato.channels import Channel, Choice
+from sfumato.channels import Mechanism
 from sfumato.domain import Categories, Interval, as_array
 from sfumato.plan import Plan
-from sfumato.plan.document import LEVEL_SUFFIX
-from sfumato.tables import check_source, name_row, read_table
+from sfumato.tables import LEVEL_SUFFIX, check_source, name_row, read_table
 
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="The plan: a .toml or .json file.", show_default=False)]
 PeopleFile = Annotated[
@@ -91,14 +90,14 @@ def _check_people(plan: Plan, name: str, table: Any) -> None:
 
 def _check_reports(plan: Plan, name: str, table: Any) -> None:
     channel, values = plan.attributes[name].channel, as_array(table.column(name))
-    if isinstance(channel, Choice):
+    if channel is not None and channel.has_levels:
         level = as_array(table.column(name + LEVEL_SUFFIX))
         name_row(_by_level(channel, values, level), np.arange(len(values)), name)
     elif channel is not None:
-        name_row(channel.encode_reports, values, name)
+        name_row(channel.level(None).encode_reports, values, name)
 
 
-def _by_level(choice: Choice, values: Any, level: Any) -> Callable[[Any], None]:
+def _by_level(choice: Mechanism, values: Any, level: Any) -> Callable[[Any], None]:
     def check(rows: Any) -> None:
         for name in dict.fromkeys(level[rows].tolist()):
             choice.level(name).encode_reports(values[rows][level[rows] == name])
@@ -116,7 +115,7 @@ def _is_text(domain: Any) -> bool:
     return isinstance(domain, Categories) and all(isinstance(label, str) for label in domain.labels)
 
 
-def asked(plan: Plan, names: list[str] | None = None) -> dict[str, Channel | Choice]:
+def asked(plan: Plan, names: list[str] | None = None) -> dict[str, Mechanism]:
     """The channels of the attributes that have one: all of them, or those named."""
     randomized = {name: one.channel for name, one in plan.attributes.items() if one.channel is not None}
     if not names:
@@ -129,9 +128,9 @@ def asked(plan: Plan, names: list[str] | None = None) -> dict[str, Channel | Cho
     return {name: randomized[name] for name in names}
 
 
-def columns_of(channels: dict[str, Channel | Choice]) -> list[str]:
+def columns_of(channels: dict[str, Mechanism]) -> list[str]:
     """The columns that reports of these attributes need: their own, and the level where people chose one."""
-    levels = [name + LEVEL_SUFFIX for name, channel in channels.items() if isinstance(channel, Choice)]
+    levels = [name + LEVEL_SUFFIX for name, channel in channels.items() if channel.has_levels]
     return [*channels, *levels]
 
 

@@ -1,8 +1,8 @@
 """Reports become counts: all that reconstruction and learning read."""
 
-from sfumato.counts.columns import LEVEL_SUFFIX, Column, encode_known, known_labels
+from sfumato.counts.columns import Column, encode_known, known_labels
 from sfumato.counts.reports import Combinations, Fold, Reports, counts_of_plan
-from sfumato.counts.tallies import Counts, Tally, check_channel, codes_of, identity_of, levels_of
+from sfumato.counts.tallies import Counts, Tally, check_channel, codes_of
 
 __all__ = [
     "Counts",
@@ -15,8 +15,5 @@ __all__ = [
     "codes_of",
     "counts_of_plan",
     "encode_known",
-    "identity_of",
     "known_labels",
-    "levels_of",
-    "LEVEL_SUFFIX",
 ]

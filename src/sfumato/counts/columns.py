@@ -13,9 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from sfumato.channels import Channel
 from sfumato.counts.tallies import codes_of, kernels_for, refuse_infinite
 from sfumato.domain import MISSING, Codes, Floats, Grid, as_array, as_numbers, is_missing
-from sfumato.tables import column_names, name_row, read_columns
+from sfumato.tables import CODE_SUFFIX, column_names, name_row, read_columns
 
-LEVEL_SUFFIX, CODE_SUFFIX = ".level", ".code"
 CLEAR_BASE_CELLS = 1024
 BaseCodes = NDArray[np.int32]
 

@@ -27,8 +27,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from sfumato.channels import Channel
 from sfumato.counts.columns import (
-    CODE_SUFFIX,
-    LEVEL_SUFFIX,
     BaseCodes,
     Column,
     base_codes,
@@ -43,12 +41,11 @@ from sfumato.counts.tallies import (
     check_length,
     classes_of,
     kernels_for,
-    levels_of,
     weights_of,
 )
 from sfumato.domain import MISSING, Categories, Codes, Floats, as_array, is_missing
 from sfumato.plan import Plan
-from sfumato.tables import kind_of, read_column
+from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, kind_of, read_column
 
 MOST_DENSE = 200_000_000  # more combinations than this are not laid out in one array
 
@@ -216,7 +213,7 @@ class Reports:
         if channel is None:
             return clear_column(name, values)
         try:
-            levels = {level: check_channel(one) for level, one in levels_of(channel).items()}
+            levels = {level: check_channel(one) for level, one in channel.levels.items()}
             level = None if None in levels else self._level(name, channel)
         except (ValueError, TypeError) as error:
             raise type(error)(f"column {name!r}: {error}") from None
@@ -271,7 +268,7 @@ class Reports:
             if base != name and (base in chosen or not isinstance(channels, Mapping)):
                 name = base
             base = name.removesuffix(LEVEL_SUFFIX)
-            if base != name and self._holds(base) and (base not in chosen or None not in levels_of(chosen[base])):
+            if base != name and self._holds(base) and (base not in chosen or chosen[base].has_levels):
                 continue
             if name not in found:
                 found.append(name)

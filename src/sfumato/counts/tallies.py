@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sfumato.channels import Channel, Choice
+from sfumato.channels import Channel, Mechanism
 from sfumato.channels.drawing import kernels_in
 from sfumato.domain import Categories, Codes, Floats, Grid, Items, as_array, is_missing
 from sfumato.tables import name_row
@@ -48,7 +48,7 @@ class Counts:
     def of(
         cls,
         reports: ArrayLike,
-        channel: Channel | Choice | Mapping[Any, Channel],
+        channel: Mechanism | Mapping[Any, Channel],
         *,
         by: ArrayLike | None = None,
         level: Any = None,
@@ -81,7 +81,7 @@ class Counts:
         levels = [
             {
                 "level": name,
-                "identity": identity_of(tally.channel),
+                "identity": tally.channel.identity,
                 "histogram": tally.histogram.tolist(),
                 "missing": tally.missing.tolist(),
             }
@@ -90,14 +90,14 @@ class Counts:
         return {"classes": None if self.classes is None else list(self.classes), "levels": levels}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any], channel: Channel | Choice | Mapping[Any, Channel]) -> Counts:
+    def from_dict(cls, data: Mapping[str, Any], channel: Mechanism | Mapping[Any, Channel]) -> Counts:
         """The counts that ``to_dict`` wrote; ``channel`` is the one (or the choice, or the levels) that made them."""
-        channels = channel if isinstance(channel, Mapping) else levels_of(channel)
+        channels: Mapping[Any, Channel] = channel if isinstance(channel, Mapping) else channel.levels
         tallies: dict[Hashable, Tally] = {}
         for part in data["levels"]:
             name = part["level"]
             one = channels[_level(name, channels)]
-            if part["identity"] != identity_of(one):
+            if part["identity"] != one.identity:
                 raise ValueError(f"these counts{_of_level(name)} were made by another channel; pass theirs")
             tallies[name] = Tally(one, np.array(part["histogram"]), np.array(part["missing"]))
         return cls(tallies, None if data["classes"] is None else tuple(data["classes"]))
@@ -166,16 +166,6 @@ class Counts:
         if self.classes is not None:
             parts.append(f"classes {', '.join(map(str, self.classes))}")
         return f"Counts({', '.join(parts)})"
-
-
-def levels_of(channel: Any) -> Mapping[Any, Channel]:
-    """The channel of every level that people may choose; where there is nothing to choose, the one level is None."""
-    return getattr(channel, "levels", None) or {None: channel}
-
-
-def identity_of(channel: Any) -> str:
-    """What a channel is, whatever the spelling of its arguments."""
-    return getattr(channel, "identity", None) or str(channel.fingerprint())
 
 
 def count_codes(reports: ArrayLike, channel: Channel) -> tuple[Codes, int]:
@@ -253,7 +243,7 @@ def _tally(
 def _levels(channel: Any, level: Any, size: int) -> tuple[dict[Hashable, Channel], Codes | None]:
     """The channel of every level and, where levels differ, the place of each report's level among them."""
     if not isinstance(channel, Mapping) and getattr(channel, "default", None) is not None:
-        channel, level = levels_of(channel), channel.default if level is None else level
+        channel, level = channel.levels, channel.default if level is None else level
     if isinstance(channel, Mapping):
         channels = {name: check_channel(one) for name, one in channel.items()}
         if level is None:
@@ -337,7 +327,7 @@ def _union(ours: tuple[Hashable, ...] | None, theirs: tuple[Hashable, ...] | Non
 def _merge(name: Hashable, ours: Counts, theirs: Counts, classes: tuple[Hashable, ...] | None) -> Tally:
     parts = [(counts.levels[name], counts.classes) for counts in (ours, theirs) if name in counts.levels]
     channel = parts[0][0].channel
-    if len({identity_of(tally.channel) for tally, _ in parts}) > 1:
+    if len({tally.channel.identity for tally, _ in parts}) > 1:
         raise ValueError(f"the channels{_of_level(name)} differ; count the reports of each channel as its own level")
     histogram = sum(_spread(tally.histogram, known, classes) for tally, known in parts)
     missing = sum(_spread(tally.missing, known, classes) for tally, known in parts)

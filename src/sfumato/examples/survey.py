@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.channels import Channel, Choice
+from sfumato.channels import Mechanism
 from sfumato.domain import Floats
 from sfumato.plan import Plan
 from sfumato.reconstruction import Estimate
@@ -24,7 +24,7 @@ class Comparison:
     """One attribute: the estimate, and in its cells the truth and the bare reports."""
 
     name: str
-    channel: Channel | Choice
+    channel: Mechanism
     estimate: Estimate
     truth: Floats
     reported: Floats
@@ -64,7 +64,7 @@ class Survey:
         return cls(plan, people, plan.randomize(people, rng=rng))
 
     @property
-    def asked(self) -> dict[str, Channel | Choice]:
+    def asked(self) -> dict[str, Mechanism]:
         """The channels of the attributes that have one."""
         return {name: each.channel for name, each in self.plan.attributes.items() if each.channel is not None}
 

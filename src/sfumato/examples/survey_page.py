@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from sfumato.channels import Choice
 from sfumato.examples.survey import Comparison, Lesson, Survey
 from sfumato.pages import Card, Html, Page, distribution, tag
 from sfumato.pages.charts import ESTIMATE, REPORTS, TRUTH
@@ -72,13 +71,7 @@ def _card(one: Comparison) -> Card:
     drawing = distribution(one.estimate.rows(), truth=one.truth.tolist(), reports=one.reported.tolist())
     error = f"Error {percent(one.error, 2)} (reports alone: {percent(one.error_of_reports, 0)}). "
     error += f"{one.covered} of {one.truth.size} bars hold the truth."
-    return Card(one.name, _how(one), drawing, error)
-
-
-def _how(one: Comparison) -> str:
-    if isinstance(one.channel, Choice):
-        return f"people choose how much is hidden: {', '.join(one.channel.levels)}"
-    return one.channel.describe()
+    return Card(one.name, one.channel.describe(), drawing, error)
 
 
 def _lesson(page: Page, lesson: Lesson) -> None:

@@ -58,11 +58,11 @@ class Nodes:
         return node
 
 
-def nodes_of(tree: Any, names: list[str] | None = None) -> Nodes:
+def nodes_of(tree: Any, names: list[str] | None = None, fitted: list[str] | None = None) -> Nodes:
     """The nodes of a fitted scikit-learn tree, of one of ours, or of anything with such a ``tree_``.
 
     With ``names``, the features are renumbered to the places of their names; a tree without names must have been
-    fitted on exactly these columns, in this order.
+    fitted on exactly these columns, in this order, unless ``fitted`` says on which.
     """
     if isinstance(tree, Nodes):
         return tree
@@ -72,7 +72,7 @@ def nodes_of(tree: Any, names: list[str] | None = None) -> Nodes:
     nodes = _of_sklearn(inner) if hasattr(inner, "children_left") else _of_ours(inner)
     if names is None:
         return nodes
-    place = _places(tree, names)
+    place = _places(tree, names, fitted)
     return replace(nodes, feature=np.where(nodes.is_leaf, 0, place[np.maximum(nodes.feature, 0)]))
 
 
@@ -95,8 +95,8 @@ def _of_ours(inner: Any) -> Nodes:
     return Nodes(left, right, np.asarray(inner.attribute, np.int64), below, inner.missing_left, prediction, False)
 
 
-def _places(tree: Any, names: list[str]) -> Codes:
-    fitted = getattr(tree, "feature_names_in_", None)
+def _places(tree: Any, names: list[str], fitted: Any = None) -> Codes:
+    fitted = getattr(tree, "feature_names_in_", None) if fitted is None else fitted
     if fitted is None and not set(getattr(tree, "attribute_names_", ("",))) - set(names):
         fitted = tree.attribute_names_
     if fitted is None:
@@ -244,18 +244,6 @@ def find_pattern(tree: Any, data: Microdata) -> Pattern:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             grown = clone(tree).fit(X[:, places], y)
-        return nodes_of(_Named(grown, names), data.names)
+        return nodes_of(grown, data.names, names)
 
     return Pattern(tree, tree, regrow)
-
-
-@dataclass(frozen=True)
-class _Named:
-    """A tree fitted on a plain matrix, with the names of the columns it stands for."""
-
-    grown: Any
-    feature_names_in_: list[str]
-
-    @property
-    def tree_(self) -> Any:
-        return self.grown.tree_

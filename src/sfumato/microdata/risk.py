@@ -64,7 +64,7 @@ def linkage(original: Microdata, released: Microdata, draws: Draws) -> tuple[flo
     standard deviations, categories equal or not. Large tables are sampled: 1,000 people among 20,000 candidates.
     """
     rows = np.argsort(draws.uniform(len(original.y)))[:CANDIDATES]
-    known, seen = points(original, rows, original), points(released, rows, original)
+    known, seen = (points(data.take(rows), original) for data in (original, released))
     hits = []
     for start in range(0, min(TARGETS, rows.size), 100):
         own = np.arange(start, min(start + 100, TARGETS, rows.size))
@@ -76,11 +76,11 @@ def linkage(original: Microdata, released: Microdata, draws: Draws) -> tuple[flo
     return float(np.concatenate(hits).mean()), int(rows.size)
 
 
-def points(data: Microdata, rows: Any, reference: Microdata) -> Floats:
+def points(data: Microdata, reference: Microdata) -> Floats:
     """Records as points: numbers by the reference's standard deviation, categories as indicators."""
     columns = []
     for place, field in enumerate(data.fields):
-        column, whole = data.X[rows, place], reference.X[:, place]
+        column, whole = data.X[:, place], reference.X[:, place]
         known = whole[~np.isnan(whole)]
         middle, deviation = (known.mean(), known.std()) if known.size else (0.0, 0.0)
         filled = np.where(np.isnan(column), middle, column)
@@ -88,7 +88,7 @@ def points(data: Microdata, rows: Any, reference: Microdata) -> Floats:
             columns += [(column == code) / np.sqrt(2) for code in range(len(field.labels))]
         elif deviation > 0:
             columns.append((filled - middle) / deviation)
-    return np.column_stack(columns) if columns else np.zeros((len(rows), 1))
+    return np.column_stack(columns) if columns else np.zeros((len(data.y), 1))
 
 
 def _close_and_same(original: Microdata, released: Microdata) -> tuple[dict[str, float], dict[str, float]]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.domain import Codes
 from sfumato.microdata.fields import Microdata, read_microdata
 from sfumato.microdata.noise import Draws
 from sfumato.microdata.pattern import grow_tree
@@ -39,44 +40,47 @@ class Accuracy:
     released: float
 
 
-def train(classifier: str, data: Microdata, rows: Any, reference: Microdata) -> Any:
-    """A function from records (of any table like the reference) to predicted class codes."""
+def scores(
+    training: Microdata, reference: Microdata, unseen: Microdata, classifiers: Sequence[str] = CLASSIFIERS
+) -> list[float]:
+    """Accuracy on unseen records of each classifier, trained on some; numbers in the reference's deviations."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.naive_bayes import GaussianNB
     from sklearn.neighbors import KNeighborsClassifier
 
-    if classifier == "tree":
-        tree = grow_tree(data.X[rows], data.y[rows])
-        return lambda records: tree.predict(records.X)
-    model = {
+    known, tested = points(training, reference), points(unseen, reference)
+    models = {
         "naive Bayes": GaussianNB(),
         "logistic regression": LogisticRegression(max_iter=500),
-        "nearest neighbours": KNeighborsClassifier(min(15, len(rows))),
-    }[classifier]
+        "nearest neighbours": KNeighborsClassifier(min(15, len(training.y))),
+    }
+
+    def predicted(name: str) -> Codes:
+        if name == "tree":
+            return np.asarray(grow_tree(training.X, training.y).predict(unseen.X))
+        return np.asarray(models[name].fit(known, training.y).predict(tested))
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model.fit(points(data, rows, reference), data.y[rows])
-    return lambda records: model.predict(points(records, np.arange(len(records.y)), reference))
+        return [float((predicted(name) == unseen.y).mean()) for name in classifiers]
 
 
-def accuracy(classifier: str, data: Microdata, rows: Any, reference: Microdata, unseen: Microdata) -> float:
-    """The share of unseen records whose class is predicted after training on some rows."""
-    return float((train(classifier, data, rows, reference)(unseen) == unseen.y).mean())
+def split(n: int, draws: Draws) -> tuple[Codes, Codes]:
+    """Two thirds of the records to train on, and the others; of large tables a sample."""
+    order = np.argsort(draws.uniform(n))[:MOST_RECORDS]
+    return order[: 2 * order.size // 3], order[2 * order.size // 3 :]
 
 
 def accuracies(original: Microdata, released: Microdata, draws: Draws, splits: int = SPLITS) -> list[Accuracy]:
     """Two thirds train, in either version; the original others are predicted. Rare classes may miss a split."""
-    scores: dict[str, list[tuple[float, float]]] = {name: [] for name in CLASSIFIERS}
+    found = []
     for _ in range(splits):
-        order = np.argsort(draws.uniform(len(original.y)))[:MOST_RECORDS]
-        learn, test = np.split(order, [2 * order.size // 3])
-        if test.size == 0 or min(np.unique(d.y[learn]).size for d in (original, released)) < 2:
-            continue
-        unseen = original.take(test)
-        for name in CLASSIFIERS:
-            before, after = (accuracy(name, data, learn, original, unseen) for data in (original, released))
-            scores[name].append((before, after))
-    return [Accuracy(name, *np.mean(pairs, axis=0).tolist()) for name, pairs in scores.items() if pairs]
+        learn, test = split(len(original.y), draws)
+        if test.size and min(np.unique(data.y[learn]).size for data in (original, released)) > 1:
+            unseen = original.take(test)
+            found.append([scores(data.take(learn), original, unseen) for data in (original, released)])
+    means = np.mean(found, axis=0).T.tolist() if found else []
+    return [Accuracy(name, *both) for name, both in zip(CLASSIFIERS, means, strict=bool(means))]
 
 
 # --- risk against utility ---------------------------------------------------------------------------------------------
@@ -99,7 +103,6 @@ class Frontier:
 
     points: tuple[Point, ...]
     original: float
-    original_by_classifier: dict[str, float]
 
     def best(self, risk: float, methods: Sequence[str] | None = None) -> Point:
         """The most accurate release among those whose linkage risk is at most ``risk``."""
@@ -109,11 +112,10 @@ class Frontier:
             raise ValueError(f"no release has risk {risk:g} or less; the least is {least.risk:.3g} ({least.method})")
         return max(allowed, key=lambda point: point.accuracy)
 
-    def accuracy_at(self, method: str, risk: float, classifier: str | None = None) -> float:
+    def accuracy_at(self, method: str, risk: float) -> float:
         """Accuracy of a method at exactly this risk, between its two nearest amounts (or its end)."""
         own = sorted((p for p in self.points if p.method == method), key=lambda point: point.risk)
-        scores = [p.accuracy if classifier is None else p.by_classifier[classifier] for p in own]
-        return float(np.interp(risk, [p.risk for p in own], scores))
+        return float(np.interp(risk, [p.risk for p in own], [p.accuracy for p in own]))
 
     def to_dict(self) -> dict[str, Any]:
         return {"original": self.original, "points": [asdict(point) for point in self.points]}
@@ -158,29 +160,17 @@ def find_frontier(
         raise ValueError(f"method {unknown[0]!r} is unknown; choose {', '.join(METHODS)}")
     grid = [(method, amount) for method in methods for amount in {**AMOUNTS, **(amounts or {})}[method]]
     data, draws = read_microdata(table, target, domains), Draws(rng)
-    scores: dict[tuple[str, float], list[list[float]]] = {cell: [] for cell in grid}
-    clean = []
+    clean, found = [], []
     for _ in range(splits):
-        order = np.argsort(draws.uniform(len(data.y)))[:MOST_RECORDS]
-        learn, test = np.split(order, [2 * order.size // 3])
+        learn, test = split(len(data.y), draws)
         part, unseen = data.take(learn), data.take(test)
-        clean.append(_scores(part, part, unseen, classifiers))
+        clean.append(scores(part, part, unseen, classifiers))
         for method, amount in grid:
-            terms = agree(part, method, amount, **options)
-            released = release_records(part, terms, None, draws).released
-            risk = linkage(part, released, draws)[0]
-            scores[method, amount].append([risk, *_scores(released, part, unseen, classifiers)])
-    return _frontier(grid, scores, clean, classifiers)
-
-
-def _frontier(grid: Any, scores: Any, clean: Any, classifiers: Sequence[str]) -> Frontier:
-    points = []
-    for method, amount in grid:
-        risk, *each = np.mean(scores[method, amount], axis=0).tolist()
-        points.append(Point(method, amount, risk, float(np.mean(each)), dict(zip(classifiers, each, strict=True))))
-    original = np.mean(clean, axis=0).tolist()
-    return Frontier(tuple(points), float(np.mean(original)), dict(zip(classifiers, original, strict=True)))
-
-
-def _scores(data: Microdata, reference: Microdata, unseen: Microdata, classifiers: Sequence[str]) -> list[float]:
-    return [accuracy(name, data, np.arange(len(data.y)), reference, unseen) for name in classifiers]
+            released = release_records(part, agree(part, method, amount, **options), None, draws).released
+            found.append([linkage(part, released, draws)[0], *scores(released, part, unseen, classifiers)])
+    means = np.mean(np.reshape(found, (splits, len(grid), -1)), axis=0).tolist()
+    points = [
+        Point(method, amount, risk, float(np.mean(each)), dict(zip(classifiers, each, strict=True)))
+        for (method, amount), (risk, *each) in zip(grid, means, strict=True)
+    ]
+    return Frontier(tuple(points), float(np.mean(np.mean(clean, axis=0))))

@@ -17,14 +17,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
 
-from sfumato.channels.base import Channel
-from sfumato.channels.choice import Choice
-from sfumato.counts import LEVEL_SUFFIX, Reports, levels_of
+from sfumato.channels import Channel, Mechanism
+from sfumato.counts import Reports
 from sfumato.domain import Categories, Codes, Floats, as_array
-from sfumato.tables import column_names, frame_like, is_table, kind_of, map_table, read_columns
+from sfumato.tables import LEVEL_SUFFIX, column_names, frame_like, is_table, kind_of, map_table, read_columns
 
 Column = npt.NDArray[Any]
-Channels = Sequence[Channel | Choice | None] | Mapping[str, Channel | Choice | None] | None
+Channels = Sequence[Mechanism | None] | Mapping[str, Mechanism | None] | None
 SEEDS = 2**31 - 1
 KNOWN_TO_SKLEARN = ("pandas", "polars", "pyarrow")
 
@@ -91,8 +90,9 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
         reports = Reports(dict(zip(names, columns, strict=True)), self._channels(), weights=weight, seed=seed)
         if codes is not None:
             reports = reports.aimed(codes, classes=range(len(self.classes_)), label_channel=self.label_channel)
-        weightless = weight is not None and not weight.all() and not self.keeps_weightless
-        return reports.of_records(np.flatnonzero(weight)) if weightless else reports
+        if weight is None or weight.all() or self.keeps_weightless:
+            return reports
+        return reports.of_records(np.flatnonzero(weight))
 
     def _channels(self) -> Channels:
         return self.channels
@@ -222,7 +222,7 @@ def level_columns(names: Sequence[str], channels: Any) -> list[str]:
     return [
         name
         for name, base in bases.items()
-        if base in names and (base not in given or None not in levels_of(given[base]))
+        if base in names and (base not in given or given[base].has_levels)
     ]
 
 

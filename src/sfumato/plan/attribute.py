@@ -13,7 +13,6 @@ from sfumato.prose import suggest
 Role = Literal["attribute", "class", "clear"]
 ROLES: tuple[Role, ...] = ("attribute", "class", "clear")
 OWN_KEYS = ("role", "question")
-LEVEL_SUFFIX = ".level"
 
 
 @dataclass(frozen=True)

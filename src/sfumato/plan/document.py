@@ -16,14 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.channels.base import Mechanism, identity_of
-from sfumato.channels.choice import Choice
 from sfumato.channels.words import noise_generator
 from sfumato.domain import as_array
 from sfumato.guarantee import CombinedGuarantee
-from sfumato.plan.attribute import LEVEL_SUFFIX, Attribute
+from sfumato.plan.attribute import Attribute
 from sfumato.plan.schema import plan_schema
 from sfumato.prose import suggest
-from sfumato.tables import map_table
+from sfumato.tables import LEVEL_SUFFIX, map_table
 
 PLAN_KEYS = ("name", "description", "attributes")
 
@@ -169,7 +168,7 @@ class Plan:
         self, each: Attribute, columns: Mapping[str, Any], levels: Mapping[str, Any], rng: np.random.Generator | None
     ) -> NDArray[Any] | None:
         """The level of every person for an attribute with a choice; None where there is nothing to choose."""
-        if not isinstance(each.channel, Choice):
+        if each.channel is None or not each.channel.has_levels:
             return None
         wanted = columns.get(each.name + LEVEL_SUFFIX, levels.get(each.name))
         shape = as_array(columns[each.name]).shape

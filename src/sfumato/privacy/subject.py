@@ -15,10 +15,9 @@ from sfumato.domain import Floats
 from sfumato.guarantee import Guarantee
 from sfumato.guarantee.statement import read_prior
 from sfumato.plan import Plan
-from sfumato.plan.attribute import LEVEL_SUFFIX
 from sfumato.privacy.population import Population, believed_people
 from sfumato.prose import listed
-from sfumato.tables import is_table, read_columns
+from sfumato.tables import LEVEL_SUFFIX, is_table, read_columns
 
 ONLY = "answer"
 PARTICIPATION = "Participation: that somebody answered, when and from where is visible to the collector."

@@ -8,22 +8,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.channels import Channel, Choice
+from sfumato.channels import Mechanism
 from sfumato.counts import Counts
 from sfumato.domain import Categories, Floats, Interval
-from sfumato.plan.document import LEVEL_SUFFIX
 from sfumato.reconstruction.estimate import Estimate
 from sfumato.reconstruction.reconstruct import reconstruct
+from sfumato.tables import LEVEL_SUFFIX
 
 INTERVALS = 20
 
 
 def estimate_of(
-    name: str, channel: Channel | Choice, table: Any, intervals: Any = None, method: str = "smooth"
+    name: str, channel: Mechanism, table: Any, intervals: Any = None, method: str = "smooth"
 ) -> Estimate:
     """The estimate from a PyArrow table of reports; where people chose a level, each through its own channel."""
     reports = table.column(name)
-    if isinstance(channel, Choice):
+    if channel.has_levels:
         counts = Counts.of(reports, channel.levels, level=table.column(name + LEVEL_SUFFIX))
     else:
         counts = Counts.of(reports, channel)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.channels import Channel, Choice
+from sfumato.channels import Channel, Mechanism
 from sfumato.counts import Counts, counts_of_plan
 from sfumato.domain import Categories, Interval
 from sfumato.plan import Plan
@@ -17,7 +17,7 @@ from sfumato.reconstruction.methods import METHODS, Problem, Solution, problem_o
 
 def reconstruct(
     reports: Any,
-    channel: Channel | Choice | None = None,
+    channel: Mechanism | None = None,
     intervals: Any = None,
     method: str = "smooth",
     *,
@@ -75,7 +75,7 @@ def _plan_counts(table: Any, plan: Plan, by: str | None, weights: Any) -> Mappin
     return counts_of_plan(table, plan, by=by, weights=weights)
 
 
-def _counts(reports: Any, channel: Channel | Choice | None, level: Any) -> Counts:
+def _counts(reports: Any, channel: Mechanism | None, level: Any) -> Counts:
     if isinstance(reports, Counts):
         if channel is not None and any(
             _of_level(channel, name) != each.channel for name, each in reports.levels.items()
@@ -87,8 +87,8 @@ def _counts(reports: Any, channel: Channel | Choice | None, level: Any) -> Count
     return Counts.of(reports, channel, level=level)
 
 
-def _of_level(channel: Channel | Choice, level: Hashable) -> Channel | None:
-    return channel.levels.get(str(level)) if isinstance(channel, Choice) else channel
+def _of_level(channel: Mechanism, level: Hashable) -> Channel | None:
+    return channel.levels.get(None if level is None else str(level))
 
 
 def _estimate(problem: Problem, method: str, row: int, found: Solution) -> Estimate:

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.channels import Choice
 from sfumato.plan import Attribute, Plan
 from sfumato.prose import json_text, suggest
 from sfumato.tables import column_names, is_table, name_row, read_columns, write_text
@@ -173,10 +172,7 @@ def people_of(table: Any, names: Sequence[str], plan: Plan | None) -> People:
 def check_values(attribute: Attribute, values: Any) -> None:
     """True values are in the attribute's domain, by the channel's own rule for those outside; a bad one is named by
     its row."""
-    channel = attribute.channel
-    if isinstance(channel, Choice):
-        channel = next(iter(channel.levels.values()))
-    space: Any = channel if channel is not None else attribute.domain
+    space: Any = attribute.domain if attribute.channel is None else next(iter(attribute.channel.levels.values()))
     name_row(space.encode if hasattr(space, "encode") else space.clean, values, attribute.name)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.channels import Channel, Choice, Discretize, Tabulated
+from sfumato.channels import Channel, Discretize, Tabulated
 from sfumato.domain import Categories, Floats, Interval, as_array
 from sfumato.pages import Page
 from sfumato.plan import Attribute, Plan
@@ -51,7 +51,7 @@ def closeness(plan: Plan, reports: Any, synthetic: Any, progress: Progress = sil
     table, drawn = to_arrow(reports), to_arrow(synthetic)
     names = [name for name in plan.attributes if name in drawn.column_names]
     single = [marginal_distance(plan.attributes[n], table, drawn) for n in progress(names, "attributes")]
-    joined = [name for name in names if not isinstance(plan.attributes[name].channel, Choice)]
+    joined = [name for name in names if not plan.attributes[name].has_levels]
     some = table.slice(0, MOST_PAIRED)
     pairs = [
         pair_distance(plan.attributes[a], plan.attributes[b], some, drawn)

@@ -15,13 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.channels import Channel, Choice
+from sfumato.channels import Channel
 from sfumato.domain import Items, as_array
 from sfumato.plan import Plan
-from sfumato.plan.document import LEVEL_SUFFIX
 from sfumato.prose import percent
 from sfumato.shipping.shipped import METHODS, Shipped, learner
-from sfumato.tables import name_row, to_arrow
+from sfumato.tables import LEVEL_SUFFIX, name_row, to_arrow
 
 LEAST_TO_RECONSTRUCT = 1_000
 SYNTHETIC, MEMBERS = 20_000, 4
@@ -106,13 +105,13 @@ def check_learnable(plan: Plan, *, with_class: bool) -> None:
     for name, attribute in plan.attributes.items():
         if isinstance(attribute.domain, Items):
             raise ValueError(f"attribute {name!r} holds baskets, which records are not learned from; drop it")
-        if attribute.role == "class" and isinstance(attribute.channel, Choice):
+        if attribute.role == "class" and attribute.has_levels:
             raise ValueError(f"the class {name!r} has levels to choose from; give it one channel or none")
 
 
 def feature_columns(plan: Plan) -> list[str]:
     """The columns of reports that a model reads: the attributes, and the levels that people chose."""
-    return [*plan.channels, *(n + LEVEL_SUFFIX for n, c in plan.channels.items() if isinstance(c, Choice))]
+    return [*plan.channels, *(n + LEVEL_SUFFIX for n, c in plan.channels.items() if c is not None and c.has_levels)]
 
 
 def features(plan: Plan, table: Any) -> Any:
@@ -135,8 +134,7 @@ def classes(plan: Plan, table: Any) -> NDArray[Any]:
 def label_channel(plan: Plan) -> Channel | None:
     """The channel that class labels went through; None if they are clear."""
     channel = None if plan.target is None else plan.attributes[plan.target].channel
-    assert not isinstance(channel, Choice)
-    return channel
+    return None if channel is None else channel.level(None)
 
 
 # --- measuring ------------------------------------------------------------------------------------------------------

@@ -23,11 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from sfumato.channels.baskets import unpack_bits
-from sfumato.channels.baskets import Baskets
+from sfumato.channels.baskets import SIGNIFICANCE, Baskets, SelectASize, unpack_bits
 from sfumato.channels.window import RandomizedResponse
-from sfumato.channels.baskets import SelectASize
-from sfumato.channels.baskets import SIGNIFICANCE
 from sfumato.domain import Categories, Codes, Floats, Items
 from sfumato.mining.itemsets.apriori import join
 from sfumato.tables import as_table

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
+from sfumato.channels import Mechanism
 from sfumato.channels.baskets import BasketReports, Baskets, SelectASize
 from sfumato.channels.choice import Choice
 from sfumato.domain import Codes, Items
@@ -54,17 +55,19 @@ def frequent_itemsets(
 
 
 def _counter(
-    reports: Any, channel: SelectASize | Choice | None, min_support: float, max_len: int | None
+    reports: Any, channel: Mechanism | None, min_support: float, max_len: int | None
 ) -> tuple[Items, SupportCounter | LevelsCounter, int]:
-    if isinstance(channel, Choice):
-        levels, channels = _counter_of_levels(reports, channel)
-        longest = min(min(max_len or each.up_to, max(each.sizes)) for each in channels)
-        return channels[0].items, levels, longest
     if channel is None:
         baskets = reports if isinstance(reports, Baskets) else Baskets.read(reports)
         longest = int(baskets.sizes.max(initial=0))
         counter = SupportCounter(ColumnBitmaps.of_baskets(baskets), None)
         return baskets.items, counter, longest if max_len is None else min(max_len, longest)
+    if channel.has_levels:
+        levels, channels = _counter_of_levels(reports, channel)
+        longest = min(min(max_len or each.up_to, max(each.sizes)) for each in channels)
+        return channels[0].items, levels, longest
+    if not isinstance(channel, SelectASize):
+        raise TypeError(f"channel={channel!r} does not report sets of items; itemsets need SelectASize")
     check_reports(reports, channel)
     longest = min(max_len or channel.up_to, max(channel.sizes))
     if reports.compressed and longest > channel.up_to:
@@ -76,7 +79,7 @@ def _counter(
     return channel.items, SupportCounter(ColumnBitmaps.of_reports(reports, channel), channel.laws), longest
 
 
-def _counter_of_levels(reports: Any, choice: Choice) -> tuple[LevelsCounter, list[SelectASize]]:
+def _counter_of_levels(reports: Any, choice: Mechanism) -> tuple[LevelsCounter, list[SelectASize]]:
     """The counter of reports given by level, and the channels of the levels that have any."""
     if not isinstance(reports, Mapping):
         raise TypeError("people chose among levels; give a mapping from each level to its reports")

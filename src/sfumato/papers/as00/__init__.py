@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from sfumato.mining.association import STOP_SHARE
+from sfumato.mining.tree.association import STOP
 from sfumato.papers.as00.claims import all_claims
 from sfumato.papers.as00.figures import draw_figure_2, draw_figure_5, draw_figure_6
 from sfumato.papers.as00.runs import ALGORITHMS, NOISES, QUICK, Accuracies, Extent, Progress, run_all, shape_rows
 from sfumato.papers.claims import Claim, Rows, as_markdown, opened, write_rows
-from sfumato.reconstruction.stopping import ChiSquare
+from sfumato.reconstruction import ChiSquare
 
 PAGE = """# Agrawal & Srikant 2000, "Privacy-preserving data mining", again
 
@@ -95,7 +95,7 @@ def page(accuracies: Accuracies, found: list[Claim], extent: Extent) -> str:
         runs=extent.runs,
         s="" if extent.runs == 1 else "s",
         quick=fewer if extent.train < Extent.train else "",
-        stop=100 * STOP_SHARE,
+        stop=100 * STOP.share,
         paper_stop=100 * ChiSquare.share,
         claims=as_markdown(found),
         table="\n".join(lines),

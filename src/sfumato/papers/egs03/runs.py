@@ -10,16 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 import sfumato as sf
-from sfumato.channels.base import largest_ratio
-from sfumato.channels.baskets import unpack_bits
-from sfumato.channels.baskets import Baskets
-from sfumato.channels.baskets import SeedGenerator, bch_bits, polynomial_bits
-from sfumato.channels.baskets import Goal, corners, design_law
-from sfumato.channels.baskets import kept_by_noise
+from sfumato.channels.baskets import (
+    Baskets,
+    Goal,
+    bch_bits,
+    corners,
+    design_law,
+    kept_by_noise,
+    polynomial_bits,
+    seed_generator,
+    unpack_bits,
+)
+from sfumato.channels.program import largest_ratio
 from sfumato.examples.datasets import load
 from sfumato.examples.quest import Quest
-from sfumato.tables import as_records
 from sfumato.papers.claims import Rows
+from sfumato.tables import as_records
 
 Floats = NDArray[np.float64]
 
@@ -184,9 +190,9 @@ def compression_table() -> Rows:
 def seeds_are_independent() -> bool:
     """Statement 3 by complete enumeration: all subsets of K items over all seeds of small generators."""
     for generator in (
-        SeedGenerator(7, 1, 1, 4, "bch"),
-        SeedGenerator(5, 3, 2, 3, "bch"),
-        SeedGenerator(6, 5, 3, 2, "polynomial"),
+        seed_generator(7, 1, 1, 4, "bch"),
+        seed_generator(5, 3, 2, 3, "bch"),
+        seed_generator(6, 5, 3, 2, "polynomial"),
     ):
         shown = unpack_bits(generator.expand(np.arange(1 << generator.bits, dtype=np.uint64)[:, None]), generator.items)
         for subset in combinations(range(generator.items), generator.independence):

@@ -21,7 +21,7 @@ from sfumato.microdata import Frontier, TreeComparison, compare_trees, find_fron
 from sfumato.microdata.fields import read_microdata
 from sfumato.microdata.gadp import BASELINES
 from sfumato.microdata.statistics import find_biases
-from sfumato.microdata.utility import CLASSIFIERS, train
+from sfumato.microdata.utility import CLASSIFIERS, scores
 from sfumato.papers.claims import Rows
 
 CASES, BOSTON_CASES = 349, 300
@@ -144,9 +144,9 @@ def accuracy_rows(names: tuple[str, ...] = DATASETS, splits: int = 20, **options
     """Accuracy on held-out original records, after training on the original and on its release, in points."""
     rows = []
     for name in names:
-        scores = np.array([_one_split(dataset(name), seed, options) for seed in range(splits)])
-        before, after = scores[:, 0].mean(axis=0), scores[:, 1].mean(axis=0)
-        error = (scores[:, 1] - scores[:, 0]).std(axis=0, ddof=1) / np.sqrt(splits)
+        found = np.array([_one_split(dataset(name), seed, options) for seed in range(splits)])
+        before, after = found.mean(axis=0)
+        error = (found[:, 1] - found[:, 0]).std(axis=0, ddof=1) / np.sqrt(splits)
         for place, classifier in enumerate(CLASSIFIERS):
             drop, margin = 100 * (before - after)[place], 100 * error[place]
             parts = {"original": round(before[place], 4), "released": round(after[place], 4)}
@@ -162,11 +162,7 @@ def _one_split(data: Dataset, seed: int, options: dict[str, Any]) -> list[list[f
     part = read_microdata(data.take(learn).columns, data.target)
     unseen = read_microdata(data.take(test).columns, data.target)
     done = sf.release(data.take(learn).columns, data.target, rng=np.random.default_rng([seed, 1]), **options)
-    rows = np.arange(len(learn))
-    return [
-        [float((train(name, version, rows, part)(unseen) == unseen.y).mean()) for name in CLASSIFIERS]
-        for version in (part, done.released)
-    ]
+    return [scores(version, part, unseen) for version in (part, done.released)]
 
 
 @dataclass(frozen=True)
@@ -210,7 +206,8 @@ def _within(original: Any, released: Any) -> Any:
 
 
 def frontiers(names: tuple[str, ...] = DATASETS, splits: int = 10, records: int = 3_000) -> dict[str, Frontier]:
-    return {name: find_frontier(dataset(name, records).columns, dataset(name).target, splits=splits) for name in names}
+    data = {name: dataset(name, records) for name in names}
+    return {name: find_frontier(one.columns, one.target, splits=splits) for name, one in data.items()}
 
 
 def equal_risk_rows(found: dict[str, Frontier], amount: float = 1.0) -> Rows:
@@ -219,11 +216,7 @@ def equal_risk_rows(found: dict[str, Frontier], amount: float = 1.0) -> Rows:
     for name, frontier in found.items():
         for ours in (p for p in frontier.points if p.method in ("leafwise", "gadp") and p.amount == amount):
             theirs = {method: round(frontier.accuracy_at(method, ours.risk), 4) for method in BASELINES}
-            own = {
-                "data": name,
-                "method": ours.method,
-                "risk": round(ours.risk, 4),
-                "accuracy": round(ours.accuracy, 4),
-            }
-            rows.append({**own, **theirs, "wins": ours.accuracy >= max(theirs.values())})
+            own = {"risk": round(ours.risk, 4), "accuracy": round(ours.accuracy, 4)}
+            wins = ours.accuracy >= max(theirs.values())
+            rows.append({"data": name, "method": ours.method, **own, **theirs, "wins": wins})
     return rows

@@ -153,7 +153,7 @@ def two_phase_reports(records: Records, shares: dict[str, float], rng: np.random
     levels = rng.choice(np.array(list(shares), dtype=object), people, p=list(shares.values()))
     columns: dict[str, Any] = {}
     for name, channel in two_phase_channels().items():
-        if isinstance(channel, sf.Choice):
+        if channel.has_levels:
             columns[name] = channel.randomize(records[name], rng, level=levels)
             columns[f"{name}.level"] = levels
         else:
