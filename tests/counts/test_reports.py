@@ -300,7 +300,7 @@ BAD = {
     ),
     "cells for other codes": (lambda: Reports({"c": ["red"]}, [COLOUR]).counts("c", [[0, 1]]), "there are 3"),
     "a fold that is none": (lambda: Fold(3, 3), "folds are numbered"),
-    "a flat array": (lambda: Reports(np.zeros(3)), "is not a table"),
+    "a flat array": (lambda: Reports(np.zeros(3)), "shape (3,)"),
     "counts of a clear column": (lambda: Reports({"a": [1.0]}).of("a"), "sent in the clear"),
 }
 

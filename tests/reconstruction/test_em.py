@@ -125,7 +125,7 @@ def test_a_cell_that_a_proposal_emptied_gets_its_mass_back():
 
 @pytest.mark.parametrize("block", range(4))
 def test_the_end_is_a_distribution_at_which_no_direction_gains(block):
-    """For 400 random problems, many without full rank and with zeros at the end: at most 1e-4 nats below the maximum."""
+    """For 400 random problems, many without full rank, most with zeros at the end: at most 1e-4 nats below the best."""
     for seed in range(100 * block, 100 * block + 100):
         rng = np.random.default_rng(seed)
         table, counts = random_problem(int(rng.integers(2, 13)), int(rng.integers(2, 13)), seed + 10**6)

@@ -4,8 +4,8 @@ Independent noise on correlated answers is weak: projecting the reports on the d
 most of it. Noise with the covariance κΣ of the people themselves hides in the same directions, so that all reports
 together place no answer more closely than its own report does.
 
-The noise is drawn on the grid, column by column, in whole numbers of steps: with Cholesky's factor C of κΣ and the steps
-k_1..k_{j−1} already drawn,
+The noise is drawn on the grid, column by column, in whole numbers of steps: with Cholesky's factor C of κΣ and the
+steps k_1..k_{j−1} already drawn,
 
     k_j = round(Σ_{i<j} W_ji · k_i) + e_j,   W = (I − diag(s)C⁻¹) in steps, a multiple of 2^−32,  s = diag(C),
     P[k] = Π_j q_j[k_j − round(Σ_{i<j} W_ji · k_i)],   q_j the law of gaussian noise of deviation s_j on the grid.

@@ -1,6 +1,6 @@
 """Reports become counts: all that reconstruction and learning read."""
 
-from sfumato.counts.columns import Column, encode_known, known_labels
+from sfumato.counts.columns import Column, columns_in, encode_known, known_labels
 from sfumato.counts.reports import Combinations, Fold, Reports, counts_of_plan
 from sfumato.counts.tallies import Counts, Tally, check_channel, codes_of
 
@@ -13,6 +13,7 @@ __all__ = [
     "Fold",
     "check_channel",
     "codes_of",
+    "columns_in",
     "counts_of_plan",
     "encode_known",
     "known_labels",

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from sfumato.domain import Categories, Floats
-from sfumato.prose import in_words, plain
+from sfumato.prose import in_words, percent, plain
 
 SEARCHED_REPORTS = 600
 SEARCHED_VALUES = 250
@@ -51,7 +51,7 @@ class Breach:
         return cls(rho1, rho2, gamma, possible=True, assumption="the bound γ does not exclude it")
 
     def __str__(self) -> str:
-        span = f"{self.rho1:.3g} to {self.rho2:.3g}"
+        span = f"{_share(self.rho1)} to {_share(self.rho2)}"
         if not self.possible:
             return f"No report can move a belief from {span} or back, whatever the prior is (γ = {self.gamma:.4g})."
         if not self.claim:
@@ -59,18 +59,23 @@ class Breach:
         assert self.prior is not None and self.posterior is not None
         proof = f"a report of {_shown(self.report)}"
         if self.posterior >= 1 - 1e-9:
-            moved = f"proves that {self.claim}, which had a probability of {self.prior:.2%} before"
+            moved = f"proves that {self.claim}, which had a probability of {percent(self.prior, 2)} before"
         elif self.posterior <= 1e-9:
-            moved = f"rules out that {self.claim}, which had a probability of {self.prior:.2%} before"
+            moved = f"rules out that {self.claim}, which had a probability of {percent(self.prior, 2)} before"
         else:
             word = "raises" if self.direction == "up" else "lowers"
-            moved = f"{word} the probability that {self.claim} from {self.prior:.2%} to {self.posterior:.2%}"
+            change = f"from {percent(self.prior, 2)} to {percent(self.posterior, 2)}"
+            moved = f"{word} the probability that {self.claim} {change}"
         return f"{proof} {moved}{f' ({self.assumption})' if self.assumption else ''}."
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; the report as it would be sent."""
         names = ["rho1", "rho2", "possible", "direction", "claim", "prior", "posterior", "assumption", "report"]
         return {**{name: plain(getattr(self, name)) for name in names}, "text": str(self)}
+
+
+def _share(probability: float) -> str:
+    return f"{100 * probability:.3g} %"
 
 
 def find_breach(law: Floats, prior: Floats, channel: Any, rho1: float, rho2: float) -> Breach | None:

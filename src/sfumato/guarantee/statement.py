@@ -24,7 +24,7 @@ import numpy as np
 
 from sfumato.domain import Categories, Floats, Grid, Interval
 from sfumato.guarantee.breach import Breach, adversarial_breach, find_breach
-from sfumato.prose import finite, in_words
+from sfumato.prose import finite, in_words, percent
 
 INDEPENDENCE = (
     "The bound also holds against somebody who knows other things about you, "
@@ -181,7 +181,7 @@ class Guarantee(Amplification):
         share = width / self.channel.domain.width
         return (
             f"A usual report places your answer, with 95 % confidence, somewhere in an interval of width "
-            f"{in_words(width)} ({share:.0%} of the whole range)."
+            f"{in_words(width)} ({percent(share, 0)} of the whole range)."
         )
 
     def _bound_sentences(self) -> list[str]:
@@ -302,8 +302,8 @@ def bound_sentences(bound: Amplification) -> list[str]:
     return [
         f"Whatever somebody believes about you before, a report multiplies the odds by at most {in_words(bound.gamma)} "
         f"(γ = {in_words(bound.gamma)}, ε = {bound.epsilon:.3f}).",
-        f"A suspicion of 5 % can grow to at most {math.ceil(five * 1000) / 10:g} %{edge}, "
-        f"one of 50 % to at most {math.ceil(bound.worst_posterior(0.5) * 1000) / 10:g} %.",
+        f"A suspicion of 5 % can grow to at most {percent(five, up=True)}{edge}, "
+        f"one of 50 % to at most {percent(bound.worst_posterior(0.5), up=True)}.",
     ]
 
 

@@ -305,6 +305,7 @@ class _Run:
         proposal = self.accelerate.propose(self.p, self.image)
         if proposal is None:
             return self._take_image(np.ones(self.going.size, dtype=bool))
+        proposal *= self.possible
         likelihood, surprise = self.problems.of(proposal)
         rise = likelihood >= self.likelihood
         self._accept(np.flatnonzero(rise), proposal[rise], likelihood[rise], surprise[rise])
