@@ -7,12 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
-from sfumato.cli.plans import AsJson, PlanFile, load_plan, naming, read_answers
+from sfumato.cli.plans import AsJson, PlanFile, asked, load_plan, naming, read_answers
 from sfumato.cli.terminal import emit_json, say
 from sfumato.domain import Categories, Items, as_array
 from sfumato.plan import Plan
 from sfumato.privacy import Audit
 from sfumato.privacy import audit as audit_plan
+from sfumato.prose import suggest
 from sfumato.tables import check_target, write_text
 
 FAILED = 1
@@ -88,7 +89,7 @@ def program_reports(plan: Plan, path: Path) -> dict[str, dict[Any, Any]]:
     found: dict[str, dict[Any, Any]] = {}
     for name in dict.fromkeys(names.tolist()):
         if name not in plan.attributes or plan.attributes[name].channel is None:
-            raise ValueError(f"{path}: attribute {name!r} has no channel in the plan")
+            raise ValueError(f"{path}: attribute {name!r} has no channel in the plan{suggest(str(name), asked(plan))}")
         read = _reader(plan.attributes[name].domain)
         own = names == name
         with naming(path):

@@ -11,6 +11,7 @@ import typer
 from sfumato.cli.plans import AsJson, PlanFile, ReportFile, asked, columns_of, load_plan, naming, read_answers
 from sfumato.cli.terminal import emit_json, progress, say, say_written
 from sfumato.domain import Interval, Items
+from sfumato.prose import sentence
 from sfumato.reconstruction import Estimate
 from sfumato.reconstruction.attribute import estimate_of
 from sfumato.tables import check_target, write_table, write_whole
@@ -104,7 +105,7 @@ def page_of(estimates: dict[str, Estimate]) -> Any:
     for name, estimate in estimates.items():
         facts = estimate.diagnostics
         how = f"{facts.reports:,.0f} reports, {facts.missing:,.0f} missing, method {facts.method}"
-        cards.append(Card(name, how, distribution(estimate.rows()), " ".join(facts.messages)))
+        cards.append(Card(name, how, distribution(estimate.rows()), " ".join(map(sentence, facts.messages))))
     return Page("Reconstructed distributions", lead).section("Attributes").cards(cards)
 
 
