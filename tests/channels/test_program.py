@@ -150,7 +150,8 @@ def same(*channels: sf.Channel) -> bool:
 def test_a_channels_identity_is_not_its_spelling() -> None:
     response = sf.RandomizedResponse
     assert same(response(COLOURS, gamma=19), response(COLOURS, gamma=19.0), response(COLOURS, gamma=np.int64(19)))
-    assert same(sf.Gaussian(AGE, privacy=1), sf.Gaussian(sf.Interval(20.0, np.float32(80)), privacy=1.0, confidence=0.95))
+    floats = sf.Interval(20.0, np.float32(80))
+    assert same(sf.Gaussian(AGE, privacy=1), sf.Gaussian(floats, privacy=1.0, confidence=0.95))
     spelt = sf.Gaussian(AGE, scale=sf.Gaussian(AGE, privacy=1.0).scale)
     assert same(sf.Gaussian(AGE, privacy=1.0), spelt, sf.Gaussian(AGE, privacy=1.0, step=0.05, missing="pass"))
     levels = {"a": 20, "b": 10}

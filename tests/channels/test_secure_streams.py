@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.channels import words
+from sfumato.channels import words as words_module
 from sfumato.channels.words import SecureWords, secure_words
 
-SOURCE = Path(words.__file__).parents[1]
+SOURCE = Path(words_module.__file__).parents[1]
 FORKS, WORKERS, BATCH = 10_000, 2, 100
 
 # The module is loaded without the rest of the package: what a fork costs is the memory of the process that forks.
@@ -80,7 +80,7 @@ def test_threads_of_forked_processes_have_streams_of_their_own() -> None:
 
 
 def test_a_stream_that_is_keyed_again_goes_on_without_repeating(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(words, "REKEY_BYTES", 1 << 14)
+    monkeypatch.setattr(words_module, "REKEY_BYTES", 1 << 14)
     source = SecureWords()
     words = [word for _ in range(200) for word in source.draw(64).tolist()]
     assert len(set(words)) == len(words)

@@ -103,7 +103,9 @@ def test_a_wrong_rng_is_refused(rng: object) -> None:
         source_for(rng)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("source", [SecureWords(), SimulatedWords(np.random.default_rng(1)), KeyedWords(b"k" * 16, "q")])
+@pytest.mark.parametrize(
+    "source", [SecureWords(), SimulatedWords(np.random.default_rng(1)), KeyedWords(b"k" * 16, "q")]
+)
 def test_a_row_is_like_a_row_of_rows(source: words_module.WordSource) -> None:
     assert source.rows(np.arange(3), 2).shape == (3, 2) and len(source.row(5, 3)) == 3
     again = KeyedWords(b"k" * 16, "q")

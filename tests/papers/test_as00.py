@@ -2,10 +2,10 @@ import csv
 
 import numpy as np
 import pytest
-from sfumato.mining.tree.association import STOP
 
 import sfumato as sf
 from sfumato.examples.agrawal import DOMAINS, TRUE_CUTS, as_matrix, generate
+from sfumato.mining.tree.association import STOP
 from sfumato.papers import as00
 from sfumato.papers.as00.claims import all_claims, within
 from sfumato.papers.as00.runs import (

@@ -1,4 +1,6 @@
-"""Write programs.json: cases that every interpreter of drawing programs must pass. Run: python tests/vectors/make_programs.py
+"""Write programs.json: cases that every interpreter of drawing programs must pass.
+
+Run as ``python tests/vectors/make_programs.py``; the parts are
 
     mechanisms   name → domain and program
     draws        [mechanism, level or null, code, words, report code]
@@ -48,9 +50,7 @@ MECHANISMS: dict[str, Mechanism] = {
     "classes, then response": sf.Discretize(UNIT, width=0.25) >> sf.SquareWave(UNIT, gamma=9, step=0.05),
     "response twice": sf.RandomizedResponse(COLOURS, keep=0.6) >> sf.RandomizedResponse(COLOURS, keep=0.7),
     "two-phase": sf.TwoPhase(sf.Gaussian(UNIT, privacy=1.0, step=0.02), {"normal": 20, "paranoid": 7}),
-    "choice": sf.Choice(
-        {"open": sf.RandomizedResponse(COLOURS, gamma=99), "shy": sf.RandomizedResponse(COLOURS, gamma=3)}, default="shy"
-    ),
+    "choice": sf.Choice({f"γ = {g}": sf.RandomizedResponse(COLOURS, gamma=g) for g in (99, 3)}, default="γ = 3"),
     "correlated": sf.CorrelatedNoise({"a": UNIT, "b": SMALL}, [[0.04, 0.5], [0.5, 9.0]], ratio=1.5),
     "correlated, three": sf.CorrelatedNoise({"a": SMALL, "b": SMALL, "c": SMALL}, np.eye(3) * 4 + 3, privacy=0.8),
 }

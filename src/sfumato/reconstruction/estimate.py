@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.domain import Floats
+from sfumato.prose import plain
 from sfumato.tables import frame_like
 
 BAR = 30
@@ -141,20 +142,16 @@ class Estimate:
         return {**where, **numbers, "covariance": self.covariance.tolist(), "diagnostics": diagnostics}
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row an interval or category: label in words, low, high, category, probability, stderr."""
-        low = [None] * self.probabilities.size if self.edges is None else self.edges[:-1].tolist()
-        high = [None] * self.probabilities.size if self.edges is None else self.edges[1:].tolist()
-        category = [None] * self.probabilities.size if self.categories is None else list(map(str, self.categories))
-        columns = (self.labels(), low, high, category, self.probabilities.tolist(), self.stderr.tolist())
-        names = ("label", "low", "high", "category", "probability", "stderr")
-        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+        """One row an interval or category: label in words, low and high or category, probability, stderr."""
+        nowhere = dict.fromkeys(("low", "high", "category"), [None] * self.probabilities.size)
+        columns = {"label": self.labels(), **nowhere, **plain(self._columns())}
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
     def _columns(self) -> dict[str, Any]:
-        where: dict[str, Any] = {}
-        if self.edges is not None:
-            where = {"low": self.edges[:-1], "high": self.edges[1:]}
-        elif self.categories is not None:
-            where = {"category": list(self.categories)}
-        return {**where, "probability": self.probabilities, "stderr": self.stderr}
+        numbers = {"probability": self.probabilities, "stderr": self.stderr}
+        if self.edges is None:
+            return {"category": list(self.categories or ()), **numbers}
+        return {"low": self.edges[:-1], "high": self.edges[1:], **numbers}
 
     def to_pandas(self) -> Any:
         """A pandas DataFrame: low and high, or category, then probability and stderr."""
