@@ -1,7 +1,8 @@
 """Reports become counts: all that reconstruction and learning read."""
 
 from sfumato.counts.columns import Column, columns_in, encode_known, known_labels
-from sfumato.counts.reports import Combinations, Fold, Reports, counts_of_plan
+from sfumato.counts.folds import Fold
+from sfumato.counts.reports import Combinations, Reports, counts_of_plan
 from sfumato.counts.tallies import Counts, Tally, check_channel, codes_of
 
 __all__ = [

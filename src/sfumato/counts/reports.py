@@ -6,12 +6,7 @@ Every report has a *base code*: the report code of its column's channel, −1 wh
 level, the codes of the levels follow one another (``Column.starts``). A clear column's codes are its labels, or up to
 1,024 runs of its numbers. Cells are groups of base codes, so that every engine that can group by integers can answer.
 
-Held-out sets are folds, decided by a hash of the record's place (its row, from 0) under the seed:
-
-    fold = mix(mix(mix(seed ⊕ salt·0x9E3779B9) ⊕ ⌊place/2³²⌋) ⊕ place mod 2³²) mod folds,    all modulo 2³²,
-    mix(h): h ⊕= h >> 16; h = h·0x21F0AAAD mod 2³²; h ⊕= h >> 15; h = h·0x735A2D97 mod 2³²; h ⊕= h >> 15.
-
-Both factors are below 2³¹, so no product leaves a signed 64-bit integer: SQL repeats it with *, %, >> and xor.
+Held-out sets are folds (`sfumato.counts.folds`), decided by a hash of the record's place under the seed.
 """
 
 from __future__ import annotations
@@ -33,7 +28,9 @@ from sfumato.counts.columns import (
     channels_by_name,
     clear_column,
     columns_in,
+    place_into,
 )
+from sfumato.counts.folds import Fold, fold_hash
 from sfumato.counts.tallies import (
     Counts,
     Tally,
@@ -48,32 +45,6 @@ from sfumato.plan import Plan
 from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, kind_of, read_column
 
 MOST_DENSE = 200_000_000  # more combinations than this are not laid out in one array
-
-
-@dataclass(frozen=True)
-class Fold:
-    """Some of ``of`` folds: one number or a range of them; ``~Fold(…)`` are all others.
-
-    Folds with different salts are drawn independently of each other.
-
-    >>> len(Fold(range(0, 3), 10).numbers), (~Fold(0, 5)).numbers
-    (3, (1, 2, 3, 4))
-    """
-
-    numbers: tuple[int, ...]
-    of: int
-    salt: int = 0
-
-    def __init__(self, numbers: int | Sequence[int], of: int, salt: int = 0) -> None:
-        chosen = (numbers,) if isinstance(numbers, int) else tuple(numbers)
-        if of < 1 or any(not 0 <= number < of for number in chosen):
-            raise ValueError(f"fold {numbers} of {of} does not exist; folds are numbered from 0 to {of - 1}")
-        object.__setattr__(self, "numbers", chosen)
-        object.__setattr__(self, "of", of)
-        object.__setattr__(self, "salt", salt)
-
-    def __invert__(self) -> Fold:
-        return Fold([number for number in range(self.of) if number not in self.numbers], self.of, self.salt)
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,8 +192,9 @@ class Reports:
         if level is None:
             return Column(name, channel, base_codes(values, channel, coded, name), levels, starts)
         codes = np.full(values.size, MISSING, np.int32)
+        nothing: Any = None if values.dtype.kind == "O" else np.nan
         for place, (one, start) in enumerate(zip(levels.values(), starts.tolist(), strict=True)):
-            part = base_codes(np.where(level == place, values, _nothing(values)), one, coded, name)
+            part = base_codes(np.where(level == place, values, nothing), one, coded, name)
             codes = np.where(part < 0, codes, part + np.int32(start))
         return Column(name, channel, codes, levels, starts, level)
 
@@ -390,7 +362,7 @@ class Reports:
             column = self.column(name)
             cell_of_code, last = _cells(column, mapping)
             shape.append(last + bool(column.has_missing if missing is None else missing))
-            _place_into(flat, column.codes, cell_of_code, shape[-1], last)
+            place_into(flat, column.codes, cell_of_code, shape[-1], last)
         if by_class and self.classes is not None and self.class_codes is not None:
             flat = flat * len(self.classes) + self.class_codes
             shape.append(len(self.classes))
@@ -440,29 +412,6 @@ def counts_of_plan(table: Any, plan: Plan, *, by: str | None = None, weights: An
     return {name: reports.of(name, by_class=by is not None) for name, one in held.items() if one is not None}
 
 
-def fold_hash(seed: int, place: NDArray[Any], salt: int = 0) -> NDArray[np.uint32]:
-    """The 32-bit hash of each place under the seed, as the head of this module defines it."""
-    start = _mix(np.uint64((seed ^ (salt * 0x9E3779B9)) & 0xFFFFFFFF))
-    places = np.asarray(place).astype(np.uint64)
-    high = places >> np.uint64(32)
-    begun = _mix(start ^ high) if high.any() else _mix(start)
-    return np.asarray(_mix(begun ^ (places & np.uint64(0xFFFFFFFF))), dtype=np.uint32)
-
-
-def _mix(h: Any) -> Any:
-    low = np.uint64(0xFFFFFFFF)
-    h = h ^ (h >> np.uint64(16))
-    h = (h * np.uint64(0x21F0AAAD)) & low
-    h = h ^ (h >> np.uint64(15))
-    h = (h * np.uint64(0x735A2D97)) & low
-    return h ^ (h >> np.uint64(15))
-
-
-def _nothing(values: NDArray[Any]) -> Any:
-    """What is missing in a column of this kind."""
-    return None if values.dtype.kind == "O" else np.nan
-
-
 def _cells(column: Column, cells: Any) -> tuple[NDArray[np.int32], int]:
     """(the cell of every base code, how many cells): given as an array, or by an object that holds both."""
     if cells is None:
@@ -471,12 +420,3 @@ def _cells(column: Column, cells: Any) -> tuple[NDArray[np.int32], int]:
     if mapping.shape != (column.size,):
         raise ValueError(f"cells of {column.name!r} map {mapping.size} codes, there are {column.size}; map every code")
     return mapping, int(getattr(cells, "reported", int(mapping.max(initial=-1)) + 1))
-
-
-def _place_into(flat: Codes, codes: BaseCodes, cell_of_code: NDArray[np.int32], cells: int, missing: int) -> None:
-    kernels = kernels_for(flat.size)
-    if kernels:
-        kernels.place_into(flat, codes, cell_of_code, cells, missing)
-    else:
-        flat *= cells
-        flat += np.append(cell_of_code, np.int32(missing))[codes]  # code −1 is the last entry

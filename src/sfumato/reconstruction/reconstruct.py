@@ -78,7 +78,7 @@ def _plan_counts(table: Any, plan: Plan, by: str | None, weights: Any) -> Mappin
 def _counts(reports: Any, channel: Mechanism | None, level: Any) -> Counts:
     if isinstance(reports, Counts):
         if channel is not None and any(
-            _of_level(channel, name) != each.channel for name, each in reports.levels.items()
+            not _made(channel, name, each.channel) for name, each in reports.levels.items()
         ):
             raise ValueError("these counts were made with another channel; leave channel out, counts know theirs")
         return reports
@@ -87,8 +87,9 @@ def _counts(reports: Any, channel: Mechanism | None, level: Any) -> Counts:
     return Counts.of(reports, channel, level=level)
 
 
-def _of_level(channel: Mechanism, level: Hashable) -> Channel | None:
-    return channel.levels.get(None if level is None else str(level))
+def _made(channel: Mechanism, level: Any, counted: Channel) -> bool:
+    """Whether counts of this level are of this channel, or of its level of that name."""
+    return channel.levels.get(None, channel.levels.get(level)) == counted
 
 
 def _estimate(problem: Problem, method: str, row: int, found: Solution) -> Estimate:
