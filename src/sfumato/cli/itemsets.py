@@ -70,7 +70,7 @@ def design(
 ) -> None:
     """Choose how baskets are blurred under a bound on what a report reveals, and say what can then be found."""
     from sfumato.mining.itemsets.adaptive import compare_collections
-    from sfumato.mining.records import as_records
+    from sfumato.tables import as_records
     from sfumato.plan import Plan
 
     channel = SelectASize.design(
@@ -131,7 +131,7 @@ def mine(
 ) -> None:
     """Find the itemsets that many people hold, with standard errors, and rules among them."""
     from sfumato.mining.itemsets import frequent_itemsets
-    from sfumato.mining.records import as_records
+    from sfumato.tables import as_records
     from sfumato.mining.itemsets import association_rules
 
     _, channel = basket_channel(plan)

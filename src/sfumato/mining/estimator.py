@@ -89,10 +89,12 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
         codes = self._class_codes(y, records)
         weight = record_weights(sample_weight, records)
         reports = Reports(dict(zip(names, columns, strict=True)), self._channels(), weights=weight, seed=seed)
+        reports.kind = self._table_kind or "array"
         if codes is not None:
             reports = reports.aimed(codes, classes=range(len(self.classes_)), label_channel=self.label_channel)
-        weightless = weight is not None and not weight.all() and not self.keeps_weightless
-        return reports.of_records(np.flatnonzero(weight)) if weightless else reports
+        if weight is None or weight.all() or self.keeps_weightless:
+            return reports
+        return reports.of_records(np.flatnonzero(weight))
 
     def _channels(self) -> Channels:
         return self.channels

@@ -11,7 +11,7 @@ from sfumato.channels.itemsets import Baskets
 from sfumato.channels.select_a_size import SelectASize
 from sfumato.domain import Items
 from sfumato.mining.itemsets import frequent_itemsets
-from sfumato.mining.records import as_records
+from sfumato.tables import as_records
 from sfumato.papers.datasets import load
 from sfumato.papers.quest import Quest
 

@@ -88,7 +88,7 @@ class MixtureFit:
         """Components at the posteriors of random people."""
         people = float(self.weight.sum(dtype=np.float64))
         components = int(min(components, max(2, people // 20)))
-        self.pseudo_count = np.float32(pseudo_count * min(1.0, people / components / FULL_COMPONENT))
+        self.pseudo_count = pseudo_count * min(1.0, people / components / FULL_COMPONENT)
         share = self.weight.astype(np.float64) / max(people, 1e-12)
         seeds = self.train[rng.choice(self.weight.size, components, p=share / share.sum())]
         self.prior = np.full(components, 1 / components, np.float32)
@@ -109,7 +109,7 @@ class MixtureFit:
         p_report = self.p_report()
         counts = np.zeros_like(p_report)
         mixture_step(self.train, self.weight, p_report, self.prior, counts)
-        mass = counts[0].sum(axis=0) + self.pseudo_count
+        mass = counts[0].sum(axis=0) + np.float32(self.pseudo_count)
         self.prior = mass / mass.sum()
         for j, table in enumerate(self._through):
             self.thetas[j] = inner_steps(table, self.thetas[j], counts[j, : table.shape[0]].T, self.pseudo_count)
@@ -134,7 +134,7 @@ def inner_steps(table: DenseTable, thetas: Array, counts: Array, pseudo_count: f
     """θ(· | z) after a few EM steps from each component's counts of reports, one component a row."""
     problems = Likelihood(table, np.ascontiguousarray(counts))
     for _ in range(steps):
-        thetas = problems.step(thetas, smoothing=float(pseudo_count) * table.shape[1])
+        thetas = problems.step(thetas, smoothing=pseudo_count * table.shape[1])
     return thetas
 
 

@@ -199,7 +199,7 @@ def clean_tree(
     return (tree.pruned(features) if limits.prune else tree), features
 
 
-def clean_values(reports: Reports, axis: Axis) -> Floats:
+def clean_values(reports: Reports, axis: Axis) -> Values:
     """Numbers as they are, categories as codes."""
     values = reports.values(axis.name) if axis.column.labels is None else axis.codes
     return np.asarray(values, dtype=np.float64)
