@@ -1,3 +1,4 @@
+import stat
 from pathlib import Path
 
 import duckdb
@@ -168,3 +169,17 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path):
         write_whole(place, fails)
     assert place.read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["kept.txt"]
+
+
+def test_a_written_file_has_the_usual_permissions(tmp_path):
+    plain = tmp_path / "plain"
+    plain.write_text("")
+    write_whole(tmp_path / "b.csv", lambda part: part.write_text("x"))
+    assert stat.S_IMODE((tmp_path / "b.csv").stat().st_mode) == stat.S_IMODE(plain.stat().st_mode)
+
+
+@pytest.mark.parametrize("extension", ["csv", "parquet", "CSV"])
+def test_what_is_written_is_read_back(tmp_path, extension):
+    table = pa.table({"x": [1.25, None, -3.0], "name": ["a", None, "1"]})
+    write_table(table, tmp_path / f"t.{extension}")
+    assert read_table(tmp_path / f"t.{extension}", text=["name"]).to_pydict() == table.to_pydict()

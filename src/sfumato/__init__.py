@@ -1,7 +1,7 @@
 """sfumato: learn from people without seeing them.
 
 People blur their own answers on their own device; the crowd's picture can still be read. The names below are the
-whole public list, in the order in which data flows; what needs more than NumPy and SciPy is loaded when first used.
+whole public list, in the order in which data flows; each is loaded when first used.
 """
 
 from __future__ import annotations
@@ -9,35 +9,32 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from sfumato.channels import (
-    Chain,
-    Channel,
-    Choice,
-    Discretize,
-    Gaussian,
-    Laplace,
-    RandomizedResponse,
-    SelectASize,
-    SquareWave,
-    Tabulated,
-    TwoPhase,
-    Uniform,
-)
-from sfumato.domain import Categories, Interval, Items
-from sfumato.guarantee import Breach, CombinedGuarantee, Guarantee, breach_information
-
 if TYPE_CHECKING:
+    from sfumato.channels import (
+        Chain,
+        Channel,
+        Choice,
+        Discretize,
+        Gaussian,
+        Laplace,
+        RandomizedResponse,
+        SelectASize,
+        SquareWave,
+        Tabulated,
+        TwoPhase,
+        Uniform,
+    )
     from sfumato.channels.multivariate import CorrelatedNoise
     from sfumato.counts import Counts, Reports
+    from sfumato.domain import Categories, Interval, Items
+    from sfumato.guarantee import Breach, CombinedGuarantee, Guarantee, breach_information
     from sfumato.microdata import release
     from sfumato.mining.chooser import Chooser
     from sfumato.mining.direct import DirectClassifier
     from sfumato.mining.discriminant import LinearDiscriminant
-    from sfumato.mining.itemsets import frequent_itemsets
-    from sfumato.mining.joint import JointModel
-    from sfumato.mining.joint import MixtureModel
+    from sfumato.mining.itemsets import association_rules, frequent_itemsets
+    from sfumato.mining.joint import JointModel, MixtureModel
     from sfumato.mining.naive_bayes import NaiveBayes
-    from sfumato.mining.itemsets import association_rules
     from sfumato.mining.tree import TreeClassifier
     from sfumato.plan import Attribute, Plan
     from sfumato.privacy import Advice, Audit, advise, audit
@@ -46,6 +43,13 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _LAZY = {
+    **dict.fromkeys(("Interval", "Categories", "Items"), "sfumato.domain"),
+    **dict.fromkeys(
+        ("Channel", "Gaussian", "Uniform", "Laplace", "Discretize", "RandomizedResponse", "SquareWave", "Tabulated"),
+        "sfumato.channels",
+    ),
+    **dict.fromkeys(("Chain", "Choice", "TwoPhase", "SelectASize"), "sfumato.channels"),
+    **dict.fromkeys(("Guarantee", "CombinedGuarantee", "Breach", "breach_information"), "sfumato.guarantee"),
     "CorrelatedNoise": "sfumato.channels.multivariate",
     "Attribute": "sfumato.plan",
     "Plan": "sfumato.plan",

@@ -63,6 +63,15 @@ def listed(names: Iterable[object], last: str = "and") -> str:
     return f"{', '.join(words[:-1])} {last} {words[-1]}" if len(words) > 1 else "".join(words)
 
 
+def sentence(text: str) -> str:
+    """Words that stand alone: a capital first, a full stop at the end.
+
+    >>> sentence("trust only broad features")
+    'Trust only broad features.'
+    """
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+
+
 def suggest(word: str, known: Iterable[object]) -> str:
     """'; did you mean …?' or the list of what is known."""
     names = [str(name) for name in known]

@@ -7,10 +7,9 @@ else that lists its ``columns`` and gives each by name. Reading needs none of th
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,8 @@ Records = list[dict[str, Any]]
 
 KINDS = {"_duckdb": "duckdb", "pyspark": "spark", "numpy": "array"}
 TABLE_FILES = (".csv", ".parquet")
+UNFINISHED: set[Path] = set()
+"""Parts of files that are being written, for whoever must end the process at once."""
 
 
 # --- reading ------------------------------------------------------------------------------------------------------
@@ -176,6 +177,13 @@ def frame_like(table: Any, columns: Mapping[str, Any], *, keep_types: bool = Fal
     return _as_kind_of(table, _with_types(built, _in_memory(table)) if keep_types else built)
 
 
+def to_arrow(table: Any) -> Any:
+    """Any table as a PyArrow table."""
+    if isinstance(table, Mapping):
+        return frame_like("pyarrow", table)
+    return table if kind_of(table) == "pyarrow" else _frame(table).to_arrow()
+
+
 def as_table(rows: Records, columns: Sequence[str]) -> Any:
     """Rows of results as a pandas DataFrame with these columns; the rows themselves where pandas is not installed."""
     try:
@@ -308,7 +316,7 @@ def write_table(table: Any, path: str | Path) -> None:
     """A table of any kind to CSV or Parquet, by extension; whole or not at all."""
     place = Path(path)
     extension = check_extension(place)
-    arrow = table if kind_of(table) == "pyarrow" else _arrow(table)
+    arrow = to_arrow(table)
     if extension == ".csv":
         from pyarrow import csv
 
@@ -319,9 +327,6 @@ def write_table(table: Any, path: str | Path) -> None:
         write_whole(place, lambda part: parquet.write_table(arrow, part))
 
 
-def _arrow(table: Any) -> Any:
-    return frame_like("pyarrow", table) if isinstance(table, Mapping) else _frame(table).to_arrow()
-
 
 def write_text(text: str, path: str | Path) -> None:
     """Text to a file, whole or not at all."""
@@ -330,24 +335,11 @@ def write_text(text: str, path: str | Path) -> None:
 
 def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
     """Write beside the target and rename: a reader sees the old file or the whole new one, never a part."""
-    with _beside(path) as part:
+    part = path.with_name(f".{path.stem}-{token_hex(8)}{path.suffix}")
+    UNFINISHED.add(part)
+    try:
         write(part)
         os.replace(part, path)
-
-
-@contextmanager
-def _beside(path: Path) -> Iterator[Path]:
-    handle, name = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=path.suffix, dir=path.parent)
-    part = Path(name)
-    try:
-        os.close(handle)
-        part.chmod(0o666 & ~_umask())
-        yield part
     finally:
         part.unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+        UNFINISHED.discard(part)

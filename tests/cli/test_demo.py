@@ -5,9 +5,9 @@ import pytest
 from pyarrow import csv, parquet
 
 from sfumato import shipping
-from sfumato.cli.survey import shares
 from sfumato.domain import Categories, Interval
 from sfumato.examples import credit
+from sfumato.reconstruction.attribute import shares
 
 FILES = {"plan.toml", "people.parquet", "reports.parquet", "estimates.csv", "model.json", "report.html"}
 

@@ -1,5 +1,7 @@
+import signal
 import subprocess
 import sys
+import time
 from importlib.metadata import version
 
 import pytest
@@ -47,3 +49,75 @@ def test_a_defect_of_ours_keeps_its_traceback(sfumato, monkeypatch):
     monkeypatch.setattr("sfumato.cli.check.load_plan", broken)
     with pytest.raises(RuntimeError, match="a defect"):
         sfumato("check plan.toml")
+
+
+def loaded_by(*words, cwd) -> set[str]:
+    """The modules that a command loads."""
+    program = "import sys; from sfumato.cli import run; run(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
+    answer = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, cwd=cwd)
+    return set(answer.stderr.split())
+
+
+def test_the_version_is_said_before_anything_heavy_is_loaded(folder):
+    command = [sys.executable, "-X", "importtime", "-m", "sfumato.cli", "--version"]
+    answer = subprocess.run(command, capture_output=True, text=True, cwd=folder.path)
+    assert answer.stdout.startswith("sfumato ")
+    for heavy in ("numpy", "scipy", "typer", "rich", "sfumato.domain"):
+        assert f" {heavy}\n" not in answer.stderr
+
+
+def test_a_command_loads_no_other_command_and_nothing_that_it_does_not_use(folder):
+    loaded = loaded_by("check", "plan.toml", cwd=folder.path)
+    assert "sfumato.cli.check" in loaded
+    assert not {f"sfumato.cli.{name}" for name in COMMANDS if name != "check"} & loaded
+    assert not {"pyarrow", "sklearn", "altair", "matplotlib", "sfumato.mining", "sfumato.privacy"} & loaded
+
+
+STARTED = "import sys, os; os.write(1, b'.'); from sfumato.cli import main; main()"
+
+
+def interrupted(words, seconds, cwd) -> subprocess.CompletedProcess:
+    """A command that is sent Ctrl-C so many seconds after Python has started."""
+    command = [sys.executable, "-c", STARTED, *words]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=cwd)
+    assert process.stdout is not None
+    process.stdout.read(1)
+    time.sleep(seconds)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+
+@pytest.mark.parametrize("seconds", [0.1, 0.4, 0.8, 1.4, 2.2])
+def test_ctrl_c_ends_with_one_line_whatever_is_going_on(folder, seconds):
+    folder.people("many.csv", n=30_000)
+    before = folder.names()
+    answer = interrupted(["train", "plan.toml", "many.csv", "-o", "model.json"], seconds, folder.path)
+    if answer.returncode == 0:
+        pytest.fail(f"the command was done within {seconds} s; give it more to do")
+    assert answer.returncode == 130
+    assert answer.stderr == "sfumato: interrupted; nothing half-written is left behind\n"
+    assert folder.names() == before
+
+
+def test_ctrl_c_in_the_middle_of_a_file_leaves_the_old_one_whole(folder):
+    program = (
+        "import signal, os, sys; from pathlib import Path; from sfumato.cli import _stop; "
+        "from sfumato.tables import write_whole; signal.signal(signal.SIGINT, _stop); "
+        "write_whole(Path('kept.txt'), lambda part: (part.write_text('half'), os.kill(os.getpid(), signal.SIGINT)))"
+    )
+    folder.write("kept.txt", "whole")
+    before = folder.names()
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=folder.path)
+    assert (answer.returncode, len(answer.stderr.splitlines())) == (130, 1)
+    assert folder.names() == before
+    assert (folder / "kept.txt").read_text() == "whole"
+
+
+def test_run_inside_another_program_says_that_it_was_interrupted(sfumato, monkeypatch):
+    def stops(path):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sfumato.cli.check.load_plan", stops)
+    answer = sfumato("check plan.toml")
+    assert (answer.code, answer.err) == (130, "sfumato: interrupted; nothing half-written is left behind\n")

@@ -43,7 +43,7 @@ def test_what_is_not_a_model_is_refused(refused, folder, line, words):
 def test_bad_tables_are_refused_by_name(refused, trained):
     trained.people("old.csv", n=2, age=[30, 300])
     trained.people("ageless.csv", age=None)
-    assert "old.csv: column 'age': value 300 is outside" in refused("predict model.json old.csv -o p.csv")
+    assert "old.csv: row 2, column 'age': value 300 is outside" in refused("predict model.json old.csv -o p.csv")
     assert "ageless.csv: column 'age' is missing" in refused("predict model.json ageless.csv -o p.csv")
     assert "unknown extension '.txt'" in refused("predict model.json people.csv -o p.txt")
     text = (trained / "model.json").read_text()

@@ -119,3 +119,30 @@ def test_an_existing_file_survives_a_failed_run(sfumato, folder):
     folder.people("bad.csv", n=2, age=[1, 2])
     assert sfumato("randomize plan.toml bad.csv -o reports.csv").code == 2
     assert (folder / "reports.csv").read_text() == "precious"
+
+
+def test_a_bad_value_far_down_is_named_with_its_row(refused, folder):
+    ages = np.full(400, 30)
+    ages[[256, 300]] = 112
+    folder.people("old.csv", age=ages)
+    told = refused("randomize plan.toml old.csv -o r.csv")
+    assert "old.csv: row 257, column 'age': value 112 is outside integers from 20 to 80" in told
+    folder.people("odd.parquet", district=["north"] * 399 + ["south"])
+    told = refused("randomize plan.toml odd.parquet -o r.csv")
+    assert "odd.parquet: row 400, column 'district': unknown category 'south'" in told
+
+
+def test_text_among_numbers_is_named_with_its_row(refused, folder):
+    folder.write("typo.csv", "age,elevel,district,group\n30,1,north,A\n4o,2,1,B\n,2,1,B\n")
+    told = refused("randomize plan.toml typo.csv -o r.csv")
+    assert "typo.csv: row 2, column 'age': '4o' is not a number; correct it" in told
+
+
+def test_noise_from_a_seed_is_independent_of_people_drawn_with_that_seed(sfumato, folder):
+    truth = np.random.default_rng(1).random(4000) < 0.3
+    folder.people("people.parquet", n=4000, district=np.where(truth, "north", "1"))
+    assert sfumato("randomize plan.toml people.parquet -o r.parquet --seed 1").code == 0
+    reports = np.array(parquet.read_table(folder / "r.parquet")["district"]) == "north"
+    kept, spread = np.mean(reports[truth]), np.sqrt(0.7 * 0.3 / truth.sum())
+    assert abs(kept - 0.7) < 5 * spread  # false alarm 6e-7
+    assert abs(np.mean(reports[~truth]) - 0.15) < 5 * np.sqrt(0.15 * 0.85 / (~truth).sum())

@@ -1,8 +1,8 @@
 """The command line: `sfumato check | randomize | reconstruct | …`.
 
 A command lives in a module of its own beside this file, with a function ``register(app)``; its name stands in
-``COMMANDS``, in the order in which data flows. Bad input is a ``ValueError``, ``TypeError`` or ``OSError`` anywhere
-below: it becomes one line on stderr and exit code 2.
+``COMMANDS``, in the order in which data flows, and it is loaded when it is called. Bad input is a ``ValueError``,
+``TypeError`` or ``OSError`` anywhere below: it becomes one line on stderr and exit code 2.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     import typer
@@ -33,13 +33,49 @@ COMMANDS = (
 
 BAD_INPUT = 2
 INTERRUPTED = 130
+STOPPED = "sfumato: interrupted; nothing half-written is left behind"
 
 
-def application() -> typer.Typer:
-    """The typer application with every command registered."""
+def main() -> None:
+    """Entry point of the `sfumato` script."""
+    import signal
+
+    signal.signal(signal.SIGINT, _stop)
+    arguments = sys.argv[1:]
+    if arguments == ["--version"]:
+        print(_version())
+        return
+    try:
+        import typer  # noqa: F401
+    except ImportError:
+        sys.exit("sfumato: the command line needs the extra 'cli'; install it with: pip install 'sfumato[cli]'")
+    sys.exit(run(arguments))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command and return its exit code: 0, or 2 after one line that says what to correct."""
+    from typer import Abort
+    from typer.main import get_command
+
+    try:
+        app = application([name for name in COMMANDS if name in arguments[:1]] or COMMANDS)
+        outcome = get_command(app).main(list(arguments), prog_name="sfumato", standalone_mode=False)
+    except (KeyboardInterrupt, Abort):
+        outcome = INTERRUPTED
+    except Exception as error:
+        line = _one_line(error)
+        if line is None or os.environ.get("SFUMATO_TRACEBACK"):
+            raise
+        print(f"sfumato: {line}", file=sys.stderr)
+        return BAD_INPUT
+    if outcome == INTERRUPTED:  # which newer versions of typer return of themselves
+        print(STOPPED, file=sys.stderr)
+    return outcome if isinstance(outcome, int) else 0
+
+
+def application(commands: Sequence[str] = COMMANDS) -> typer.Typer:
+    """The typer application with these commands registered."""
     import typer
-
-    from sfumato.cli.about import about
 
     app = typer.Typer(
         name="sfumato",
@@ -48,36 +84,38 @@ def application() -> typer.Typer:
         rich_markup_mode="rich",
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    app.callback()(about)
-    for name in COMMANDS:
+
+    def show_version(wanted: bool) -> None:
+        if wanted:
+            print(_version())
+            raise typer.Exit
+
+    option = typer.Option(False, "--version", callback=show_version, is_eager=True, help="Show the version.")
+
+    @app.callback()
+    def about(version: bool = option) -> None:
+        """Learn from answers that people blurred themselves: check a plan, blur the answers, reconstruct the crowd."""
+
+    for name in commands:
         import_module(f"sfumato.cli.{name}").register(app)
     return app
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Run one command and return its exit code: 0, or 2 after one line that says what to correct."""
-    from typer.main import get_command
+def _version() -> str:
+    import sfumato
 
-    try:
-        outcome = get_command(application()).main(list(arguments), prog_name="sfumato", standalone_mode=False)
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    except Exception as error:
-        line = _one_line(error)
-        if line is None or os.environ.get("SFUMATO_TRACEBACK"):
-            raise
-        print(f"sfumato: {line}", file=sys.stderr)
-        return BAD_INPUT
-    return outcome if isinstance(outcome, int) else 0
+    return f"sfumato {sfumato.__version__}"
 
 
-def main() -> None:
-    """Entry point of the `sfumato` script."""
-    try:
-        import typer  # noqa: F401
-    except ImportError:
-        sys.exit("sfumato: the command line needs the extra 'cli'; install it with: pip install 'sfumato[cli]'")
-    sys.exit(run(sys.argv[1:]))
+def _stop(signal: int, frame: Any) -> NoReturn:
+    """Ctrl-C ends the process here and now: an exception in the middle of an import or of a library's callback may be
+    swallowed or reworded on its way."""
+    tables = sys.modules.get("sfumato.tables")
+    for part in list(getattr(tables, "UNFINISHED", ())):
+        part.unlink(missing_ok=True)
+    show_cursor = "\x1b[?25h\r\x1b[K" if sys.stderr.isatty() else ""  # progress hides it
+    os.write(2, f"{show_cursor}{STOPPED}\n".encode())
+    os._exit(INTERRUPTED)
 
 
 def _one_line(error: Exception) -> str | None:

@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from sfumato.cli.audit import Reports, Times, Truth, people_tables
-from sfumato.cli.files import check_target, write_text
 from sfumato.cli.plans import AsJson, PlanFile, load_plan, naming
-from sfumato.cli.terminal import emit_json, say
+from sfumato.cli.terminal import emit_json, say, say_written
 from sfumato.privacy import advise as advise_plan
+from sfumato.tables import check_target, write_text
 
 EXAMPLES = """Examples:
 
@@ -54,4 +54,5 @@ def advise(
         return
     say(str(told))
     if output is not None:
-        say(f"\nwritten to {output}")
+        say()
+    say_written(output)

@@ -7,13 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
-from sfumato.cli.files import check_rows, check_target, read_table, write_text
-from sfumato.cli.plans import AsJson, PlanFile, check_columns, load_plan, naming, text_columns
+from sfumato.cli.plans import AsJson, PlanFile, asked, load_plan, naming, read_answers
 from sfumato.cli.terminal import emit_json, say
 from sfumato.domain import Categories, Items, as_array
 from sfumato.plan import Plan
 from sfumato.privacy import Audit
 from sfumato.privacy import audit as audit_plan
+from sfumato.prose import suggest
+from sfumato.tables import check_target, write_text
 
 FAILED = 1
 PROGRAM_COLUMNS = ["attribute", "true", "reported"]
@@ -77,20 +78,18 @@ def people_tables(plan: Plan, reports: Path | None, truth: Path | None) -> dict[
     wanted = [name for name, each in plan.attributes.items() if not isinstance(each.domain, Items)]
     for name, path in (("reports", reports), ("truth", truth)):
         if path is not None:
-            found[name] = check_rows(read_table(path, text=text_columns(plan)), path)
-            check_columns(found[name], wanted, path)
+            found[name] = read_answers(path, plan, wanted)
     return found
 
 
 def program_reports(plan: Plan, path: Path) -> dict[str, dict[Any, Any]]:
     """{attribute: {true value: reports}} of another program's table."""
-    table = check_rows(read_table(path, text=PROGRAM_COLUMNS), path)
-    check_columns(table, PROGRAM_COLUMNS, path)
+    table = read_answers(path, None, PROGRAM_COLUMNS, text=PROGRAM_COLUMNS)
     names, true, reported = (as_array(table.column(name)) for name in PROGRAM_COLUMNS)
     found: dict[str, dict[Any, Any]] = {}
     for name in dict.fromkeys(names.tolist()):
         if name not in plan.attributes or plan.attributes[name].channel is None:
-            raise ValueError(f"{path}: attribute {name!r} has no channel in the plan")
+            raise ValueError(f"{path}: attribute {name!r} has no channel in the plan{suggest(str(name), asked(plan))}")
         read = _reader(plan.attributes[name].domain)
         own = names == name
         with naming(path):

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
-from rich.table import Table
 
-from sfumato import shipping
-from sfumato.cli.estimates import as_table
-from sfumato.cli.files import write_table, write_text
-from sfumato.cli.survey import Finding, Survey
-from sfumato.cli.survey_lesson import Lesson, learn
-from sfumato.cli.survey_page import survey_page
-from sfumato.cli.terminal import console, progress, say
-from sfumato.examples import credit
+from sfumato.cli.terminal import progress, say, say_table
+from sfumato.prose import percent
+
+if TYPE_CHECKING:
+    from sfumato.examples.survey import Comparison, Lesson, Survey
 
 FRESH = 10_000
 
@@ -31,52 +27,51 @@ def register(app: typer.Typer) -> None:
 
 def demo(output: Folder = Path("sfumato-demo"), people: People = 100_000, seed: Seed = 1) -> None:
     """A credit survey end to end: plan, people, reports, reconstruction, a classifier, and a page with the picture."""
+    from sfumato.examples import credit
+    from sfumato.examples.survey import Survey
+
     output.mkdir(parents=True, exist_ok=True)
     survey = Survey.simulate(credit.plan(), lambda rng: credit.people(people, rng), np.random.default_rng(seed))
     say(f"{people:,} people answered the plan '{survey.plan.name}'; every answer was blurred before it was sent")
-    findings = [survey.find(name) for name in progress(survey.questions(), "reconstructing")]
+    comparisons = [survey.compare(name) for name in progress(survey.asked, "reconstructing")]
     lesson = _learn(survey, seed)
-    _save(survey, findings, lesson, output)
-    _show(findings)
-    _show_lesson(lesson)
+    _save(survey, comparisons, lesson, output)
+    rows = [
+        (one.name, one.channel.kind, percent(one.error, 2), percent(one.error_of_reports), _held(one))
+        for one in comparisons
+    ]
+    say_table(rows, ["attribute", "channel"], ["error", "reports alone", "90 % bars that hold the truth"])
+    say(f"\nlearning {lesson.target!r}: accuracy on {lesson.tested:,} people who were not asked")
+    say_table([(what, percent(accuracy)) for what, accuracy in lesson.rows()], [""], [""])
     say(f"\n{survey.plan.guarantee()}\n")
     say(f"open {output / 'report.html'}")
 
 
+def _held(one: Comparison) -> str:
+    return f"{one.covered} of {one.truth.size}"
+
+
 def _learn(survey: Survey, seed: int) -> Lesson:
     import pyarrow
+
+    from sfumato.examples import credit
+    from sfumato.examples.survey import learn
 
     fresh = pyarrow.table(credit.people(FRESH, np.random.default_rng([seed, 1])))
     (lesson,) = (learn(survey, fresh, seed) for _ in progress(["learning"], "learning to classify"))
     return lesson
 
 
-def _save(survey: Survey, findings: list[Finding], lesson: Lesson, output: Path) -> None:
+def _save(survey: Survey, comparisons: list[Comparison], lesson: Lesson, output: Path) -> None:
+    from sfumato import shipping
+    from sfumato.cli.reconstruct import estimate_table
+    from sfumato.examples import credit
+    from sfumato.examples.survey_page import survey_page
+    from sfumato.tables import write_table, write_text
+
     write_text(credit.PLAN.read_text(encoding="utf-8"), output / "plan.toml")
     write_table(survey.people, output / "people.parquet")
     write_table(survey.reports, output / "reports.parquet")
-    write_table(as_table([row for finding in findings for row in finding.rows]), output / "estimates.csv")
+    write_table(estimate_table({one.name: one.estimate for one in comparisons}), output / "estimates.csv")
     shipping.save(lesson.model, output / "model.json", plan=survey.plan, measured=lesson.measured())
-    write_text(survey_page(survey, findings, lesson), output / "report.html")
-
-
-def _show(findings: list[Finding]) -> None:
-    table = Table(box=None, pad_edge=False)
-    for title in ("attribute", "channel"):
-        table.add_column(title)
-    for title in ("error", "reports alone", "90 % bars that hold the truth"):
-        table.add_column(title, justify="right")
-    for finding in findings:
-        errors = f"{100 * finding.error:.2f} %", f"{100 * finding.error_of_reports:.1f} %"
-        table.add_row(finding.name, finding.channel.kind, *errors, f"{finding.covered} of {len(finding.rows)}")
-    console().print(table)
-
-
-def _show_lesson(lesson: Lesson) -> None:
-    say(f"\nlearning {lesson.target!r}: accuracy on {lesson.tested:,} people who were not asked")
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column()
-    table.add_column(justify="right")
-    for what, accuracy in lesson.rows():
-        table.add_row(what, f"{100 * accuracy:.1f} %")
-    console().print(table)
+    survey_page(survey, comparisons, lesson).write(output / "report.html")

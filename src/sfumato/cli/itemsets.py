@@ -1,4 +1,8 @@
-"""`sfumato itemsets`: design the blur of baskets, apply it, and mine what people sent."""
+"""`sfumato itemsets`: design the blur of baskets, apply it, and mine what people sent.
+
+In files, baskets are a column ``basket``: in Parquet a list of items, in CSV the items with a separator between them.
+Reports are the disclosed ``size`` and a column ``bitmap`` or ``seed``: bytes in Parquet, hexadecimal digits in CSV.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +12,15 @@ from typing import Annotated, Any
 
 import typer
 
+from sfumato.channels.itemsets import Baskets
 from sfumato.channels.itemsets_reports import BasketReports
 from sfumato.channels.select_a_size import SelectASize
-from sfumato.cli.basket_files import read_baskets, read_reports, report_table
-from sfumato.cli.files import check_target, write_table, write_text
-from sfumato.cli.plans import AsJson, PlanFile, load_plan, naming
-from sfumato.cli.terminal import emit_json, note, say
+from sfumato.cli.plans import AsJson, PlanFile, SimulationSeed, load_plan, naming, read_answers, simulation
+from sfumato.cli.terminal import emit_json, note, say, say_written
 from sfumato.domain import Items
+from sfumato.tables import as_records, check_target, write_table, write_text
 
+BASKET = "basket"
 EXAMPLES = """Examples:
 
   sfumato itemsets design --items 1000 --sizes 5-10 --gamma 19 -o baskets.json
@@ -38,7 +43,6 @@ PlanOutput = Annotated[Path | None, typer.Option("--output", "-o", help="Write t
 People = Annotated[Path, typer.Argument(metavar="BASKETS", help="Column 'basket': .csv or .parquet.")]
 ReportOutput = Annotated[Path, typer.Option("--output", "-o", help="The reports: .csv or .parquet.")]
 Compress = Annotated[bool, typer.Option("--compress", help="Send seeds of a few bytes instead of bitmaps.")]
-Seed = Annotated[int | None, typer.Option(min=0, help="For simulation only: repeatable, and not secure.")]
 Separator = Annotated[str, typer.Option(help="Between the items of a basket in CSV; a space unless labels have some.")]
 Collected = Annotated[Path, typer.Argument(metavar="REPORTS", help="Reports: .csv or .parquet.")]
 MinSupport = Annotated[float, typer.Option(help="Smallest share of people.", show_default=False)]
@@ -69,8 +73,7 @@ def design(
     as_json: AsJson = False,
 ) -> None:
     """Choose how baskets are blurred under a bound on what a report reveals, and say what can then be found."""
-    from sfumato.mining.itemsets.adaptive import compare_collections
-    from sfumato.tables import as_records
+    from sfumato.mining.itemsets import compare_collections
     from sfumato.plan import Plan
 
     channel = SelectASize.design(
@@ -96,8 +99,7 @@ def design(
     for row in rivals:
         if row["better"] != "select-a-size":
             say(f"For {row['items']} items, asking in phases would reach {row['padding and sampling']:.2%}.")
-    if output is not None:
-        say(f"written to {output}")
+    say_written(output)
 
 
 def randomize(
@@ -105,7 +107,7 @@ def randomize(
     people: People,
     output: ReportOutput,
     compress: Compress = False,
-    seed: Seed = None,
+    seed: SimulationSeed = None,
     separator: Separator = " ",
 ) -> None:
     """Blur baskets as the plan says. The randomness is cryptographic unless a seed is given."""
@@ -113,7 +115,7 @@ def randomize(
     check_target(output)
     with naming(people):
         baskets = read_baskets(people, channel, separator)
-        reports = channel.randomize(baskets, rng=seed, compress=compress)
+        reports = channel.randomize(baskets, rng=simulation(seed), compress=compress)
     write_table(report_table(reports, channel, text=output.suffix.lower() == ".csv"), output)
     if seed is not None:
         note("these reports are a simulation: whoever knows the seed can undo the noise")
@@ -130,9 +132,7 @@ def mine(
     as_json: AsJson = False,
 ) -> None:
     """Find the itemsets that many people hold, with standard errors, and rules among them."""
-    from sfumato.mining.itemsets import frequent_itemsets
-    from sfumato.tables import as_records
-    from sfumato.mining.itemsets import association_rules
+    from sfumato.mining.itemsets import association_rules, frequent_itemsets
 
     _, channel = basket_channel(plan)
     if output is not None:
@@ -215,3 +215,44 @@ def read_items(text: str) -> Items:
     if not path.is_file():
         raise ValueError(f"--items {text} is neither a number nor a file; give 1000 or a file with one label a line")
     return Items([line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()])
+
+
+def read_baskets(path: Path, channel: SelectASize, separator: str) -> Baskets:
+    """People's true baskets from a table."""
+    import pyarrow as pa
+
+    column = read_answers(path, None, [BASKET], text=[BASKET])[BASKET]
+    if not pa.types.is_string(column.type):
+        return channel.read(column)
+    rows = [_split(text, separator, isinstance(channel.items.labels, range)) for text in column.to_pylist()]
+    return channel.read(rows)
+
+
+def _split(text: str | None, separator: str, numbered: bool) -> list[Any]:
+    parts = [part.strip() for part in (text or "").split(separator) if part.strip()]
+    return [int(part) if numbered and part.isdigit() else part for part in parts]
+
+
+def report_table(reports: BasketReports, channel: SelectASize, text: bool) -> Any:
+    """Reports as a table; `text` for files that cannot hold bytes."""
+    import pyarrow as pa
+
+    rows = reports.to_bytes(max(channel.seed_bits.values()) if reports.compressed else channel.items.size)
+    name = "seed" if reports.compressed else "bitmap"
+    return pa.table({"size": reports.sizes, name: [row.hex() for row in rows] if text else rows})
+
+
+def read_reports(path: Path, channel: SelectASize) -> BasketReports:
+    """The inverse of `report_table`."""
+    table = read_answers(path, None, (), text=["bitmap", "seed"])
+    names = [name for name in ("bitmap", "seed") if name in table.column_names]
+    if "size" not in table.column_names or len(names) != 1:
+        raise ValueError(f"{path}: needs the columns size and bitmap (or seed); it has {', '.join(table.column_names)}")
+    cells = table[names[0]].to_pylist()
+    try:
+        rows = [bytes.fromhex(cell) if isinstance(cell, str) else bytes(cell) for cell in cells]
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{path}: a {names[0]} is not readable; write the reports with sfumato itemsets randomize"
+        ) from None
+    return BasketReports.of_bytes(channel.items, table["size"].to_pylist(), rows, names[0] == "seed")

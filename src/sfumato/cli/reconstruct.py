@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from sfumato.cli.estimates import as_table, estimate_of, rows_of
-from sfumato.cli.files import check_rows, check_target, read_table, write_table
-from sfumato.cli.plans import AsJson, PlanFile, asked, check_columns, columns_of, load_plan, naming, text_columns
-from sfumato.cli.terminal import emit_json, progress, say
+from sfumato.cli.plans import AsJson, PlanFile, ReportFile, asked, columns_of, load_plan, naming, read_answers
+from sfumato.cli.terminal import emit_json, progress, say, say_written
 from sfumato.domain import Interval, Items
+from sfumato.prose import sentence
 from sfumato.reconstruction import Estimate
+from sfumato.reconstruction.attribute import estimate_of
+from sfumato.tables import check_target, write_table, write_whole
 
 METHODS = ("smooth", "em", "as00", "inverse")
 PLOTS = (".png", ".svg", ".html")
@@ -24,7 +26,6 @@ EXAMPLES = """Examples:
 
   sfumato reconstruct plan.toml reports.parquet -o estimates.csv --plot all.html"""
 
-Reports = Annotated[Path, typer.Argument(metavar="REPORTS", help="Reports: .csv or .parquet.", show_default=False)]
 Attributes = Annotated[list[str] | None, typer.Option("--attribute", "-a", help="Only this one; may be repeated.")]
 Intervals = Annotated[int | None, typer.Option(min=1, help="Number of equal intervals for numeric attributes.")]
 Method = Annotated[str, typer.Option(help="One of smooth, em, as00, inverse.")]
@@ -38,7 +39,7 @@ def register(app: typer.Typer) -> None:
 
 def reconstruct(
     plan: PlanFile,
-    reports: Reports,
+    reports: ReportFile,
     attribute: Attributes = None,
     intervals: Intervals = None,
     method: Method = "smooth",
@@ -52,11 +53,9 @@ def reconstruct(
     chosen = {name: one for name, one in asked(loaded, attribute).items() if not isinstance(one.domain, Items)}
     if not chosen:
         raise ValueError(f"{plan}: no attribute here has a channel to reconstruct through; give one a channel")
-    table = check_rows(read_table(reports, text=text_columns(loaded)), reports)
-    check_columns(table, columns_of(chosen), reports)
-    steps = progress(chosen.items(), "reconstructing")
+    table = read_answers(reports, loaded, columns_of(chosen))
     estimates = {}
-    for name, channel in steps:
+    for name, channel in progress(chosen.items(), "reconstructing"):
         cells = intervals if isinstance(channel.domain, Interval) else None
         with naming(f"attribute {name!r}"):
             estimates[name] = estimate_of(name, channel, table, cells, method)
@@ -74,16 +73,52 @@ def _check_wishes(method: str, plot: Path | None, output: Path | None) -> None:
 
 def _deliver(estimates: dict[str, Estimate], plot: Path | None, output: Path | None, as_json: bool) -> None:
     if output is not None:
-        write_table(as_table([row for name, estimate in estimates.items() for row in rows_of(name, estimate)]), output)
-    if plot is not None:
-        from sfumato.cli.plots import save
-
-        save(estimates, plot)
+        write_table(estimate_table(estimates), output)
+    if plot is not None and plot.suffix.lower() == ".html":
+        page_of(estimates).write(plot)
+    elif plot is not None:
+        write_whole(plot, figure_of(estimates).savefig)
     if as_json:
         emit_json({name: estimate.to_dict() for name, estimate in estimates.items()})
         return
     for name, estimate in estimates.items():
         say(f"{name}: {estimate}\n")
-    for path in (output, plot):
-        if path is not None:
-            say(f"written to {path}")
+    say_written(output, plot)
+
+
+def estimate_table(estimates: dict[str, Estimate]) -> Any:
+    """All estimates as a PyArrow table with fixed column types."""
+    import pyarrow as pa
+
+    kinds = {"attribute": pa.string(), "low": pa.float64(), "high": pa.float64(), "category": pa.string()}
+    kinds |= {"probability": pa.float64(), "stderr": pa.float64()}
+    rows = [{"attribute": name, **row} for name, estimate in estimates.items() for row in estimate.rows()]
+    return pa.Table.from_pylist(rows, schema=pa.schema(list(kinds.items())))
+
+
+def page_of(estimates: dict[str, Estimate]) -> Any:
+    """A page with one chart an attribute."""
+    from sfumato.pages import Card, Page, distribution
+
+    lead = "How the true values are distributed, reconstructed from the reports; with 90 % error bars."
+    cards = []
+    for name, estimate in estimates.items():
+        facts = estimate.diagnostics
+        how = f"{facts.reports:,.0f} reports, {facts.missing:,.0f} missing, method {facts.method}"
+        cards.append(Card(name, how, distribution(estimate.rows()), " ".join(map(sentence, facts.messages))))
+    return Page("Reconstructed distributions", lead).section("Attributes").cards(cards)
+
+
+def figure_of(estimates: dict[str, Estimate]) -> Any:
+    """A matplotlib figure, one panel an attribute."""
+    from matplotlib.figure import Figure
+
+    across = min(3, len(estimates))
+    down = math.ceil(len(estimates) / across)
+    drawing = Figure(figsize=(4.2 * across, 3.0 * down), layout="constrained", dpi=130)
+    panels = drawing.subplots(down, across, squeeze=False).ravel()
+    for panel, (name, estimate) in zip(panels, estimates.items(), strict=False):
+        estimate.plot(panel).set_title(name, loc="left")
+    for panel in panels[len(estimates) :]:
+        panel.set_axis_off()
+    return drawing

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 
-from sfumato.cli.files import check_rows, check_target, read_table, write_table, write_text
-from sfumato.cli.plans import naming
+from sfumato.cli.plans import SimulationSeed, naming, read_answers, simulation
 from sfumato.cli.terminal import emit_json, note, say
+from sfumato.prose import json_text
+from sfumato.tables import check_target, write_table, write_text
 
 EXAMPLES = """Examples:
 
@@ -32,7 +31,6 @@ Noise = Annotated[str, typer.Option(help="rank keeps every leaf's distribution; 
 Labels = Annotated[str, typer.Option(help="How classes move inside leaves: rpt, ppt, alpt or none.")]
 Keep = Annotated[list[str] | None, typer.Option(help="A column that stays as it is; may be repeated.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the report as JSON.")]
-Seed = Annotated[int | None, typer.Option(min=0, help="For simulation only: repeatable, and not secure.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -51,7 +49,7 @@ def release(
     labels: Labels = "rpt",
     keep: Keep = None,
     as_json: AsJson = False,
-    seed: Seed = None,
+    seed: SimulationSeed = None,
 ) -> None:
     """Perturb a table so that its patterns survive and its records do not; say what was kept and what is at risk."""
     from sfumato.microdata import release as release_table
@@ -59,17 +57,13 @@ def release(
     check_target(output)
     if report is not None:
         check_target(report, (".html", ".json"))
-    table = check_rows(read_table(people), people)
-    rng = None if seed is None else np.random.default_rng(seed)
+    table, rng = read_answers(people, None, ()), simulation(seed)
     with naming(people):
         done = release_table(table, target, method, amount=amount, noise=noise, labels=labels, keep=keep or (), rng=rng)
     write_table(done.table, output)
     if report is not None:
-        as_page = report.suffix.lower() == ".html"
-        words = (
-            done.report.to_html(public=public) if as_page else json.dumps(done.report.to_dict(public=public), indent=2)
-        )
-        write_text(words, report)
+        shown = done.report.to_dict(public=public)
+        write_text(done.report.to_html(public=public) if _is_page(report) else json_text(shown, indent=2), report)
     if seed is not None:
         note("this release is a simulation: whoever knows the seed can undo the noise")
     if as_json:
@@ -77,3 +71,7 @@ def release(
     else:
         say(str(done.report))
         say(f"{table.num_rows:,} records written to {output}" + (f", the report to {report}" if report else ""))
+
+
+def _is_page(path: Path) -> bool:
+    return path.suffix.lower() == ".html"

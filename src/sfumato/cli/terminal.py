@@ -2,25 +2,48 @@
 
 from __future__ import annotations
 
-import json
-import math
 import sys
-from collections.abc import Iterable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from sfumato.prose import json_text
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 Step = TypeVar("Step")
 
 
 def console() -> Console:
     """Standard output; plain text without colours when it is not a terminal."""
+    from rich.console import Console
+
     return Console(highlight=False, soft_wrap=not sys.stdout.isatty())
 
 
 def say(text: str = "") -> None:
     console().print(text, markup=False)
+
+
+def say_written(*paths: object) -> None:
+    """Where the results are; None is nothing."""
+    for path in paths:
+        if path is not None:
+            say(f"written to {path}")
+
+
+def say_table(rows: Iterable[Sequence[str]], words: Sequence[str] = (), numbers: Sequence[str] = ()) -> None:
+    """Rows under headings: columns of words to the left, then columns of numbers to the right."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, show_header=any([*words, *numbers]))
+    for title in words:
+        table.add_column(title)
+    for title in numbers:
+        table.add_column(title, justify="right")
+    for row in rows:
+        table.add_row(*row)
+    console().print(table)
 
 
 def note(text: str) -> None:
@@ -29,24 +52,17 @@ def note(text: str) -> None:
 
 
 def emit_json(value: Any) -> None:
-    print(json.dumps(finite(value), indent=2, ensure_ascii=False, allow_nan=False))
-
-
-def finite(value: Any) -> Any:
-    """The value as strict JSON can hold it: arrays as lists, infinite numbers as text, NaN as null."""
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if isinstance(value, dict):
-        return {str(key): finite(part) for key, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [finite(part) for part in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else ("infinity" if value > 0 else "-infinity")
-    return value
+    print(json_text(value, indent=2))
 
 
 def progress(steps: Iterable[Step], what: str) -> Iterator[Step]:
     """The same steps, with a line that moves on stderr when that is a terminal."""
+    if not sys.stderr.isatty():
+        yield from list(steps)
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
     steps = list(steps)
     bar = Progress(
         SpinnerColumn(),
@@ -55,7 +71,6 @@ def progress(steps: Iterable[Step], what: str) -> Iterator[Step]:
         TimeElapsedColumn(),
         console=Console(stderr=True),
         transient=True,
-        disable=not sys.stderr.isatty(),
     )
     with bar:
         task = bar.add_task(what, total=len(steps))

@@ -5,16 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from sfumato import shipping
-from sfumato.cli import measuring
-from sfumato.cli.files import check_target
-from sfumato.cli.learning import METHODS, check_learnable, check_method, classes, estimator, features, read_records
-from sfumato.cli.plans import AsJson, PlanFile, load_plan, naming
-from sfumato.cli.terminal import emit_json, progress, say
-from sfumato.plan import Plan
+from sfumato.cli.plans import AsJson, PlanFile, ReportFile, load_plan, naming, naming_rows, read_answers
+from sfumato.cli.terminal import emit_json, progress, say, say_written
+from sfumato.shipping.training import check_learnable, feature_columns, measured_in_words, on_people
+from sfumato.shipping.training import train as train_model
+from sfumato.tables import check_target
 
 DEFAULT_HOLDOUT = 0.2
 MOST_RULES = 8
@@ -24,9 +22,8 @@ EXAMPLES = """Examples:
 
   sfumato train plan.toml reports.parquet -o model.json --method byclass --test volunteers.csv"""
 
-Reports = Annotated[Path, typer.Argument(metavar="REPORTS", help="Reports: .csv or .parquet.", show_default=False)]
 Output = Annotated[Path, typer.Option("--output", "-o", help="The model: .json.", show_default=False)]
-Method = Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}.")]
+Method = Annotated[str, typer.Option(help=f"One of {', '.join(shipping.METHODS)}.")]
 Holdout = Annotated[
     float | None,
     typer.Option(
@@ -43,7 +40,7 @@ def register(app: typer.Typer) -> None:
 
 def train(
     plan: PlanFile,
-    reports: Reports,
+    reports: ReportFile,
     output: Output,
     method: Method = "joint",
     holdout: Holdout = None,
@@ -53,34 +50,28 @@ def train(
 ) -> None:
     """Learn to classify people by their true values, from their reports; say how well, as far as that can be known."""
     loaded = load_plan(plan)
-    check_method(method)
+    if method not in shipping.METHODS:
+        raise ValueError(f"--method {method} is unknown; use one of {', '.join(shipping.METHODS)}")
     check_target(output, (".json",))
-    check_learnable(loaded, plan, with_class=True)
-    table = read_records(loaded, reports, reports=True)
-    labels = classes(loaded, table, reports)
-    people = None if test is None else read_records(loaded, test, reports=False)
+    with naming(plan):
+        check_learnable(loaded, with_class=True)
+    target = str(loaded.target)
+    table = read_answers(reports, loaded, [*feature_columns(loaded), target])
+    people = None if test is None else read_answers(test, loaded, [*loaded.channels, target])
     share = holdout if holdout is not None else (DEFAULT_HOLDOUT if test is None else 0.0)
-    held = np.random.default_rng(seed).random(len(labels)) < share
-    model = estimator(method, loaded, seed)
-    for _ in progress([method], f"training on {int((~held).sum()):,} reports"):
-        with naming(reports):
-            model.fit(features(loaded, table.filter(~held)), labels[~held])
-    measured: dict[str, Any] = {"method": method, "trained_on": int((~held).sum())}
-    if held.any():
-        for _ in progress(["measuring"], f"measuring on {int(held.sum()):,} reports"):
-            measured["held_out"] = measuring.on_reports(model, loaded, table.filter(held), labels[held], seed)
+    with naming_rows(reports, loaded, table, reports=True):
+        trained = train_model(loaded, table, method, holdout=share, seed=seed, progress=progress)
     if people is not None and test is not None:
-        shipped = shipping.Shipped(type(model).from_dict(model.to_dict()), loaded)  # as it will arrive
         with naming(test):
-            measured["test"] = measuring.on_people(shipped, people, classes(loaded, people, test))
-    shipping.save(model, output, plan=loaded, measured=measured)
-    _tell(model, loaded, measured, output, as_json)
-
-
-def _tell(model: Any, plan: Plan, measured: dict[str, Any], output: Path, as_json: bool) -> None:
+            trained.measured["test"] = on_people(trained.model, loaded, people)
+    shipping.save(trained.model, output, plan=loaded, measured=trained.measured)
     if as_json:
-        emit_json({"model": str(output), **measured, "guarantee": shipping.promise_of(plan)})
-        return
+        emit_json({"model": output, **trained.measured, "guarantee": shipping.promise_of(loaded)})
+    else:
+        _tell(trained.model, trained.measured, output)
+
+
+def _tell(model: Any, measured: dict[str, Any], output: Path) -> None:
     if hasattr(model, "rules"):
         rules = model.rules()
         leaves = "1 leaf" if len(rules) == 1 else f"{len(rules)} leaves"
@@ -88,6 +79,9 @@ def _tell(model: Any, plan: Plan, measured: dict[str, Any], output: Path, as_jso
         for rule in rules[:MOST_RULES]:
             say(f"  {rule}")
         say()
-    for line in measuring.in_words(measured):
+    elif hasattr(model, "verdict"):
+        say(f"{model.verdict()}\n")
+    for line in measured_in_words(measured):
         say(line)
-    say(f"\nwritten to {output}")
+    say()
+    say_written(output)

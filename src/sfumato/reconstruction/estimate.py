@@ -95,6 +95,15 @@ class Estimate:
         diagnostics = {**asdict(self.diagnostics), "messages": list(self.diagnostics.messages)}
         return {**where, **numbers, "covariance": self.covariance.tolist(), "diagnostics": diagnostics}
 
+    def rows(self) -> list[dict[str, Any]]:
+        """One row an interval or category: label in words, low, high, category, probability, stderr."""
+        low = [None] * self.probabilities.size if self.edges is None else self.edges[:-1].tolist()
+        high = [None] * self.probabilities.size if self.edges is None else self.edges[1:].tolist()
+        category = [None] * self.probabilities.size if self.categories is None else list(map(str, self.categories))
+        columns = (self.labels(), low, high, category, self.probabilities.tolist(), self.stderr.tolist())
+        names = ("label", "low", "high", "category", "probability", "stderr")
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
     def plot(self, ax: Any = None) -> Any:
         """Bars with 90 % error bars on a matplotlib axis (a new one unless given)."""
         if ax is None:

@@ -1,11 +1,14 @@
-"""Models as JSON files: nothing in them is executed, and a person can read what they promise."""
+"""Models as JSON files: nothing in them is executed, and a person can read what they promise.
+
+Every learner of the public list can be shipped. It arrives with the plan of the reports it was learned from, and reads
+people's true values by name, checked against the plan.
+"""
 
 from __future__ import annotations
 
 import json
-import math
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -14,16 +17,44 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.plan import Plan
-from sfumato.shipping.people import people_of
-from sfumato.shipping.whole import write_whole
+from sfumato.channels import Choice
+from sfumato.plan import Attribute, Plan
+from sfumato.prose import json_text, suggest
+from sfumato.tables import column_names, is_table, name_row, read_columns, write_text
 
 FORMAT, VERSION = "sfumato-model", 1
-KINDS = {
-    "TreeClassifier": "sfumato.mining.tree",
-    "JointModel": "sfumato.mining.joint",
-    "NaiveBayes": "sfumato.mining.naive_bayes",
+METHODS: dict[str, tuple[str, dict[str, Any]]] = {
+    "joint": ("TreeClassifier", {"reconstruction": "joint"}),
+    "byclass": ("TreeClassifier", {"reconstruction": "byclass"}),
+    "local": ("TreeClassifier", {"reconstruction": "local"}),
+    "global": ("TreeClassifier", {"reconstruction": "global"}),
+    "none": ("TreeClassifier", {"reconstruction": "none"}),
+    "joint-model": ("JointModel", {}),
+    "mixture": ("MixtureModel", {}),
+    "naive-bayes": ("NaiveBayes", {"density": "reconstructed"}),
+    "linear-discriminant": ("LinearDiscriminant", {}),
+    "direct": ("DirectClassifier", {}),
+    "chooser": ("Chooser", {}),
 }
+"""What `sfumato train --method` names: a learner of the public list and its options."""
+KINDS = tuple(dict.fromkeys(kind for kind, _ in METHODS.values()))
+
+
+def learner(kind: str) -> Any:
+    """A learner's class by its public name."""
+    return getattr(import_module("sfumato"), kind)
+
+
+class People(dict[str, NDArray[Any]]):
+    """Named columns of equal length: the least of a table that the learners read."""
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(next(iter(self.values()), ())), len(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +78,16 @@ class Shipped:
     def predict_proba(self, table: Any) -> NDArray[np.float64]:
         """The probability of each class in ``model.classes_``, one row a person."""
         return np.asarray(self._ask(self.model.predict_proba, table), dtype=np.float64)
+
+    def predictions(self, table: Any, probabilities: bool = False) -> dict[str, NDArray[Any]]:
+        """The predicted class under the class attribute's own name; with ``probabilities`` P(class) too, under
+        ``<name>=<class>``."""
+        name = (self.plan and self.plan.target) or "class"
+        columns = {name: np.asarray(self.predict(table))}
+        if probabilities:
+            shares = self.predict_proba(table)
+            columns |= {f"{name}={label}": shares[:, place] for place, label in enumerate(self.model.classes_)}
+        return columns
 
     def _ask(self, question: Callable[[Any], Any], table: Any) -> Any:
         people = people_of(table, self.model.attribute_names_, self.plan)
@@ -72,24 +113,23 @@ def save(model: Any, path: str | Path, *, plan: Plan | None = None, measured: Ma
         "measured": dict(measured or {}),
         "model": model.to_dict(),
     }
-    text = json.dumps(plain(document), ensure_ascii=False, allow_nan=False) + "\n"
-    write_whole(place, lambda part: part.write_text(text, encoding="utf-8"))
+    write_text(json_text(document) + "\n", place)
 
 
 def load(path: str | Path) -> Shipped:
     """Read a model that `save` wrote; a truncated or foreign file is refused with a line that says so."""
     place = Path(path)
     if not place.is_file():
-        raise ValueError(f"{place}: no such file")
+        raise ValueError(f"{place}: {'is a folder; name a file' if place.is_dir() else 'no such file'}")
     try:
         document = json.loads(place.read_text(encoding="utf-8"))
     except ValueError:
         raise ValueError(f"{place}: not a whole JSON file; save or copy the model again") from None
     _check_header(place, document)
     try:
-        kind = getattr(import_module(KINDS[document["kind"]]), document["kind"])
         plan = None if document["plan"] is None else Plan.from_dict(document["plan"])
-        return Shipped(kind.from_dict(document["model"]), plan, document["guarantee"], document["measured"])
+        model = learner(document["kind"]).from_dict(document["model"])
+        return Shipped(model, plan, document["guarantee"], document["measured"])
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
         raise ValueError(f"{place}: the model inside is damaged ({error}); save it again") from None
 
@@ -103,7 +143,8 @@ def _check_header(place: Path, document: Any) -> None:
             f"{place}: written in version {version!r} of the format, this sfumato reads {VERSION}; update it"
         )
     if document.get("kind") not in KINDS:
-        raise ValueError(f"{place}: holds a {document.get('kind')!r}, which is unknown; expected {', '.join(KINDS)}")
+        kind = document.get("kind")
+        raise ValueError(f"{place}: holds a {kind!r}, which is unknown{suggest(str(kind), KINDS)}")
 
 
 def promise_of(plan: Plan) -> dict[str, Any]:
@@ -114,17 +155,29 @@ def promise_of(plan: Plan) -> dict[str, Any]:
     return {"words": str(guarantee), **guarantee.to_dict()}
 
 
-def plain(value: Any) -> Any:
-    """The value as strict JSON holds it: arrays as lists, keys as text, infinite numbers as text, NaN as null."""
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if isinstance(value, Mapping):
-        return {str(key): plain(part) for key, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(part) for part in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else ("infinity" if value > 0 else "-infinity")
-    return value
+def people_of(table: Any, names: Sequence[str], plan: Plan | None) -> People:
+    """The columns that the model reads; others are left alone, a missing one or a value outside the plan is named."""
+    if not is_table(table):
+        raise TypeError(f"{type(table).__name__} has no named columns; pass a table or a mapping from name to values")
+    given = column_names(table)
+    for name in names:
+        if name not in given:
+            raise ValueError(f"column {name!r} is missing; the model reads {', '.join(names)}")
+    columns = People(read_columns(table, names))
+    for name, values in columns.items():
+        if plan is not None and name in plan.attributes:
+            check_values(plan.attributes[name], values)
+    return columns
+
+
+def check_values(attribute: Attribute, values: Any) -> None:
+    """True values are in the attribute's domain, by the channel's own rule for those outside; a bad one is named by
+    its row."""
+    channel = attribute.channel
+    if isinstance(channel, Choice):
+        channel = next(iter(channel.levels.values()))
+    space: Any = channel if channel is not None else attribute.domain
+    name_row(space.encode if hasattr(space, "encode") else space.clean, values, attribute.name)
 
 
 def _is_one_person(table: Any) -> bool:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sfumato.channels import Choice
-from sfumato.cli.survey import Finding, Survey
-from sfumato.cli.survey_lesson import Lesson
+from sfumato.examples.survey import Comparison, Lesson, Survey
 from sfumato.pages import Card, Html, Page, distribution, tag
 from sfumato.pages.charts import ESTIMATE, REPORTS, TRUTH
 from sfumato.prose import percent
@@ -15,14 +14,15 @@ SHOWN = 5
 MARKS = {ESTIMATE: "estimate, with its 90 % error bar", TRUTH: "truth", REPORTS: "reports taken at face value"}
 
 
-def survey_page(survey: Survey, findings: list[Finding], lesson: Lesson) -> str:
+def survey_page(survey: Survey, comparisons: list[Comparison], lesson: Lesson) -> Page:
+    """The whole survey on a page, with the truth that a real one would not know."""
     people = survey.people.num_rows
     lead = f"{people:,} people blurred their own answers; this is what can still be read, and what cannot."
-    page = Page(f"A {survey.plan.name} survey, blurred", lead).facts(_headline(people, findings, lesson))
+    page = Page(f"A {survey.plan.name} survey, blurred", lead).facts(_headline(people, comparisons, lesson))
     lead = "The first answers. Struck out: the truth, which stays on the device. Below it: the report that was sent."
-    page.section("What people sent", lead).table(_answers(survey), ["person", *survey.questions()])
+    page.section("What people sent", lead).table(_answers(survey), ["person", *survey.asked])
     lead = "Each distribution is reconstructed from the reports alone. Point at a bar for its numbers."
-    page.section("What the crowd looks like", lead).legend(MARKS).cards(map(_card, findings))
+    page.section("What the crowd looks like", lead).legend(MARKS).cards(map(_card, comparisons))
     _lesson(page, lesson)
     _promises(page, survey)
     names = ("plan.toml", "reports.parquet", "estimates.csv", "model.json")
@@ -35,16 +35,16 @@ def survey_page(survey: Survey, findings: list[Finding], lesson: Lesson) -> str:
         tag("code", "people.parquet"),
         ", which nobody would have.",
     )
-    return page.html()
+    return page
 
 
-def _headline(people: int, findings: list[Finding], lesson: Lesson) -> list[tuple[str, str]]:
-    held, bars = sum(finding.covered for finding in findings), sum(len(finding.rows) for finding in findings)
-    worst = max(findings, key=lambda finding: finding.error)
-    middle = sorted(finding.error for finding in findings)[len(findings) // 2]
+def _headline(people: int, comparisons: list[Comparison], lesson: Lesson) -> list[tuple[str, str]]:
+    held, bars = sum(one.covered for one in comparisons), sum(one.truth.size for one in comparisons)
+    worst = max(comparisons, key=lambda one: one.error)
+    middle = sorted(one.error for one in comparisons)[len(comparisons) // 2]
     return [
         (f"{people:,}", "people, one report each"),
-        (f"{len(findings)}", "blurred attributes"),
+        (f"{len(comparisons)}", "blurred attributes"),
         (percent(middle), "median error: the share of people put in a wrong place"),
         (percent(worst.error), f"largest error ({worst.name})"),
         (percent(held / bars, 0), "of the 90 % error bars hold the truth"),
@@ -55,7 +55,7 @@ def _headline(people: int, findings: list[Finding], lesson: Lesson) -> list[tupl
 def _answers(survey: Survey) -> list[list[object]]:
     people, reports = survey.people.slice(0, SHOWN).to_pydict(), survey.reports.slice(0, SHOWN).to_pydict()
     return [
-        [f"person {i + 1}", *(_answer(people[name][i], reports[name][i]) for name in survey.questions())]
+        [f"person {i + 1}", *(_answer(people[name][i], reports[name][i]) for name in survey.asked)]
         for i in range(min(SHOWN, survey.people.num_rows))
     ]
 
@@ -68,17 +68,17 @@ def _short(value: Any) -> str:
     return f"{value:,.0f}" if isinstance(value, (int, float)) else str(value)
 
 
-def _card(finding: Finding) -> Card:
-    drawing = distribution(finding.rows, truth=finding.truth.tolist(), reports=finding.reported.tolist())
-    error = f"Error {percent(finding.error, 2)} (reports alone: {percent(finding.error_of_reports, 0)}). "
-    error += f"{finding.covered} of {len(finding.rows)} bars hold the truth."
-    return Card(finding.name, _how(finding), drawing, error)
+def _card(one: Comparison) -> Card:
+    drawing = distribution(one.estimate.rows(), truth=one.truth.tolist(), reports=one.reported.tolist())
+    error = f"Error {percent(one.error, 2)} (reports alone: {percent(one.error_of_reports, 0)}). "
+    error += f"{one.covered} of {one.truth.size} bars hold the truth."
+    return Card(one.name, _how(one), drawing, error)
 
 
-def _how(finding: Finding) -> str:
-    if isinstance(finding.channel, Choice):
-        return f"people choose how much is hidden: {', '.join(finding.channel.levels)}"
-    return finding.channel.describe()
+def _how(one: Comparison) -> str:
+    if isinstance(one.channel, Choice):
+        return f"people choose how much is hidden: {', '.join(one.channel.levels)}"
+    return one.channel.describe()
 
 
 def _lesson(page: Page, lesson: Lesson) -> None:

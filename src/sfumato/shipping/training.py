@@ -1,0 +1,209 @@
+"""A model from a plan's reports, and how well it classifies when the truth is not at hand.
+
+Measured on reports held out of training: the share of reported classes that it guesses from blurred values, and the
+share that it guesses of people drawn from a joint model of the held-out reports alone. Measured on people whose true
+values are known: the accuracy a, with its standard error √(a(1−a)/n).
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.channels import Channel, Choice
+from sfumato.domain import Items, as_array
+from sfumato.plan import Plan
+from sfumato.plan.document import LEVEL_SUFFIX
+from sfumato.prose import percent
+from sfumato.shipping.shipped import METHODS, Shipped, learner
+from sfumato.tables import name_row, to_arrow
+
+LEAST_TO_RECONSTRUCT = 1_000
+SYNTHETIC, MEMBERS = 20_000, 4
+
+Progress = Callable[[Iterable[Any], str], Iterator[Any]]
+
+
+def silently(steps: Iterable[Any], what: str) -> Iterator[Any]:
+    """Progress that nobody watches."""
+    return iter(steps)
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A fitted model, and what was measured of it as plain data."""
+
+    model: Any
+    measured: dict[str, Any]
+
+
+def train(
+    plan: Plan,
+    reports: Any,
+    method: str = "joint",
+    *,
+    holdout: float = 0.2,
+    people: Any = None,
+    seed: int = 0,
+    progress: Progress = silently,
+) -> Trained:
+    """Learn from a table of the plan's reports; measure on a share held out, and on people known by their true values.
+
+    The same seed gives the same split and the same model; both are independent of anything simulated from that seed.
+    """
+    table = to_arrow(reports)
+    labels = classes(plan, table)
+    held = held_out(len(labels), holdout, seed)
+    model = estimator(method, plan, seed)
+    for _ in progress([method], f"training on {int((~held).sum()):,} reports"):
+        model.fit(features(plan, table.filter(~held)), labels[~held])
+    measured: dict[str, Any] = {"method": method, "trained_on": int((~held).sum())}
+    if held.any():
+        for _ in progress(["measuring"], f"measuring on {int(held.sum()):,} reports"):
+            measured["held_out"] = on_reports(model, plan, table.filter(held), labels[held], seed)
+    if people is not None:
+        measured["test"] = on_people(model, plan, people)
+    return Trained(model, measured)
+
+
+def stream(seed: int, purpose: str) -> np.random.Generator:
+    """Random numbers for one purpose: neither another purpose nor anyone's ``default_rng(seed)`` draws the same."""
+    return np.random.default_rng([seed, zlib.crc32(purpose.encode())])
+
+
+def held_out(records: int, share: float, seed: int) -> NDArray[np.bool_]:
+    """Which records are kept out of training: each with probability ``share``."""
+    return np.asarray(stream(seed, "hold-out").random(records) < share)
+
+
+def estimator(method: str, plan: Plan, seed: int) -> Any:
+    """An unfitted model for the plan's channels."""
+    if method not in METHODS:
+        raise ValueError(f"method {method} is unknown; use one of {', '.join(METHODS)}")
+    kind, options = METHODS[method]
+    cls = learner(kind)
+    taken = cls().get_params(deep=False)
+    wishes = {"label_channel": label_channel(plan), "random_state": int(stream(seed, "fit").integers(2**31 - 1))}
+    if wishes["label_channel"] is not None and "label_channel" not in taken:
+        raise ValueError(f"method {method} takes classes as they are, but theirs are blurred; use joint")
+    return cls(channels=plan.channels, **{key: wish for key, wish in wishes.items() if key in taken}, **options)
+
+
+# --- the records ----------------------------------------------------------------------------------------------------
+
+
+def check_learnable(plan: Plan, *, with_class: bool) -> None:
+    """A plan from which a model of records can be learned."""
+    if with_class and plan.target is None:
+        raise ValueError('no attribute is the class; give the one to predict role = "class"')
+    if not plan.channels:
+        raise ValueError("there is no attribute beside the class to learn from; add one")
+    for name, attribute in plan.attributes.items():
+        if isinstance(attribute.domain, Items):
+            raise ValueError(f"attribute {name!r} holds baskets, which records are not learned from; drop it")
+        if attribute.role == "class" and isinstance(attribute.channel, Choice):
+            raise ValueError(f"the class {name!r} has levels to choose from; give it one channel or none")
+
+
+def feature_columns(plan: Plan) -> list[str]:
+    """The columns of reports that a model reads: the attributes, and the levels that people chose."""
+    return [*plan.channels, *(n + LEVEL_SUFFIX for n, c in plan.channels.items() if isinstance(c, Choice))]
+
+
+def features(plan: Plan, table: Any) -> Any:
+    """The columns that a model reads of a PyArrow table of reports, or of true values, which have no levels."""
+    return table.select([name for name in feature_columns(plan) if name in plan.channels or name in table.column_names])
+
+
+def classes(plan: Plan, table: Any) -> NDArray[Any]:
+    """The class of each record of a PyArrow table, all of them known to the plan."""
+    target = plan.target
+    if target is None:
+        raise ValueError('no attribute is the class; give the one to predict role = "class"')
+    labels, domain = as_array(table.column(target)), plan.attributes[target].domain
+    name_row(domain.encode, labels, target)  # type: ignore[union-attr]
+    unknown = np.flatnonzero(domain.encode(labels) < 0)  # type: ignore[union-attr]
+    if unknown.size:
+        raise ValueError(f"row {unknown[0] + 1:,} has no class in {target!r}; drop rows without a class")
+    return labels
+
+
+def label_channel(plan: Plan) -> Channel | None:
+    """The channel that class labels went through; None if they are clear."""
+    channel = None if plan.target is None else plan.attributes[plan.target].channel
+    assert not isinstance(channel, Choice)
+    return channel
+
+
+# --- measuring ------------------------------------------------------------------------------------------------------
+
+
+def on_reports(model: Any, plan: Plan, reports: Any, labels: NDArray[Any], seed: int) -> dict[str, Any]:
+    """Measures on held-out reports: what they say about the model, though nobody's true values are seen."""
+    told = np.asarray(model.predict(features(plan, reports)))
+    return {
+        "records": len(labels),
+        "largest_class": float(np.unique(labels, return_counts=True)[1].max() / len(labels)),
+        "accuracy_on_reports": float(np.mean(told == labels)),
+        "reconstructed_accuracy": _reconstructed(model, plan, reports, labels, seed),
+    }
+
+
+def _reconstructed(model: Any, plan: Plan, reports: Any, labels: NDArray[Any], seed: int) -> float | None:
+    if len(labels) < LEAST_TO_RECONSTRUCT or len(np.unique(labels)) < 2:
+        return None
+    joint = estimator("joint-model", plan, seed).set_params(members=MEMBERS)
+    people, true = joint.fit(features(plan, reports), labels).sample(SYNTHETIC, random_state=seed)
+    return float(np.mean(np.asarray(model.predict(people)) == true))
+
+
+def on_people(model: Any, plan: Plan, people: Any) -> dict[str, Any]:
+    """Accuracy of the model, as it will arrive, on people whose true values are known."""
+    labels = classes(plan, to_arrow(people))
+    shipped = Shipped(type(model).from_dict(model.to_dict()), plan)
+    accuracy = float(np.mean(np.asarray(shipped.predict(people)) == labels))
+    spread = float(np.sqrt(accuracy * (1 - accuracy) / len(labels)))
+    return {"records": len(labels), "accuracy": accuracy, "stderr": spread}
+
+
+def measured_in_words(measured: dict[str, Any]) -> list[str]:
+    """The measures as sentences that do not promise more than was measured."""
+    lines = []
+    if test := measured.get("test"):
+        share = f"{percent(test['accuracy'])} ± {100 * test['stderr']:.1f}"
+        lines.append(f"Accuracy on {test['records']:,} people whose true values are known: {share}.")
+    if held := measured.get("held_out"):
+        lines += _held_out_words(held)
+    if not lines:
+        lines.append("Nothing was measured; hold reports back with --holdout, or give people you know with --test.")
+    return lines
+
+
+def _held_out_words(held: dict[str, Any]) -> list[str]:
+    base = f"the largest class alone is {percent(held['largest_class'])}"
+    share = f"{percent(held['accuracy_on_reports'])} of the reported classes ({base})"
+    lines = [
+        "True accuracy cannot be seen in reports: the true values stay with the people. What can be measured on "
+        f"{held['records']:,} reports held out of training:",
+        f"Applied to the blurred values it guesses {share}; {_what_it_shows(held)}.",
+    ]
+    if held["reconstructed_accuracy"] is None:
+        return [*lines, f"Fewer than {LEAST_TO_RECONSTRUCT:,} were held out, too few to reconstruct people from."]
+    return [
+        *lines,
+        f"On people reconstructed from those reports alone it guesses {percent(held['reconstructed_accuracy'])}; "
+        "reconstruction softens sharp borders between classes, so this tends to be several points too low.",
+    ]
+
+
+def _what_it_shows(held: dict[str, Any]) -> str:
+    """Two standard errors above the largest class: something was learned."""
+    chance = 2 * np.sqrt(held["largest_class"] * (1 - held["largest_class"]) / held["records"])
+    if held["accuracy_on_reports"] > held["largest_class"] + chance:
+        return "so it has learned something, and true values, which are not blurred, should serve it better"
+    return "that alone does not show that it has learned anything"
