@@ -82,7 +82,6 @@ def test_single_values_belong_to_their_interval_and_the_last_is_closed():
         (UNIT, [0.1, 0.1, 0.5], "drop repeats"),
         (UNIT, [0.1, np.nan], "finite"),
         (UNIT, [-1, 0.5], "reach outside"),
-        (sf.Interval(0, 9, integer=True), 11, "ask for fewer"),
         (sf.Interval(0, 9, integer=True), [0, 0.2, 0.4, 9], "no whole number"),
     ],
 )
@@ -104,6 +103,14 @@ CHANNELS = {
     "many integers": sf.Gaussian(sf.Interval(0, 150_000, integer=True), scale=20_000),
     "classes": sf.Discretize(sf.Interval(0, 1), width=0.1),
 }
+
+
+def test_more_intervals_than_whole_numbers_become_one_each():
+    stairs = sf.Interval(0, 9, integer=True)
+    for many in (11, 5000):
+        assert interval_edges(stairs, many).tolist() == interval_edges(stairs, None).tolist()
+        assert "10 values" in layout_for(stairs, many, 1.0).note
+    assert layout_for(stairs, 10, 1.0).note is None
 
 
 @pytest.mark.parametrize("name", CHANNELS)

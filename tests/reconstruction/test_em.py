@@ -106,18 +106,51 @@ def test_the_likelihood_never_falls(rows, columns, seed, acceleration):
     assert np.allclose((counts * np.log(predicted)).sum(axis=1), fit.log_likelihood)
 
 
-@settings(max_examples=40, deadline=None)
-@given(st.integers(2, 12), st.integers(2, 8), st.integers(0, 2**32 - 1))
-def test_the_end_is_a_distribution_at_which_no_direction_gains(rows, columns, seed):
-    """At the maximum the gradient Pᵀ(N/Pp)/n is at most 1 everywhere (Karush, Kuhn, Tucker)."""
-    table, counts = random_problem(rows, columns, seed)
-    fit = maximise_likelihood(table, counts, stop=LikelihoodGain(1e-11, 10, limit=20_000))
-    p = fit.probabilities[0]
-    assert (p >= 0).all()
-    assert p.sum() == pytest.approx(1)
+def promise(table: DenseTable, counts: np.ndarray, p: np.ndarray) -> float:
+    """n·(max f − 1): no distribution has a log-likelihood higher by more than this (Karush, Kuhn, Tucker)."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(counts[0] > 0, counts[0] / table.apply(p), 0.0)
-    assert (table.adjoint(ratio) / counts.sum()).max() < 1 + 1e-2
+        ratio = np.where(counts > 0, counts / table.apply(p), 0.0)
+    return float(table.adjoint(ratio).max() - counts.sum())
+
+
+def test_a_cell_that_a_proposal_emptied_gets_its_mass_back():
+    """Accelerated EM used to end at −144.570: the cell of 7.8 % had mass 1e-16, which EM's steps cannot fill."""
+    table, counts = random_problem(4, 6, seed=4)
+    plain = maximise_likelihood(table, counts, stop=CONVERGED, acceleration=Plain())
+    for stop in (CONVERGED, LikelihoodGain(1e-11, 10, limit=20_000)):
+        fast = maximise_likelihood(table, counts, stop=stop)
+        assert fast.log_likelihood[0] == pytest.approx(plain.log_likelihood[0], abs=1e-6)
+        assert fast.log_likelihood[0] == pytest.approx(-144.01548, abs=1e-4)
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_the_end_is_a_distribution_at_which_no_direction_gains(block):
+    """For 400 random problems, many without full rank, most with zeros at the end: at most 1e-4 nats below the best."""
+    for seed in range(100 * block, 100 * block + 100):
+        rng = np.random.default_rng(seed)
+        table, counts = random_problem(int(rng.integers(2, 13)), int(rng.integers(2, 13)), seed + 10**6)
+        fit = maximise_likelihood(table, counts, stop=CONVERGED)
+        p = fit.probabilities[0]
+        assert (p >= 0).all() and p.sum() == pytest.approx(1)
+        assert promise(table, counts[0], p) < 1e-4, seed
+
+
+@pytest.mark.parametrize("seed", [54, 340, 343, 845])
+def test_acceleration_does_not_end_below_plain_steps(seed):
+    """Seeds at which it did, by 5.8e-6, .47, 9.7e-8 and 2.0e-6 nats."""
+    rng = np.random.default_rng(seed + 10**6)
+    table, counts = random_problem(int(rng.integers(2, 13)), int(rng.integers(2, 13)), seed)
+    plain, fast = (maximise_likelihood(table, counts, stop=CONVERGED, acceleration=a) for a in (Plain(), Anderson()))
+    assert fast.log_likelihood[0] > plain.log_likelihood[0] - 1e-8
+
+
+def test_cells_that_start_empty_stay_empty():
+    table, counts = random_problem(5, 4, seed=3)
+    fit = maximise_likelihood(table, counts, start=[[0.5, 0.0, 0.25, 0.25]], stop=CONVERGED)
+    assert fit.probabilities[0, 1] == 0
+    without = DenseTable(table.dense()[:, [0, 2, 3]])
+    alone = maximise_likelihood(without, counts, stop=CONVERGED)
+    assert fit.log_likelihood[0] == pytest.approx(alone.log_likelihood[0], abs=1e-7)
 
 
 @pytest.mark.parametrize("acceleration", [Plain, Anderson])

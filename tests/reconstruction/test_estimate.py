@@ -1,11 +1,14 @@
 """What an estimate answers."""
 
+import copy
 import json
+import pickle
 
 import numpy as np
 import pytest
 from tests.statistics import assert_fits
 
+import sfumato as sf
 from sfumato.reconstruction import Diagnostics, Estimate
 
 FACTS = Diagnostics("em", 100, 2, 5, 20, -70.0, 2.0, ("a word of caution",))
@@ -43,6 +46,46 @@ def test_the_mean_of_whole_numbers_uses_the_numbers_of_each_interval():
 def test_quantiles_interpolate_the_distribution():
     assert numeric().quantile(0.5) == pytest.approx(3)
     assert np.allclose(numeric().quantile([0, 0.25, 0.75, 1]), [0, 2, 4, 8])
+
+
+def test_the_mean_and_a_quantile_know_their_standard_errors():
+    """By the covariance: √Σ(m_i·se_i)²; of the median √(se_1² + (se_2/2)²)/density."""
+    mean = numeric().mean()
+    assert isinstance(mean, float)
+    assert mean.stderr == pytest.approx(np.sqrt((1 * 0.01) ** 2 + (3 * 0.04) ** 2 + (6 * 0.01) ** 2))
+    median = numeric().quantile(0.5)
+    assert median.stderr == pytest.approx(np.sqrt(0.01**2 + 0.02**2) / 0.25)
+    assert (str(mean), str(median)) == ("3.25 ± 0.13", "3.000 ± 0.089")
+    assert mean + 1 == pytest.approx(4.25)
+    assert copy.copy(mean).stderr == pickle.loads(pickle.dumps(mean)).stderr == mean.stderr
+    assert json.dumps({"mean": mean}) == '{"mean": 3.25}'
+
+
+def test_the_standard_error_of_the_mean_is_that_of_repeated_surveys():
+    channel = sf.Gaussian(sf.Interval(0, 1), scale=0.2)
+    rng = np.random.default_rng(5)
+    surveys = [channel.randomize(rng.beta(2, 4, 2000), rng=rng) for _ in range(60)]
+    found = [sf.reconstruct(reports, channel, 10, "em").mean() for reports in surveys]
+    spread, stated = float(np.std(found)), float(np.mean([mean.stderr for mean in found]))
+    assert 0.6 < stated / spread < 2.0
+
+
+def test_frames_hold_intervals_or_categories_with_their_errors():
+    for frame in (numeric().to_pandas(), numeric().to_polars()):
+        assert list(frame.columns) == ["low", "high", "probability", "stderr"]
+        assert frame["high"].to_list() == [2, 4, 8]
+    assert list(categorical().to_pandas().columns) == ["category", "probability", "stderr"]
+    assert categorical().to_polars()["category"].to_list() == ["yes", "no"]
+
+
+def test_in_a_shell_it_is_one_line_and_in_a_notebook_a_table():
+    assert repr(numeric()) == "<Estimate of 3 intervals from 100 reports, method em, 1 note>"
+    risky = Estimate(None, ("<b>yes", "no"), np.array([0.9, 0.1]), np.eye(2) * 0.0001, FACTS)
+    page = risky._repr_html_()
+    assert page.count("<tr>") == 2
+    assert "&lt;b&gt;yes" in page
+    assert "<b>" not in page
+    assert "a word of caution" in page
 
 
 def test_samples_follow_the_estimate():

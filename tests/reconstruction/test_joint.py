@@ -107,14 +107,61 @@ def test_a_person_with_a_missing_report_is_left_out_and_counted():
     assert "2 × 2" in str(estimate)
 
 
+PLAN = sf.Plan.from_dict(
+    {
+        "attributes": {
+            "x": {"low": 0, "high": 1, "channel": "uniform", "halfwidth": 0.2},
+            "colour": {"categories": ["red", "green", "blue"], "channel": "randomized-response", "keep": 0.6},
+            "town": {"categories": ["A", "B"], "role": "clear"},
+        }
+    }
+)
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, dict])
+def test_a_plan_knows_the_channels_of_its_columns(kind):
+    rng = np.random.default_rng(8)
+    people = {"town": rng.choice(["A", "B"], 500), "x": rng.random(500), "colour": rng.choice(["red", "blue"], 500)}
+    reports = PLAN.randomize(kind(people), rng=rng)
+    joint_of_plan = sf.reconstruct_joint(reports, PLAN, {"x": 4})
+    by_hand = sf.reconstruct_joint({"x": reports["x"], "colour": reports["colour"]}, [NOISE, COLOUR], [4, None])
+    assert joint_of_plan.names == ("x", "colour")
+    assert np.allclose(joint_of_plan.probabilities, by_hand.probabilities)
+    assert np.allclose(joint_of_plan.marginal("colour").probabilities, by_hand.marginal(1).probabilities)
+    assert sf.reconstruct_joint(reports, PLAN, 3, columns=["town", "x"]).probabilities.shape == (2, 3)
+
+
+def test_every_level_enters_through_its_own_table():
+    """With one attribute it is reconstruct's estimate of the levels; levels that nobody chose do not matter."""
+    choice = sf.Choice({"open": sf.Uniform(UNIT, halfwidth=0.1), "shy": NOISE, "never": sf.Gaussian(UNIT, scale=1)})
+    rng = np.random.default_rng(9)
+    level = rng.choice(["open", "shy"], 4000)
+    reports = choice.randomize(rng.beta(2, 4, 4000), rng=rng, level=level)
+    together = sf.reconstruct_joint({"x": reports, "x.level": level}, {"x": choice}, 10)
+    alone = sf.reconstruct(reports, choice, 10, "em", level=level)
+    assert np.allclose(together.probabilities, alone.probabilities, atol=1e-6)
+    assert np.allclose(together.marginal("x").stderr, alone.stderr)
+
+
+def test_weights_count_people():
+    twice = sf.Reports({"x": [0.1, 0.7], "c": ["red", "blue"]}, [NOISE, COLOUR], weights=[2.0, 1.0])
+    plain = {"x": [0.1, 0.1, 0.7], "c": ["red", "red", "blue"]}
+    expected = sf.reconstruct_joint(plain, [NOISE, COLOUR], 3)
+    assert np.allclose(sf.reconstruct_joint(twice, intervals=3).probabilities, expected.probabilities)
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [
         (lambda: sf.reconstruct_joint([0.1, 0.2], [NOISE]), "one row a person"),
-        (lambda: sf.reconstruct_joint([[0.1, 0.2]], [NOISE]), "2 columns for 1 channels"),
+        (lambda: sf.reconstruct_joint([[0.1, 0.2]], [NOISE]), "1 entries for 2 columns"),
         (lambda: sf.reconstruct_joint([[np.nan, 0.2]], [NOISE, NOISE]), "no person"),
         (lambda: sf.reconstruct_joint([[0.1, 0.2]], [NOISE, "noise"]), "not a channel"),
         (lambda: sf.reconstruct_joint([[0.1, 0.2]], [NOISE, NOISE], 0), "intervals=0"),
+        (lambda: sf.reconstruct_joint([[0.1, 0.2]], [NOISE, None]), "column 'x1' has no channel"),
+        (lambda: sf.reconstruct_joint([[0.1, 0.2]], [NOISE, None], columns=[0, 1]), "clear numbers"),
+        (lambda: sf.reconstruct_joint([[0.1, 0.2]], [NOISE, NOISE]).marginal("y"), "attribute 'y' is not in"),
+        (lambda: sf.reconstruct_joint([[0.1, 0.2], [0.1, np.inf]], [NOISE, NOISE]), "row 2, column 'x1'"),
     ],
 )
 def test_bad_input_is_refused_in_one_line(call, words):

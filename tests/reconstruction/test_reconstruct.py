@@ -187,6 +187,52 @@ def test_a_good_problem_has_nothing_to_say():
 
 GAUSS = NUMERIC["gaussian"]
 RESPONSE = sf.RandomizedResponse(COLOURS, keep=0.5)
+@pytest.mark.parametrize("method", ["em", "smooth", "as00"])
+def test_more_intervals_than_whole_numbers_are_one_each_and_said(method):
+    stairs = sf.Gaussian(sf.Interval(1, 10, integer=True), scale=2)
+    reports = stairs.randomize(np.arange(2000) % 10 + 1, rng=1)
+    many, each = sf.reconstruct(reports, stairs, 12, method), sf.reconstruct(reports, stairs, None, method)
+    assert np.array_equal(many.edges, each.edges)
+    assert np.array_equal(many.probabilities, each.probabilities)
+    assert many.diagnostics.messages[0].startswith("12 intervals were asked for, but integers from 1 to 10")
+    with pytest.raises(ValueError, match="holds no whole number"):
+        sf.reconstruct(reports, stairs, [1, 1.2, 1.4, 10], method)
+
+
+def test_a_plan_is_reconstructed_attribute_by_attribute():
+    plan = sf.Plan.from_dict(
+        {
+            "attributes": {
+                "stairs": {"low": 1, "high": 10, "integer": True, "channel": "gaussian", "scale": 2},
+                "x": {"low": 0, "high": 1, "channel": "gaussian", "scale": 0.2},
+                "colour": {"categories": ["red", "green"], "channel": "randomized-response", "keep": 0.6},
+                "group": {"categories": ["a", "b"], "role": "class"},
+            }
+        }
+    )
+    rng = np.random.default_rng(4)
+    people = {
+        "stairs": rng.integers(1, 11, 900),
+        "x": rng.random(900),
+        "colour": rng.choice(["red", "green"], 900),
+        "group": rng.choice(["a", "b"], 900),
+    }
+    reports = plan.randomize(pd.DataFrame(people), rng=rng)
+    found = plan.reconstruct(reports, 12)
+    assert list(found) == ["stairs", "x", "colour"]
+    assert [len(each.probabilities) for each in found.values()] == [10, 12, 2]
+    alone = sf.reconstruct(reports["x"], plan.attributes["x"].channel, 12)
+    assert np.allclose(found["x"].probabilities, alone.probabilities)
+    again = plan.reconstruct(plan.counts(reports), {"x": 5})
+    assert len(again["x"].probabilities) == 5
+    by_class = plan.reconstruct(reports, 5, "em", by="group")
+    assert set(by_class["colour"]) == {"a", "b"}
+    with pytest.raises(ValueError, match="attribute 'x': intervals=0"):
+        plan.reconstruct(reports, {"x": 0})
+    with pytest.raises(ValueError, match="no attribute 'y'"):
+        plan.reconstruct({"y": Counts.of(["red"], RESPONSE)})
+
+
 BAD = {
     "no reports": (lambda: sf.reconstruct([], GAUSS), "there are no reports"),
     "all missing": (lambda: sf.reconstruct([np.nan, np.nan], GAUSS), "all 2 reports are missing"),

@@ -1,7 +1,8 @@
 """Reports become counts: all that reconstruction and learning read."""
 
-from sfumato.counts.columns import LEVEL_SUFFIX, Column, encode_known, known_labels
-from sfumato.counts.reports import Combinations, Fold, Reports, counts_of_plan
+from sfumato.counts.columns import LEVEL_SUFFIX, Column, columns_in, encode_known, known_labels
+from sfumato.counts.folds import Fold
+from sfumato.counts.reports import Combinations, Reports, counts_of_plan
 from sfumato.counts.tallies import Counts, Tally, check_channel, codes_of, identity_of, levels_of
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "Fold",
     "check_channel",
     "codes_of",
+    "columns_in",
     "counts_of_plan",
     "encode_known",
     "identity_of",

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sfumato.channels import Channel
 from sfumato.counts.tallies import codes_of, kernels_for, refuse_infinite
 from sfumato.domain import MISSING, Codes, Floats, Grid, as_array, as_numbers, is_missing
-from sfumato.tables import column_names, name_row, read_columns
+from sfumato.tables import column_names, is_table, name_row, read_columns
 
 LEVEL_SUFFIX, CODE_SUFFIX = ".level", ".code"
 CLEAR_BASE_CELLS = 1024
@@ -62,6 +62,9 @@ def columns_in(table: Any) -> dict[str, NDArray[Any]]:
     if isinstance(table, np.ndarray) and table.ndim == 2 and table.dtype == np.float64:
         kernels = kernels_for(table.size)
         table = dict(zip(column_names(table), kernels.split_columns(table), strict=True)) if kernels else table
+    if not is_table(table) and np.ndim(table) != 2:
+        shape = np.shape(table)
+        raise ValueError(f"reports has shape {shape}; give a table, or one row a person and one column an attribute")
     return read_columns(table)
 
 

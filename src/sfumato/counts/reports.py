@@ -6,12 +6,7 @@ Every report has a *base code*: the report code of its column's channel, −1 wh
 level, the codes of the levels follow one another (``Column.starts``). A clear column's codes are its labels, or up to
 1,024 runs of its numbers. Cells are groups of base codes, so that every engine that can group by integers can answer.
 
-Held-out sets are folds, decided by a hash of the record's place (its row, from 0) under the seed:
-
-    fold = mix(mix(mix(seed ⊕ salt·0x9E3779B9) ⊕ ⌊place/2³²⌋) ⊕ place mod 2³²) mod folds,    all modulo 2³²,
-    mix(h): h ⊕= h >> 16; h = h·0x21F0AAAD mod 2³²; h ⊕= h >> 15; h = h·0x735A2D97 mod 2³²; h ⊕= h >> 15.
-
-Both factors are below 2³¹, so no product leaves a signed 64-bit integer: SQL repeats it with *, %, >> and xor.
+Held-out sets are folds (`sfumato.counts.folds`), decided by a hash of the record's place under the seed.
 """
 
 from __future__ import annotations
@@ -36,6 +31,7 @@ from sfumato.counts.columns import (
     clear_column,
     columns_in,
 )
+from sfumato.counts.folds import Fold, fold_hash
 from sfumato.counts.tallies import (
     Counts,
     Tally,
@@ -51,32 +47,6 @@ from sfumato.plan import Plan
 from sfumato.tables import kind_of, read_column
 
 MOST_DENSE = 200_000_000  # more combinations than this are not laid out in one array
-
-
-@dataclass(frozen=True)
-class Fold:
-    """Some of ``of`` folds: one number or a range of them; ``~Fold(…)`` are all others.
-
-    Folds with different salts are drawn independently of each other.
-
-    >>> len(Fold(range(0, 3), 10).numbers), (~Fold(0, 5)).numbers
-    (3, (1, 2, 3, 4))
-    """
-
-    numbers: tuple[int, ...]
-    of: int
-    salt: int = 0
-
-    def __init__(self, numbers: int | Sequence[int], of: int, salt: int = 0) -> None:
-        chosen = (numbers,) if isinstance(numbers, int) else tuple(numbers)
-        if of < 1 or any(not 0 <= number < of for number in chosen):
-            raise ValueError(f"fold {numbers} of {of} does not exist; folds are numbered from 0 to {of - 1}")
-        object.__setattr__(self, "numbers", chosen)
-        object.__setattr__(self, "of", of)
-        object.__setattr__(self, "salt", salt)
-
-    def __invert__(self) -> Fold:
-        return Fold([number for number in range(self.of) if number not in self.numbers], self.of, self.salt)
 
 
 @dataclass(frozen=True, eq=False)
@@ -441,24 +411,6 @@ def counts_of_plan(table: Any, plan: Plan, *, by: str | None = None, weights: An
     label = plan.attributes[by].channel if by in plan.attributes else None
     reports = Reports(given, held, target=by, weights=weights, label_channel=label)  # type: ignore[arg-type]
     return {name: reports.of(name, by_class=by is not None) for name, one in held.items() if one is not None}
-
-
-def fold_hash(seed: int, place: NDArray[Any], salt: int = 0) -> NDArray[np.uint32]:
-    """The 32-bit hash of each place under the seed, as the head of this module defines it."""
-    start = _mix(np.uint64((seed ^ (salt * 0x9E3779B9)) & 0xFFFFFFFF))
-    places = np.asarray(place).astype(np.uint64)
-    high = places >> np.uint64(32)
-    begun = _mix(start ^ high) if high.any() else _mix(start)
-    return np.asarray(_mix(begun ^ (places & np.uint64(0xFFFFFFFF))), dtype=np.uint32)
-
-
-def _mix(h: Any) -> Any:
-    low = np.uint64(0xFFFFFFFF)
-    h = h ^ (h >> np.uint64(16))
-    h = (h * np.uint64(0x21F0AAAD)) & low
-    h = h ^ (h >> np.uint64(15))
-    h = (h * np.uint64(0x735A2D97)) & low
-    return h ^ (h >> np.uint64(15))
 
 
 def _nothing(values: NDArray[Any]) -> Any:

@@ -206,12 +206,11 @@ class _NoisyNumber:
         return ColumnCells(self.name, np.asarray(sum(parts)), cell_of_code, edges, None, self.domain.integer)
 
 
-class _NoisyCategory:
-    """Categories that went through a channel; every category is a cell."""
+class _Category:
+    """Labels, each a cell of its own, through a channel or (None) as they are."""
 
-    def __init__(self, name: str, channel: Channel) -> None:
-        self.name, self.channel = name, channel
-        self.labels = channel.domain.labels  # type: ignore[union-attr]
+    def __init__(self, name: str, labels: tuple[Any, ...], channel: Channel | None) -> None:
+        self.name, self.labels, self.channel = name, labels, channel
 
     @property
     def natural_size(self) -> int:
@@ -221,8 +220,10 @@ class _NoisyCategory:
         return 0.0
 
     def at(self, resolution: int, coarseness: float, shift: float) -> ColumnCells:
-        table = self.channel.matrix()
-        return ColumnCells(self.name, table, np.arange(table.shape[0], dtype=np.int32), None, tuple(self.labels))
+        clear = self.channel is None
+        table = np.eye(len(self.labels)) if self.channel is None else self.channel.matrix()
+        codes = np.arange(table.shape[0], dtype=np.int32)
+        return ColumnCells(self.name, table, codes, None, self.labels, identity=clear)
 
 
 class _ClearNumber:
@@ -250,33 +251,15 @@ class _ClearNumber:
         return ColumnCells(self.name, np.eye(edges.size - 1), cell, edges, None, self.integer, identity=True)
 
 
-class _ClearCategory:
-    """Labels sent as they are."""
-
-    def __init__(self, column: Column) -> None:
-        self.name, self.labels = column.name, tuple(column.labels or ())
-
-    @property
-    def natural_size(self) -> int:
-        return len(self.labels)
-
-    def spread(self) -> float:
-        return 0.0
-
-    def at(self, resolution: int, coarseness: float, shift: float) -> ColumnCells:
-        size = len(self.labels)
-        return ColumnCells(self.name, np.eye(size), np.arange(size, dtype=np.int32), None, self.labels, identity=True)
-
-
 def _clear(column: Column) -> _Part:
-    return _ClearCategory(column) if column.labels is not None else _ClearNumber(column)
+    return _ClearNumber(column) if column.labels is None else _Category(column.name, tuple(column.labels), None)
 
 
 def _part(column: Column, block: list[Any]) -> _Part:
     """The reports of one block of levels."""
     channels = [column.levels[level] for level in block]
     if isinstance(channels[0].domain, Categories):
-        return _NoisyCategory(column.name, channels[0])
+        return _Category(column.name, tuple(channels[0].domain.labels), channels[0])
     order = list(column.levels)
     return _NoisyNumber(column.name, channels, np.array([column.people[order.index(level)] for level in block], float))
 

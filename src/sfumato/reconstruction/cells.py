@@ -39,6 +39,7 @@ class Layout:
     cells: Floats
     membership: Floats
     integer: bool
+    note: str | None = None  # what was changed about the wish
 
     @property
     def points_edges(self) -> Floats:
@@ -69,7 +70,7 @@ def layout_for(domain: Interval, intervals: Any, narrowest: float, fine: int = F
     place = np.searchsorted(bounds, middle, side="right") - 1
     inside = (middle > bounds[0]) & (middle < bounds[-1])
     membership = ((np.arange(edges.size - 1)[:, None] == place) & inside).astype(float)
-    return Layout(edges, cells, membership, domain.integer)
+    return Layout(edges, cells, membership, domain.integer, fewer_intervals(domain, intervals))
 
 
 def interval_edges(domain: Interval, intervals: Any) -> Floats:
@@ -89,13 +90,19 @@ def interval_edges(domain: Interval, intervals: Any) -> Floats:
 def _equal_edges(domain: Interval, intervals: Any) -> Floats:
     if intervals != int(intervals) or intervals < 1:
         raise ValueError(f"intervals={intervals} is not a number of intervals; give 1 or more, or a list of edges")
+    if fewer_intervals(domain, intervals):
+        return domain.low - 0.5 + np.arange(domain.width + 2.0)
     if intervals > MOST_INTERVALS:
         raise ValueError(f"intervals={intervals} is more than can be told apart; ask for at most {MOST_INTERVALS}")
-    if domain.integer and intervals > domain.width + 1:
-        raise ValueError(
-            f"intervals={intervals} is more than the {domain.width + 1:.0f} values of {domain}; ask for fewer"
-        )
     return np.linspace(float(domain.low), float(domain.high), int(intervals) + 1)
+
+
+def fewer_intervals(domain: Interval, intervals: Any) -> str | None:
+    """Said where a number of intervals is larger than the whole numbers there are: each then gets one of its own."""
+    values = int(domain.width) + 1
+    if not domain.integer or intervals is None or np.ndim(intervals) or intervals <= values or values > MOST_INTERVALS:
+        return None
+    return f"{intervals:.0f} intervals were asked for, but {domain} are {values} values; each has its own interval"
 
 
 def _given_edges(domain: Interval, intervals: ArrayLike) -> Floats:

@@ -8,18 +8,21 @@ are then spread over the intervals that were asked for, by points inside each ce
 from __future__ import annotations
 
 from itertools import pairwise
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from sfumato.channels.additive import Gaussian
 from sfumato.channels.multivariate import CorrelatedNoise
-from sfumato.domain import Floats, Interval
+from sfumato.counts import columns_in
+from sfumato.domain import Codes, Floats, Interval, as_numbers
 from sfumato.reconstruction.cells import interval_edges
 from sfumato.reconstruction.em import maximise_likelihood
 from sfumato.reconstruction.estimate import Diagnostics, Estimate
 from sfumato.reconstruction.fisher import fisher_spread
-from sfumato.reconstruction.joint import JointEstimate, columns_of, count_combinations
+from sfumato.reconstruction.joint import COMBINATIONS, JointEstimate
+from sfumato.reconstruction.tables import ProductTable, SparseProductTable, Table
 
 UNKNOWNS = 3000
 MOST_CELLS = 40
@@ -32,20 +35,30 @@ def reconstruct_correlated(reports: Any, channel: CorrelatedNoise, intervals: An
     size = len(channel.domains)
     if size > MOST_ATTRIBUTES:
         raise ValueError(f"{size} attributes are too many for a joint table; use channel.moments(reports)")
-    rows = np.column_stack([np.asarray(column, dtype=float) for column in columns_of(reports, size)])
+    rows = _rows(reports, list(channel.domains))
     known = ~np.isnan(rows).any(axis=1)
     if not known.any():
         raise ValueError("no person has a report for every attribute; reconstruction needs at least one")
     wishes = intervals if isinstance(intervals, list) and len(intervals) == size else [intervals] * size
     edges = [interval_edges(domain, wish) for domain, wish in zip(channel.domains.values(), wishes, strict=True)]
     factor: Floats = np.asarray(np.linalg.cholesky(channel.noise_covariance), dtype=np.float64)
-    cells, shares, facts = _turned(np.linalg.solve(factor, rows[known].T).T, factor, channel, int((~known).sum()))
+    turned = np.asarray(np.linalg.solve(factor, rows[known].T).T, dtype=np.float64)
+    cells, shares, facts = _turned(turned, factor, channel, int((~known).sum()))
     joint = _turned_back(cells, shares, factor, edges)
     marginals = tuple(
         _marginal(channel, name, edges[place], joint.sum(axis=tuple(a for a in range(size) if a != place)), facts)
         for place, name in enumerate(channel.domains)
     )
-    return JointEstimate(tuple(edges), (None,) * size, joint, facts, marginals)
+    return JointEstimate(tuple(edges), (None,) * size, joint, facts, marginals, tuple(channel.domains))
+
+
+def _rows(reports: Any, names: list[str]) -> Floats:
+    """One row a person; columns by name where the table has these names, else in order."""
+    columns = columns_in(reports)
+    if len(columns) != len(names):
+        raise ValueError(f"reports has {len(columns)} columns for {len(names)} attributes; give one column each")
+    order = names if set(names) == set(columns) else list(columns)
+    return np.column_stack([as_numbers(columns[name]) for name in order])
 
 
 def _turned(rows: Floats, factor: Floats, channel: CorrelatedNoise, missing: int) -> tuple[list[Floats], Any, Any]:
@@ -59,13 +72,23 @@ def _turned(rows: Floats, factor: Floats, channel: CorrelatedNoise, missing: int
         cells.append(bounds)
         tables.append(noise.matrix(true=bounds, reported=seen))
         places.append(np.clip(np.searchsorted(seen, column, side="right") - 1, 0, seen.size - 2))
-    table, counts = count_combinations(tables, np.column_stack(places))
+    table, counts = _count_combinations(tables, np.column_stack(places))
     reachable = _reachable(cells, factor, channel)
     fit = maximise_likelihood(table, counts[None, :], start=(reachable / reachable.sum())[None, :])
     facts = Diagnostics(
         "em", float(len(rows)), missing, fit.iterations, fit.applications, float(fit.log_likelihood[0]), np.nan
     )
     return cells, fit.probabilities[0], facts
+
+
+def _count_combinations(factors: list[Floats], cells: Codes) -> tuple[Table, Floats]:
+    """The product table and the counts of its rows: all combinations where they are few, else those that occur."""
+    sizes = [factor.shape[0] for factor in factors]
+    if prod(sizes) <= COMBINATIONS:
+        place = np.ravel_multi_index(tuple(cells.T), sizes)
+        return ProductTable(factors), np.bincount(place, minlength=prod(sizes)).astype(float)
+    rows, counts = np.unique(cells, axis=0, return_counts=True)
+    return SparseProductTable(factors, rows), counts.astype(float)
 
 
 def _reach(column: Floats) -> tuple[float, float]:

@@ -25,7 +25,8 @@ from sfumato.reconstruction.tables import DenseTable, Table
 
 Chosen = Done | Codes  # some problems of a batch, by mask or by place
 Array = npt.NDArray[Any]
-DYING = 1e-6  # a cell of less than this part of an even share, whose f_t > 1, was emptied by a proposal, not by EM
+DYING = 1e-2  # a cell of less than this part of an even share whose f_t > 1 was emptied by a proposal, not by EM
+RESTARTS, REST = 3, 5  # how often a stalled problem starts afresh, and its steps before the rule is asked again
 FEW_ENTRIES = 100_000  # up to here a dense table stays in the cache, and the compiled loop beats the matrix product
 
 
@@ -65,12 +66,14 @@ class LikelihoodGain:
     """Stop when the last ``steps`` steps together raised the log-likelihood by less than ``nats``.
 
     One nat is less than what one more free parameter would explain by chance alone: a gain below it is noise, and
-    following it to the end only makes the estimate rougher.
+    following it to the end only makes the estimate rougher. Who wants the end itself gives ``promise``: steps may stall
+    far from it, so while n·(max_t f_t − 1) promises more than that, acceleration starts afresh, RESTARTS times at most.
     """
 
     nats: float = 1.0
     steps: int = 8
     limit: int = 2000
+    promise: float = np.inf
 
     def reached(self, trace: Trace) -> Done:
         if trace.steps < self.steps:
@@ -116,7 +119,7 @@ class Steps:
         return np.zeros(trace.reports.shape, dtype=bool)
 
 
-CONVERGED = LikelihoodGain(nats=1e-9, steps=3, limit=20_000)
+CONVERGED = LikelihoodGain(nats=1e-9, steps=3, limit=20_000, promise=1e-7)
 ENOUGH = LikelihoodGain()
 
 
@@ -290,6 +293,8 @@ class _Run:
         self.trace = Trace(problems.reports)
         self.trace.record(self.best_likelihood, self.best, self.best)
         self.exhausted = np.zeros(p.shape[0], dtype=bool)
+        self.restarts = np.zeros(p.shape[0], dtype=np.int64)
+        self.rest = np.zeros(p.shape[0], dtype=np.int64)  # steps to take before the rule is asked again
 
     @property
     def image(self) -> Array:
@@ -300,6 +305,7 @@ class _Run:
         proposal = self.accelerate.propose(self.p, self.image)
         if proposal is None:
             return self._take_image(np.ones(self.going.size, dtype=bool))
+        proposal *= self.possible
         likelihood, surprise = self.problems.of(proposal)
         rise = likelihood >= self.likelihood
         self._accept(np.flatnonzero(rise), proposal[rise], likelihood[rise], surprise[rise])
@@ -331,15 +337,65 @@ class _Run:
         self.best = before.copy()
         self.best[self.going], self.best_likelihood[self.going] = self.p, self.likelihood
         self.trace.record(self.best_likelihood, before, self.best)
-        done = stop.reached(self.trace)[self.going] | self.exhausted
+        done = (stop.reached(self.trace)[self.going] & (self.rest <= 0)) | self.exhausted
+        self.rest -= 1
+        if done.any():
+            done[self._revive(np.flatnonzero(done), getattr(stop, "nats", CONVERGED.nats))] = False
+            done[self._restart(np.flatnonzero(done), getattr(stop, "promise", np.inf))] = False
         if done.any():
             stay = np.flatnonzero(~done)
             self.applications += self.problems.applications
             self.going, self.problems = self.going[stay], self.problems.only(stay)
             self.p, self.likelihood, self.factor = self.p[stay], self.likelihood[stay], self.factor[stay]
             self.possible, self.exhausted = self.possible[stay], self.exhausted[stay]
+            self.restarts, self.rest = self.restarts[stay], self.rest[stay]
             self.accelerate.keep(stay)
+
+    def _restart(self, places: Codes, promise: float) -> Codes:
+        """Of the problems about to leave, those whose slope promises more than they came to: without their past."""
+        left = self.problems.reports * (np.where(self.possible, self.factor, 0.0).max(axis=1) - 1.0)
+        stalled: Codes = places[(left[places] > promise) & (self.restarts[places] < RESTARTS) & ~self.exhausted[places]]
+        self.restarts[stalled] += 1
+        self.rest[stalled] = REST
+        self.accelerate.forget(np.isin(np.arange(self.going.size), stalled))
+        return stalled
+
+    def _revive(self, places: Codes, least: float) -> Codes:
+        """Of the problems about to leave, those that gain more than ``least`` when emptied cells get mass back.
+
+        A proposal may empty a cell (p_t ≈ 0) that the likelihood asks for (f_t > 1): EM, which multiplies, would need
+        forever to fill it, and the rule that looks at gains takes that for the end. Mass ε goes to such cells q,
+        (1 − ε)p + εq, with the best ε; the problem is then not done.
+        """
+        asking = np.where(self.possible & (self.p * self.p.shape[1] < DYING), self.factor - 1.0, 0.0)[places]
+        np.maximum(asking, 0.0, out=asking)
+        found = asking.sum(axis=1) > 0
+        if not found.any():
+            return places[:0]
+        places, q = places[found], asking[found] / asking[found].sum(axis=1, keepdims=True)
+        some = self.problems.only(places)
+        share = _best_share(some.counts, some.table.apply(self.p[places]), some.table.apply(q))[:, None]
+        p = (1 - share) * self.p[places] + share * q
+        likelihood, surprise = some.of(p)
+        self.problems.applications += some.applications + 2 * places.size
+        gains = likelihood > self.likelihood[places] + least
+        places = places[gains]
+        self._accept(places, p[gains], likelihood[gains], surprise[gains])
+        self.exhausted[places] = False
+        self.accelerate.forget(np.isin(np.arange(self.going.size), places))
+        return np.asarray(places)
 
     def result(self) -> EMFit:
         applications = self.applications + self.problems.applications
         return EMFit(self.best, self.trace.steps, applications, not self.going.size, self.trace, self.problems)
+
+
+def _best_share(counts: Array, here: Array, there: Array) -> Floats:
+    """ε in 0..1 that maximises the concave Σ_s N_s·log((1 − ε)·here_s + ε·there_s), by bisection of its slope."""
+    low, high = np.zeros(len(counts)), np.ones(len(counts))
+    for _ in range(60):
+        middle = (low + high) / 2
+        mixed = here + middle[:, None] * (there - here)
+        rising = (counts * (there - here) / np.maximum(mixed, TINY)).sum(axis=1) > 0
+        low, high = np.where(rising, middle, low), np.where(rising, high, middle)
+    return low

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from html import escape
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.domain import Floats
+from sfumato.tables import frame_like
 
 BAR = 30
 
@@ -29,7 +31,34 @@ class Diagnostics:
     messages: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
+class WithError(float):
+    """A number with its standard error; it computes and compares as the number.
+
+    >>> print(WithError(45.2387, 0.0812))
+    45.239 ± 0.081
+    """
+
+    stderr: float
+
+    def __new__(cls, value: float, stderr: float) -> WithError:
+        number = super().__new__(cls, value)
+        number.stderr = float(stderr)
+        return number
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return WithError, (float(self), self.stderr)
+
+    def __str__(self) -> str:
+        if not 0 < self.stderr < np.inf:
+            return f"{float(self):.6g} ± {self.stderr:.2g}"
+        digits = max(1 - int(np.floor(np.log10(self.stderr))), 0)
+        return f"{float(self):,.{digits}f} ± {self.stderr:,.{digits}f}"
+
+    def __repr__(self) -> str:
+        return f"{float(self)!r} ± {self.stderr:.2g}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Estimate:
     """The distribution of the true values.
 
@@ -58,20 +87,36 @@ class Estimate:
         reach = float(ndtri((1 + confidence) / 2)) * self.stderr
         return np.clip(self.probabilities - reach, 0, 1), np.clip(self.probabilities + reach, 0, 1)
 
-    def mean(self) -> float:
-        """The mean of the true values, each interval's people in its middle."""
+    def mean(self) -> WithError:
+        """The mean of the true values, each interval's people in its middle; with its standard error √(mᵀCm)."""
         low, high = self._numbers()
-        return float(self._shares @ (low + high) / 2)
+        middle = (low + high) / 2
+        return WithError(float(self._shares @ middle), self._error(middle))
 
     def quantile(self, q: Any) -> Any:
-        """The value below which a share ``q`` of the people lies; people are spread evenly inside an interval."""
+        """The value below which a share ``q`` of the people lies; people are spread evenly inside an interval.
+
+        One quantile comes with its standard error, that of the share below it over the density there.
+        """
         wanted = np.asarray(q, dtype=float)
         if ((wanted < 0) | (wanted > 1)).any():
             raise ValueError(f"q={q} is not between 0 and 1; the median is quantile(0.5)")
         edges = self._edges("quantile")
         below = np.concatenate([[0.0], np.cumsum(self._shares)])
         found = np.interp(wanted * below[-1], below, edges)
-        return float(found) if wanted.ndim == 0 else found
+        return found if wanted.ndim else WithError(float(found), self._quantile_error(float(found)))
+
+    def _quantile_error(self, value: float) -> float:
+        """√(aᵀCa)/f at a value, a the share of each interval that lies below it and f the density of its interval."""
+        edges = self._edges("quantile")
+        share_below = np.clip((value - edges[:-1]) / np.diff(edges), 0.0, 1.0)
+        place = min(max(int(np.searchsorted(edges, value, side="right")) - 1, 0), edges.size - 2)
+        density = self._shares[place] / (edges[place + 1] - edges[place])
+        return float(self._error(share_below) / density) if density > 0 else float("inf")
+
+    def _error(self, weights: Floats) -> float:
+        """Standard error of Σ w_i·p_i."""
+        return float(np.sqrt(max(float(weights @ self.covariance @ weights), 0.0)))
 
     def sample(self, n: int, rng: np.random.Generator | int | None = None) -> NDArray[Any]:
         """``n`` values drawn from the estimate."""
@@ -104,6 +149,22 @@ class Estimate:
         names = ("label", "low", "high", "category", "probability", "stderr")
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
+    def _columns(self) -> dict[str, Any]:
+        where: dict[str, Any] = {}
+        if self.edges is not None:
+            where = {"low": self.edges[:-1], "high": self.edges[1:]}
+        elif self.categories is not None:
+            where = {"category": list(self.categories)}
+        return {**where, "probability": self.probabilities, "stderr": self.stderr}
+
+    def to_pandas(self) -> Any:
+        """A pandas DataFrame: low and high, or category, then probability and stderr."""
+        return frame_like("pandas", self._columns())
+
+    def to_polars(self) -> Any:
+        """The same as a Polars DataFrame."""
+        return frame_like("polars", self._columns())
+
     def plot(self, ax: Any = None) -> Any:
         """Bars with 90 % error bars on a matplotlib axis (a new one unless given)."""
         if ax is None:
@@ -130,6 +191,23 @@ class Estimate:
         if self.integer:
             return [f"{a:g}" if a == b else f"{a:g} – {b:g}" for a, b in zip(low, high, strict=True)]
         return [f"{a:,.6g} – {b:,.6g}" for a, b in zip(low, high, strict=True)]
+
+    def __repr__(self) -> str:
+        shape = f"{self.probabilities.size} {'categories' if self.edges is None else 'intervals'}"
+        facts = self.diagnostics
+        noted = f", {len(facts.messages)} note{'s' * (len(facts.messages) > 1)}" if facts.messages else ""
+        return f"<Estimate of {shape} from {facts.reports:,.0f} reports, method {facts.method}{noted}>"
+
+    def _repr_html_(self) -> str:
+        """A small table with bars, for notebooks."""
+        top = max(float(self.probabilities.max()), 1e-300)
+        rows = "".join(
+            f"<tr><th>{escape(label)}</th><td>{100 * p:.2f} % ± {100 * error:.2f}</td><td style='min-width:12em'>"
+            f"<div style='background:#4c78a8;height:.8em;width:{100 * max(p, 0.0) / top:.1f}%'></div></td></tr>"
+            for label, p, error in zip(self.labels(), self.probabilities, self.stderr, strict=True)
+        )
+        notes = "".join(f"<p>{escape(message)}</p>" for message in self.diagnostics.messages)
+        return f"<table><caption>{escape(repr(self)[1:-1])}</caption>{rows}</table>{notes}"
 
     def __str__(self) -> str:
         labels = self.labels()

@@ -8,18 +8,17 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sfumato.channels import Channel
 from sfumato.channels.multivariate import CorrelatedNoise
-from sfumato.counts import check_channel, codes_of
-from sfumato.domain import Categories, Codes, Floats, Grid, Interval, as_array
-from sfumato.reconstruction.cells import FINE_CELLS, Layout, Observation, layout_for, observe
+from sfumato.counts import Column, Reports
+from sfumato.domain import Categories, Codes, Floats, Grid, Interval
+from sfumato.plan import Plan
+from sfumato.reconstruction.cells import FINE_CELLS, Layout, layout_for, observe
 from sfumato.reconstruction.diagnosis import too_many_intervals
 from sfumato.reconstruction.em import CONVERGED, ENOUGH, maximise_likelihood
 from sfumato.reconstruction.estimate import Diagnostics, Estimate
 from sfumato.reconstruction.fisher import fisher_spread, joint_freedom
-from sfumato.reconstruction.tables import ProductTable, SparseProductTable, Table
+from sfumato.reconstruction.tables import ProductTable, SparseProductTable, StackedTable, Table
 
 UNKNOWNS = 10_000  # about this many cells in all, where intervals leave the choice
 COMBINATIONS = 2_000_000  # up to here all combinations of report cells are counted, beyond only those that occur
@@ -34,9 +33,14 @@ class JointEstimate:
     probabilities: Floats
     diagnostics: Diagnostics
     marginals: tuple[Estimate, ...]
+    names: tuple[str, ...] = ()
 
-    def marginal(self, attribute: int) -> Estimate:
-        """The distribution of one attribute, with its error."""
+    def marginal(self, attribute: int | str) -> Estimate:
+        """The distribution of one attribute, by its place or name, with its error."""
+        if isinstance(attribute, str):
+            if attribute not in self.names:
+                raise ValueError(f"attribute {attribute!r} is not in this estimate; it has {', '.join(self.names)}")
+            attribute = self.names.index(attribute)
         return self.marginals[attribute]
 
     def __str__(self) -> str:
@@ -46,75 +50,78 @@ class JointEstimate:
 
 @dataclass(frozen=True)
 class _Axis:
-    """One attribute: its layout (None for categories), what its channel sees, and each person's report cell."""
+    """One attribute: its true cells (of a layout, or labels), P[report cell, true cell] over all levels, and the way
+    from a base code to its report cell."""
 
-    channel: Channel
+    name: str
     layout: Layout | None
-    seen: Observation
-    cells: Codes
+    labels: tuple[Hashable, ...] | None
+    table: Floats
+    cell_of_code: Codes
+
+    @property
+    def reported(self) -> int:
+        return int(self.table.shape[0])
 
     @property
     def membership(self) -> Floats:
-        return np.eye(self.seen.table.shape[1]) if self.layout is None else self.layout.membership
+        return np.eye(self.table.shape[1]) if self.layout is None else self.layout.membership
 
 
 def reconstruct_joint(
-    reports: Any, channels: Sequence[Channel] | CorrelatedNoise, intervals: Any = None
+    reports: Any, channels: Any = None, intervals: Any = None, *, columns: Sequence[str | int] | None = None
 ) -> JointEstimate:
     """The joint distribution of the true values of several attributes.
 
-    ``reports``: one row a person and one column an attribute (an array or a table of pandas, Polars, PyArrow).
-    ``channels``: one a column, or the one correlated noise of all. ``intervals``: one entry for all attributes or a
-    list with one entry each, as in ``reconstruct``. A person with a missing report is left out and counted as missing.
+    ``reports``: one row a person and one column an attribute (an array, a mapping, any frame), or ``Reports``; columns
+    ``<name>.level`` say which level a person chose. ``channels``: one a column, a mapping from column to channel, a
+    plan, or the one correlated noise of all. ``columns``: the attributes wanted, if not all that have a channel.
+    ``intervals``: one entry for all attributes, a list with one entry each, or a mapping by name, as in
+    ``reconstruct``. A person with a missing report is left out and counted as missing.
     """
     if isinstance(channels, CorrelatedNoise):
         from sfumato.reconstruction.correlated import reconstruct_correlated
 
         return reconstruct_correlated(reports, channels, 10 if intervals is None else intervals)
-    channels = [check_channel(channel) for channel in channels]
-    columns = columns_of(reports, len(channels))
-    wishes = _wishes(intervals, channels)
-    codes = [codes_of(column, channel) for column, channel in zip(columns, channels, strict=True)]
-    known = np.all([one >= 0 for one in codes], axis=0)
-    if not known.any():
-        raise ValueError("no person has a report for every attribute; reconstruction needs at least one")
-    axes = [
-        _axis(channel, one[known], wish, len(channels))
-        for channel, one, wish in zip(channels, codes, wishes, strict=True)
-    ]
-    return _solve(axes, int((~known).sum()))
+    where = reports if isinstance(reports, Reports) else Reports(reports, channels)
+    chosen = [where.column(name) for name in _wanted(where, channels, columns)]
+    wishes = _wishes(intervals, chosen)
+    axes = [_axis(column, wish, len(chosen)) for column, wish in zip(chosen, wishes, strict=True)]
+    return _solve(where, axes)
 
 
-def columns_of(reports: Any, attributes: int) -> list[NDArray[Any]]:
-    """The columns of a table, a mapping or a two-dimensional array."""
-    if hasattr(reports, "column_names") and hasattr(reports, "column"):
-        columns = [as_array(reports.column(name)) for name in reports.column_names]
-    elif hasattr(reports, "columns") or isinstance(reports, Mapping):
-        columns = [as_array(reports[name]) for name in getattr(reports, "columns", reports)]
-    else:
-        array = np.asarray(reports)
-        if array.ndim != 2:
-            raise ValueError(f"reports has shape {array.shape}; give one row a person and one column an attribute")
-        columns = list(array.T)
-    if len(columns) != attributes or not columns:
-        raise ValueError(f"reports has {len(columns)} columns for {attributes} channels; give one channel a column")
-    return columns
+def _wanted(reports: Reports, channels: Any, columns: Sequence[str | int] | None) -> Sequence[str | int]:
+    """The columns asked for; of a plan or a mapping, those that have a channel."""
+    if columns is not None:
+        return columns
+    if isinstance(channels, (Mapping, Plan)):
+        return [name for name in reports.names if reports.channels[name] is not None]
+    clear = [name for name, channel in reports.channels.items() if channel is None]
+    if clear:
+        raise TypeError(f"column {clear[0]!r} has no channel; pass one, or choose columns=")
+    return reports.names
 
 
-def _wishes(intervals: Any, channels: Sequence[Channel]) -> list[Any]:
+def _wishes(intervals: Any, columns: list[Column]) -> list[Any]:
     """One wish an attribute; None becomes a number of intervals that the product can bear."""
-    own = isinstance(intervals, (list, tuple)) and len(intervals) == len(channels) and not _is_edges(intervals)
-    wishes = list(intervals) if own else [intervals] * len(channels)
-    most = max(int(20_000 ** (1 / len(channels))), 3)
-    return [_wish(wish, channel, most) for wish, channel in zip(wishes, channels, strict=True)]
+    if isinstance(intervals, Mapping):
+        wishes = [intervals.get(column.name) for column in columns]
+    else:
+        own = isinstance(intervals, (list, tuple)) and len(intervals) == len(columns) and not _is_edges(intervals)
+        wishes = list(intervals) if own else [intervals] * len(columns)
+    most = max(int(20_000 ** (1 / len(columns))), 3)
+    return [_wish(wish, _domain(column), most) for wish, column in zip(wishes, columns, strict=True)]
 
 
 def _is_edges(intervals: Sequence[Any]) -> bool:
     return all(isinstance(each, float) for each in intervals)
 
 
-def _wish(wish: Any, channel: Channel, most: int) -> Any:
-    domain = channel.domain
+def _domain(column: Column) -> Any:
+    return next(iter(column.levels.values())).domain if column.levels else None
+
+
+def _wish(wish: Any, domain: Any, most: int) -> Any:
     if not isinstance(domain, Interval):
         return None
     if wish is None and most < 100:
@@ -122,20 +129,56 @@ def _wish(wish: Any, channel: Channel, most: int) -> Any:
     return wish
 
 
-def _axis(channel: Channel, codes: Codes, wish: Any, attributes: int) -> _Axis:
-    layout = None
-    if isinstance(channel.domain, Interval):
-        narrowest = channel.inputs.step if isinstance(channel.inputs, Grid) else 0.0
+def _axis(column: Column, wish: Any, attributes: int) -> _Axis:
+    if not column.levels:
+        if column.labels is None:
+            raise ValueError(f"column {column.name!r} holds clear numbers; cut them into labels, or leave them out")
+        return _Axis(column.name, None, column.labels, np.eye(column.size), np.arange(column.size))
+    domain, layout = _domain(column), None
+    used = [channel for channel, people in zip(column.levels.values(), column.people, strict=True) if people]
+    if isinstance(domain, Interval):
+        steps = [channel.inputs.step for channel in used if isinstance(channel.inputs, Grid)]
         fine = min(int(UNKNOWNS ** (1 / attributes) + 1e-9), FINE_CELLS)
-        layout = layout_for(channel.domain, wish, narrowest, fine)
-    seen = observe(channel, None if layout is None else layout.cells)
-    cells = np.searchsorted(seen.reports.first, codes, side="right") - 1
-    return _Axis(channel, layout, seen, cells)
+        layout = layout_for(domain, wish, max(steps, default=0.0), fine)
+    labels = domain.labels if isinstance(domain, Categories) else None
+    return _Axis(column.name, layout, labels, *_all_levels(column, None if layout is None else layout.cells))
 
 
-def _solve(axes: list[_Axis], missing: int) -> JointEstimate:
-    factors = [axis.seen.table.dense() for axis in axes]
-    table, counts = count_combinations(factors, np.column_stack([axis.cells for axis in axes]))
+def _all_levels(column: Column, cells: Floats | None) -> tuple[Floats, Codes]:
+    """The tables of the levels that occur, weighted by their people, on top of each other; the cell of every code."""
+    tables: list[Table] = []
+    shares, cell_of_code, below = [], [], 0
+    for channel, people in zip(column.levels.values(), column.people.tolist(), strict=True):
+        if not people:
+            cell_of_code.append(np.zeros(channel.outputs.size, dtype=np.int64))
+            continue
+        seen = observe(channel, cells)
+        place = np.searchsorted(seen.reports.first, np.arange(channel.outputs.size), side="right") - 1
+        cell_of_code.append(place + below)
+        below += seen.table.shape[0]
+        tables.append(seen.table)
+        shares.append(people / max(column.people.sum(), 1))
+    table = tables[0] if len(tables) == 1 else StackedTable(tables, np.array(shares))
+    return table.dense(), np.concatenate(cell_of_code)
+
+
+def _counts(reports: Reports, axes: list[_Axis]) -> tuple[Table, Floats]:
+    """The product table and the counts of its rows: all combinations where they are few, else those that occur."""
+    names, factors = [axis.name for axis in axes], [axis.table for axis in axes]
+    if prod(axis.reported + 1 for axis in axes) <= COMBINATIONS:
+        counts = reports.counts(names, axes, by_class=False, missing=True)
+        return ProductTable(factors), counts[tuple(slice(0, axis.reported) for axis in axes)].ravel()
+    found = reports.combinations(names, axes, by_class=False, missing=True)
+    known = (found.rows < [axis.reported for axis in axes]).all(axis=1)
+    return SparseProductTable(factors, found.rows[known].astype(np.int64)), found.counts[known]
+
+
+def _solve(where: Reports, axes: list[_Axis]) -> JointEstimate:
+    factors = [axis.table for axis in axes]
+    table, counts = _counts(where, axes)
+    if not counts.any():
+        raise ValueError("no person has a report for every attribute; reconstruction needs at least one")
+    people = float(len(where) if where.weights is None else where.weights.sum())
     numeric = any(axis.layout is not None for axis in axes)
     fit = maximise_likelihood(table, counts[None, :], stop=ENOUGH if numeric else CONVERGED)
     fine = fit.probabilities[0].reshape([factor.shape[1] for factor in factors])
@@ -145,37 +188,28 @@ def _solve(axes: list[_Axis], missing: int) -> JointEstimate:
         joint = np.tensordot(joint, axis.membership, axes=([0], [1]))
     reports = float(counts.sum())
     freedom = joint_freedom(factors, along, reports, joint.size)
+    notes = [axis.layout.note for axis in axes if axis.layout is not None]
     facts = Diagnostics(
         method="em",
         reports=reports,
-        missing=missing,
+        missing=people - reports,
         iterations=fit.iterations,
         table_applications=fit.applications,
         log_likelihood=float(fit.log_likelihood[0]),
         degrees_of_freedom=freedom,
-        messages=tuple(filter(None, [too_many_intervals(reports, freedom, joint.size)])),
+        messages=tuple(filter(None, [*notes, too_many_intervals(reports, freedom, joint.size)])),
     )
     marginals = tuple(_marginal(axis, p, reports, facts) for axis, p in zip(axes, along, strict=True))
     edges, categories = tuple(m.edges for m in marginals), tuple(m.categories for m in marginals)
-    return JointEstimate(edges, categories, joint, facts, marginals)
-
-
-def count_combinations(factors: list[Floats], cells: Codes) -> tuple[Table, Floats]:
-    """The product table and the counts of its rows: all combinations where they are few, else those that occur."""
-    sizes = [factor.shape[0] for factor in factors]
-    if prod(sizes) <= COMBINATIONS:
-        place = np.ravel_multi_index(tuple(cells.T), sizes)
-        return ProductTable(factors), np.bincount(place, minlength=prod(sizes)).astype(float)
-    rows, counts = np.unique(cells, axis=0, return_counts=True)
-    return SparseProductTable(factors, rows), counts.astype(float)
+    return JointEstimate(edges, categories, joint, facts, marginals, tuple(axis.name for axis in axes))
 
 
 def _marginal(axis: _Axis, p: Floats, reports: float, facts: Diagnostics) -> Estimate:
-    spread = fisher_spread(axis.seen.table.dense(), p, reports, axis.membership)
-    domain, layout = axis.channel.domain, axis.layout
+    spread = fisher_spread(axis.table, p, reports, axis.membership)
+    layout = axis.layout
     return Estimate(
         None if layout is None else layout.edges,
-        domain.labels if isinstance(domain, Categories) else None,
+        axis.labels,
         axis.membership @ p,
         spread.covariance,
         replace(facts, degrees_of_freedom=spread.degrees_of_freedom, messages=()),

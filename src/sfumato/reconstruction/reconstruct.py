@@ -92,6 +92,7 @@ def _of_level(channel: Channel | Choice, level: Hashable) -> Channel | None:
 
 
 def _estimate(problem: Problem, method: str, row: int, found: Solution) -> Estimate:
+    layout, domain = problem.layout, problem.domain
     diagnostics = Diagnostics(
         method=method,
         reports=float(problem.counts[row].sum()),
@@ -100,9 +101,8 @@ def _estimate(problem: Problem, method: str, row: int, found: Solution) -> Estim
         table_applications=found.table_applications,
         log_likelihood=found.log_likelihood,
         degrees_of_freedom=found.degrees_of_freedom,
-        messages=found.messages,
+        messages=found.messages if layout is None or layout.note is None else (layout.note, *found.messages),
     )
-    layout, domain = problem.layout, problem.domain
     edges = None if layout is None else layout.edges.copy()
     categories = domain.labels if isinstance(domain, Categories) else None
     integer = layout is not None and layout.integer
