@@ -17,10 +17,8 @@ import sfumato as sf
 from sfumato.mining import LEARNERS, learner_named
 from sfumato.mining.estimator import Learner
 
-BY_RECORD = {
-    "check_sample_weight_equivalence_on_dense_data": "held-out folds are drawn by record: a weight of two is in one fold, "
-    "two records may be in two"
-}
+WHY = "held-out folds are drawn by record: a weight of two is in one fold, two records may be in two"
+BY_RECORD = {"check_sample_weight_equivalence_on_dense_data": WHY}
 
 
 def known_differences(estimator: Any) -> dict[str, str]:

@@ -1,8 +1,8 @@
 """Reconstruct, or mine the reports directly? The chooser tells from the reports alone.
 
-Every recipe is fitted on two thirds of the reports and judged on the last third, three times: how much do its answers on
-true values, as far as the reports tell them, say about the classes of held-out people? Nobody's true value is needed,
-and no recipe is judged by the noise that it was fitted to.
+Every recipe is fitted on two thirds of the reports and judged on the last third, three times: how much do its answers
+on true values, as far as the reports tell them, say about the classes of held-out people? Nobody's true value is
+needed, and no recipe is judged by the noise that it was fitted to.
 
     score = max_λ mean log[λ · P(h(x) = y | w) + (1 − λ) · P(y)]
 

@@ -240,7 +240,7 @@ def holds_labels(X: Any, channels: Any) -> bool:
 
 
 def class_codes(labels: npt.NDArray[Any], channel: Channel | None = None) -> tuple[npt.NDArray[Any], Codes]:
-    """The classes in order, and every record's class as its place among them; a channel's categories are the classes."""
+    """The classes in order, and every record's class as its place among them; a channel's are its categories."""
     if channel is None and labels.dtype.kind in "iu" and labels.size and labels.min() >= 0 and labels.max() <= 1_000:
         present = np.flatnonzero(np.bincount(labels.astype(np.int64)))  # much faster than sorting
         code_of = np.zeros(int(present[-1]) + 1, np.int64)

@@ -11,7 +11,6 @@ from mlxtend.frequent_patterns import apriori as mlxtend_apriori
 
 import sfumato as sf
 from sfumato.channels.itemsets_reports import BasketReports
-
 from sfumato.mining.itemsets.apriori import SupportWarning, join
 from sfumato.tables import as_records
 

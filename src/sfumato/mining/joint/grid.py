@@ -6,10 +6,10 @@
 From the uniform start early steps are smooth, so the number of steps is the amount of smoothing. A missing report is a
 row of ones: it integrates out.
 
-True cells shrink in number as columns are added, so that the grid stays small; report cells widen with them, measured in
-noise deviations (a report cell of half a deviation loses about 2 % of the information in a mean). Members of one model
-use different counts and shifts: their edges never coincide, and neither do they line up with cut points of the truth by
-luck.
+True cells shrink in number as columns are added, so that the grid stays small; report cells widen with them, measured
+in noise deviations (a report cell of half a deviation loses about 2 % of the information in a mean). Members of one
+model use different counts and shifts: their edges never coincide, and neither do they line up with cut points of the
+truth by luck.
 """
 
 from __future__ import annotations

@@ -52,7 +52,9 @@ class MixtureFit:
         self.by_class = reports.classes is not None if by_class is None else by_class
         self.cells = tuple(resolution.cut(axis) for axis in axes)
         pairs = zip(axes, self.cells, strict=True)
-        self.tables: list[Array] = [cut.table_with_missing(axis.column.has_missing).astype(np.float32) for axis, cut in pairs]
+        self.tables: list[Array] = [
+            cut.table_with_missing(axis.column.has_missing).astype(np.float32) for axis, cut in pairs
+        ]
         self.tables.append(self._label_table())
         self._through = [DenseTable(table, np.float32) for table in self.tables]
         self.train, self.weight = self._occurring(~HELD_OUT)
@@ -130,7 +132,9 @@ class MixtureFit:
         return MixtureMember(self.cells, self.prior, thetas[-1], thetas[:-1])
 
 
-def inner_steps(table: DenseTable, thetas: Array, counts: Array, pseudo_count: float, steps: int = INNER_STEPS) -> Array:
+def inner_steps(
+    table: DenseTable, thetas: Array, counts: Array, pseudo_count: float, steps: int = INNER_STEPS
+) -> Array:
     """θ(· | z) after a few EM steps from each component's counts of reports, one component a row."""
     problems = Likelihood(table, np.ascontiguousarray(counts))
     for _ in range(steps):

@@ -186,9 +186,7 @@ class LocalGrowth(ByClassGrowth):
         return tree
 
 
-def clean_tree(
-    axes: Sequence[Axis], values: Values, labels: ClassMass, limits: Limits
-) -> tuple[Tree, list[Feature]]:
+def clean_tree(axes: Sequence[Axis], values: Values, labels: ClassMass, limits: Limits) -> tuple[Tree, list[Feature]]:
     """A tree on true values: bins between quantiles find the split, the actual values beside it place the cut."""
     cells = [axis.at(CLEAR_BINS) for axis in axes]
     features = [feature_of(cut) for cut in cells]
