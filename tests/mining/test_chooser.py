@@ -11,7 +11,7 @@ from sfumato.mining.judge import Judge, held_out_logs
 from sklearn.tree import DecisionTreeClassifier
 
 import sfumato as sf
-from sfumato.mining.chooser import Chooser, about_as_good
+from sfumato.mining.chooser import Chooser, Judge, about_as_good, held_out_logs
 from sfumato.mining.direct import DirectClassifier
 from sfumato.mining.joint import MixtureModel
 
@@ -25,7 +25,7 @@ class Band:
         self.low, self.high, self.classes_ = low, high, np.array([False, True])
 
     def answers(self, X: Any) -> np.ndarray[Any, Any]:
-        return ((np.asarray(X)[:, 0] > self.low) & (np.asarray(X)[:, 0] < self.high)).astype(np.int64)
+        return ((X[0] > self.low) & (X[0] < self.high)).astype(np.int64)
 
 
 def band_data(n: int, scale: float, seed: int) -> tuple[sf.Gaussian, pd.DataFrame, np.ndarray[Any, Any]]:
@@ -37,7 +37,7 @@ def band_data(n: int, scale: float, seed: int) -> tuple[sf.Gaussian, pd.DataFram
 
 def test_the_true_classifier_scores_best() -> None:
     channel, reports, y = band_data(4_000, 0.1, 1)
-    judge = Judge({"x": channel}, reports, 0)
+    judge = Judge(sf.Reports(reports, {"x": channel}), np.random.default_rng(0))
     draws = judge.draws(np.arange(4_000), 50)
     truth, wide, aside = (
         held_out_logs(band.answers(draws).reshape(-1, 50), y.astype(np.int64), 2).mean()
@@ -64,8 +64,8 @@ def test_draws_behind_noiseless_reports_are_the_reports() -> None:
     rng = np.random.default_rng(3)
     values = rng.integers(0, 5, 400)
     channel = sf.RandomizedResponse(sf.Categories(list(range(5))), keep=0.999999)
-    judge = Judge([channel], values[:, None], 0)
-    draws = np.asarray(judge.draws(np.arange(400), 2))[:, 0].astype(int)
+    judge = Judge(sf.Reports({"x": values}, [channel]), np.random.default_rng(0))
+    draws = judge.draws(np.arange(400), 2)[0].astype(int)
     assert np.mean(draws == np.repeat(values, 2)) > 0.99
 
 

@@ -8,15 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import sfumato as sf
 from sfumato.mining.discriminant import LinearDiscriminant, less_noise
-
-
-@parametrize_with_checks([LinearDiscriminant()])
-def test_it_keeps_scikit_learns_contract(estimator: object, check: object) -> None:
-    check(estimator)  # type: ignore[operator]
 
 
 def test_without_noise_it_is_scikit_learns() -> None:

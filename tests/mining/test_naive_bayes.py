@@ -7,6 +7,8 @@ from sklearn.naive_bayes import GaussianNB
 
 import sfumato as sf
 from sfumato.mining.naive_bayes import NaiveBayes
+from sfumato.mining.tree.association import STOP
+from sfumato.reconstruction import DenseTable, maximise_likelihood
 
 
 @pytest.mark.parametrize("density", ["moments", "direct", "reconstructed"])
@@ -69,3 +71,24 @@ def test_categories_gaps_and_randomized_labels():
 def test_an_unknown_density_is_named(survey):
     with pytest.raises(ValueError, match="density='kernel'"):
         NaiveBayes(density="kernel").fit(survey.X[:10], survey.y[:10])
+
+
+def test_reconstructed_densities_are_reconstructions_of_each_classs_counts():
+    """Same counts, same table, the same answer as reconstruction's EM gives."""
+    rng = np.random.default_rng(5)
+    x, y = two_classes(5_000, rng)
+    channel = sf.Gaussian(sf.Interval(0, 10), scale=2)
+    reports = sf.Reports({"x": channel.randomize(x, rng)}, [channel], target=y)
+    density = NaiveBayes(density="reconstructed").fit(reports).densities_[0]
+    counts = reports.counts(["x"], [density.cells]).T
+    p = maximise_likelihood(DenseTable(density.cells.table, np.float32), counts, stop=STOP).probabilities
+    total = counts.sum(axis=1, keepdims=True)
+    expected = (p * total + 1 / density.cells.size) / (total + 1)
+    np.testing.assert_allclose(density.p_cell_given_class, expected, rtol=0, atol=1e-9)
+
+
+def test_direct_densities_of_categories_are_the_shares_of_reports():
+    channel = sf.RandomizedResponse(sf.Categories(["a", "b", "c"]), keep=0.6)
+    column, y = np.array(["a", "a", "b", "c"], dtype=object), np.array([0, 0, 0, 1])
+    density = NaiveBayes([channel], "direct").fit(column[:, None], y).densities_[0]
+    np.testing.assert_allclose(density.p_cell_given_class, [[7 / 12, 4 / 12, 1 / 12], [1 / 6, 1 / 6, 4 / 6]])

@@ -2,10 +2,12 @@ import json
 from functools import cache
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import sfumato as sf
 from sfumato import shipping
+from sfumato.shipping.training import estimator
 
 PLAN = """
 name = "town"
@@ -23,6 +25,23 @@ low = 1
 high = 9
 integer = true
 role = "clear"
+[attributes.group]
+categories = ["A", "B"]
+role = "class"
+"""
+
+NUMBERS = """
+name = "town"
+[attributes.age]
+low = 20
+high = 80
+channel = "gaussian"
+privacy = 0.25
+[attributes.salary]
+low = 0
+high = 100
+channel = "uniform"
+privacy = 0.25
 [attributes.group]
 categories = ["A", "B"]
 role = "class"
@@ -73,11 +92,26 @@ def test_a_model_predicts_the_same_after_a_trip_through_json(fit, plan, tmp_path
     assert "Sent as it is, without protection: rooms, group" in arrived.guarantee["words"]
 
 
+@pytest.mark.parametrize("method", shipping.METHODS)
+def test_every_method_s_model_arrives_as_it_left(method, tmp_path):
+    plan = sf.Plan.loads(NUMBERS)
+    rng = np.random.default_rng(0)
+    people = {"age": rng.uniform(20, 80, 1500), "salary": rng.uniform(0, 100, 1500)}
+    people["group"] = np.where(people["age"] + people["salary"] < 100, "A", "B")
+    reports = pa.table(plan.randomize(people, np.random.default_rng(1)))
+    model = estimator(method, plan, seed=0).fit(reports.select(["age", "salary"]), reports["group"].to_numpy())
+    shipping.save(model, tmp_path / "model.json", plan=plan)
+    arrived = shipping.load(tmp_path / "model.json")
+    fresh = pa.table({name: people[name] for name in ("age", "salary")})
+    assert (arrived.predict(fresh) == model.predict(fresh)).all()
+    np.testing.assert_allclose(arrived.predict_proba(fresh), model.predict_proba(fresh), atol=1e-5)
+    assert np.mean(arrived.predict(fresh) == people["group"]) > 0.7
+
+
 def test_any_kind_of_table_and_any_order_of_columns_gives_the_same_classes(fit, plan, tmp_path):
     import duckdb
     import pandas as pd
     import polars as pl
-    import pyarrow as pa
 
     people = draw_people(300, 3)
     shipping.save(fit("joint tree"), tmp_path / "model.json", plan=plan)

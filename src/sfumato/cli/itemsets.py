@@ -71,7 +71,7 @@ def design(
     as_json: AsJson = False,
 ) -> None:
     """Choose how baskets are blurred under a bound on what a report reveals, and say what can then be found."""
-    from sfumato.mining.itemsets.adaptive import compare_collections
+    from sfumato.mining.itemsets import compare_collections
     from sfumato.plan import Plan
 
     channel = SelectASize.design(
@@ -130,8 +130,7 @@ def mine(
     as_json: AsJson = False,
 ) -> None:
     """Find the itemsets that many people hold, with standard errors, and rules among them."""
-    from sfumato.mining.itemsets import frequent_itemsets
-    from sfumato.mining.itemsets.rules import association_rules
+    from sfumato.mining.itemsets import association_rules, frequent_itemsets
 
     _, channel = basket_channel(plan)
     if output is not None:

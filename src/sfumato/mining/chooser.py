@@ -1,8 +1,8 @@
 """Reconstruct, or mine the reports directly? The chooser tells from the reports alone.
 
-Every recipe is fitted on two thirds of the reports and judged on the last third, three times: how much do its answers on
-true values, as far as the reports tell them, say about the classes of held-out people? Nobody's true value is needed,
-and no recipe is judged by the noise that it was fitted to.
+Every recipe is fitted on two thirds of the reports and judged on the last third, three times: how much do its answers
+on true values, as far as the reports tell them, say about the classes of held-out people? Nobody's true value is
+needed, and no recipe is judged by the noise that it was fitted to.
 
     score = max_λ mean log[λ · P(h(x) = y | w) + (1 − λ) · P(y)]
 
@@ -142,6 +142,9 @@ def judged_recipes(
     recipes: Mapping[str, Learner], reports: Reports, classes: npt.NDArray[Any], rng: np.random.Generator
 ) -> dict[str, Floats]:
     """The log-likelihoods of held-out records under each recipe, in the same order."""
+    if len(reports) < FOLDS:
+        records = f"{len(reports)} sample{'s' if len(reports) > 1 else ''}"
+        raise ValueError(f"{records} cannot be split into {FOLDS} folds to judge recipes by; give more records")
     judge = Judge(reports, rng)
     codes = class_codes_in(reports)
     found: dict[str, list[Floats]] = {name: [] for name in recipes}
@@ -149,6 +152,8 @@ def judged_recipes(
         fold = Fold(number, FOLDS, salt=4)
         held = rng.permutation(np.flatnonzero(reports.chosen(fold)))[:MOST_JUDGED]
         rest = reports.of_records(np.flatnonzero(reports.chosen(~fold)))
+        if not held.size or not len(rest):
+            continue
         draws = judge.draws(held, DRAWS)
         for name, recipe in recipes.items():
             model = clone(recipe).fit(rest)

@@ -1,8 +1,8 @@
 """Direct mining (LKT08 §6): any scikit-learn classifier on the reports, as if they were true values.
 
-What it learns is P(y | w). On true values that is biased: noise flattens what depends on a column, roughly by the factor
-Var x / Var w, and hides what is narrower than the noise. It costs no reconstruction, and with few records or little
-noise it may serve better; `Chooser` tells from the reports.
+What it learns is P(y | w). On true values that is biased: noise flattens what depends on a column, roughly by the
+factor Var x / Var w, and hides what is narrower than the noise. It costs no reconstruction, and with few records or
+little noise it may serve better; `Chooser` tells from the reports.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
@@ -99,10 +100,12 @@ def filling(column: Column) -> float:
 
 def weight_argument(model: Any, weight: Floats) -> dict[str, Floats]:
     """`sample_weight` for a classifier, or for the last step of a pipeline."""
-    last, name = (model.steps[-1][1], f"{model.steps[-1][0]}__sample_weight") if hasattr(model, "steps") else (model, "")
+    name, last = model.steps[-1] if isinstance(model, Pipeline) else ("", model)
     if not has_fit_parameter(last, "sample_weight"):
-        raise TypeError(f"{type(last).__name__} takes no sample_weight; leave the weights out or use another classifier")
-    return {name or "sample_weight": weight}
+        raise TypeError(
+            f"{type(last).__name__} takes no sample_weight; leave the weights out or use another classifier"
+        )
+    return {f"{name}__sample_weight" if name else "sample_weight": weight}
 
 
 class PlainAnswers:
@@ -136,27 +139,31 @@ class PlainAnswers:
 
 def plain_answers(model: Any) -> dict[str, Any]:
     """A fitted gaussian naive Bayes, decision tree or (scaled) logistic regression as plain data."""
-    scale, shift, last = 1.0, 0.0, model
-    for _, step in getattr(model, "steps", ())[:-1]:
-        if not isinstance(step, StandardScaler):
-            raise TypeError(f"a pipeline with {type(step).__name__} cannot be shipped; scale with StandardScaler only")
-        scale, shift = 1.0 / step.scale_, step.mean_
-    if hasattr(model, "steps"):
-        last = model.steps[-1][1]
-    classes = last.classes_.tolist()
-    if isinstance(last, GaussianNB) and last is model:
-        mean, variance = last.theta_.tolist(), last.var_.tolist()
-        return {"form": "normal", "classes": classes, "prior": last.class_prior_.tolist(), "mean": mean, "variance": variance}
-    if isinstance(last, DecisionTreeClassifier) and last is model:
-        tree = last.tree_
-        shares = tree.value[:, 0] / tree.value[:, 0].sum(axis=1, keepdims=True)
-        arrays = {"left": tree.children_left, "right": tree.children_right, "column": tree.feature, "cut": tree.threshold}
-        return {"form": "tree", "classes": classes, "shares": shares.tolist(), **{k: v.tolist() for k, v in arrays.items()}}
+    scaled = isinstance(model, Pipeline) and [type(step) for _, step in model.steps[:-1]] == [StandardScaler]
+    last = model.steps[-1][1] if scaled else model
     if isinstance(last, LogisticRegression):
-        coef, intercept = last.coef_ * scale, last.intercept_ - (last.coef_ * scale * shift).sum(axis=1)
-        if len(classes) == 2:  # one row of odds: the other class has none
-            coef, intercept = np.vstack([np.zeros_like(coef), coef]), np.append(0.0, intercept)
-        return {"form": "linear", "classes": classes, "coef": coef.tolist(), "intercept": intercept.tolist()}
-    raise TypeError(
-        f"a {type(last).__name__} cannot be shipped; use gaussian naive Bayes, a decision tree or logistic regression"
-    )
+        found = _plain_linear(last, model.steps[0][1] if scaled else None)
+    elif isinstance(model, GaussianNB):
+        found = {"form": "normal", "prior": model.class_prior_, "mean": model.theta_, "variance": model.var_}
+    elif isinstance(model, DecisionTreeClassifier):
+        found = _plain_tree(model.tree_)
+    else:
+        usable = "gaussian naive Bayes, a decision tree or (scaled) logistic regression"
+        raise TypeError(f"a {type(last).__name__} cannot be shipped; use {usable}")
+    found["classes"] = last.classes_
+    return {name: part if isinstance(part, str) else np.asarray(part).tolist() for name, part in found.items()}
+
+
+def _plain_linear(model: LogisticRegression, scaler: StandardScaler | None) -> dict[str, Any]:
+    """One row of coefficients a class, of values as they are; of two classes the first has none."""
+    coef = model.coef_ if scaler is None else model.coef_ / scaler.scale_
+    intercept = model.intercept_ if scaler is None else model.intercept_ - coef @ scaler.mean_
+    if len(model.classes_) == 2:
+        coef, intercept = np.vstack([np.zeros_like(coef), coef]), np.append(0.0, intercept)
+    return {"form": "linear", "coef": coef, "intercept": intercept}
+
+
+def _plain_tree(tree: Any) -> dict[str, Any]:
+    shares = tree.value[:, 0] / tree.value[:, 0].sum(axis=1, keepdims=True)
+    nodes = {"left": tree.children_left, "right": tree.children_right, "column": tree.feature, "cut": tree.threshold}
+    return {"form": "tree", "shares": shares, **nodes}

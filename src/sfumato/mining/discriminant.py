@@ -63,7 +63,7 @@ class LinearDiscriminant(Learner):
     def _probabilities(self, columns: list[Column]) -> Floats:
         """P(class | true values) under normal classes of one covariance."""
         values = self._filled(np.column_stack([as_numbers(column) for column in columns]))
-        return softmax(values @ self.coef_.T + self.intercept_, axis=1)
+        return np.asarray(softmax(values @ self.coef_.T + self.intercept_, axis=1))
 
     def _state(self) -> dict[str, Any]:
         return {"coef": self.coef_.tolist(), "intercept": self.intercept_.tolist(), "fill": self.fill_.tolist()}

@@ -88,6 +88,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
         codes = self._class_codes(y, records)
         weight = record_weights(sample_weight, records)
         reports = Reports(dict(zip(names, columns, strict=True)), self._channels(), weights=weight, seed=seed)
+        reports.kind = self._table_kind or "array"
         if codes is not None:
             reports = reports.aimed(codes, classes=range(len(self.classes_)), label_channel=self.label_channel)
         if weight is None or weight.all() or self.keeps_weightless:
@@ -238,7 +239,7 @@ def holds_labels(X: Any, channels: Any) -> bool:
 
 
 def class_codes(labels: npt.NDArray[Any], channel: Channel | None = None) -> tuple[npt.NDArray[Any], Codes]:
-    """The classes in order, and every record's class as its place among them; a channel's categories are the classes."""
+    """The classes in order, and every record's class as its place among them; a channel's are its categories."""
     if channel is None and labels.dtype.kind in "iu" and labels.size and labels.min() >= 0 and labels.max() <= 1_000:
         present = np.flatnonzero(np.bincount(labels.astype(np.int64)))  # much faster than sorting
         code_of = np.zeros(int(present[-1]) + 1, np.int64)

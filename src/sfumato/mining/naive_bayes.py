@@ -105,7 +105,9 @@ class NaiveBayes(Learner):
         prior = np.maximum(reports.counts() @ shares, 1e-12)
         self.class_prior_ = prior / prior.sum()
         normal = {name: self._numbers(reports, name) for name in reports.names if self._is_normal(reports, name)}
-        spreads = [spread(x, counts if reports.column(name).levels else None) for name, (x, counts, _) in normal.items()]
+        spreads = [
+            spread(x, counts if reports.column(name).levels else None) for name, (x, counts, _) in normal.items()
+        ]
         self.epsilon_ = self.var_smoothing * max(spreads, default=0.0)
         self.densities_: list[Density] = [
             self._normal(*normal[name], shares) if name in normal else self._in_cells(reports, name, shares)
@@ -123,10 +125,13 @@ class NaiveBayes(Learner):
         """Values of a column, how many people of each reported class have them, and the noise behind each."""
         column = reports.column(name)
         if column.levels:
-            noise = code_noise(column) if self.density == "moments" else 0.0
             counts = reports.counts([name])[: column.size]
             seen = counts.any(axis=1)
-            return code_values(column)[seen], counts[seen], noise if np.isscalar(noise) else np.asarray(noise)[seen]
+            return (
+                code_values(column)[seen],
+                counts[seen],
+                code_noise(column)[seen] if self.density == "moments" else 0.0,
+            )
         of_class = np.eye(len(self.classes_))[class_codes_in(reports)]
         weight = 1.0 if reports.weights is None else reports.weights[:, None]
         return as_numbers(reports.values(name)), of_class * weight, 0.0
@@ -159,10 +164,10 @@ class NaiveBayes(Learner):
         return np.asarray(logs)
 
     def _probabilities(self, columns: list[Values]) -> Floats:
-        return softmax(self._log_joint(columns), axis=1)
+        return np.asarray(softmax(self._log_joint(columns), axis=1))
 
     def predict_log_proba(self, X: Any) -> Floats:
-        return log_softmax(self.predict_log_joint(X), axis=1)
+        return np.asarray(log_softmax(self.predict_log_joint(X), axis=1))
 
     # --- plain data ---------------------------------------------------------------------------------------------
 

@@ -115,7 +115,8 @@ def feature_columns(plan: Plan) -> list[str]:
 
 
 def features(plan: Plan, table: Any) -> Any:
-    return table.select(feature_columns(plan))
+    """The columns that a model reads of a PyArrow table of reports, or of true values, which have no levels."""
+    return table.select([name for name in feature_columns(plan) if name in plan.channels or name in table.column_names])
 
 
 def classes(plan: Plan, table: Any) -> NDArray[Any]:

@@ -6,10 +6,10 @@
 From the uniform start early steps are smooth, so the number of steps is the amount of smoothing. A missing report is a
 row of ones: it integrates out.
 
-True cells shrink in number as columns are added, so that the grid stays small; report cells widen with them, measured in
-noise deviations (a report cell of half a deviation loses about 2 % of the information in a mean). Members of one model
-use different counts and shifts: their edges never coincide, and neither do they line up with cut points of the truth by
-luck.
+True cells shrink in number as columns are added, so that the grid stays small; report cells widen with them, measured
+in noise deviations (a report cell of half a deviation loses about 2 % of the information in a mean). Members of one
+model use different counts and shifts: their edges never coincide, and neither do they line up with cut points of the
+truth by luck.
 """
 
 from __future__ import annotations
@@ -99,7 +99,13 @@ class GridProblem:
 
     @classmethod
     def of(
-        cls, reports: Reports, axes: Sequence[Axis], resolution: Resolution, *, by_class: bool | None = None
+        cls,
+        reports: Reports,
+        axes: Sequence[Axis],
+        resolution: Resolution,
+        *,
+        by_class: bool | None = None,
+        dtype: npt.DTypeLike = np.float32,
     ) -> GridProblem:
         """`by_class`: whether the class is an axis of the grid; None: if there is one."""
         by_class = reports.classes is not None if by_class is None else by_class
@@ -107,7 +113,7 @@ class GridProblem:
         factors = [cut.table_with_missing(axis.column.has_missing) for axis, cut in zip(axes, cells, strict=True)]
         label = reports.label_channel.matrix() if by_class and reports.label_channel is not None else None
         classes = len(reports.classes or ()) if by_class else 1
-        return cls(reports, cells, ProductTable(factors, label=label, classes=classes, dtype=np.float32), by_class)
+        return cls(reports, cells, ProductTable(factors, label=label, classes=classes, dtype=dtype), by_class)
 
     @property
     def all_clear(self) -> bool:

@@ -52,7 +52,9 @@ class MixtureFit:
         self.by_class = reports.classes is not None if by_class is None else by_class
         self.cells = tuple(resolution.cut(axis) for axis in axes)
         pairs = zip(axes, self.cells, strict=True)
-        self.tables: list[Array] = [cut.table_with_missing(axis.column.has_missing).astype(np.float32) for axis, cut in pairs]
+        self.tables: list[Array] = [
+            cut.table_with_missing(axis.column.has_missing).astype(np.float32) for axis, cut in pairs
+        ]
         self.tables.append(self._label_table())
         self._through = [DenseTable(table, np.float32) for table in self.tables]
         self.train, self.weight = self._occurring(~HELD_OUT)
@@ -88,7 +90,7 @@ class MixtureFit:
         """Components at the posteriors of random people."""
         people = float(self.weight.sum(dtype=np.float64))
         components = int(min(components, max(2, people // 20)))
-        self.pseudo_count = np.float32(pseudo_count * min(1.0, people / components / FULL_COMPONENT))
+        self.pseudo_count = pseudo_count * min(1.0, people / components / FULL_COMPONENT)
         share = self.weight.astype(np.float64) / max(people, 1e-12)
         seeds = self.train[rng.choice(self.weight.size, components, p=share / share.sum())]
         self.prior = np.full(components, 1 / components, np.float32)
@@ -109,7 +111,7 @@ class MixtureFit:
         p_report = self.p_report()
         counts = np.zeros_like(p_report)
         mixture_step(self.train, self.weight, p_report, self.prior, counts)
-        mass = counts[0].sum(axis=0) + self.pseudo_count
+        mass = counts[0].sum(axis=0) + np.float32(self.pseudo_count)
         self.prior = mass / mass.sum()
         for j, table in enumerate(self._through):
             self.thetas[j] = inner_steps(table, self.thetas[j], counts[j, : table.shape[0]].T, self.pseudo_count)
@@ -130,11 +132,13 @@ class MixtureFit:
         return MixtureMember(self.cells, self.prior, thetas[-1], thetas[:-1])
 
 
-def inner_steps(table: DenseTable, thetas: Array, counts: Array, pseudo_count: float, steps: int = INNER_STEPS) -> Array:
+def inner_steps(
+    table: DenseTable, thetas: Array, counts: Array, pseudo_count: float, steps: int = INNER_STEPS
+) -> Array:
     """θ(· | z) after a few EM steps from each component's counts of reports, one component a row."""
     problems = Likelihood(table, np.ascontiguousarray(counts))
     for _ in range(steps):
-        thetas = problems.step(thetas, smoothing=float(pseudo_count) * table.shape[1])
+        thetas = problems.step(thetas, smoothing=pseudo_count * table.shape[1])
     return thetas
 
 

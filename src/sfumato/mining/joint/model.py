@@ -1,7 +1,7 @@
 """The joint model of class and true values, fitted on reports.
 
-Columns that tell about the class are selected on the reports alone and modelled together with it, by an exact grid (or a
-mixture of products where a grid would be too large); several members with different cells are averaged. The other
+Columns that tell about the class are selected on the reports alone and modelled together with it, by an exact grid (or
+a mixture of products where a grid would be too large); several members with different cells are averaged. The other
 columns hang on them as a forest. From the model come Bayes' rule on true values and synthetic records.
 """
 

@@ -103,7 +103,11 @@ class TreeClassifier(Learner):
 
     def _distil(self, reports: Reports, axes: list[Axis], limits: Limits, rng: np.random.Generator) -> None:
         model = JointModel(self.channels, label_channel=self.label_channel, random_state=self.random_state)
-        model.classes_, model.attribute_names_, model._table_kind = self.classes_, self.attribute_names_, self._table_kind
+        model.classes_, model.attribute_names_, model._table_kind = (
+            self.classes_,
+            self.attribute_names_,
+            self._table_kind,
+        )
         remember_names(model, self.attribute_names_, hasattr(self, "feature_names_in_"))
         model._learn(reports, rng)
         self.joint_ = model

@@ -186,9 +186,7 @@ class LocalGrowth(ByClassGrowth):
         return tree
 
 
-def clean_tree(
-    axes: Sequence[Axis], values: Values, labels: ClassMass, limits: Limits
-) -> tuple[Tree, list[Feature]]:
+def clean_tree(axes: Sequence[Axis], values: Values, labels: ClassMass, limits: Limits) -> tuple[Tree, list[Feature]]:
     """A tree on true values: bins between quantiles find the split, the actual values beside it place the cut."""
     cells = [axis.at(CLEAR_BINS) for axis in axes]
     features = [feature_of(cut) for cut in cells]
@@ -199,7 +197,7 @@ def clean_tree(
     return (tree.pruned(features) if limits.prune else tree), features
 
 
-def clean_values(reports: Reports, axis: Axis) -> Floats:
+def clean_values(reports: Reports, axis: Axis) -> Values:
     """Numbers as they are, categories as codes."""
     values = reports.values(axis.name) if axis.column.labels is None else axis.codes
     return np.asarray(values, dtype=np.float64)

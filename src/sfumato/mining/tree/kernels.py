@@ -95,13 +95,13 @@ def stays_leaf(counts: Any, records: int, bounds: Any) -> bool:
     total = counts.sum()
     if records < 2 or total < bounds.split or purity(counts) >= total * (1 - 1e-12):
         return True
-    return code_length(counts) <= bounds.bits
+    return bool(code_length(counts) <= bounds.bits)
 
 
 @njit(cache=True)
 def split_node(
     data: Any, bounds: Any, nodes: Any, node: int, table: Any, order: Any, start: int, end: int, left: Any, spare: Any
-) -> int:
+) -> Any:
     """Split a node in two, noted in `nodes`; where its right side starts in `order`, `start` where it stays a leaf."""
     split = best_split(data, table, nodes.counts[node], bounds.leaf, left)
     gain, j, place, missing_left = split

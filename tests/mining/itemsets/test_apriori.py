@@ -11,8 +11,8 @@ from mlxtend.frequent_patterns import apriori as mlxtend_apriori
 
 import sfumato as sf
 from sfumato.channels.baskets import BasketReports
-from sfumato.mining import records
 from sfumato.mining.itemsets.apriori import SupportWarning, join
+from sfumato.tables import as_records
 
 
 def random_baskets(people: int, items: int, seed: int) -> list[list[int]]:
@@ -125,4 +125,4 @@ def test_without_pandas_the_result_is_a_list_of_records(monkeypatch: pytest.Monk
     monkeypatch.setitem(__import__("sys").modules, "pandas", None)
     found = sf.frequent_itemsets([["a", "b"], ["a"]], None, 0.6)
     assert found == [{"support": 1.0, "stderr": 0.0, "itemsets": frozenset("a"), "certainty": 1.0}]
-    assert records.as_records(found) == found
+    assert as_records(found) == found

@@ -1,0 +1,172 @@
+"""What all learners share: scikit-learn's contract, reports in any form, weights, and plain data."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import sfumato as sf
+from sfumato.mining import LEARNERS, learner_named
+from sfumato.mining.estimator import Learner
+
+WHY = "held-out folds are drawn by record: a weight of two is in one fold, two records may be in two"
+BY_RECORD = {"check_sample_weight_equivalence_on_dense_data": WHY}
+
+
+def known_differences(estimator: Any) -> dict[str, str]:
+    return BY_RECORD if isinstance(estimator, (sf.JointModel, sf.Chooser)) else {}
+
+
+@parametrize_with_checks(
+    [sf.TreeClassifier(), sf.JointModel(), sf.NaiveBayes(), sf.DirectClassifier(), sf.LinearDiscriminant()],
+    expected_failed_checks=known_differences,
+)
+def test_an_estimator_keeps_scikit_learns_contract(estimator, check):
+    check(estimator)
+
+
+@parametrize_with_checks(
+    [sf.MixtureModel(), sf.Chooser()],
+    expected_failed_checks=known_differences,
+)
+def test_what_fits_for_longer_keeps_it_too(estimator, check):
+    check(estimator)
+
+
+AGE = sf.Gaussian(sf.Interval(20, 80), scale=6)
+CITY = sf.RandomizedResponse(sf.Categories(["Lima", "Oslo", "Rome"]), keep=0.9)
+
+
+def learners() -> dict[str, Learner]:
+    """One of each, quick, for numbers."""
+    return {
+        "TreeClassifier": sf.TreeClassifier(random_state=0),
+        "JointModel": sf.JointModel(members=1, random_state=0),
+        "MixtureModel": sf.MixtureModel(members=1, components=8, random_state=0),
+        "NaiveBayes": sf.NaiveBayes(density="reconstructed"),
+        "LinearDiscriminant": sf.LinearDiscriminant(),
+        "DirectClassifier": sf.DirectClassifier(),
+        "Chooser": sf.Chooser(recipes={"bayes": sf.NaiveBayes(), "direct": sf.DirectClassifier()}, random_state=0),
+    }
+
+
+def survey(n: int = 2_000) -> tuple[dict[str, Any], Any, dict[str, Any]]:
+    """Reports of two numbers, the class, and the true values."""
+    rng = np.random.default_rng(1)
+    values = {"age": rng.uniform(20, 80, n), "years": rng.uniform(20, 80, n)}
+    y = np.where(values["age"] + rng.normal(0, 3, n) > 50, "old", "young")
+    return {name: AGE.randomize(x, rng) for name, x in values.items()}, y, values
+
+
+CHANNELS = {"age": AGE, "years": AGE}
+
+
+def test_the_registry_names_every_learner() -> None:
+    assert list(LEARNERS) == list(learners()) and set(LEARNERS) <= set(sf.__all__)
+    assert all(issubclass(learner_named(name), Learner) for name in LEARNERS)
+    assert {type(model).__name__ for model in learners().values()} == set(LEARNERS)
+    with pytest.raises(ValueError, match="'Forest' is unknown; the learners are TreeClassifier"):
+        learner_named("Forest")
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_table_with_channels_and_reports_of_them_are_the_same_to_a_learner(name: str) -> None:
+    table, y, truth = survey()
+    grid = pd.DataFrame(truth)[:200]
+    model = learners()[name].set_params(channels=CHANNELS).fit(pd.DataFrame(table), y)
+    reports = sf.Reports(pd.DataFrame({**table, "group": y}), CHANNELS, target="group", seed=0)
+    again = learners()[name].fit(reports)
+    assert again.classes_.tolist() == model.classes_.tolist() == ["old", "young"]
+    assert again.feature_names_in_.tolist() == ["age", "years"]
+    assert np.mean(again.predict(grid) == model.predict(grid)) > 0.93
+    assert again.score(grid, y[:200]) > 0.8
+
+
+def test_the_class_column_of_reports_is_named_in_fit() -> None:
+    table, y, truth = survey()
+    untargeted = sf.Reports({**table, "group": y}, CHANNELS)
+    assert untargeted.names == ("age", "years", "group")
+    named = sf.NaiveBayes().fit(untargeted, "group")
+    given = sf.NaiveBayes().fit(sf.Reports(table, CHANNELS), y)
+    assert named.attribute_names_ == ["age", "years"]
+    np.testing.assert_array_equal(named.predict_proba(truth), given.predict_proba(truth))
+    with pytest.raises(ValueError, match="these reports have no class"):
+        sf.NaiveBayes().fit(sf.Reports(table, CHANNELS))
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_every_learner_travels_as_plain_data(name: str) -> None:
+    table, y, truth = survey()
+    model = learners()[name].set_params(channels=CHANNELS).fit(pd.DataFrame(table), y)
+    text = json.dumps(model.to_dict(), allow_nan=False)
+    again = learner_named(name).from_dict(json.loads(text))
+    grid = pd.DataFrame(truth)[:300]
+    np.testing.assert_array_equal(again.predict(grid), model.predict(grid))
+    np.testing.assert_allclose(again.predict_proba(grid), model.predict_proba(grid), atol=1e-4)
+    assert again.attribute_names_ == ["age", "years"]
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_weights_of_three_outvote_weights_of_one(name: str) -> None:
+    """Half the people have their classes the wrong way round and a third of the others' weight."""
+    table, y, truth = survey()
+    wrong = np.arange(y.size) % 2 == 0
+    mixed = np.where(wrong, np.where(y == "old", "young", "old"), y)
+    weight = np.where(wrong, 1.0, 3.0)
+    model = learners()[name].set_params(channels=CHANNELS)
+    assert model.fit(table, mixed, sample_weight=weight).score(truth, y) > 0.75
+    assert model.fit(table, mixed, sample_weight=4 - weight).score(truth, y) < 0.25
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_records_of_no_weight_are_as_if_they_were_not_there(name: str) -> None:
+    table, y, truth = survey(600)
+    weight = np.r_[np.ones(400), np.zeros(200)]
+    some = {column: values[:400] for column, values in table.items()}
+    model = learners()[name].set_params(channels=CHANNELS)
+    grid = {column: values[:50] for column, values in truth.items()}
+    expected = model.fit(some, y[:400]).predict_proba(grid)
+    np.testing.assert_allclose(model.fit(table, y, sample_weight=weight).predict_proba(grid), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pa.table, duckdb.from_df, dict])
+def test_every_kind_of_table_is_read_and_synthetic_records_come_back_as_it(kind: Any) -> None:
+    table, y, truth = survey(800)
+    frame = duckdb.from_df(pd.DataFrame(table)) if kind is duckdb.from_df else kind(table)
+    model = sf.JointModel(CHANNELS, members=1, random_state=0).fit(frame, y)
+    expected = sf.JointModel(CHANNELS, members=1, random_state=0).fit(table, y)
+    np.testing.assert_array_equal(model.predict_proba(truth), expected.predict_proba(truth))
+    sample, classes = model.sample(20, random_state=0)
+    assert type(sample) is type(frame) and len(classes) == 20
+    assert list(sample.columns if hasattr(sample, "columns") and kind is not pa.table else table) == list(table)
+
+
+def test_labels_in_an_array_are_read_where_a_channel_says_so() -> None:
+    rng = np.random.default_rng(2)
+    city = rng.choice(["Lima", "Oslo", "Rome"], 900)
+    model = sf.NaiveBayes([CITY]).fit(CITY.randomize(city, rng)[:, None].astype(object), city == "Rome")
+    assert model.predict(np.array([["Rome"], ["Oslo"]], dtype=object)).tolist() == [True, False]
+
+
+def test_bad_arguments_are_refused_in_one_line() -> None:
+    table, y, _ = survey(50)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        sf.NaiveBayes(CHANNELS).fit(table, y[:10])
+    with pytest.raises(ValueError, match="requires y to be passed"):
+        sf.NaiveBayes(CHANNELS).fit(table)
+    with pytest.raises(TypeError, match="is not over categories"):
+        sf.NaiveBayes(CHANNELS, label_channel=AGE).fit(table, y)
+    with pytest.raises(ValueError, match="sample_weight has shape"):
+        sf.NaiveBayes(CHANNELS).fit(table, y, sample_weight=np.ones(3))
+    with pytest.raises(ValueError, match="every sample_weight is zero"):
+        sf.NaiveBayes(CHANNELS).fit(table, y, sample_weight=np.zeros(50))
+    with pytest.raises(TypeError, match="neither a list with one entry a column nor a mapping"):
+        sf.NaiveBayes(AGE).fit(table, y)
