@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from sfumato.domain import Interval
+from sfumato.domain import Categories, Interval
 from sfumato.tables import (
     as_records,
     as_table,
@@ -136,6 +136,12 @@ def test_a_refused_value_is_named_with_its_row(row):
     ages[[row, 99]] = 112
     with pytest.raises(ValueError, match=rf"^row {row + 1}, column 'age': value 112 is outside numbers from 20 to 80;"):
         name_row(Interval(20, 80).clean, ages, "age")
+
+
+def test_the_words_are_those_of_the_row_that_is_named():
+    labels = np.array(["a", "z", "b", "c"])
+    with pytest.raises(ValueError, match=r"^row 2, column 'zip': unknown category 'z';"):
+        name_row(Categories(["a"]).encode, labels, "zip")
 
 
 def test_a_column_that_holds_passes_the_check():

@@ -7,6 +7,7 @@ else that lists its ``columns`` and gives each by name. Reading needs none of th
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from secrets import token_hex
@@ -127,22 +128,29 @@ def _twice(names: Sequence[str]) -> str:
 
 
 def name_row(check: Callable[[Any], Any], values: Any, column: str) -> None:
-    """Run a check that refuses a column; its refusal then says in which row: "row 17, column 'age': …"."""
-    try:
-        check(values)
+    """Run a check that refuses a column; its refusal then says in which row, from 1: "row 17, column 'age': …"."""
+    refusal = _refusal(check, values)
+    if refusal is None:
         return
-    except (ValueError, TypeError) as error:
-        first = error
-    array = as_array(values)
+    array = np.atleast_1d(as_array(values))
     low, high = 0, len(array)  # the first refused row lies in low..high-1
     while high - low > 1:
         middle = (low + high) // 2
-        try:
-            check(array[low:middle])
+        if _refusal(check, array[low:middle]) is None:
             low = middle
-        except (ValueError, TypeError) as error:
-            high, first = middle, error
-    raise type(first)(f"row {low + 1:,}, column {column!r}: {first}") from None
+        else:
+            high = middle
+    found = _refusal(check, array[low : low + 1]) or refusal
+    words = re.sub(r" in row \d+", "", str(found))  # the place in what was checked, which nobody knows
+    raise type(found)(f"row {low + 1:,}, column {column!r}: {words}") from None
+
+
+def _refusal(check: Callable[[Any], Any], values: Any) -> Exception | None:
+    try:
+        check(values)
+    except (ValueError, TypeError) as error:
+        return error
+    return None
 
 
 # --- the same kind out --------------------------------------------------------------------------------------------

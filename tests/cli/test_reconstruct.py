@@ -124,3 +124,17 @@ def test_reports_without_their_level_are_refused(refused, folder):
     folder.write("plan.toml", CHOICE)
     folder.write("bare.csv", "smokes\nyes\nno\n")
     assert "column 'smokes.level' is missing" in refused("reconstruct plan.toml bare.csv")
+
+
+def test_more_intervals_than_one_attribute_has_values_do_not_fail_the_others(sfumato, folder):
+    plan = (folder / "plan.toml").read_text()
+    rooms = '[attributes.rooms]\nlow = 1\nhigh = 10\ninteger = true\nchannel = "laplace"\nprivacy = 0.3\n\n'
+    folder.write("rooms.toml", plan.replace("[attributes.elevel]", f"{rooms}[attributes.elevel]"))
+    folder.people("roomy.parquet", n=2000, rooms=np.arange(2000) % 10 + 1)
+    assert sfumato("randomize rooms.toml roomy.parquet -o reports.parquet --seed 1").code == 0
+    answer = sfumato("reconstruct rooms.toml reports.parquet --intervals 12 --json")
+    assert answer.code == 0, answer.err
+    told = json.loads(answer.out)
+    assert len(told["age"]["probabilities"]) == 12
+    assert len(told["rooms"]["probabilities"]) == 10
+    assert any("12 intervals" in message for message in told["rooms"]["diagnostics"]["messages"])

@@ -92,7 +92,11 @@ def estimate_table(estimates: dict[str, Estimate]) -> Any:
 
     kinds = {"attribute": pa.string(), "low": pa.float64(), "high": pa.float64(), "category": pa.string()}
     kinds |= {"probability": pa.float64(), "stderr": pa.float64()}
-    rows = [{"attribute": name, **row} for name, estimate in estimates.items() for row in estimate.rows()]
+    rows = [
+        {**row, "attribute": name, "category": None if row["category"] is None else str(row["category"])}
+        for name, estimate in estimates.items()
+        for row in estimate.rows()
+    ]
     return pa.Table.from_pylist(rows, schema=pa.schema(list(kinds.items())))
 
 
