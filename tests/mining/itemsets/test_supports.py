@@ -11,10 +11,7 @@ import pytest
 from tests.statistics import assert_mean_zero
 
 import sfumato as sf
-from sfumato.channels.baskets import unpack_bits
-from sfumato.channels.baskets import BasketReports
-from sfumato.channels.baskets import SelectASize
-from sfumato.channels.baskets import SizeLaw
+from sfumato.channels.baskets import BasketReports, SelectASize, SizeLaw, unpack_bits
 from sfumato.mining.itemsets.bitmaps import ColumnBitmaps
 from sfumato.mining.itemsets.supports import SupportCounter
 from sfumato.reconstruction import DenseTable
