@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from sfumato.mining.judge import Judge, held_out_logs
 from sklearn.tree import DecisionTreeClassifier
 
 import sfumato as sf

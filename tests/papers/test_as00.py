@@ -6,6 +6,7 @@ import pytest
 import sfumato as sf
 from sfumato.examples.agrawal import DOMAINS, TRUE_CUTS, as_matrix, generate
 from sfumato.mining.tree.association import STOP
+from sfumato.reconstruction import ChiSquare
 from sfumato.papers import as00
 from sfumato.papers.as00.claims import all_claims, within
 from sfumato.papers.as00.runs import (
@@ -58,7 +59,7 @@ def test_the_folder_holds_figures_tables_and_a_page_that_judges_every_claim(fold
 def test_the_page_states_the_stop_that_the_code_has(folder, monkeypatch):
     page = " ".join((folder / "statements.md").read_text().split())
     assert f"stop reconstructing at {100 * STOP.share:g} % of the χ² threshold, the paper at 1 %" in page
-    monkeypatch.setattr(as00, "STOP.share", 0.05)
+    monkeypatch.setattr(as00, "STOP", ChiSquare(share=0.05))
     assert "at 5 % of the χ² threshold" in as00.page(as00.Accuracies([]), [], TINY)
 
 

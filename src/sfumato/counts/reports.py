@@ -35,6 +35,7 @@ from sfumato.counts.tallies import (
     Counts,
     Tally,
     check_channel,
+    check_mechanism,
     check_length,
     classes_of,
     kernels_for,
@@ -184,7 +185,7 @@ class Reports:
         if channel is None:
             return clear_column(name, values)
         try:
-            levels = {level: check_channel(one) for level, one in channel.levels.items()}
+            levels = {level: check_channel(one) for level, one in check_mechanism(channel).levels.items()}
             level = None if None in levels else self._level(name, channel)
         except (ValueError, TypeError) as error:
             raise type(error)(f"column {name!r}: {error}") from None

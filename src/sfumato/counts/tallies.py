@@ -272,10 +272,17 @@ def _of_level(name: Any) -> str:
     return "" if name is None else f" of level {name!r}"
 
 
+def check_mechanism(channel: Any) -> Mechanism:
+    """A mechanism, not something else."""
+    if not isinstance(channel, Mechanism):
+        raise TypeError(f"channel={channel!r} is not a channel; pass the one that made the reports")
+    return channel
+
+
 def check_channel(channel: Any) -> Channel:
     """A channel whose reports can be counted by code."""
-    if not isinstance(channel, Channel):
-        raise TypeError(f"channel={channel!r} is not a channel; pass the one that made the reports")
+    if not isinstance(check_mechanism(channel), Channel):
+        raise TypeError(f"{channel.kind} is not a single channel; count each of its columns or levels")
     if isinstance(channel.domain, Items):
         raise TypeError(f"{channel.kind} reports sets of items; use sf.frequent_itemsets for them")
     return channel

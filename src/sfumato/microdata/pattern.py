@@ -92,7 +92,7 @@ def _of_ours(inner: Any) -> Nodes:
         raise ValueError("the tree tests a set of categories; give its columns as numbers to compare it by intervals")
     below = np.nextafter(np.asarray(inner.cut, float), -np.inf)
     prediction = np.asarray(inner.counts).argmax(axis=1)
-    return Nodes(left, right, np.asarray(inner.attribute, np.int64), below, inner.missing_left, prediction, False)
+    return Nodes(left, right, np.asarray(inner.column, np.int64), below, inner.missing_left, prediction, False)
 
 
 def _places(tree: Any, names: list[str], fitted: Any = None) -> Codes:
