@@ -6,7 +6,6 @@ import pytest
 import sfumato as sf
 from sfumato.examples.agrawal import DOMAINS, TRUE_CUTS, as_matrix, generate
 from sfumato.mining.tree.association import STOP
-from sfumato.reconstruction import ChiSquare
 from sfumato.papers import as00
 from sfumato.papers.as00.claims import all_claims, within
 from sfumato.papers.as00.runs import (
@@ -20,6 +19,7 @@ from sfumato.papers.as00.runs import (
     shape_error,
     shape_rows,
 )
+from sfumato.reconstruction import ChiSquare
 
 TINY = Extent(train=600, test=300, runs=1, levels=(25,), functions=(1,), shape_values=2_000)
 

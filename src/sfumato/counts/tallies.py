@@ -281,11 +281,12 @@ def check_mechanism(channel: Any) -> Mechanism:
 
 def check_channel(channel: Any) -> Channel:
     """A channel whose reports can be counted by code."""
-    if not isinstance(check_mechanism(channel), Channel):
+    found = check_mechanism(channel)
+    if not isinstance(found, Channel):
         raise TypeError(f"{channel.kind} is not a single channel; count each of its columns or levels")
     if isinstance(channel.domain, Items):
         raise TypeError(f"{channel.kind} reports sets of items; use sf.frequent_itemsets for them")
-    return channel
+    return found
 
 
 def classes_of(by: ArrayLike | None, size: int) -> tuple[tuple[Hashable, ...] | None, Codes | None]:
