@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.channels import Channel
+from sfumato.counts import fold_hash
 from sfumato.domain import Items, as_array
 from sfumato.plan import Plan
 from sfumato.prose import percent
@@ -23,6 +24,7 @@ from sfumato.shipping.shipped import METHODS, Shipped, learner
 from sfumato.tables import LEVEL_SUFFIX, name_row, to_arrow
 
 LEAST_TO_RECONSTRUCT = 1_000
+HOLD_OUT = 1  # the salt that keeps the split apart from learners' own folds
 SYNTHETIC, MEMBERS = 20_000, 4
 
 Progress = Callable[[Iterable[Any], str], Iterator[Any]]
@@ -76,8 +78,8 @@ def stream(seed: int, purpose: str) -> np.random.Generator:
 
 
 def held_out(records: int, share: float, seed: int) -> NDArray[np.bool_]:
-    """Which records are kept out of training: each with probability ``share``."""
-    return np.asarray(stream(seed, "hold-out").random(records) < share)
+    """Which records are kept out of training: those whose place's hash under the seed is low, a share of them."""
+    return fold_hash(seed, np.arange(records), HOLD_OUT) < share * 2**32
 
 
 def estimator(method: str, plan: Plan, seed: int) -> Any:
