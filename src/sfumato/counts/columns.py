@@ -149,3 +149,13 @@ def _check_codes(values: NDArray[Any], size: int) -> None:
     wrong = ~np.isnan(codes) & ((codes != np.rint(codes)) | (codes < MISSING) | (codes >= size))
     if wrong.any():
         raise ValueError(f"{codes[wrong][0]:g} is no report code; codes are 0 to {size - 1}, and −1 for missing")
+
+
+def place_into(flat: Codes, codes: BaseCodes, cell_of_code: NDArray[np.int32], cells: int, missing: int) -> None:
+    """flat ← flat · cells + the cell of each code, in place; missing codes go to the cell ``missing``."""
+    kernels = kernels_for(flat.size)
+    if kernels:
+        kernels.place_into(flat, codes, cell_of_code, cells, missing)
+    else:
+        flat *= cells
+        flat += np.append(cell_of_code, np.int32(missing))[codes]  # code −1 is the last entry

@@ -30,6 +30,7 @@ from sfumato.counts.columns import (
     channels_by_name,
     clear_column,
     columns_in,
+    place_into,
 )
 from sfumato.counts.folds import Fold, fold_hash
 from sfumato.counts.tallies import (
@@ -194,8 +195,9 @@ class Reports:
         if level is None:
             return Column(name, channel, base_codes(values, channel, coded, name), levels, starts)
         codes = np.full(values.size, MISSING, np.int32)
+        nothing: Any = None if values.dtype.kind == "O" else np.nan
         for place, (one, start) in enumerate(zip(levels.values(), starts.tolist(), strict=True)):
-            part = base_codes(np.where(level == place, values, _nothing(values)), one, coded, name)
+            part = base_codes(np.where(level == place, values, nothing), one, coded, name)
             codes = np.where(part < 0, codes, part + np.int32(start))
         return Column(name, channel, codes, levels, starts, level)
 
@@ -363,7 +365,7 @@ class Reports:
             column = self.column(name)
             cell_of_code, last = _cells(column, mapping)
             shape.append(last + bool(column.has_missing if missing is None else missing))
-            _place_into(flat, column.codes, cell_of_code, shape[-1], last)
+            place_into(flat, column.codes, cell_of_code, shape[-1], last)
         if by_class and self.classes is not None and self.class_codes is not None:
             flat = flat * len(self.classes) + self.class_codes
             shape.append(len(self.classes))
@@ -413,11 +415,6 @@ def counts_of_plan(table: Any, plan: Plan, *, by: str | None = None, weights: An
     return {name: reports.of(name, by_class=by is not None) for name, one in held.items() if one is not None}
 
 
-def _nothing(values: NDArray[Any]) -> Any:
-    """What is missing in a column of this kind."""
-    return None if values.dtype.kind == "O" else np.nan
-
-
 def _cells(column: Column, cells: Any) -> tuple[NDArray[np.int32], int]:
     """(the cell of every base code, how many cells): given as an array, or by an object that holds both."""
     if cells is None:
@@ -426,12 +423,3 @@ def _cells(column: Column, cells: Any) -> tuple[NDArray[np.int32], int]:
     if mapping.shape != (column.size,):
         raise ValueError(f"cells of {column.name!r} map {mapping.size} codes, there are {column.size}; map every code")
     return mapping, int(getattr(cells, "reported", int(mapping.max(initial=-1)) + 1))
-
-
-def _place_into(flat: Codes, codes: BaseCodes, cell_of_code: NDArray[np.int32], cells: int, missing: int) -> None:
-    kernels = kernels_for(flat.size)
-    if kernels:
-        kernels.place_into(flat, codes, cell_of_code, cells, missing)
-    else:
-        flat *= cells
-        flat += np.append(cell_of_code, np.int32(missing))[codes]  # code −1 is the last entry

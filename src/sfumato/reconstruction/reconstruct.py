@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.channels import Channel, Choice
-from sfumato.counts import Counts, counts_of_plan
+from sfumato.counts import Counts, counts_of_plan, identity_of, levels_of
 from sfumato.domain import Categories, Interval
 from sfumato.plan import Plan
 from sfumato.reconstruction.estimate import Diagnostics, Estimate
@@ -78,7 +78,7 @@ def _plan_counts(table: Any, plan: Plan, by: str | None, weights: Any) -> Mappin
 def _counts(reports: Any, channel: Channel | Choice | None, level: Any) -> Counts:
     if isinstance(reports, Counts):
         if channel is not None and any(
-            _of_level(channel, name) != each.channel for name, each in reports.levels.items()
+            not _made(channel, name, each.channel) for name, each in reports.levels.items()
         ):
             raise ValueError("these counts were made with another channel; leave channel out, counts know theirs")
         return reports
@@ -87,8 +87,11 @@ def _counts(reports: Any, channel: Channel | Choice | None, level: Any) -> Count
     return Counts.of(reports, channel, level=level)
 
 
-def _of_level(channel: Channel | Choice, level: Hashable) -> Channel | None:
-    return channel.levels.get(str(level)) if isinstance(channel, Choice) else channel
+def _made(channel: Channel | Choice, level: Hashable, counted: Channel) -> bool:
+    """Whether counts of this level are of this channel, or of its level of that name."""
+    levels = levels_of(channel)
+    one = levels.get(None, levels.get(level))
+    return one is not None and identity_of(one) == identity_of(counted)
 
 
 def _estimate(problem: Problem, method: str, row: int, found: Solution) -> Estimate:

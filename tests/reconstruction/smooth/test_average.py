@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import norm
 
 from sfumato.reconstruction.smooth import smooth
+from sfumato.reconstruction.smooth.average import group_starts, merge_columns, merge_rows, posterior_weights, spread_out
 
 CELLS = 60
 INTERVALS = 20
@@ -168,3 +169,19 @@ def test_a_very_fine_grid_gives_the_answer_of_a_coarser_one():
     fine = smooth(counts, points, np.zeros((len(table), 0)), points_to, np.zeros((INTERVALS, 0)))
     assert fine.density.size == middles.size
     np.testing.assert_allclose(fine.probabilities, coarse.probabilities, atol=2e-3)
+
+
+def test_posterior_weights_survive_huge_evidences():
+    np.testing.assert_allclose(posterior_weights(np.array([-1e9, -1e9 + np.log(3.0)])), [0.25, 0.75])
+
+
+def test_merging_and_spreading_keep_the_mass():
+    widths = np.random.default_rng(0).uniform(1, 2, 700)
+    starts = group_starts(700)
+    cells = np.random.default_rng(1).dirichlet(np.ones(starts.size))
+    assert spread_out(cells, widths, starts).sum() == pytest.approx(1)
+    np.testing.assert_allclose(np.add.reduceat(spread_out(cells, widths, starts), starts), cells)
+    table = np.random.default_rng(2).dirichlet(np.ones(30), 700).T
+    np.testing.assert_allclose(merge_columns(table, widths, starts).sum(0), 1)
+    np.testing.assert_allclose(merge_rows(np.ones((700, 3)), starts).sum(0), 700)
+    assert group_starts(300) is None
