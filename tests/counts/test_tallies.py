@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.counts import Counts, tallies
+from sfumato.counts import Counts, columns, tallies
 
 AGE = sf.Gaussian(sf.Interval(20, 80), privacy=1.0)
 STRONG = sf.Gaussian(sf.Interval(20, 80), privacy=2.0)
@@ -29,7 +29,7 @@ def test_counting_gives_each_code_the_number_of_its_reports():
 
 
 def test_the_compiled_pass_counts_like_numpy(monkeypatch):
-    some = reports(tallies.WORTH_COMPILING + 5)
+    some = reports(columns.WORTH_COMPILING + 5)
     some[[3, 77]] = np.nan
     some[5], some[6] = 1e9, -1e9
     fast = Counts.of(some, AGE)
@@ -42,7 +42,7 @@ def test_the_compiled_pass_counts_like_numpy(monkeypatch):
 @pytest.mark.parametrize("dtype", [np.int64, np.int16, np.float32])
 def test_the_compiled_pass_reads_every_kind_of_number(dtype):
     ages = sf.Gaussian(sf.Interval(20, 80, integer=True), scale=5)
-    some = np.arange(tallies.WORTH_COMPILING) % 90
+    some = np.arange(columns.WORTH_COMPILING) % 90
     expected = np.bincount(ages.encode_reports(some), minlength=ages.outputs.size)
     assert np.array_equal(Counts.of(some.astype(dtype), ages).histogram, expected)
 

@@ -1,9 +1,18 @@
 """Reports become counts: all that reconstruction and learning read."""
 
-from sfumato.counts.columns import LEVEL_SUFFIX, Column, columns_in, encode_known, known_labels
-from sfumato.counts.folds import Fold
+from sfumato.counts.columns import (
+    LEVEL_SUFFIX,
+    Column,
+    Fold,
+    check_channel,
+    codes_of,
+    columns_in,
+    encode_known,
+    known_labels,
+    levels_of,
+)
 from sfumato.counts.reports import Combinations, Reports, counts_of_plan
-from sfumato.counts.tallies import Counts, Tally, check_channel, codes_of, identity_of, levels_of
+from sfumato.counts.tallies import Counts, Tally, identity_of
 
 __all__ = [
     "Counts",

@@ -1,7 +1,17 @@
-"""Columns of reports: every report as a base code, whatever the kind of table it came in."""
+"""Columns of reports: every report as a base code, whatever the kind of table it came in; and every record's fold.
+
+A fold is one more column: which records are held out is decided by a hash of the record's place (its row, from 0) under
+the seed,
+
+    fold = mix(mix(mix(seed ⊕ salt·0x9E3779B9) ⊕ ⌊place/2³²⌋) ⊕ place mod 2³²) mod folds,    all modulo 2³²,
+    mix(h): h ⊕= h >> 16; h = h·0x21F0AAAD mod 2³²; h ⊕= h >> 15; h = h·0x735A2D97 mod 2³²; h ⊕= h >> 15.
+
+Both factors are below 2³¹, so no product leaves a signed 64-bit integer: SQL repeats it with *, %, >> and xor.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,12 +21,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato.channels import Channel
-from sfumato.counts.tallies import codes_of, kernels_for, refuse_infinite
-from sfumato.domain import MISSING, Codes, Floats, Grid, as_array, as_numbers, is_missing
+from sfumato.channels.optional import kernels_in
+from sfumato.domain import MISSING, Categories, Codes, Floats, Grid, Items, as_array, as_numbers, is_missing
 from sfumato.tables import column_names, is_table, name_row, read_columns
 
 LEVEL_SUFFIX, CODE_SUFFIX = ".level", ".code"
 CLEAR_BASE_CELLS = 1024
+WORTH_COMPILING = 1 << 16
 BaseCodes = NDArray[np.int32]
 
 
@@ -57,8 +68,24 @@ class Column:
         return np.bincount(self.level, minlength=len(self.levels))
 
 
+def levels_of(channel: Any) -> Mapping[Any, Channel]:
+    """The channel of every level that people may choose; where there is nothing to choose, the one level is None."""
+    return getattr(channel, "levels", None) or {None: channel}
+
+
+def check_channel(channel: Any) -> Channel:
+    """A channel whose reports can be counted by code."""
+    if not isinstance(channel, Channel):
+        raise TypeError(f"channel={channel!r} is not a channel; pass the one that made the reports")
+    if isinstance(channel.domain, Items):
+        raise TypeError(f"{channel.kind} reports sets of items; use sf.frequent_itemsets for them")
+    return channel
+
+
 def columns_in(table: Any) -> dict[str, NDArray[Any]]:
     """The columns of any kind of table by name; a large array is read in one pass through memory."""
+    if isinstance(table, dict) and all(map(_ready, table.values())) and len(set(map(len, table.values()))) == 1:
+        return dict(table)
     if isinstance(table, np.ndarray) and table.ndim == 2 and table.dtype == np.float64:
         kernels = kernels_for(table.size)
         table = dict(zip(column_names(table), kernels.split_columns(table), strict=True)) if kernels else table
@@ -66,6 +93,10 @@ def columns_in(table: Any) -> dict[str, NDArray[Any]]:
         shape = np.shape(table)
         raise ValueError(f"reports has shape {shape}; give a table, or one row a person and one column an attribute")
     return read_columns(table)
+
+
+def _ready(column: Any) -> bool:
+    return isinstance(column, np.ndarray) and column.ndim == 1 and column.dtype.kind in "iuf"
 
 
 def channels_by_name(channels: Any, names: Sequence[str]) -> dict[str, Any]:
@@ -159,3 +190,104 @@ def place_into(flat: Codes, codes: BaseCodes, cell_of_code: NDArray[np.int32], c
     else:
         flat *= cells
         flat += np.append(cell_of_code, np.int32(missing))[codes]  # code −1 is the last entry
+
+
+def codes_of(reports: NDArray[Any], channel: Channel, name: str = "reports") -> Codes:
+    """Report codes in one row, −1 for missing; a report that cannot be is refused by its row."""
+    flat = reports.reshape(-1)
+    if not isinstance(channel.outputs, Categories):
+        refuse_infinite(flat, name)
+    try:
+        return np.atleast_1d(channel.encode_reports(flat)).ravel()
+    except (ValueError, TypeError):
+        name_row(channel.encode_reports, flat, name)
+        raise
+
+
+def refuse_infinite(reports: NDArray[Any], name: str = "reports") -> None:
+    """No report may be infinite; the first that is is named."""
+    if reports.dtype.kind == "f" and np.isinf(reports).any():
+        name_row(_check_finite, reports, name)
+
+
+def _check_finite(reports: NDArray[Any]) -> None:
+    if np.isinf(reports).any():
+        raise ValueError("the report is infinite; mark it as missing (NaN) or drop it")
+
+
+def kernels_for(size: int) -> Any:
+    """The compiled loops, or None where numba is missing or too few reports would have to wait for it to load."""
+    worth = size >= WORTH_COMPILING or "sfumato.counts.kernels" in sys.modules
+    return kernels_in("sfumato.counts.kernels") if worth else None
+
+
+def classes_of(by: ArrayLike | None, size: int) -> tuple[tuple[Hashable, ...] | None, Codes | None]:
+    if by is None:
+        return None, None
+    labels = as_array(by).reshape(-1)
+    check_length("by", labels.size, size)
+    if labels.dtype.kind in "Of" and any(is_missing(label) for label in labels.tolist()):
+        raise ValueError("by has a missing class; drop those reports or give them a class of their own")
+    names, group = np.unique(labels, return_inverse=True)
+    return tuple(names.tolist()), group.astype(np.int64)
+
+
+def weights_of(weights: ArrayLike | None, size: int) -> Floats | None:
+    if weights is None:
+        return None
+    people = np.asarray(weights, dtype=float).reshape(-1)
+    check_length("weights", people.size, size)
+    if not (np.isfinite(people).all() and (people >= 0).all()):
+        raise ValueError(
+            "weights has a negative, infinite or missing entry; give how many people each report stands for"
+        )
+    return people
+
+
+def check_length(name: str, length: int, size: int) -> None:
+    if length != size:
+        raise ValueError(f"{name} has {length} entries for {size} reports; give one per report")
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Some of ``of`` folds: one number or a range of them; ``~Fold(…)`` are all others.
+
+    Folds with different salts are drawn independently of each other.
+
+    >>> len(Fold(range(0, 3), 10).numbers), (~Fold(0, 5)).numbers
+    (3, (1, 2, 3, 4))
+    """
+
+    numbers: tuple[int, ...]
+    of: int
+    salt: int = 0
+
+    def __init__(self, numbers: int | Sequence[int], of: int, salt: int = 0) -> None:
+        chosen = (numbers,) if isinstance(numbers, int) else tuple(numbers)
+        if of < 1 or any(not 0 <= number < of for number in chosen):
+            raise ValueError(f"fold {numbers} of {of} does not exist; folds are numbered from 0 to {of - 1}")
+        object.__setattr__(self, "numbers", chosen)
+        object.__setattr__(self, "of", of)
+        object.__setattr__(self, "salt", salt)
+
+    def __invert__(self) -> Fold:
+        return Fold([number for number in range(self.of) if number not in self.numbers], self.of, self.salt)
+
+
+def fold_hash(seed: int, place: NDArray[Any], salt: int = 0) -> NDArray[np.uint32]:
+    """The 32-bit hash of each place under the seed, as the head of this module defines it."""
+    start = _mix(np.uint64((seed ^ (salt * 0x9E3779B9)) & 0xFFFFFFFF))
+    places = np.asarray(place).astype(np.uint64)
+    high = places >> np.uint64(32)
+    begun = _mix(start ^ high) if high.any() else _mix(start)
+    return np.asarray(_mix(begun ^ (places & np.uint64(0xFFFFFFFF))), dtype=np.uint32)
+
+
+def _mix(h: Any) -> Any:
+    low = np.uint64(0xFFFFFFFF)
+    h = h ^ (h >> np.uint64(16))
+    h = (h * np.uint64(0x21F0AAAD)) & low
+    h = h ^ (h >> np.uint64(15))
+    h = (h * np.uint64(0x735A2D97)) & low
+    return h ^ (h >> np.uint64(15))

@@ -6,7 +6,7 @@ Every report has a *base code*: the report code of its column's channel, −1 wh
 level, the codes of the levels follow one another (``Column.starts``). A clear column's codes are its labels, or up to
 1,024 runs of its numbers. Cells are groups of base codes, so that every engine that can group by integers can answer.
 
-Held-out sets are folds (`sfumato.counts.folds`), decided by a hash of the record's place under the seed.
+Held-out sets are folds (`sfumato.counts.columns`), decided by a hash of the record's place under the seed.
 """
 
 from __future__ import annotations
@@ -26,23 +26,21 @@ from sfumato.counts.columns import (
     LEVEL_SUFFIX,
     BaseCodes,
     Column,
+    Fold,
     base_codes,
     channels_by_name,
-    clear_column,
-    columns_in,
-    place_into,
-)
-from sfumato.counts.folds import Fold, fold_hash
-from sfumato.counts.tallies import (
-    Counts,
-    Tally,
     check_channel,
     check_length,
     classes_of,
+    clear_column,
+    columns_in,
+    fold_hash,
     kernels_for,
     levels_of,
+    place_into,
     weights_of,
 )
+from sfumato.counts.tallies import Counts, Tally
 from sfumato.domain import MISSING, Categories, Codes, Floats, as_array, is_missing
 from sfumato.plan import Plan
 from sfumato.tables import kind_of, read_column
@@ -87,7 +85,7 @@ class Reports:
         seed: int = 0,
     ) -> None:
         self._given = columns_in(table)
-        self.kind = kind_of(table)
+        self.kind = "mapping" if isinstance(table, Mapping) else kind_of(table)
         self._levels = dict(levels or {})
         self.seed = seed
         if isinstance(channels, Plan):
@@ -159,7 +157,7 @@ class Reports:
         """The reports of a column as they came; those that came as codes, decoded."""
         name = name if isinstance(name, str) else self.names[name]
         if name in self._given:
-            return read_column(self._given[name], name)
+            return self._given[name]
         column = self.column(name)
         found = np.empty(self._size, dtype=object)
         for place, (channel, start) in enumerate(zip(column.levels.values(), column.starts.tolist(), strict=True)):

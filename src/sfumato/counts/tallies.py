@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,11 +10,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato.channels import Channel, Choice
-from sfumato.channels.optional import kernels_in
-from sfumato.domain import Categories, Codes, Floats, Grid, Items, as_array, is_missing
-from sfumato.tables import name_row
-
-WORTH_COMPILING = 1 << 16
+from sfumato.counts.columns import (
+    check_channel,
+    check_length,
+    classes_of,
+    codes_of,
+    kernels_for,
+    levels_of,
+    refuse_infinite,
+    weights_of,
+)
+from sfumato.domain import Codes, Floats, Grid, as_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,11 +173,6 @@ class Counts:
         return f"Counts({', '.join(parts)})"
 
 
-def levels_of(channel: Any) -> Mapping[Any, Channel]:
-    """The channel of every level that people may choose; where there is nothing to choose, the one level is None."""
-    return getattr(channel, "levels", None) or {None: channel}
-
-
 def identity_of(channel: Any) -> str:
     """What a channel is, whatever the spelling of its arguments."""
     return getattr(channel, "identity", None) or str(channel.fingerprint())
@@ -193,35 +193,6 @@ def count_codes(reports: ArrayLike, channel: Channel) -> tuple[Codes, int]:
     codes = codes_of(array, channel)
     known = codes[codes >= 0]
     return np.bincount(known, minlength=grid.size), int(codes.size - known.size)
-
-
-def kernels_for(size: int) -> Any:
-    """The compiled loops, or None where numba is missing or too few reports would have to wait for it to load."""
-    worth = size >= WORTH_COMPILING or "sfumato.counts.kernels" in sys.modules
-    return kernels_in("sfumato.counts.kernels") if worth else None
-
-
-def codes_of(reports: NDArray[Any], channel: Channel, name: str = "reports") -> Codes:
-    """Report codes in one row, −1 for missing; a report that cannot be is refused by its row."""
-    flat = reports.reshape(-1)
-    if not isinstance(channel.outputs, Categories):
-        refuse_infinite(flat, name)
-    try:
-        return np.atleast_1d(channel.encode_reports(flat)).ravel()
-    except (ValueError, TypeError):
-        name_row(channel.encode_reports, flat, name)
-        raise
-
-
-def refuse_infinite(reports: NDArray[Any], name: str = "reports") -> None:
-    """No report may be infinite; the first that is is named."""
-    if reports.dtype.kind == "f" and np.isinf(reports).any():
-        name_row(_check_finite, reports, name)
-
-
-def _check_finite(reports: NDArray[Any]) -> None:
-    if np.isinf(reports).any():
-        raise ValueError("the report is infinite; mark it as missing (NaN) or drop it")
 
 
 def weighted_counts(codes: Codes, group: Codes, groups: int, size: int, weights: Floats | None) -> NDArray[Any]:
@@ -280,43 +251,6 @@ def _level(name: Any, channels: Mapping[Any, Channel]) -> Hashable:
 
 def _of_level(name: Any) -> str:
     return "" if name is None else f" of level {name!r}"
-
-
-def check_channel(channel: Any) -> Channel:
-    """A channel whose reports can be counted by code."""
-    if not isinstance(channel, Channel):
-        raise TypeError(f"channel={channel!r} is not a channel; pass the one that made the reports")
-    if isinstance(channel.domain, Items):
-        raise TypeError(f"{channel.kind} reports sets of items; use sf.frequent_itemsets for them")
-    return channel
-
-
-def classes_of(by: ArrayLike | None, size: int) -> tuple[tuple[Hashable, ...] | None, Codes | None]:
-    if by is None:
-        return None, None
-    labels = as_array(by).reshape(-1)
-    check_length("by", labels.size, size)
-    if labels.dtype.kind in "Of" and any(is_missing(label) for label in labels.tolist()):
-        raise ValueError("by has a missing class; drop those reports or give them a class of their own")
-    names, group = np.unique(labels, return_inverse=True)
-    return tuple(names.tolist()), group.astype(np.int64)
-
-
-def weights_of(weights: ArrayLike | None, size: int) -> Floats | None:
-    if weights is None:
-        return None
-    people = np.asarray(weights, dtype=float).reshape(-1)
-    check_length("weights", people.size, size)
-    if not (np.isfinite(people).all() and (people >= 0).all()):
-        raise ValueError(
-            "weights has a negative, infinite or missing entry; give how many people each report stands for"
-        )
-    return people
-
-
-def check_length(name: str, length: int, size: int) -> None:
-    if length != size:
-        raise ValueError(f"{name} has {length} entries for {size} reports; give one per report")
 
 
 def _part(values: Any, place: Codes | None, level: int) -> Any:
