@@ -43,7 +43,7 @@ def files_run_by(call: Callable[[], Any]) -> list[str]:
         finally:
             sys.setprofile(None)
     paths = [Path(name) for name in seen if name.endswith(".py")]
-    return sorted(str(path.relative_to(HOME)) for path in paths if HOME in path.parents)
+    return sorted(str(path.relative_to(HOME)) for path in paths if HOME in path.parents and path.stem != "kernels")
 
 
 def _monitored(call: Callable[[], Any], note: Callable[[CodeType], None]) -> None:

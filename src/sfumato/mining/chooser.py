@@ -35,8 +35,7 @@ from sfumato.mining import learner_named
 from sfumato.mining.direct import DirectClassifier
 from sfumato.mining.discriminant import LinearDiscriminant
 from sfumato.mining.estimator import Channels, Column, Learner, class_codes_in, given_channels
-from sfumato.mining.joint.grid import Resolution, shift_of
-from sfumato.mining.joint.members import draw_columns
+from sfumato.mining.joint.grid import Resolution, draw_columns, shift_of
 from sfumato.mining.joint.mixture import MixtureFit
 from sfumato.mining.joint.model import MIXTURE_RESOLUTION, MixtureModel
 from sfumato.reconstruction import Axis

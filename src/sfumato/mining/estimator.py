@@ -84,7 +84,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
     def _reports(self, X: Any, y: Any, sample_weight: Any, seed: int) -> Reports:
         names, columns = self._columns(X, reset=True, levels=True)
         records = len(columns[0])
-        self._table_kind = kind_of(X) if is_table(X) else None
+        self._table_kind = None if isinstance(X, np.ndarray) or not is_table(X) else kind_of(X)
         codes = self._class_codes(y, records)
         weight = record_weights(sample_weight, records)
         reports = Reports(dict(zip(names, columns, strict=True)), self._channels(), weights=weight, seed=seed)
@@ -127,7 +127,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
 
     def _columns(self, X: Any, *, reset: bool, levels: bool = False) -> tuple[list[str], list[Column]]:
         """Names and columns of X, checked against what was fitted unless `reset`; `levels`: with those of levels."""
-        if is_table(X):
+        if not isinstance(X, np.ndarray) and is_table(X):
             return self._columns_of_table(X, reset=reset, levels=levels)
         if holds_labels(X, self.channels):
             array = check_array(X, dtype=object, ensure_all_finite=False)

@@ -61,9 +61,6 @@ class OverRelaxed(Plain):
     power: float = 1.8
     after: int = 0
 
-    def power_at(self, step: int) -> float:
-        return self.power if step >= self.after else 1.0
-
 
 class Anderson:
     """Anderson's extrapolation in log p from the last ``memory`` steps."""

@@ -247,7 +247,7 @@ def _stepped(
     some = problems.only(going) if going.size < p.shape[0] else problems
     while going.size and steps < stop.limit:
         now = p[going] if going.size < p.shape[0] else p
-        new = some.step(now, relaxed.power_at(steps), smoothing)
+        new = some.step(now, relaxed.power if steps >= relaxed.after else 1.0, smoothing)
         steps += 1
         if going.size < p.shape[0]:
             p[going] = new

@@ -9,16 +9,17 @@ Linear in the combinations of reports that occur, and in columns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
 from sfumato.counts import Fold, Reports
-from sfumato.mining.joint.grid import Array, Resolution
-from sfumato.mining.joint.members import MixtureMember
-from sfumato.reconstruction import Axis, DenseTable, Likelihood
+from sfumato.domain import Codes, Floats
+from sfumato.mining.joint.grid import Array, Member, Resolution, draw_columns
+from sfumato.reconstruction import Axis, ColumnCells, DenseTable, Likelihood
 
 COMPONENTS = 60
 PSEUDO_COUNT = 0.2
@@ -140,6 +141,41 @@ def inner_steps(
     for _ in range(steps):
         thetas = problems.step(thetas, smoothing=pseudo_count * table.shape[1])
     return thetas
+
+
+class MixtureMember(Member):
+    """P(y, x) = Σ_z π_z · P(y | z) · Π_j θ_j(x_j | z)."""
+
+    def __init__(self, cells: tuple[ColumnCells, ...], weights: Array, p_class: Array, thetas: list[Array]) -> None:
+        self.cells, self.weights, self.p_class, self.thetas = cells, weights, p_class, thetas
+        self.classes = int(p_class.shape[0])
+
+    def joint_of_classes(self, places: list[Codes]) -> Floats:
+        mass = np.repeat(self.weights[None].astype(np.float64), places[0].size, axis=0)
+        for place, theta in zip(places, self.thetas, strict=True):
+            known = np.vstack([theta, np.ones((1, theta.shape[1]), theta.dtype)])
+            mass *= known[place]
+        return np.asarray(mass @ self.p_class.T.astype(np.float64))
+
+    def sample_cells(self, n: int, rng: np.random.Generator) -> tuple[Codes, list[Codes]]:
+        component = draw_columns(self.weights[:, None], np.zeros(n, np.int64), rng)
+        group = draw_columns(self.p_class, component, rng)
+        return group, [draw_columns(theta, component, rng) for theta in self.thetas]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "form": "mixture",
+            "cells": [cut.to_dict() for cut in self.cells],
+            "weights": self.weights.tolist(),
+            "p_class": self.p_class.tolist(),
+            "thetas": [theta.tolist() for theta in self.thetas],
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        cells = tuple(ColumnCells.from_dict(cut) for cut in data["cells"])
+        thetas = [np.array(theta, np.float32) for theta in data["thetas"]]
+        return cls(cells, np.array(data["weights"], np.float32), np.array(data["p_class"], np.float32), thetas)
 
 
 @njit(cache=True, fastmath=True)

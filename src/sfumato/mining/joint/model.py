@@ -18,11 +18,18 @@ from sfumato.channels.base import Channel
 from sfumato.counts import Fold, Reports
 from sfumato.domain import Codes, Floats
 from sfumato.mining.estimator import Channels, Column, Learner, generator
-from sfumato.mining.joint.forest import Branch, grow_forest
-from sfumato.mining.joint.grid import GridProblem, Resolution, effective_dimension, people_in, resolution_for, shift_of
-from sfumato.mining.joint.members import GridMember, Member, member_from_dict
-from sfumato.mining.joint.mixture import COMPONENTS, PSEUDO_COUNT, MixtureFit
-from sfumato.mining.joint.selection import cap_helpers, select_columns
+from sfumato.mining.joint.grid import (
+    GridMember,
+    GridProblem,
+    Member,
+    Resolution,
+    effective_dimension,
+    people_in,
+    resolution_for,
+    shift_of,
+)
+from sfumato.mining.joint.mixture import COMPONENTS, PSEUDO_COUNT, MixtureFit, MixtureMember
+from sfumato.mining.joint.selection import Branch, cap_helpers, grow_forest, select_columns
 from sfumato.reconstruction import Axis
 
 STRUCTURES = ("auto", "grid", "mixture")
@@ -32,6 +39,7 @@ MOST_REPORT_CELLS = 400_000
 MIXTURE_RESOLUTION = Resolution(24, 0.25)
 BLOCK, TOLERANCE = 20, 1e-5
 HELD_OUT = Fold(0, 5)
+MEMBERS: dict[str, type[GridMember] | type[MixtureMember]] = {"grid": GridMember, "mixture": MixtureMember}
 
 
 class JointModel(Learner):
@@ -176,7 +184,7 @@ class JointModel(Learner):
     def _from_state(cls, data: Mapping[str, Any]) -> Self:
         model = cls()
         model.selected_ = tuple(data["selected"])
-        model.members_ = [member_from_dict(member) for member in data["members"]]
+        model.members_ = [MEMBERS[member["form"]].from_dict(member) for member in data["members"]]
         model.forest_ = [Branch.from_dict(branch) for branch in data["forest"]]
         return model
 
