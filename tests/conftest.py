@@ -1,0 +1,11 @@
+"""Property tests look for new examples at home and repeat the same ones in CI; no example is a matter of time."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("home", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("ci", settings.get_profile("home"), derandomize=True, database=None)
+settings.load_profile("ci" if os.environ.get("CI") else "home")
