@@ -32,17 +32,12 @@ class AdditiveNoise(Channel):
 
     own_parameter: ClassVar[str]
     symmetric_reach: ClassVar[float]
+    unit_deviation: ClassVar[float]
 
     def __init__(
-        self,
-        domain: Interval,
-        own: float | None,
-        privacy: float | None,
-        confidence: float,
-        step: float | None,
-        missing: str,
-        outside: str,
-    ) -> None:
+        self, domain: Interval, own: float | None, privacy: float | None, confidence: float, step: float | None,
+        missing: str, outside: str,
+    ) -> None:  # fmt: skip
         if not isinstance(domain, Interval):
             raise TypeError(f"{self.kind} noise needs an Interval, not {type(domain).__name__}; use RandomizedResponse")
         super().__init__(domain, missing, outside)
@@ -78,11 +73,6 @@ class AdditiveNoise(Channel):
 
     # --- what each noise states ---------------------------------------------------------------------------------
 
-    @property
-    @abstractmethod
-    def deviation(self) -> float:
-        """The standard deviation of the noise as declared."""
-
     @abstractmethod
     def distribution(self, noise: Floats) -> Floats:
         """F(noise), the noise's distribution function."""
@@ -94,6 +84,11 @@ class AdditiveNoise(Channel):
     @abstractmethod
     def _width_of_unit(self, confidence: float) -> float:
         """Interval width at this confidence when the own parameter is 1 (AS00 Table 1)."""
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the noise as declared."""
+        return self.unit_deviation * self.size_of_noise
 
     def _reach(self, steps: int) -> int:
         """How many steps the noise reaches."""
@@ -151,7 +146,23 @@ class AdditiveNoise(Channel):
         )
 
 
-class Gaussian(AdditiveNoise):
+class ScaledNoise(AdditiveNoise):
+    """Noise whose own parameter is a scale."""
+
+    own_parameter = "scale"
+
+    def __init__(
+        self, domain: Interval, scale: float | None = None, *, privacy: float | None = None,
+        confidence: float = 0.95, step: float | None = None, missing: str = "pass", outside: str = "refuse",
+    ) -> None:  # fmt: skip
+        super().__init__(domain, scale, privacy, confidence, step, missing, outside)
+
+    @property
+    def scale(self) -> float:
+        return self.size_of_noise
+
+
+class Gaussian(ScaledNoise):
     """w = x + N(0, scale²).
 
     Domain: an Interval.
@@ -165,29 +176,7 @@ class Gaussian(AdditiveNoise):
     """
 
     kind = "gaussian"
-    own_parameter = "scale"
-    symmetric_reach = 7.0
-
-    def __init__(
-        self,
-        domain: Interval,
-        scale: float | None = None,
-        *,
-        privacy: float | None = None,
-        confidence: float = 0.95,
-        step: float | None = None,
-        missing: str = "pass",
-        outside: str = "refuse",
-    ) -> None:
-        super().__init__(domain, scale, privacy, confidence, step, missing, outside)
-
-    @property
-    def scale(self) -> float:
-        return self.size_of_noise
-
-    @property
-    def deviation(self) -> float:
-        return self.size_of_noise
+    symmetric_reach, unit_deviation = 7.0, 1.0
 
     def distribution(self, noise: Floats) -> Floats:
         return np.asarray(ndtr(noise / self.scale))
@@ -210,28 +199,17 @@ class Uniform(AdditiveNoise):
 
     kind = "uniform"
     own_parameter = "halfwidth"
-    symmetric_reach = 1.0
+    symmetric_reach, unit_deviation = 1.0, 1 / math.sqrt(3)
 
     def __init__(
-        self,
-        domain: Interval,
-        halfwidth: float | None = None,
-        *,
-        privacy: float | None = None,
-        confidence: float = 0.95,
-        step: float | None = None,
-        missing: str = "pass",
-        outside: str = "refuse",
-    ) -> None:
+        self, domain: Interval, halfwidth: float | None = None, *, privacy: float | None = None,
+        confidence: float = 0.95, step: float | None = None, missing: str = "pass", outside: str = "refuse",
+    ) -> None:  # fmt: skip
         super().__init__(domain, halfwidth, privacy, confidence, step, missing, outside)
 
     @property
     def halfwidth(self) -> float:
         return self.size_of_noise
-
-    @property
-    def deviation(self) -> float:
-        return self.size_of_noise / math.sqrt(3)
 
     def distribution(self, noise: Floats) -> Floats:
         return np.asarray(np.clip((noise + self.halfwidth) / (2 * self.halfwidth), 0.0, 1.0))
@@ -244,7 +222,7 @@ class Uniform(AdditiveNoise):
         return 2 * confidence
 
 
-class Laplace(AdditiveNoise):
+class Laplace(ScaledNoise):
     """w = x + Laplace(scale), gathered at the ends once it is far outside the domain.
 
     Domain: an Interval.
@@ -254,30 +232,8 @@ class Laplace(AdditiveNoise):
     """
 
     kind = "laplace"
-    own_parameter = "scale"
-    symmetric_reach = 40.0
+    symmetric_reach, unit_deviation = 40.0, math.sqrt(2)
     gathered_beyond = 10.0
-
-    def __init__(
-        self,
-        domain: Interval,
-        scale: float | None = None,
-        *,
-        privacy: float | None = None,
-        confidence: float = 0.95,
-        step: float | None = None,
-        missing: str = "pass",
-        outside: str = "refuse",
-    ) -> None:
-        super().__init__(domain, scale, privacy, confidence, step, missing, outside)
-
-    @property
-    def scale(self) -> float:
-        return self.size_of_noise
-
-    @property
-    def deviation(self) -> float:
-        return self.size_of_noise * math.sqrt(2)
 
     def distribution(self, noise: Floats) -> Floats:
         tail = 0.5 * np.exp(-np.abs(noise) / self.scale)
