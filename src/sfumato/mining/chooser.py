@@ -40,7 +40,7 @@ from sfumato.mining.joint.mixture import MixtureFit
 from sfumato.mining.joint.model import MIXTURE_RESOLUTION, MixtureModel
 from sfumato.reconstruction import Axis
 
-FOLDS, DRAWS, MOST_JUDGED = 3, 40, 1_500
+FOLDS, TRIES, DRAWS, MOST_JUDGED = 3, 32, 40, 1_500
 SMOOTH, DETAILED = (120, 2.0), (60, 0.2)
 RIGHT = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99)
 
@@ -141,24 +141,30 @@ def judged_recipes(
     recipes: Mapping[str, Learner], reports: Reports, classes: npt.NDArray[Any], rng: np.random.Generator
 ) -> dict[str, Floats]:
     """The log-likelihoods of held-out records under each recipe, in the same order."""
-    if len(reports) < FOLDS:
-        records = f"{len(reports)} sample{'s' if len(reports) > 1 else ''}"
-        raise ValueError(f"{records} cannot be split into {FOLDS} folds to judge recipes by; give more records")
     judge = Judge(reports, rng)
     codes = class_codes_in(reports)
     found: dict[str, list[Floats]] = {name: [] for name in recipes}
-    for number in range(FOLDS):
-        fold = Fold(number, FOLDS, salt=4)
+    for fold in folds_of(reports, codes):
         held = rng.permutation(np.flatnonzero(reports.chosen(fold)))[:MOST_JUDGED]
         rest = reports.of_records(np.flatnonzero(reports.chosen(~fold)))
-        if not held.size or not len(rest):
-            continue
         draws = judge.draws(held, DRAWS)
         for name, recipe in recipes.items():
             model = clone(recipe).fit(rest)
             answers = np.argmax(model._probabilities(draws), axis=1).reshape(held.size, -1)
             found[name].append(held_out_logs(answers, codes[held], classes.size))
     return {name: np.concatenate(parts) for name, parts in found.items()}
+
+
+def folds_of(reports: Reports, codes: npt.NDArray[np.int64]) -> list[Fold]:
+    """Folds that each leave records of every class to learn from: the first of a few ways to cut that do."""
+    known = np.unique(codes).size
+    for salt in range(4, 4 + TRIES):
+        folds = [Fold(number, FOLDS, salt=salt) for number in range(FOLDS)]
+        parts = [reports.chosen(fold) for fold in folds]
+        if all(held.any() and np.unique(codes[~held]).size == known for held in parts):
+            return folds
+    records = f"{len(reports)} sample{'s' if len(reports) > 1 else ''}"
+    raise ValueError(f"{records} cannot be split into {FOLDS} folds with every class to judge recipes by; give more")
 
 
 class Judge:
