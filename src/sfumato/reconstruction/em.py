@@ -244,7 +244,7 @@ def _stepped(
     steps = 0
     if kernels and isinstance(stop, ChiSquare):
         steps, going = _compiled_steps(kernels, problems, p, stop, going)
-    some = problems.only(going) if going.size < p.shape[0] else problems
+    some = problems.only(going) if 0 < going.size < p.shape[0] else problems
     while going.size and steps < stop.limit:
         now = p[going] if going.size < p.shape[0] else p
         new = some.step(now, relaxed.power if steps >= relaxed.after else 1.0, smoothing)
@@ -273,7 +273,8 @@ def _compiled(table: Table) -> Any:
 def _compiled_steps(kernels: Any, problems: Likelihood, p: Array, stop: ChiSquare, going: Codes) -> tuple[int, Codes]:
     """All problems one by one, in place; (most steps that one took, problems that were not done in time)."""
     table = problems.table.dense()
-    taken = [kernels.equation_3(table, problems.counts[i], p[i], stop.threshold(p.shape[1]), stop.limit) for i in going]
+    threshold = stop.threshold(p.shape[1])
+    taken = [kernels.equation_3(table, problems.counts[i], p[i], threshold, stop.limit) for i in going]
     problems.applications += 2 * sum(taken)
     return max(taken, default=0), going[np.array(taken, dtype=int) >= stop.limit]
 

@@ -255,7 +255,7 @@ def grown_tree(
 ) -> Tree:
     """A tree on records in bins; cuts are refined among the actual values where they are given."""
     records = codes.shape[1]
-    most = int(2 * records / max(limits.min_leaf, 1.0)) + 3
+    most = min(int(2 * records / max(limits.min_leaf, 1.0)) + 3, 2 ** min(limits.max_depth + 1, 40) - 1)
     bits = limits.least_bits(features, labels.classes)
     bounds = Bounds(limits.max_depth, limits.min_leaf, limits.min_split, bits, most)
     nodes, used = grow(labels.binned(codes, features, values), bounds, np.arange(records, dtype=np.int32))
