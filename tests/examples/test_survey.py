@@ -3,8 +3,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.examples.survey import Survey, learn
-from sfumato.examples.survey_page import survey_page
+from sfumato.examples.survey import Survey, learn, survey_page
 
 PLAN = """
 name = "town"

@@ -9,8 +9,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.examples.quest import Quest
-from sfumato.papers import egs03
-from sfumato.papers.claims import Rows
+from sfumato.papers import Rows, egs03
 from sfumato.papers.egs03 import runs
 
 

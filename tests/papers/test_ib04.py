@@ -3,18 +3,18 @@
 import pytest
 
 from sfumato.microdata import utility
-from sfumato.papers.ib04 import reproduce, runs
+from sfumato.papers import ib04
 
 
 def test_the_tree_has_the_papers_size():
-    tree = runs.comparable_tree(runs.breast_cancer())
+    tree = ib04.comparable_tree(ib04.breast_cancer())
     assert tree.get_n_leaves() == 13
     assert tree.tree_.node_count - tree.get_n_leaves() == 12
 
 
 @pytest.fixture(scope="module")
 def patterns():
-    return runs.pattern_experiments(seed=100, runs=(15, 10, 4))
+    return ib04.pattern_experiments(seed=100, runs=(15, 10, 4))
 
 
 @pytest.fixture(scope="module")
@@ -24,12 +24,12 @@ def experiments(patterns):
 
 @pytest.fixture(scope="module")
 def boston():
-    return runs.boston_experiment()
+    return ib04.boston_experiment()
 
 
 @pytest.fixture(scope="module")
 def accuracy():
-    return runs.accuracy_rows(("wbc", "boston"), splits=5)
+    return ib04.accuracy_rows(("wbc", "boston"), splits=5)
 
 
 def test_linapt_trees_are_the_same_or_almost_in_12_of_15_and_identical_in_7(experiments):
@@ -59,7 +59,7 @@ def test_a_tree_trained_on_the_release_loses_at_most_one_point_and_sampling_erro
 
 @pytest.fixture(scope="module")
 def moments():
-    return runs.moment_checks(runs=6)
+    return ib04.moment_checks(runs=6)
 
 
 def test_every_variance_and_correlation_stays_within_its_sampling_interval_and_not_under_sadp(moments):
@@ -74,12 +74,12 @@ def test_reproduce_writes_tables_pictures_and_claims_that_tell_the_paper_from_ou
     tmp_path, monkeypatch, patterns, boston, accuracy, moments
 ):
     """With the experiments above in the place of the quick ones, and one amount of noise a method."""
-    monkeypatch.setattr(runs, "pattern_experiments", lambda **asked: patterns)
-    monkeypatch.setattr(runs, "boston_experiment", lambda **asked: boston)
-    monkeypatch.setattr(runs, "accuracy_rows", lambda *asked: accuracy)
-    monkeypatch.setattr(runs, "moment_checks", lambda *asked: moments)
+    monkeypatch.setattr(ib04, "pattern_experiments", lambda **asked: patterns)
+    monkeypatch.setattr(ib04, "boston_experiment", lambda **asked: boston)
+    monkeypatch.setattr(ib04, "accuracy_rows", lambda *asked: accuracy)
+    monkeypatch.setattr(ib04, "moment_checks", lambda *asked: moments)
     monkeypatch.setattr(utility, "AMOUNTS", {method: (1.0,) for method in utility.METHODS})
-    claims = reproduce(tmp_path, quick=True, say=lambda text: None)
+    claims = ib04.reproduce(tmp_path, quick=True, say=lambda text: None)
     names = {path.name for path in tmp_path.iterdir()}
     assert names >= {"index.html", "statements.md", "patterns.csv", "accuracy.csv", "frontier_wbc.svg"}
     assert {one.kept for one in claims if one.text.endswith("the owner looks and draws again")} == {True}

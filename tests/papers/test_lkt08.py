@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from sfumato.papers import lkt08
-from sfumato.papers.claims import Rows
-from sfumato.papers.lkt08 import claims, real, synthetic
+from sfumato.papers import Rows, lkt08
+from sfumato.papers.lkt08 import real, synthetic
 
 UNIT = sf.Interval(0.0, 1.0)
 
@@ -32,11 +31,6 @@ def test_case_4_is_the_papers() -> None:
     assert all(sum(shares.values()) == pytest.approx(1.0) for shares in synthetic.CASES.values())
 
 
-def test_mutual_information_of_a_clear_channel_is_the_entropy_and_of_a_blind_one_nothing() -> None:
-    assert synthetic.mutual_information(np.eye(8)) == pytest.approx(3.0)
-    assert synthetic.mutual_information(np.full((4, 8), 0.25)) == pytest.approx(0.0)
-
-
 def test_one_fine_level_is_reconstructed_as_one_phase_is() -> None:
     """The same reports read through the two-phase table and through the noise's own: equal far below sampling error."""
     rng = np.random.default_rng(3)
@@ -54,7 +48,7 @@ def test_exact_tables_beat_the_noises_table_where_levels_are_wide(mix: str, shap
     choice = sf.TwoPhase(sf.Gaussian(UNIT, scale=0.05), synthetic.WIDE_INTERVALS)
     found = synthetic.errors(choice, synthetic.WIDE_CASES[mix], shape, 20_000, np.random.default_rng(8))
     exact, noise_only = found[synthetic.EXACT], found[synthetic.NOISE_ONLY]
-    assert exact <= noise_only + claims.TOLERANCE
+    assert exact <= noise_only + lkt08.TOLERANCE
     if synthetic.WIDE_CASES[mix]["wide"] >= 0.2:
         assert exact < noise_only - 0.02
 
@@ -64,15 +58,17 @@ def test_exact_tables_cost_nothing_in_the_papers_cases() -> None:
     choice = sf.TwoPhase(sf.Gaussian(UNIT, scale=0.05), synthetic.INTERVALS)
     for case in synthetic.CASES.values():
         found = synthetic.errors(choice, case, "triangles", 10_000, np.random.default_rng(9))
-        assert found[synthetic.EXACT] <= found[synthetic.NOISE_ONLY] + claims.TOLERANCE
+        assert found[synthetic.EXACT] <= found[synthetic.NOISE_ONLY] + lkt08.TOLERANCE
 
 
 def test_two_phase_users_cost_little_accuracy_even_with_few_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One run's difference has a deviation of 0.02 over seeds (measured) and a mean of 0: the mean of two runs falls
+    short by 0.06 once in 10⁵ times for each learner."""
     monkeypatch.setattr(synthetic, "CASES", {"case 4": synthetic.CASES["case 4"]})
-    rows = synthetic.functions(4_000, 1, chosen=(1,), by=("ByClass tree", "naive Bayes"))
+    rows = synthetic.functions(4_000, 2, chosen=(1,), by=("ByClass tree", "naive Bayes"))
     accuracy = {(row["users"], row["learner"]): row["accuracy"] for row in rows}
     for (_, learner), value in accuracy.items():
-        assert value > accuracy["one phase", learner] - 0.08
+        assert value > accuracy["one phase", learner] - 0.06
 
 
 def test_channels_state_the_wanted_ratio_and_gamma() -> None:
@@ -90,7 +86,7 @@ def test_the_mixture_beats_direct_mining_on_income_at_ratio_1() -> None:
     split = real.income(0).first(8_000)
     rng = np.random.default_rng(1)
     channels = real.channels_for(split, 1.0)
-    reports = real.randomized(split.X, channels, rng)
+    reports = synthetic.randomized(split.X, channels, rng)
     mixture = sf.MixtureModel(channels, components=120, pseudo_count=2.0, members=2, random_state=0)
     direct = sf.DirectClassifier(real.learners()["tree"]())
     ours = mixture.fit(reports, split.y).score(split.X_test, split.y_test)
@@ -115,7 +111,7 @@ def made_up_mixes(gain: float) -> Rows:
 
 @pytest.mark.parametrize(("gain", "kept"), [(0.05, [False, True]), (-0.05, [True, False])])
 def test_the_verdicts_on_mixes_follow_the_errors(gain: float, kept: list[bool], privacy: Rows) -> None:
-    found = claims.mixes(privacy, made_up_mixes(0.0), made_up_mixes(gain))
+    found = lkt08.judge_mixes(privacy, made_up_mixes(0.0), made_up_mixes(gain))
     assert [one.kept for one in found] == [True, True, *kept]
 
 
@@ -127,9 +123,9 @@ def test_the_verdicts_on_functions_follow_the_accuracies() -> None:
             for users, cost in ((synthetic.ONE_PHASE, 0.0), ("case 4", gap))
         ]
 
-    assert [one.kept for one in claims.functions(rows(0.8, 0.005), 100, quick=False)] == [True, True]
-    assert [one.kept for one in claims.functions(rows(0.95, 0.02), 100, quick=False)] == [False, False]
-    assert claims.functions(rows(0.8, 0.005), 100, quick=True)[0].kept is None
+    assert [one.kept for one in lkt08.judge_functions(rows(0.8, 0.005), 100, quick=False)] == [True, True]
+    assert [one.kept for one in lkt08.judge_functions(rows(0.95, 0.02), 100, quick=False)] == [False, False]
+    assert lkt08.judge_functions(rows(0.8, 0.005), 100, quick=True)[0].kept is None
 
 
 def test_a_run_writes_every_table_and_judges_every_claim(
@@ -145,7 +141,7 @@ def test_a_run_writes_every_table_and_judges_every_claim(
         "income": lambda seed, nominal=False: split,
         "two_thirds": lambda name, seed: split,
         "table_3": lambda split, snr, seed: table,
-        "direct_accuracies": lambda split, snr, seed: [{"learner": "tree", claims.ON_TRUE: 0.77 + snr / 100}],
+        "direct_accuracies": lambda split, snr, seed: [{"learner": "tree", lkt08.ON_TRUE: 0.77 + snr / 100}],
         "chosen": lambda split, snr, seed: {"chosen": "direct, tree", "accuracy": 0.84},
         "grid": lambda *asked: [{"right": True, "lost": 0.0}],
     }

@@ -130,3 +130,13 @@ def test_levels_with_nearly_the_same_law_are_read_together():
         for share, name in zip(people / people.sum(), ("normal", "cautious"), strict=True)
     )
     assert np.allclose(cells.table.sum(axis=0), first + 1)
+
+
+def test_levels_that_are_all_read_together_have_a_cell_for_the_codes_of_each():
+    fine = sf.TwoPhase(sf.Gaussian(UNIT, scale=3), {"normal": 200, "cautious": 100})
+    rng = np.random.default_rng(5)
+    level = rng.choice(["normal", "cautious"], 400)
+    axis = axis_of(fine, fine.randomize(rng.uniform(0, 10, 400), rng, level=level), level)
+    assert axis.levels == 1
+    assert axis.at(6).cell_of_code.size == axis.column.size
+    assert np.array_equal(*axis.at(6).cell_of_code.reshape(2, -1))

@@ -66,7 +66,7 @@ def _save(survey: Survey, comparisons: list[Comparison], lesson: Lesson, output:
     from sfumato import shipping
     from sfumato.cli.reconstruct import estimate_table
     from sfumato.examples import credit
-    from sfumato.examples.survey_page import survey_page
+    from sfumato.examples.survey import survey_page
     from sfumato.tables import write_table, write_text
 
     write_text(credit.PLAN.read_text(encoding="utf-8"), output / "plan.toml")

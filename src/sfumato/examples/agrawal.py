@@ -134,27 +134,17 @@ def generate(
         records = draw_records(n, rng)
         return records, np.where(in_group_a(records, function), "A", "B")
     wanted = {True: n - n // 2, False: n // 2}
-    parts: list[Records] = []
-    groups: list[Mask] = []
+    parts = [draw_records(0, rng)]
     while any(wanted.values()):
         batch = draw_records(max(1_000, n), rng)
         group = in_group_a(batch, function)
         chosen = np.sort(np.concatenate([np.flatnonzero(group == side)[:left] for side, left in wanted.items()]))
         parts.append({name: column[chosen] for name, column in batch.items()})
-        groups.append(group[chosen])
         for side in wanted:
             wanted[side] -= int(np.sum(group[chosen] == side))
-    return _shuffled(parts, groups, rng)
-
-
-def _shuffled(
-    parts: list[Records], groups: list[Mask], rng: np.random.Generator
-) -> tuple[Records, npt.NDArray[np.str_]]:
-    group = np.concatenate(groups) if groups else np.zeros(0, bool)
-    order = rng.permutation(group.size)
-    parts = parts or [draw_records(0, rng)]
+    order = rng.permutation(n)
     records = {name: np.concatenate([part[name] for part in parts])[order] for name in ATTRIBUTES}
-    return records, np.where(group[order], "A", "B")
+    return records, np.where(in_group_a(records, function), "A", "B")
 
 
 def as_matrix(records: Records) -> npt.NDArray[np.float64]:

@@ -1,4 +1,5 @@
-"""A simulated survey: because the truth is known, every estimate and every model can be held against it."""
+"""A simulated survey: because the truth is known, every estimate and every model can be held against it. And its page:
+what people said, what they sent, what the crowd looks like, what is promised."""
 
 from __future__ import annotations
 
@@ -11,12 +12,16 @@ from numpy.typing import NDArray
 
 from sfumato.channels import Mechanism
 from sfumato.domain import Floats
+from sfumato.pages import Card, Html, Page, distribution, tag
+from sfumato.pages.charts import ESTIMATE, REPORTS, TRUTH
 from sfumato.plan import Plan
+from sfumato.prose import percent
 from sfumato.reconstruction import Estimate
 from sfumato.reconstruction.attribute import estimate_of, intervals_for, shares
 from sfumato.shipping.training import classes, estimator, features
 
-SHOWN_RULES = 8
+SHOWN_ANSWERS, SHOWN_RULES = 5, 8
+MARKS = {ESTIMATE: "estimate, with its 90 % error bar", TRUTH: "truth", REPORTS: "reports taken at face value"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,3 +121,81 @@ def learn(survey: Survey, fresh: Any, seed: int) -> Lesson:
     ours, uncorrected, clean = (float(np.mean(tree.predict(features(plan, fresh)) == truth)) for tree in trees)
     largest = float(np.unique(truth, return_counts=True)[1].max() / len(truth))
     return Lesson(str(plan.target), len(truth), trees[0], ours, uncorrected, clean, largest)
+
+
+# --- the page ---------------------------------------------------------------------------------------------------------
+
+
+def survey_page(survey: Survey, comparisons: list[Comparison], lesson: Lesson) -> Page:
+    """The whole survey on a page, with the truth that a real one would not know."""
+    people = survey.people.num_rows
+    lead = f"{people:,} people blurred their own answers; this is what can still be read, and what cannot."
+    page = Page(f"A {survey.plan.name} survey, blurred", lead).facts(_headline(people, comparisons, lesson))
+    lead = "The first answers. Struck out: the truth, which stays on the device. Below it: the report that was sent."
+    page.section("What people sent", lead).table(_answers(survey), ["person", *survey.asked])
+    lead = "Each distribution is reconstructed from the reports alone. Point at a bar for its numbers."
+    page.section("What the crowd looks like", lead).legend(MARKS).cards(map(_card, comparisons))
+    _show_lesson(page, lesson)
+    _show_promises(page, survey)
+    names = ("plan.toml", "reports.parquet", "estimates.csv", "model.json")
+    files = [part for name in names for part in (tag("code", name), ", ")]
+    page.footer(
+        "A simulation: the people are drawn at random, so the truth is known and every estimate can be held against "
+        "it. In a real survey only the reports leave the devices. Beside this page lie ",
+        *files,
+        "and ",
+        tag("code", "people.parquet"),
+        ", which nobody would have.",
+    )
+    return page
+
+
+def _headline(people: int, comparisons: list[Comparison], lesson: Lesson) -> list[tuple[str, str]]:
+    held, bars = sum(one.covered for one in comparisons), sum(one.truth.size for one in comparisons)
+    worst = max(comparisons, key=lambda one: one.error)
+    middle = sorted(one.error for one in comparisons)[len(comparisons) // 2]
+    return [
+        (f"{people:,}", "people, one report each"),
+        (f"{len(comparisons)}", "blurred attributes"),
+        (percent(middle), "median error: the share of people put in a wrong place"),
+        (percent(worst.error), f"largest error ({worst.name})"),
+        (percent(held / bars, 0), "of the 90 % error bars hold the truth"),
+        (percent(lesson.from_reports), f"of new people's {lesson.target} told by a tree from the reports"),
+    ]
+
+
+def _answers(survey: Survey) -> list[list[object]]:
+    people, reports = (table.slice(0, SHOWN_ANSWERS).to_pylist() for table in (survey.people, survey.reports))
+    return [
+        [f"person {i}", *(_answer(person[name], report[name]) for name in survey.asked)]
+        for i, (person, report) in enumerate(zip(people, reports, strict=True), 1)
+    ]
+
+
+def _answer(*both: Any) -> Html:
+    true, reported = (f"{value:,.0f}" if isinstance(value, (int, float)) else str(value) for value in both)
+    return Html(tag("s", true) + tag("br") + tag("b", reported))
+
+
+def _card(one: Comparison) -> Card:
+    drawing = distribution(one.estimate.rows(), truth=one.truth.tolist(), reports=one.reported.tolist())
+    error = f"Error {percent(one.error, 2)} (reports alone: {percent(one.error_of_reports, 0)}). "
+    error += f"{one.covered} of {one.truth.size} bars hold the truth."
+    return Card(one.name, one.channel.describe(), drawing, error)
+
+
+def _show_lesson(page: Page, lesson: Lesson) -> None:
+    page.section(
+        "What can be learned",
+        f"A decision tree for the {lesson.target}, learned from the reports, classifies people by their true values on "
+        f"their own devices. Accuracy on {lesson.tested:,} people who were not asked:",
+    )
+    page.table([[what, percent(share)] for what, share in lesson.rows()], ["classified by", "accuracy"])
+    page.paragraph("The rules that most people fall under:").items(lesson.rules)
+
+
+def _show_promises(page: Page, survey: Survey) -> None:
+    lead = "The promise that holds for every person, whatever else is known about them; then attribute by attribute."
+    page.section("What the reports reveal", lead).note(str(survey.plan.guarantee()))
+    for name, attribute in survey.plan.attributes.items():
+        page.unfold(name, "Sent as it is." if attribute.channel is None else str(attribute.channel.guarantee()))

@@ -131,7 +131,7 @@ class Axis:
 
     def _cut(self, resolution: int, coarseness: float, shift: float) -> ColumnCells:
         cuts = [part.at(resolution, coarseness, shift) for part in self._parts]
-        if not self.noisy or list(self.column.levels) == self._blocks[0]:
+        if len(self.column.levels) < 2:
             return cuts[0]
         below = np.cumsum([0] + [cut.reported for cut in cuts])
         of_level = {name: cuts[i].cell_of_code + below[i] for i, block in enumerate(self._blocks) for name in block}

@@ -6,14 +6,26 @@ Into the folder: `figure2.csv`, `accuracies.csv` (one row a run), `means.csv`, t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from sfumato.mining.tree.association import STOP
+from sfumato.papers import Claim, Rows, as_markdown, markdown_table, opened, write_rows
 from sfumato.papers.as00.claims import all_claims
-from sfumato.papers.as00.figures import draw_figure_2, draw_figure_5, draw_figure_6
-from sfumato.papers.as00.runs import ALGORITHMS, NOISES, QUICK, Accuracies, Extent, Progress, run_all, shape_rows
-from sfumato.papers.claims import Claim, Rows, as_markdown, opened, write_rows
+from sfumato.papers.as00.runs import (
+    ALGORITHMS,
+    NOISES,
+    QUICK,
+    SHAPES,
+    Accuracies,
+    Extent,
+    Progress,
+    run_all,
+    shape_rows,
+)
 from sfumato.reconstruction import ChiSquare
 
 PAGE = """# Agrawal & Srikant 2000, "Privacy-preserving data mining", again
@@ -45,6 +57,20 @@ privacy elevel is all but clear; ByClass and Local stop reconstructing at {stop:
 
 {table}
 """
+
+
+COLOURS = {
+    "original": "#1f6f78",
+    "randomized": "#9a9a9a",
+    "global": "#d9b38c",
+    "byclass": "#c98b4b",
+    "local": "#8a4b2a",
+    "joint tree": "#6b4e9b",
+    "joint model": "#3d2a6b",
+}
+SHAPE_LINES = {"truth": "#1f6f78", "randomized": "#9a9a9a", "as00": "#c98b4b", "smooth": "#6b4e9b"}
+FIGURE_5_LEVELS = (25, 100)
+FIGURE_6_ALGORITHMS = ("randomized", "byclass", "joint tree")
 
 
 def silent(steps: Iterable[Any], what: str) -> Iterator[Any]:
@@ -84,11 +110,10 @@ def mean_rows(accuracies: Accuracies) -> Rows:
 
 def page(accuracies: Accuracies, found: list[Claim], extent: Extent) -> str:
     fewer = " **Fewer records than the paper's: this shows that it runs, no more.**"
-    head = ["function", "noise", "privacy", *ALGORITHMS]
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    for row in mean_rows(accuracies):
-        numbers = [f"{100 * row[name]:.1f}" for name in ALGORITHMS]
-        lines.append(f"| {row['function']} | {row['noise']} | {row['privacy']} % | " + " | ".join(numbers) + " |")
+    rows = [
+        (row["function"], row["noise"], f"{row['privacy']} %", *(f"{100 * row[name]:.1f}" for name in ALGORITHMS))
+        for row in mean_rows(accuracies)
+    ]
     return PAGE.format(
         train=extent.train,
         test=extent.test,
@@ -98,5 +123,63 @@ def page(accuracies: Accuracies, found: list[Claim], extent: Extent) -> str:
         stop=100 * STOP.share,
         paper_stop=100 * ChiSquare.share,
         claims=as_markdown(found),
-        table="\n".join(lines),
+        table=markdown_table(["function", "noise", "privacy", *ALGORITHMS], rows),
     )
+
+
+# --- figures ----------------------------------------------------------------------------------------------------------
+
+
+def _panels(down: int, across: int) -> tuple[Any, Any]:
+    from matplotlib.figure import Figure
+
+    drawing = Figure(figsize=(4.6 * across, 3.2 * down), layout="constrained", dpi=120)
+    return drawing, drawing.subplots(down, across, squeeze=False)
+
+
+def draw_figure_2(rows: Rows, path: Path) -> None:
+    """Both shapes under both noises: truth, reports, and both reconstructions."""
+    drawing, panels = _panels(len(SHAPES), len(NOISES))
+    for panel, (shape, noise) in zip(panels.flat, product(SHAPES, NOISES), strict=True):
+        chosen = [row for row in rows if (row["shape"], row["noise"]) == (shape, noise)]
+        middle = [(row["low"] + row["high"]) / 2 for row in chosen]
+        for name, colour in SHAPE_LINES.items():
+            panel.plot(middle, [row[name] for row in chosen], color=colour, label=name, marker=".")
+        panel.set_title(f"{shape}, {noise} noise", fontsize=10)
+    panels[0, 0].legend(fontsize=8)
+    drawing.savefig(path)
+
+
+def draw_figure_5(accuracies: Accuracies, path: Path) -> None:
+    """Every algorithm on every function, at 25 and 100 % privacy under both noises."""
+    drawing, panels = _panels(len(FIGURE_5_LEVELS), len(NOISES))
+    width, functions = 0.8 / len(ALGORITHMS), accuracies.functions
+    for panel, (level, noise) in zip(panels.flat, product(FIGURE_5_LEVELS, NOISES), strict=True):
+        for place, name in enumerate(ALGORITHMS):
+            heights = [100 * accuracies.mean(f, noise, level, name) for f in functions]
+            at = np.arange(len(heights)) + (place - len(ALGORITHMS) / 2 + 0.5) * width
+            panel.bar(at, heights, width, color=COLOURS[name], label=name)
+        panel.set_ylim(40, 100)
+        panel.set_xticks(range(len(functions)), [f"F{f}" for f in functions])
+        panel.set_title(f"{noise} noise, {level} % privacy", fontsize=10)
+    panels[0, 0].set_ylabel("accuracy, %")
+    drawing.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=7, fontsize=8)
+    drawing.savefig(path)
+
+
+def draw_figure_6(accuracies: Accuracies, path: Path) -> None:
+    """Accuracy against privacy, one panel a function; solid: gaussian, dashed: uniform."""
+    drawing, panels = _panels(1, len(accuracies.functions))
+    for panel, function in zip(panels[0], accuracies.functions, strict=True):
+        original = 100 * accuracies.mean(function, "none", 0, "original")
+        panel.axhline(original, color=COLOURS["original"], label="original")
+        for name, (noise, style) in product(FIGURE_6_ALGORITHMS, {"gaussian": "-", "uniform": "--"}.items()):
+            heights = [100 * accuracies.mean(function, noise, level, name) for level in accuracies.levels]
+            line = {"color": COLOURS[name], "marker": ".", "label": f"{name} ({noise[0].upper()})"}
+            panel.plot(accuracies.levels, heights, style, **line)
+        panel.set_ylim(25, 101)
+        panel.set_title(f"function {function}", fontsize=10)
+        panel.set_xlabel("privacy, % of range")
+    panels[0, 0].set_ylabel("accuracy, %")
+    panels[0, 0].legend(fontsize=7)
+    drawing.savefig(path)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 import sfumato as sf
+from sfumato.papers import Claim, Rows
 from sfumato.papers.as00.runs import NOISES, SHAPES, Accuracies, shape_error
-from sfumato.papers.claims import Claim, Rows
 
 Gaps = list[tuple[float, str]]
 

@@ -24,11 +24,11 @@ import numpy as np
 import numpy.typing as npt
 
 import sfumato as sf
+from sfumato.domain import Floats
 from sfumato.examples.agrawal import DOMAINS, as_matrix, generate
-from sfumato.papers.claims import Rows
+from sfumato.papers import Rows
 
 Progress = Callable[[Iterable[Any], str], Iterator[Any]]
-Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.str_]
 
 NOISES = {"gaussian": sf.Gaussian, "uniform": sf.Uniform}
@@ -117,7 +117,7 @@ def run_setting(setting: Setting, extent: Extent, algorithms: list[str]) -> Iter
             model = fitted(name, channels, reports, group, setting.run)
             seconds = time.perf_counter() - start
         joint = getattr(model, "joint_", None)
-        accuracy = float(np.mean(predicted(model, as_matrix(tested)) == truth))
+        accuracy = float(np.mean(model.predict(as_matrix(tested)) == truth))
         found = (*setting.key(extent.train, name), round(accuracy, 6), round(seconds, 3))
         yield dict(zip(COLUMNS, found, strict=True))
 
@@ -128,14 +128,6 @@ def fitted(name: str, channels: list[sf.Channel | None], reports: Floats, group:
     return sf.TreeClassifier(channels, TREES.get(name, "none"), random_state=seed).fit(reports, group)
 
 
-def predicted(model: Any, records: Floats) -> Labels:
-    """The tree's own joint model has seen columns, not a table: it is asked column by column."""
-    if hasattr(model, "n_features_in_"):
-        return np.asarray(model.predict(records))
-    p_class = model.bayes([records[:, j] for j in model.selected_], len(records))
-    return np.asarray(model.classes_[np.argmax(p_class, axis=1)])
-
-
 def channels_for(noise: str, privacy: int) -> list[sf.Channel | None]:
     """Every attribute at the same level; whole numbers get whole noise."""
     if noise == "none":
@@ -144,11 +136,8 @@ def channels_for(noise: str, privacy: int) -> list[sf.Channel | None]:
 
 
 def blurred(records: Floats, channels: list[sf.Channel | None], rng: np.random.Generator) -> Floats:
-    columns = [
-        records[:, j] if channel is None else channel.randomize(records[:, j], rng)
-        for j, channel in enumerate(channels)
-    ]
-    return np.column_stack(columns)
+    pairs = zip(records.T, channels, strict=True)
+    return np.column_stack([x if channel is None else channel.randomize(x, rng) for x, channel in pairs])
 
 
 class Accuracies:
@@ -223,16 +212,10 @@ def _typed(row: dict[str, str]) -> dict[str, Any]:
 # --- the shapes of Figure 2 -------------------------------------------------------------------------------------------
 
 
-def draw_plateau(n: int, rng: np.random.Generator) -> Floats:
-    return rng.uniform(0.25, 0.75, n)
-
-
-def draw_triangles(n: int, rng: np.random.Generator) -> Floats:
-    start = rng.choice([0.0, 0.6], n)
-    return np.asarray(start + rng.triangular(0.0, 0.2, 0.4, n))
-
-
-SHAPES: dict[str, Callable[[int, np.random.Generator], Floats]] = {"plateau": draw_plateau, "triangles": draw_triangles}
+SHAPES: dict[str, Callable[[int, np.random.Generator], Floats]] = {
+    "plateau": lambda n, rng: rng.uniform(0.25, 0.75, n),
+    "triangles": lambda n, rng: np.asarray(rng.choice([0.0, 0.6], n) + rng.triangular(0.0, 0.2, 0.4, n)),
+}
 
 
 def shape_rows(n: int, seed: int = 0) -> Rows:

@@ -24,7 +24,7 @@ from sfumato.channels.baskets import (
 from sfumato.channels.program import largest_ratio
 from sfumato.examples.datasets import load
 from sfumato.examples.quest import Quest
-from sfumato.papers.claims import Rows
+from sfumato.papers import Rows
 from sfumato.tables import as_records
 
 Floats = NDArray[np.float64]

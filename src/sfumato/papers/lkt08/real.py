@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
@@ -28,7 +29,8 @@ import sfumato as sf
 from sfumato.examples.agrawal import draw_records, in_group_a
 from sfumato.examples.datasets import Dataset, load
 from sfumato.mining.chooser import direct, reconstructing
-from sfumato.papers.claims import Rows
+from sfumato.papers import Rows
+from sfumato.papers.lkt08.synthetic import randomized
 
 GAMMA = 19.0
 UNKNOWN = "unknown"
@@ -59,14 +61,9 @@ class Split:
 
 def table_of(data: Dataset) -> Any:
     """The attributes as a pandas table; missing labels become an answer of their own."""
-    import pandas as pd
-
-    columns = {name: data.columns[name] for name in data.attributes}
-    return pd.DataFrame({k: v if v.dtype.kind in "if" else with_unknown(v) for k, v in columns.items()})
-
-
-def with_unknown(column: Labels) -> Labels:
-    return np.array([UNKNOWN if value is None else str(value) for value in column.tolist()], dtype=object)
+    table = pd.DataFrame({name: data.columns[name] for name in data.attributes})
+    labels = table.select_dtypes(exclude="number")
+    return table.assign(**labels.astype(object).where(labels.notna(), UNKNOWN))
 
 
 def income(seed: int = 0, nominal: bool = False) -> Split:
@@ -105,12 +102,6 @@ def interval_of(values: Labels) -> sf.Interval:
     return sf.Interval(values.min().item(), values.max().item(), integer=values.dtype.kind == "i")
 
 
-def randomized(X: Any, channels: dict[str, sf.Channel], rng: np.random.Generator) -> Any:
-    import pandas as pd
-
-    return pd.DataFrame({name: channel.randomize(X[name].to_numpy(), rng) for name, channel in channels.items()})
-
-
 def learners() -> dict[str, Callable[[], Any]]:
     """The paper's three: a tree as careful as C4.5, naive Bayes, a perceptron of one hidden layer."""
     return {
@@ -124,9 +115,8 @@ def learners() -> dict[str, Callable[[], Any]]:
 
 def reconstructed(reports: Any, y: Labels, channels: Any, seed: int) -> tuple[Any, Labels]:
     """As many records as reports, drawn from the mixture that was fitted to them."""
-    model = sf.MixtureModel(channels, components=120, pseudo_count=2.0, members=3, random_state=seed).fit(reports, y)
-    records, classes = model.sample(len(y), seed)
-    return records, classes
+    mixture = sf.MixtureModel(channels, components=120, pseudo_count=2.0, members=3, random_state=seed)
+    return tuple(mixture.fit(reports, y).sample(len(y), seed))
 
 
 def table_3(split: Split, snr: float, seed: int) -> Rows:
@@ -172,8 +162,6 @@ def direct_accuracies(split: Split, snr: float, seed: int) -> Rows:
 
 
 def synthetic_split(function: int, rng: np.random.Generator) -> Split:
-    import pandas as pd
-
     records = draw_records(2 * SYNTHETIC_RECORDS, rng)
     X, y = pd.DataFrame(records), in_group_a(records, function)
     cut = SYNTHETIC_RECORDS
@@ -185,10 +173,8 @@ def noise_channels(split: Split, kind: str, snr: float) -> dict[str, sf.Channel]
     found: dict[str, sf.Channel] = {}
     for name, values in split.columns():
         domain, deviation = interval_of(values), float(values.std()) / snr**0.5
-        gaussian = kind == "gaussian"
-        found[name] = (
-            sf.Gaussian(domain, scale=deviation) if gaussian else sf.Uniform(domain, halfwidth=deviation * 3**0.5)
-        )
+        uniform = kind == "uniform"
+        found[name] = sf.Uniform(domain, halfwidth=deviation * 3**0.5) if uniform else sf.Gaussian(domain, deviation)
     return found
 
 
@@ -203,19 +189,15 @@ def judged_cell(split: Split, kind: str, snr: float, seed: int) -> dict[str, Any
         way: max((name for name in scores if name.startswith(way)), key=lambda name: scores[name])
         for way in ("reconstruct", "direct")
     }
-    first[chooser.chosen_.split(",")[0]] = chooser.chosen_
+    preferred = chooser.chosen_.split(",")[0]
+    first[preferred] = chooser.chosen_
     accuracy = {
         way: float(clone(recipes[name]).fit(reports, split.y).score(split.X_test, split.y_test))
         for way, name in first.items()
     }
-    preferred = chooser.chosen_.split(",")[0]
-    other = "direct" if preferred == "reconstruct" else "reconstruct"
-    return {
-        "preferred": preferred,
-        **{f"{way}: accuracy": value for way, value in accuracy.items()},
-        "right": accuracy[preferred] >= accuracy[other],
-        "lost": max(accuracy.values()) - accuracy[preferred],
-    }
+    lost = max(accuracy.values()) - accuracy[preferred]
+    each = {f"{way}: accuracy": value for way, value in accuracy.items()}
+    return {"preferred": preferred, **each, "right": lost == 0, "lost": lost}
 
 
 def grid(real: tuple[str, ...] = GRID_DATA, functions: tuple[int, ...] = GRID_FUNCTIONS, seed: int = 200) -> Rows:

@@ -3,16 +3,17 @@ width; densities by reconstruction, then functions 1-5 of AS00 by tree and naive
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from scipy.stats import entropy
 
 import sfumato as sf
 from sfumato.domain import Floats
 from sfumato.examples.agrawal import DOMAINS, Records, draw_records, in_group_a
+from sfumato.papers import Rows
 from sfumato.papers.as00.runs import SHAPES
-from sfumato.papers.claims import Rows
 
 INTERVALS = {"normal": 200, "cautious": 100, "extra cautious": 50, "paranoid": 25}
 CASES: dict[str, dict[str, float]] = {
@@ -45,19 +46,12 @@ LEARNERS = BYCLASS, NAIVE_BAYES, JOINT = "ByClass tree", "naive Bayes", "joint t
 
 
 def privacy_loss(channel: sf.Choice, shares: dict[str, float], cells: int = 100) -> float:
-    """1 − 2^−I(A; B, level), in which the mutual information is the levels' own, weighted by their shares."""
+    """1 − 2^−I(A; B, level), in which the mutual information is the levels' own, weighted by their shares:
+    the relative entropy of a true cell's reports to all reports, on average over the cells."""
     edges = np.linspace(channel.domain.low, channel.domain.high, cells + 1)  # type: ignore[union-attr]
-    bits = sum(share * mutual_information(channel.level(name).matrix(true=edges)) for name, share in shares.items())
-    return float(1.0 - 2.0 ** -float(bits))
-
-
-def mutual_information(table: Floats) -> float:
-    """Bits between a uniform true cell and its report."""
-    joint = table / table.shape[1]
-    reported = joint.sum(axis=1, keepdims=True)
-    known = joint > 0
-    ratio = np.divide(table, reported, out=np.ones_like(table), where=known)
-    return float(np.sum(joint[known] * np.log2(ratio[known])))
+    tables = {name: channel.level(name).matrix(true=edges) for name in shares}
+    bits = {name: entropy(law, law.mean(axis=1, keepdims=True), base=2).mean() for name, law in tables.items()}
+    return 1.0 - float(2.0 ** -sum(share * bits[name] for name, share in shares.items()))
 
 
 def privacy_table() -> Rows:
@@ -101,20 +95,15 @@ def figure_4(n: int, runs: int, seed: int = 4) -> Rows:
 def mixes(n: int, runs: int, seed: int = 5) -> Rows:
     """All mixes, at the paper's noise and at noise so small that wide intervals matter."""
     rng = np.random.default_rng(seed)
+    settings = [(0.25, INTERVALS, mix, shares) for mix, shares in CASES.items()]
+    settings += [(0.05, WIDE_INTERVALS, mix, shares) for mix, shares in WIDE_CASES.items()]
     rows = []
-    for noise, intervals, mix, shares in _settings():
+    for noise, intervals, mix, shares in settings:
         choice = sf.TwoPhase(sf.Gaussian(UNIT, scale=noise), intervals)
         for shape in SHAPES:
             found = [errors(choice, shares, shape, n, rng) for _ in range(runs)]
             rows.append({"shape": shape, "mix": mix, "noise": noise, "n": n, **mean_errors(found)})
     return rows
-
-
-def _settings() -> Iterator[tuple[float, dict[str, int], str, dict[str, float]]]:
-    for mix, shares in CASES.items():
-        yield 0.25, INTERVALS, mix, shares
-    for mix, shares in WIDE_CASES.items():
-        yield 0.05, WIDE_INTERVALS, mix, shares
 
 
 def mean_errors(runs: list[dict[str, float]]) -> dict[str, float]:
@@ -137,14 +126,9 @@ def two_phase_channels() -> dict[str, sf.Channel | sf.Choice]:
     return {name: noise if DOMAINS[name].integer else sf.TwoPhase(noise, INTERVALS) for name, noise in noises().items()}
 
 
-def table(columns: dict[str, Any]) -> Any:
-    import pandas as pd
-
-    return pd.DataFrame(columns)
-
-
-def one_phase_reports(records: Records, rng: np.random.Generator) -> Any:
-    return table({name: channel.randomize(records[name], rng) for name, channel in noises().items()})
+def randomized(records: Any, channels: dict[str, sf.Channel], rng: np.random.Generator) -> Any:
+    """A table of reports on the columns of a table."""
+    return pd.DataFrame({name: channel.randomize(np.asarray(records[name]), rng) for name, channel in channels.items()})
 
 
 def two_phase_reports(records: Records, shares: dict[str, float], rng: np.random.Generator) -> Any:
@@ -158,7 +142,7 @@ def two_phase_reports(records: Records, shares: dict[str, float], rng: np.random
             columns[f"{name}.level"] = levels
         else:
             columns[name] = channel.randomize(records[name], rng)
-    return table(columns)
+    return pd.DataFrame(columns)
 
 
 def learners(channels: Any) -> dict[str, Any]:
@@ -174,11 +158,11 @@ def accuracies(function: int, n: int, seed: int, chosen: tuple[str, ...]) -> Row
     """Accuracy on true values for one phase and for each case."""
     rng = np.random.default_rng([seed, function])
     records, test = draw_records(n, rng), draw_records(int(n * TEST_SHARE), rng)
-    y, y_test = in_group_a(records, function), in_group_a(test, function)
-    arms: list[tuple[str, Any, Any]] = [(ONE_PHASE, noises(), one_phase_reports(records, rng))]
+    y, y_test, tested = in_group_a(records, function), in_group_a(test, function), pd.DataFrame(test)
+    arms: list[tuple[str, Any, Any]] = [(ONE_PHASE, noises(), randomized(records, noises(), rng))]
     arms += [(name, two_phase_channels(), two_phase_reports(records, shares, rng)) for name, shares in CASES.items()]
     return [
-        {"function": function, "users": users, "learner": name, "accuracy": model.fit(X, y).score(table(test), y_test)}
+        {"function": function, "users": users, "learner": name, "accuracy": model.fit(X, y).score(tested, y_test)}
         for users, channels, X in arms
         for name, model in learners(channels).items()
         if name in chosen
@@ -186,18 +170,14 @@ def accuracies(function: int, n: int, seed: int, chosen: tuple[str, ...]) -> Row
 
 
 def functions(
-    n: int,
-    runs: int,
-    seed: int = 6,
-    chosen: tuple[int, ...] = FUNCTIONS,
-    by: tuple[str, ...] = LEARNERS,
+    n: int, runs: int, seed: int = 6, chosen: tuple[int, ...] = FUNCTIONS, by: tuple[str, ...] = LEARNERS
 ) -> Rows:
     """Mean accuracy over runs of every function, learner and mix."""
-    found = [row for run in range(runs) for function in chosen for row in accuracies(function, n, seed + run, by)]
-    by_place: dict[tuple[Any, ...], list[float]] = {}
-    for row in found:
-        by_place.setdefault((row["function"], row["users"], row["learner"]), []).append(row["accuracy"])
-    return [
-        {"function": f, "users": u, "learner": w, "accuracy": float(np.mean(each))}
-        for (f, u, w), each in by_place.items()
-    ]
+    found = [[row for function in chosen for row in accuracies(function, n, seed + run, by)] for run in range(runs)]
+    return mean_accuracies(found)
+
+
+def mean_accuracies(runs: list[Rows]) -> Rows:
+    """Rows of equal places averaged over runs."""
+    means = [float(np.mean([row["accuracy"] for row in same])) for same in zip(*runs, strict=True)]
+    return [{**row, "accuracy": mean} for row, mean in zip(runs[0], means, strict=True)]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.papers.claims import Claim, as_markdown, write_rows
+from sfumato.papers import Claim, as_markdown, write_rows
 
 
 @pytest.mark.parametrize(("kept", "verdict"), [(True, "kept"), (False, "not kept"), (None, "not measured")])
