@@ -1,20 +1,20 @@
 """Counts become an Estimate: the distribution of the true values, with its error."""
 
-from sfumato.reconstruction.acceleration import Anderson, OverRelaxed, Plain
-from sfumato.reconstruction.axes import Axis, ColumnCells
-from sfumato.reconstruction.em import (
-    CONVERGED,
-    ENOUGH,
-    ChiSquare,
-    Likelihood,
-    LikelihoodGain,
-    Steps,
-    em_step,
-    maximise_likelihood,
-)
+from sfumato.reconstruction.axes import Axis
+from sfumato.reconstruction.cells import ColumnCells
+from sfumato.reconstruction.em import Likelihood, em_step, maximise_likelihood
 from sfumato.reconstruction.estimate import Diagnostics, Estimate
 from sfumato.reconstruction.joint import JointEstimate, reconstruct_joint
 from sfumato.reconstruction.reconstruct import reconstruct, reconstruct_plan
+from sfumato.reconstruction.rules import (
+    CONVERGED,
+    ENOUGH,
+    Anderson,
+    ChiSquare,
+    LikelihoodGain,
+    OverRelaxed,
+    Steps,
+)
 from sfumato.reconstruction.tables import DenseTable, ProductTable, Table
 
 __all__ = [
@@ -35,7 +35,6 @@ __all__ = [
     "Likelihood",
     "Anderson",
     "OverRelaxed",
-    "Plain",
     "ChiSquare",
     "LikelihoodGain",
     "Steps",

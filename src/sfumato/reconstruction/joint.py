@@ -15,9 +15,10 @@ from sfumato.domain import Categories, Codes, Floats, Grid, Interval
 from sfumato.plan import Plan
 from sfumato.reconstruction.cells import FINE_CELLS, Layout, layout_for, observe
 from sfumato.reconstruction.diagnosis import too_many_intervals
-from sfumato.reconstruction.em import CONVERGED, ENOUGH, maximise_likelihood
+from sfumato.reconstruction.em import maximise_likelihood
 from sfumato.reconstruction.estimate import Diagnostics, Estimate
 from sfumato.reconstruction.fisher import fisher_spread, joint_freedom
+from sfumato.reconstruction.rules import CONVERGED, ENOUGH
 from sfumato.reconstruction.tables import ProductTable, SparseProductTable, StackedTable, Table
 
 UNKNOWNS = 10_000  # about this many cells in all, where intervals leave the choice

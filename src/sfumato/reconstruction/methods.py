@@ -26,8 +26,9 @@ from sfumato.counts import Counts, Tally
 from sfumato.domain import Categories, Floats, Grid, Interval
 from sfumato.reconstruction.cells import Layout, layout_for, observe, observe_points
 from sfumato.reconstruction.diagnosis import messages_for
-from sfumato.reconstruction.em import CONVERGED, ENOUGH, ChiSquare, EMFit, maximise_likelihood
+from sfumato.reconstruction.em import EMFit, maximise_likelihood
 from sfumato.reconstruction.fisher import fisher_spread
+from sfumato.reconstruction.rules import CONVERGED, ENOUGH, ChiSquare
 from sfumato.reconstruction.tables import DenseTable, StackedTable, Table
 
 
