@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from sfumato.channels import Mechanism
 from sfumato.domain import Floats
 from sfumato.plan import Plan
-from sfumato.reconstruction import Estimate
-from sfumato.reconstruction.attribute import estimate_of, intervals_for, shares
+from sfumato.reconstruction import Estimate, estimate_of, intervals_for, shares
 from sfumato.shipping.training import classes, estimator, features
 
 SHOWN_RULES = 8

@@ -5,7 +5,14 @@ from sfumato.reconstruction.cells import ColumnCells
 from sfumato.reconstruction.em import Likelihood, em_step, maximise_likelihood
 from sfumato.reconstruction.estimate import Diagnostics, Estimate
 from sfumato.reconstruction.joint import JointEstimate, reconstruct_joint
-from sfumato.reconstruction.reconstruct import reconstruct, reconstruct_plan
+from sfumato.reconstruction.reconstruct import (
+    INTERVALS,
+    estimate_of,
+    intervals_for,
+    reconstruct,
+    reconstruct_plan,
+    shares,
+)
 from sfumato.reconstruction.rules import (
     CONVERGED,
     ENOUGH,
@@ -24,6 +31,11 @@ __all__ = [
     "reconstruct",
     "reconstruct_joint",
     "reconstruct_plan",
+    # one attribute of a plan, and values held against its estimate
+    "INTERVALS",
+    "estimate_of",
+    "intervals_for",
+    "shares",
     # what learners build on: cells, tables, the one EM
     "Axis",
     "ColumnCells",

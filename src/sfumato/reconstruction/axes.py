@@ -118,13 +118,17 @@ class Axis:
         if self.labels is not None:
             every = np.arange(len(self.labels), dtype=np.int32)
             return ColumnCells(self.name, np.eye(every.size), every, labels=self.labels, identity=True)
-        cumulative = np.cumsum(np.bincount(column.codes[column.codes >= 0], minlength=column.size))
-        targets = (np.arange(1, resolution) + shift) * (cumulative[-1] / resolution)
-        cuts = np.unique(np.searchsorted(cumulative, targets - 1e-9) + 1)
+        targets = (np.arange(1, resolution) + shift) * (self._below[-1] / resolution)
+        cuts = np.unique(np.searchsorted(self._below, targets - 1e-9) + 1)
         cuts = cuts[cuts < column.size]
         edges: Floats = column.edges[np.concatenate([[0], cuts, [column.size]]).astype(int)]  # type: ignore[index]
         cell = np.searchsorted(cuts, np.arange(column.size), side="right").astype(np.int32)
         return ColumnCells(self.name, np.eye(edges.size - 1), cell, edges, integer=column.integer, identity=True)
+
+    @cached_property
+    def _below(self) -> Codes:
+        """How many reports have each code or a lower one."""
+        return np.cumsum(np.bincount(self.codes[self.codes >= 0], minlength=self.column.size))
 
     def level_of(self, codes: npt.NDArray[np.int32]) -> Codes:
         """Which block of levels a code came through, 0 where there is but one."""

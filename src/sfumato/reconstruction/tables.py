@@ -92,6 +92,14 @@ class StackedTable(Table):
         return np.vstack([share * part.dense() for part, share in zip(self._parts, self._shares, strict=True)])
 
 
+def stack(tables: list[Table], shares: Floats) -> Table:
+    """One table for people at several levels."""
+    if len(tables) == 1:
+        return tables[0]
+    stacked = StackedTable(tables, shares)
+    return DenseTable(stacked.dense()) if all(isinstance(table, DenseTable) for table in tables) else stacked
+
+
 class ShiftTable(Table):
     """P[s, t] = kernel[s − t + k − 1] for the inner rows s = 1..m−2; the rows 0 and m−1 are given.
 
