@@ -56,6 +56,13 @@ class Column:
         return bool((self.codes < 0).any())
 
     @cached_property
+    def ranks(self) -> BaseCodes:
+        """The code of every report within its own level, −1 where it is missing."""
+        if len(self.levels) < 2:
+            return self.codes
+        return np.where(self.codes < 0, MISSING, self.codes - self.starts[self.level]).astype(np.int32)
+
+    @cached_property
     def people(self) -> Codes:
         """How many reports came through each level."""
         if self.level is None:

@@ -163,10 +163,9 @@ class Reports:
             return read_column(self._given[name], name)
         column = self.column(name)
         found = np.empty(self._size, dtype=object)
-        for place, (channel, start) in enumerate(zip(column.levels.values(), column.starts.tolist(), strict=True)):
+        for place, channel in enumerate(column.levels.values()):
             of_level = slice(None) if column.level is None else column.level == place
-            codes = column.codes[of_level]
-            found[of_level] = channel.outputs.decode(np.where(codes < 0, MISSING, codes - start))
+            found[of_level] = channel.outputs.decode(column.ranks[of_level])
         return read_column(found, name)
 
     # --- columns --------------------------------------------------------------------------------------------------
@@ -220,10 +219,9 @@ class Reports:
                 columns[name] = as_array(self._given[name])
                 continue
             column = self.column(name)
-            level = column.level if column.level is not None else np.zeros(self._size, np.int32)
-            columns[name + CODE_SUFFIX] = np.where(column.codes < 0, MISSING, column.codes - column.starts[level])
+            columns[name + CODE_SUFFIX] = column.ranks
             if column.level is not None:
-                columns[name + LEVEL_SUFFIX] = np.array(list(column.levels), dtype=object)[level]
+                columns[name + LEVEL_SUFFIX] = np.array(list(column.levels), dtype=object)[column.level]
         return columns
 
     def _holds(self, name: str) -> bool:
@@ -328,10 +326,9 @@ class Reports:
         group = self.class_codes if by_class else None
         rows = 1 if group is None else len(self.classes or ())
         tallies: dict[Hashable, Tally] = {}
-        for place, (level, start) in enumerate(zip(column.levels, column.starts.tolist(), strict=True)):
+        for place, (level, channel) in enumerate(column.levels.items()):
             own = chosen if column.level is None else chosen & (column.level == place)
-            codes = np.where(column.codes[own] < 0, MISSING, column.codes[own] - np.int32(start)).astype(np.int32)
-            tallies[level] = tally(column.levels[level], codes, only(group, own), rows, only(self.weights, own))
+            tallies[level] = tally(channel, column.ranks[own], only(group, own), rows, only(self.weights, own))
         return Counts(tallies, self.classes if by_class else None)
 
     def cells_of(self, name: str | int, cell_of_code: Any, missing: int) -> NDArray[np.int32]:

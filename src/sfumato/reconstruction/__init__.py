@@ -2,7 +2,7 @@
 
 from sfumato.reconstruction.axes import Axis
 from sfumato.reconstruction.cells import ColumnCells
-from sfumato.reconstruction.em import Likelihood, em_step, maximise_likelihood
+from sfumato.reconstruction.em import Likelihood, maximise_likelihood
 from sfumato.reconstruction.estimate import Diagnostics, Estimate
 from sfumato.reconstruction.joint import JointEstimate, reconstruct_joint
 from sfumato.reconstruction.reconstruct import (
@@ -43,7 +43,6 @@ __all__ = [
     "DenseTable",
     "ProductTable",
     "maximise_likelihood",
-    "em_step",
     "Likelihood",
     "Anderson",
     "OverRelaxed",

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from sfumato.channels import Channel
 from sfumato.channels.additive import AdditiveNoise, Gaussian
 from sfumato.counts import Column
-from sfumato.domain import MISSING, Categories, Codes, Floats, Grid, Interval
+from sfumato.domain import Categories, Codes, Floats, Grid, Interval
 from sfumato.reconstruction.cells import ColumnCells
 
 SHARP_NOISE = 0.5  # noise with edges needs report cells half as wide as gaussian noise of the same deviation
@@ -134,23 +134,17 @@ class Axis:
         """Which block of levels a code came through, 0 where there is but one."""
         if self.levels == 1:
             return np.zeros(codes.size, np.int64)
-        return np.asarray(self._block_of_level[self._level(codes)])
+        return np.asarray(self._block_of_level[np.searchsorted(self.column.starts[1:], codes, side="right")])
 
-    @cached_property
+    @property
     def ranks(self) -> npt.NDArray[np.int32]:
         """Codes whose order means something among people of one block: without what lies between the levels."""
-        if len(self.column.levels) < 2:
-            return self.codes
-        inside = self.codes - self.column.starts[self._level(self.codes)]
-        return np.where(self.codes < 0, MISSING, inside).astype(np.int32)
+        return self.column.ranks
 
     @cached_property
     def _block_of_level(self) -> Codes:
         place = {name: i for i, block in enumerate(self._blocks) for name in block}
         return np.array([place.get(name, 0) for name in self.column.levels], dtype=np.int64)
-
-    def _level(self, codes: npt.NDArray[np.int32]) -> Codes:
-        return np.searchsorted(self.column.starts[1:], codes, side="right")
 
 
 def _blocks(column: Column) -> list[list[Any]]:

@@ -94,12 +94,6 @@ def maximise_likelihood(
     return EMFit(run.best, run.steps, problems.applications, not run.going.size, problems, run.likelihoods)
 
 
-def em_step(table: Table, counts: npt.ArrayLike, p: npt.ArrayLike, power: float = 1.0, smoothing: float = 0.0) -> Array:
-    """One step of Equation 3, p·f^power with ``smoothing`` reports spread evenly, for each row of p."""
-    problems = Likelihood(table, np.asarray(counts, dtype=table.dtype).reshape(-1, table.shape[0]))
-    return problems.step(np.asarray(p, dtype=table.dtype).reshape(-1, table.shape[1]), power, smoothing)
-
-
 class Likelihood:
     """Counts seen through a table: the log-likelihood of an estimate and EM's image of it, one a row."""
 

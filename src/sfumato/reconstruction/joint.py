@@ -106,26 +106,23 @@ def _wishes(intervals: Any, columns: list[Column]) -> list[Any]:
     if isinstance(intervals, Mapping):
         wishes = [intervals.get(column.name) for column in columns]
     else:
-        own = isinstance(intervals, (list, tuple)) and len(intervals) == len(columns) and not _is_edges(intervals)
+        several = isinstance(intervals, (list, tuple)) and len(intervals) == len(columns)
+        own = several and not all(isinstance(each, float) for each in intervals)  # floats are edges for all
         wishes = list(intervals) if own else [intervals] * len(columns)
-    most = max(int(20_000 ** (1 / len(columns))), 3)
-    return [_wish(wish, _domain(column), most) for wish, column in zip(wishes, columns, strict=True)]
+    return [_wish(wish, _domain(column), len(columns)) for wish, column in zip(wishes, columns, strict=True)]
 
 
-def _is_edges(intervals: Sequence[Any]) -> bool:
-    return all(isinstance(each, float) for each in intervals)
+def _wish(wish: Any, domain: Any, attributes: int) -> Any:
+    if not isinstance(domain, Interval):
+        return None
+    most = max(int(20_000 ** (1 / attributes)), 3)
+    if wish is None and most < 100:
+        return min(20, most, int(domain.width) + 1 if domain.integer else most)
+    return wish
 
 
 def _domain(column: Column) -> Any:
     return next(iter(column.levels.values())).domain if column.levels else None
-
-
-def _wish(wish: Any, domain: Any, most: int) -> Any:
-    if not isinstance(domain, Interval):
-        return None
-    if wish is None and most < 100:
-        return min(20, most, int(domain.width) + 1 if domain.integer else most)
-    return wish
 
 
 def _axis(column: Column, wish: Any, attributes: int) -> _Axis:

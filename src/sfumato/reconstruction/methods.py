@@ -216,14 +216,13 @@ def _fitted(
 def midpoint_kernel(channel: Channel, edges: Floats) -> tuple[Floats, Floats]:
     """(edges of the report intervals, f(report midpoint | true midpoint))."""
     true = (edges[:-1] + edges[1:]) / 2
+    codes = channel.inputs.encode(true)
     if not isinstance(channel.outputs, Grid):
-        codes = channel.encode(_on_grid(channel, true))
-        return channel.outputs.edges if hasattr(channel.outputs, "edges") else edges, channel.matrix()[:, codes]
+        return getattr(channel.outputs, "edges", edges), channel.matrix()[:, codes]
     around = continued_edges(channel.outputs, edges)
     reported = (around[:-1] + around[1:]) / 2
     if isinstance(channel, AdditiveNoise):
         return around, channel.density(reported[:, None] - true)
-    codes = channel.encode(_on_grid(channel, true))
     return around, channel.matrix()[np.ix_(channel.encode_reports(reported), codes)]
 
 
@@ -234,12 +233,6 @@ def continued_edges(outputs: Grid, edges: Floats) -> Floats:
     after = max(int(np.ceil((outputs.edges[-1] - edges[-1]) / high - 1e-9)), 0)
     left = edges[0] - low * np.arange(before, 0, -1)
     return np.concatenate([left, edges, edges[-1] + high * np.arange(1, after + 1)])
-
-
-def _on_grid(channel: Channel, values: Floats) -> Floats:
-    """The nearest values that the channel takes."""
-    inputs = channel.inputs
-    return np.asarray(inputs.decode(inputs.encode(values)))
 
 
 # --- the inverse ----------------------------------------------------------------------------------------------------

@@ -241,30 +241,25 @@ class ProductTable(Table):
         self.shape = (prod(self.report_shape), prod(self.true_shape))
 
     def apply(self, p: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        array = p.reshape(-1) if self.factors or self.label is not None else p.flatten()  # never p itself
+        array: npt.NDArray[Any] = p.reshape(-1)
+        array = array if self.factors or self.label is not None else array.copy()  # never p itself
         for factor in reversed(self.factors):  # contracts the last axis and puts its report axis in front
             array = factor @ array.reshape(-1, factor.shape[1]).T
         if self.label is not None:
             array = array.reshape(-1, self.true_shape[0]) @ self.label.T
-        return self._problems_first(array, p.shape)
+        if p.ndim > 1 and len(p) > 1:  # problems came along last but for the class; they go first
+            array = array.reshape(-1, len(p), self.report_shape[-1]).transpose(1, 0, 2)
+        return np.ascontiguousarray(array).reshape(*p.shape[:-1], -1)
 
     def adjoint(self, r: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        array = r if r.ndim == 1 or len(r) == 1 else self._problems_last(r)
+        array = r
+        if r.ndim > 1 and len(r) > 1:
+            array = np.ascontiguousarray(r.reshape(len(r), -1, self.report_shape[-1]).transpose(1, 0, 2)).reshape(-1)
         if self.label is not None:
             array = array.reshape(-1, self.label.shape[0]) @ self.label
         for factor in self.factors:
             array = array.reshape(factor.shape[0], -1).T @ factor
         return array.reshape(*r.shape[:-1], -1)
-
-    def _problems_first(self, array: npt.NDArray[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
-        if len(shape) == 1 or shape[0] == 1:
-            return array.reshape(*shape[:-1], -1)
-        apart = array.reshape(-1, shape[0], self.report_shape[-1])
-        return np.ascontiguousarray(apart.transpose(1, 0, 2)).reshape(shape[0], -1)
-
-    def _problems_last(self, r: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        apart = r.reshape(r.shape[0], -1, self.report_shape[-1])
-        return np.ascontiguousarray(apart.transpose(1, 0, 2)).reshape(-1)
 
     def dense(self) -> Floats:
         whole: npt.NDArray[Any] = np.ones((1, 1), self.dtype)
@@ -282,13 +277,10 @@ class SparseProductTable(Table):
     """
 
     def __init__(self, factors: list[Floats], rows: Codes) -> None:
-        self._factors = factors
-        self._columns = [factor.shape[1] for factor in factors]
-        self.shape = (rows.shape[0], prod(self._columns))
+        self.shape = (rows.shape[0], prod(factor.shape[1] for factor in factors))
         self._levels: list[tuple[Floats, Codes, Codes]] = []
         parent_of_row = np.zeros(rows.shape[0], dtype=np.int64)
         new = np.zeros(rows.shape[0], dtype=bool)
-        new[:1] = True
         for axis, factor in enumerate(factors):
             new = new | np.concatenate([[True], rows[1:, axis] != rows[:-1, axis]])
             starts = np.flatnonzero(new)

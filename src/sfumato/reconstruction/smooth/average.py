@@ -62,18 +62,15 @@ def smooth(
     width = np.ones(table.shape[1]) if widths is None else np.asarray(widths, dtype=float)
     rows = None if is_deterministic(table) else group_starts(table.shape[0])
     columns = None if is_deterministic(table) else group_starts(table.shape[1])
+    merged = merge_rows(counts, rows), np.ascontiguousarray(merge_rows(merge_columns(table, width, columns), rows))
+    share = width if columns is None else np.add.reduceat(width, columns)
     fit = _smooth(
-        _reports(merge_rows(counts, rows), merge_rows(merge_columns(table, width, columns), rows), width, columns),
+        Seen(*merged, share / share.sum(), np.zeros((merged[0].size, 0))),
         merge_rows(points, rows),
         merge_columns(np.asarray(to_intervals, dtype=float), width, columns),
         np.asarray(points_to_intervals, dtype=float),
     )
     return replace(fit, density=spread_out(fit.density, width, columns))
-
-
-def _reports(counts: Vector, table: Matrix, width: Vector, columns: Codes | None) -> Seen:
-    merged = width if columns is None else np.add.reduceat(width, columns)
-    return Seen(counts, np.ascontiguousarray(table), merged / merged.sum(), np.zeros((counts.size, 0)))
 
 
 def _smooth(reports: Seen, points: Matrix, to_intervals: Matrix, points_to_intervals: Matrix) -> SmoothFit:
