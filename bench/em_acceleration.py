@@ -9,9 +9,9 @@ import numpy as np
 
 import sfumato as sf
 from sfumato.counts import Counts
-from sfumato.reconstruction.acceleration import Acceleration, Anderson, Plain
-from sfumato.reconstruction.em import Done, Trace, maximise_likelihood
+from sfumato.reconstruction.em import maximise_likelihood
 from sfumato.reconstruction.methods import problem_of
+from sfumato.reconstruction.rules import Anderson, Done
 
 UNIT = sf.Interval(0, 1)
 CHANNELS = {
@@ -34,11 +34,11 @@ class Reaches:
     likelihood: float
     limit: int = 20_000
 
-    def reached(self, trace: Trace) -> Done:
-        return trace.likelihoods[-1] >= self.likelihood
+    def reached(self, likelihoods: list[np.ndarray]) -> Done:
+        return likelihoods[-1] >= self.likelihood
 
 
-def applications(problem, stop, acceleration: Acceleration) -> tuple[int, float]:
+def applications(problem, stop, acceleration: Anderson) -> tuple[int, float]:
     fit = maximise_likelihood(problem.table, problem.counts, stop=stop, acceleration=acceleration)
     return fit.applications, float(fit.log_likelihood[0])
 
@@ -52,7 +52,7 @@ def main(n: int = 100_000) -> None:
             problem = problem_of(Counts.of(reports, channel), 100)
             ratios = []
             for steps in (1_000, 10_000):
-                plain, target = applications(problem, Reaches(np.inf, steps), Plain())
+                plain, target = applications(problem, Reaches(np.inf, steps), Anderson(memory=0))
                 fast, _ = applications(problem, Reaches(target), Anderson())
                 ratios.append(plain / fast)
             print(f"{channel_name + ', ' + shape_name:40}{ratios[0]:14.1f}{ratios[1]:14.1f}{'15':>8}", flush=True)

@@ -8,7 +8,7 @@ from tests.statistics import assert_fits, critical_z
 
 import sfumato as sf
 from sfumato.channels.correlated import CorrelatedNoise
-from sfumato.reconstruction.correlated import reconstruct_correlated
+from sfumato.reconstruction.joint import reconstruct_correlated
 
 SMALL = {"a": sf.Interval(0, 4, integer=True), "b": sf.Interval(0, 4, integer=True)}
 COARSE = CorrelatedNoise(SMALL, [[2.0, 1.5], [1.5, 2.0]], ratio=1)

@@ -7,7 +7,7 @@ from pyarrow import csv, parquet
 from sfumato import shipping
 from sfumato.domain import Categories, Interval
 from sfumato.examples import credit
-from sfumato.reconstruction.attribute import shares
+from sfumato.reconstruction import shares
 
 FILES = {"plan.toml", "people.parquet", "reports.parquet", "estimates.csv", "model.json", "report.html"}
 

@@ -11,8 +11,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.counts import Fold, Reports, columns, counts_of_plan, tallies
-from sfumato.counts import reports as reports_module
+from sfumato.counts import Fold, Reports, counts_of_plan, tallies
 
 AGE = sf.Gaussian(sf.Interval(20, 80), privacy=1.0)
 COLOUR = sf.RandomizedResponse(sf.Categories(["red", "green", "blue"]), keep=0.7)
@@ -45,8 +44,7 @@ def by_hand(reports: Reports, names, cells, weight, chosen) -> np.ndarray:
 @pytest.fixture(params=[True, False], ids=["compiled", "numpy"])
 def compiled(request, monkeypatch):
     kernels = import_module("sfumato.counts.kernels") if request.param else None
-    for module in (tallies, columns, reports_module):
-        monkeypatch.setattr(module, "kernels_for", lambda size: kernels)
+    monkeypatch.setattr(tallies, "kernels_for", lambda size: kernels)
 
 
 def halves(channel, cells: int) -> np.ndarray:

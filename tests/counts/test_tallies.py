@@ -47,6 +47,18 @@ def test_the_compiled_pass_reads_every_kind_of_number(dtype):
     assert np.array_equal(Counts.of(some.astype(dtype), ages).histogram, expected)
 
 
+def test_the_compiled_pass_rounds_as_the_grid_does():
+    """On values with three decimals, half of them half way between codes: (x − origin)/step would miss some."""
+    grid = sf.Gaussian(sf.Interval(0.1, 1.3), scale=0.25, step=0.002)
+    some = np.arange(-500, 2000).repeat(30) / 1000
+    codes = tallies.codes_of(some, grid)
+    assert some.size > tallies.WORTH_COMPILING
+    assert np.array_equal(codes, grid.outputs.encode(some))
+    assert np.array_equal(Counts.of(some, grid).histogram, np.bincount(codes, minlength=grid.outputs.size))
+    origin, step, last = grid.outputs.origin, grid.outputs.step, grid.outputs.size - 1
+    assert not np.array_equal(codes, np.clip(np.rint((some - origin) / step), 0, last))
+
+
 def test_missing_reports_are_counted_apart():
     counts = Counts.of(["red", None, "blue", None], COLOUR)
     assert (counts.total, counts.missing) == (2, 2)

@@ -12,8 +12,7 @@ from sfumato.cli.plans import AsJson, PlanFile, ReportFile, asked, columns_of, l
 from sfumato.cli.terminal import emit_json, progress, say, say_written
 from sfumato.domain import Interval, Items
 from sfumato.prose import sentence
-from sfumato.reconstruction import Estimate
-from sfumato.reconstruction.attribute import estimate_of
+from sfumato.reconstruction import Estimate, estimate_of
 from sfumato.tables import check_target, write_table, write_whole
 
 METHODS = ("smooth", "em", "as00", "inverse")

@@ -1,4 +1,12 @@
-"""Columns of reports: every report as a base code, whatever the kind of table it came in."""
+"""Columns of reports, every report as a base code, whatever the kind of table it came in; and the folds of records.
+
+Which records are held out is decided by a hash of the record's place (its row, from 0) under the seed:
+
+    fold = mix(mix(mix(seed ⊕ salt·0x9E3779B9) ⊕ ⌊place/2³²⌋) ⊕ place mod 2³²) mod folds,    all modulo 2³²,
+    mix(h): h ⊕= h >> 16; h = h·0x21F0AAAD mod 2³²; h ⊕= h >> 15; h = h·0x735A2D97 mod 2³²; h ⊕= h >> 15.
+
+Both factors are below 2³¹, so no product leaves a signed 64-bit integer: SQL repeats it with *, %, >> and xor.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +19,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato.channels import Channel
-from sfumato.counts.tallies import codes_of, kernels_for, refuse_infinite
-from sfumato.domain import MISSING, Codes, Floats, Grid, as_array, as_numbers, is_missing
-from sfumato.tables import CODE_SUFFIX, column_names, is_table, name_row, read_columns
+from sfumato.counts.tallies import BaseCodes, codes_of
+from sfumato.domain import MISSING, Codes, Floats, as_array, as_numbers, is_missing
+from sfumato.tables import CODE_SUFFIX, is_table, name_row, read_columns
 
 CLEAR_BASE_CELLS = 1024
-BaseCodes = NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +56,13 @@ class Column:
         return bool((self.codes < 0).any())
 
     @cached_property
+    def ranks(self) -> BaseCodes:
+        """The code of every report within its own level, −1 where it is missing."""
+        if len(self.levels) < 2:
+            return self.codes
+        return np.where(self.codes < 0, MISSING, self.codes - self.starts[self.level]).astype(np.int32)
+
+    @cached_property
     def people(self) -> Codes:
         """How many reports came through each level."""
         if self.level is None:
@@ -57,10 +71,7 @@ class Column:
 
 
 def columns_in(table: Any) -> dict[str, NDArray[Any]]:
-    """The columns of any kind of table by name; a large array is read in one pass through memory."""
-    if isinstance(table, np.ndarray) and table.ndim == 2 and table.dtype == np.float64:
-        kernels = kernels_for(table.size)
-        table = dict(zip(column_names(table), kernels.split_columns(table), strict=True)) if kernels else table
+    """The columns of any kind of table by name."""
     if not is_table(table) and np.ndim(table) != 2:
         shape = np.shape(table)
         raise ValueError(f"reports has shape {shape}; give a table, or one row a person and one column an attribute")
@@ -134,13 +145,7 @@ def base_codes(values: NDArray[Any], channel: Channel, coded: bool, name: str) -
         name_row(lambda some: _check_codes(some, channel.outputs.size), values, name + CODE_SUFFIX)
         numbers = as_numbers(values)
         return np.where(np.isnan(numbers), MISSING, numbers).astype(np.int32)
-    kernels = kernels_for(values.size)
-    grid = channel.outputs
-    if kernels and isinstance(grid, Grid) and values.dtype.kind in "fiu":
-        numbers = np.ascontiguousarray(values, dtype=np.float64)
-        refuse_infinite(numbers, name)
-        return np.asarray(kernels.nearest_codes(numbers, grid.origin, grid.step, grid.size))
-    return codes_of(values, channel, name).astype(np.int32)
+    return codes_of(values, channel, name)
 
 
 def _check_codes(values: NDArray[Any], size: int) -> None:
@@ -150,11 +155,48 @@ def _check_codes(values: NDArray[Any], size: int) -> None:
         raise ValueError(f"{codes[wrong][0]:g} is no report code; codes are 0 to {size - 1}, and −1 for missing")
 
 
-def place_into(flat: Codes, codes: BaseCodes, cell_of_code: NDArray[np.int32], cells: int, missing: int) -> None:
-    """flat ← flat · cells + the cell of each code, in place; missing codes go to the cell ``missing``."""
-    kernels = kernels_for(flat.size)
-    if kernels:
-        kernels.place_into(flat, codes, cell_of_code, cells, missing)
-    else:
-        flat *= cells
-        flat += np.append(cell_of_code, np.int32(missing))[codes]  # code −1 is the last entry
+# --- folds ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Some of ``of`` folds: one number or a range of them; ``~Fold(…)`` are all others.
+
+    Folds with different salts are drawn independently of each other.
+
+    >>> len(Fold(range(0, 3), 10).numbers), (~Fold(0, 5)).numbers
+    (3, (1, 2, 3, 4))
+    """
+
+    numbers: tuple[int, ...]
+    of: int
+    salt: int = 0
+
+    def __init__(self, numbers: int | Sequence[int], of: int, salt: int = 0) -> None:
+        chosen = (numbers,) if isinstance(numbers, int) else tuple(numbers)
+        if of < 1 or any(not 0 <= number < of for number in chosen):
+            raise ValueError(f"fold {numbers} of {of} does not exist; folds are numbered from 0 to {of - 1}")
+        object.__setattr__(self, "numbers", chosen)
+        object.__setattr__(self, "of", of)
+        object.__setattr__(self, "salt", salt)
+
+    def __invert__(self) -> Fold:
+        return Fold([number for number in range(self.of) if number not in self.numbers], self.of, self.salt)
+
+
+def fold_hash(seed: int, place: NDArray[Any], salt: int = 0) -> NDArray[np.uint32]:
+    """The 32-bit hash of each place under the seed, as the head of this module says."""
+    start = _mix(np.uint64((seed ^ (salt * 0x9E3779B9)) & 0xFFFFFFFF))
+    places = np.asarray(place).astype(np.uint64)
+    high = places >> np.uint64(32)
+    begun = _mix(start ^ high) if high.any() else _mix(start)
+    return np.asarray(_mix(begun ^ (places & np.uint64(0xFFFFFFFF))), dtype=np.uint32)
+
+
+def _mix(h: Any) -> Any:
+    low = np.uint64(0xFFFFFFFF)
+    h = h ^ (h >> np.uint64(16))
+    h = (h * np.uint64(0x21F0AAAD)) & low
+    h = h ^ (h >> np.uint64(15))
+    h = (h * np.uint64(0x735A2D97)) & low
+    return h ^ (h >> np.uint64(15))

@@ -6,7 +6,7 @@ Every report has a *base code*: the report code of its column's channel, −1 wh
 level, the codes of the levels follow one another (``Column.starts``). A clear column's codes are its labels, or up to
 1,024 runs of its numbers. Cells are groups of base codes, so that every engine that can group by integers can answer.
 
-Held-out sets are folds (`sfumato.counts.folds`), decided by a hash of the record's place under the seed.
+Held-out sets are folds, decided by a hash of the record's place under the seed.
 """
 
 from __future__ import annotations
@@ -22,26 +22,29 @@ from numpy.typing import ArrayLike, NDArray
 
 from sfumato.channels import Channel
 from sfumato.counts.columns import (
-    BaseCodes,
     Column,
+    Fold,
     base_codes,
     channels_by_name,
     clear_column,
     columns_in,
-    place_into,
+    fold_hash,
 )
-from sfumato.counts.folds import Fold, fold_hash
 from sfumato.counts.tallies import (
+    BaseCodes,
     Counts,
     Tally,
     check_channel,
     check_length,
     check_mechanism,
     classes_of,
-    kernels_for,
+    only,
+    place_into,
+    sum_at,
+    tally,
     weights_of,
 )
-from sfumato.domain import MISSING, Categories, Codes, Floats, as_array, is_missing
+from sfumato.domain import MISSING, Categories, Codes, Floats, as_array
 from sfumato.plan import Plan
 from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, kind_of, read_column
 
@@ -160,10 +163,9 @@ class Reports:
             return read_column(self._given[name], name)
         column = self.column(name)
         found = np.empty(self._size, dtype=object)
-        for place, (channel, start) in enumerate(zip(column.levels.values(), column.starts.tolist(), strict=True)):
+        for place, channel in enumerate(column.levels.values()):
             of_level = slice(None) if column.level is None else column.level == place
-            codes = column.codes[of_level]
-            found[of_level] = channel.outputs.decode(np.where(codes < 0, MISSING, codes - start))
+            found[of_level] = channel.outputs.decode(column.ranks[of_level])
         return read_column(found, name)
 
     # --- columns --------------------------------------------------------------------------------------------------
@@ -202,18 +204,12 @@ class Reports:
     def _level(self, name: str, channel: Any) -> BaseCodes:
         """The place of every record's level among the channel's; the default where none is given."""
         given = self._given.get(name + LEVEL_SUFFIX, self._levels.get(name))
-        order = {level: place for place, level in enumerate(channel.levels)}
-        if given is None or isinstance(given, str):
-            channel.level(channel.default if given is None else given)
-            return np.full(self._size, order[channel.default if given is None else given], np.int32)
-        names = as_array(given).reshape(-1)
-        check_length("level", names.size, self._size)
-        known, place = np.unique(
-            np.array([channel.default if is_missing(one) else one for one in names.tolist()]), return_inverse=True
-        )
-        for one in known.tolist():
-            channel.level(one)
-        return np.array([order[one] for one in known.tolist()], np.int32)[place]
+        given = given if given is None or isinstance(given, str) else as_array(given).reshape(-1)
+        names = channel.levels_of(given, (self._size,))
+        place = np.zeros(self._size, np.int32)
+        for i, level in enumerate(channel.levels):
+            place[names == level] = i
+        return place
 
     def to_codes(self) -> dict[str, NDArray[Any]]:
         """The columns as files of ours hold them: ``<name>.code`` (−1: missing), ``<name>.level``, clear ones as is."""
@@ -223,10 +219,9 @@ class Reports:
                 columns[name] = as_array(self._given[name])
                 continue
             column = self.column(name)
-            level = column.level if column.level is not None else np.zeros(self._size, np.int32)
-            columns[name + CODE_SUFFIX] = np.where(column.codes < 0, MISSING, column.codes - column.starts[level])
+            columns[name + CODE_SUFFIX] = column.ranks
             if column.level is not None:
-                columns[name + LEVEL_SUFFIX] = np.array(list(column.levels), dtype=object)[level]
+                columns[name + LEVEL_SUFFIX] = np.array(list(column.levels), dtype=object)[column.level]
         return columns
 
     def _holds(self, name: str) -> bool:
@@ -293,7 +288,9 @@ class Reports:
         size = prod(shape)
         if size > MOST_DENSE:
             raise ValueError(f"{size:,} combinations of cells are too many to lay out; ask for .combinations(…)")
-        return self._sum(flat, size, fold, squared).reshape(shape).astype(dtype, copy=False)
+        if fold is not None:
+            flat = np.where(self.chosen(fold), flat, -1)
+        return sum_at(flat, self._weight(squared), size).reshape(shape).astype(dtype, copy=False)
 
     def combinations(
         self,
@@ -325,24 +322,14 @@ class Reports:
         column = self.column(name)
         if not column.levels:
             raise ValueError(f"column {column.name!r} is sent in the clear; count it with .counts([{column.name!r}])")
-        table = self.counts([column.name], by_class=by_class, fold=fold, missing=True)
-        table = table.T if table.ndim == 2 else table[None]
-        table = table.astype(np.int64) if self.weights is None else table
-        absent = self._absent(column, by_class, fold, table.shape[0])
-        ends = [*column.starts[1:].tolist(), column.size]
+        chosen = np.ones(self._size, bool) if fold is None else self.chosen(fold)
+        group = self.class_codes if by_class else None
+        rows = 1 if group is None else len(self.classes or ())
         tallies: dict[Hashable, Tally] = {}
-        for place, (level, start, end) in enumerate(zip(column.levels, column.starts.tolist(), ends, strict=True)):
-            tallies[level] = Tally(column.levels[level], table[:, start:end], absent[:, place])
+        for place, (level, channel) in enumerate(column.levels.items()):
+            own = chosen if column.level is None else chosen & (column.level == place)
+            tallies[level] = tally(channel, column.ranks[own], only(group, own), rows, only(self.weights, own))
         return Counts(tallies, self.classes if by_class else None)
-
-    def _absent(self, column: Column, by_class: bool, fold: Fold | None, classes: int) -> NDArray[Any]:
-        """Missing reports [class, level]."""
-        flat = np.full(self._size, 0, np.int64) if column.level is None else column.level.astype(np.int64)
-        if by_class and self.class_codes is not None:
-            flat += self.class_codes * len(column.levels)
-        flat[column.codes >= 0] = -1
-        sums = self._sum(flat, classes * len(column.levels), fold, False).reshape(classes, len(column.levels))
-        return sums.astype(np.int64) if self.weights is None else sums
 
     def cells_of(self, name: str | int, cell_of_code: Any, missing: int) -> NDArray[np.int32]:
         """The cell of every record's report, ``missing`` where there is none."""
@@ -368,16 +355,6 @@ class Reports:
             flat = flat * len(self.classes) + self.class_codes
             shape.append(len(self.classes))
         return flat, tuple(shape)
-
-    def _sum(self, flat: Codes, size: int, fold: Fold | None, squared: bool) -> NDArray[Any]:
-        if fold is not None:
-            flat = np.where(self.chosen(fold), flat, -1)
-        weight = self._weight(squared)
-        kernels = kernels_for(flat.size)
-        if kernels:
-            return np.asarray(kernels.count_at(flat, size) if weight is None else kernels.sum_at(flat, weight, size))
-        known = flat >= 0
-        return np.bincount(flat[known], None if weight is None else weight[known], minlength=size)
 
     def _weight(self, squared: bool) -> Floats | None:
         return self.weights if self.weights is None or not squared else self.weights**2

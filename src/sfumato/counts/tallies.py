@@ -16,6 +16,7 @@ from sfumato.domain import Categories, Codes, Floats, Grid, Items, as_array, is_
 from sfumato.tables import name_row
 
 WORTH_COMPILING = 1 << 16
+BaseCodes = NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,16 +65,11 @@ class Counts:
         channels, place = _levels(channel, level, array.size)
         classes, group = classes_of(by, array.size)
         people = weights_of(weights, array.size)
-        tallies = {
-            name: _tally(
-                array if place is None else array[place == i],
-                one,
-                _part(group, place, i),
-                classes,
-                _part(people, place, i),
-            )
-            for i, (name, one) in enumerate(channels.items())
-        }
+        rows = 1 if classes is None else len(classes)
+        tallies: dict[Hashable, Tally] = {}
+        for i, (name, one) in enumerate(channels.items()):
+            own = None if place is None else place == i
+            tallies[name] = tally(one, codes_of(only(array, own), one), only(group, own), rows, only(people, own))
         return cls(tallies, classes)
 
     def to_dict(self) -> dict[str, Any]:
@@ -168,36 +164,23 @@ class Counts:
         return f"Counts({', '.join(parts)})"
 
 
-def count_codes(reports: ArrayLike, channel: Channel) -> tuple[Codes, int]:
-    """(how often each report code occurs, how many reports are missing), in one pass."""
-    array = as_array(reports)
-    grid = channel.outputs
-    kernels = kernels_for(array.size)
-    if kernels and array.dtype.kind in "fiu" and isinstance(grid, Grid):
-        counts = np.zeros(grid.size, dtype=np.int64)
-        numbers = np.ascontiguousarray(array, dtype=np.float64).ravel()
-        missing, infinite = kernels.count_on_grid(numbers, grid.origin, grid.step, counts)
-        if infinite:
-            refuse_infinite(numbers)
-        return counts, int(missing)
-    codes = codes_of(array, channel)
-    known = codes[codes >= 0]
-    return np.bincount(known, minlength=grid.size), int(codes.size - known.size)
-
-
 def kernels_for(size: int) -> Any:
     """The compiled loops, or None where numba is missing or too few reports would have to wait for it to load."""
     worth = size >= WORTH_COMPILING or "sfumato.counts.kernels" in sys.modules
     return kernels_in("sfumato.counts.kernels") if worth else None
 
 
-def codes_of(reports: NDArray[Any], channel: Channel, name: str = "reports") -> Codes:
+def codes_of(reports: NDArray[Any], channel: Channel, name: str = "reports") -> BaseCodes:
     """Report codes in one row, −1 for missing; a report that cannot be is refused by its row."""
-    flat = reports.reshape(-1)
-    if not isinstance(channel.outputs, Categories):
+    flat, space = reports.reshape(-1), channel.outputs
+    if not isinstance(space, Categories):
         refuse_infinite(flat, name)
+    kernels = kernels_for(flat.size)
+    if kernels and isinstance(space, Grid) and flat.dtype.kind in "fiu":
+        numbers = np.ascontiguousarray(flat, dtype=np.float64)
+        return np.asarray(kernels.nearest_codes(numbers, *space.floats, space.size))
     try:
-        return np.atleast_1d(channel.encode_reports(flat)).ravel()
+        return np.atleast_1d(channel.encode_reports(flat)).ravel().astype(np.int32)
     except (ValueError, TypeError):
         name_row(channel.encode_reports, flat, name)
         raise
@@ -214,30 +197,32 @@ def _check_finite(reports: NDArray[Any]) -> None:
         raise ValueError("the report is infinite; mark it as missing (NaN) or drop it")
 
 
-def weighted_counts(codes: Codes, group: Codes, groups: int, size: int, weights: Floats | None) -> NDArray[Any]:
-    """counts[group, code] of known codes, each report counted ``weights`` times (once when None)."""
-    known = codes >= 0
-    place = group[known] * size + codes[known]
-    weighed = None if weights is None else weights[known]
-    return np.bincount(place, weighed, minlength=groups * size).reshape(groups, size)
+def place_into(flat: Codes, codes: BaseCodes, cell_of_code: BaseCodes, cells: int, missing: int) -> None:
+    """flat ← flat · cells + the cell of each code, in place; missing codes go to the cell ``missing``."""
+    kernels = kernels_for(flat.size)
+    if kernels:
+        kernels.place_into(flat, codes, cell_of_code, cells, missing)
+    else:
+        flat *= cells
+        flat += np.append(cell_of_code, np.int32(missing))[codes]  # code −1 is the last entry
 
 
-def _tally(
-    reports: NDArray[Any],
-    channel: Channel,
-    group: Codes | None,
-    classes: tuple[Hashable, ...] | None,
-    people: Floats | None,
-) -> Tally:
-    if group is None and people is None:
-        histogram, missing = count_codes(reports, channel)
-        return Tally(channel, histogram[None, :], np.array([missing]))
-    rows = 1 if classes is None else len(classes)
-    codes = codes_of(reports, channel)
-    group = np.zeros(codes.size, dtype=np.int64) if group is None else group
-    absent = np.where(codes < 0, 0, -1)
-    missing_of_class = weighted_counts(absent, group, rows, 1, people)[:, 0]
-    return Tally(channel, weighted_counts(codes, group, rows, channel.outputs.size, people), missing_of_class)
+def sum_at(flat: Codes, weights: Floats | None, size: int) -> NDArray[Any]:
+    """The summed weight at each place (None: how often it occurs); a place below zero does not count."""
+    kernels = kernels_for(flat.size)
+    if kernels:
+        return np.asarray(kernels.count_at(flat, size) if weights is None else kernels.sum_at(flat, weights, size))
+    known = flat >= 0
+    return np.bincount(flat[known], None if weights is None else weights[known], minlength=size)
+
+
+def tally(channel: Channel, codes: BaseCodes, group: Codes | None, groups: int, weights: Floats | None) -> Tally:
+    """Reports by their code (−1: missing) and their group, each counted ``weights`` times (once when None)."""
+    size = channel.outputs.size
+    flat = np.zeros(codes.size, np.int64) if group is None else group.copy()
+    place_into(flat, codes, np.arange(size, dtype=np.int32), size + 1, size)
+    counts = sum_at(flat, weights, groups * (size + 1)).reshape(groups, size + 1)
+    return Tally(channel, counts[:, :size], counts[:, size])
 
 
 def _levels(channel: Any, level: Any, size: int) -> tuple[dict[Hashable, Channel], Codes | None]:
@@ -317,8 +302,9 @@ def check_length(name: str, length: int, size: int) -> None:
         raise ValueError(f"{name} has {length} entries for {size} reports; give one per report")
 
 
-def _part(values: Any, place: Codes | None, level: int) -> Any:
-    return values if values is None or place is None else values[place == level]
+def only(values: Any, chosen: NDArray[np.bool_] | None) -> Any:
+    """The chosen values (None: all) of something that need not be there."""
+    return values if values is None or chosen is None else values[chosen]
 
 
 def _plain(number: Any) -> float:

@@ -16,8 +16,7 @@ from sfumato.pages import Card, Html, Page, distribution, tag
 from sfumato.pages.charts import ESTIMATE, REPORTS, TRUTH
 from sfumato.plan import Plan
 from sfumato.prose import percent
-from sfumato.reconstruction import Estimate
-from sfumato.reconstruction.attribute import estimate_of, intervals_for, shares
+from sfumato.reconstruction import Estimate, estimate_of, intervals_for, shares
 from sfumato.shipping.training import classes, estimator, features
 
 SHOWN_ANSWERS, SHOWN_RULES = 5, 8

@@ -1,20 +1,27 @@
 """Counts become an Estimate: the distribution of the true values, with its error."""
 
-from sfumato.reconstruction.acceleration import Anderson, OverRelaxed, Plain
-from sfumato.reconstruction.axes import Axis, ColumnCells
-from sfumato.reconstruction.em import (
-    CONVERGED,
-    ENOUGH,
-    ChiSquare,
-    Likelihood,
-    LikelihoodGain,
-    Steps,
-    em_step,
-    maximise_likelihood,
-)
+from sfumato.reconstruction.axes import Axis
+from sfumato.reconstruction.cells import ColumnCells
+from sfumato.reconstruction.em import Likelihood, maximise_likelihood
 from sfumato.reconstruction.estimate import Diagnostics, Estimate
 from sfumato.reconstruction.joint import JointEstimate, reconstruct_joint
-from sfumato.reconstruction.reconstruct import reconstruct, reconstruct_plan
+from sfumato.reconstruction.reconstruct import (
+    INTERVALS,
+    estimate_of,
+    intervals_for,
+    reconstruct,
+    reconstruct_plan,
+    shares,
+)
+from sfumato.reconstruction.rules import (
+    CONVERGED,
+    ENOUGH,
+    Anderson,
+    ChiSquare,
+    LikelihoodGain,
+    OverRelaxed,
+    Steps,
+)
 from sfumato.reconstruction.tables import DenseTable, ProductTable, Table
 
 __all__ = [
@@ -24,6 +31,11 @@ __all__ = [
     "reconstruct",
     "reconstruct_joint",
     "reconstruct_plan",
+    # one attribute of a plan, and values held against its estimate
+    "INTERVALS",
+    "estimate_of",
+    "intervals_for",
+    "shares",
     # what learners build on: cells, tables, the one EM
     "Axis",
     "ColumnCells",
@@ -31,11 +43,9 @@ __all__ = [
     "DenseTable",
     "ProductTable",
     "maximise_likelihood",
-    "em_step",
     "Likelihood",
     "Anderson",
     "OverRelaxed",
-    "Plain",
     "ChiSquare",
     "LikelihoodGain",
     "Steps",

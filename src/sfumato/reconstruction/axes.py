@@ -12,11 +12,10 @@ with that law, and cheaper. Levels must not depend on the values beyond what the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,72 +23,13 @@ import numpy.typing as npt
 from sfumato.channels import Channel
 from sfumato.channels.additive import AdditiveNoise, Gaussian
 from sfumato.counts import Column
-from sfumato.counts.columns import encode_known
-from sfumato.domain import MISSING, Categories, Codes, Floats, Grid, Interval, as_numbers
+from sfumato.domain import Categories, Codes, Floats, Grid, Interval
+from sfumato.reconstruction.cells import ColumnCells
 
 SHARP_NOISE = 0.5  # noise with edges needs report cells half as wide as gaussian noise of the same deviation
 NEARLY = 0.05  # laws within this total variation are read together: half a deviation's width, 2 % of the information
 PROBES, PROBED_CELLS = 9, 1_000
 KEPT = 32  # cuts of one axis that are remembered, because learners ask for the same one again and again
-
-
-@dataclass(frozen=True)
-class ColumnCells:
-    """One column at one resolution: true cells (intervals between edges, or labels), report cells, the table."""
-
-    name: str
-    table: Floats
-    cell_of_code: npt.NDArray[np.int32]
-    edges: Floats | None = None
-    labels: tuple[Any, ...] | None = None
-    integer: bool = False
-    identity: bool = False
-
-    @property
-    def size(self) -> int:
-        """How many true cells."""
-        return int(self.table.shape[1])
-
-    @property
-    def reported(self) -> int:
-        """How many report cells."""
-        return int(self.table.shape[0])
-
-    def table_with_missing(self, missing: bool) -> Floats:
-        """The table, with a last row of ones when some report is missing: it integrates out."""
-        return np.vstack([self.table, np.ones((1, self.size))]) if missing else self.table
-
-    def true_cells(self, values: npt.ArrayLike) -> Codes:
-        """The cell of each true value, −1 where missing; numbers beyond the ends go to the end cells."""
-        if self.labels is not None:
-            return encode_known(self.labels, values)
-        numbers = as_numbers(values)
-        assert self.edges is not None
-        place = np.searchsorted(self.edges[1:-1], numbers, side="right")
-        return np.where(np.isnan(numbers), MISSING, place).astype(np.int64)
-
-    def draw(self, cells: Codes, rng: np.random.Generator) -> npt.NDArray[Any]:
-        """A value for each cell: its label, or a number uniform inside it (whole if the domain is)."""
-        if self.labels is not None:
-            return Categories(self.labels).decode(cells)
-        assert self.edges is not None
-        low, high = self.edges[cells], self.edges[cells + 1]
-        if not self.integer:
-            return rng.uniform(low, high)
-        first = np.ceil(low)
-        return np.asarray(first + np.floor(rng.random(cells.size) * (np.ceil(high) - first)), dtype=np.int64)
-
-    def to_dict(self) -> dict[str, Any]:
-        """What prediction and sampling need, without the table."""
-        where = {"labels": list(self.labels)} if self.labels is not None else {"edges": self.edges.tolist()}  # type: ignore[union-attr]
-        return {"name": self.name, "integer": self.integer, **where}
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> ColumnCells:
-        labels = tuple(data["labels"]) if "labels" in data else None
-        edges = np.array(data["edges"], dtype=float) if "edges" in data else None
-        size = len(labels) if labels is not None else len(data["edges"]) - 1
-        return cls(data["name"], np.eye(size), np.zeros(0, np.int32), edges, labels, bool(data["integer"]))
 
 
 class Axis:
@@ -101,18 +41,28 @@ class Axis:
         self._most: int | None = None
         self._cuts: dict[tuple[int, float, float], ColumnCells] = {}
         self._blocks = _blocks(column) if self.noisy else []
-        self._parts: list[_Part] = [_part(column, block) for block in self._blocks] if self.noisy else [_clear(column)]
-        self.levels = len(self._parts)
+        self.levels = max(len(self._blocks), 1)  # how many tables the reports are read through
+        self._first: list[Channel] = [column.levels[block[0]] for block in self._blocks]
+        self.domain: Any = self._first[0].domain if self.noisy else None
+        self.labels = self.domain.labels if isinstance(self.domain, Categories) else column.labels
+        self._noise = [noise_of(channel) for channel in self._first] if self.labels is None else []
 
     @property
     def natural_size(self) -> int:
         """The number of true values that can be told apart."""
-        size = max(part.natural_size for part in self._parts)
+        if self.labels is not None:
+            size = len(self.labels)
+        elif not self.noisy:
+            size = self.column.size
+        elif self.domain.integer:
+            size = int(self.domain.width) + 1
+        else:
+            size = max(channel.inputs.size for channel in self._first)
         return size if self._most is None else min(size, self._most)
 
     def spread(self) -> float:
         """Noise deviation relative to the width of the domain (0: clear), of the level that tells most."""
-        return min(part.spread() for part in self._parts)
+        return min((deviation / self.domain.width for deviation, _ in self._noise), default=0.0)
 
     def capped(self, cells: int) -> Axis:
         """The same axis cut into few cells, because others carry the finer detail."""
@@ -130,138 +80,71 @@ class Axis:
         return self._cuts[resolution, coarseness, shift]
 
     def _cut(self, resolution: int, coarseness: float, shift: float) -> ColumnCells:
-        cuts = [part.at(resolution, coarseness, shift) for part in self._parts]
+        if not self.noisy:
+            return self._cut_clear(resolution, shift)
+        cuts = [self._cut_block(place, resolution, coarseness, shift) for place in range(self.levels)]
+        first = cuts[0]
         if len(self.column.levels) < 2:
-            return cuts[0]
+            return first
         below = np.cumsum([0] + [cut.reported for cut in cuts])
         of_level = {name: cuts[i].cell_of_code + below[i] for i, block in enumerate(self._blocks) for name in block}
         unused = {name: np.zeros(channel.outputs.size, int) for name, channel in self.column.levels.items()}
         cell_of_code = np.concatenate([of_level.get(name, nothing) for name, nothing in unused.items()])
         table = np.vstack([cut.table for cut in cuts])
-        first = cuts[0]
-        return ColumnCells(self.name, table, cell_of_code.astype(np.int32), first.edges, first.labels, first.integer)
+        return replace(first, table=table, cell_of_code=cell_of_code.astype(np.int32))
+
+    def _cut_block(self, place: int, resolution: int, coarseness: float, shift: float) -> ColumnCells:
+        """Reports of one channel, or of several on the same codes, read by the average of their laws."""
+        channel, column = self._first[place], self.column
+        if self.labels is not None:
+            table = channel.matrix()
+            return ColumnCells(self.name, table, np.arange(table.shape[0], dtype=np.int32), labels=self.labels)
+        edges = equal_cells(self.domain, resolution, shift)
+        deviation, span = self._noise[place]
+        width = coarseness * deviation * (1.0 if isinstance(channel, Gaussian) else SHARP_NOISE)
+        width = width if self.domain.integer else max(float(np.max(np.diff(edges))), width)
+        bounds = report_edges(channel, span, width)
+        laws = [column.levels[level].matrix(true=edges, reported=bounds) for level in self._blocks[place]]
+        if len(laws) > 1:
+            order = list(column.levels)
+            people = np.array([column.people[order.index(level)] for level in self._blocks[place]], float)
+            laws = [law * share for law, share in zip(laws, people / max(people.sum(), 1.0), strict=True)]
+        cell_of_code = channel.cells_of_codes(bounds).astype(np.int32)
+        return ColumnCells(self.name, np.asarray(sum(laws)), cell_of_code, edges, integer=self.domain.integer)
+
+    def _cut_clear(self, resolution: int, shift: float) -> ColumnCells:
+        """Each label, or numbers between quantiles: the table is the identity."""
+        column = self.column
+        if self.labels is not None:
+            every = np.arange(len(self.labels), dtype=np.int32)
+            return ColumnCells(self.name, np.eye(every.size), every, labels=self.labels, identity=True)
+        targets = (np.arange(1, resolution) + shift) * (self._below[-1] / resolution)
+        cuts = np.unique(np.searchsorted(self._below, targets - 1e-9) + 1)
+        cuts = cuts[cuts < column.size]
+        edges: Floats = column.edges[np.concatenate([[0], cuts, [column.size]]).astype(int)]  # type: ignore[index]
+        cell = np.searchsorted(cuts, np.arange(column.size), side="right").astype(np.int32)
+        return ColumnCells(self.name, np.eye(edges.size - 1), cell, edges, integer=column.integer, identity=True)
+
+    @cached_property
+    def _below(self) -> Codes:
+        """How many reports have each code or a lower one."""
+        return np.cumsum(np.bincount(self.codes[self.codes >= 0], minlength=self.column.size))
 
     def level_of(self, codes: npt.NDArray[np.int32]) -> Codes:
         """Which block of levels a code came through, 0 where there is but one."""
         if self.levels == 1:
             return np.zeros(codes.size, np.int64)
-        return np.asarray(self._block_of_level[self._level(codes)])
+        return np.asarray(self._block_of_level[np.searchsorted(self.column.starts[1:], codes, side="right")])
 
-    @cached_property
+    @property
     def ranks(self) -> npt.NDArray[np.int32]:
         """Codes whose order means something among people of one block: without what lies between the levels."""
-        if len(self.column.levels) < 2:
-            return self.codes
-        inside = self.codes - self.column.starts[self._level(self.codes)]
-        return np.where(self.codes < 0, MISSING, inside).astype(np.int32)
+        return self.column.ranks
 
     @cached_property
     def _block_of_level(self) -> Codes:
         place = {name: i for i, block in enumerate(self._blocks) for name in block}
         return np.array([place.get(name, 0) for name in self.column.levels], dtype=np.int64)
-
-    def _level(self, codes: npt.NDArray[np.int32]) -> Codes:
-        return np.searchsorted(self.column.starts[1:], codes, side="right")
-
-
-# --- the kinds of axes ----------------------------------------------------------------------------------------------
-
-
-class _Part(Protocol):
-    """Reports that are read through one table."""
-
-    @property
-    def natural_size(self) -> int: ...
-    def spread(self) -> float: ...
-    def at(self, resolution: int, coarseness: float, shift: float) -> ColumnCells: ...
-
-
-class _NoisyNumber:
-    """Numbers through one channel, or through several on the same codes, read by the average of their laws."""
-
-    def __init__(self, name: str, channels: Sequence[Channel], shares: Floats) -> None:
-        self.name, self.channel = name, channels[0]
-        self.domain: Interval = channels[0].domain  # type: ignore[assignment]
-        self.pooled = list(zip(channels, shares / max(shares.sum(), 1.0), strict=True))
-        self.deviation, self.span = noise_of(self.channel)
-
-    @property
-    def natural_size(self) -> int:
-        return int(self.domain.width) + 1 if self.domain.integer else self.channel.inputs.size
-
-    def spread(self) -> float:
-        return self.deviation / self.domain.width
-
-    def at(self, resolution: int, coarseness: float, shift: float) -> ColumnCells:
-        edges = equal_cells(self.domain, resolution, shift)
-        sharpness = 1.0 if isinstance(self.channel, Gaussian) else SHARP_NOISE
-        width = coarseness * self.deviation * sharpness
-        width = width if self.domain.integer else max(float(np.max(np.diff(edges))), width)
-        bounds = report_edges(self.channel, self.span, width)
-        parts = [
-            channel.matrix(true=edges, reported=bounds) * (share if len(self.pooled) > 1 else 1.0)
-            for channel, share in self.pooled
-        ]
-        cell_of_code = self.channel.cells_of_codes(bounds).astype(np.int32)
-        return ColumnCells(self.name, np.asarray(sum(parts)), cell_of_code, edges, None, self.domain.integer)
-
-
-class _Category:
-    """Labels, each a cell of its own, through a channel or (None) as they are."""
-
-    def __init__(self, name: str, labels: tuple[Any, ...], channel: Channel | None) -> None:
-        self.name, self.labels, self.channel = name, labels, channel
-
-    @property
-    def natural_size(self) -> int:
-        return len(self.labels)
-
-    def spread(self) -> float:
-        return 0.0
-
-    def at(self, resolution: int, coarseness: float, shift: float) -> ColumnCells:
-        clear = self.channel is None
-        table = np.eye(len(self.labels)) if self.channel is None else self.channel.matrix()
-        codes = np.arange(table.shape[0], dtype=np.int32)
-        return ColumnCells(self.name, table, codes, None, self.labels, identity=clear)
-
-
-class _ClearNumber:
-    """Numbers sent as they are: cells between quantiles, the table is the identity."""
-
-    def __init__(self, column: Column) -> None:
-        self.name, self.integer = column.name, column.integer
-        self.base_edges: Floats = column.edges  # type: ignore[assignment]
-        self.counts = np.bincount(column.codes[column.codes >= 0], minlength=column.size)
-
-    @property
-    def natural_size(self) -> int:
-        return int(self.base_edges.size - 1)
-
-    def spread(self) -> float:
-        return 0.0
-
-    def at(self, resolution: int, coarseness: float, shift: float) -> ColumnCells:
-        cumulative = np.cumsum(self.counts)
-        targets = (np.arange(1, resolution) + shift) * (cumulative[-1] / resolution)
-        cuts = np.unique(np.searchsorted(cumulative, targets - 1e-9) + 1)
-        cuts = cuts[cuts < self.natural_size]
-        edges = self.base_edges[np.concatenate([[0], cuts, [self.natural_size]]).astype(int)]
-        cell = np.searchsorted(cuts, np.arange(self.natural_size), side="right").astype(np.int32)
-        return ColumnCells(self.name, np.eye(edges.size - 1), cell, edges, None, self.integer, identity=True)
-
-
-def _clear(column: Column) -> _Part:
-    return _ClearNumber(column) if column.labels is None else _Category(column.name, tuple(column.labels), None)
-
-
-def _part(column: Column, block: list[Any]) -> _Part:
-    """The reports of one block of levels."""
-    channels = [column.levels[level] for level in block]
-    if isinstance(channels[0].domain, Categories):
-        return _Category(column.name, tuple(channels[0].domain.labels), channels[0])
-    order = list(column.levels)
-    return _NoisyNumber(column.name, channels, np.array([column.people[order.index(level)] for level in block], float))
 
 
 def _blocks(column: Column) -> list[list[Any]]:

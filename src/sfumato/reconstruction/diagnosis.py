@@ -1,6 +1,18 @@
-"""What the data cannot answer, in words."""
+"""How sure a maximum-likelihood estimate is, and what the data cannot answer, in words.
+
+Error bars come from the Fisher information. Seen through the table A the information in n reports about p is
+F = n·Aᵀ diag(1/(A p)) A. Where the noise hides a direction F vanishes, but p still is a distribution; the covariance of
+Jeffreys' belief (Dirichlet with half a report in each of the k cells),
+
+    c·Π,   c = 1/(k(k/2+1)),   Π = I − 11ᵀ/k,
+
+bounds what cannot be seen. Together: covariance c·(M⁻¹ − 11ᵀ/k) with M = I + c·Π F Π, and k − tr M⁻¹ degrees of
+freedom that the reports decide. With much information this is F's inverse on the simplex.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -8,6 +20,49 @@ from sfumato.domain import Floats
 
 FEW_REPORTS = 30
 MISFIT = 8.0  # standard deviations of the deviance beyond which reports do not fit their channel
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How far an estimate may be off: covariance of the wanted intervals, and degrees of freedom that were seen."""
+
+    covariance: Floats
+    degrees_of_freedom: float
+
+
+def fisher_spread(table: Floats, p: Floats, reports: float, membership: Floats | None = None) -> Spread:
+    """The covariance of ``membership @ p`` (of p itself when None)."""
+    k = p.size
+    belief = 1 / (k * (k / 2 + 1))
+    held = (reports * p + 0.5) / (reports + k / 2)  # a zero estimate is not a certain zero
+    predicted = table @ held
+    scaled = table * np.sqrt(reports * belief / np.maximum(predicted, 1e-300))[:, None]
+    scaled = scaled - scaled.mean(axis=1, keepdims=True)
+    seen = np.eye(k) + scaled.T @ scaled
+    unseen = np.linalg.inv(seen)
+    freedom = k - float(np.trace(unseen))
+    covariance = belief * (unseen - 1 / k)
+    if membership is not None:
+        covariance = membership @ covariance @ membership.T
+    return Spread((covariance + covariance.T) / 2, freedom)
+
+
+def joint_freedom(tables: list[Floats], marginals: list[Floats], reports: float, cells: int) -> float:
+    """Degrees of freedom of ``cells`` wanted cells that the reports decide, were the attributes independent.
+
+    Through one table with marginal p a pattern keeps a share ρ² of its information, ρ the singular values of
+    diag(A p)^−½ A diag(p)^½; through a product of tables the shares multiply.
+    """
+    kept = np.ones(1)
+    for table, p in zip(tables, marginals, strict=True):
+        predicted = np.maximum(table @ p, 1e-300)
+        singular = np.linalg.svd(table * np.sqrt(p) / np.sqrt(predicted)[:, None], compute_uv=False)
+        kept = np.outer(kept, np.append(singular, np.zeros(p.size - singular.size)) ** 2).ravel()
+    gain = reports * np.sort(kept)[:-1] / (cells / 2 + 1)  # the strongest is the constant, known without reports
+    return float((gain / (1 + gain)).sum())
+
+
+# --- in words -------------------------------------------------------------------------------------------------------
 
 
 def messages_for(

@@ -25,10 +25,11 @@ from sfumato.channels.additive import AdditiveNoise
 from sfumato.counts import Counts, Tally
 from sfumato.domain import Categories, Floats, Grid, Interval
 from sfumato.reconstruction.cells import Layout, layout_for, observe, observe_points
-from sfumato.reconstruction.diagnosis import messages_for
-from sfumato.reconstruction.em import CONVERGED, ENOUGH, ChiSquare, EMFit, maximise_likelihood
-from sfumato.reconstruction.fisher import fisher_spread
-from sfumato.reconstruction.tables import DenseTable, StackedTable, Table
+from sfumato.reconstruction.diagnosis import fisher_spread, messages_for
+from sfumato.reconstruction.em import EMFit, maximise_likelihood
+from sfumato.reconstruction.estimate import Diagnostics, Estimate
+from sfumato.reconstruction.rules import CONVERGED, ENOUGH, ChiSquare
+from sfumato.reconstruction.tables import DenseTable, Table, stack
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class Problem:
     missing: Floats
     table: Table
     shares: Floats
+    method: str
 
     @property
     def domain(self) -> Interval | Categories:
@@ -50,6 +52,25 @@ class Problem:
     @property
     def membership(self) -> Floats | None:
         return None if self.layout is None else self.layout.membership
+
+    def estimate(
+        self,
+        row: int,
+        probabilities: Floats,
+        covariance: Floats,
+        log_likelihood: float,
+        freedom: float,
+        messages: tuple[str, ...],
+        cost: tuple[int, int] = (0, 0),
+    ) -> Estimate:
+        """The shares of the wanted intervals or categories in one class; ``cost`` in steps and table applications."""
+        layout, domain = self.layout, self.domain
+        said = messages if layout is None or layout.note is None else (layout.note, *messages)
+        reports, missing = float(self.counts[row].sum()), float(self.missing[row])
+        facts = Diagnostics(self.method, reports, missing, *cost, log_likelihood, freedom, said)
+        categories = domain.labels if isinstance(domain, Categories) else None
+        edges, integer = (None, False) if layout is None else (layout.edges.copy(), layout.integer)
+        return Estimate(edges, categories, np.asarray(probabilities), covariance, facts, integer)
 
     def points(self) -> tuple[Floats, Floats]:
         """(P[report cell, value], membership[interval, value]) of the values at which many people may be at once."""
@@ -63,7 +84,7 @@ class Problem:
         return stacked, self.layout.membership_of(values)
 
 
-def problem_of(counts: Counts, intervals: object) -> Problem:
+def problem_of(counts: Counts, intervals: object, method: str = "em") -> Problem:
     """The problem of the wanted intervals (None for categories)."""
     tallies = tuple(tally for tally in counts.levels.values() if tally.histogram.any())
     _check(counts, tallies)
@@ -80,15 +101,7 @@ def problem_of(counts: Counts, intervals: object) -> Problem:
     shares = people / people.sum()
     missing = np.sum([tally.missing for tally in counts.levels.values()], axis=0)
     table = stack([one.table for one in seen], shares)
-    return Problem(tallies, counts.classes, layout, np.hstack(gathered), missing, table, shares)
-
-
-def stack(tables: list[Table], shares: Floats) -> Table:
-    """One table for people at several levels."""
-    if len(tables) == 1:
-        return tables[0]
-    stacked = StackedTable(tables, shares)
-    return DenseTable(stacked.dense()) if all(isinstance(table, DenseTable) for table in tables) else stacked
+    return Problem(tallies, counts.classes, layout, np.hstack(gathered), missing, table, shares, method)
 
 
 def _check(counts: Counts, tallies: tuple[Tally, ...]) -> None:
@@ -107,50 +120,36 @@ def _check(counts: Counts, tallies: tuple[Tally, ...]) -> None:
 # --- solutions ------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Solution:
-    """Probabilities of the wanted intervals or categories, their covariance, and how they were found."""
-
-    probabilities: Floats
-    covariance: Floats
-    log_likelihood: float
-    degrees_of_freedom: float
-    iterations: int = 0
-    table_applications: int = 0
-    messages: tuple[str, ...] = ()
-
-
-def by_em(problem: Problem) -> list[Solution]:
+def by_em(problem: Problem) -> list[Estimate]:
     """Maximum likelihood: to the end for categories, until nothing but noise is left to gain for numbers."""
     fit = maximise_likelihood(problem.table, problem.counts, stop=CONVERGED if problem.layout is None else ENOUGH)
-    return _solutions(fit, problem.table, problem.counts, problem.membership, exact=True)
+    return _fitted(problem, fit, problem.table, problem.counts, problem.membership, exact=True)
 
 
-def by_as00(problem: Problem) -> list[Solution]:
+def by_as00(problem: Problem) -> list[Estimate]:
     """Equation 3 as the paper has it: midpoint kernel on the wanted intervals, χ² stop."""
     table, counts = _as00_view(problem)
     fit = maximise_likelihood(table, counts, stop=ChiSquare())
-    return _solutions(fit, table, counts, None, exact=False)
+    return _fitted(problem, fit, table, counts, None, exact=False)
 
 
-def by_inverse(problem: Problem) -> list[Solution]:
+def by_inverse(problem: Problem) -> list[Estimate]:
     """Unbiased shares of categories; single ones may be negative."""
     if problem.layout is not None:
         raise ValueError("method='inverse' is for categories; use 'smooth' or 'em' for numbers")
     table = problem.table.dense()
     rows = [tally.channel.outputs.size for tally in problem.tallies]
-    solutions = []
-    for counts in problem.counts:
+    estimates = []
+    for row, counts in enumerate(problem.counts):
         p, covariance = unbiased(table, counts, rows)
         predicted = np.maximum(table @ p, 1e-300)
-        likelihood = float(counts @ np.log(predicted))
         freedom = float(p.size - 1)
         said = messages_for(counts, predicted, freedom, np.sqrt(np.diag(covariance)), True)
-        solutions.append(Solution(p, covariance, likelihood, freedom, messages=said))
-    return solutions
+        estimates.append(problem.estimate(row, p, covariance, float(counts @ np.log(predicted)), freedom, said))
+    return estimates
 
 
-def by_smooth(problem: Problem) -> list[Solution]:
+def by_smooth(problem: Problem) -> list[Estimate]:
     """A fine grid, as smooth as the data say, with people at exactly one value allowed for; categories: by_em."""
     if problem.layout is None:
         return by_em(problem)
@@ -158,18 +157,17 @@ def by_smooth(problem: Problem) -> list[Solution]:
 
     table, membership = problem.table.dense(), problem.layout.membership
     points, points_membership = problem.points()
-    solutions = []
-    for counts in problem.counts:
+    estimates = []
+    for row, counts in enumerate(problem.counts):
         fit = smooth(counts, table, points, membership, points_membership, np.diff(problem.layout.cells))
         predicted = table @ fit.density + sum(mass * points[:, place] for place, mass in fit.atoms)
         likelihood = float(counts @ np.log(np.maximum(predicted, 1e-300)))
-        solutions.append(
-            Solution(fit.probabilities, fit.covariance, likelihood, fit.degrees_of_freedom, messages=fit.messages)
-        )
-    return solutions
+        found = fit.probabilities, fit.covariance, likelihood, fit.degrees_of_freedom, fit.messages
+        estimates.append(problem.estimate(row, *found))
+    return estimates
 
 
-METHODS: dict[str, Callable[[Problem], list[Solution]]] = {
+METHODS: dict[str, Callable[[Problem], list[Estimate]]] = {
     "smooth": by_smooth,
     "em": by_em,
     "as00": by_as00,
@@ -195,27 +193,21 @@ def _as00_view(problem: Problem) -> tuple[Table, Floats]:
     return stack(kernels, problem.shares), np.hstack(counts)
 
 
-def _solutions(fit: EMFit, table: Table, counts: Floats, membership: Floats | None, *, exact: bool) -> list[Solution]:
+def _fitted(
+    problem: Problem, fit: EMFit, table: Table, counts: Floats, membership: Floats | None, *, exact: bool
+) -> list[Estimate]:
     """Error bars and messages around every fit; a fit through an inexact table says nothing about the channel."""
     dense = table.dense()
-    solutions = []
+    estimates = []
     for row, p in enumerate(fit.probabilities):
         spread = fisher_spread(dense, p, float(counts[row].sum()), membership)
-        stderr = np.sqrt(np.maximum(np.diag(spread.covariance), 0.0))
-        predicted = dense @ p if exact else None
-        said = messages_for(counts[row], predicted, spread.degrees_of_freedom, stderr, fit.converged)
-        solutions.append(
-            Solution(
-                p if membership is None else membership @ p,
-                spread.covariance,
-                float(fit.log_likelihood[row]),
-                spread.degrees_of_freedom,
-                fit.iterations,
-                fit.applications,
-                said,
-            )
-        )
-    return solutions
+        covariance, freedom = spread.covariance, spread.degrees_of_freedom
+        stderr = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+        said = messages_for(counts[row], dense @ p if exact else None, freedom, stderr, fit.converged)
+        found = p if membership is None else membership @ p
+        likelihood, cost = float(fit.log_likelihood[row]), (fit.iterations, fit.applications)
+        estimates.append(problem.estimate(row, found, covariance, likelihood, freedom, said, cost))
+    return estimates
 
 
 # --- AS00's kernel --------------------------------------------------------------------------------------------------
@@ -224,14 +216,13 @@ def _solutions(fit: EMFit, table: Table, counts: Floats, membership: Floats | No
 def midpoint_kernel(channel: Channel, edges: Floats) -> tuple[Floats, Floats]:
     """(edges of the report intervals, f(report midpoint | true midpoint))."""
     true = (edges[:-1] + edges[1:]) / 2
+    codes = channel.inputs.encode(true)
     if not isinstance(channel.outputs, Grid):
-        codes = channel.encode(_on_grid(channel, true))
-        return channel.outputs.edges if hasattr(channel.outputs, "edges") else edges, channel.matrix()[:, codes]
+        return getattr(channel.outputs, "edges", edges), channel.matrix()[:, codes]
     around = continued_edges(channel.outputs, edges)
     reported = (around[:-1] + around[1:]) / 2
     if isinstance(channel, AdditiveNoise):
         return around, channel.density(reported[:, None] - true)
-    codes = channel.encode(_on_grid(channel, true))
     return around, channel.matrix()[np.ix_(channel.encode_reports(reported), codes)]
 
 
@@ -242,12 +233,6 @@ def continued_edges(outputs: Grid, edges: Floats) -> Floats:
     after = max(int(np.ceil((outputs.edges[-1] - edges[-1]) / high - 1e-9)), 0)
     left = edges[0] - low * np.arange(before, 0, -1)
     return np.concatenate([left, edges, edges[-1] + high * np.arange(1, after + 1)])
-
-
-def _on_grid(channel: Channel, values: Floats) -> Floats:
-    """The nearest values that the channel takes."""
-    inputs = channel.inputs
-    return np.asarray(inputs.decode(inputs.encode(values)))
 
 
 # --- the inverse ----------------------------------------------------------------------------------------------------

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.channels import Channel, Mechanism
 from sfumato.counts import Counts, counts_of_plan
-from sfumato.domain import Categories, Interval
+from sfumato.domain import Categories, Floats, Interval
 from sfumato.plan import Plan
-from sfumato.reconstruction.estimate import Diagnostics, Estimate
-from sfumato.reconstruction.methods import METHODS, Problem, Solution, problem_of
+from sfumato.reconstruction.estimate import Estimate
+from sfumato.reconstruction.methods import METHODS, problem_of
+from sfumato.tables import LEVEL_SUFFIX
+
+INTERVALS = 20
 
 
 def reconstruct(
@@ -41,8 +46,7 @@ def reconstruct(
     if method not in METHODS:
         raise ValueError(f"method={method!r} is unknown; use one of {', '.join(METHODS)}")
     counts = _counts(reports, channel, level)
-    problem = problem_of(counts, intervals)
-    estimates = [_estimate(problem, method, row, one) for row, one in enumerate(METHODS[method](problem))]
+    estimates = METHODS[method](problem_of(counts, intervals, method))
     return estimates[0] if counts.classes is None else dict(zip(counts.classes, estimates, strict=True))
 
 
@@ -64,6 +68,32 @@ def reconstruct_plan(
         except (ValueError, TypeError) as error:
             raise type(error)(f"attribute {name!r}: {error}") from None
     return found
+
+
+def estimate_of(name: str, channel: Mechanism, table: Any, intervals: Any = None, method: str = "smooth") -> Estimate:
+    """One attribute's estimate from a PyArrow table; where people chose a level, each through its own channel."""
+    level = table.column(name + LEVEL_SUFFIX) if channel.has_levels else None
+    estimate: Estimate = reconstruct(table.column(name), channel, intervals, method, level=level)
+    return estimate
+
+
+def intervals_for(domain: Any) -> Any:
+    """About twenty intervals for numbers; for whole numbers with the same number of them in each."""
+    if not isinstance(domain, Interval):
+        return None
+    if not domain.integer:
+        return INTERVALS
+    width = math.ceil((domain.width + 1) / INTERVALS)
+    return np.append(np.arange(domain.low - 0.5, domain.high + 0.5, width), domain.high + 0.5)
+
+
+def shares(values: NDArray[Any], domain: Any, edges: Floats | None) -> Floats:
+    """The share of values in each category, or in each interval (those beyond the ends count in the end intervals)."""
+    if isinstance(domain, Categories):
+        counts = np.bincount(domain.encode(values), minlength=domain.size)
+    else:
+        counts = np.histogram(np.clip(values, domain.low, domain.high), bins=np.asarray(edges))[0]
+    return np.asarray(counts / counts.sum(), dtype=np.float64)
 
 
 def _plan_counts(table: Any, plan: Plan, by: str | None, weights: Any) -> Mapping[str, Counts]:
@@ -90,21 +120,3 @@ def _counts(reports: Any, channel: Mechanism | None, level: Any) -> Counts:
 def _made(channel: Mechanism, level: Any, counted: Channel) -> bool:
     """Whether counts of this level are of this channel, or of its level of that name."""
     return channel.levels.get(None, channel.levels.get(level)) == counted
-
-
-def _estimate(problem: Problem, method: str, row: int, found: Solution) -> Estimate:
-    layout, domain = problem.layout, problem.domain
-    diagnostics = Diagnostics(
-        method=method,
-        reports=float(problem.counts[row].sum()),
-        missing=float(problem.missing[row]),
-        iterations=found.iterations,
-        table_applications=found.table_applications,
-        log_likelihood=found.log_likelihood,
-        degrees_of_freedom=found.degrees_of_freedom,
-        messages=found.messages if layout is None or layout.note is None else (layout.note, *found.messages),
-    )
-    edges = None if layout is None else layout.edges.copy()
-    categories = domain.labels if isinstance(domain, Categories) else None
-    integer = layout is not None and layout.integer
-    return Estimate(edges, categories, np.asarray(found.probabilities), found.covariance, diagnostics, integer)

@@ -7,9 +7,8 @@ Both take one vector or many at once, one a row. A large table of a channel whos
 
     P[s, t] = kernel[s − t]    apart from the two open end rows,
 
-is applied by Fourier transform (or the few waves of it that a smooth kernel passes), by sums over a narrow band, or by
-running sums where the kernel has few steps. The table of several attributes at once is a Kronecker product, applied
-axis by axis. None of them builds the table.
+is applied by Fourier transform, or by the few waves of it that a smooth kernel passes. The table of several attributes
+at once is a Kronecker product, applied axis by axis. None of them builds the table.
 """
 
 from __future__ import annotations
@@ -26,11 +25,10 @@ import numpy.typing as npt
 
 from sfumato.domain import Codes, Floats
 
-FEW = 64  # waves up to which two narrow products beat the Fourier transform
+FEW = 64  # waves up to which two narrow products beat the Fourier transform (measured in bench/reconstruction_speed.py)
 CLOSE = 2e-12  # how far a single probability may be from the dense table's
 ROUNDING = 1e-16  # what Fourier transforms leave of a zero, relative to the largest entry
 MANY = 1000  # beginnings from which on all are contracted at once instead of one matrix product each
-NARROW = 24  # offsets up to which shifted sums beat the Fourier transform (measured in bench/reconstruction_speed.py)
 
 
 class Table(ABC):
@@ -92,6 +90,14 @@ class StackedTable(Table):
 
     def dense(self) -> Floats:
         return np.vstack([share * part.dense() for part, share in zip(self._parts, self._shares, strict=True)])
+
+
+def stack(tables: list[Table], shares: Floats) -> Table:
+    """One table for people at several levels."""
+    if len(tables) == 1:
+        return tables[0]
+    stacked = StackedTable(tables, shares)
+    return DenseTable(stacked.dense()) if all(isinstance(table, DenseTable) for table in tables) else stacked
 
 
 class ShiftTable(Table):
@@ -188,66 +194,6 @@ def waves_passed(kernel: Floats) -> Codes:
     return np.flatnonzero(strength > 2e-10 * strength.max())
 
 
-class BandedTable(ShiftTable):
-    """Sums over the few differences at which the kernel is not zero: O(band·(m + k))."""
-
-    @cached_property
-    def _band(self) -> list[tuple[int, float]]:
-        places = np.flatnonzero(self.kernel)
-        return [(int(place) - self.shape[1] + 1, float(self.kernel[place])) for place in places]
-
-    def _convolve(self, p: Floats) -> Floats:
-        return shifted_sum(p, self._band, self.shape[0])
-
-    def _correlate(self, r: Floats) -> Floats:
-        return shifted_sum(r, [(-shift, weight) for shift, weight in self._band], self.shape[1])
-
-
-class RunningSumTable(ShiftTable):
-    """A kernel of few steps (uniform noise, the square wave): the running sum of a few shifted copies."""
-
-    @cached_property
-    def _steps(self) -> list[tuple[int, float]]:
-        change = np.diff(self.kernel, prepend=0.0)
-        return [(int(place) - self.shape[1] + 1, float(change[place])) for place in np.flatnonzero(change)]
-
-    def _convolve(self, p: Floats) -> Floats:
-        rows, columns = self.shape
-        padded = shifted_sum(p, [(shift + columns - 1, weight) for shift, weight in self._steps], rows + columns - 1)
-        return np.asarray(np.cumsum(padded, axis=-1)[..., columns - 1 :])
-
-    def _correlate(self, r: Floats) -> Floats:
-        columns = self.shape[1]
-        sums = np.cumsum(r[..., ::-1], axis=-1)[..., ::-1]
-        beyond = np.concatenate([np.broadcast_to(sums[..., :1], (*r.shape[:-1], columns)), sums], axis=-1)
-        return shifted_sum(beyond, [(-shift - columns, weight) for shift, weight in self._steps], columns)
-
-
-def shifted_sum(values: Floats, shifts: list[tuple[int, float]], size: int) -> Floats:
-    """out[i] = Σ weight · values[i − shift] over the (shift, weight) pairs, for i = 0..size−1."""
-    out = np.zeros((*values.shape[:-1], size))
-    for shift, weight in shifts:
-        first, last = max(shift, 0), min(values.shape[-1] + shift, size)
-        if first < last:
-            out[..., first:last] += weight * values[..., first - shift : last - shift]
-    return out
-
-
-def shift_table(kernel: Floats, ends: tuple[Floats, Floats]) -> ShiftTable:
-    """The cheapest way to apply a table that only shifts: by its band, its steps, or its waves."""
-    size = np.abs(kernel).max()
-    band = np.where(np.abs(kernel) < 1e-13 * size, 0.0, kernel)
-    if np.count_nonzero(band) <= NARROW:
-        return BandedTable(band, ends)
-    change = np.diff(kernel, prepend=0.0)
-    change = np.where(np.abs(change) < 1e-9 * size, 0.0, change)
-    if np.count_nonzero(change) <= NARROW:
-        return RunningSumTable(np.cumsum(change), ends)
-    if kernel.size > 2 and waves_passed(kernel).size <= FEW:
-        return FewWavesTable(kernel, ends)
-    return FourierTable(kernel, ends)
-
-
 def find_shift_table(
     shape: tuple[int, int], columns: Callable[[int], Floats], rows: tuple[Floats, Floats]
 ) -> Table | None:
@@ -263,17 +209,13 @@ def find_shift_table(
     kernel = np.zeros(m + k - 1)
     kernel[1 : m - 1] = last[1 : m - 1]  # differences s − t from 2 − k to m − 1 − k
     kernel[k : k + m - 2] = first[1 : m - 1]  # differences from 1 to m − 2
-    checks = {t: columns(t) for t in (1, k // 3, k // 2, k - 2)}
-    for table in (shift_table(kernel, rows), FourierTable(kernel, rows)):
-        if all(np.abs(table.apply(_unit(k, t)) - column).max() <= CLOSE for t, column in checks.items()):
+    checked = [1, k // 3, k // 2, k - 2]
+    units, expected = np.eye(k)[checked], np.stack([columns(t) for t in checked])
+    ways = (FewWavesTable, FourierTable) if waves_passed(kernel).size <= FEW else (FourierTable,)
+    for table in (way(kernel, rows) for way in ways):
+        if np.abs(table.apply(units) - expected).max() <= CLOSE:
             return table
     return None
-
-
-def _unit(size: int, place: int) -> Floats:
-    one = np.zeros(size)
-    one[place] = 1.0
-    return one
 
 
 class ProductTable(Table):
@@ -299,30 +241,25 @@ class ProductTable(Table):
         self.shape = (prod(self.report_shape), prod(self.true_shape))
 
     def apply(self, p: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        array = p.reshape(-1) if self.factors or self.label is not None else p.flatten()  # never p itself
+        array: npt.NDArray[Any] = p.reshape(-1)
+        array = array if self.factors or self.label is not None else array.copy()  # never p itself
         for factor in reversed(self.factors):  # contracts the last axis and puts its report axis in front
             array = factor @ array.reshape(-1, factor.shape[1]).T
         if self.label is not None:
             array = array.reshape(-1, self.true_shape[0]) @ self.label.T
-        return self._problems_first(array, p.shape)
+        if p.ndim > 1 and len(p) > 1:  # problems came along last but for the class; they go first
+            array = array.reshape(-1, len(p), self.report_shape[-1]).transpose(1, 0, 2)
+        return np.ascontiguousarray(array).reshape(*p.shape[:-1], -1)
 
     def adjoint(self, r: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        array = r if r.ndim == 1 or len(r) == 1 else self._problems_last(r)
+        array = r
+        if r.ndim > 1 and len(r) > 1:
+            array = np.ascontiguousarray(r.reshape(len(r), -1, self.report_shape[-1]).transpose(1, 0, 2)).reshape(-1)
         if self.label is not None:
             array = array.reshape(-1, self.label.shape[0]) @ self.label
         for factor in self.factors:
             array = array.reshape(factor.shape[0], -1).T @ factor
         return array.reshape(*r.shape[:-1], -1)
-
-    def _problems_first(self, array: npt.NDArray[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
-        if len(shape) == 1 or shape[0] == 1:
-            return array.reshape(*shape[:-1], -1)
-        apart = array.reshape(-1, shape[0], self.report_shape[-1])
-        return np.ascontiguousarray(apart.transpose(1, 0, 2)).reshape(shape[0], -1)
-
-    def _problems_last(self, r: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        apart = r.reshape(r.shape[0], -1, self.report_shape[-1])
-        return np.ascontiguousarray(apart.transpose(1, 0, 2)).reshape(-1)
 
     def dense(self) -> Floats:
         whole: npt.NDArray[Any] = np.ones((1, 1), self.dtype)
@@ -340,19 +277,16 @@ class SparseProductTable(Table):
     """
 
     def __init__(self, factors: list[Floats], rows: Codes) -> None:
-        self._factors = factors
-        self._columns = [factor.shape[1] for factor in factors]
-        self.shape = (rows.shape[0], prod(self._columns))
-        starts = np.ones(rows.shape[0], dtype=bool)
+        self.shape = (rows.shape[0], prod(factor.shape[1] for factor in factors))
         self._levels: list[tuple[Floats, Codes, Codes]] = []
         parent_of_row = np.zeros(rows.shape[0], dtype=np.int64)
         new = np.zeros(rows.shape[0], dtype=bool)
-        new[:1] = True
         for axis, factor in enumerate(factors):
             new = new | np.concatenate([[True], rows[1:, axis] != rows[:-1, axis]])
             starts = np.flatnonzero(new)
             parents = parent_of_row[starts]
-            self._levels.append((factor[rows[starts, axis]], parents, _first_children(parents)))
+            first = np.flatnonzero(np.diff(parents, prepend=-1))  # where each parent's children begin
+            self._levels.append((factor[rows[starts, axis]], parents, first))
             parent_of_row = np.cumsum(new) - 1
 
     def apply(self, p: Floats) -> Floats:
@@ -385,11 +319,6 @@ class SparseProductTable(Table):
 
     def dense(self) -> Floats:
         return np.stack([self._apply_one(unit) for unit in np.eye(self.shape[1])], axis=1)
-
-
-def _first_children(parents: Codes) -> Codes:
-    """Where each parent's children begin; children of a parent stand together."""
-    return np.flatnonzero(np.concatenate([[True], parents[1:] != parents[:-1]]))
 
 
 def _runs(first: Codes, size: int) -> list[tuple[int, int]]:

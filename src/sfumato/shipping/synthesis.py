@@ -20,8 +20,7 @@ from sfumato.domain import Categories, Floats, Interval, as_array
 from sfumato.pages import Page
 from sfumato.plan import Attribute, Plan
 from sfumato.prose import percent
-from sfumato.reconstruction import reconstruct_joint
-from sfumato.reconstruction.attribute import INTERVALS, estimate_of, intervals_for, shares
+from sfumato.reconstruction import INTERVALS, estimate_of, intervals_for, reconstruct_joint, shares
 from sfumato.shipping.shipped import promise_of
 from sfumato.shipping.training import Progress, classes, estimator, features, silently, stream
 from sfumato.tables import to_arrow

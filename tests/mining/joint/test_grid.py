@@ -9,7 +9,7 @@ import sfumato as sf
 from sfumato.counts import Fold, Reports
 from sfumato.mining.joint.grid import GridProblem, Resolution, people_in, resolution_for
 from sfumato.mining.joint.selection import mean_and_z
-from sfumato.reconstruction import Axis, DenseTable, Steps, em_step, maximise_likelihood
+from sfumato.reconstruction import Axis, DenseTable, Steps, maximise_likelihood
 
 UNIT = sf.Interval(0, 10)
 NOISE, WIDE = sf.Gaussian(UNIT, scale=2), sf.Uniform(UNIT, halfwidth=3)
@@ -42,7 +42,7 @@ def test_its_steps_are_equation_3_on_the_kronecker_table(label_channel, gaps):
     dense = DenseTable(problem.table.dense())
     p = np.full((1, dense.shape[1]), 1 / dense.shape[1])
     for _ in range(5):  # the first five steps are plain
-        p = em_step(dense, counts.reshape(1, -1), p)
+        p = maximise_likelihood(dense, counts.reshape(1, -1), start=p, stop=Steps(1)).probabilities
     np.testing.assert_allclose(problem.fit(counts, 5).ravel(), p[0], rtol=0, atol=1e-9)
 
 

@@ -3,7 +3,7 @@ import numpy as np
 import sfumato as sf
 from sfumato.counts import Reports
 from sfumato.mining.tree.association import STOP, Intervals, by_rank, by_share, counts_by_code, reconstruct_groups
-from sfumato.reconstruction import Axis, ChiSquare, DenseTable, em_step
+from sfumato.reconstruction import Axis, ChiSquare, DenseTable, Steps, maximise_likelihood
 
 
 def test_the_lowest_reports_go_to_the_first_interval():
@@ -43,7 +43,7 @@ def test_byclass_takes_equation_3s_steps_until_the_chi_square_stop():
     for group, found in zip(counts, reconstruct_groups(table, counts), strict=True):
         p = np.full((1, cells.size), 1 / cells.size)
         for _ in range(STOP.limit):
-            before, p = p, em_step(table, group, p)
+            before, p = p, maximise_likelihood(table, group, start=p, stop=Steps(1)).probabilities
             if group.sum() * np.sum((p - before) ** 2 / before) < STOP.threshold(cells.size):
                 break
         np.testing.assert_allclose(found, p[0], rtol=0, atol=1e-9)

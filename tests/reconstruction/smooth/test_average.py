@@ -3,9 +3,18 @@
 import numpy as np
 import pytest
 from scipy.stats import norm
+from tests.reconstruction.smooth.blurred import bump, reports_of
 
-from sfumato.reconstruction.smooth import smooth
-from sfumato.reconstruction.smooth.average import group_starts, merge_columns, merge_rows, posterior_weights, spread_out
+from sfumato.reconstruction.smooth import SmoothFit, smooth
+from sfumato.reconstruction.smooth.average import (
+    group_starts,
+    hidden_detail,
+    merge_columns,
+    merge_rows,
+    posterior_weights,
+    roughness_factor,
+    spread_out,
+)
 
 CELLS = 60
 INTERVALS = 20
@@ -30,6 +39,10 @@ def counts_of(table, truth, total, seed=0):
     return np.random.default_rng(seed).multinomial(total, table @ truth).astype(float)
 
 
+def stderr(fit: SmoothFit) -> np.ndarray:
+    return np.sqrt(np.maximum(np.diag(fit.covariance), 0.0))
+
+
 def test_a_diagonal_table_returns_the_data():
     counts = np.array([5.0, 0, 3, 17, 2, 9, 0, 1, 40, 8])
     fit = smooth(counts, np.eye(10), np.eye(10), np.eye(10), np.eye(10))
@@ -47,7 +60,7 @@ def test_without_noise_the_bars_are_those_of_counting():
     counts = np.array([5.0, 0, 3, 17, 2, 9, 0, 1, 40, 8])
     fit = smooth(counts, np.eye(10), np.eye(10), np.eye(10), np.eye(10))
     share = counts / counts.sum()
-    np.testing.assert_allclose(fit.stderr, np.sqrt(share * (1 - share) / counts.sum()), atol=1e-12)
+    np.testing.assert_allclose(stderr(fit), np.sqrt(share * (1 - share) / counts.sum()), atol=1e-12)
 
 
 def test_value_classes_keep_their_shares_whatever_the_shape_inside():
@@ -86,7 +99,7 @@ def test_more_reports_bring_the_estimate_nearer_and_the_bars_closer():
     few, many = (smooth(counts_of(table, truth, n), table, points, to, points_to) for n in (1_000, 1_000_000))
     assert np.abs(many.probabilities - to @ truth).sum() < 0.03
     assert np.abs(many.probabilities - to @ truth).sum() < np.abs(few.probabilities - to @ truth).sum()
-    assert many.stderr.mean() < few.stderr.mean()
+    assert stderr(many).mean() < stderr(few).mean()
 
 
 @pytest.mark.parametrize("total", [1, 2, 10])
@@ -109,7 +122,7 @@ def test_all_reports_in_one_cell_is_survived(cell, total):
     fit = smooth(counts, table, points, to, points_to)
     assert np.isfinite(fit.probabilities).all()
     assert fit.probabilities.sum() == pytest.approx(1)
-    assert np.isfinite(fit.stderr).all()
+    assert np.isfinite(stderr(fit)).all()
 
 
 def test_the_covariance_knows_that_probabilities_sum_to_one():
@@ -127,7 +140,7 @@ def test_intervals_may_cut_through_fine_cells():
     halves[:, 20] = 0.25, 0.75
     places = np.kron(np.eye(2), np.ones((1, points.shape[1] // 2)))
     fit = smooth(counts_of(table, np.full(CELLS, 1 / CELLS), 100_000), table, points, halves, places)
-    assert fit.probabilities[0] == pytest.approx(0.5 - 0.75 / CELLS, abs=5 * fit.stderr[0] + 1e-3)
+    assert fit.probabilities[0] == pytest.approx(0.5 - 0.75 / CELLS, abs=5 * stderr(fit)[0] + 1e-3)
 
 
 @pytest.mark.parametrize("cells", [1, 2, 3, 4, 7])
@@ -185,3 +198,19 @@ def test_merging_and_spreading_keep_the_mass():
     np.testing.assert_allclose(merge_columns(table, widths, starts).sum(0), 1)
     np.testing.assert_allclose(merge_rows(np.ones((700, 3)), starts).sum(0), 700)
     assert group_starts(300) is None
+
+
+def test_hidden_detail_vanishes_as_reports_grow_and_keeps_the_sum():
+    to_intervals = np.kron(np.eye(10), np.ones((1, 4)))
+    sizes = []
+    for total in (100, 10**9):
+        reports = reports_of(bump(), total, sd=0.03)
+        hidden, shown = hidden_detail(reports, reports.table @ bump(), bump(), to_intervals, to_intervals @ bump())
+        np.testing.assert_allclose(hidden.sum(1), 0, atol=1e-12)
+        sizes.append((np.trace(hidden), shown))
+    assert sizes[1][0] < 1e-3 * sizes[0][0]
+    assert sizes[1][1] == pytest.approx(9, abs=0.1)
+
+
+def test_rougher_fits_get_wider_bars():
+    assert roughness_factor(2, 0, 19) < roughness_factor(15, 0, 19) < roughness_factor(15, 3, 19)

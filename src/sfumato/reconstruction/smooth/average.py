@@ -1,17 +1,18 @@
-"""Counts become a density whose smoothness the reports decide, and the density becomes interval probabilities."""
+"""Counts become a density whose smoothness the reports decide; it becomes interval probabilities with error bars."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from .atoms import AtomSearch, Whereabouts
-from .errorbars import Aggregation, averaged, class_covariance, hidden_detail, roughness_factor
 from .penalised import (
     LOG_DENSITY,
     SOFT_DENSITY,
     STEP_DENSITY,
+    TINY,
     Codes,
     Fit,
     Matrix,
@@ -25,6 +26,8 @@ from .stretch import FEWEST_CELLS, everywhere, on_a_stretch
 
 COUNTED = 1e-4  # fits with less posterior weight than this are left out of the average
 SURE_ATOM = 0.005
+STRAY = 0.65  # beforehand, an interval's probability may stray from the smooth one by this part of itself
+SLACK = 0.3  # and by this part of an even share, so that empty intervals have error bars too
 MOST_CELLS = 300  # a finer grid is solved on a coarser one: no noise lets so much detail through
 
 
@@ -39,11 +42,6 @@ class SmoothFit:
     degrees_of_freedom: float
     rule: str  # the family that explains the reports best
     messages: tuple[str, ...]
-
-    @property
-    def stderr(self) -> Vector:
-        """Standard error of each interval probability."""
-        return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
 
 
 def smooth(
@@ -64,18 +62,15 @@ def smooth(
     width = np.ones(table.shape[1]) if widths is None else np.asarray(widths, dtype=float)
     rows = None if is_deterministic(table) else group_starts(table.shape[0])
     columns = None if is_deterministic(table) else group_starts(table.shape[1])
+    merged = merge_rows(counts, rows), np.ascontiguousarray(merge_rows(merge_columns(table, width, columns), rows))
+    share = width if columns is None else np.add.reduceat(width, columns)
     fit = _smooth(
-        _reports(merge_rows(counts, rows), merge_rows(merge_columns(table, width, columns), rows), width, columns),
+        Seen(*merged, share / share.sum(), np.zeros((merged[0].size, 0))),
         merge_rows(points, rows),
         merge_columns(np.asarray(to_intervals, dtype=float), width, columns),
         np.asarray(points_to_intervals, dtype=float),
     )
     return replace(fit, density=spread_out(fit.density, width, columns))
-
-
-def _reports(counts: Vector, table: Matrix, width: Vector, columns: Codes | None) -> Seen:
-    merged = width if columns is None else np.add.reduceat(width, columns)
-    return Seen(counts, np.ascontiguousarray(table), merged / merged.sum(), np.zeros((counts.size, 0)))
 
 
 def _smooth(reports: Seen, points: Matrix, to_intervals: Matrix, points_to_intervals: Matrix) -> SmoothFit:
@@ -175,6 +170,105 @@ def posterior_weights(evidence: Vector) -> Vector:
     """w_i ∝ exp(evidence_i)."""
     weight = np.exp(evidence - evidence.max())
     return np.asarray(weight / weight.sum())
+
+
+# --- how sure the average is: each fit's posterior, the spread between fits, and detail the noise hides ---
+
+
+@dataclass(frozen=True)
+class Aggregation:
+    """How fine cells and atoms make up the wanted intervals.
+
+    ``cells`` (r, k); ``placement`` (r, j) the chance that atom j lies in each interval; ``misplacement`` (j, r, r) the
+    covariance of that.
+    """
+
+    cells: Matrix
+    placement: Matrix
+    misplacement: Matrix
+
+    @classmethod
+    def of(cls, to_intervals: Matrix, points_to_intervals: Matrix, atoms: list[Whereabouts]) -> Aggregation:
+        """Average each atom's interval over the places it may have."""
+        r = len(to_intervals)
+        placement, misplacement = np.zeros((r, len(atoms))), np.zeros((len(atoms), r, r))
+        for j, atom in enumerate(atoms):
+            inside = points_to_intervals[:, atom.points]
+            placement[:, j] = inside @ atom.chances
+            misplacement[j] = (inside * atom.chances) @ inside.T - np.outer(placement[:, j], placement[:, j])
+        return cls(to_intervals, placement, misplacement)
+
+    def probabilities(self, fit: Fit) -> Vector:
+        """π = (T p + T_atoms a) / (Σp + Σa)."""
+        inside = self.cells @ fit.cells + self.placement[:, : fit.atoms.size] @ fit.atoms
+        return np.asarray(inside / (fit.cells.sum() + fit.atoms.sum()))
+
+    def covariance(self, fit: Fit) -> Matrix:
+        """J (F + S)⁻¹ J' for J = dπ/d(u, a), the prior's part for waves the reports do not see, and misplaced atoms."""
+        j, total = fit.atoms.size, fit.cells.sum() + fit.atoms.sum()
+        shares = self.probabilities(fit)
+        seen = np.hstack([(self.cells * fit.slope) @ fit.basis, self.placement[:, :j]])
+        mass = np.concatenate([fit.slope @ fit.basis, np.ones(j)])
+        seen = (seen - np.outer(shares, mass)) / total
+        unseen = ((self.cells * fit.slope) @ fit.unseen - np.outer(shares, fit.slope @ fit.unseen)) / total
+        root = solve_triangular(fit.factor, seen.T, lower=True, check_finite=False) if mass.size else seen.T
+        misplaced = np.einsum("j,jrs->rs", (fit.atoms / total) ** 2, self.misplacement[:j])
+        return np.asarray(root.T @ root + unseen @ unseen.T + misplaced)
+
+
+def averaged(fits: list[Fit], weights: Vector, aggregation: Aggregation) -> tuple[Vector, Matrix]:
+    """Mean and covariance of the mixture of posteriors: Σw(C_i + (π_i − π)(π_i − π)')."""
+    each = np.array([aggregation.probabilities(fit) for fit in fits])
+    mean = weights @ each
+    spread = (each - mean) * np.sqrt(weights)[:, None]
+    covariance = spread.T @ spread
+    for fit, weight in zip(fits, weights, strict=True):
+        covariance += weight * aggregation.covariance(fit)
+    return mean, covariance
+
+
+def hidden_detail(
+    reports: Seen, expected: Vector, density: Vector, to_intervals: Matrix, probabilities: Vector
+) -> tuple[Matrix, float]:
+    """Covariance of the detail that the reports would not have shown, and how many directions they do show.
+
+    Detail z ~ N(0, diag s²), Σz = 0, s = τ·(π + floor). In a direction v of its information s·G·s, with information
+    g, the reports leave detail a variance of 1/(1+g); but detail with g > 1 would have shown itself and made the fits
+    rougher, so it counts with (1+g)⁻³: Σ s·v·(1+g)⁻³·v'·s. Directions shown: Σ g/(1+g).
+    """
+    r = probabilities.size
+    spread = STRAY * (probabilities + SLACK / r)
+    inside = (to_intervals * (density + TINY)).T
+    inside /= np.maximum(inside.sum(0), TINY)
+    seen = (reports.table @ inside) * np.sqrt(reports.total / np.maximum(expected, 1e-12))[:, None] * spread
+    direction = spread / np.linalg.norm(spread)
+    seen -= np.outer(seen @ direction, direction)
+    information, axes = np.linalg.eigh(seen.T @ seen)
+    information = np.maximum(information, 0.0)
+    root = (axes - np.outer(direction, direction @ axes)) * spread[:, None] / (1.0 + information) ** 1.5
+    return np.asarray(root @ root.T), float(np.sum(information / (1.0 + information)))
+
+
+def roughness_factor(freedom: float, atoms: int, shown: float) -> float:
+    """By how much to widen a posterior that assumes smoothness: more, the less smooth the density turned out to be.
+
+    q compares the degrees of freedom that the fit uses (an atom counts as three: place, mass and a jump) with those the
+    reports show. Near q = 1 the fit is as rough as it can be, and the truth is likely rougher. Calibrated by coverage.
+    """
+    q = (freedom + 3.0 * atoms) / (1.0 + shown)
+    return 0.4 + 0.6 * min(q, 1.5) ** 2
+
+
+def class_covariance(reports: Seen, cells: Vector, fits: list[Fit], weights: Vector, to_intervals: Matrix) -> Matrix:
+    """The multinomial covariance of the classes, plus what the fits do not know of the shape inside a class."""
+    inside = cells / np.maximum(reports.table.T @ (reports.table @ cells), 1e-300)
+    split = (to_intervals * inside) @ reports.table.T
+    share = reports.counts / reports.total
+    covariance = split @ ((np.diag(share) - np.outer(share, share)) / reports.total) @ split.T
+    shape_only = Aggregation.of(to_intervals - split @ reports.table, np.zeros((len(split), 0)), [])
+    for fit, weight in zip(fits, weights, strict=True):
+        covariance += weight * shape_only.covariance(fit)
+    return np.asarray(covariance)
 
 
 # --- reports without noise: a table whose every column is a single 1 must give the data back ---

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,7 +76,7 @@ def wave_basis(cells: int, order: int) -> tuple[Matrix, Vector]:
 
     The first ``order`` waves are the polynomials that D does not see.
     """
-    order = min(order, cells - 1) if cells > 1 else 0
+    order = min(order, max(cells - 1, 0))
     line = np.linspace(-1.0, 1.0, cells)
     free, _ = np.linalg.qr(np.vander(line, max(order, 1), increasing=True))
     if cells - order < 1 or order == 0:
@@ -114,10 +114,10 @@ class Seen:
     widths: Vector  # (k) fractions of the domain
     columns: Matrix  # (m, j)
     places: tuple[int, ...] = ()
-    total: float = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "total", float(self.counts.sum()))
+    @cached_property
+    def total(self) -> float:
+        return float(self.counts.sum())
 
     def log_likelihood(self, expected: Vector, mass: float) -> float:
         """Σ_s N_s·log μ_s − n·Σp, largest at Σp = 1."""

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from sfumato.reconstruction.fisher import fisher_spread
+from sfumato.reconstruction.diagnosis import fisher_spread
 
 
 def test_without_noise_it_is_the_multinomial_covariance():
