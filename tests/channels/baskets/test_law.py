@@ -52,7 +52,7 @@ def test_two_level_lambda_two_vanishes_where_the_theory_says() -> None:
     law = two_level(5, 0.25, 19.0, 2)
     assert law.signal(2) == pytest.approx(0.0, abs=1e-12)
     with pytest.raises(ValueError, match="λ_2 vanishes"):
-        law.refuse_if_blind(3)
+        law.estimator(2)
 
 
 def test_lowest_discoverable_support_is_four_of_its_own_deviations() -> None:

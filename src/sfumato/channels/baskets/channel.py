@@ -6,6 +6,7 @@ import hashlib
 import math
 from collections.abc import Container, Iterable, Mapping
 from copy import deepcopy
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -26,6 +27,10 @@ from sfumato.guarantee import Guarantee
 ROWS_AT_ONCE = 4096
 LARGEST_TABLE = 12
 """Up to so many items the table of a channel for one size is written down."""
+NOTES = (
+    "The number of items in your basket is sent as it is; the bound is about which items they are.",
+    "Several baskets of one person multiply: two of them square the factor.",
+)
 
 
 class SelectASize(Channel):
@@ -51,10 +56,10 @@ class SelectASize(Channel):
         self.up_to = up_to
         if not laws or len(self.laws) < len(laws):
             raise ValueError(f"there are designs for {[law.size for law in laws]}; give one design for each size")
+        _check_sizes(self.laws, items)
         for law in laws:
-            if law.size > items.size:
-                raise ValueError(f"baskets of {law.size} cannot be drawn from {items.size} items; drop that size")
-            law.refuse_if_blind(up_to)
+            for k in range(1, min(up_to, law.size) + 1):
+                law.estimator(k)  # refuses a design through which itemsets of k items cannot be read
         self._program = basket_program(self.laws.values(), items.size, up_to)
 
     @classmethod
@@ -89,8 +94,7 @@ class SelectASize(Channel):
                 f"resolution = {resolution} is no power of two up to 65536, and ρ is drawn bit by bit; use 1024"
             )
         wanted = sorted(set(sizes))
-        if wanted and wanted[-1] > items.size:
-            raise ValueError(f"baskets of {wanted[-1]} cannot be drawn from {items.size} items; drop that size")
+        _check_sizes(wanted, items)
         laws = [design_law(size, goal, form=form, resolution=resolution) for size in wanted]
         return cls(items, [within(law, Fraction(goal.gamma)) for law in laws], up_to)
 
@@ -149,7 +153,8 @@ class SelectASize(Channel):
         """Reports of baskets: bitmaps, or with `compress` seeds that show the itemsets mined with the same law."""
         self.level(level)
         baskets = self.read(values)
-        source = self._source(rng, key, _question_of_form(question, compress))
+        # Bitmaps and seeds are two questions: sharing words they would show the same items under different noise.
+        source = self._source(rng, key, f"{question}\0seeds" if question and compress else question)
         width = max(g.words for g in self.generators.values()) if compress else bitmap_width(self.items.size)
         words = np.zeros((len(baskets), width), dtype=np.uint64)
         for size, rows in rows_by_size(baskets.sizes, self.laws, ROWS_AT_ONCE):
@@ -219,26 +224,19 @@ class SelectASize(Channel):
 
     def guarantee(self, prior: Any = None) -> Guarantee:
         """What one basket's report can reveal beyond its size; `.repeated(times)` for several baskets of one person."""
-        if self._is_tiny():
-            stated = Guarantee.of_channel(self, prior)
-            return Guarantee(stated.gamma, stated.description, self._notes(), self, stated.prior)
-        if prior is not None:
+        tiny = self._is_tiny()
+        if prior is not None and not tiny:
             raise ValueError(
                 f"a prior over all baskets of {self.items.size} items is too large to use; leave prior out"
             )
-        return Guarantee(self.gamma, self.describe(), self._notes())
+        stated = Guarantee.of_channel(self, prior) if tiny else Guarantee(self.gamma, self.describe())
+        return replace(stated, notes=NOTES)
 
     def describe(self) -> str:
         shown = ", ".join(f"{law.rho:.3g} for baskets of {size}" for size, law in self.laws.items())
         return (
             "a random number of your items is kept, the others are dropped, and every item that you do not have is "
             f"added with a chance of {shown}"
-        )
-
-    def _notes(self) -> tuple[str, ...]:
-        return (
-            "The number of items in your basket is sent as it is; the bound is about which items they are.",
-            "Several baskets of one person multiply: two of them square the factor.",
         )
 
     # --- the channel's table, for tiny sets of items -----------------------------------------------------------------
@@ -289,6 +287,12 @@ class SelectASize(Channel):
         return f"SelectASize({self.items}, sizes {self._sizes_in_words()}, γ={self.gamma:.4g}, up_to={self.up_to})"
 
 
+def _check_sizes(sizes: Iterable[int], items: Items) -> None:
+    for size in sizes:
+        if size > items.size:
+            raise ValueError(f"baskets of {size} cannot be drawn from {items.size} items; drop that size")
+
+
 def amplification(gamma: float | None, rho1: float | None, rho2: float | None) -> float:
     """γ as given, or ρ2(1-ρ1)/(ρ1(1-ρ2))."""
     if (gamma is None) == (rho1 is None or rho2 is None):
@@ -313,8 +317,3 @@ def _all_sets(items: Items, sizes: Container[int]) -> Categories:
     """The sets of these sizes in the order of their bit patterns."""
     patterns = (pattern for pattern in range(1 << items.size) if pattern.bit_count() in sizes)
     return Categories(frozenset(x for i, x in enumerate(items.labels) if pattern >> i & 1) for pattern in patterns)
-
-
-def _question_of_form(question: str, compress: bool) -> str:
-    """Bitmaps and seeds are two questions: sharing words they would show the same kept items under different noise."""
-    return f"{question}\0seeds" if question and compress else question

@@ -146,10 +146,6 @@ class SizeLaw:
         """The s with s = 4 σ(s) when everybody else has each item of the set with chance `prevalence`."""
         return float(support_where_significant(self.noise_power(k, prevalence), self.own_power(k), reports))
 
-    def refuse_if_blind(self, up_to: int) -> None:
-        for k in range(1, min(up_to, self.size) + 1):
-            self.estimator(k)
-
 
 def dyadic(rho: float) -> tuple[int, int]:
     """(a, b) with ρ = a/2^b in lowest terms."""
