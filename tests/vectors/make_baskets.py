@@ -19,11 +19,11 @@ import numpy as np
 
 from sfumato.channels.baskets.channel import basket_codes
 from sfumato.channels.baskets.law import SizeLaw
-from sfumato.channels.baskets.program import VERSION, SizeProgram, by_noise, draw_bitmaps, draw_seeds, read_program
+from sfumato.channels.baskets.program import VERSION, SizeProgram, by_noise, read_program
 from sfumato.channels.baskets.seeds import seed_generator
 
 FILE = Path(__file__).with_name("baskets.json")
-FORMS = {"bitmap": draw_bitmaps, "seed": draw_seeds}
+FORMS = {"bitmap": SizeProgram.bitmaps, "seed": SizeProgram.seeds}
 
 PROGRAMS: dict[str, tuple[int, Fraction, str | None, list[tuple[int, set[int]]]]] = {
     # name: items, ρ, construction (None: the shorter one), [(size, the kept counts that are 19 times as likely)]
@@ -89,11 +89,12 @@ def cases_of(name: str, program: dict[str, Any], part: dict[str, Any], form: str
         rows += [[0] * count, [(1 << 64) - 1] * count]
     for row in rows:
         members = members_of(f"{name}/{size}/{form}/{row[0]}", program["items"], size)
-        report = FORMS[form](program, size, np.array([members]), np.array([row], dtype=np.uint64))
+        drawing = read_program(program)[size]
+        report = FORMS[form](drawing, np.array([members]), np.array([row], dtype=np.uint64))
         case = {"program": name, "size": size, "form": form, "members": members, "words": hex_of(row)}
         case["report"] = hex_of(report[0].tolist())
         if form == "seed":
-            case["shows"] = hex_of(read_program(program)[size].generator.expand(report)[0].tolist())
+            case["shows"] = hex_of(drawing.generator.expand(report)[0].tolist())
         yield case
 
 

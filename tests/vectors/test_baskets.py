@@ -8,14 +8,14 @@ from collections import Counter
 import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
+from tests.channels.baskets.examples import two_level
 from tests.vectors import make_baskets
 
-from sfumato.channels.baskets import draw_bitmaps, draw_seeds
 from sfumato.channels.baskets import seeds as seeds_module
 from sfumato.channels.baskets.channel import basket_codes
-from sfumato.channels.baskets.gf2 import Words, bitmap_width
-from sfumato.channels.baskets.law import two_level
 from sfumato.channels.baskets.program import basket_program, read_program
+from sfumato.channels.baskets.reports import bitmap_width
+from sfumato.channels.program import Words
 from sfumato.plan import program_schema
 
 VECTORS = json.loads(make_baskets.FILE.read_text())
@@ -31,11 +31,12 @@ def test_every_case_is_drawn(monkeypatch: pytest.MonkeyPatch, compiled: bool) ->
         monkeypatch.setattr(seeds_module, "_compiled", lambda: None)
     for case in VECTORS["cases"]:
         program = VECTORS["programs"][case["program"]]
-        draw = draw_bitmaps if case["form"] == "bitmap" else draw_seeds
-        report = draw(program, case["size"], np.array([case["members"]]), words(case["words"]))
+        drawing = read_program(program)[case["size"]]
+        draw = drawing.bitmaps if case["form"] == "bitmap" else drawing.seeds
+        report = draw(np.array([case["members"]]), words(case["words"]))
         assert np.array_equal(report, words(case["report"])), case
         if case["form"] == "seed":
-            shown = read_program(program)[case["size"]].generator.expand(report)
+            shown = drawing.generator.expand(report)
             assert np.array_equal(shown, words(case["shows"])), case
 
 

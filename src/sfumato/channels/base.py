@@ -187,9 +187,9 @@ class Channel(Mechanism):
 
     # --- what a subclass states ---------------------------------------------------------------------------------
 
-    @abstractmethod
     def steps(self) -> tuple[Step, ...]:
-        """The steps from a true code to a report code."""
+        """The steps from a true code to a report code; a channel without steps states its own program and law."""
+        raise TypeError(f"{self.kind} is not drawn step by step; read its program() and its law()")
 
     def interval_width(self, confidence: float) -> float | None:
         """Width of the interval that holds the true value with this confidence (AS00 §2); None: read it off the law."""

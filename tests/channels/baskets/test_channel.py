@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.channels.baskets.examples import two_level
 from tests.statistics import assert_mean, assert_probability
 
 import sfumato as sf
 from sfumato.channels.base import channel_from_spec
 from sfumato.channels.baskets.channel import SelectASize
-from sfumato.channels.baskets.gf2 import unpack_bits
-from sfumato.channels.baskets.law import SizeLaw, two_level
+from sfumato.channels.baskets.law import SizeLaw
+from sfumato.channels.baskets.reports import unpack_bits
 
 
 @pytest.fixture(scope="module")
@@ -145,3 +146,17 @@ def test_a_blind_design_is_refused_with_the_reason() -> None:
 def test_a_table_of_many_items_is_refused(channel: SelectASize) -> None:
     with pytest.raises(ValueError, match="too large"):
         channel.matrix()
+
+
+def test_a_tiny_channel_has_a_table_and_names_a_breach() -> None:
+    tiny = sf.SelectASize.design(sf.Items(["tea", "milk", "rice"]), sizes=[2], gamma=19, up_to=2)
+    assert tiny.inputs.labels == (frozenset({"tea", "milk"}), frozenset({"tea", "rice"}), frozenset({"milk", "rice"}))
+    assert np.array_equal(tiny.matrix(), tiny.law()) and tiny.matrix().shape == (8, 3)
+    believed = tiny.guarantee(prior={frozenset({"tea", "milk"}): 0.04, frozenset({"tea", "rice"}): 0.96})
+    assert "frozenset" in str(believed.breach(0.04, 0.1))
+
+
+def test_baskets_are_no_steps_of_a_chain() -> None:
+    tiny = sf.SelectASize.design(sf.Items(3), sizes=[2], gamma=19, up_to=2)
+    with pytest.raises(TypeError, match="select-a-size is not drawn step by step"):
+        (tiny >> sf.RandomizedResponse(tiny.outputs, keep=0.5)).program()

@@ -6,9 +6,11 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from tests.channels.baskets.examples import boosted, two_level
 
-import sfumato as sf
-from sfumato.channels.baskets.law import BasketSpace, SizeLaw, boosted, dyadic, reports_needed, table, two_level
+from sfumato.channels.baskets import SelectASize
+from sfumato.channels.baskets.law import SizeLaw, dyadic, table
+from sfumato.domain import Items
 
 
 def law_of_four() -> SizeLaw:
@@ -50,7 +52,7 @@ def test_two_level_lambda_two_vanishes_where_the_theory_says() -> None:
     law = two_level(5, 0.25, 19.0, 2)
     assert law.signal(2) == pytest.approx(0.0, abs=1e-12)
     with pytest.raises(ValueError, match="λ_2 vanishes"):
-        law.refuse_if_blind(3)
+        law.estimator(2)
 
 
 def test_lowest_discoverable_support_is_four_of_its_own_deviations() -> None:
@@ -59,7 +61,7 @@ def test_lowest_discoverable_support_is_four_of_its_own_deviations() -> None:
         s = law.lowest_discoverable_support(k, n)
         variance = ((1 - s) * law.noise_power(k) + s * law.own_power(k) - s) / n
         assert s == pytest.approx(4 * np.sqrt(variance), rel=1e-9)
-        assert reports_needed(s, law.noise_power(k), law.own_power(k)) == pytest.approx(n, abs=2)
+        assert SelectASize(Items(10), [law]).reports_needed(s, k) == pytest.approx(n, abs=2)
 
 
 def test_lowest_discoverable_support_falls_with_the_root_of_the_reports() -> None:
@@ -100,23 +102,7 @@ def test_columns_are_distributions_and_equal_a_direct_reading_of_the_operator() 
     np.testing.assert_allclose(found[:, 0], direct)
 
 
-def test_baskets_have_codes_and_names() -> None:
-    space = BasketSpace.of_sizes(sf.Items(["a", "b", "c"]), 2)
-    assert space.labels == (frozenset("ab"), frozenset("ac"), frozenset("bc"))
-    assert space.encode(list(space.labels)).tolist() == [0, 1, 2]
-    assert space.members(np.array([1])).tolist() == [[0, 2]]
-    with pytest.raises(ValueError, match="has no design"):
-        space.encode([{"a"}])
-
-
 def test_a_rho_that_is_no_dyadic_number_is_refused_with_a_neighbour() -> None:
     assert dyadic(0.625) == (5, 3)
     with pytest.raises(ValueError, match=r"take a nearby one such as 0\.300781"):
         dyadic(0.3)
-
-
-def test_towards_noise_every_lift_moves_to_one() -> None:
-    law = law_of_four()
-    half = law.towards_noise(0.5)
-    np.testing.assert_allclose(half.lift, 0.5 * law.lift + 0.5)
-    assert half.gamma < law.gamma

@@ -10,23 +10,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.channels.baskets.examples import two_level
 from tests.statistics import assert_fits
 
 import sfumato as sf
 from sfumato.channels.baskets import program as program_module
 from sfumato.channels.baskets import seeds as seeds_module
-from sfumato.channels.baskets.gf2 import unpack_bits
-from sfumato.channels.baskets.law import SizeLaw, dyadic, two_level
-from sfumato.channels.baskets.program import (
-    SizeProgram,
-    basket_program,
-    coins,
-    draw_bitmaps,
-    draw_seeds,
-    read_program,
-    shuffled,
-    within,
-)
+from sfumato.channels.baskets.law import SizeLaw, dyadic
+from sfumato.channels.baskets.program import SizeProgram, basket_program, coins, read_program, shuffled, within
+from sfumato.channels.baskets.reports import unpack_bits
 from sfumato.channels.words import SimulatedWords
 
 ROWS = 40_000
@@ -158,7 +150,7 @@ def test_more_items_than_the_fields_have_elements_leave_bitmaps_only() -> None:
     program = basket_program([two_level(2, 0.5, 9.0, 2)], 1 << 23, 2)
     assert program["sizes"][0]["seed"] is None and program["sizes"][0]["words"]["seed"] is None
     with pytest.raises(ValueError, match="too many for seeds; send bitmaps"):
-        draw_seeds(program, 2, np.array([[1, 2]]), words((1, 5), 1))
+        read_program(program)[2].seeds(np.array([[1, 2]]), words((1, 5), 1))
 
 
 @pytest.mark.parametrize(
@@ -206,21 +198,21 @@ def test_baskets_that_do_not_fit_are_refused(
     program = channel.program()
     count = program["sizes"][1]["words"]["bitmap"]
     with pytest.raises(ValueError, match=message):
-        draw_bitmaps(program, 3, np.array(members), words(shape or (1, count), 1))
+        read_program(program)[3].bitmaps(np.array(members), words(shape or (1, count), 1))
 
 
 # --- drawing ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("draw", [draw_bitmaps, draw_seeds])
-def test_shown_own_items_follow_p_and_other_items_follow_rho(draw: Any) -> None:
+@pytest.mark.parametrize("form", ["bitmap", "seed"])
+def test_shown_own_items_follow_p_and_other_items_follow_rho(form: str) -> None:
     law = SizeLaw(3, 5 / 16, (0.1, 0.2, 0.3, 0.4))
-    program = basket_program([law], 70, 2)
-    form = "bitmap" if draw is draw_bitmaps else "seed"
+    part = read_program(basket_program([law], 70, 2))[3]
     members = np.tile([5, 64, 69], (ROWS, 1))
-    reports = draw(program, 3, members, words((ROWS, program["sizes"][0]["words"][form]), 5))
     if form == "seed":
-        reports = read_program(program)[3].generator.expand(reports)
+        reports = part.generator.expand(part.seeds(members, words((ROWS, part.seed_words), 5)))
+    else:
+        reports = part.bitmaps(members, words((ROWS, part.bitmap_words), 5))
     shown = unpack_bits(reports, 128)
     own = shown[:, [5, 64, 69]]
     assert_fits(np.bincount(own.sum(axis=1), minlength=4), law.kept)
@@ -231,11 +223,10 @@ def test_shown_own_items_follow_p_and_other_items_follow_rho(draw: Any) -> None:
 
 def test_randomize_draws_what_the_program_draws(channel: sf.SelectASize) -> None:
     members = np.array([[1, 2, 3], [7, 20, 69]])
-    program = channel.program()
-    for compress, draw, form in ((False, draw_bitmaps, "bitmap"), (True, draw_seeds, "seed")):
+    part = read_program(channel.program())[3]
+    for compress, draw, count in ((False, part.bitmaps, part.bitmap_words), (True, part.seeds, part.seed_words)):
         reports = channel.randomize(members.tolist(), rng=np.random.default_rng(3), compress=compress)
-        noise = SimulatedWords(np.random.default_rng(3)).rows(np.zeros(2), program["sizes"][1]["words"][form])
-        drawn = draw(program, 3, members, noise)
+        drawn = draw(members, SimulatedWords(np.random.default_rng(3)).rows(np.zeros(2), count))
         assert np.array_equal(reports.words[:, : drawn.shape[1]], drawn)
 
 

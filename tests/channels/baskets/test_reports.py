@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 import sfumato as sf
-from sfumato.channels.baskets.reports import BasketReports, Baskets
+from sfumato.channels.baskets.reports import BasketReports, Baskets, pack_bits, rows_by_size, unpack_bits
 
 ROWS = [[3, 1], [0], [2, 0, 3], []]
 
@@ -42,6 +42,20 @@ def test_every_form_gives_the_same_baskets(baskets: object) -> None:
     read = Baskets.read(baskets, sf.Items(5))
     assert read.to_lists() == [sorted(row) for row in ROWS]
     assert read.sizes.tolist() == [2, 1, 3, 0]
+
+
+def test_bits_survive_packing() -> None:
+    bits = np.random.default_rng(2).random((7, 131)) < 0.4
+    assert np.array_equal(unpack_bits(pack_bits(bits), 131), bits)
+
+
+def test_baskets_are_chosen_by_row_and_rows_by_size() -> None:
+    read = Baskets.read(ROWS, sf.Items(5))
+    assert read[np.array([2, 0])].to_lists() == [[0, 2, 3], [1, 3]]
+    assert read[1:].to_lists() == [[0], [0, 2, 3], []]
+    assert read[:0].to_lists() == []
+    found = [(size, rows.tolist()) for size, rows in rows_by_size(np.array([2, 1, 2, 2]), [1, 2, 3], 2)]
+    assert found == [(1, [1]), (2, [0, 2]), (2, [3])]
 
 
 def test_labels_are_found_and_sorted_when_no_items_are_given() -> None:

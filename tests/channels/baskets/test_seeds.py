@@ -1,4 +1,5 @@
-"""Seeds show any K items exactly as independent coins would: complete enumeration, sizes, and steering."""
+"""Seeds show any K items exactly as independent coins would: complete enumeration, sizes, and steering; the fields and
+linear systems behind them against galois and by substitution."""
 
 from __future__ import annotations
 
@@ -6,13 +7,23 @@ import ast
 from itertools import combinations, product
 from pathlib import Path
 
+import galois
 import numpy as np
 import pytest
 from tests.statistics import assert_fits
 
 from sfumato.channels.baskets import seeds as seeds_module
-from sfumato.channels.baskets.gf2 import unpack_bits
-from sfumato.channels.baskets.seeds import bch_bits, polynomial_bits, seed_generator
+from sfumato.channels.baskets.reports import pack_bits, unpack_bits
+from sfumato.channels.baskets.seeds import (
+    PRIMITIVE_POLYNOMIALS,
+    bch_bits,
+    binary_field,
+    lowest_bits,
+    parity,
+    polynomial_bits,
+    seed_generator,
+    solve,
+)
 
 SMALL_CASES = [
     (7, 1, 1, 4, "bch"),
@@ -123,3 +134,51 @@ def test_uniform_seeds_show_items_with_chance_rho() -> None:
     words = np.random.default_rng(6).integers(0, 1 << 64, size=(20_000, generator.words), dtype=np.uint64)
     shown = unpack_bits(generator.expand(generator.trim(words)), 200)[:, 77]
     assert_fits([(~shown).sum(), shown.sum()], [13 / 16, 3 / 16])
+
+
+# --- fields and linear systems ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("degree", [d for d in PRIMITIVE_POLYNOMIALS if d <= 16])
+def test_powers_of_the_primitive_element_visit_every_nonzero_element(degree: int) -> None:
+    field = binary_field(PRIMITIVE_POLYNOMIALS[degree])
+    assert np.array_equal(np.sort(field.powers[: field.order]), np.arange(1, 1 << degree))
+    assert np.array_equal(field.powers[: field.order], field.powers[field.order :])
+
+
+@pytest.mark.parametrize("degree", [3, 8, 10])
+def test_products_equal_those_of_galois(degree: int) -> None:
+    ours = binary_field(PRIMITIVE_POLYNOMIALS[degree])
+    theirs = galois.GF(2**degree, irreducible_poly=galois.Poly.Int(PRIMITIVE_POLYNOMIALS[degree]))
+    rng = np.random.default_rng(1)
+    a, b = rng.integers(0, 1 << degree, size=(2, 500))
+    assert np.array_equal(ours.multiply(a, b), np.asarray(theirs(a) * theirs(b)))
+    assert np.array_equal(ours.divide(a, np.maximum(b, 1)), np.asarray(theirs(a) / theirs(np.maximum(b, 1))))
+
+
+def test_solutions_satisfy_their_equations() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        rows = galois.GF2(rng.integers(0, 2, size=(30, 90)))
+        if np.linalg.matrix_rank(rows) < 30:
+            continue
+        equations = pack_bits(np.asarray(rows).astype(bool))[None]
+        wanted = rng.integers(0, 2, size=(1, 30)).astype(np.uint64)
+        x = solve(equations, wanted)
+        assert np.array_equal(parity(equations & x[:, None, :]), wanted)
+
+
+def test_the_lowest_bit_of_a_row_is_found_in_any_word() -> None:
+    rows = np.array([[0b1100, 5, 0], [0, 1 << 63, 7], [0, 0, 0]], dtype=np.uint64)
+    assert lowest_bits(rows).tolist() == [[0b100, 0, 0], [0, 1 << 63, 0], [0, 0, 0]]
+
+
+def test_dependent_equations_are_refused() -> None:
+    rows = pack_bits(np.array([[1, 0, 1], [1, 0, 1]], dtype=bool))[None]
+    with pytest.raises(ValueError, match="linearly dependent"):
+        solve(rows, np.array([[0, 1]], dtype=np.uint64))
+
+
+def test_an_untabulated_field_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"GF\(2\^60\) is not tabulated"):
+        seed_generator(10, 1, 60, 3, "polynomial")

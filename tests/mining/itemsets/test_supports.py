@@ -1,4 +1,5 @@
-"""Supports from reports: the closed form against a direct mean, and Monte Carlo calibration."""
+"""Supports from reports: counts from column bitmaps equal those from rows, with and without a compiler; the closed form
+against a direct mean, and Monte Carlo calibration."""
 
 from __future__ import annotations
 
@@ -11,12 +12,15 @@ import pytest
 from tests.statistics import assert_mean_zero
 
 import sfumato as sf
-from sfumato.channels.baskets import BasketReports, SelectASize, SizeLaw, unpack_bits
-from sfumato.mining.itemsets.bitmaps import ColumnBitmaps
-from sfumato.mining.itemsets.supports import SupportCounter
+from sfumato.channels.baskets import BasketReports, Baskets, SelectASize, SizeLaw, pack_bits, unpack_bits
+from sfumato.mining.itemsets import supports
+from sfumato.mining.itemsets.supports import ColumnBitmaps, Group, SupportCounter
 from sfumato.reconstruction import DenseTable
 
 ITEMS = 12
+SIZES = np.random.default_rng(1).integers(2, 5, size=1000).astype(np.uint16)
+SHOWN = np.random.default_rng(2).random((1000, 71)) < 0.4
+
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +29,7 @@ def channel() -> SelectASize:
 
 
 def levels(reports: BasketReports, channel: SelectASize) -> list:
-    counter = SupportCounter(ColumnBitmaps.of_reports(reports, channel), channel.laws)
+    counter = SupportCounter([Group(ColumnBitmaps.of_reports(reports, channel), channel.laws)])
     singles = np.arange(ITEMS)[:, None]
     pairs = np.column_stack(np.triu_indices(ITEMS, 1))
     triples = np.array([[a, b, c] for a in range(4) for b in range(a + 1, 4) for c in range(b + 1, 4)])
@@ -131,3 +135,47 @@ def test_itemsets_of_a_choice_come_by_level() -> None:
     choice = sf.Choice({"one": sf.SelectASize.design(sf.Items(5), sizes=[2], gamma=9, up_to=1)})
     with pytest.raises(TypeError, match="mapping from each level"):
         sf.frequent_itemsets([[1, 2]], choice, 0.1)
+
+
+# --- column bitmaps ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["compiled", "numpy"])
+def columns(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> ColumnBitmaps:
+    if request.param == "numpy":
+        monkeypatch.setattr(supports, "_kernels", lambda: None)
+    return ColumnBitmaps.of_reports(BasketReports(sf.Items(71), SIZES, pack_bits(SHOWN)), None)
+
+
+@pytest.mark.parametrize("length", [1, 2, 3])
+def test_itemsets_are_counted_by_size_of_basket(columns: ColumnBitmaps, length: int) -> None:
+    rng = np.random.default_rng(3)
+    itemsets = np.sort([rng.choice(71, length, replace=False) for _ in range(20)], axis=1)
+    expected = [[SHOWN[size == SIZES][:, row].all(axis=1).sum() for size in (2, 3, 4)] for row in itemsets]
+    assert columns.groups == (2, 3, 4)
+    assert columns.people.tolist() == [(size == SIZES).sum() for size in (2, 3, 4)]
+    assert columns.counts(itemsets).tolist() == expected
+
+
+def test_all_pairs_are_counted(columns: ColumnBitmaps) -> None:
+    """In long runs that share their first item: by four, and what is left one by one."""
+    a, b = np.triu_indices(71, 1)
+    found = columns.counts(np.column_stack([a, b]))
+    for group, size in enumerate((2, 3, 4)):
+        rows = SHOWN[size == SIZES].astype(int)
+        assert np.array_equal(found[:, group], (rows.T @ rows)[a, b])
+    assert columns.counts(np.empty((0, 2), dtype=np.int64)).shape == (0, 3)
+
+
+def test_clean_baskets_are_one_group() -> None:
+    baskets = Baskets.read([[0, 1], [1], [0, 1, 2], []] * 9000, sf.Items(3))
+    columns = ColumnBitmaps.of_baskets(baskets)
+    assert columns.counts(np.array([[0, 1], [1, 2]])).tolist() == [[18000], [9000]]
+
+
+def test_seeds_are_expanded_while_counting() -> None:
+    channel = sf.SelectASize.design(sf.Items(71), sizes=[2, 3], gamma=19, up_to=2)
+    seeds = channel.randomize([[1, 2], [3, 4, 5]] * 300, rng=1, compress=True)
+    itemsets = np.array([[1, 2], [3, 69]])
+    direct = ColumnBitmaps.of_reports(channel.expand(seeds), channel)
+    assert np.array_equal(ColumnBitmaps.of_reports(seeds, channel).counts(itemsets), direct.counts(itemsets))

@@ -2,17 +2,24 @@
 
 from sfumato.channels.baskets.channel import SelectASize
 from sfumato.channels.baskets.design import Goal, corners, design_law
-from sfumato.channels.baskets.gf2 import Words, bitmap_width, pack_bits, unpack_bits
 from sfumato.channels.baskets.law import SIGNIFICANCE, SizeLaw, kept_by_noise
-from sfumato.channels.baskets.program import draw_bitmaps, draw_seeds
-from sfumato.channels.baskets.reports import BasketReports, Baskets, bitmaps_of
+from sfumato.channels.baskets.program import read_program
+from sfumato.channels.baskets.reports import (
+    BasketReports,
+    Baskets,
+    bitmap_width,
+    bitmaps_of,
+    pack_bits,
+    rows_by_size,
+    unpack_bits,
+)
 from sfumato.channels.baskets.seeds import bch_bits, polynomial_bits, seed_generator
+from sfumato.channels.program import Words
 
 __all__ = [
     "Baskets",
     "SelectASize",
-    "draw_bitmaps",
-    "draw_seeds",
+    "read_program",
     "SizeLaw",
     "Goal",
     "design_law",
@@ -21,6 +28,7 @@ __all__ = [
     "SIGNIFICANCE",
     "BasketReports",
     "bitmaps_of",
+    "rows_by_size",
     "bitmap_width",
     "seed_generator",
     "bch_bits",

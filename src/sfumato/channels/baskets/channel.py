@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from copy import deepcopy
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -14,17 +15,22 @@ import numpy as np
 
 from sfumato.channels.base import Channel
 from sfumato.channels.baskets.design import Goal, design_law
-from sfumato.channels.baskets.gf2 import Words, bitmap_width
-from sfumato.channels.baskets.law import BasketSpace, SizeLaw, reports_needed, support_where_significant, table
+from sfumato.channels.baskets.law import SIGNIFICANCE, SizeLaw, support_where_significant, table
 from sfumato.channels.baskets.program import KIND, SizeProgram, basket_program, read_program, within
-from sfumato.channels.baskets.reports import BasketReports, Baskets
+from sfumato.channels.baskets.reports import BasketReports, Baskets, bitmap_width, rows_by_size
 from sfumato.channels.baskets.seeds import SeedGenerator
-from sfumato.channels.program import Step
+from sfumato.channels.program import Words
 from sfumato.channels.words import KeyedWords, WordSource
-from sfumato.domain import Codes, Floats, Items
+from sfumato.domain import Categories, Codes, Floats, Items
 from sfumato.guarantee import Guarantee
 
 ROWS_AT_ONCE = 4096
+LARGEST_TABLE = 12
+"""Up to so many items the table of a channel for one size is written down."""
+NOTES = (
+    "The number of items in your basket is sent as it is; the bound is about which items they are.",
+    "Several baskets of one person multiply: two of them square the factor.",
+)
 
 
 class SelectASize(Channel):
@@ -50,10 +56,10 @@ class SelectASize(Channel):
         self.up_to = up_to
         if not laws or len(self.laws) < len(laws):
             raise ValueError(f"there are designs for {[law.size for law in laws]}; give one design for each size")
+        _check_sizes(self.laws, items)
         for law in laws:
-            if law.size > items.size:
-                raise ValueError(f"baskets of {law.size} cannot be drawn from {items.size} items; drop that size")
-            law.refuse_if_blind(up_to)
+            for k in range(1, min(up_to, law.size) + 1):
+                law.estimator(k)  # refuses a design through which itemsets of k items cannot be read
         self._program = basket_program(self.laws.values(), items.size, up_to)
 
     @classmethod
@@ -88,14 +94,9 @@ class SelectASize(Channel):
                 f"resolution = {resolution} is no power of two up to 65536, and ρ is drawn bit by bit; use 1024"
             )
         wanted = sorted(set(sizes))
-        if wanted and wanted[-1] > items.size:
-            raise ValueError(f"baskets of {wanted[-1]} cannot be drawn from {items.size} items; drop that size")
+        _check_sizes(wanted, items)
         laws = [design_law(size, goal, form=form, resolution=resolution) for size in wanted]
         return cls(items, [within(law, Fraction(goal.gamma)) for law in laws], up_to)
-
-    def steps(self) -> tuple[Step, ...]:
-        """None: baskets are drawn by a program of their own kind."""
-        return ()
 
     # --- what can be read ----------------------------------------------------------------------------------------
 
@@ -114,8 +115,10 @@ class SelectASize(Channel):
         return found
 
     def reports_needed(self, support: float, k: int, shares: Mapping[int, float] | None = None) -> int:
-        """How many reports make a support of k-itemsets discoverable."""
-        return reports_needed(support, *self.power(k, shares))
+        """How many reports make a support of k-itemsets discoverable: the N at which it is 4 σ."""
+        noise, own, share = self.power(k, shares)
+        power = noise - support * ((noise - own) / share + 1.0)
+        return max(1, math.ceil(SIGNIFICANCE**2 * power / support**2))
 
     def power(
         self, k: int, shares: Mapping[int, float] | None = None, prevalence: float = 0.0
@@ -150,14 +153,13 @@ class SelectASize(Channel):
         """Reports of baskets: bitmaps, or with `compress` seeds that show the itemsets mined with the same law."""
         self.level(level)
         baskets = self.read(values)
-        source = self._source(rng, key, _question_of_form(question, compress))
+        # Bitmaps and seeds are two questions: sharing words they would show the same items under different noise.
+        source = self._source(rng, key, f"{question}\0seeds" if question and compress else question)
         width = max(g.words for g in self.generators.values()) if compress else bitmap_width(self.items.size)
         words = np.zeros((len(baskets), width), dtype=np.uint64)
-        for size in self.laws:
-            rows = baskets.rows_of_size(size)
-            for chunk in np.split(rows, range(ROWS_AT_ONCE, rows.size, ROWS_AT_ONCE)):
-                drawn = self._reports(size, baskets.members(chunk, size), source, compress)
-                words[chunk, : drawn.shape[1]] = drawn
+        for size, rows in rows_by_size(baskets.sizes, self.laws, ROWS_AT_ONCE):
+            drawn = self._reports(size, baskets.members(rows, size), source, compress)
+            words[rows, : drawn.shape[1]] = drawn
         return BasketReports(self.items, baskets.sizes.astype(np.uint16), words, compress)
 
     def read(self, values: Any) -> Baskets:
@@ -185,7 +187,7 @@ class SelectASize(Channel):
     # --- the program -------------------------------------------------------------------------------------------------
 
     def program(self) -> dict[str, Any]:
-        """What a device executes, as plain data in whole numbers; `draw_bitmaps` and `draw_seeds` execute it."""
+        """What a device executes, as plain data in whole numbers; `read_program` gives what executes it."""
         return deepcopy(self._program)
 
     @cached_property
@@ -208,10 +210,9 @@ class SelectASize(Channel):
         if not reports.compressed:
             return reports
         bitmaps = np.empty((len(reports), bitmap_width(self.items.size)), dtype=np.uint64)
-        for size, generator in self.generators.items():
-            rows = reports.rows_of_size(size)
-            for chunk in np.split(rows, range(ROWS_AT_ONCE, rows.size, ROWS_AT_ONCE)):
-                bitmaps[chunk] = generator.expand(np.ascontiguousarray(reports.words[chunk, : generator.words]))
+        for size, rows in rows_by_size(reports.sizes, self.laws, ROWS_AT_ONCE):
+            generator = self.generators[size]
+            bitmaps[rows] = generator.expand(np.ascontiguousarray(reports.words[rows, : generator.words]))
         return BasketReports(self.items, reports.sizes, bitmaps)
 
     # --- statements ----------------------------------------------------------------------------------------------
@@ -223,14 +224,13 @@ class SelectASize(Channel):
 
     def guarantee(self, prior: Any = None) -> Guarantee:
         """What one basket's report can reveal beyond its size; `.repeated(times)` for several baskets of one person."""
-        if self._is_tiny():
-            stated = Guarantee.of_channel(self, prior)
-            return Guarantee(stated.gamma, stated.description, self._notes(), self, stated.prior)
-        if prior is not None:
+        tiny = self._is_tiny()
+        if prior is not None and not tiny:
             raise ValueError(
                 f"a prior over all baskets of {self.items.size} items is too large to use; leave prior out"
             )
-        return Guarantee(self.gamma, self.describe(), self._notes())
+        stated = Guarantee.of_channel(self, prior) if tiny else Guarantee(self.gamma, self.describe())
+        return replace(stated, notes=NOTES)
 
     def describe(self) -> str:
         shown = ", ".join(f"{law.rho:.3g} for baskets of {size}" for size, law in self.laws.items())
@@ -239,40 +239,36 @@ class SelectASize(Channel):
             f"added with a chance of {shown}"
         )
 
-    def _notes(self) -> tuple[str, ...]:
-        return (
-            "The number of items in your basket is sent as it is; the bound is about which items they are.",
-            "Several baskets of one person multiply: two of them square the factor.",
-        )
-
     # --- the channel's table, for tiny sets of items -----------------------------------------------------------------
 
     @cached_property
-    def inputs(self) -> BasketSpace:  # type: ignore[override]
-        return BasketSpace.of_sizes(self.items, self._only_size())
+    def inputs(self) -> Categories:  # type: ignore[override]
+        return _all_sets(self.items, [self._only_size()])
 
     @cached_property
-    def outputs(self) -> BasketSpace:  # type: ignore[override]
-        return BasketSpace.all(self.items)
+    def outputs(self) -> Categories:  # type: ignore[override]
+        self._only_size()
+        return _all_sets(self.items, range(self.items.size + 1))
 
-    def law(self) -> Floats:
+    def _law_in_cells(self, first: Codes | None) -> Floats:
         """P[t', t] of the program, over all sets t' and all baskets t."""
         drawing = self._drawing[self._only_size()]
         drawn = SizeLaw(drawing.size, self.laws[drawing.size].rho, tuple(float(p) for p in drawing.kept))
         return table(drawn, self.items.size)
 
     def report_codes(self, codes: Codes, source: WordSource) -> Codes:
-        members = self.inputs.members(np.atleast_1d(codes).ravel())
+        baskets = self.read(self.inputs.decode(np.ravel(codes)))
+        members = baskets.codes.reshape(len(baskets), self._only_size())
         return self._reports(self._only_size(), members, source, False)[:, 0].astype(np.int64).reshape(np.shape(codes))
 
     def _is_tiny(self) -> bool:
-        return self.items.size <= BasketSpace.LARGEST and len(self.laws) == 1
+        return self.items.size <= LARGEST_TABLE and len(self.laws) == 1
 
     def _only_size(self) -> int:
         if not self._is_tiny():
             raise ValueError(
                 f"the table of {self.items.size} items and {len(self.laws)} sizes is too large; "
-                f"use one size and at most {BasketSpace.LARGEST} items (guarantee() and the supports need no table)"
+                f"use one size and at most {LARGEST_TABLE} items (guarantee() and the supports need no table)"
             )
         return self.sizes[0]
 
@@ -289,6 +285,12 @@ class SelectASize(Channel):
 
     def __repr__(self) -> str:
         return f"SelectASize({self.items}, sizes {self._sizes_in_words()}, γ={self.gamma:.4g}, up_to={self.up_to})"
+
+
+def _check_sizes(sizes: Iterable[int], items: Items) -> None:
+    for size in sizes:
+        if size > items.size:
+            raise ValueError(f"baskets of {size} cannot be drawn from {items.size} items; drop that size")
 
 
 def amplification(gamma: float | None, rho1: float | None, rho2: float | None) -> float:
@@ -311,6 +313,7 @@ def basket_codes(members: Codes) -> Codes:
     return np.frombuffer(b"".join(digests), dtype=">i8").astype(np.int64)
 
 
-def _question_of_form(question: str, compress: bool) -> str:
-    """Bitmaps and seeds are two questions: sharing words they would show the same kept items under different noise."""
-    return f"{question}\0seeds" if question and compress else question
+def _all_sets(items: Items, sizes: Container[int]) -> Categories:
+    """The sets of these sizes in the order of their bit patterns."""
+    patterns = (pattern for pattern in range(1 << items.size) if pattern.bit_count() in sizes)
+    return Categories(frozenset(x for i, x in enumerate(items.labels) if pattern >> i & 1) for pattern in patterns)

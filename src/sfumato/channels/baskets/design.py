@@ -75,7 +75,6 @@ class Goal:
 class Readability:
     """What is needed to score kept-count laws at one ρ: rows are k = 1..up_to."""
 
-    rho: float
     by_noise: Floats
     signal: Floats
     power: Floats
@@ -85,7 +84,6 @@ class Readability:
     def at(cls, size: int, rho: float, goal: Goal) -> Readability:
         ks = range(1, min(goal.up_to, size) + 1)
         return cls(
-            rho,
             kept_by_noise(size, rho),
             np.array([signal_per_kept(size, k, rho) for k in ks]),
             np.array([power_per_kept(size, k, rho) for k in ks]),
@@ -123,22 +121,15 @@ def corners(size: int, form: str = "best") -> Bools:
     return np.array([(counts >= low) & (counts <= high) for low, high in runs])
 
 
-def design_law(size: int, goal: Goal, *, form: str = "best", resolution: int | None = 1024) -> SizeLaw:
-    """The best law for baskets of `size`; ρ is a multiple of 1/resolution, or any number if resolution is None."""
+def design_law(size: int, goal: Goal, *, form: str = "best", resolution: int = 1024) -> SizeLaw:
+    """The best law for baskets of `size`; ρ is a multiple of 1/resolution."""
     if form not in FORMS:
         raise ValueError(f"form {form!r} is unknown; use one of {', '.join(FORMS)}")
-    steps = 512 if resolution is None else resolution
-    found = _best_corner(size, goal, corners(size, form), np.arange(1, steps) / steps)
-    if resolution is None:
-        for width in (1 / steps, 1 / steps / 100):
-            fine = np.linspace(max(found.rho - width, 1e-6), min(found.rho + width, 1 - 1e-6), 201)
-            found = min(
-                found, _best_corner(size, goal, found.lift[None, :] > 1.0, fine), key=lambda corner: corner.worst
-            )
+    found = _best_corner(size, goal, corners(size, form), np.arange(1, resolution) / resolution)
     if form == "best":
-        step = 1 / steps if resolution else 2e-4
-        nearby = [found.rho + step * shift for shift in range(-3, 4) if 0.0 < found.rho + step * shift < 1.0]
-        found = min((_soften(found.lift, rho, size, goal) for rho in nearby), key=lambda corner: corner.worst)
+        nearby = found.rho + np.arange(-3, 4) / resolution
+        softened = [_soften(found.lift, rho, size, goal) for rho in nearby.tolist() if 0.0 < rho < 1.0]
+        found = min(softened, key=lambda corner: corner.worst)
     kept = Readability.at(size, found.rho, goal).laws(found.lift)
     return SizeLaw(size, found.rho, tuple(float(x) for x in kept))
 

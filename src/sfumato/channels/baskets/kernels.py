@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from sfumato.channels.baskets.gf2 import Words
+from sfumato.channels.program import Words
 from sfumato.domain import Codes
 
 # --- expanding: the collector's side -------------------------------------------------------------------------------

@@ -14,15 +14,12 @@ If any item of A is missing from t the product has mean zero, so g is unbiased f
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sfumato.domain import MISSING, Codes, Floats, Items, is_missing
+from sfumato.domain import Floats
 
 SIGNIFICANCE = 4.0
 """A support is discoverable when it lies this many standard deviations above zero (EGS03 §4.3)."""
@@ -92,12 +89,6 @@ def support_where_significant(noise: Floats | float, own: Floats | float, report
     return np.asarray(2.0 * np.asarray(noise) / (b + np.sqrt(b * b + 4.0 * a * np.asarray(noise))))
 
 
-def reports_needed(support: float, noise: float, own: float, share: float = 1.0) -> int:
-    """The number of reports that makes `support` discoverable: the inverse of `support_where_significant`."""
-    power = noise - support * ((noise - own) / share + 1.0)
-    return max(1, math.ceil(SIGNIFICANCE**2 * power / support**2))
-
-
 @dataclass(frozen=True)
 class SizeLaw:
     """Select-a-size for baskets of `size` items: insertion chance ρ and kept-count law `kept`."""
@@ -107,7 +98,15 @@ class SizeLaw:
     kept: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        _check_law(self.size, self.rho, self.kept)
+        size, kept = self.size, self.kept
+        if size < 1:
+            raise ValueError(f"basket size {size} cannot be randomized, sizes start at 1; drop empty baskets first")
+        if not 0.0 < self.rho < 1.0:
+            raise ValueError(f"ρ = {self.rho!r} is no insertion chance; give a number strictly between 0 and 1")
+        if len(kept) != size + 1:
+            raise ValueError(f"kept has {len(kept)} entries for size {size}; give p[0..{size}], {size + 1} numbers")
+        if min(kept) < 0.0 or abs(math.fsum(kept) - 1.0) > 1e-9:
+            raise ValueError(f"kept sums to {math.fsum(kept):g}; give non-negative chances that sum to 1")
 
     @cached_property
     def lift(self) -> Floats:
@@ -147,26 +146,6 @@ class SizeLaw:
         """The s with s = 4 σ(s) when everybody else has each item of the set with chance `prevalence`."""
         return float(support_where_significant(self.noise_power(k, prevalence), self.own_power(k), reports))
 
-    def towards_noise(self, share: float) -> SizeLaw:
-        """The law that is pure noise with this chance and itself otherwise: γ only falls."""
-        kept = (1.0 - share) * np.array(self.kept) + share * kept_by_noise(self.size, self.rho)
-        return SizeLaw(self.size, self.rho, tuple(float(p) for p in kept / kept.sum()))
-
-    def refuse_if_blind(self, up_to: int) -> None:
-        for k in range(1, min(up_to, self.size) + 1):
-            self.estimator(k)
-
-
-def _check_law(size: int, rho: float, kept: Sequence[float]) -> None:
-    if size < 1:
-        raise ValueError(f"basket size {size} cannot be randomized, sizes start at 1; drop empty baskets first")
-    if not 0.0 < rho < 1.0:
-        raise ValueError(f"ρ = {rho!r} is no insertion chance; give a number strictly between 0 and 1")
-    if len(kept) != size + 1:
-        raise ValueError(f"kept has {len(kept)} entries for size {size}; give p[0..{size}], {size + 1} numbers")
-    if min(kept) < 0.0 or abs(math.fsum(kept) - 1.0) > 1e-9:
-        raise ValueError(f"kept sums to {math.fsum(kept):g}; give non-negative chances that sum to 1")
-
 
 def dyadic(rho: float) -> tuple[int, int]:
     """(a, b) with ρ = a/2^b in lowest terms."""
@@ -176,76 +155,6 @@ def dyadic(rho: float) -> tuple[int, int]:
         nearest = round(rho * 256) / 256
         raise ValueError(f"ρ = {rho:g} is no multiple of 2^-{DEEPEST}; take a nearby one such as {nearest:g}")
     return numerator, depth
-
-
-def two_level(size: int, rho: float, gamma: float, threshold: int) -> SizeLaw:
-    """p[j] = c p0[j] (γ if j ≥ threshold else 1): EGS03's statement 2."""
-    return boosted(size, rho, gamma, np.arange(size + 1) >= threshold)
-
-
-def boosted(size: int, rho: float, gamma: float, boosted_counts: NDArray[np.bool_]) -> SizeLaw:
-    """p[j] = c p0[j] γ^(j is boosted), c making the sum 1."""
-    weights = kept_by_noise(size, rho) * np.where(boosted_counts, gamma, 1.0)
-    return SizeLaw(size, float(rho), tuple(float(x) for x in weights / weights.sum()))
-
-
-@dataclass(frozen=True)
-class BasketSpace:
-    """Baskets with codes: all subsets in the order of their bit patterns, or only those of one size."""
-
-    LARGEST: ClassVar[int] = 12
-    items: Items
-    patterns: tuple[int, ...]
-
-    @classmethod
-    def all(cls, items: Items) -> BasketSpace:
-        return cls(items, tuple(range(1 << items.size)))
-
-    @classmethod
-    def of_sizes(cls, items: Items, size: int) -> BasketSpace:
-        return cls(items, tuple(pattern for pattern in range(1 << items.size) if pattern.bit_count() == size))
-
-    @property
-    def size(self) -> int:
-        return len(self.patterns)
-
-    @property
-    def labels(self) -> tuple[frozenset[Any], ...]:
-        return tuple(self.decode(np.arange(self.size)).tolist())
-
-    @cached_property
-    def _code_of(self) -> dict[int, int]:
-        return {pattern: code for code, pattern in enumerate(self.patterns)}
-
-    def encode(self, values: Any) -> Codes:
-        """Codes of baskets; a missing basket is -1."""
-        place = {label: code for code, label in enumerate(self.items.labels)}
-        codes = []
-        for basket in values:
-            if is_missing(basket):
-                codes.append(MISSING)
-                continue
-            pattern = sum(1 << place[label] for label in set(basket))
-            if pattern not in self._code_of:
-                raise ValueError(f"basket {sorted(basket)} has no design; use baskets of the designed size")
-            codes.append(self._code_of[pattern])
-        return np.array(codes, dtype=np.int64)
-
-    def decode(self, codes: Codes) -> NDArray[Any]:
-        labels = self.items.labels
-        found = np.empty(np.shape(codes), dtype=object)
-        for place, code in np.ndenumerate(codes):
-            pattern = self.patterns[code]
-            found[place] = (
-                None if code < 0 else frozenset(labels[i] for i in range(self.items.size) if pattern >> i & 1)
-            )
-        return found
-
-    def members(self, codes: Codes) -> Codes:
-        """Item codes of baskets of one size, one row a basket."""
-        return np.array(
-            [[i for i in range(self.items.size) if self.patterns[code] >> i & 1] for code in codes.tolist()]
-        )
 
 
 def table(law: SizeLaw, items: int) -> Floats:

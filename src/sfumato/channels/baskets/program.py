@@ -23,14 +23,15 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.channels.baskets.gf2 import PRIMITIVE_POLYNOMIALS, Words, bitmap_width, item_mask
-from sfumato.channels.baskets.law import DEEPEST, SizeLaw, dyadic
+from sfumato.channels.baskets.law import DEEPEST, SizeLaw, dyadic, kept_by_noise
+from sfumato.channels.baskets.reports import bitmap_width, item_mask
 from sfumato.channels.baskets.seeds import SeedGenerator, seed_generator, shared_generator
-from sfumato.channels.program import WORD, below, hex_word
+from sfumato.channels.program import WORD, Words, below, hex_word
 from sfumato.domain import Codes
 
 VERSION = 1
 KIND = "select-a-size"
+SEED_FIELDS = ("construction", "bits", "degree", "independence", "polynomial")
 SAME_LIFT = Fraction(1, 10**9)
 """Lifts p[j]/p0[j] that are this near to the smallest differ by the rounding of floats only."""
 
@@ -78,7 +79,7 @@ class SizeProgram:
             "size": self.size,
             "rho": [self.threshold, self.depth],
             "kept": [hex_word(bound) for bound in self.bounds],
-            "seed": None if self.seed is None else _seed_data(self.seed),
+            "seed": None if self.seed is None else {name: getattr(self.seed, name) for name in SEED_FIELDS},
             "words": {"bitmap": self.bitmap_words, "seed": None if self.seed is None else self.seed_words},
         }
 
@@ -166,7 +167,8 @@ def within(law: SizeLaw, gamma: Fraction) -> SizeLaw:
     """The law, moved towards noise by as little as brings the γ of its program to at most `gamma`."""
     found, share = law, 2.0**-50
     while SizeProgram.of_law(found, law.size, 0).gamma > gamma:
-        found, share = law.towards_noise(share), 2.0 * share
+        kept = (1.0 - share) * np.array(law.kept) + share * kept_by_noise(law.size, law.rho)
+        found, share = SizeLaw(law.size, law.rho, tuple((kept / kept.sum()).tolist())), 2.0 * share
     return found
 
 
@@ -195,16 +197,6 @@ def _share(bound: int, *, up: bool) -> Fraction:
     return Fraction(words * bound, WORD)
 
 
-def _seed_data(seed: SeedGenerator) -> dict[str, Any]:
-    return {
-        "construction": seed.construction,
-        "bits": seed.bits,
-        "degree": seed.degree,
-        "independence": seed.independence,
-        "polynomial": seed.polynomial,
-    }
-
-
 # --- reading --------------------------------------------------------------------------------------------------------
 
 
@@ -219,32 +211,18 @@ def read_program(program: Mapping[str, Any]) -> dict[int, SizeProgram]:
 
 
 def _read_size(items: int, part: Mapping[str, Any]) -> SizeProgram:
-    (threshold, depth), size = part["rho"], part["size"]
-    seed = None if part["seed"] is None else _read_seed(items, size, threshold, depth, part["seed"])
+    (threshold, depth), size, seed = part["rho"], part["size"], None
+    if part["seed"] is not None:
+        kind = [part["seed"][name] for name in ("independence", "construction", "polynomial")]
+        seed = shared_generator(SeedGenerator(items, threshold, depth, *kind))
+        if not seed.fits or seed.independence < size:
+            wrong = f"seeds of {part['seed']} cannot show baskets of {size}"
+            raise ValueError(f"{wrong}; take them from SelectASize.program()")
     found = SizeProgram(items, size, threshold, depth, tuple(int(bound, 16) for bound in part["kept"]), seed)
     sound = 1 <= size <= items and len(found.bounds) == size + 1 and min(found.excess) >= 0
     if not (sound and threshold % 2 and 0 < threshold < 1 << depth <= 1 << DEEPEST and found.to_data() == part):
         raise ValueError(f"the program for baskets of {size} contradicts itself; take it from SelectASize.program()")
     return found
-
-
-def _read_seed(items: int, size: int, threshold: int, depth: int, part: Mapping[str, Any]) -> SeedGenerator:
-    seed = shared_generator(
-        SeedGenerator(items, threshold, depth, part["independence"], part["construction"], part["polynomial"])
-    )
-    if seed.polynomial not in PRIMITIVE_POLYNOMIALS.values() or not seed.fits or seed.independence < size:
-        raise ValueError(f"seeds of {dict(part)} cannot show baskets of {size}; take them from SelectASize.program()")
-    return seed
-
-
-def draw_bitmaps(program: Mapping[str, Any], size: int, members: Codes, words: Words) -> Words:
-    """Bitmaps for baskets of `size` items (codes in increasing order, a row a basket), from rows of uniform words."""
-    return read_program(program)[size].bitmaps(members, words)
-
-
-def draw_seeds(program: Mapping[str, Any], size: int, members: Codes, words: Words) -> Words:
-    """Seeds for baskets of `size` items, from rows of uniform words."""
-    return read_program(program)[size].seeds(members, words)
 
 
 # --- from uniform words to choices ----------------------------------------------------------------------------------

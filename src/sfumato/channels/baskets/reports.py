@@ -1,7 +1,8 @@
 """Baskets as people hold them and as the collector receives them.
 
 `Baskets` are sets of items, read from lists, Arrow list columns, sparse or one-hot tables; `BasketReports` are the
-randomized ones: a bitmap or a seed a person, and the disclosed size.
+randomized ones: a bitmap or a seed a person, and the disclosed size. A bitmap is a row of 64-bit words, bit i in word
+i // 64 at place i % 64.
 """
 
 from __future__ import annotations
@@ -9,14 +10,44 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.channels.baskets.gf2 import Words, bitmap_width, unpack_bits
+from sfumato.channels.program import Words
 from sfumato.domain import Codes, Items
+
+Sizes = NDArray[np.uint16]
+
+# --- rows of bits -----------------------------------------------------------------------------------------------------
+
+
+def bitmap_width(items: int) -> int:
+    """Words in a bitmap."""
+    return -(-items // 64)
+
+
+def item_mask(items: int) -> Words:
+    """A bitmap with every item."""
+    return pack_bits(np.ones(items, dtype=bool))
+
+
+def pack_bits(bits: NDArray[np.bool_]) -> Words:
+    """Rows of bits as rows of words."""
+    padded = np.zeros((*bits.shape[:-1], 64 * bitmap_width(bits.shape[-1])), dtype=np.uint8)
+    padded[..., : bits.shape[-1]] = bits
+    return np.packbits(padded, axis=-1, bitorder="little").view("<u8").astype(np.uint64, copy=False)
+
+
+def unpack_bits(words: Words, count: int) -> NDArray[np.bool_]:
+    """The first `count` bits of rows of words."""
+    octets = np.ascontiguousarray(words.astype("<u8", copy=False)).view(np.uint8)
+    return np.unpackbits(octets, axis=-1, bitorder="little", count=count).astype(bool)
+
+
+# --- baskets ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,14 +62,18 @@ class Baskets:
     def read(cls, baskets: Any, items: Items | None = None) -> Baskets:
         """Baskets from what people usually have; without `items` the labels found are the items."""
         if isinstance(baskets, Baskets):
-            return baskets._checked_against(items)
+            if items is not None and tuple(items.labels) != tuple(baskets.items.labels):
+                size = baskets.items.size
+                raise ValueError(f"the baskets are over {size} other items; read them with the channel's items")
+            return baskets
         if hasattr(baskets, "tocsr"):
             return _from_sparse(baskets, items)
         if hasattr(baskets, "columns") and hasattr(baskets, "to_numpy"):
             return _from_one_hot(baskets, items)
-        flat = _arrow_list(baskets)
-        if flat is not None:
-            return _from_flat(flat[0], flat[1], items)
+        if type(baskets).__module__.startswith("polars"):
+            baskets = baskets.to_arrow()
+        if type(baskets).__module__.startswith("pyarrow"):
+            return _from_arrow(baskets, items)
         return _from_lists(baskets, items)
 
     def __len__(self) -> int:
@@ -48,8 +83,11 @@ class Baskets:
     def sizes(self) -> Codes:
         return np.diff(self.starts)
 
-    def rows_of_size(self, size: int) -> Codes:
-        return np.flatnonzero(self.sizes == size)
+    def __getitem__(self, rows: Any) -> Baskets:
+        """The baskets of these rows, an array or a slice."""
+        first, sizes = self.starts[:-1][rows], self.sizes[rows]
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        return Baskets(self.items, starts, self.codes[np.repeat(first - starts[:-1], sizes) + np.arange(starts[-1])])
 
     def members(self, rows: Codes, size: int) -> Codes:
         """The item codes of rows that all have `size` items, one row a basket."""
@@ -57,16 +95,8 @@ class Baskets:
 
     def to_lists(self) -> list[list[Hashable]]:
         labels = self.items.labels
-        return [[labels[code] for code in row] for row in self._rows()]
-
-    def _rows(self) -> Iterator[list[int]]:
-        for start, stop in zip(self.starts[:-1].tolist(), self.starts[1:].tolist(), strict=True):
-            yield self.codes[start:stop].tolist()
-
-    def _checked_against(self, items: Items | None) -> Baskets:
-        if items is not None and tuple(items.labels) != tuple(self.items.labels):
-            raise ValueError(f"the baskets are over {self.items.size} other items; read them with the channel's items")
-        return self
+        ends = pairwise(self.starts.tolist())
+        return [[labels[code] for code in self.codes[start:stop].tolist()] for start, stop in ends]
 
 
 def _from_lists(baskets: Iterable[Iterable[Hashable]], items: Items | None) -> Baskets:
@@ -168,26 +198,16 @@ def _from_one_hot(table: Any, items: Items | None) -> Baskets:
     return Baskets(known, starts, _sorted_without_repeats(codes, starts, known))
 
 
-def _arrow_list(column: Any) -> tuple[NDArray[Any], Codes] | None:
-    """(flat values, lengths) of a PyArrow list column, or of a Polars series that can become one."""
-    if type(column).__module__.startswith("polars") and hasattr(column, "to_arrow"):
-        column = column.to_arrow()
-    if not type(column).__module__.startswith("pyarrow"):
-        return None
+def _from_arrow(column: Any, items: Items | None) -> Baskets:
     import pyarrow.compute as pc
 
     if column.null_count:
         raise ValueError("a basket is missing (null); drop the row or give an empty list")
-    lengths = pc.list_value_length(column).to_numpy(**_copy_allowed(column)).astype(np.int64)
-    values = pc.list_flatten(column)
-    return values.to_numpy(**_copy_allowed(values)), lengths
+    lengths = np.asarray(pc.list_value_length(column)).astype(np.int64)
+    return _from_flat(np.asarray(pc.list_flatten(column)), lengths, items)
 
 
-def _copy_allowed(column: Any) -> dict[str, bool]:
-    return {} if type(column).__name__ == "ChunkedArray" else {"zero_copy_only": False}
-
-
-Sizes = NDArray[np.uint16]
+# --- reports ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,9 +266,6 @@ class BasketReports:
         stacked = [np.pad(part.words, ((0, 0), (0, width - part.words.shape[1]))) for part in (self, other)]
         return BasketReports(self.items, np.concatenate([self.sizes, other.sizes]), np.vstack(stacked), self.compressed)
 
-    def rows_of_size(self, size: int) -> Codes:
-        return np.flatnonzero(self.sizes == size)
-
     def to_lists(self) -> list[list[Hashable]]:
         """The items that each bitmap shows."""
         if self.compressed:
@@ -256,10 +273,6 @@ class BasketReports:
         labels = self.items.labels
         shown = unpack_bits(self.words, self.items.size)
         return [[labels[code] for code in np.flatnonzero(row).tolist()] for row in shown]
-
-    @property
-    def nbytes(self) -> int:
-        return int(self.words.nbytes + self.sizes.nbytes)
 
 
 def bitmaps_of(baskets: Baskets) -> Words:
@@ -269,3 +282,11 @@ def bitmaps_of(baskets: Baskets) -> Words:
     bits = np.uint64(1) << (baskets.codes & 63).astype(np.uint64)
     np.bitwise_or.at(bitmaps, (rows, baskets.codes >> 6), bits)
     return bitmaps
+
+
+def rows_by_size(sizes: NDArray[Any], wanted: Iterable[int], at_once: int) -> Iterator[tuple[int, Codes]]:
+    """(size, rows of that size), size by size and no more than `at_once` rows at a time."""
+    for size in wanted:
+        rows = np.flatnonzero(sizes == size)
+        for start in range(0, rows.size, at_once):
+            yield size, rows[start : start + at_once]

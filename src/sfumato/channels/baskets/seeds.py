@@ -18,32 +18,83 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.channels.baskets.gf2 import (
-    DEPENDENT,
-    BinaryField,
-    Words,
-    binary_field,
-    bitmap_width,
-    item_mask,
-    pack_bits,
-    parity,
-    primitive_polynomial,
-    solve,
-    unpack_bits,
-)
+from sfumato.channels.baskets.reports import bitmap_width, item_mask, pack_bits, unpack_bits
 from sfumato.channels.drawing import kernels_in
+from sfumato.channels.program import Words
 from sfumato.domain import Codes
 
 Construction = Literal["bch", "polynomial"]
 
 NIBBLE = 4
 ROWS_AT_ONCE = 2048
+DEPENDENT = "the equations are linearly dependent; ask for at most as many items as the seeds are made for, each once"
+
+PRIMITIVE_POLYNOMIALS = {
+    2: 0x7, 3: 0xB, 4: 0x13, 5: 0x25, 6: 0x43, 7: 0x89, 8: 0x11D, 9: 0x211, 10: 0x409, 11: 0x805, 12: 0x1053,
+    13: 0x201B, 14: 0x4443, 15: 0x8003, 16: 0x1100B, 17: 0x20009, 18: 0x40081, 19: 0x80027, 20: 0x100009, 21: 0x200005,
+    22: 0x400003,
+}  # fmt: skip
+
+
+# --- the fields GF(2^w) -----------------------------------------------------------------------------------------------
+
+
+class BinaryField:
+    """GF(2^w) by tables: `powers[e]` is the primitive element to the e for e below 2 (2^w - 1), `logs` its inverse.
+
+    An element is the number whose bits are its coefficients in powers of a primitive element.
+    """
+
+    def __init__(self, polynomial: int) -> None:
+        degree, element = polynomial.bit_length() - 1, 1
+        self.order = (1 << degree) - 1
+        powers = np.empty(self.order, dtype=np.int64)
+        for exponent in range(self.order):
+            powers[exponent] = element
+            element <<= 1
+            if element >> degree:
+                element ^= polynomial
+        self.powers = np.tile(powers, 2)
+        self.logs = np.zeros(self.order + 1, dtype=np.int64)
+        self.logs[powers] = np.arange(self.order)
+
+    def multiply(self, a: Codes, b: Codes) -> Codes:
+        return np.where((a == 0) | (b == 0), 0, self.powers[self.logs[a] + self.logs[b]])
+
+    def divide(self, a: Codes, b: Codes) -> Codes:
+        """a / b for b other than 0."""
+        return np.where(a == 0, 0, self.powers[self.logs[a] + self.order - self.logs[b]])
+
+    def interpolate(self, points: Codes, values: Codes) -> Codes:
+        """Row by row the coefficients of the polynomial that takes the values at the points (Newton's differences).
+
+        In characteristic two a sum is also a difference.
+        """
+        size, newton = points.shape[1], values.copy()
+        for order in range(1, size):
+            rises = newton[:, order:] ^ newton[:, order - 1 : -1]
+            newton[:, order:] = self.divide(rises, points[:, order:] ^ points[:, : size - order])
+        coefficients = np.zeros_like(newton)
+        for i in range(size - 1, -1, -1):
+            scaled = self.multiply(coefficients, points[:, i : i + 1])
+            coefficients[:, 1:] = coefficients[:, :-1] ^ scaled[:, 1:]
+            coefficients[:, 0] = scaled[:, 0] ^ newton[:, i]
+        return coefficients
+
+
+@cache
+def binary_field(polynomial: int) -> BinaryField:
+    """The field of a primitive polynomial, written as the number whose bits are its coefficients."""
+    return BinaryField(polynomial)
+
+
+# --- seeds ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -67,14 +118,13 @@ class SeedGenerator:
 
     @property
     def bits(self) -> int:
-        return self.degree * _elements(self.construction, self.depth, self.independence)
+        return self.degree * elements_of(self.construction, self.depth, self.independence)
 
     @property
     def fits(self) -> bool:
-        """Whether the field is large enough for any `independence` items to be independent."""
-        if self.construction == "bch":
-            return self.items * self.depth < 1 << self.degree
-        return self.items <= 1 << self.degree and self.depth <= self.degree
+        """Whether the field is tabulated, and large enough for any `independence` items to be independent."""
+        smallest = degree_of(self.construction, self.items, self.depth)
+        return self.polynomial in PRIMITIVE_POLYNOMIALS.values() and smallest <= self.degree
 
     @property
     def words(self) -> int:
@@ -100,35 +150,32 @@ class SeedGenerator:
         if items.shape[1] > self.independence:
             raise ValueError(DEPENDENT)
         kernels = _compiled()
+        if kernels is None:
+            steer = self._solve if self.construction == "bch" else self._interpolate
+            return steer(seeds, items, numbers)
+        steered, points, wanted = np.array(seeds, order="C"), np.ascontiguousarray(items), np.ascontiguousarray(numbers)
         if self.construction == "bch":
-            return self._solve(kernels, seeds, items, numbers)
-        return self._interpolate(kernels, seeds, items, numbers)
-
-    def _solve(self, kernels: Any, seeds: Words, items: Codes, numbers: Codes) -> Words:
-        if kernels is not None:
-            steered = np.array(seeds, order="C")
-            if kernels.steer_bch(steered, self.columns, np.ascontiguousarray(items), np.ascontiguousarray(numbers)):
+            if kernels.steer_bch(steered, self.columns, points, wanted):
                 raise ValueError(DEPENDENT)
-            return steered
+        else:
+            shape = (self.degree, self.independence, self.depth)
+            kernels.steer_polynomials(steered, *shape, self.field.powers, self.field.logs, points, wanted)
+        return steered
+
+    def _solve(self, seeds: Words, items: Codes, numbers: Codes) -> Words:
         equations = self.columns[items].reshape(len(items), -1, seeds.shape[1])
         places = np.arange(self.depth - 1, -1, -1)
         wanted = ((numbers[:, :, None] >> places) & 1).reshape(len(items), -1).astype(np.uint64)
         return np.asarray(seeds ^ solve(equations, wanted ^ parity(equations & seeds[:, None, :])))
 
-    def _interpolate(self, kernels: Any, seeds: Words, items: Codes, numbers: Codes) -> Words:
-        if kernels is not None:
-            steered = np.array(seeds, order="C")
-            points, wanted = np.ascontiguousarray(items), np.ascontiguousarray(numbers)
-            shape = (self.degree, self.independence, self.depth)
-            kernels.steer_polynomials(steered, *shape, self.field.powers, self.field.logs, points, wanted)
-            return steered
+    def _interpolate(self, seeds: Words, items: Codes, numbers: Codes) -> Words:
         bits = unpack_bits(seeds, self.bits).reshape(len(seeds), self.independence, self.degree)
         coefficients = bits @ (np.int64(1) << np.arange(self.degree))
         values = np.zeros_like(items)
         for c in range(self.independence - 1, -1, -1):
             values = self.field.multiply(values, items) ^ coefficients[:, c : c + 1]
         difference = (values & ((1 << self.depth) - 1)) ^ numbers
-        coefficients[:, : items.shape[1]] ^= interpolate(self.field, items, difference)
+        coefficients[:, : items.shape[1]] ^= self.field.interpolate(items, difference)
         return pack_bits(_bits_of(coefficients, self.degree).reshape(len(seeds), -1))
 
     # --- on the collector's side ------------------------------------------------------------------------------------
@@ -142,9 +189,25 @@ class SeedGenerator:
             kernels.expand(np.ascontiguousarray(seeds), tables, self.threshold, mask, bitmaps)
             return bitmaps
         for start in range(0, len(seeds), ROWS_AT_ONCE):
-            planes = _planes(seeds[start : start + ROWS_AT_ONCE], self._tables)
-            bitmaps[start : start + ROWS_AT_ONCE] = _below(planes, self.threshold) & mask
+            part = slice(start, start + ROWS_AT_ONCE)
+            bitmaps[part] = self._below(seeds[part]) & mask
         return bitmaps
+
+    def _below(self, seeds: Words) -> Words:
+        """Which numbers are below the threshold, by a comparator on their planes."""
+        planes = np.zeros((len(seeds), *self._tables.shape[2:]), dtype=np.uint64)
+        for nibble, table in enumerate(self._tables):
+            value = (seeds[:, nibble // 16] >> np.uint64(NIBBLE * (nibble % 16))) & np.uint64(15)
+            planes ^= table[value.astype(np.int64)]
+        below = np.zeros_like(planes[:, 0])
+        equal = ~below
+        for plane in range(self.depth):
+            if (self.threshold >> (self.depth - 1 - plane)) & 1:
+                below |= equal & ~planes[:, plane]
+                equal &= planes[:, plane]
+            else:
+                equal &= ~planes[:, plane]
+        return below
 
     @cached_property
     def _tables(self) -> Words:
@@ -173,10 +236,11 @@ def seed_generator(
     if construction is None:
         bch, polynomial = bch_bits(items, depth, independence), polynomial_bits(items, depth, independence)
         construction = "bch" if bch <= polynomial else "polynomial"
-    degree = _bch_degree(items, depth) if construction == "bch" else _polynomial_degree(items, depth)
-    return shared_generator(
-        SeedGenerator(items, threshold, depth, independence, construction, primitive_polynomial(degree))
-    )
+    degree = degree_of(construction, items, depth)
+    if degree not in PRIMITIVE_POLYNOMIALS:
+        raise ValueError(f"GF(2^{degree}) is not tabulated; use degrees 2 to {max(PRIMITIVE_POLYNOMIALS)}: fewer items")
+    primitive = PRIMITIVE_POLYNOMIALS[degree]
+    return shared_generator(SeedGenerator(items, threshold, depth, independence, construction, primitive))
 
 
 @lru_cache(maxsize=64)
@@ -186,24 +250,21 @@ def shared_generator(seed: SeedGenerator) -> SeedGenerator:
 
 
 def bch_bits(items: int, depth: int, independence: int) -> int:
-    return _bch_degree(items, depth) * _elements("bch", depth, independence)
+    return degree_of("bch", items, depth) * elements_of("bch", depth, independence)
 
 
 def polynomial_bits(items: int, depth: int, independence: int) -> int:
-    return _polynomial_degree(items, depth) * _elements("polynomial", depth, independence)
+    return degree_of("polynomial", items, depth) * elements_of("polynomial", depth, independence)
 
 
-def _elements(construction: Construction, depth: int, independence: int) -> int:
+def degree_of(construction: Construction, items: int, depth: int) -> int:
+    """w of the smallest field that makes enough items independent."""
+    return max(2, (items * depth).bit_length() if construction == "bch" else max((items - 1).bit_length(), depth))
+
+
+def elements_of(construction: Construction, depth: int, independence: int) -> int:
     """How many elements of the field make a seed."""
     return math.ceil(independence * depth / 2) if construction == "bch" else independence
-
-
-def _bch_degree(items: int, depth: int) -> int:
-    return max(2, (items * depth).bit_length())
-
-
-def _polynomial_degree(items: int, depth: int) -> int:
-    return max(2, (items - 1).bit_length(), depth)
 
 
 # --- the linear functions -------------------------------------------------------------------------------------------
@@ -215,7 +276,7 @@ def _bits_of(elements: Codes, degree: int) -> NDArray[np.bool_]:
 
 def _bch_columns(seed: SeedGenerator) -> NDArray[np.bool_]:
     positions = np.arange(seed.items * seed.depth)
-    odd = 2 * np.arange(_elements("bch", seed.depth, seed.independence)) + 1
+    odd = 2 * np.arange(seed.bits // seed.degree) + 1
     elements = seed.field.powers[(positions[:, None] * odd) % seed.field.order]
     return _bits_of(elements, seed.degree).reshape(seed.items, seed.depth, -1)
 
@@ -223,48 +284,47 @@ def _bch_columns(seed: SeedGenerator) -> NDArray[np.bool_]:
 def _polynomial_columns(seed: SeedGenerator) -> NDArray[np.bool_]:
     """Bit l of Σ_c a_c x^c as a function of the bits of a_0..a_(K-1): bit l of (2^s times x^c) for bit s of a_c."""
     points, places = np.arange(seed.items), np.arange(seed.depth - 1, -1, -1)
-    blocks = []
-    for exponent in range(seed.independence):
-        power = seed.field.power(points, exponent)
+    power, blocks = np.ones_like(points), []
+    for _ in range(seed.independence):
         shifted = seed.field.multiply(power[:, None], np.int64(1) << np.arange(seed.degree)[None, :])
         blocks.append(((shifted[:, None, :] >> places[None, :, None]) & 1).astype(bool))
+        power = seed.field.multiply(power, points)
     return np.concatenate(blocks, axis=2)
 
 
-def interpolate(field: BinaryField, points: Codes, values: Codes) -> Codes:
-    """Row by row the coefficients of the polynomial that takes the values at the points (Newton's differences).
+# --- linear equations in bits -----------------------------------------------------------------------------------------
 
-    In characteristic two a sum is also a difference.
+
+def parity(words: Words) -> Words:
+    """The sum modulo 2 of all bits of each row."""
+    return np.asarray(np.bitwise_count(np.bitwise_xor.reduce(words, axis=-1)) & 1, dtype=np.uint64)
+
+
+def solve(equations: Words, wanted: Words) -> Words:
+    """One x with <equation, x> = wanted (mod 2), for every system of a stack.
+
+    `equations` is (systems, equations, words) of linearly independent rows, `wanted` is (systems, equations) of 0/1.
+    Equation by equation, the lowest bit that is left becomes its pivot and is cleared from all others; the bits of x
+    that are no pivot are zero.
     """
-    size, newton = points.shape[1], values.copy()
-    for order in range(1, size):
-        rises = newton[:, order:] ^ newton[:, order - 1 : -1]
-        newton[:, order:] = field.divide(rises, points[:, order:] ^ points[:, : size - order])
-    coefficients = np.zeros_like(newton)
-    for i in range(size - 1, -1, -1):
-        scaled = field.multiply(coefficients, points[:, i : i + 1])
-        coefficients[:, 1:] = coefficients[:, :-1] ^ scaled[:, 1:]
-        coefficients[:, 0] = scaled[:, 0] ^ newton[:, i]
-    return coefficients
+    rows, right = equations.copy(), wanted.astype(np.uint64)
+    pivots = np.empty_like(rows)
+    for i in range(rows.shape[1]):
+        pivots[:, i] = lowest_bits(rows[:, i])
+        holds = np.bitwise_or.reduce(rows & pivots[:, i : i + 1], axis=-1) != 0
+        holds[:, i] = False
+        rows ^= rows[:, i : i + 1] * holds[:, :, None]
+        right ^= right[:, i : i + 1] * holds
+    if not pivots.any(axis=-1).all():
+        raise ValueError(DEPENDENT)
+    return np.asarray(np.bitwise_xor.reduce(pivots * right[:, :, None], axis=1))
 
 
-def _planes(seeds: Words, tables: Words) -> Words:
-    planes = np.zeros((len(seeds), *tables.shape[2:]), dtype=np.uint64)
-    for nibble in range(len(tables)):
-        value = (seeds[:, nibble // 16] >> np.uint64(NIBBLE * (nibble % 16))) & np.uint64(15)
-        planes ^= tables[nibble, value.astype(np.int64)]
-    return planes
-
-
-def _below(planes: Words, threshold: int) -> Words:
-    """Which numbers are below the threshold, by a comparator on their planes."""
-    depth = planes.shape[1]
-    below = np.zeros_like(planes[:, 0])
-    equal = ~below
-    for plane in range(depth):
-        if (threshold >> (depth - 1 - plane)) & 1:
-            below |= equal & ~planes[:, plane]
-            equal &= planes[:, plane]
-        else:
-            equal &= ~planes[:, plane]
-    return below
+def lowest_bits(rows: Words) -> Words:
+    """Each row with its lowest set bit only."""
+    lowest = rows & (~rows + np.uint64(1))
+    empty = np.ones(len(rows), dtype=bool)
+    for word in range(rows.shape[1]):
+        lowest[:, word] *= empty
+        empty &= rows[:, word] == 0
+    return lowest

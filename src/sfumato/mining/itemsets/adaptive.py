@@ -21,12 +21,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
-from sfumato.channels.baskets import SIGNIFICANCE, Baskets, SelectASize, unpack_bits
+from sfumato.channels.baskets import SIGNIFICANCE, Baskets, SelectASize, bitmaps_of, unpack_bits
 from sfumato.channels.window import RandomizedResponse
 from sfumato.domain import Categories, Codes, Floats, Items
-from sfumato.mining.itemsets.apriori import join
+from sfumato.mining.itemsets.apriori import check_support, itemset_table, join
+from sfumato.mining.itemsets.supports import Level
 from sfumato.tables import as_table
 
 Rng = np.random.Generator | int | None
@@ -57,8 +57,7 @@ class PaddingAndSampling:
     def __post_init__(self) -> None:
         if not self.gamma > 1.0:
             raise ValueError(f"gamma = {self.gamma!r} leaves nothing to learn; give a number above 1, e.g. 19")
-        if not 0.0 < self.min_support <= 1.0:
-            raise ValueError(f"min_support = {self.min_support!r} is no share of the people; give a number above 0")
+        check_support(self.min_support)
 
     def mine(self, baskets: Any, items: Items, rng: Rng = None) -> Any:
         """Frequent itemsets of clean baskets as they would be found by asking people in phases.
@@ -68,14 +67,9 @@ class PaddingAndSampling:
         people = Baskets.read(baskets, items)
         generator = np.random.default_rng(rng)
         groups = self._groups(len(people), generator)
-        sizes = people.sizes
-        if (sizes == 0).any():
-            raise ValueError(f"basket {int(np.argmin(sizes))} is empty; drop empty baskets first")
-        found: list[tuple[Codes, Floats, Floats]] = []
-        for itemsets, support, stderr in self._phases(people, groups, generator):
-            output = support >= self.min_support
-            found.append((itemsets[output], support[output], stderr[output]))
-        return as_table(self._rows(found, items), ["support", "stderr", "itemsets", "certainty"])
+        if (people.sizes == 0).any():
+            raise ValueError(f"basket {int(np.argmin(people.sizes))} is empty; drop empty baskets first")
+        return itemset_table(self._phases(people, groups, generator), items, self.min_support)
 
     def _groups(self, people: int, generator: np.random.Generator) -> list[Codes]:
         """One group for items, then one for lengths and one for supports of every further itemset size."""
@@ -83,15 +77,13 @@ class PaddingAndSampling:
         bounds = np.rint(np.cumsum(shares) / sum(shares) * people).astype(np.int64)[:-1]
         return np.split(generator.permutation(people), bounds)
 
-    def _phases(
-        self, people: Baskets, groups: list[Codes], generator: np.random.Generator
-    ) -> Iterator[tuple[Codes, Floats, Floats]]:
+    def _phases(self, people: Baskets, groups: list[Codes], generator: np.random.Generator) -> Iterator[Level]:
         rows = groups[0]
         chosen = people.codes[people.starts[rows] + generator.integers(0, people.sizes[rows])]
         weights = people.sizes[rows].astype(float)
         support, stderr = self._ask(chosen, weights, people.items.size, generator)
         itemsets = np.arange(people.items.size)[:, None]
-        yield itemsets, support, stderr
+        yield Level(itemsets, support, stderr)
         for phase in range(1, self.max_len):
             survives = support >= self.min_support - stderr
             itemsets = self._likeliest(join(itemsets[survives]), itemsets, support)
@@ -102,7 +94,7 @@ class PaddingAndSampling:
             chosen = self._sampled(people, rows, itemsets, padding, generator)
             support, stderr = self._ask(chosen, np.full(rows.size, float(padding)), len(itemsets) + 1, generator)
             support, stderr = support[:-1], stderr[:-1]
-            yield itemsets, support, stderr
+            yield Level(itemsets, support, stderr)
 
     def _likeliest(self, joined: Codes, itemsets: Codes, support: Floats) -> Codes:
         """The candidates whose rarest part is most frequent, in lexicographic order."""
@@ -157,15 +149,6 @@ class PaddingAndSampling:
                 square += weights[part] ** 2 @ bits
         return _unbiased(shown, square, weights, keep, other)
 
-    def _rows(self, found: list[tuple[Codes, Floats, Floats]], items: Items) -> list[dict[str, Any]]:
-        rows = []
-        for itemsets, support, stderr in found:
-            for codes, s, e in zip(itemsets.tolist(), support.tolist(), stderr.tolist(), strict=True):
-                itemset = frozenset(items.labels[code] for code in codes)
-                sure = float(ndtr((s - self.min_support) / e))
-                rows.append({"support": s, "stderr": e, "itemsets": itemset, "certainty": sure})
-        return rows
-
 
 @cache
 def _unary_coding(size: int, gamma: float) -> SelectASize:
@@ -183,18 +166,9 @@ def _unbiased(shown: Floats, square: Floats, weights: Floats, keep: float, other
 
 def _holdings(people: Baskets, rows: Codes, itemsets: Codes) -> Iterator[NDArray[np.bool_]]:
     """Which candidates each person holds, some people at a time."""
-    items = np.unique(itemsets)
-    place = np.full(people.items.size, -1)
-    place[items] = np.arange(items.size)
     for low in range(0, rows.size, PEOPLE_AT_ONCE):
-        part = rows[low : low + PEOPLE_AT_ONCE]
-        holds = np.zeros((part.size, items.size), dtype=bool)
-        sizes = people.sizes[part]
-        person = np.repeat(np.arange(part.size), sizes)
-        offset = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        codes = place[people.codes[np.repeat(people.starts[part], sizes) + offset]]
-        holds[person[codes >= 0], codes[codes >= 0]] = True
-        yield np.logical_and.reduce([holds[:, place[column]] for column in itemsets.T])
+        holds = unpack_bits(bitmaps_of(people[rows[low : low + PEOPLE_AT_ONCE]]), people.items.size)
+        yield np.logical_and.reduce([holds[:, column] for column in itemsets.T])
 
 
 def compare_collections(

@@ -6,7 +6,7 @@ A candidate survives to make longer ones if support ≥ min_support − stderr; 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
 from typing import Any
 
@@ -17,8 +17,7 @@ from sfumato.channels import Mechanism
 from sfumato.channels.baskets import BasketReports, Baskets, SelectASize
 from sfumato.channels.choice import Choice
 from sfumato.domain import Codes, Items
-from sfumato.mining.itemsets.bitmaps import ColumnBitmaps
-from sfumato.mining.itemsets.supports import Level, LevelsCounter, SupportCounter
+from sfumato.mining.itemsets.supports import ColumnBitmaps, Group, Level, SupportCounter
 from sfumato.tables import Records, as_table
 
 
@@ -45,59 +44,53 @@ def frequent_itemsets(
     >>> [sorted(itemset) for itemset in frequent["itemsets"]]
     [['milk'], ['tea'], ['milk', 'tea']]
     """
-    if not 0.0 < min_support <= 1.0:
-        raise ValueError(f"min_support = {min_support!r} is no share of the people; give a number above 0 and up to 1")
+    check_support(min_support)
     if max_len is not None and max_len < 1:
         raise ValueError(f"max_len = {max_len} is no itemset size; give 1 or more, or None for no limit")
-    items, counter, longest = _counter(reports, channel, min_support, max_len)
-    levels = [_output(level, min_support) for level in apriori(counter, min_support, longest)]
-    return as_table(_rows(levels, items, min_support), ["support", "stderr", "itemsets", "certainty"])
-
-
-def _counter(
-    reports: Any, channel: Mechanism | None, min_support: float, max_len: int | None
-) -> tuple[Items, SupportCounter | LevelsCounter, int]:
     if channel is None:
-        baskets = reports if isinstance(reports, Baskets) else Baskets.read(reports)
+        baskets = Baskets.read(reports)
         longest = int(baskets.sizes.max(initial=0))
-        counter = SupportCounter(ColumnBitmaps.of_baskets(baskets), None)
-        return baskets.items, counter, longest if max_len is None else min(max_len, longest)
-    if channel.has_levels:
-        levels, channels = _counter_of_levels(reports, channel)
-        longest = min(min(max_len or each.up_to, max(each.sizes)) for each in channels)
-        return channels[0].items, levels, longest
-    if not isinstance(channel, SelectASize):
-        raise TypeError(f"channel={channel!r} does not report sets of items; itemsets need SelectASize")
-    check_reports(reports, channel)
-    longest = min(max_len or channel.up_to, max(channel.sizes))
-    if reports.compressed and longest > channel.up_to:
-        raise ValueError(
-            f"seeds are made for itemsets up to {channel.up_to}; lower max_len to {channel.up_to} or design with "
-            f"up_to={longest}"
-        )
-    warn_if_hidden(reports, channel, min_support, longest)
-    return channel.items, SupportCounter(ColumnBitmaps.of_reports(reports, channel), channel.laws), longest
+        longest, items = longest if max_len is None else min(max_len, longest), baskets.items
+        groups = [Group(ColumnBitmaps.of_baskets(baskets), None)]
+    else:
+        parts = _by_level(reports, channel)
+        longest = min(min(max_len or each.up_to, max(each.sizes)) for _, each in parts)
+        items = parts[0][1].items
+        for part, each in parts:
+            check_reports(part, each, longest)
+        if not channel.has_levels:
+            warn_if_hidden(*parts[0], min_support, longest)
+        groups = [Group(ColumnBitmaps.of_reports(part, each), each.laws) for part, each in parts]
+    levels = apriori(SupportCounter(groups), items.size, min_support, longest)
+    return itemset_table(levels, items, min_support)
 
 
-def _counter_of_levels(reports: Any, choice: Mechanism) -> tuple[LevelsCounter, list[SelectASize]]:
-    """The counter of reports given by level, and the channels of the levels that have any."""
+def check_support(min_support: float) -> None:
+    if not 0.0 < min_support <= 1.0:
+        raise ValueError(f"min_support = {min_support!r} is no share of the people; give a number above 0 and up to 1")
+
+
+def _by_level(reports: Any, channel: Mechanism) -> list[tuple[Any, SelectASize]]:
+    """The reports of each level that has any, and their channel."""
+    if not channel.has_levels:
+        if not isinstance(channel, SelectASize):
+            raise TypeError(f"channel={channel!r} does not report sets of items; itemsets need SelectASize")
+        return [(reports, channel)]
     if not isinstance(reports, Mapping):
         raise TypeError("people chose among levels; give a mapping from each level to its reports")
-    counters, channels = [], []
+    parts = []
     for name, part in reports.items():
-        channel = choice.level(name)
-        if not isinstance(channel, SelectASize):
-            raise TypeError(f"level {name!r} is a {channel.kind} channel; itemsets need SelectASize at every level")
-        check_reports(part, channel)
-        counters.append(SupportCounter(ColumnBitmaps.of_reports(part, channel), channel.laws))
-        channels.append(channel)
-    if not counters:
+        each = channel.level(name)
+        if not isinstance(each, SelectASize):
+            raise TypeError(f"level {name!r} is a {each.kind} channel; itemsets need SelectASize at every level")
+        parts.append((part, each))
+    if not parts:
         raise ValueError("there are no reports; give at least one level with reports")
-    return LevelsCounter(counters), channels
+    return parts
 
 
-def check_reports(reports: Any, channel: SelectASize) -> None:
-    """Reports that this channel can have made."""
+def check_reports(reports: Any, channel: SelectASize, longest: int) -> None:
+    """Reports that this channel can have made, and that show itemsets of so many items."""
     if not isinstance(reports, BasketReports):
         raise TypeError(
             f"reports of type {type(reports).__name__} carry no true sizes; give what channel.randomize returned, or "
@@ -114,6 +107,11 @@ def check_reports(reports: Any, channel: SelectASize) -> None:
         raise ValueError(
             f"reports of size {min(strange)} have no design in this channel; use the channel that made them"
         )
+    if reports.compressed and longest > channel.up_to:
+        raise ValueError(
+            f"seeds are made for itemsets up to {channel.up_to}; lower max_len to {channel.up_to} or design with "
+            f"up_to={longest}"
+        )
 
 
 def warn_if_hidden(reports: BasketReports, channel: SelectASize, min_support: float, longest: int) -> None:
@@ -129,14 +127,14 @@ def warn_if_hidden(reports: BasketReports, channel: SelectASize, min_support: fl
                 f"min_support = {min_support:g} is below what {len(reports):,} reports can show for itemsets of {k}: "
                 f"about {needed:,} reports are needed; raise min_support, lower max_len or collect more",
                 SupportWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
             return
 
 
-def apriori(counter: SupportCounter | LevelsCounter, min_support: float, longest: int) -> Iterator[Level]:
+def apriori(counter: SupportCounter, items: int, min_support: float, longest: int) -> Iterator[Level]:
     """Levels of surviving candidates, shortest first."""
-    candidates = np.arange(len(counter.bitmaps.columns))[:, None]
+    candidates = np.arange(items)[:, None]
     for _ in range(longest):
         level = counter.count(candidates)
         level = level.kept(level.support >= min_support - level.stderr)
@@ -164,19 +162,16 @@ def join(survivors: Codes) -> Codes:
     return np.array(joined, dtype=np.int64).reshape(len(joined), survivors.shape[1] + 1)
 
 
-def _output(level: Level, min_support: float) -> Level:
-    return level.kept(level.support >= min_support)
-
-
-def _rows(levels: list[Level], items: Items, min_support: float) -> Records:
-    labels = items.labels
+def itemset_table(levels: Iterable[Level], items: Items, min_support: float) -> Any:
+    """The itemsets that reach `min_support`, one a row."""
     rows: Records = []
     for level in levels:
+        found = level.kept(level.support >= min_support)
         with np.errstate(divide="ignore", invalid="ignore"):
-            z = (level.support - min_support) / level.stderr
-        certainty = np.where(level.stderr > 0.0, ndtr(z), 1.0)
-        columns = (level.itemsets.tolist(), level.support.tolist(), level.stderr.tolist(), certainty.tolist())
+            z = (found.support - min_support) / found.stderr
+        certainty = np.where(found.stderr > 0.0, ndtr(z), 1.0)
+        columns = (found.itemsets.tolist(), found.support.tolist(), found.stderr.tolist(), certainty.tolist())
         for codes, support, stderr, sure in zip(*columns, strict=True):
-            itemset = frozenset(labels[code] for code in codes)
+            itemset = frozenset(items.labels[code] for code in codes)
             rows.append({"support": support, "stderr": stderr, "itemsets": itemset, "certainty": sure})
-    return rows
+    return as_table(rows, ["support", "stderr", "itemsets", "certainty"])

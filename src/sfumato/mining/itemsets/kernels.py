@@ -1,4 +1,4 @@
-"""Compiled counting of ones in column bitmaps (the NumPy ways are in `bitmaps`)."""
+"""Compiled counting of ones in column bitmaps (the NumPy ways are in `supports`)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from sfumato.channels.baskets import Words
 from sfumato.domain import Codes
 
-WORDS_AT_ONCE = 2048
-COLUMNS_AT_ONCE = 32
 BLOCKS_AT_ONCE = 8
 
 
@@ -28,77 +26,39 @@ def ones(typing_context: Any, word: Any) -> Any:
 
 
 @njit(cache=True)
-def ones_in_both(a: Words, b: Words) -> np.int64:
-    total = np.uint64(0)
-    for word in range(a.size):
-        total += ones(a[word] & b[word])
-    return np.int64(total)
-
-
-@njit(cache=True)
-def count_itemsets(columns: Words, bounds: Codes, itemsets: Codes, counts: NDArray[np.int64]) -> None:
-    """Neighbouring itemsets share their first items, so the conjunction of all but the last is kept."""
-    length = itemsets.shape[1]
+def count_itemsets(columns: Words, bounds: Codes, itemsets: Codes, runs: Codes, counts: NDArray[np.int64]) -> None:
+    """A run of itemsets shares all items but the last: their conjunction is made once and read once for four counts."""
     for group in range(bounds.size - 1):
         low, high = bounds[group], bounds[group + 1]
-        prefix = np.empty(high - low, dtype=np.uint64)
-        for row in range(itemsets.shape[0]):
-            if row == 0 or not _same_prefix(itemsets[row], itemsets[row - 1]):
-                prefix[:] = ~np.uint64(0)
-                for place in range(length - 1):
-                    other = columns[itemsets[row, place], low:high]
-                    for word in range(prefix.size):
-                        prefix[word] &= other[word]
-            counts[row, group] = ones_in_both(prefix, columns[itemsets[row, length - 1], low:high])
+        shared = np.empty(high - low, dtype=np.uint64)
+        for run in range(runs.size - 1):
+            first, end = runs[run], runs[run + 1]
+            shared[:] = ~np.uint64(0)
+            for place in range(itemsets.shape[1] - 1):
+                other = columns[itemsets[first, place], low:high]
+                for word in range(shared.size):
+                    shared[word] &= other[word]
+            in_fours = end - (end - first) % 4
+            for row in range(first, in_fours, 4):
+                _count_four(shared, columns, low, high, itemsets[row : row + 4, -1], counts[row : row + 4, group])
+            for row in range(in_fours, end):
+                last, total = columns[itemsets[row, -1], low:high], np.uint64(0)
+                for word in range(shared.size):
+                    total += ones(shared[word] & last[word])
+                counts[row, group] = np.int64(total)
 
 
 @njit(cache=True)
-def _same_prefix(a: Codes, b: Codes) -> bool:
-    for place in range(a.size - 1):  # noqa: SIM110 - the compiler knows no generators
-        if a[place] != b[place]:
-            return False
-    return True
-
-
-@njit(cache=True)
-def count_all_pairs(columns: Words, bounds: Codes, counts: NDArray[np.int32]) -> None:
-    """Blocks of words and of columns that stay in the cache together, two by two columns at a time."""
-    even = columns.shape[0] - columns.shape[0] % 2
-    for group in range(bounds.size - 1):
-        table = counts[group]
-        for low in range(bounds[group], bounds[group + 1], WORDS_AT_ONCE):
-            high = min(low + WORDS_AT_ONCE, bounds[group + 1])
-            for first in range(0, even, COLUMNS_AT_ONCE):
-                for b in range(first, even, 2):
-                    for a in range(first, min(first + COLUMNS_AT_ONCE, b + 2), 2):
-                        _count_two_by_two(columns, low, high, a, b, table)
-            if even < columns.shape[0]:
-                for a in range(even + 1):
-                    table[a, even] += ones_in_both(columns[a, low:high], columns[even, low:high])
-        for a in range(columns.shape[0]):
-            for b in range(a):
-                table[a, b] = table[b, a]
-
-
-@njit(cache=True)
-def _count_two_by_two(columns: Words, low: int, high: int, i: int, j: int, counts: NDArray[np.int32]) -> None:
-    """Columns i, i+1 with j, j+1: each word is read once for two pairs. A slice of one row stays contiguous."""
-    a, next_a, b, next_b = (
-        columns[i, low:high],
-        columns[i + 1, low:high],
-        columns[j, low:high],
-        columns[j + 1, low:high],
-    )
-    ab, a_next, next_ab, both_next = np.uint64(0), np.uint64(0), np.uint64(0), np.uint64(0)
-    for word in range(a.size):
-        ab += ones(a[word] & b[word])
-        a_next += ones(a[word] & next_b[word])
-        next_ab += ones(next_a[word] & b[word])
-        both_next += ones(next_a[word] & next_b[word])
-    counts[i, j] += np.int32(ab)
-    counts[i, j + 1] += np.int32(a_next)
-    counts[i + 1, j] += np.int32(next_ab)
-    counts[i + 1, j + 1] += np.int32(both_next)
+def _count_four(shared: Words, columns: Words, low: int, high: int, items: Codes, counts: NDArray[np.int64]) -> None:
+    a, b = columns[items[0], low:high], columns[items[1], low:high]
+    c, d = columns[items[2], low:high], columns[items[3], low:high]
+    in_a, in_b, in_c, in_d = np.uint64(0), np.uint64(0), np.uint64(0), np.uint64(0)
+    for word in range(shared.size):
+        in_a += ones(shared[word] & a[word])
+        in_b += ones(shared[word] & b[word])
+        in_c += ones(shared[word] & c[word])
+        in_d += ones(shared[word] & d[word])
+    counts[0], counts[1], counts[2], counts[3] = np.int64(in_a), np.int64(in_b), np.int64(in_c), np.int64(in_d)
 
 
 @njit(cache=True)

@@ -1,5 +1,9 @@
 """Supports of itemsets from counts of reports, with their standard errors.
 
+Column bitmaps hold for every item the people who show it, so that an itemset's count is a count of ones. Rows are
+grouped by the disclosed size of the basket and every group starts on a word of its own, so that one pass gives the
+counts of every group:  counts[itemset, group] = ones of (column_a AND column_b AND ..) within the group's words.
+
 With counts c_S of the reports (of baskets of one size) that show all of S, for every subset S of A, |A| = k:
 
     g          = Π_{a∈A} (1[a∈t'] − ρ) / λ_k
@@ -19,54 +23,132 @@ never on their reports, so the average stays unbiased. Levels must not depend on
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.channels.baskets import SizeLaw
-from sfumato.domain import Codes, Floats
-from sfumato.mining.itemsets.bitmaps import ColumnBitmaps, Counts
+from sfumato.channels.baskets import (
+    BasketReports,
+    Baskets,
+    SelectASize,
+    SizeLaw,
+    Words,
+    bitmap_width,
+    bitmaps_of,
+    pack_bits,
+    rows_by_size,
+    unpack_bits,
+)
+from sfumato.channels.drawing import kernels_in
+from sfumato.domain import Codes, Floats, Items
+
+Counts = NDArray[np.int64]
+
+ROWS_AT_ONCE = 1 << 14
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnBitmaps:
+    """`columns[item]` over the rows of all groups; group g has `people[g]` rows in words bounds[g]:bounds[g+1]."""
+
+    groups: tuple[int, ...]
+    people: Counts
+    bounds: Codes
+    columns: Words
+
+    @classmethod
+    def of_reports(cls, reports: BasketReports, channel: SelectASize | None) -> ColumnBitmaps:
+        """Reports by disclosed size; seeds are expanded piece by piece and never all at once."""
+        sizes, people = np.unique(reports.sizes, return_counts=True)
+        parts = (reports[_as_slice(rows)] for _, rows in rows_by_size(reports.sizes, sizes.tolist(), ROWS_AT_ONCE))
+        bitmaps = ((part if channel is None else channel.expand(part)).words for part in parts)
+        return cls._build(reports.items, tuple(sizes.tolist()), people, bitmaps)
+
+    @classmethod
+    def of_baskets(cls, baskets: Baskets) -> ColumnBitmaps:
+        """Clean baskets, one group."""
+        starts = range(0, len(baskets), ROWS_AT_ONCE)
+        bitmaps = (bitmaps_of(baskets[start : start + ROWS_AT_ONCE]) for start in starts)
+        return cls._build(baskets.items, (0,), np.array([len(baskets)]), bitmaps)
+
+    @classmethod
+    def _build(cls, items: Items, groups: tuple[int, ...], people: Counts, bitmaps: Iterable[Words]) -> ColumnBitmaps:
+        """Bitmaps group by group, in parts of whole words except for the last of a group."""
+        bounds = np.concatenate([[0], np.cumsum(-(-people // 64))]).astype(np.int64)
+        columns = np.zeros((64 * bitmap_width(items.size), int(bounds[-1])), dtype=np.uint64)
+        filled = 0
+        for words in bitmaps:
+            _transpose_into(words, columns, filled)
+            filled += -(-len(words) // 64)
+        return cls(groups, people, bounds, columns[: items.size])
+
+    def counts(self, itemsets: Codes) -> Counts:
+        """How many people of each group show all items of each row of `itemsets`."""
+        found = np.zeros((len(itemsets), len(self.groups)), dtype=np.int64)
+        kernels = _kernels()
+        if kernels is not None and len(itemsets):
+            differ = (itemsets[1:, :-1] != itemsets[:-1, :-1]).any(axis=1)
+            runs = np.concatenate([[0], np.flatnonzero(differ) + 1, [len(itemsets)]])
+            kernels.count_itemsets(self.columns, self.bounds, np.ascontiguousarray(itemsets), runs, found)
+            return found
+        for row, itemset in enumerate(itemsets):
+            shown = np.bitwise_count(np.bitwise_and.reduce(self.columns[itemset], axis=0)).astype(np.int64)
+            found[row] = np.diff(np.concatenate([[0], np.cumsum(shown)])[self.bounds])
+        return found
+
+
+def _as_slice(rows: Codes) -> slice | Codes:
+    """Neighbouring rows need no copy."""
+    first, last = int(rows[0]), int(rows[-1])
+    return slice(first, last + 1) if last - first + 1 == rows.size else rows
+
+
+def _transpose_into(words: Words, columns: Words, start: int) -> None:
+    kernels = _kernels()
+    if kernels is not None:
+        kernels.transpose(np.ascontiguousarray(words), columns, start)
+        return
+    turned = pack_bits(unpack_bits(words, 64 * words.shape[1]).T)
+    columns[:, start : start + turned.shape[1]] = turned
+
+
+def _kernels() -> Any:
+    """The numba kernels, or None where numba is missing."""
+    return kernels_in("sfumato.mining.itemsets.kernels")
 
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """Itemsets of one length: sorted rows of item codes, how many reports of each size show them, and the estimates."""
+    """Itemsets of one length: sorted rows of item codes, and the estimates."""
 
     itemsets: Codes
-    counts: Counts
     support: Floats
     stderr: Floats
 
     def kept(self, rows: NDArray[np.bool_]) -> Level:
-        return Level(self.itemsets[rows], self.counts[rows], self.support[rows], self.stderr[rows])
+        return Level(self.itemsets[rows], self.support[rows], self.stderr[rows])
 
 
-class SupportCounter:
-    """Counts itemsets level by level; every level needs the counts of all subsets, which Apriori has already made."""
+@dataclass(eq=False)
+class Group:
+    """People who reported through one design (`laws`), or clean baskets; it remembers what it has counted."""
 
-    def __init__(self, bitmaps: ColumnBitmaps, laws: Mapping[int, SizeLaw] | None) -> None:
-        self.bitmaps = bitmaps
-        self.laws = laws
-        self.total = int(bitmaps.people.sum())
-        self._levels: list[tuple[NDArray[np.int64], Counts]] = []
+    bitmaps: ColumnBitmaps
+    laws: Mapping[int, SizeLaw] | None
+    counted: list[tuple[Codes, Counts]] = field(default_factory=list)
 
-    def count(self, itemsets: Codes) -> Level:
-        """The next level: `itemsets` in rising lexicographic order, all their proper subsets counted before."""
-        counts = self.bitmaps.counts(itemsets)
-        self._levels.append((self._keys(itemsets), counts))
+    def estimates(self, itemsets: Codes) -> tuple[Floats, Floats]:
+        """Support and variance; all proper subsets of the itemsets were counted before."""
+        counts, total, k = self.bitmaps.counts(itemsets), max(int(self.bitmaps.people.sum()), 1), itemsets.shape[1]
         if self.laws is None:
-            support = counts[:, 0] / max(self.total, 1)
-            return Level(itemsets, counts, support, np.zeros(len(itemsets)))
-        return Level(itemsets, counts, *self._estimates(itemsets))
-
-    def _estimates(self, itemsets: Codes) -> tuple[Floats, Floats]:
-        k = itemsets.shape[1]
+            return counts[:, 0] / total, np.zeros(len(itemsets))
+        self.counted.append((self._keys(itemsets), counts))
         by_size = self._counts_by_subset_size(itemsets)
         support, variance = np.zeros(len(itemsets)), np.zeros(len(itemsets))
-        assert self.laws is not None
         for group, size in enumerate(self.bitmaps.groups):
             if size < k:
                 continue
@@ -74,9 +156,9 @@ class SupportCounter:
             signal = float(law.estimator(k)[k] / (1.0 - law.rho) ** k)  # 1/λ_k
             g = by_size[:, :, group] @ ((-law.rho) ** (k - j) * signal)
             square = by_size[:, :, group] @ ((1.0 - 2.0 * law.rho) ** j * law.rho ** (2 * (k - j)) * signal**2)
-            support += g / self.total
-            variance += np.maximum(square - g, 0.0) / self.total**2
-        return support, np.sqrt(variance)
+            support += g / total
+            variance += np.maximum(square - g, 0.0) / total**2
+        return support, variance
 
     def _counts_by_subset_size(self, itemsets: Codes) -> Floats:
         """[itemset, j, group]: the sum of c_S over the subsets S of j items."""
@@ -84,12 +166,12 @@ class SupportCounter:
         sums = np.zeros((rows, k + 1, len(self.bitmaps.groups)))
         sums[:, 0] = self.bitmaps.people
         for j in range(1, k + 1):
-            keys, counts = self._levels[j - 1]
+            keys, counts = self.counted[j - 1]
             for columns in combinations(range(k), j):
                 sums[:, j] += counts[np.searchsorted(keys, self._keys(itemsets[:, columns]))]
         return sums
 
-    def _keys(self, itemsets: Codes) -> NDArray[np.int64]:
+    def _keys(self, itemsets: Codes) -> Codes:
         """One number an itemset, rising in lexicographic order."""
         items = len(self.bitmaps.columns)
         if items ** itemsets.shape[1] >= 1 << 63:
@@ -99,28 +181,29 @@ class SupportCounter:
             keys = keys * items + itemsets[:, column]
         return keys
 
+    def precision(self, k: int) -> float:
+        """w_g of itemsets of k items; of clean baskets any number, they are never averaged with others."""
+        if self.laws is None:
+            return 1.0
+        people: Floats = self.bitmaps.people.astype(float)
+        laws = [self.laws[size] for size in self.bitmaps.groups]
+        terms = [n * law.noise_power(k) for n, law in zip(people, laws, strict=True) if law.size >= k]
+        return float(people.sum() ** 2 / sum(terms)) if terms else 0.0
 
-class LevelsCounter:
-    """Counts itemsets in every group of people who chose the same design, and averages the groups."""
 
-    def __init__(self, counters: Sequence[SupportCounter]) -> None:
-        self.counters = list(counters)
-        self.bitmaps = self.counters[0].bitmaps
+class SupportCounter:
+    """Counts itemsets level by level; every level needs the counts of all subsets, which Apriori has already made."""
+
+    def __init__(self, groups: Sequence[Group]) -> None:
+        self.groups = groups
 
     def count(self, itemsets: Codes) -> Level:
-        found = [counter.count(itemsets) for counter in self.counters]
-        weight = np.array([precision(counter, itemsets.shape[1]) for counter in self.counters])
-        weight = weight / weight.sum()
-        support = np.asarray(sum(w * one.support for w, one in zip(weight, found, strict=True)))
-        variance = np.asarray(sum(w**2 * one.stderr**2 for w, one in zip(weight, found, strict=True)))
-        counts = np.hstack([one.counts for one in found])
-        return Level(itemsets, counts, support, np.sqrt(variance))
-
-
-def precision(counter: SupportCounter, k: int) -> float:
-    """w_g of itemsets of k items."""
-    assert counter.laws is not None
-    people: Floats = counter.bitmaps.people.astype(float)
-    laws = [counter.laws[size] for size in counter.bitmaps.groups]
-    terms = [n * law.noise_power(k) for n, law in zip(people, laws, strict=True) if law.size >= k]
-    return float(people.sum() ** 2 / sum(terms)) if terms else 0.0
+        """The next level: `itemsets` in rising lexicographic order, all their proper subsets counted before."""
+        precision = np.array([group.precision(itemsets.shape[1]) for group in self.groups])
+        weights = precision / (precision.sum() or 1.0)
+        support, variance = np.zeros(len(itemsets)), np.zeros(len(itemsets))
+        for weight, group in zip(weights, self.groups, strict=True):
+            found = group.estimates(itemsets)
+            support += weight * found[0]
+            variance += weight**2 * found[1]
+        return Level(itemsets, support, np.sqrt(variance))
