@@ -41,41 +41,26 @@ class Breach:
     def __bool__(self) -> bool:
         return self.possible
 
-    @classmethod
-    def none(cls, rho1: float, rho2: float, gamma: float) -> Breach:
-        return cls(rho1, rho2, gamma, possible=False)
-
-    @classmethod
-    def by_bound(cls, rho1: float, rho2: float, gamma: float) -> Breach:
-        """γ permits it, and no table is at hand to show one."""
-        return cls(rho1, rho2, gamma, possible=True, assumption="the bound γ does not exclude it")
-
     def __str__(self) -> str:
-        span = f"{_share(self.rho1)} to {_share(self.rho2)}"
+        span = f"{100 * self.rho1:.3g} % to {100 * self.rho2:.3g} %"
         if not self.possible:
             return f"No report can move a belief from {span} or back, whatever the prior is (γ = {self.gamma:.4g})."
         if not self.claim:
             return f"γ = {self.gamma:.4g} does not exclude that a report moves a belief from {span}."
         assert self.prior is not None and self.posterior is not None
-        proof = f"a report of {_shown(self.report)}"
-        if self.posterior >= 1 - 1e-9:
-            moved = f"proves that {self.claim}, which had a probability of {percent(self.prior, 2)} before"
-        elif self.posterior <= 1e-9:
-            moved = f"rules out that {self.claim}, which had a probability of {percent(self.prior, 2)} before"
-        else:
+        before, after = percent(self.prior, 2), percent(self.posterior, 2)
+        if 1e-9 < self.posterior < 1 - 1e-9:
             word = "raises" if self.direction == "up" else "lowers"
-            change = f"from {percent(self.prior, 2)} to {percent(self.posterior, 2)}"
-            moved = f"{word} the probability that {self.claim} {change}"
-        return f"{proof} {moved}{f' ({self.assumption})' if self.assumption else ''}."
+            moved = f"{word} the probability that {self.claim} from {before} to {after}"
+        else:
+            word = "proves" if self.posterior > 0.5 else "rules out"
+            moved = f"{word} that {self.claim}, which had a probability of {before} before"
+        return f"a report of {_shown(self.report)} {moved}{f' ({self.assumption})' if self.assumption else ''}."
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; the report as it would be sent."""
         names = ["rho1", "rho2", "possible", "direction", "claim", "prior", "posterior", "assumption", "report"]
         return {**{name: plain(getattr(self, name)) for name in names}, "text": str(self)}
-
-
-def _share(probability: float) -> str:
-    return f"{100 * probability:.3g} %"
 
 
 def find_breach(law: Floats, prior: Floats, channel: Any, rho1: float, rho2: float) -> Breach | None:
