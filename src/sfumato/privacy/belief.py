@@ -8,7 +8,7 @@ neighbouring codes, much finer than the noise, lose nothing that a guess could u
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -54,12 +54,8 @@ def law_columns(channel: Channel, codes: Codes) -> Floats:
     """P[reported, true] for some true codes only, exactly as drawn."""
     if not isinstance(channel, AdditiveNoise):
         return np.asarray(channel.law()[:, codes])
-    columns = np.zeros((channel.outputs.size, codes.size))
-    steps = np.arange(-channel.reach, channel.reach + 1)
-    for place, code in enumerate(codes.tolist()):
-        reports = np.clip(code + steps + channel.past, 0, channel.outputs.size - 1)
-        columns[:, place] = np.bincount(reports, channel.noise, minlength=channel.outputs.size)
-    return columns
+    (shift,) = channel.steps()
+    return np.hstack([replace(shift, offset=shift.offset - code, inputs=1).law() for code in codes.tolist()])
 
 
 def _cells(size: int, most: int) -> Codes:

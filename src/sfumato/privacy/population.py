@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,10 +25,7 @@ from sfumato.reconstruction import Estimate, reconstruct
 ENOUGH_REPORTS = 20
 CONFIDENCE = 0.95
 Columns = Mapping[str, NDArray[Any]]
-
-
-def no_codes() -> Codes:
-    return np.empty(0, dtype=np.int64)
+NOBODY: Codes = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +35,8 @@ class Attacked:
     name: str
     channel: Channel
     prior: Floats
-    true_codes: Codes = field(default_factory=no_codes)
-    report_codes: Codes = field(default_factory=no_codes)
+    true_codes: Codes = field(default_factory=lambda: NOBODY)
+    report_codes: Codes = field(default_factory=lambda: NOBODY)
 
     @property
     def coarse(self) -> CoarseLaw:
@@ -80,10 +77,10 @@ class Attacked:
         """The same attribute, asked through another channel; its people are not drawn again."""
         return Attacked(self.name, channel, read_prior(channel, self.prior))
 
-    @property
+    @cached_property
     def stated_width(self) -> float | None:
         """The interval width at 95 % that the channel's guarantee states."""
-        return _stated_width(self.channel)
+        return self.channel.guarantee().interval(CONFIDENCE)
 
     def linear(self) -> tuple[float, float, float]:
         """(a, b, v): reports as a + b·x plus noise of variance v, the best such reading under the belief."""
@@ -107,11 +104,6 @@ class Attacked:
         return noise / slope**2
 
 
-@lru_cache(maxsize=32)
-def _stated_width(channel: Channel) -> float | None:
-    return channel.guarantee().interval(CONFIDENCE)
-
-
 @dataclass(frozen=True, eq=False)
 class Population:
     """Targets that the attacks run on, the clear columns beside them, and where the people come from."""
@@ -125,14 +117,18 @@ class Population:
     def numeric(self) -> list[Attacked]:
         return [target for target in self.targets.values() if target.numeric]
 
+    @property
+    def stated_widths(self) -> dict[str, float | None]:
+        return {target.name: target.stated_width for target in self.numeric}
+
+    @property
     def noise(self) -> Floats:
         """The covariance of the noise in the numeric reports, in units of the true values."""
         return np.diag([target.noise for target in self.numeric])
 
     def through(self, channels: Mapping[str, Channel]) -> Population:
         """What is known of the people, asked through these channels instead of their own."""
-        moved = {name: self.targets[name].through(channel) for name, channel in channels.items()}
-        return replace(self, targets={**self.targets, **moved})
+        return replace(self, targets={name: each.through(channels[name]) for name, each in self.targets.items()})
 
 
 def believed_people(
@@ -143,30 +139,27 @@ def believed_people(
     rng: np.random.Generator,
 ) -> Population:
     """People to attack; ``reports`` and ``truth`` hold the channels' columns and any clear ones beside them."""
+    seen, table = reports, reports or {}
     if truth is not None:
         known = _complete(truth, channels)
-        seen: Columns | None = {name: each.randomize(truth[name][known], rng) for name, each in channels.items()}
-        chosen = rng.choice(known, size=min(people, known.size), replace=False)
-    else:
-        seen = reports
+        seen, table = {name: each.randomize(truth[name][known], rng) for name, each in channels.items()}, truth
+        places = rng.choice(known, size=min(people, known.size), replace=False)
     priors = {name: read_prior(channel, _estimate(seen, name, channel)) for name, channel in channels.items()}
-    covariance = None if seen is None else _covariance(channels, priors, seen)
+    believed = {name: Attacked(name, channel, priors[name]) for name, channel in channels.items()}
+    covariance = None if seen is None else _covariance(list(believed.values()), seen)
+    beside = {name: values for name, values in table.items() if name not in channels}
     if truth is not None:
-        true = {name: channel.encode(truth[name][chosen]) for name, channel in channels.items()}
-        clear = {name: values[chosen] for name, values in truth.items() if name not in channels}
-        source = f"{chosen.size:,} people of the true data that was given"
+        true = {name: channel.encode(truth[name][places]) for name, channel in channels.items()}
+        source = f"{places.size:,} people of the true data that was given"
     else:
-        count = 0 if reports is None else len(next(iter(reports.values())))
-        people = people if reports is None else min(people, count)
-        true = _drawn(channels, priors, covariance, people, rng)
-        beside = {} if reports is None else {name: reports[name] for name in reports if name not in channels}
-        some = rng.permutation(count if beside else 0)[:people]
-        clear = {name: values[some] for name, values in beside.items()}
+        count = people if reports is None else len(next(iter(reports.values())))
+        true = _drawn(believed, covariance, min(people, count), rng)
+        places = rng.permutation(count if beside else 0)[:people]
         how = f"reconstructed from {count:,} reports" if reports is not None else "spread evenly"
-        source = f"{people:,} simulated people, {how}"
-    targets = {name: Attacked(name, channel, priors[name], true[name]) for name, channel in channels.items()}
-    asked = {name: replace(target, report_codes=target.draw(rng)) for name, target in targets.items()}
-    return Population(asked, clear, source, covariance)
+        source = f"{min(people, count):,} simulated people, {how}"
+    there = {name: replace(target, true_codes=true[name]) for name, target in believed.items()}
+    asked = {name: replace(target, report_codes=target.draw(rng)) for name, target in there.items()}
+    return Population(asked, {name: values[places] for name, values in beside.items()}, source, covariance)
 
 
 def _complete(columns: Columns, channels: Mapping[str, Channel]) -> Codes:
@@ -185,49 +178,39 @@ def _estimate(seen: Columns | None, name: str, channel: Channel) -> Estimate | N
     return found
 
 
-def _covariance(channels: Mapping[str, Channel], priors: Mapping[str, Floats], seen: Columns) -> Floats | None:
+def _covariance(targets: list[Attacked], seen: Columns) -> Floats | None:
     """The covariance of the true numbers that the reports show, in the order of the numeric attributes."""
-    targets = [Attacked(name, channel, priors[name]) for name, channel in channels.items()]
     numeric = [target for target in targets if target.numeric]
     if len(numeric) < 2:
         return None
-    rows = np.column_stack([_numbers(target, seen[target.name]) for target in numeric])
+    codes = [target.channel.encode_reports(seen[target.name]) for target in numeric]
+    numbers = [each.channel.outputs.decode(own).astype(float) for each, own in zip(numeric, codes, strict=True)]
+    rows = np.column_stack([each.unblurred(own) for each, own in zip(numeric, numbers, strict=True)])
     rows = rows[~np.isnan(rows).any(axis=1)]
     if len(rows) < ENOUGH_REPORTS:
         return None
     return true_covariance(rows, np.diag([target.noise for target in numeric]))
 
 
-def _numbers(target: Attacked, reports: NDArray[Any]) -> Floats:
-    """Reports as unbiased numbers, NaN where one is missing."""
-    codes = target.channel.encode_reports(reports)
-    return target.unblurred(np.asarray(target.channel.outputs.decode(codes), dtype=float))
-
-
 def true_covariance(reports: Floats, noise: Floats) -> Floats:
     """Cov(x) = Cov(y) − Cov(e) for y = x + e, one row a person; eigenvalues that sampling pushed below 0 are 0."""
-    found = np.atleast_2d(np.cov(reports, rowvar=False)) - noise
+    found = np.cov(reports, rowvar=False) - noise
     values, vectors = np.linalg.eigh((found + found.T) / 2)
     return np.asarray(vectors * np.maximum(values, 0.0) @ vectors.T)
 
 
 def _drawn(
-    channels: Mapping[str, Channel],
-    priors: Mapping[str, Floats],
-    covariance: Floats | None,
-    people: int,
-    rng: np.random.Generator,
+    targets: Mapping[str, Attacked], covariance: Floats | None, people: int, rng: np.random.Generator
 ) -> dict[str, Codes]:
     """True codes: each attribute from its belief, numbers tied by the reports' correlations."""
-    places = {name: rng.random(people) for name in channels}
+    places = {name: rng.random(people) for name in targets}
     if covariance is not None:
-        numeric = [name for name, channel in channels.items() if isinstance(channel.domain, Interval)]
+        numeric = [name for name, target in targets.items() if target.numeric]
         deviation = np.sqrt(np.maximum(np.diag(covariance), 1e-12))
         values, vectors = np.linalg.eigh(covariance / np.outer(deviation, deviation))
         normal = rng.standard_normal((people, len(numeric))) @ (vectors * np.sqrt(np.maximum(values, 0))).T
-        scale = np.maximum(np.sqrt((vectors**2 * np.maximum(values, 0)).sum(axis=1)), 1e-9)
-        places.update(zip(numeric, ndtr(normal / scale).T, strict=True))
+        places.update(zip(numeric, ndtr(normal).T, strict=True))
     return {
-        name: np.minimum(np.searchsorted(np.cumsum(priors[name]), place), priors[name].size - 1).astype(np.int64)
-        for name, place in places.items()
+        name: np.minimum(np.searchsorted(np.cumsum(each.prior), places[name]), each.prior.size - 1).astype(np.int64)
+        for name, each in targets.items()
     }

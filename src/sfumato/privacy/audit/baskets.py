@@ -10,7 +10,6 @@ from below by Clopper–Pearson bounds over all items.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,8 +19,16 @@ from scipy.special import comb
 from sfumato.channels import SelectASize
 from sfumato.channels.baskets import BasketReports, unpack_bits
 from sfumato.domain import Codes
-from sfumato.privacy.audit.check import Check, Randomize, lower_bound, outcome, p_value, upper_bound
-from sfumato.privacy.audit.law import amplification
+from sfumato.privacy.audit.check import (
+    Check,
+    Draw,
+    Randomize,
+    amplification,
+    exact_tests,
+    lower_bound,
+    p_value,
+    upper_bound,
+)
 from sfumato.prose import percent
 
 Bits = NDArray[np.bool_]
@@ -46,7 +53,7 @@ def check_baskets(channel: SelectASize, randomize: Randomize, total: int, attrib
     return checks
 
 
-def basket_streams(channel: SelectASize, randomize: Randomize) -> tuple[Callable[[int], Codes], float]:
+def basket_streams(channel: SelectASize, randomize: Randomize) -> tuple[Draw, float]:
     """Reports of one basket as whole numbers, and the chance that two of them are equal:
 
         Σ_j p[j]²/C(m,j) · (ρ² + (1−ρ)²)^(n−m).
@@ -91,21 +98,18 @@ def _check_law(channel: SelectASize, size: int, held: Bits, shown: Bits, attribu
     values = np.concatenate(
         [p_value(came, len(held), np.asarray(law.kept)), p_value(*having, kept), p_value(*others, law.rho)]
     )
-    names = [
-        *(f"exactly {j} items of a basket came through {times:,} times" for j, times in enumerate(came)),
+    told = [
+        *(f"exactly {j} items of a basket came through {times:,} times." for j, times in enumerate(came)),
         *_item_sentences(channel, having, "people who have it", kept),
         *_item_sentences(channel, others, "people who do not have it", law.rho),
     ]
-    level, place = alpha / values.size, int(np.argmin(values))
-    broken = bool(values[place] < level)
-    text = names[place] if broken else f"{values.size} exact tests on {len(held):,} baskets agree with the stated law"
-    numbers = {"tests": values.size, "smallest_p": float(values[place]), "level": level}
-    return Check("law", attribute, outcome(not broken), f"{text}.", alpha, numbers)
+    sound = f"{values.size} exact tests on {len(held):,} baskets agree with the stated law."
+    return exact_tests("law", attribute, values, told, alpha, sound)
 
 
 def _item_sentences(channel: SelectASize, counts: Shown, who: str, stated: float) -> list[str]:
     return [
-        f"item {label!r} is shown by {k:,} of {n:,} {who} where the law states {percent(stated, 3)}"
+        f"item {label!r} is shown by {k:,} of {n:,} {who} where the law states {percent(stated, 3)}."
         for label, k, n in zip(channel.items.labels, *counts, strict=True)
     ]
 
