@@ -10,7 +10,7 @@ import pytest
 import sfumato as sf
 from sfumato.guarantee.statement import read_prior, shortest_widths
 from sfumato.privacy import BeliefTarget, WidthTarget
-from sfumato.privacy.belief import posterior
+from sfumato.privacy.population import posterior
 from sfumato.privacy.targets import Asked, judge_target
 
 UNIT = sf.Interval(0, 1)

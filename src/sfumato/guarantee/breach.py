@@ -69,7 +69,9 @@ def find_breach(law: Floats, prior: Floats, channel: Any, rho1: float, rho2: flo
     A report that proves a property is shown if such reports are not too rare; else, of all reports that breach, the one
     that occurs most often, so that the example is no curiosity.
     """
-    rows = _searched_rows(law, prior)
+    rows = np.flatnonzero(law @ prior > 0)
+    if rows.size > SEARCHED_REPORTS:  # thinned evenly, ends included
+        rows = rows[np.linspace(0, rows.size - 1, SEARCHED_REPORTS).astype(int)]
     groups = np.arange(prior.size) * min(SEARCHED_VALUES, prior.size) // prior.size
     weight = np.bincount(groups, prior).astype(np.float64)
     starts = np.searchsorted(groups, np.arange(weight.size))
@@ -101,14 +103,6 @@ def adversarial_breach(law: Floats, channel: Any, rho1: float, rho2: float) -> B
     assumption = f"for somebody who is sure that it is either {_shown(one)} or {_shown(other)}"
     words = f"the answer is {_shown(one)}"
     return Breach(rho1, rho2, float(ratio[row]), True, "up", label, words, rho1, float(after), assumption)
-
-
-def _searched_rows(law: Floats, prior: Floats) -> Any:
-    """Reports that can occur, thinned evenly to a searchable number, ends included."""
-    rows = np.flatnonzero(law @ prior > 0)
-    if rows.size <= SEARCHED_REPORTS:
-        return rows
-    return rows[np.linspace(0, rows.size - 1, SEARCHED_REPORTS).astype(int)]
 
 
 def _commonest(posterior: Floats, weight: Floats, share: Floats, limit: float, wanted: float) -> tuple[int, Any] | None:

@@ -74,8 +74,7 @@ class Amplification:
 
     def excludes(self, rho1: float, rho2: float) -> bool:
         """Statement 1 of EGS03: no ρ1-to-ρ2 breach, up or down, if ρ2(1−ρ1)/(ρ1(1−ρ2)) > γ (strictly)."""
-        check_rhos(rho1, rho2)
-        needed = rho2 * (1 - rho1) / (rho1 * (1 - rho2))
+        needed = breach_gamma(rho1, rho2)
         return bool(needed > self.gamma and not math.isclose(needed, self.gamma, rel_tol=1e-12))
 
     def breach(self, rho1: float = 0.05, rho2: float = 0.5) -> Breach:
@@ -314,6 +313,12 @@ class CombinedGuarantee(Amplification):
     def to_dict(self) -> dict[str, Any]:
         parts = {name: part.to_dict() for name, part in self.parts.items()}
         return {**self.numbers(), "notes": list(self.notes), "parts": parts}
+
+
+def breach_gamma(rho1: float, rho2: float) -> float:
+    """The γ that a ρ1-to-ρ2 breach takes."""
+    check_rhos(rho1, rho2)
+    return rho2 * (1 - rho1) / (rho1 * (1 - rho2))
 
 
 def breach_information(rho1: float, rho2: float) -> float:

@@ -167,17 +167,12 @@ def _reconstruction_error(channel: Channel, prior: Floats, people: int, seed: in
     for _ in range(ROUNDS):
         true = rng.choice(prior.size, size=people, p=prior)
         estimate: Estimate = reconstruct(channel.randomize(channel.inputs.decode(true), rng), channel)
-        errors.append(np.abs(estimate.probabilities - _in_intervals(channel, prior, estimate)).sum() / 2)
+        share, edges = prior, estimate.edges
+        if edges is not None:
+            values = np.asarray(channel.inputs.decode(np.arange(prior.size)), dtype=float)
+            share = np.histogram(np.clip(values, edges[0], edges[-1]), edges, weights=prior)[0]
+        errors.append(np.abs(estimate.probabilities - share).sum() / 2)
     return float(np.mean(errors))
-
-
-def _in_intervals(channel: Channel, prior: Floats, estimate: Estimate) -> Floats:
-    """The belief over the estimate's intervals."""
-    if estimate.edges is None:
-        return prior
-    values = np.asarray(channel.inputs.decode(np.arange(prior.size)), dtype=float)
-    place = np.clip(np.searchsorted(estimate.edges, values, side="right") - 1, 0, estimate.edges.size - 2)
-    return np.bincount(place, prior, minlength=estimate.edges.size - 1).astype(float)
 
 
 def _crowd(channel: Channel, prior: Floats | None) -> Floats:

@@ -18,8 +18,14 @@ from numpy.typing import NDArray
 from sfumato.channels import SelectASize
 from sfumato.domain import Codes, Floats
 from sfumato.guarantee.statement import shortest_widths
-from sfumato.privacy.belief import posterior, posterior_of_several
-from sfumato.privacy.population import CONFIDENCE, Attacked, Population, true_covariance
+from sfumato.privacy.population import (
+    CONFIDENCE,
+    Attacked,
+    Population,
+    posterior,
+    posterior_of_several,
+    true_covariance,
+)
 from sfumato.prose import counted, in_words, percent
 
 NOTICEABLE = 0.1
@@ -105,8 +111,8 @@ def averaging(target: Attacked, times: int, rng: np.random.Generator) -> Finding
     A device that is keyed gives the same report again, and repeating the question teaches nothing.
     """
     few = replace(target, true_codes=target.true_codes[:FEW])
-    drawn = np.column_stack([few.draw(rng) for _ in range(times)])
-    belief = posterior_of_several(few.law, few.belief, few.coarse.report_cell[drawn])
+    drawn = [few.coarse.report_cell[few.draw(rng)] for _ in range(times)]
+    belief = posterior_of_several(few.law, few.belief, drawn)
     return _judge(few, belief, f"{times} fresh answers to the same question")
 
 

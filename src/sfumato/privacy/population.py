@@ -2,14 +2,21 @@
 
 With the true data at hand they are a sample of it. With reports only they are drawn from what anybody can reconstruct:
 each attribute's distribution, tied by the correlations that the reports show (a gaussian copula). With neither they are
-spread evenly. The adversary's belief is always the one reconstructed from reports, as a real adversary has it.
+spread evenly. The adversary's belief is always the one reconstructed from reports, as a real adversary has it; a report
+turns it into
+
+    P[x | y] = P[y, x]·prior[x] / Σ_u P[y, u]·prior[u],
+
+read on a law as small as an adversary needs it: a fine grid has thousands of codes on both sides, and its whole table
+would fill the memory; averages over runs of neighbouring codes, much finer than the noise, lose nothing that a guess
+could use.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,15 +24,102 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from sfumato.channels import Channel
-from sfumato.domain import Codes, Floats, Interval
-from sfumato.guarantee.statement import read_prior
-from sfumato.privacy.belief import CoarseLaw, coarse_law
+from sfumato.channels.base import CodeSpace
+from sfumato.domain import Categories, Codes, Floats, Grid, Interval
+from sfumato.guarantee.statement import read_prior, shortest_widths
 from sfumato.reconstruction import Estimate, reconstruct
 
 ENOUGH_REPORTS = 20
 CONFIDENCE = 0.95
+TRUE_CELLS = 600
+REPORT_CELLS = 1500
 Columns = Mapping[str, NDArray[Any]]
 NOBODY: Codes = np.empty(0, dtype=np.int64)
+
+
+# --- beliefs ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class CoarseLaw:
+    """law[report cell, true cell]; which cell every code lies in; the cells' values where they are numbers."""
+
+    law: Floats
+    true_cell: Codes
+    report_cell: Codes
+    values: Floats
+    report_values: Floats
+
+    @property
+    def step(self) -> float:
+        return float(np.diff(self.values).mean()) if self.values.size > 1 else 1.0
+
+    def belief(self, prior: Floats) -> Floats:
+        """A belief over true codes as one over true cells."""
+        return np.bincount(self.true_cell, prior, minlength=self.law.shape[1]).astype(float)
+
+
+@lru_cache(maxsize=32)
+def coarse_law(channel: Channel) -> CoarseLaw:
+    """The law of a channel, in cells where its grids are fine."""
+    true, reported = _cells(channel.inputs.size, TRUE_CELLS), _cells(channel.outputs.size, REPORT_CELLS)
+    rows = _rows(channel, reported)
+    law = np.add.reduceat(rows, np.flatnonzero(np.diff(true, prepend=-1)), axis=1) / np.bincount(true)
+    return CoarseLaw(law, true, reported, _means(channel.inputs, true), _means(channel.outputs, reported))
+
+
+def _cells(size: int, most: int) -> Codes:
+    """The cell of every code: itself where there are few, else runs of neighbours."""
+    return np.arange(size) * min(size, most) // size
+
+
+def _rows(channel: Channel, reported: Codes) -> Floats:
+    """The law with its reports in cells."""
+    outputs = channel.outputs
+    if not isinstance(outputs, Grid) or reported[-1] == outputs.size - 1:
+        return channel.law()
+    edges = outputs.edges[np.flatnonzero(np.diff(reported, prepend=-1))]
+    cells = channel.matrix(reported=np.append(edges, outputs.edges[-1]))
+    return np.maximum(cells, 0.0)  # differences of running sums can fall a rounding error below zero
+
+
+def _means(space: CodeSpace, cell: Codes) -> Floats:
+    """The mean value of each cell; nothing for labels."""
+    if isinstance(space, Categories):
+        return np.empty(0)
+    return np.asarray(np.bincount(cell, np.asarray(space.values, dtype=float)) / np.bincount(cell))
+
+
+def posterior(law: Floats, prior: Floats, reports: Codes) -> Floats:
+    """P[true | reported], one row for every report code given."""
+    joint = law[reports] * prior
+    return np.asarray(joint / np.maximum(joint.sum(axis=1, keepdims=True), 1e-300))
+
+
+def posterior_of_several(law: Floats, prior: Floats, reports: list[Codes]) -> Floats:
+    """The same after several independent reports of each person."""
+    with np.errstate(divide="ignore"):
+        logs = np.log(law)
+        belief = np.log(prior) + sum(logs[codes] for codes in reports)
+    weights = np.exp(belief - belief.max(axis=1, keepdims=True))
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+
+def expected_width(law: Floats, prior: Floats, step: float, confidence: float, rows: int = 400) -> float:
+    """The mean of the shortest intervals over the reports as they occur, read on at most ``rows`` of them.
+
+    Reports are gathered in runs of about equal probability and one report stands for its run, so that the mean is a sum
+    over the whole distribution of reports.
+    """
+    chance = law @ prior
+    cumulative = np.cumsum(chance) / chance.sum()
+    middle = (np.arange(rows) + 0.5) / rows
+    places, weight = np.unique(np.searchsorted(cumulative, middle), return_counts=True)
+    widths = shortest_widths(posterior(law, prior, places), step, confidence)
+    return float(np.average(widths, weights=weight))
+
+
+# --- people -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,24 +167,20 @@ class Attacked:
         """Fresh report codes for the people's true codes."""
         return self.channel.encode_reports(self.channel.randomize(self.channel.inputs.decode(self.true_codes), rng))
 
-    def through(self, channel: Channel) -> Attacked:
-        """The same attribute, asked through another channel; its people are not drawn again."""
-        return Attacked(self.name, channel, read_prior(channel, self.prior))
-
     @cached_property
     def stated_width(self) -> float | None:
         """The interval width at 95 % that the channel's guarantee states."""
         return self.channel.guarantee().interval(CONFIDENCE)
 
     def linear(self) -> tuple[float, float, float]:
-        """(a, b, v): reports as a + b·x plus noise of variance v, the best such reading under the belief."""
+        """(a, b, v): reports as a + b·(x plus noise of variance v), the best such reading under the belief."""
         x, y, belief = self.coarse.values, self.coarse.report_values, self.belief
         mean_report = y @ self.law
         center, middle = float(belief @ x), float(belief @ mean_report)
         spread = float(belief @ (x - center) ** 2)
         slope = float(belief @ ((x - center) * (mean_report - middle))) / spread
         noise = float(belief @ ((y - middle) ** 2 @ self.law)) - slope**2 * spread
-        return middle - slope * center, slope, max(noise, 1e-300)
+        return middle - slope * center, slope, max(noise, 1e-300) / slope**2
 
     def unblurred(self, reports: Floats) -> Floats:
         """Reports in units of the true value, without bias: (y − a)/b."""
@@ -99,9 +189,8 @@ class Attacked:
 
     @property
     def noise(self) -> float:
-        """The variance of the noise in units of the true value: v/b²."""
-        _, slope, noise = self.linear()
-        return noise / slope**2
+        """The variance of the noise in units of the true value."""
+        return self.linear()[2]
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,8 +216,9 @@ class Population:
         return np.diag([target.noise for target in self.numeric])
 
     def through(self, channels: Mapping[str, Channel]) -> Population:
-        """What is known of the people, asked through these channels instead of their own."""
-        return replace(self, targets={name: each.through(channels[name]) for name, each in self.targets.items()})
+        """What is known of the people, asked through these channels instead of their own; they are not drawn again."""
+        priors = {name: read_prior(channels[name], target.prior) for name, target in self.targets.items()}
+        return replace(self, targets={name: Attacked(name, channels[name], prior) for name, prior in priors.items()})
 
 
 def believed_people(

@@ -40,31 +40,26 @@ def gamma_limits(gammas: Mapping[str, float], goals: Sequence[Goal], times: int 
     """
     beliefs = [goal for goal in goals if isinstance(goal, BeliefTarget)]
     limits: dict[str, float] = {}
-    for goal in beliefs:
+    for goal in sorted(beliefs, key=lambda goal: goal.attribute is None):
+        most = goal.gamma * (1 - 1e-6)  # just below the γ at which the breach becomes reachable
         if goal.attribute is not None:
-            limits[goal.attribute] = min(limits.get(goal.attribute, math.inf), _strictly(goal) ** (1 / times))
-    for goal in beliefs:
-        if goal.attribute is None:
-            wanted = {name: min(gamma, limits.get(name, math.inf)) for name, gamma in gammas.items()}
-            share = _equal_share(wanted, math.log(_strictly(goal)) / times)
+            limits[goal.attribute] = min(limits.get(goal.attribute, math.inf), most ** (1 / times))
+        else:
+            wanted = [min(gamma, limits.get(name, math.inf)) for name, gamma in gammas.items()]
+            share = _equal_share(wanted, math.log(most) / times)
             limits.update({name: min(limits.get(name, math.inf), share) for name in gammas})
     return limits
 
 
-def _equal_share(wanted: Mapping[str, float], budget: float) -> float:
+def _equal_share(wanted: Sequence[float], budget: float) -> float:
     """The γ at which Σ min(ln γ_j, ln γ) equals the budget."""
-    needs = sorted(math.log(gamma) if math.isfinite(gamma) else math.inf for gamma in wanted.values())
+    needs = sorted(math.log(gamma) if math.isfinite(gamma) else math.inf for gamma in wanted)
     for place, need in enumerate(needs):
         share = budget / (len(needs) - place)
         if need > share:
             return math.exp(share)
         budget -= need
     return math.exp(needs[-1])
-
-
-def _strictly(goal: BeliefTarget) -> float:
-    """Just below the γ at which the breach becomes reachable."""
-    return goal.gamma * (1 - 1e-6)
 
 
 def bounded_channel(channel: Channel, gamma: float) -> Channel:

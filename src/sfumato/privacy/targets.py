@@ -18,10 +18,9 @@ from typing import Any
 from sfumato.channels import Channel
 from sfumato.domain import Floats, Interval
 from sfumato.guarantee import CombinedGuarantee, Guarantee
-from sfumato.guarantee.statement import read_prior
+from sfumato.guarantee.statement import breach_gamma, read_prior
 from sfumato.privacy.accounting import Width, reach_of, width_together
-from sfumato.privacy.belief import coarse_law, expected_width
-from sfumato.privacy.population import CONFIDENCE, Population
+from sfumato.privacy.population import CONFIDENCE, Population, coarse_law, expected_width
 from sfumato.prose import in_words
 
 NUMBER = r"(\d+(?:\.\d+)?(?:e-?\d+)?)\s*(%?)"
@@ -47,7 +46,7 @@ class BeliefTarget:
     @property
     def gamma(self) -> float:
         """γ must stay strictly below ρ2(1−ρ1)/(ρ1(1−ρ2))."""
-        return self.rho2 * (1 - self.rho1) / (self.rho1 * (1 - self.rho2))
+        return breach_gamma(self.rho1, self.rho2)
 
     def __str__(self) -> str:
         who = "all reports of a person together" if self.attribute is None else f"the report of {self.attribute}"

@@ -10,15 +10,7 @@ import numpy as np
 from sfumato.channels import Mechanism
 from sfumato.plan import Plan
 from sfumato.privacy.accounting import Account, widths_of
-from sfumato.privacy.attacks import (
-    Finding,
-    averaging,
-    best_guess,
-    correlation_attacks,
-    item_guess,
-    linkage,
-    outliers,
-)
+from sfumato.privacy.attacks import Finding, averaging, best_guess, correlation_attacks, item_guess, linkage, outliers
 from sfumato.privacy.audit.channel import SAMPLES, check_channel
 from sfumato.privacy.audit.correlated import audit_row
 from sfumato.privacy.audit.report import Audit

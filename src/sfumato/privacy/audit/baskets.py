@@ -10,6 +10,7 @@ from below by Clopper–Pearson bounds over all items.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,16 +20,7 @@ from scipy.special import comb
 from sfumato.channels import SelectASize
 from sfumato.channels.baskets import BasketReports, unpack_bits
 from sfumato.domain import Codes
-from sfumato.privacy.audit.check import (
-    Check,
-    Draw,
-    Randomize,
-    amplification,
-    exact_tests,
-    lower_bound,
-    p_value,
-    upper_bound,
-)
+from sfumato.privacy.audit.check import Check, Randomize, amplification, exact_tests, lower_bound, p_value, upper_bound
 from sfumato.prose import percent
 
 Bits = NDArray[np.bool_]
@@ -53,7 +45,7 @@ def check_baskets(channel: SelectASize, randomize: Randomize, total: int, attrib
     return checks
 
 
-def basket_streams(channel: SelectASize, randomize: Randomize) -> tuple[Draw, float]:
+def basket_streams(channel: SelectASize, randomize: Randomize) -> tuple[Callable[[int], Codes], float]:
     """Reports of one basket as whole numbers, and the chance that two of them are equal:
 
         Σ_j p[j]²/C(m,j) · (ρ² + (1−ρ)²)^(n−m).

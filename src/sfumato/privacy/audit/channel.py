@@ -8,14 +8,14 @@ browser client) gave for it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sfumato.channels import Channel, SelectASize
+from sfumato.channels import AdditiveNoise, Channel, SelectASize
 from sfumato.domain import Categories, Codes, Floats, Grid, Interval, as_array, as_numbers
 from sfumato.privacy.audit.baskets import basket_streams, check_baskets
 from sfumato.privacy.audit.check import (
@@ -33,7 +33,6 @@ from sfumato.privacy.audit.check import (
     p_value,
     upper_bound,
 )
-from sfumato.privacy.belief import law_columns
 from sfumato.prose import counted, percent, shown
 
 SAMPLES = 120_000
@@ -130,6 +129,14 @@ def known_codes(channel: Channel, reports: Any) -> tuple[Codes, list[Any]]:
     return codes[exact], array[~exact].tolist()
 
 
+def law_columns(channel: Channel, codes: Codes) -> Floats:
+    """P[reported, true] for some true codes only, exactly as drawn."""
+    if not isinstance(channel, AdditiveNoise):
+        return np.asarray(channel.law()[:, codes])
+    (shift,) = channel.steps()
+    return np.hstack([replace(shift, offset=shift.offset - code, inputs=1).law() for code in codes.tolist()])
+
+
 def _streams(channel: Channel, randomize: Randomize) -> tuple[Draw, float]:
     """Reports of the tested value whose reports differ most, and how often two of them agree.
 
@@ -158,8 +165,12 @@ def check_law(samples: Samples, columns: Floats, attribute: str, alpha: float) -
     residues (report code modulo 2, 4, 8, 16), which catch low-order bits of the true value that noise should have wiped
     out. The level is divided by the number of events, so that together they raise a false alarm with chance α or less.
     """
-    if samples.strange:
-        return _strange(samples, attribute)
+    if samples.strange:  # a report that the channel cannot have sent breaks the law by itself
+        text = (
+            f"{counted(len(samples.strange), 'report')} cannot come from the channel, for example "
+            f"{shown(samples.strange[0])}; digits beyond the channel's steps can carry the true value's own."
+        )
+        return Check("law", attribute, FAILED, text, 0.0, {"strange": len(samples.strange)})
     values, told = [], []
     for code, reports, column in zip(samples.tested, samples.codes, columns.T, strict=True):
         events, counts = _events(samples.channel, column), np.bincount(reports, minlength=column.size)
@@ -175,15 +186,6 @@ def check_law(samples: Samples, columns: Floats, attribute: str, alpha: float) -
     tests, total = np.concatenate(values), sum(codes.size for codes in samples.codes)
     held = f"{tests.size} exact tests on {total:,} reports agree with the stated law."
     return exact_tests("law", attribute, tests, told, alpha, held)
-
-
-def _strange(samples: Samples, attribute: str) -> Check:
-    """A report that the channel cannot have sent breaks the law by itself."""
-    text = (
-        f"{counted(len(samples.strange), 'report')} cannot come from the channel, for example "
-        f"{shown(samples.strange[0])}; digits beyond the channel's steps can carry the true value's own."
-    )
-    return Check("law", attribute, FAILED, text, 0.0, {"strange": len(samples.strange)})
 
 
 def _events(channel: Channel, column: Floats) -> list[tuple[str, Codes]]:

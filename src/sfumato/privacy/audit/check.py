@@ -94,15 +94,11 @@ def p_at_least(k: Numbers, n: Numbers, chance: Numbers) -> Floats:
     return np.where(k > 0, betainc(k, n - k + 1, chance), 1.0)
 
 
-def p_at_most(k: Numbers, n: Numbers, chance: Numbers) -> Floats:
-    """P[K ≤ k]."""
-    return np.where(k < n, betaincc(k + 1, n - k, chance), 1.0)
-
-
 def p_value(k: Numbers, n: Numbers, chance: Numbers) -> Floats:
     """Two-sided: at most α has probability at most α when the chance is right."""
     p = np.clip(chance, 0.0, 1.0)  # a sum of chances may pass 1 by a bit
-    return np.asarray(np.minimum(2 * np.minimum(p_at_least(k, n, p), p_at_most(k, n, p)), 1.0))
+    at_most = np.where(k < n, betaincc(k + 1, n - k, p), 1.0)
+    return np.asarray(np.minimum(2 * np.minimum(p_at_least(k, n, p), at_most), 1.0))
 
 
 # --- fresh noise --------------------------------------------------------------------------------------------------
