@@ -10,8 +10,8 @@ import pytest
 import sfumato as sf
 from sfumato.guarantee.statement import read_prior, shortest_widths
 from sfumato.privacy import BeliefTarget, WidthTarget
-from sfumato.privacy.belief import posterior
-from sfumato.privacy.targets import judge_target, width_reached
+from sfumato.privacy.population import posterior
+from sfumato.privacy.targets import Asked, judge_target
 
 UNIT = sf.Interval(0, 1)
 
@@ -43,7 +43,7 @@ def test_the_proposed_channel_meets_its_target_when_audited(seed: int) -> None:
     told = sf.audit(advice.channel, targets=[goal], prior=prior, samples=2000 * 9, people=60)
     assert told.passed, str(told)
     stated, belief = {"answer": channel.guarantee()}, {"answer": read_prior(channel, prior)}
-    assert judge_target(goal, stated, {"answer": channel}, belief).met == (not advice.changes)
+    assert judge_target(goal, stated, Asked({"answer": channel}, belief)).met == (not advice.changes)
 
 
 def test_a_proposed_width_holds_for_simulated_people() -> None:
@@ -59,7 +59,8 @@ def test_a_proposed_width_holds_for_simulated_people() -> None:
 def test_advice_asks_for_no_more_noise_than_it_takes() -> None:
     advice = sf.advise(sf.Gaussian(UNIT, scale=0.08), "answer: 0.4 at 90%", costs=False)
     less = sf.Gaussian(UNIT, scale=0.98 * advice.channel.scale)
-    assert width_reached(less, None, 0.9) < 0.4 <= width_reached(advice.channel, None, 0.9)
+    short, enough = (Asked({"x": each}, {}).width("x", 0.9) for each in (less, advice.channel))
+    assert short < 0.4 <= enough
     gamma = sf.advise(sf.Gaussian(UNIT, scale=0.1), "5% to 50%", costs=False).channel.guarantee().gamma
     assert 18.98 < gamma < 19
 

@@ -41,41 +41,26 @@ class Breach:
     def __bool__(self) -> bool:
         return self.possible
 
-    @classmethod
-    def none(cls, rho1: float, rho2: float, gamma: float) -> Breach:
-        return cls(rho1, rho2, gamma, possible=False)
-
-    @classmethod
-    def by_bound(cls, rho1: float, rho2: float, gamma: float) -> Breach:
-        """γ permits it, and no table is at hand to show one."""
-        return cls(rho1, rho2, gamma, possible=True, assumption="the bound γ does not exclude it")
-
     def __str__(self) -> str:
-        span = f"{_share(self.rho1)} to {_share(self.rho2)}"
+        span = f"{100 * self.rho1:.3g} % to {100 * self.rho2:.3g} %"
         if not self.possible:
             return f"No report can move a belief from {span} or back, whatever the prior is (γ = {self.gamma:.4g})."
         if not self.claim:
             return f"γ = {self.gamma:.4g} does not exclude that a report moves a belief from {span}."
         assert self.prior is not None and self.posterior is not None
-        proof = f"a report of {_shown(self.report)}"
-        if self.posterior >= 1 - 1e-9:
-            moved = f"proves that {self.claim}, which had a probability of {percent(self.prior, 2)} before"
-        elif self.posterior <= 1e-9:
-            moved = f"rules out that {self.claim}, which had a probability of {percent(self.prior, 2)} before"
-        else:
+        before, after = percent(self.prior, 2), percent(self.posterior, 2)
+        if 1e-9 < self.posterior < 1 - 1e-9:
             word = "raises" if self.direction == "up" else "lowers"
-            change = f"from {percent(self.prior, 2)} to {percent(self.posterior, 2)}"
-            moved = f"{word} the probability that {self.claim} {change}"
-        return f"{proof} {moved}{f' ({self.assumption})' if self.assumption else ''}."
+            moved = f"{word} the probability that {self.claim} from {before} to {after}"
+        else:
+            word = "proves" if self.posterior > 0.5 else "rules out"
+            moved = f"{word} that {self.claim}, which had a probability of {before} before"
+        return f"a report of {_shown(self.report)} {moved}{f' ({self.assumption})' if self.assumption else ''}."
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; the report as it would be sent."""
         names = ["rho1", "rho2", "possible", "direction", "claim", "prior", "posterior", "assumption", "report"]
         return {**{name: plain(getattr(self, name)) for name in names}, "text": str(self)}
-
-
-def _share(probability: float) -> str:
-    return f"{100 * probability:.3g} %"
 
 
 def find_breach(law: Floats, prior: Floats, channel: Any, rho1: float, rho2: float) -> Breach | None:
@@ -84,7 +69,9 @@ def find_breach(law: Floats, prior: Floats, channel: Any, rho1: float, rho2: flo
     A report that proves a property is shown if such reports are not too rare; else, of all reports that breach, the one
     that occurs most often, so that the example is no curiosity.
     """
-    rows = _searched_rows(law, prior)
+    rows = np.flatnonzero(law @ prior > 0)
+    if rows.size > SEARCHED_REPORTS:  # thinned evenly, ends included
+        rows = rows[np.linspace(0, rows.size - 1, SEARCHED_REPORTS).astype(int)]
     groups = np.arange(prior.size) * min(SEARCHED_VALUES, prior.size) // prior.size
     weight = np.bincount(groups, prior).astype(np.float64)
     starts = np.searchsorted(groups, np.arange(weight.size))
@@ -116,14 +103,6 @@ def adversarial_breach(law: Floats, channel: Any, rho1: float, rho2: float) -> B
     assumption = f"for somebody who is sure that it is either {_shown(one)} or {_shown(other)}"
     words = f"the answer is {_shown(one)}"
     return Breach(rho1, rho2, float(ratio[row]), True, "up", label, words, rho1, float(after), assumption)
-
-
-def _searched_rows(law: Floats, prior: Floats) -> Any:
-    """Reports that can occur, thinned evenly to a searchable number, ends included."""
-    rows = np.flatnonzero(law @ prior > 0)
-    if rows.size <= SEARCHED_REPORTS:
-        return rows
-    return rows[np.linspace(0, rows.size - 1, SEARCHED_REPORTS).astype(int)]
 
 
 def _commonest(posterior: Floats, weight: Floats, share: Floats, limit: float, wanted: float) -> tuple[int, Any] | None:

@@ -30,16 +30,14 @@ INDEPENDENCE = (
     "The bound also holds against somebody who knows other things about you, "
     "as long as what they know does not depend on the random draw."
 )
-
-
-LARGEST_LAW = 50_000_000
+LARGEST_LAW = 100_000_000
 
 
 class Describable(Protocol):
     """What a guarantee reads of a channel."""
 
-    @property
-    def domain(self) -> Any: ...
+    domain: Any
+
     @property
     def inputs(self) -> Any: ...
     @property
@@ -76,9 +74,41 @@ class Amplification:
 
     def excludes(self, rho1: float, rho2: float) -> bool:
         """Statement 1 of EGS03: no ρ1-to-ρ2 breach, up or down, if ρ2(1−ρ1)/(ρ1(1−ρ2)) > γ (strictly)."""
-        check_rhos(rho1, rho2)
-        needed = rho2 * (1 - rho1) / (rho1 * (1 - rho2))
+        needed = breach_gamma(rho1, rho2)
         return bool(needed > self.gamma and not math.isclose(needed, self.gamma, rel_tol=1e-12))
+
+    def breach(self, rho1: float = 0.05, rho2: float = 0.5) -> Breach:
+        """Whether a ρ1-to-ρ2 breach, up or down, is excluded; if not, a report and a property that show it, or only
+        that γ permits one."""
+        if self.excludes(rho1, rho2):
+            return Breach(rho1, rho2, self.gamma, possible=False)
+        permitted = Breach(rho1, rho2, self.gamma, possible=True, assumption="the bound γ does not exclude it")
+        return self._example(rho1, rho2) or permitted
+
+    def _example(self, rho1: float, rho2: float) -> Breach | None:
+        """A breach that γ permits, shown; None where no table is at hand."""
+        return None
+
+    def sentences(self) -> list[str]:
+        """A finite γ in words."""
+        five = self.worst_posterior(0.05)
+        edge = " (just reachable)" if math.isclose(five, 0.5) else ""
+        return [
+            "Whatever somebody believes about you before, a report multiplies the odds by at most "
+            f"{in_words(self.gamma)} (γ = {in_words(self.gamma)}, ε = {self.epsilon:.3f}).",
+            f"A suspicion of 5 % can grow to at most {percent(five, up=True)}{edge}, "
+            f"one of 50 % to at most {percent(self.worst_posterior(0.5), up=True)}.",
+            INDEPENDENCE,
+        ]
+
+    def numbers(self) -> dict[str, Any]:
+        """γ and what follows, with None for infinite."""
+        return {
+            "gamma": finite(self.gamma),
+            "epsilon": finite(self.epsilon),
+            "bounded": math.isfinite(self.gamma),
+            "worst_posterior": {str(p): self.worst_posterior(p) for p in (0.01, 0.05, 0.2, 0.5)},
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,14 +143,18 @@ class Guarantee(Amplification):
         if stated is not None:
             return stated
         reports = self._law @ self._prior
-        return _shortest_interval(self._posterior, reports[reports > 0], channel.inputs, confidence)
+        share = reports[reports > 0]
+        rows = np.unique(np.linspace(0, share.size - 1, 600).astype(int))
+        widths = shortest_widths(self._posterior[rows], channel.inputs.step, confidence)
+        return float(np.average(widths, weights=share[rows]))
 
     @cached_property
     def prior_privacy(self) -> float:
         """Π(A) = 2^h(A) of the prior: the width of the uniform distribution that is as uncertain."""
         channel = self._needs_law("entropy privacy")
         p = self._prior[self._prior > 0]
-        cell = channel.inputs.step if _is_continuous(channel) else 1.0
+        continuous = isinstance(channel.inputs, Grid) and not channel.inputs.integer
+        cell = channel.inputs.step if continuous else 1.0
         return float(2.0 ** -(p * np.log2(p / cell)).sum())
 
     @property
@@ -154,16 +188,10 @@ class Guarantee(Amplification):
             return math.inf
         return float((prior * _log2_ratio(np.broadcast_to(prior, posterior.shape), posterior)).sum(axis=1).max())
 
-    def breach(self, rho1: float = 0.05, rho2: float = 0.5) -> Breach:
-        """Whether a ρ1-to-ρ2 breach, up or down, is excluded; if not, a report and a property that show it.
-
-        The breach is sought under this guarantee's prior first, then under a prior made to break it.
-        """
-        check_rhos(rho1, rho2)
-        if self.excludes(rho1, rho2):
-            return Breach.none(rho1, rho2, self.gamma)
+    def _example(self, rho1: float, rho2: float) -> Breach | None:
+        """Sought under this guarantee's prior first, then under a prior made to break it."""
         if self.channel is None:
-            return Breach.by_bound(rho1, rho2, self.gamma)
+            return None
         found = find_breach(self._law, self._prior, self.channel, rho1, rho2)
         return found or adversarial_breach(self._law, self.channel, rho1, rho2)
 
@@ -186,18 +214,17 @@ class Guarantee(Amplification):
 
     def _bound_sentences(self) -> list[str]:
         if math.isfinite(self.gamma):
-            return [*bound_sentences(self), INDEPENDENCE]
-        shown = str(self.breach(0.05, 0.5))
+            return self.sentences()
         bounded = "RandomizedResponse" if self.channel and isinstance(self.channel.domain, Categories) else "SquareWave"
         return [
             "There is no bound on what an unlucky report reveals (γ is infinite).",
-            f"For example: {shown}" if shown else "",
+            f"For example: {self.breach(0.05, 0.5)}",
             f"If a bound is needed, use {bounded} with gamma=19: it never lets a belief of 5 % grow beyond 50 %.",
         ]
 
     def to_dict(self) -> dict[str, Any]:
         """Every number, with None for infinite or not applicable."""
-        numbers = {"description": self.description, **amplification_dict(self), "notes": list(self.notes)}
+        numbers = {"description": self.description, **self.numbers(), "notes": list(self.notes)}
         if self.channel is None:
             return numbers
         names = ["entropy_privacy", "prior_privacy", "privacy_loss", "mutual_information", "worst_case_information"]
@@ -225,7 +252,7 @@ class Guarantee(Amplification):
     @cached_property
     def _law(self) -> Floats:
         channel = self._needs_law("this measure")
-        if channel.inputs.size * channel.outputs.size > 2 * LARGEST_LAW:
+        if channel.inputs.size * channel.outputs.size > LARGEST_LAW:
             raise ValueError(
                 f"the law has {channel.outputs.size} × {channel.inputs.size} entries, too many to measure; "
                 f"give the channel a coarser step="
@@ -234,7 +261,6 @@ class Guarantee(Amplification):
 
     @property
     def _prior(self) -> Floats:
-        self._needs_law("this measure")
         assert self.prior is not None
         return self.prior
 
@@ -266,15 +292,9 @@ class CombinedGuarantee(Amplification):
         """The interval widths of the parts, each on its own; correlated answers can be placed more closely."""
         return {name: part.interval(confidence) for name, part in self.parts.items()}
 
-    def breach(self, rho1: float = 0.05, rho2: float = 0.5) -> Breach:
-        """Excluded by the product of the γ; else the breach of a single part, or the bound that permits one."""
-        if self.excludes(rho1, rho2):
-            return Breach.none(rho1, rho2, self.gamma)
-        for part in self.parts.values():
-            found = part.breach(rho1, rho2)
-            if found.possible:
-                return found
-        return Breach.by_bound(rho1, rho2, self.gamma)
+    def _example(self, rho1: float, rho2: float) -> Breach | None:
+        """That of a single part."""
+        return next(filter(None, (part.breach(rho1, rho2) for part in self.parts.values())), None)
 
     def repeated(self, times: int) -> CombinedGuarantee:
         """All of it asked several times, with fresh noise each time."""
@@ -287,33 +307,18 @@ class CombinedGuarantee(Amplification):
             unbounded = [name for name, part in self.parts.items() if not math.isfinite(part.gamma)]
             total = [f"Together the answers have no bound on what they reveal, because of {', '.join(unbounded)}."]
         else:
-            total = [f"Taken together ({len(self.parts)} reports of one person):", *bound_sentences(self), INDEPENDENCE]
+            total = [f"Taken together ({len(self.parts)} reports of one person):", *self.sentences()]
         return "\n".join([*total, *self.notes])
 
     def to_dict(self) -> dict[str, Any]:
         parts = {name: part.to_dict() for name, part in self.parts.items()}
-        return {**amplification_dict(self), "notes": list(self.notes), "parts": parts}
+        return {**self.numbers(), "notes": list(self.notes), "parts": parts}
 
 
-def bound_sentences(bound: Amplification) -> list[str]:
-    """A finite γ in words."""
-    five = bound.worst_posterior(0.05)
-    edge = " (just reachable)" if math.isclose(five, 0.5) else ""
-    return [
-        f"Whatever somebody believes about you before, a report multiplies the odds by at most {in_words(bound.gamma)} "
-        f"(γ = {in_words(bound.gamma)}, ε = {bound.epsilon:.3f}).",
-        f"A suspicion of 5 % can grow to at most {percent(five, up=True)}{edge}, "
-        f"one of 50 % to at most {percent(bound.worst_posterior(0.5), up=True)}.",
-    ]
-
-
-def amplification_dict(bound: Amplification) -> dict[str, Any]:
-    return {
-        "gamma": finite(bound.gamma),
-        "epsilon": finite(bound.epsilon),
-        "bounded": math.isfinite(bound.gamma),
-        "worst_posterior": {str(p): bound.worst_posterior(p) for p in (0.01, 0.05, 0.2, 0.5)},
-    }
+def breach_gamma(rho1: float, rho2: float) -> float:
+    """The γ that a ρ1-to-ρ2 breach takes."""
+    check_rhos(rho1, rho2)
+    return rho2 * (1 - rho1) / (rho1 * (1 - rho2))
 
 
 def breach_information(rho1: float, rho2: float) -> float:
@@ -325,7 +330,7 @@ def breach_information(rho1: float, rho2: float) -> float:
 
 def read_prior(channel: Describable, prior: Any) -> Floats:
     """A belief over the true codes; flat without one."""
-    size = channel.inputs.size
+    size, edges = channel.inputs.size, getattr(prior, "edges", None)
     if prior is None:
         return np.full(size, 1 / size)
     if isinstance(prior, Mapping):
@@ -334,41 +339,24 @@ def read_prior(channel: Describable, prior: Any) -> Floats:
         codes = channel.inputs.encode(list(prior))
         weights = np.zeros(size)
         weights[codes] = list(prior.values())
-    elif hasattr(prior, "probabilities"):
-        edges = getattr(prior, "edges", None)
-        believed = np.clip(prior.probabilities, 0, None)
-        weights = believed if edges is None else _spread(channel, edges, believed)
     else:
-        weights = np.asarray(prior, dtype=float)
+        estimated = hasattr(prior, "probabilities")
+        weights = np.clip(prior.probabilities, 0, None) if estimated else np.asarray(prior, dtype=float)
     if weights.ndim != 1 or not (weights >= 0).all() or not 0 < weights.sum() < math.inf:
         raise ValueError("prior is not a row of probabilities; give non-negative numbers with a positive sum")
-    if weights.size != size:
+    if edges is None and weights.size != size:
         if isinstance(channel.inputs, Categories):
             raise ValueError(f"prior has {weights.size} entries for {size} categories; give one per category")
         edges = np.linspace(channel.domain.low, channel.domain.high, weights.size + 1)
-        weights = _spread(channel, edges, weights)
+    if edges is not None:
+        weights = channel.interval_weights(np.asarray(edges, dtype=float)) @ weights
     return np.asarray(weights / weights.sum())
-
-
-def _spread(channel: Describable, edges: Any, probabilities: Any) -> Floats:
-    inside = np.clip(np.asarray(probabilities, dtype=float), 0, None)
-    return np.asarray(channel.interval_weights(np.asarray(edges, dtype=float)) @ inside)
-
-
-def _is_continuous(channel: Describable) -> bool:
-    return isinstance(channel.inputs, Grid) and not channel.inputs.integer
 
 
 def _log2_ratio(above: Floats, below: Floats) -> Floats:
     """log2(above/below) where above > 0, else 0 (0·log 0 = 0)."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(above > 0, np.log2(above / below), 0.0)
-
-
-def _shortest_interval(posterior: Floats, share: Floats, grid: Grid, confidence: float) -> float:
-    """For each report the shortest run of true codes with the wanted posterior mass; their mean over the reports."""
-    rows = np.unique(np.linspace(0, share.size - 1, 600).astype(int))
-    return float(np.average(shortest_widths(posterior[rows], grid.step, confidence), weights=share[rows]))
 
 
 def shortest_widths(beliefs: Floats, step: float, confidence: float) -> Floats:

@@ -19,7 +19,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from sfumato.domain import Floats
-from sfumato.privacy.attacks.covariance import alone_error, bayes_error
+from sfumato.guarantee.statement import Amplification
+from sfumato.privacy.attacks import alone_error, bayes_error
 from sfumato.privacy.population import CONFIDENCE, Population
 from sfumato.prose import finite, in_words, listed, percent
 
@@ -51,7 +52,7 @@ class Width:
 
 
 @dataclass(frozen=True)
-class Account:
+class Account(Amplification):
     """The total for one person who answers everything ``times`` times with fresh noise."""
 
     parts: dict[str, float]
@@ -63,12 +64,8 @@ class Account:
             raise ValueError(f"times={self.times} is not a count of reports; give 1 or more")
 
     @property
-    def gamma(self) -> float:
+    def gamma(self) -> float:  # type: ignore[override]
         return math.prod(self.parts.values()) ** self.times
-
-    @property
-    def epsilon(self) -> float:
-        return math.log(self.gamma) if math.isfinite(self.gamma) else math.inf
 
     def __str__(self) -> str:
         often = "once" if self.times == 1 else f"{self.times} times with fresh noise"
@@ -91,8 +88,7 @@ def widths_of(population: Population) -> tuple[Width, ...]:
     """The widths of all numbers of people whose covariance is known; none of others."""
     if population.covariance is None:
         return ()
-    stated = {target.name: target.stated_width for target in population.numeric}
-    return widths_from(stated, population.covariance, population.noise())
+    return widths_from(population.stated_widths, population.covariance, population.noise)
 
 
 def widths_from(stated: Mapping[str, float | None], covariance: Floats, noise: Floats) -> tuple[Width, ...]:
@@ -107,7 +103,7 @@ def width_together(population: Population, name: str, confidence: float) -> floa
     """The width of one number from all reports of a person."""
     assert population.covariance is not None
     place = [target.name for target in population.numeric].index(name)
-    error = float(bayes_error(population.covariance, population.noise())[place])
+    error = float(bayes_error(population.covariance, population.noise)[place])
     return reach_of(confidence) * math.sqrt(max(error, 0.0))
 
 

@@ -11,10 +11,10 @@ import numpy as np
 from sfumato.channels import Channel, Mechanism, SelectASize
 from sfumato.domain import Floats
 from sfumato.guarantee.statement import read_prior
-from sfumato.plan import Attribute, Plan
-from sfumato.privacy.proposals import asked_through, propose
-from sfumato.privacy.subject import ONLY, subject_of
-from sfumato.privacy.targets import Verdict, WidthTarget, judge_target, read_targets
+from sfumato.plan import Plan
+from sfumato.privacy.proposals import propose
+from sfumato.privacy.subject import subject_of
+from sfumato.privacy.targets import Asked, Verdict, WidthTarget, judge_target, read_targets
 from sfumato.prose import listed, percent
 from sfumato.reconstruction import Estimate, reconstruct
 from sfumato.tables import frame_like, read_columns
@@ -118,50 +118,38 @@ def advise(
     18.99
     """
     advised = subject_of(subject)
-    plan = subject if isinstance(subject, Plan) else _plan_of(subject)
-    goals = read_targets(targets, advised.domains)
+    plan, goals = advised.plan, read_targets(targets, advised.domains)
     for goal in goals:
         if isinstance(goal, WidthTarget) and goal.attribute not in advised.channels:
             raise ValueError(f"target names {goal.attribute!r}, which is blurred with others; change their ratio=")
-    rng = np.random.default_rng(seed)
     known = reports is not None or truth is not None
-    population = advised.people(reports, truth, KNOWN_PEOPLE, rng) if known else None
+    population = advised.people(reports, truth, KNOWN_PEOPLE, np.random.default_rng(seed)) if known else None
     seen = {} if population is None else {name: each.prior for name, each in population.targets.items()}
-    priors = {**seen, **advised.beliefs(prior)}
+    asked = Asked(advised.channels, {**seen, **advised.beliefs(prior)}, population, times)
 
-    chosen = propose(advised.channels, goals, priors, times, population)
+    chosen = propose(asked, goals)
     changed = {name: channel for name, channel in chosen.items() if channel != advised.channels[name]}
-    attributes = {
-        name: replace(each, channel=changed[name]) if name in changed else each
-        for name, each in plan.attributes.items()
-    }
-    proposed = Plan(plan.name, attributes, plan.description)
-    stated = subject_of(proposed).guarantees({})
-    beliefs = {name: read_prior(chosen[name], prior) for name, prior in priors.items()}
-    around = asked_through(population, chosen)
-    verdicts = [judge_target(goal, stated, chosen, beliefs, times, around) for goal in goals]
+    asked_so = {name: replace(each, channel=changed.get(name, each.channel)) for name, each in plan.attributes.items()}
+    proposed = Plan(plan.name, asked_so, plan.description)
+    stated, through = subject_of(proposed).guarantees({}), asked.through(chosen)
+    verdicts = tuple(judge_target(goal, stated, through) for goal in goals)
 
     told: list[Cost] = []
     if costs and changed:
-        for name, channel in changed.items():
-            told += _costs(name, advised.channels[name], channel, priors.get(name), people, seed)
+        for name in changed:
+            told += _costs(name, asked, chosen[name], people, seed)
         if truth is not None and plan.target is not None:
             told.append(_tree_cost(plan, proposed, truth, seed))
     specs = {name: (advised.mechanisms[name].to_spec(), channel.to_spec()) for name, channel in changed.items()}
-    return Advice(proposed, specs, tuple(verdicts), tuple(told))
-
-
-def _plan_of(mechanism: Mechanism) -> Plan:
-    return Plan(mechanism.kind, {ONLY: Attribute(ONLY, mechanism.domain, mechanism)})
+    return Advice(proposed, specs, verdicts, tuple(told))
 
 
 # --- costs --------------------------------------------------------------------------------------------------------
 
 
-def _costs(
-    name: str, old: Channel, new: Channel, prior: Floats | None, people: int, seed: int
-) -> list[Cost]:
+def _costs(name: str, asked: Asked, new: Channel, people: int, seed: int) -> list[Cost]:
     """What can be read from ``people`` reports through the old channel and through the new one, by the same draws."""
+    old, prior = asked.channels[name], asked.priors.get(name)
     if isinstance(old, SelectASize) and isinstance(new, SelectASize):
         before, after = (channel.lowest_discoverable_support(people) for channel in (old, new))
         measure = "lowest discoverable support of {} items in {:,} reports"
@@ -179,17 +167,12 @@ def _reconstruction_error(channel: Channel, prior: Floats, people: int, seed: in
     for _ in range(ROUNDS):
         true = rng.choice(prior.size, size=people, p=prior)
         estimate: Estimate = reconstruct(channel.randomize(channel.inputs.decode(true), rng), channel)
-        errors.append(np.abs(estimate.probabilities - _in_intervals(channel, prior, estimate)).sum() / 2)
+        share, edges = prior, estimate.edges
+        if edges is not None:
+            values = np.asarray(channel.inputs.decode(np.arange(prior.size)), dtype=float)
+            share = np.histogram(np.clip(values, edges[0], edges[-1]), edges, weights=prior)[0]
+        errors.append(np.abs(estimate.probabilities - share).sum() / 2)
     return float(np.mean(errors))
-
-
-def _in_intervals(channel: Channel, prior: Floats, estimate: Estimate) -> Floats:
-    """The belief over the estimate's intervals."""
-    if estimate.edges is None:
-        return prior
-    values = np.asarray(channel.inputs.decode(np.arange(prior.size)), dtype=float)
-    place = np.clip(np.searchsorted(estimate.edges, values, side="right") - 1, 0, estimate.edges.size - 2)
-    return np.bincount(place, prior, minlength=estimate.edges.size - 1).astype(float)
 
 
 def _crowd(channel: Channel, prior: Floats | None) -> Floats:
@@ -202,8 +185,7 @@ def _crowd(channel: Channel, prior: Floats | None) -> Floats:
 
 
 def _tree_cost(before: Plan, after: Plan, truth: Any, seed: int) -> Cost:
-    old, clean = _tree_accuracy(before, truth, np.random.default_rng(seed))
-    new, _ = _tree_accuracy(after, truth, np.random.default_rng(seed))
+    (old, clean), (new, _) = (_tree_accuracy(plan, truth, np.random.default_rng(seed)) for plan in (before, after))
     return Cost(str(before.target), "the share that a decision tree predicts right", old, new, clean)
 
 
@@ -222,10 +204,10 @@ def _tree_accuracy(plan: Plan, truth: Any, rng: np.random.Generator) -> tuple[fl
         for part in np.array_split(chosen, 2)
     )
     label = shown.attributes[plan.target].channel
+    blurred = (shown.randomize(learn, rng), shown.channels, label if isinstance(label, Channel) else None)
     scores = []
-    for table, channels in ((shown.randomize(learn, rng), shown.channels), (learn, None)):
-        blurred = label if channels is not None and isinstance(label, Channel) else None
-        model = TreeClassifier(channels, "byclass", label_channel=blurred)
+    for table, channels, label_channel in (blurred, (learn, None, None)):
+        model = TreeClassifier(channels, "byclass", label_channel=label_channel)
         model.fit(table.drop_columns([plan.target]), table.column(plan.target).to_numpy())
         guess = model.predict(judge.drop_columns([plan.target]))
         scores.append(float((guess == judge.column(plan.target).to_numpy()).mean()))

@@ -9,49 +9,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from sfumato.channels import Channel, Gaussian, Laplace, RandomizedResponse, SelectASize, SquareWave, Uniform
-from sfumato.domain import Categories, Floats, Interval
-from sfumato.guarantee.statement import read_prior
-from sfumato.privacy.population import Population
-from sfumato.privacy.targets import BeliefTarget, Goal, WidthTarget, width_reached
+from sfumato.domain import Categories, Interval
+from sfumato.privacy.targets import Asked, BeliefTarget, Goal, WidthTarget
 from sfumato.prose import in_words
 
-Reached = Callable[[Channel], float]
 LEAST_GAMMA = 1.001
 WIDEST = 3.0
 DIGITS = 4
 
 
-def propose(
-    channels: Mapping[str, Channel],
-    goals: Sequence[Goal],
-    priors: Mapping[str, Floats],
-    times: int,
-    population: Population | None,
-) -> dict[str, Channel]:
+def propose(asked: Asked, goals: Sequence[Goal]) -> dict[str, Channel]:
     """A channel for every attribute, its own where that is enough."""
-    limits = gamma_limits({name: channel.gamma for name, channel in channels.items()}, goals, times)
-    chosen = {name: bounded_channel(each, limits.get(name, math.inf)) for name, each in channels.items()}
+    limits = gamma_limits({name: channel.gamma for name, channel in asked.channels.items()}, goals, asked.times)
+    chosen = {name: bounded_channel(each, limits.get(name, math.inf)) for name, each in asked.channels.items()}
     for goal in goals:
         if isinstance(goal, WidthTarget):
-            around = asked_through(population, chosen)
-
-            def reached(channel: Channel, goal: WidthTarget = goal, around: Population | None = around) -> float:
-                belief = read_prior(channel, priors[goal.attribute]) if goal.attribute in priors else None
-                return width_reached(channel, belief, goal.confidence, around, goal.attribute)
-
-            name = goal.attribute
-            chosen[name] = _wide_channel(chosen[name], goal, reached, name in limits)
+            chosen[goal.attribute] = _wide_channel(asked, chosen, goal, goal.attribute in limits)
     return chosen
-
-
-def asked_through(population: Population | None, channels: Mapping[str, Channel]) -> Population | None:
-    """The same people, asked through these channels; nobody stays nobody."""
-    if population is None:
-        return None
-    return population.through({name: channels[name] for name in population.targets})
 
 
 # --- γ ------------------------------------------------------------------------------------------------------------
@@ -64,31 +40,26 @@ def gamma_limits(gammas: Mapping[str, float], goals: Sequence[Goal], times: int 
     """
     beliefs = [goal for goal in goals if isinstance(goal, BeliefTarget)]
     limits: dict[str, float] = {}
-    for goal in beliefs:
+    for goal in sorted(beliefs, key=lambda goal: goal.attribute is None):
+        most = goal.gamma * (1 - 1e-6)  # just below the γ at which the breach becomes reachable
         if goal.attribute is not None:
-            limits[goal.attribute] = min(limits.get(goal.attribute, math.inf), _strictly(goal) ** (1 / times))
-    for goal in beliefs:
-        if goal.attribute is None:
-            wanted = {name: min(gamma, limits.get(name, math.inf)) for name, gamma in gammas.items()}
-            share = _equal_share(wanted, math.log(_strictly(goal)) / times)
+            limits[goal.attribute] = min(limits.get(goal.attribute, math.inf), most ** (1 / times))
+        else:
+            wanted = [min(gamma, limits.get(name, math.inf)) for name, gamma in gammas.items()]
+            share = _equal_share(wanted, math.log(most) / times)
             limits.update({name: min(limits.get(name, math.inf), share) for name in gammas})
     return limits
 
 
-def _equal_share(wanted: Mapping[str, float], budget: float) -> float:
+def _equal_share(wanted: Sequence[float], budget: float) -> float:
     """The γ at which Σ min(ln γ_j, ln γ) equals the budget."""
-    needs = sorted(math.log(gamma) if math.isfinite(gamma) else math.inf for gamma in wanted.values())
+    needs = sorted(math.log(gamma) if math.isfinite(gamma) else math.inf for gamma in wanted)
     for place, need in enumerate(needs):
         share = budget / (len(needs) - place)
         if need > share:
             return math.exp(share)
         budget -= need
     return math.exp(needs[-1])
-
-
-def _strictly(goal: BeliefTarget) -> float:
-    """Just below the γ at which the breach becomes reachable."""
-    return goal.gamma * (1 - 1e-6)
 
 
 def bounded_channel(channel: Channel, gamma: float) -> Channel:
@@ -111,22 +82,16 @@ def _square_wave(channel: Channel, gamma: float) -> SquareWave:
 # --- widths -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Family:
-    """Channels of one kind by the size of their noise."""
-
-    make: Callable[[float], Channel]
-    least: float
-    most: float
-
-
-def _wide_channel(channel: Channel, goal: WidthTarget, reached: Reached, bounded: bool) -> Channel:
+def _wide_channel(asked: Asked, chosen: Mapping[str, Channel], goal: WidthTarget, bounded: bool) -> Channel:
     """The least noise of the channel's kind with which a usual report leaves the wanted width."""
-    if reached(channel) >= goal.width:
-        return channel
-    family = _square_waves(channel) if bounded or isinstance(channel, SquareWave) else _additive(channel)
-    low, high = family.least, family.most
-    most = reached(family.make(high))
+
+    def reached(channel: Channel) -> float:
+        return asked.through({**chosen, goal.attribute: channel}).width(goal.attribute, goal.confidence)
+
+    if reached(chosen[goal.attribute]) >= goal.width:
+        return chosen[goal.attribute]
+    make, low, high = _by_noise(chosen[goal.attribute], bounded)
+    most = reached(make(high))
     if most < goal.width:
         raise ValueError(
             f"the target that {goal} cannot be met, because with any noise the people's own spread and other answers "
@@ -134,26 +99,25 @@ def _wide_channel(channel: Channel, goal: WidthTarget, reached: Reached, bounded
         )
     while abs(high - low) > 1e-3 * max(abs(high), abs(low), 1e-3):
         middle = math.sqrt(low * high) if low > 0 else (low + high) / 2
-        low, high = (low, middle) if reached(family.make(middle)) >= goal.width else (middle, high)
-    return family.make(high)
+        low, high = (low, middle) if reached(make(middle)) >= goal.width else (middle, high)
+    return make(high)
 
 
-def _additive(channel: Channel) -> Family:
-    """Noise of the same kind; channels that add no noise give way to gaussian noise."""
-    domain = channel.domain
+def _by_noise(channel: Channel, bounded: bool) -> tuple[Callable[[float], Channel], float, float]:
+    """Channels by the size of their noise, from the least to the most.
+
+    Where γ is bounded, square waves by −ln γ; else noise of the same kind, gaussian for channels that add none.
+    """
+    if bounded or isinstance(channel, SquareWave):
+        largest = channel.gamma if math.isfinite(channel.gamma) else 1e6
+        return lambda size: _square_wave(channel, math.exp(-size)), -math.log(largest), -math.log(LEAST_GAMMA)
+    domain, kind = channel.domain, type(channel) if isinstance(channel, (Uniform, Laplace)) else Gaussian
     assert isinstance(domain, Interval)
-    kind = type(channel) if isinstance(channel, (Uniform, Laplace)) else Gaussian
 
     def noise(size: float) -> Channel:
         return kind(domain, _round(size, down=False), missing=channel.missing, outside=channel.outside)
 
-    return Family(noise, getattr(channel, "size_of_noise", domain.width * 1e-3), WIDEST * domain.width)
-
-
-def _square_waves(channel: Channel) -> Family:
-    """Square waves by −ln γ, so that a larger number is more noise."""
-    largest = channel.gamma if math.isfinite(channel.gamma) else 1e6
-    return Family(lambda size: _square_wave(channel, math.exp(-size)), -math.log(largest), -math.log(LEAST_GAMMA))
+    return noise, getattr(channel, "size_of_noise", domain.width * 1e-3), WIDEST * domain.width
 
 
 def _round(number: float, *, down: bool) -> float:

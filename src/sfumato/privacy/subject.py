@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +14,7 @@ from sfumato.channels import Channel, CorrelatedNoise, Mechanism, SelectASize
 from sfumato.domain import Floats
 from sfumato.guarantee import Guarantee
 from sfumato.guarantee.statement import read_prior
-from sfumato.plan import Plan
+from sfumato.plan import Attribute, Plan
 from sfumato.privacy.population import Population, believed_people
 from sfumato.prose import listed
 from sfumato.tables import LEVEL_SUFFIX, is_table, read_columns
@@ -26,14 +26,14 @@ PARTICIPATION = "Participation: that somebody answered, when and from where is v
 @dataclass(frozen=True, eq=False)
 class Subject:
     """``mechanisms``: one an attribute; ``rows``: those that blur several numbers at once; ``clear``: the role of every
-    attribute that is sent as it is."""
+    attribute that is sent as it is. ``plan`` is made up around one mechanism where ``is_plan`` is false."""
 
     name: str
+    plan: Plan
     mechanisms: dict[str, Mechanism]
+    rows: dict[str, CorrelatedNoise]
     clear: dict[str, str]
-    questions: dict[str, str]
-    is_plan: bool = True
-    rows: dict[str, CorrelatedNoise] = field(default_factory=dict)
+    is_plan: bool
 
     @cached_property
     def channels(self) -> dict[str, Channel]:
@@ -135,20 +135,15 @@ class Subject:
 
 def subject_of(audited: Plan | Mechanism) -> Subject:
     if isinstance(audited, Plan):
-        blurred = {name: each.channel for name, each in audited.attributes.items() if each.channel is not None}
-        if not blurred:
-            raise ValueError("the plan blurs nothing; give at least one attribute a channel")
-        clear = {name: str(each.role) for name, each in audited.attributes.items() if each.channel is None}
-        questions = {name: each.question for name, each in audited.attributes.items() if each.question}
-        return _subject(audited.name, blurred, clear, questions, is_plan=True)
-    if isinstance(audited, Mechanism):
-        return _subject(repr(audited), {ONLY: audited}, {}, {}, is_plan=False)
-    raise TypeError(f"{type(audited).__name__} cannot be audited or advised on; give a Plan or a channel")
-
-
-def _subject(
-    name: str, blurred: Mapping[str, Mechanism], clear: dict[str, str], questions: dict[str, str], *, is_plan: bool
-) -> Subject:
+        name, plan = audited.name, audited
+    elif isinstance(audited, Mechanism):
+        name, plan = repr(audited), Plan(audited.kind, {ONLY: Attribute(ONLY, audited.domain, audited)})
+    else:
+        raise TypeError(f"{type(audited).__name__} cannot be audited or advised on; give a Plan or a channel")
+    blurred = {key: each.channel for key, each in plan.attributes.items() if each.channel is not None}
+    if not blurred:
+        raise ValueError("the plan blurs nothing; give at least one attribute a channel")
     rows = {key: each for key, each in blurred.items() if isinstance(each, CorrelatedNoise)}
     single = {key: each for key, each in blurred.items() if key not in rows}
-    return Subject(name, single, clear, questions, is_plan, rows)
+    clear = {key: str(each.role) for key, each in plan.attributes.items() if each.channel is None}
+    return Subject(name, plan, single, rows, clear, is_plan=plan is audited)

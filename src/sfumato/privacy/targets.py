@@ -12,17 +12,15 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
-
-import numpy as np
 
 from sfumato.channels import Channel
 from sfumato.domain import Floats, Interval
 from sfumato.guarantee import CombinedGuarantee, Guarantee
+from sfumato.guarantee.statement import breach_gamma, read_prior
 from sfumato.privacy.accounting import Width, reach_of, width_together
-from sfumato.privacy.belief import coarse_law, expected_width
-from sfumato.privacy.population import CONFIDENCE, Population
+from sfumato.privacy.population import CONFIDENCE, Population, coarse_law, expected_width
 from sfumato.prose import in_words
 
 NUMBER = r"(\d+(?:\.\d+)?(?:e-?\d+)?)\s*(%?)"
@@ -48,7 +46,7 @@ class BeliefTarget:
     @property
     def gamma(self) -> float:
         """γ must stay strictly below ρ2(1−ρ1)/(ρ1(1−ρ2))."""
-        return self.rho2 * (1 - self.rho1) / (self.rho1 * (1 - self.rho2))
+        return breach_gamma(self.rho1, self.rho2)
 
     def __str__(self) -> str:
         who = "all reports of a person together" if self.attribute is None else f"the report of {self.attribute}"
@@ -122,6 +120,51 @@ def read_target(target: Any) -> Goal:
     raise ValueError(f"target {text!r} is not understood; write '5% to 50%', 'age: 5% to 50%' or 'age: 20 at 95%'")
 
 
+# --- verdicts -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """Channels by attribute, beliefs over their true codes, the people where they are known, how often they answer; and
+    the widths at 95 % of numbers that are blurred ``together``, which have no channel of their own."""
+
+    channels: Mapping[str, Channel]
+    priors: Mapping[str, Floats]
+    population: Population | None = None
+    times: int = 1
+    together: Mapping[str, Width] = field(default_factory=dict)
+
+    def through(self, channels: Mapping[str, Channel]) -> Asked:
+        """The same people and beliefs, asked through these channels."""
+        priors = {name: read_prior(channels[name], prior) for name, prior in self.priors.items()}
+        people = None if self.population is None else self.population.through(channels)
+        return replace(self, channels=channels, priors=priors, population=people)
+
+    def width(self, name: str, confidence: float) -> float:
+        """The smallest of: the stated width, the mean credible interval, and what all reports together leave."""
+        if name in self.together:
+            width = self.together[name]
+            return reach_of(confidence) / reach_of(CONFIDENCE) * min(width.together, width.stated or math.inf)
+        channel, coarse = self.channels[name], coarse_law(self.channels[name])
+        belief = coarse.belief(read_prior(channel, self.priors.get(name)))
+        found = [expected_width(coarse.law, belief, coarse.step, confidence)]
+        stated = channel.interval_width(confidence)
+        if stated is not None:
+            found.append(stated)
+        if self.population is not None and self.population.covariance is not None:
+            found.append(width_together(self.population, name, confidence))
+        return min(found)
+
+
+def judge_target(goal: Goal, stated: Mapping[str, Guarantee], asked: Asked) -> Verdict:
+    """The verdict on one target of `read_targets`."""
+    if isinstance(goal, BeliefTarget):
+        return judge_belief(goal, stated, asked.times)
+    reached = asked.width(goal.attribute, goal.confidence)
+    who = "all reports together place" if goal.attribute in asked.together else "a usual report places"
+    return Verdict(goal, reached >= goal.width * (1 - SLACK), f"{who} it within {in_words(reached)}.")
+
+
 def judge_belief(goal: BeliefTarget, stated: Mapping[str, Guarantee], times: int = 1) -> Verdict:
     """By γ of the reports that the target names; a breach that it permits is shown, with the report that shows it."""
     parts = stated if goal.attribute is None else {goal.attribute: stated[goal.attribute]}
@@ -134,49 +177,6 @@ def judge_belief(goal: BeliefTarget, stated: Mapping[str, Guarantee], times: int
         if breach.possible:
             return Verdict(goal, False, str(breach) if goal.attribute else f"for {name}, {breach}")
     return Verdict(goal, False, str(total.breach(goal.rho1, goal.rho2)))
-
-
-def judge_target(
-    goal: Goal,
-    stated: Mapping[str, Guarantee],
-    channels: Mapping[str, Channel],
-    priors: Mapping[str, Floats],
-    times: int = 1,
-    population: Population | None = None,
-) -> Verdict:
-    """The verdict on one target of `read_targets`."""
-    if isinstance(goal, BeliefTarget):
-        return judge_belief(goal, stated, times)
-    channel = channels[goal.attribute]
-    reached = width_reached(channel, priors.get(goal.attribute), goal.confidence, population, goal.attribute)
-    met = reached >= goal.width * (1 - SLACK)
-    return Verdict(goal, met, f"a usual report places it within {in_words(reached)}.")
-
-
-def judge_width(goal: WidthTarget, width: Width) -> Verdict:
-    """The verdict on a number whose widths are known at 95 %."""
-    reached = reach_of(goal.confidence) / reach_of(CONFIDENCE) * min(width.together, width.stated or math.inf)
-    met = reached >= goal.width * (1 - SLACK)
-    return Verdict(goal, met, f"all reports together place it within {in_words(reached)}.")
-
-
-def width_reached(
-    channel: Channel,
-    prior: Floats | None,
-    confidence: float,
-    population: Population | None = None,
-    name: str = "",
-) -> float:
-    """The smallest of: the stated width, the mean credible interval, and what all reports together leave."""
-    coarse, size = coarse_law(channel), channel.inputs.size
-    belief = coarse.belief(np.full(size, 1 / size) if prior is None else prior)
-    found = [expected_width(coarse.law, belief, coarse.step, confidence)]
-    stated = channel.interval_width(confidence)
-    if stated is not None:
-        found.append(stated)
-    if population is not None and population.covariance is not None:
-        found.append(width_together(population.through({name: channel}), name, confidence))
-    return min(found)
 
 
 def _share(number: str, in_percent: str) -> float:

@@ -9,7 +9,13 @@ from tests.statistics import FALSE_ALARM
 
 import sfumato as sf
 from sfumato.channels.base import Channel
-from sfumato.privacy.audit.channel import check_channel
+from sfumato.privacy.audit.channel import (
+    check_amplification,
+    check_channel,
+    draw_samples,
+    law_columns,
+    share_read_off,
+)
 from sfumato.privacy.audit.check import Check
 
 COLOURS = sf.Categories(["red", "green", "blue"])
@@ -109,3 +115,26 @@ def test_a_report_that_the_channel_does_not_know_is_named() -> None:
     channel = sf.RandomizedResponse(COLOURS, keep=0.6)
     reports = {"red": ["red", "violet"] * 1000, "green": ["green"] * 2000}
     assert "'violet'" in broken(check_channel(channel, reports))["law"]
+
+
+@pytest.mark.parametrize(
+    "channel",
+    [sf.Gaussian(UNIT, scale=0.02), sf.Laplace(UNIT, scale=0.5, step=0.01), sf.Uniform(UNIT, halfwidth=0.4)],
+    ids=repr,
+)
+def test_single_columns_are_those_of_the_law(channel: sf.Channel) -> None:
+    codes = np.array([0, channel.inputs.size // 2, channel.inputs.size - 1])
+    np.testing.assert_allclose(law_columns(channel, codes), channel.law()[:, codes], atol=1e-15)
+
+
+def test_the_bound_on_gamma_comes_close_to_the_truth_and_stays_below_it() -> None:
+    channel = sf.RandomizedResponse(COLOURS, gamma=19)
+    samples = draw_samples(channel, channel.randomize, 600_000)
+    assert 17 < check_amplification(samples, "x", FALSE_ALARM).numbers["least_gamma"] <= 19
+
+
+def test_digits_left_behind_are_read_off_and_reports_on_the_grid_have_none() -> None:
+    true = np.random.default_rng(0).random(1000)
+    noise = np.random.default_rng(1).integers(-50, 50, 1000) * 0.01
+    assert share_read_off(true, true + noise, 0, 0.01) > 0.99
+    assert share_read_off(true, np.rint((true + noise) / 0.01) * 0.01, 0, 0.01) == 0

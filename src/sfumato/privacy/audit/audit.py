@@ -10,16 +10,13 @@ import numpy as np
 from sfumato.channels import Mechanism
 from sfumato.plan import Plan
 from sfumato.privacy.accounting import Account, widths_of
-from sfumato.privacy.attacks.covariance import correlation_attacks
-from sfumato.privacy.attacks.finding import Finding
-from sfumato.privacy.attacks.guesses import averaging, best_guess, item_guess
-from sfumato.privacy.attacks.records import linkage, outliers
+from sfumato.privacy.attacks import Finding, averaging, best_guess, correlation_attacks, item_guess, linkage, outliers
 from sfumato.privacy.audit.channel import SAMPLES, check_channel
 from sfumato.privacy.audit.correlated import audit_row
 from sfumato.privacy.audit.report import Audit
 from sfumato.privacy.population import Population
 from sfumato.privacy.subject import Subject, subject_of
-from sfumato.privacy.targets import WidthTarget, judge_target, judge_width, read_targets
+from sfumato.privacy.targets import Asked, judge_target, read_targets
 
 PEOPLE = 1000
 REPEATS = 10
@@ -57,36 +54,30 @@ def audit(
     rng = np.random.default_rng(seed)
     population = audited.people(reports, truth, people, rng)
     given = audited.by_name(implementation, "implementation", {**audited.checked, **audited.rows})
-    each = false_alarm / (len(audited.checked) + len(audited.rows))
+    alpha = false_alarm / (len(audited.checked) + len(audited.rows))
     rows = [
-        audit_row(noise, reports, truth, given.get(name), people, samples, each) for name, noise in audited.rows.items()
-    ]
-    beliefs = {**{name: target.prior for name, target in population.targets.items()}, **audited.beliefs(prior)}
-    stated = audited.guarantees(beliefs)
-    known = population if reports is not None or truth is not None else None
-    widths = {width.attribute: width for row in rows for width in row.widths}
-    verdicts = [
-        judge_width(goal, widths[goal.attribute])
-        if isinstance(goal, WidthTarget) and goal.attribute in widths
-        else judge_target(goal, stated, audited.channels, beliefs, times, known)
-        for goal in goals
+        audit_row(row, reports, truth, given.get(name), people, samples, alpha) for name, row in audited.rows.items()
     ]
     checks = [check for row in rows for check in row.checks]
     for name, channel in audited.checked.items():
-        checks += check_channel(channel, given.get(name), attribute=name, samples=samples, false_alarm=each)
-    found = [*_attacks(audited, population, max(times, REPEATS), rng), *(each for row in rows for each in row.findings)]
+        checks += check_channel(channel, given.get(name), attribute=name, samples=samples, false_alarm=alpha)
+    beliefs = {**{name: target.prior for name, target in population.targets.items()}, **audited.beliefs(prior)}
+    stated, known = audited.guarantees(beliefs), population if reports is not None or truth is not None else None
+    together = {width.attribute: width for row in rows for width in row.widths}
+    asked = Asked(audited.channels, beliefs, known, times, together)
+    found = _attacks(audited, population, max(times, REPEATS), rng)
     gammas = {name: guarantee.gamma for name, guarantee in stated.items()}
     return Audit(
         audited.name,
         stated,
         tuple(checks),
-        tuple(found),
-        Account(gammas, times, (*widths_of(population), *widths.values())),
-        tuple(verdicts),
+        (*found, *(finding for row in rows for finding in row.findings)),
+        Account(gammas, times, (*widths_of(population), *together.values())),
+        tuple(judge_target(goal, stated, asked) for goal in goals),
         _assumptions(population, [row.source for row in rows]),
         audited.unprotected(),
         false_alarm,
-        audited.questions,
+        {name: each.question for name, each in audited.plan.attributes.items() if each.question},
     )
 
 

@@ -20,8 +20,7 @@ from scipy.special import comb
 from sfumato.channels import SelectASize
 from sfumato.channels.baskets import BasketReports, unpack_bits
 from sfumato.domain import Codes
-from sfumato.privacy.audit.check import Check, Randomize, lower_bound, outcome, p_value, upper_bound
-from sfumato.privacy.audit.law import amplification
+from sfumato.privacy.audit.check import Check, Randomize, amplification, exact_tests, lower_bound, p_value, upper_bound
 from sfumato.prose import percent
 
 Bits = NDArray[np.bool_]
@@ -91,21 +90,18 @@ def _check_law(channel: SelectASize, size: int, held: Bits, shown: Bits, attribu
     values = np.concatenate(
         [p_value(came, len(held), np.asarray(law.kept)), p_value(*having, kept), p_value(*others, law.rho)]
     )
-    names = [
-        *(f"exactly {j} items of a basket came through {times:,} times" for j, times in enumerate(came)),
+    told = [
+        *(f"exactly {j} items of a basket came through {times:,} times." for j, times in enumerate(came)),
         *_item_sentences(channel, having, "people who have it", kept),
         *_item_sentences(channel, others, "people who do not have it", law.rho),
     ]
-    level, place = alpha / values.size, int(np.argmin(values))
-    broken = bool(values[place] < level)
-    text = names[place] if broken else f"{values.size} exact tests on {len(held):,} baskets agree with the stated law"
-    numbers = {"tests": values.size, "smallest_p": float(values[place]), "level": level}
-    return Check("law", attribute, outcome(not broken), f"{text}.", alpha, numbers)
+    sound = f"{values.size} exact tests on {len(held):,} baskets agree with the stated law."
+    return exact_tests("law", attribute, values, told, alpha, sound)
 
 
 def _item_sentences(channel: SelectASize, counts: Shown, who: str, stated: float) -> list[str]:
     return [
-        f"item {label!r} is shown by {k:,} of {n:,} {who} where the law states {percent(stated, 3)}"
+        f"item {label!r} is shown by {k:,} of {n:,} {who} where the law states {percent(stated, 3)}."
         for label, k, n in zip(channel.items.labels, *counts, strict=True)
     ]
 

@@ -1,40 +1,50 @@
-"""All checks of one channel's implementation, at one false-alarm rate; the last of them: is the noise fresh?
+"""All checks of one channel's implementation, at one false-alarm rate: its law, γ, low digits, and fresh noise.
 
-The same stream must not come twice: within a process, after a fork, in another thread. Two streams of m reports of one
-true value agree in k places. When they are independent, k is binomial with chance c = Σ_y P[y|x]²; reused noise agrees
-everywhere. The test is exact, at a level divided by the number of comparisons.
+The implementation is a black box that turns true values into reports: by default the channel's own ``randomize`` with
+secure noise, or a function of values, or a mapping from true value to the reports that some other program (such as a
+browser client) gave for it.
 """
 
 from __future__ import annotations
 
-import os
-import threading
-from collections.abc import Callable, Mapping
-from itertools import combinations
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import permutations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from sfumato.channels import Channel, SelectASize
-from sfumato.domain import Codes
+from sfumato.channels import AdditiveNoise, Channel, SelectASize
+from sfumato.domain import Categories, Codes, Floats, Grid, Interval, as_array, as_numbers
 from sfumato.privacy.audit.baskets import basket_streams, check_baskets
 from sfumato.privacy.audit.check import (
+    FAILED,
+    LENGTH,
     SKIPPED,
     Check,
+    Draw,
     Randomize,
-    draw_samples,
-    known_codes,
+    amplification,
+    check_fresh,
+    exact_tests,
+    lower_bound,
     outcome,
-    p_at_least,
-    tested_codes,
+    p_value,
+    upper_bound,
 )
-from sfumato.privacy.audit.law import check_amplification, check_law, check_low_digits
-from sfumato.privacy.belief import law_columns
+from sfumato.prose import counted, percent, shown
 
-Draw = Callable[[int], Codes]
 SAMPLES = 120_000
-LENGTH = 512
-COPIES = 4
+SEVERAL = 9
+FEW = 48
+FEW_REPORTS = 160
+CELLS = 64
+MODULI = (2, 4, 8, 16)
+GROUPS = 96
+MOST_VALUES = 16
+PEOPLE = 4000
+SAME = 1e-6
 
 
 def check_channel(
@@ -69,7 +79,62 @@ def _check_table(
 ) -> list[Check]:
     drawn = draw_samples(channel, randomize, samples)
     found = [check_law(drawn, law_columns(channel, drawn.tested), name, alpha)]
-    return [*found, check_amplification(drawn, channel.gamma, name, alpha)] if drawn.smallest >= 2 else found
+    enough = min(codes.size for codes in drawn.codes) >= 2
+    return [*found, check_amplification(drawn, name, alpha)] if enough else found
+
+
+# --- reports ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Report codes for each tested true code; ``strange`` holds reports that the channel does not know."""
+
+    channel: Channel
+    tested: Codes
+    codes: tuple[Codes, ...]
+    strange: tuple[Any, ...] = ()
+
+
+def tested_codes(channel: Channel) -> Codes:
+    """All true codes where they are few, else several over the domain, the two ends included."""
+    size = channel.inputs.size
+    return np.arange(size) if size <= FEW else np.unique(np.linspace(0, size - 1, SEVERAL).round().astype(np.int64))
+
+
+def draw_samples(channel: Channel, implementation: Randomize | Mapping[Any, Any], total: int) -> Samples:
+    """About ``total`` reports, spread evenly over the tested true values; or those that were given."""
+    if isinstance(implementation, Mapping):
+        if not implementation:
+            raise ValueError("the mapping of reports is empty; map each tested true value to its reports")
+        values = np.array(list(implementation), dtype=object if isinstance(channel.inputs, Categories) else None)
+        tested, drawn = channel.encode(values), list(implementation.values())
+    else:
+        tested = tested_codes(channel)
+        each = max(total // tested.size, 2000)
+        drawn = [implementation(channel.inputs.decode(np.full(each, code))) for code in tested]
+    read = [known_codes(channel, reports) for reports in drawn]
+    return Samples(channel, tested, tuple(codes for codes, _ in read), tuple(odd for _, more in read for odd in more))
+
+
+def known_codes(channel: Channel, reports: Any) -> tuple[Codes, list[Any]]:
+    """Codes of reports that lie exactly on the channel's reports; the others as they are."""
+    array = as_array(reports).ravel()
+    if isinstance(channel.outputs, Categories):
+        labels = set(channel.outputs.labels)
+        known = np.array([label in labels for label in array.tolist()], dtype=bool)
+        return channel.encode_reports(array[known]), array[~known].tolist()
+    codes = channel.encode_reports(array)
+    exact = (codes >= 0) & (channel.outputs.decode(codes) == array)
+    return codes[exact], array[~exact].tolist()
+
+
+def law_columns(channel: Channel, codes: Codes) -> Floats:
+    """P[reported, true] for some true codes only, exactly as drawn."""
+    if not isinstance(channel, AdditiveNoise):
+        return np.asarray(channel.law()[:, codes])
+    (shift,) = channel.steps()
+    return np.hstack([replace(shift, offset=shift.offset - code, inputs=1).law() for code in codes.tolist()])
 
 
 def _streams(channel: Channel, randomize: Randomize) -> tuple[Draw, float]:
@@ -90,65 +155,147 @@ def _streams(channel: Channel, randomize: Randomize) -> tuple[Draw, float]:
     return draw, max(float(agreement.min()), float((shares**2).sum()))
 
 
-def check_fresh(draw: Draw, agreement: float, attribute: str, alpha: float) -> Check:
-    """``draw(m)`` gives m reports of one true value as whole numbers; ``agreement`` is the chance c."""
-    if agreement**LENGTH > alpha / 100:
-        text = "reports of one value hardly differ from each other, so reused noise would not show."
-        return Check("fresh noise", attribute, SKIPPED, text)
-    comparisons = _at_every_distance(draw)
-    comparisons += [("in two threads", a, b) for a, b in combinations(_in_threads(draw), 2)]
-    comparisons += [("after a fork", a, b) for a, b in combinations(_after_fork(draw), 2)]
-    equal = np.array([int((a == b).sum()) for _, a, b in comparisons])
-    values = p_at_least(equal, LENGTH, agreement)
-    place, level = int(np.argmin(values)), alpha / len(comparisons)
-    broken = bool(values[place] < level)
-    text = (
-        f"two streams of {LENGTH} reports drawn {comparisons[place][0]} agree in {equal[place]} places where "
-        f"{LENGTH * agreement:.3g} are expected; the noise is used twice."
-        if broken
-        else f"{len(comparisons)} pairs of streams (at every distance, in threads, after forks) share no noise."
-    )
-    numbers = {"comparisons": len(comparisons), "smallest_p": float(values[place]), "level": level}
-    return Check("fresh noise", attribute, outcome(not broken), text, alpha, numbers)
+# --- the law ------------------------------------------------------------------------------------------------------
 
 
-def _at_every_distance(draw: Draw) -> list[tuple[str, Codes, Codes]]:
-    """Neighbours; and one half of a stream against the other, turned by every lag: each report is compared once."""
-    neighbours, stream = draw(2 * LENGTH), draw(2 * LENGTH)
-    first, second = stream[:LENGTH], stream[LENGTH:]
-    apart = [(f"{LENGTH + lag} reports apart", first, np.roll(second, -lag)) for lag in range(LENGTH)]
-    return [("one after the other", neighbours[0::2], neighbours[1::2]), *apart]
+def check_law(samples: Samples, columns: Floats, attribute: str, alpha: float) -> Check:
+    """Exact binomial tests of every event at every tested value; ``columns`` holds the law of each.
+
+    Events are single reports where they are few; else cells of about equal probability, the two end reports, and
+    residues (report code modulo 2, 4, 8, 16), which catch low-order bits of the true value that noise should have wiped
+    out. The level is divided by the number of events, so that together they raise a false alarm with chance α or less.
+    """
+    if samples.strange:  # a report that the channel cannot have sent breaks the law by itself
+        text = (
+            f"{counted(len(samples.strange), 'report')} cannot come from the channel, for example "
+            f"{shown(samples.strange[0])}; digits beyond the channel's steps can carry the true value's own."
+        )
+        return Check("law", attribute, FAILED, text, 0.0, {"strange": len(samples.strange)})
+    values, told = [], []
+    for code, reports, column in zip(samples.tested, samples.codes, columns.T, strict=True):
+        events, counts = _events(samples.channel, column), np.bincount(reports, minlength=column.size)
+        seen = np.array([counts[member].sum() for _, member in events], dtype=float)
+        stated = np.array([column[member].sum() for _, member in events])
+        values.append(p_value(seen, reports.size, stated))
+        true = shown(samples.channel.inputs.decode(np.array([code]))[0])
+        told += [
+            f"for the true value {true}, {name} came {times:,.0f} times in {reports.size:,} "
+            f"where the law states {percent(chance, 3)}."
+            for (name, _), times, chance in zip(events, seen, stated, strict=True)
+        ]
+    tests, total = np.concatenate(values), sum(codes.size for codes in samples.codes)
+    held = f"{tests.size} exact tests on {total:,} reports agree with the stated law."
+    return exact_tests("law", attribute, tests, told, alpha, held)
 
 
-def _in_threads(draw: Draw) -> list[Codes]:
-    found: list[Codes] = []
-    workers = [threading.Thread(target=lambda: found.append(draw(LENGTH))) for _ in range(2)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+def _events(channel: Channel, column: Floats) -> list[tuple[str, Codes]]:
+    """Sets of report codes, by name."""
+    size, last = column.size, column.size - 1
+    if size <= FEW_REPORTS or isinstance(channel.outputs, Categories):
+        members = [np.array([code]) for code in np.flatnonzero(column > 0)]
+    else:
+        place = np.minimum((np.cumsum(column) * CELLS).astype(int), CELLS - 1)
+        cells = np.split(np.arange(size), np.flatnonzero(np.diff(place)) + 1)
+        members = [np.array([0]), np.array([last]), *cells]
+    found = [(_run_name(channel, member), member) for member in members]
+    impossible = np.flatnonzero(column <= 0)
+    found += [("reports that the law rules out", impossible)] if impossible.size else []
+    if isinstance(channel.outputs, Grid):
+        found += [
+            (f"reports whose place is {residue} modulo {modulus}", np.arange(residue, size, modulus))
+            for modulus in MODULI
+            for residue in range(min(modulus, size))
+        ]
     return found
 
 
-def _after_fork(draw: Draw) -> list[Codes]:
-    """Streams of the parent and of its children, all drawn after the fork; none where processes cannot fork."""
-    if not hasattr(os, "fork"):
-        return []
-    streams = [_from_child(draw) for _ in range(COPIES)]
-    return [stream for stream in [*streams, draw(LENGTH)] if stream.size == LENGTH]
+def _run_name(channel: Channel, member: Codes) -> str:
+    first, last = (shown(value) for value in channel.outputs.decode(member[[0, -1]]))
+    return f"the report {first}" if member.size == 1 else f"reports from {first} to {last}"
 
 
-def _from_child(draw: Draw) -> Codes:
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            os.close(read)
-            os.write(write, draw(LENGTH).astype(np.int64).tobytes())
-        finally:
-            os._exit(0)
-    os.close(write)
-    with os.fdopen(read, "rb") as pipe:
-        content = pipe.read()
-    os.waitpid(child, 0)
-    return np.frombuffer(content, dtype=np.int64)
+# --- γ ------------------------------------------------------------------------------------------------------------
+
+
+def check_amplification(samples: Samples, attribute: str, alpha: float) -> Check:
+    """A lower confidence bound on γ, and the pair of true codes that shows it.
+
+    For true values x1, x2 and any set E of reports, γ ≥ P[E|x1]/P[E|x2]. One half of the reports chooses E for each
+    pair (reports in falling order of their observed ratio, cut where the ratio of bounds is largest); the other half
+    bounds it:
+
+        γ ≥ max over pairs of  L(k1, n1)/U(k2, n2),   L, U the Clopper–Pearson bounds at α/(2·pairs) each,
+
+    which holds with confidence 1 − α whatever the implementation does.
+    """
+    channel = samples.channel
+    chosen = np.unique(np.linspace(0, samples.tested.size - 1, MOST_VALUES).round().astype(int))
+    train, test = _halves([samples.codes[i] for i in chosen], channel.outputs.size)
+    first, second = np.array(list(permutations(range(chosen.size), 2)) or [(0, 0)]).T
+    hits = np.array([_best_event(train[a], train[b]) for a, b in zip(first, second, strict=True)])
+    level, size = alpha / (2 * first.size), test.sum(axis=1)
+    likely = lower_bound((hits * test[first]).sum(axis=1), size[first], level)
+    ratio = likely / upper_bound((hits * test[second]).sum(axis=1), size[second], level)
+    best = int(np.argmax(ratio))
+    pair = samples.tested[chosen[[first[best], second[best]]]]
+    values = " and ".join(shown(value) for value in channel.inputs.decode(pair))
+    return amplification(max(float(ratio[best]), 1.0), channel.gamma, f"true values {values}", attribute, alpha)
+
+
+def _halves(columns: list[Codes], size: int) -> list[Floats]:
+    """Counts in groups of reports, for the even and for the odd places of each sample."""
+    whole = np.bincount(np.concatenate(columns), minlength=size).astype(float)
+    group = np.minimum((np.cumsum(whole) - whole / 2) / whole.sum() * GROUPS, GROUPS - 1).astype(int)
+    if size <= GROUPS:
+        group = np.arange(size)
+    return [
+        np.array([np.bincount(group[codes[start::2]], minlength=group.max() + 1) for codes in columns], dtype=float)
+        for start in (0, 1)
+    ]
+
+
+def _best_event(likely: Floats, rare: Floats) -> Floats:
+    """1 for the groups of the event: the prefix, by observed ratio, whose ratio of rough bounds is largest."""
+    order = np.argsort(-(likely + 0.5) / (rare + 0.5), kind="stable")
+    high, low = np.cumsum(likely[order]), np.cumsum(rare[order])
+    bounds = np.maximum(high - 5 * np.sqrt(high), 0) / likely.sum() / ((low + 5 * np.sqrt(low) + 12) / rare.sum())
+    event = np.zeros(likely.size)
+    event[order[: int(np.argmax(bounds)) + 1]] = 1
+    return event
+
+
+# --- low digits ---------------------------------------------------------------------------------------------------
+
+
+def check_low_digits(channel: Channel, randomize: Randomize, attribute: str) -> Check:
+    """True values between the channel's steps must give reports on its steps: noise added to a float leaves digits of
+    the true value behind (Mironov's attack), and the adversary simply reads them off.
+
+    Deterministic: one report off the steps is a failure, and a sound channel never sends one.
+    """
+    domain = channel.domain
+    if not isinstance(domain, Interval) or domain.integer:
+        return Check("low digits", attribute, SKIPPED, "true values are whole or named; the law's check covers them.")
+    irregular = (np.arange(PEOPLE) * 0.6180339887498949) % 1.0
+    values = float(domain.low) + domain.width * np.clip(irregular, 1e-9, 1 - 1e-9)
+    reports = np.asarray(randomize(values))
+    strange = known_codes(channel, reports)[1]
+    if not strange:
+        text = f"{PEOPLE:,} true values between the steps all gave reports on the steps."
+        return Check("low digits", attribute, outcome(True), text)
+    share = share_read_off(values, reports, float(domain.low), float(getattr(channel.inputs, "step", 1.0)))
+    text = (
+        f"{len(strange):,} of {PEOPLE:,} reports lie between the channel's steps, for example {shown(strange[0])}; "
+        f"{percent(share, 0)} of them carry the true value's own digits, which a guess never hits."
+    )
+    return Check("low digits", attribute, outcome(False), text, 0.0, {"strange": len(strange), "read_off": share})
+
+
+def share_read_off(true: ArrayLike, reports: ArrayLike, origin: float, step: float) -> float:
+    """The share of people whose fraction of a step is the report's own: digits that arrived unblurred.
+
+    Without leakage all reports lie on the grid, and the share is that of true values that do.
+    """
+    places = ((as_numbers(values) - origin) / step for values in (true, reports))
+    known, seen = (place - np.rint(place) for place in places)  # where in its step a number lies, from −½ to ½
+    return float(((np.abs(known - seen) < SAME) & (np.abs(known) > SAME)).mean())

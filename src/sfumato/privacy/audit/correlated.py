@@ -10,7 +10,6 @@ Cells of every u_j and of every pair are counted and compared by exact binomial 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -20,11 +19,9 @@ import numpy as np
 from sfumato.channels import CorrelatedNoise
 from sfumato.domain import Codes, Floats
 from sfumato.privacy.accounting import Width, widths_from
-from sfumato.privacy.attacks.covariance import attack_numbers
-from sfumato.privacy.attacks.finding import Finding
-from sfumato.privacy.audit.channel import check_fresh
-from sfumato.privacy.audit.check import Check, Randomize, outcome, p_value
-from sfumato.privacy.population import CONFIDENCE
+from sfumato.privacy.attacks import Finding, attack_numbers
+from sfumato.privacy.audit.check import Check, Randomize, check_fresh, exact_tests, outcome, p_value
+from sfumato.privacy.population import CONFIDENCE, true_covariance
 from sfumato.prose import shown
 from sfumato.tables import is_table, read_columns
 
@@ -75,9 +72,7 @@ def _people(
     ends = _ends(channel)
     center, covariance, source = ends.mean(axis=1), channel.covariance, "people with the stated covariance"
     if rows is not None:
-        center, found = channel.moments(rows)
-        values, vectors = np.linalg.eigh(found)
-        covariance = np.asarray(vectors * np.maximum(values, 1e-9) @ vectors.T)
+        center, covariance = rows.mean(axis=0), true_covariance(rows, channel.noise_covariance)
         source = f"people with the covariance that {len(rows):,} reports show"
     drawn = np.clip(rng.multivariate_normal(center, covariance, people), ends[:, 0], ends[:, 1])
     return drawn, covariance, f"{people:,} simulated {source}"
@@ -105,8 +100,8 @@ def _whole(channel: CorrelatedNoise, rows: Floats) -> Floats:
 def check_correlated(channel: CorrelatedNoise, randomize: Randomize, samples: int, false_alarm: float) -> list[Check]:
     """The law at both corners and in the middle of the domain, steps, and fresh noise."""
     ends, name, alpha = _ends(channel), ", ".join(channel.domains), false_alarm / 2
-    codes, _ = channel.encode(_whole(channel, ends[:, 0] + np.outer(PLACES, ends[:, 1] - ends[:, 0])))
-    rows = np.column_stack([grid.number(column) for grid, column in zip(channel.inputs, codes.T, strict=True)])
+    places = _whole(channel, ends[:, 0] + np.outer(PLACES, ends[:, 1] - ends[:, 0]))
+    rows = np.array([channel.values_on_grid(place) for place in places])
     values = np.repeat(rows, samples // len(rows), axis=0)
 
     def draw(count: int) -> Codes:
@@ -116,15 +111,8 @@ def check_correlated(channel: CorrelatedNoise, randomize: Randomize, samples: in
     return [
         _check_law(channel, values, np.asarray(randomize(values), dtype=float), name, alpha),
         _check_steps(channel, randomize, name),
-        check_fresh(draw, min(_agreement(channel) + 1e-6, 1.0), name, alpha),
+        check_fresh(draw, channel.agreement, name, alpha),
     ]
-
-
-def _agreement(channel: CorrelatedNoise) -> float:
-    """About the chance that two reports of one row are equal: Π_j h_j/(2√π·s_j), s the spread of each column's noise
-    given those before it."""
-    spread = np.diag(np.linalg.cholesky(channel.noise_covariance))
-    return float(np.minimum(channel.steps / (2 * math.sqrt(math.pi) * spread), 1.0).prod())
 
 
 def _check_law(channel: CorrelatedNoise, values: Floats, reports: Floats, name: str, alpha: float) -> Check:
@@ -135,14 +123,10 @@ def _check_law(channel: CorrelatedNoise, values: Floats, reports: Floats, name: 
     for (a, one), (b, other) in combinations(enumerate(channel.domains), 2):
         cells = paired[:, a] * PAIR_CELLS + paired[:, b]
         counts[f"{one} with {other}"] = np.bincount(cells, minlength=PAIR_CELLS**2)
-    smallest = {which: float(p_value(each, len(place), 1 / each.size).min()) for which, each in counts.items()}
-    tests = sum(each.size for each in counts.values())
-    worst = min(smallest, key=lambda which: smallest[which])
-    broken = smallest[worst] < alpha / tests
-    held = f"{tests} exact tests on {len(place):,} reports agree with the stated law."
-    text = f"the noise of {worst} does not follow its law." if broken else held
-    numbers = {"tests": tests, "smallest_p": smallest[worst], "level": alpha / tests}
-    return Check("law", name, outcome(not broken), text, alpha, numbers)
+    values = np.concatenate([p_value(each, len(place), 1 / each.size) for each in counts.values()])
+    told = [f"the noise of {which} does not follow its law." for which, each in counts.items() for _ in each]
+    held = f"{values.size} exact tests on {len(place):,} reports agree with the stated law."
+    return exact_tests("law", name, values, told, alpha, held)
 
 
 def _check_steps(channel: CorrelatedNoise, randomize: Randomize, name: str) -> Check:

@@ -9,7 +9,7 @@ from typing import Any
 from sfumato.guarantee import Guarantee
 from sfumato.pages import Page
 from sfumato.privacy.accounting import Account
-from sfumato.privacy.attacks.finding import Finding
+from sfumato.privacy.attacks import Finding
 from sfumato.privacy.audit.check import Check
 from sfumato.privacy.targets import Verdict
 from sfumato.prose import counted, in_words, listed, percent

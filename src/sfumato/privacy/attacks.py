@@ -1,0 +1,297 @@
+"""What an adversary can do who has the plan and the reports: each attack beside a guess without the report.
+
+The adversary's belief is reconstructed from everybody's reports. One answer is guessed from its own report or from
+several; numbers also from all of a person's reports at once, because correlated people live near few directions and
+independent noise does not; records are found, and unusual people pointed out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.channels import SelectASize
+from sfumato.domain import Codes, Floats
+from sfumato.guarantee.statement import shortest_widths
+from sfumato.privacy.population import (
+    CONFIDENCE,
+    Attacked,
+    Population,
+    posterior,
+    posterior_of_several,
+    true_covariance,
+)
+from sfumato.prose import counted, in_words, percent
+
+NOTICEABLE = 0.1
+FEW = 400
+SOUGHT = 300
+UNUSUAL = 0.02
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One attack on one attribute.
+
+    ``measure`` "width": the interval around the adversary's guess that holds 95 % of the true values; smaller is worse.
+    "hits": the share of people for whom the adversary is right; larger is worse.
+    """
+
+    attack: str
+    attribute: str
+    measure: Literal["width", "hits"]
+    without_report: float
+    recovered: float
+    stated: float | None = None
+    note: str = ""
+
+    @property
+    def below_stated(self) -> float:
+        """How far below the stated privacy the attack gets, as a share of it; 0 when it holds or nothing is stated."""
+        return self._below(self.recovered)
+
+    def _below(self, number: float) -> float:
+        if self.stated is None or not math.isfinite(self.stated) or self.stated <= 0:
+            return 0.0
+        if self.measure == "width":
+            return max(1 - number / self.stated, 0.0)
+        return max((number - self.stated) / (1 - self.stated), 0.0) if self.stated < 1 else 0.0
+
+    @property
+    def noticeable(self) -> bool:
+        """More than a tenth below what was stated."""
+        return self.below_stated > NOTICEABLE
+
+    def shown(self, number: float) -> str:
+        """A number of this finding's measure, in words."""
+        return in_words(number) if self.measure == "width" else percent(number)
+
+    def __str__(self) -> str:
+        width = self.measure == "width"
+        told = "places 95 % of answers within {}" if width else "is right for {} of the people"
+        claim = "" if self.stated is None else f", {'' if width else 'at most '}{self.shown(self.stated)} stated"
+        beside = f"({self.shown(self.without_report)} without the report{claim})"
+        crowd = self._below(self.without_report)
+        of_it = f" ({percent(crowd, 0)} by knowing the crowd alone)" if crowd > 0 else ""
+        below = f", {percent(self.below_stated, 0)} below what is stated{of_it}" if self.noticeable else ""
+        text = f"{self.attribute}, {self.attack}: {told.format(self.shown(self.recovered))} {beside}{below}."
+        return f"{text} {self.note}".rstrip()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**vars(self), "below_stated": self.below_stated, "text": str(self)}
+
+
+def width_of_errors(true: Floats, guess: Floats | float) -> float:
+    """Twice the distance from the guess that holds 95 % of the true values."""
+    return 2 * float(np.quantile(np.abs(true - guess), CONFIDENCE))
+
+
+# --- one answer ---------------------------------------------------------------------------------------------------
+
+
+def best_guess(target: Attacked) -> Finding:
+    """The attack by the answer's own report alone."""
+    belief = posterior(target.law, target.belief, target.reports)
+    note = ""
+    if target.numeric:
+        widths = shortest_widths(belief, target.coarse.step, CONFIDENCE)
+        usual, narrow = in_words(float(widths.mean())), in_words(float(np.quantile(widths, 0.01)))
+        note = f"Credible intervals are {usual} wide on average; one report in a hundred gives {narrow}."
+    return _judge(target, belief, "best guess from its own report", note)
+
+
+def averaging(target: Attacked, times: int, rng: np.random.Generator) -> Finding:
+    """The attack on people who answered ``times`` times: fresh noise on the same answer wears off, as 1/√times.
+
+    A device that is keyed gives the same report again, and repeating the question teaches nothing.
+    """
+    few = replace(target, true_codes=target.true_codes[:FEW])
+    drawn = [few.coarse.report_cell[few.draw(rng)] for _ in range(times)]
+    belief = posterior_of_several(few.law, few.belief, drawn)
+    return _judge(few, belief, f"{times} fresh answers to the same question")
+
+
+def _judge(target: Attacked, belief: Floats, attack: str, note: str = "") -> Finding:
+    """What guessing from these beliefs (one row a person) gets: numbers by the mean, categories by the likeliest one.
+
+    Of categories at most Σ_y max_x P[y, x]·prior[x] of the guesses can be right: what the stated law itself allows.
+    """
+    if target.numeric:
+        true, values = target.true_numbers, target.coarse.values
+        before, after = (width_of_errors(true, guess @ values) for guess in (target.belief, belief))
+        return Finding(attack, target.name, "width", before, after, target.stated_width, note)
+    before, after = (float((target.true == guess.argmax(axis=-1)).mean()) for guess in (target.belief, belief))
+    stated = float((target.law * target.belief).max(axis=1).sum())
+    return Finding(attack, target.name, "hits", before, after, stated, note)
+
+
+def item_guess(name: str, channel: SelectASize) -> list[Finding]:
+    """Does somebody have an item that their report shows? One finding a designed size.
+
+    For baskets of m of n items, before: s = m/n; shown: s·a/(s·a + (1−s)ρ) with a = E[j]/m.
+    """
+    found = []
+    for size, law in channel.laws.items():
+        before = size / channel.items.size
+        kept = float(np.arange(size + 1) @ np.asarray(law.kept)) / size
+        after = before * kept / (before * kept + (1 - before) * law.rho)
+        stated = law.gamma * before / (law.gamma * before + 1 - before)
+        note = "The number of items is sent as it is."
+        found.append(Finding(f"an item that a basket of {size} shows", name, "hits", before, after, stated, note))
+    return found
+
+
+# --- all numbers of a person at once ------------------------------------------------------------------------------
+# For reports y = x + e, one row a person, with the noise's covariance N known and the people's Σ = Cov(y) − N.
+
+
+def spectral_filter(reports: Floats, noise: Floats) -> Floats:
+    """Guesses of all true values by spectral filtering (Kargupta, Datta, Wang and Sivakumar 2003).
+
+    In units of the noise (z = C⁻¹(y − mean), N = CCᵀ) the covariance of n reports of d attributes that hold nothing but
+    noise has its eigenvalues below (1 + √(d/n))² (Marchenko and Pastur). The reports are projected (Π) on the
+    directions with larger ones:
+
+        error covariance  C(Π + (I − Π)S(I − Π))Cᵀ,   S = C⁻¹ΣC⁻ᵀ.
+    """
+    center, factor = reports.mean(axis=0), np.linalg.cholesky(noise)
+    whitened = np.linalg.solve(factor, (reports - center).T).T
+    values, vectors = np.linalg.eigh(np.cov(whitened, rowvar=False))
+    signal = vectors[:, values > (1 + math.sqrt(reports.shape[1] / reports.shape[0])) ** 2]
+    return np.asarray(center + whitened @ signal @ signal.T @ factor.T)
+
+
+def principal_components(reports: Floats, noise: Floats) -> Floats:
+    """Guesses of all true values by principal components (Huang, Du and Chen 2005).
+
+    A principal direction v of Σ is kept if it holds more of the people than of the noise, vᵀΣv > vᵀNv:
+
+        error covariance  ΠNΠ + (I − Π)Σ(I − Π);
+        white noise σ², p of d directions kept:  σ²·p/d + Σ_{i>p} λ_i/d on average.
+    """
+    center = reports.mean(axis=0)
+    values, vectors = np.linalg.eigh(true_covariance(reports, noise))
+    signal = vectors[:, values > np.einsum("ij,ik,kj->j", vectors, noise, vectors)]
+    return np.asarray(center + (reports - center) @ signal @ signal.T)
+
+
+def bayes_estimate(reports: Floats, noise: Floats) -> Floats:
+    """Guesses of all true values by E[x|y] = μ + Σ(Σ + N)⁻¹(y − μ) (the same authors): no linear guess has a smaller
+    squared error, whatever the distribution of x."""
+    center = reports.mean(axis=0)
+    return np.asarray(center + (reports - center) @ _bayes_weights(true_covariance(reports, noise), noise).T)
+
+
+def bayes_error(covariance: Floats, noise: Floats) -> Floats:
+    """The variance of each true value given all reports: the diagonal of Σ − Σ(Σ + N)⁻¹Σ.
+
+    With noise that follows the people, N = κΣ, it is κ/(1 + κ)·Σ_jj, which a value's own report alone gives: the other
+    reports add nothing.
+    """
+    return np.asarray(np.diag(covariance - _bayes_weights(covariance, noise) @ covariance))
+
+
+def alone_error(covariance: Floats, noise: Floats) -> Floats:
+    """The variance of each true value given its own report only: σ²n/(σ² + n)."""
+    own, spread = np.diag(covariance), np.diag(noise)
+    return np.asarray(own * spread / (own + spread))
+
+
+def _bayes_weights(covariance: Floats, noise: Floats) -> Floats:
+    """Σ(Σ + N)⁻¹."""
+    return np.asarray(np.linalg.solve(covariance + noise, covariance).T)
+
+
+ATTACKS = {
+    "spectral filtering": spectral_filter,
+    "principal components": principal_components,
+    "Bayes estimate from all numbers": bayes_estimate,
+}
+
+
+def correlation_attacks(population: Population) -> list[Finding]:
+    """Every attack on every number; nothing where there are no two numbers whose correlation is known."""
+    if population.covariance is None:
+        return []
+    targets = population.numeric
+    true = np.column_stack([target.true_numbers for target in targets])
+    reports = np.column_stack([each.unblurred(each.coarse.report_values[each.reports]) for each in targets])
+    return attack_numbers(population.stated_widths, true, reports, population.noise)
+
+
+def attack_numbers(stated: Mapping[str, float | None], true: Floats, reports: Floats, noise: Floats) -> list[Finding]:
+    """Every attack on every number, one column each in the order of ``stated``."""
+    unit = np.sqrt(np.diag(noise))  # in units of its noise no attribute dwarfs another
+    found = []
+    for attack, guess_from in ATTACKS.items():
+        guess = guess_from(reports / unit, noise / np.outer(unit, unit)) * unit
+        for (name, width), own, guessed in zip(stated.items(), true.T, guess.T, strict=True):
+            before, after = width_of_errors(own, own.mean()), width_of_errors(own, guessed)
+            found.append(Finding(attack, name, "width", before, after, width))
+    return found
+
+
+# --- the record as a whole ----------------------------------------------------------------------------------------
+
+
+def linkage(population: Population) -> list[Finding]:
+    """How often somebody who knows a person names their record.
+
+    Attributes in the clear narrow the search to the records that share them: a chance of 1/size of the group, and
+    certainty for people who are alone in theirs. Somebody who also knows the true values behind the blurred answers
+    picks, within the group, the record whose reports are likeliest: Σ_j log P_j[report, true]; ties are shared.
+    """
+    targets = list(population.targets.values())
+    if not targets:
+        return []
+    people = targets[0].true_codes.size
+    group = _groups(population.clear, people)
+    sizes = np.bincount(group)[group]
+    sought = np.arange(min(SOUGHT, people))
+    score = np.zeros((sought.size, people))
+    with np.errstate(divide="ignore"):
+        for target in targets:
+            score += np.log(target.law)[np.ix_(target.reports, target.true[sought])].T
+    score[group[sought][:, None] != group[None, :]] = -np.inf
+    tied = score >= score.max(axis=1, keepdims=True) - 1e-12
+    by_chance, right = float((1 / sizes[sought]).mean()), float((tied[sought, sought] / tied.sum(axis=1)).mean())
+    known, note = "all true values", ""
+    if population.clear:
+        known = f"{counted(len(population.clear), 'attribute')} in the clear and {known}"
+        alone = percent(float((sizes == 1).mean()))
+        note = f"{alone} of {people:,} people are the only ones with their attributes in the clear."
+    return [Finding(f"finding a record by {known}", "all answers", "hits", by_chance, right, None, note)]
+
+
+def _groups(clear: dict[str, NDArray[np.generic]], people: int) -> Codes:
+    """People with the same values in all clear columns have the same number."""
+    group = np.zeros(people, dtype=np.int64)
+    for values in clear.values():
+        codes = np.unique(values.astype(str), return_inverse=True)[1]
+        group = np.unique(group * (codes.max() + 1) + codes, return_inverse=True)[1]
+    return group
+
+
+def outliers(population: Population) -> list[Finding]:
+    """How many of the most unusual people the adversary points at: those whose reports are the most unusual."""
+    targets = population.numeric
+    if len(targets) < 2:
+        return []
+    true = np.column_stack([target.true_numbers for target in targets])
+    reports = np.column_stack([target.coarse.report_values[target.reports] for target in targets])
+    count = max(int(UNUSUAL * len(true)), 1)
+    wanted, pointed = (np.argsort(-distances(rows), kind="stable")[:count] for rows in (true, reports))
+    hits = float(np.isin(pointed, wanted).mean())
+    note = f"Meant are the {percent(UNUSUAL, 0)} of people whose {len(targets)} numbers are the most unusual together."
+    return [Finding("pointing out unusual people", "all numbers", "hits", UNUSUAL, hits, None, note)]
+
+
+def distances(rows: Floats) -> Floats:
+    """Mahalanobis' D² = (y − μ)ᵀ Cov(y)⁻¹ (y − μ) of every row."""
+    centered = rows - rows.mean(axis=0)
+    return np.asarray((centered @ np.linalg.pinv(np.cov(rows, rowvar=False)) * centered).sum(axis=1))
