@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         Tabulated,
         TwoPhase,
         Uniform,
-    )
+    )  # fmt: skip
     from sfumato.counts import Counts, Reports
     from sfumato.domain import Categories, Interval, Items
     from sfumato.guarantee import Breach, CombinedGuarantee, Guarantee, breach_information
@@ -75,49 +75,18 @@ _LAZY = {
 }
 
 __all__ = [
-    "Interval",
-    "Categories",
-    "Items",
-    "Channel",
-    "Gaussian",
-    "Uniform",
-    "Laplace",
-    "Discretize",
-    "RandomizedResponse",
-    "SquareWave",
-    "Tabulated",
-    "Chain",
-    "Choice",
-    "TwoPhase",
-    "SelectASize",
-    "CorrelatedNoise",
-    "Guarantee",
-    "CombinedGuarantee",
-    "Breach",
-    "breach_information",
-    "Attribute",
-    "Plan",
-    "Counts",
-    "Reports",
-    "Estimate",
-    "JointEstimate",
-    "reconstruct",
-    "reconstruct_joint",
-    "TreeClassifier",
-    "NaiveBayes",
-    "JointModel",
-    "DirectClassifier",
-    "MixtureModel",
-    "LinearDiscriminant",
-    "Chooser",
-    "frequent_itemsets",
-    "association_rules",
-    "audit",
-    "Audit",
-    "advise",
-    "Advice",
+    "Interval", "Categories", "Items",
+    "Channel", "Gaussian", "Uniform", "Laplace", "Discretize", "RandomizedResponse", "SquareWave", "Tabulated", "Chain",
+    "Choice", "TwoPhase", "SelectASize", "CorrelatedNoise",
+    "Guarantee", "CombinedGuarantee", "Breach", "breach_information",
+    "Attribute", "Plan",
+    "Counts", "Reports",
+    "Estimate", "JointEstimate", "reconstruct", "reconstruct_joint",
+    "TreeClassifier", "NaiveBayes", "JointModel", "DirectClassifier", "MixtureModel", "LinearDiscriminant", "Chooser",
+    "frequent_itemsets", "association_rules",
+    "audit", "Audit", "advise", "Advice",
     "release",
-]
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,15 +24,6 @@ MISSING = -1
 CLOSE_TOGETHER = 1 << 16  # whole-number labels that span less than this are looked up in a table
 FEW_LABELS = 12  # up to here every label is compared with every text
 EXACT = 1 << 53  # whole numbers below this are exact as floats
-
-
-class Space(Protocol):
-    """Values with integer codes 0..size-1; −1 is missing."""
-
-    @property
-    def size(self) -> int: ...
-    def encode(self, values: ArrayLike) -> Codes: ...
-    def decode(self, codes: Codes) -> NDArray[Any]: ...
 
 
 @dataclass(frozen=True)

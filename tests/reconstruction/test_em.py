@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.counts import Counts
 from sfumato.reconstruction import em
-from sfumato.reconstruction.em import maximise_likelihood
+from sfumato.reconstruction.em import Likelihood, maximise_likelihood
 from sfumato.reconstruction.methods import problem_of
 from sfumato.reconstruction.rules import CONVERGED, Anderson, ChiSquare, LikelihoodGain, OverRelaxed, Steps
 from sfumato.reconstruction.tables import DenseTable, ProductTable
@@ -221,3 +221,12 @@ def test_running_out_of_steps_is_said():
     table, counts = random_problem(12, 12, seed=8)
     fit = maximise_likelihood(table, counts, stop=LikelihoodGain(0.0, 3, limit=4), acceleration=Anderson(0))
     assert not fit.converged
+
+
+@pytest.mark.parametrize("power", [1.0, 1.8])
+def test_a_report_that_the_estimate_all_but_rules_out_leaves_numbers(power):
+    """In float32 the factor of an emptied cell overflows, and infinity times nothing is not a number."""
+    table = DenseTable(np.array([[1.0, 0.0], [0.0, 1.0]]), np.float32)
+    problem = Likelihood(table, np.array([[1e6, 1e9]], dtype=np.float32))
+    found = problem.step(np.array([[1.0, 0.0]], dtype=np.float32), power)
+    assert np.isfinite(found).all() and found.sum() == pytest.approx(1)

@@ -11,22 +11,7 @@ from sfumato.channels.tabulated import Tabulated
 from sfumato.channels.window import RandomizedResponse, SquareWave
 
 __all__ = [
-    "AdditiveNoise",
-    "Blur",
-    "Chain",
-    "Channel",
-    "Choice",
-    "CorrelatedNoise",
-    "Discretize",
-    "Gaussian",
-    "Laplace",
-    "Mechanism",
-    "RandomizedResponse",
-    "SelectASize",
-    "SquareWave",
-    "Tabulated",
-    "TwoPhase",
-    "Uniform",
-    "channel_from_spec",
-    "mechanism_from_spec",
+    "AdditiveNoise", "Blur", "Chain", "Channel", "Choice", "CorrelatedNoise", "Discretize", "Gaussian", "Laplace",
+    "Mechanism", "RandomizedResponse", "SelectASize", "SquareWave", "Tabulated", "TwoPhase", "Uniform",
+    "channel_from_spec", "mechanism_from_spec",
 ]

@@ -56,12 +56,7 @@ class Choice(Mechanism):
         return self._levels
 
     def randomize(
-        self,
-        values: ArrayLike,
-        rng: Rng = None,
-        *,
-        level: str | ArrayLike | None = None,
-        key: bytes | None = None,
+        self, values: ArrayLike, rng: Rng = None, *, level: str | ArrayLike | None = None, key: bytes | None = None,
         question: str = "",
     ) -> Any:
         """Reports for values, each through the channel of its level: one name, one name per value, or the default."""

@@ -51,13 +51,8 @@ class CorrelatedNoise(Mechanism):
     gamma = math.inf
 
     def __init__(
-        self,
-        domains: Mapping[str, Interval] | Row,
-        covariance: ArrayLike,
-        *,
-        ratio: float | None = None,
-        privacy: float | None = None,
-        confidence: float = 0.95,
+        self, domains: Mapping[str, Interval] | Row, covariance: ArrayLike, *, ratio: float | None = None,
+        privacy: float | None = None, confidence: float = 0.95,
     ) -> None:
         self.domain: Row = domains if isinstance(domains, Row) else Row(domains)
         self.domains = self.domain.columns

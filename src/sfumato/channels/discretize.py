@@ -26,15 +26,8 @@ class Discretize(Channel):
     kind = "discretize"
 
     def __init__(
-        self,
-        domain: Interval,
-        width: float | None = None,
-        *,
-        edges: ArrayLike | None = None,
-        privacy: float | None = None,
-        confidence: float = 0.95,
-        missing: str = "pass",
-        outside: str = "refuse",
+        self, domain: Interval, width: float | None = None, *, edges: ArrayLike | None = None,
+        privacy: float | None = None, confidence: float = 0.95, missing: str = "pass", outside: str = "refuse",
     ) -> None:
         if not isinstance(domain, Interval):
             raise TypeError(f"value classes need an Interval, not {type(domain).__name__}")

@@ -29,13 +29,8 @@ class Tabulated(Channel):
     kind = "tabulated"
 
     def __init__(
-        self,
-        domain: Categories,
-        table: ArrayLike,
-        *,
-        reports: Iterable[Hashable] | None = None,
-        missing: str = "pass",
-        outside: str = "refuse",
+        self, domain: Categories, table: ArrayLike, *, reports: Iterable[Hashable] | None = None,
+        missing: str = "pass", outside: str = "refuse",
     ) -> None:
         if not isinstance(domain, Categories):
             raise TypeError(f"a tabulated channel needs Categories, not {type(domain).__name__}")

@@ -7,8 +7,6 @@ q = 1/(γ·w + m). Both are one ``Window`` step, whose γ in whole numbers is at
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,17 +19,10 @@ from sfumato.prose import in_words
 
 
 class WindowChannel(Channel):
-    """What both share: the one step, made once."""
+    """What both share: the one step and the parameters as given."""
 
+    window: Window
     _given: dict[str, Any]
-
-    @cached_property
-    def window(self) -> Window:
-        return self._window()
-
-    @abstractmethod
-    def _window(self) -> Window:
-        """The step that draws, from the parameters."""
 
     def steps(self) -> tuple[Window]:
         return (self.window,)
@@ -56,12 +47,7 @@ class RandomizedResponse(WindowChannel):
     kind = "randomized-response"
 
     def __init__(
-        self,
-        domain: Categories,
-        keep: float | None = None,
-        *,
-        gamma: float | None = None,
-        missing: str = "pass",
+        self, domain: Categories, keep: float | None = None, *, gamma: float | None = None, missing: str = "pass",
         outside: str = "refuse",
     ) -> None:
         if not isinstance(domain, Categories):
@@ -76,13 +62,13 @@ class RandomizedResponse(WindowChannel):
         self.outputs: Categories = domain
         if (keep is None) == (gamma is None):
             raise ValueError("give either keep= or gamma= for randomized response, one of the two")
-        self._given = {"keep": _check_keep(keep)} if gamma is None else {"gamma": check_gamma(gamma)}
-
-    def _window(self) -> Window:
-        others = self.domain.size - 1
-        if "gamma" in self._given:
-            return Window.of_gamma(self._given["gamma"], 1, others)
-        return Window(round(self._given["keep"] * HALF), 1, others)
+        others = domain.size - 1
+        if gamma is None:
+            self._given = {"keep": _check_keep(keep)}
+            self.window = Window(round(self._given["keep"] * HALF), 1, others)
+        else:
+            self._given = {"gamma": check_gamma(gamma)}
+            self.window = Window.of_gamma(self._given["gamma"], 1, others)
 
     @property
     def keep(self) -> float:
@@ -112,14 +98,8 @@ class SquareWave(WindowChannel):
     kind = "square-wave"
 
     def __init__(
-        self,
-        domain: Interval,
-        gamma: float,
-        *,
-        halfwidth: float | None = None,
-        step: float | None = None,
-        missing: str = "pass",
-        outside: str = "refuse",
+        self, domain: Interval, gamma: float, *, halfwidth: float | None = None, step: float | None = None,
+        missing: str = "pass", outside: str = "refuse",
     ) -> None:
         if not isinstance(domain, Interval):
             raise TypeError(f"the square wave needs an Interval, not {type(domain).__name__}; use RandomizedResponse")
@@ -133,9 +113,7 @@ class SquareWave(WindowChannel):
         self.window_reach = max(round(wanted / self.step), 0)
         self.inputs: Grid = Grid.over(domain, self.step, integer=holds_every_integer(domain, self.step))
         self.outputs: Grid = Grid.over(domain, self.step, self.window_reach)
-
-    def _window(self) -> Window:
-        return Window.of_gamma(self._given["gamma"], 2 * self.window_reach + 1, self.inputs.size - 1)
+        self.window = Window.of_gamma(self._given["gamma"], 2 * self.window_reach + 1, self.inputs.size - 1)
 
     @property
     def halfwidth(self) -> float:

@@ -5,15 +5,6 @@ from sfumato.counts.reports import Combinations, Reports, counts_of_plan
 from sfumato.counts.tallies import Counts, Tally
 
 __all__ = [
-    "Counts",
-    "Tally",
-    "Reports",
-    "Column",
-    "Combinations",
-    "Fold",
-    "columns_in",
-    "counts_of_plan",
-    "fold_hash",
-    "encode_known",
-    "known_labels",
+    "Counts", "Tally", "Reports", "Column", "Combinations", "Fold", "columns_in", "counts_of_plan", "fold_hash",
+    "encode_known", "known_labels",
 ]

@@ -77,15 +77,8 @@ class Reports:
     """
 
     def __init__(
-        self,
-        table: Any,
-        channels: Any = None,
-        *,
-        target: Any = None,
-        weights: ArrayLike | None = None,
-        levels: Mapping[str, Any] | None = None,
-        label_channel: Channel | None = None,
-        seed: int = 0,
+        self, table: Any, channels: Any = None, *, target: Any = None, weights: ArrayLike | None = None,
+        levels: Mapping[str, Any] | None = None, label_channel: Channel | None = None, seed: int = 0,
     ) -> None:
         self._given = columns_in(table)
         self.kind = kind_of(table)
@@ -118,11 +111,7 @@ class Reports:
         return self._size
 
     def aimed(
-        self,
-        target: Any,
-        *,
-        classes: Sequence[Hashable] | None = None,
-        weights: ArrayLike | None = None,
+        self, target: Any, *, classes: Sequence[Hashable] | None = None, weights: ArrayLike | None = None,
         label_channel: Channel | None = None,
     ) -> Reports:
         """The same reports with another class (None: the one they have) or other weights; what was read is kept.
@@ -263,16 +252,9 @@ class Reports:
     # --- the one question -----------------------------------------------------------------------------------------
 
     def counts(
-        self,
-        columns: Sequence[str | int] | str | int = (),
-        cells: Sequence[Any] | Mapping[Any, Any] | None = None,
-        *,
-        by_class: bool = True,
-        fold: Fold | None = None,
-        by_fold: int | None = None,
-        squared: bool = False,
-        missing: bool | None = None,
-        dtype: Any = np.float64,
+        self, columns: Sequence[str | int] | str | int = (), cells: Sequence[Any] | Mapping[Any, Any] | None = None,
+        *, by_class: bool = True, fold: Fold | None = None, by_fold: int | None = None, squared: bool = False,
+        missing: bool | None = None, dtype: Any = np.float64,
     ) -> NDArray[Any]:
         """N[(fold,) cell of the first column, …, cell of the last (, class)], summed weights of the records.
 
@@ -293,14 +275,8 @@ class Reports:
         return sum_at(flat, self._weight(squared), size).reshape(shape).astype(dtype, copy=False)
 
     def combinations(
-        self,
-        columns: Sequence[str | int],
-        cells: Sequence[Any] | Mapping[Any, Any] | None = None,
-        *,
-        by_class: bool = True,
-        fold: Fold | None = None,
-        squared: bool = False,
-        missing: bool | None = None,
+        self, columns: Sequence[str | int], cells: Sequence[Any] | Mapping[Any, Any] | None = None, *,
+        by_class: bool = True, fold: Fold | None = None, squared: bool = False, missing: bool | None = None,
     ) -> Combinations:
         """The same counts, but only of the combinations of cells that occur."""
         flat, shape = self._places(columns, cells, False, missing)

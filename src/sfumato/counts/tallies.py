@@ -47,13 +47,8 @@ class Counts:
 
     @classmethod
     def of(
-        cls,
-        reports: ArrayLike,
-        channel: Mechanism | Mapping[Any, Channel],
-        *,
-        by: ArrayLike | None = None,
-        level: Any = None,
-        weights: ArrayLike | None = None,
+        cls, reports: ArrayLike, channel: Mechanism | Mapping[Any, Channel], *, by: ArrayLike | None = None,
+        level: Any = None, weights: ArrayLike | None = None,
     ) -> Counts:
         """Count reports.
 

@@ -62,11 +62,7 @@ class Quest:
         return patterns
 
     def _fill(
-        self,
-        sizes: Codes,
-        patterns: list[Codes],
-        weights: NDArray[np.float64],
-        keep: NDArray[np.float64],
+        self, sizes: Codes, patterns: list[Codes], weights: NDArray[np.float64], keep: NDArray[np.float64],
         generator: np.random.Generator,
     ) -> Baskets:
         """All baskets at once: `slots` holds pattern items in the order of their coming, then noise; -1 is dropped."""

@@ -6,13 +6,6 @@ from sfumato.microdata.report import ReleaseReport
 from sfumato.microdata.utility import Frontier, find_frontier
 
 __all__ = [
-    "release",
-    "Release",
-    "ReleaseReport",
-    "find_frontier",
-    "Frontier",
-    "compare_trees",
-    "rules_of",
-    "LeafRule",
+    "release", "Release", "ReleaseReport", "find_frontier", "Frontier", "compare_trees", "rules_of", "LeafRule",
     "TreeComparison",
 ]

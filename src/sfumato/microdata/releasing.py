@@ -52,19 +52,9 @@ class Release:
 
 
 def release(
-    table: Any,
-    target: str,
-    method: str = "leafwise",
-    *,
-    amount: Amount | None = None,
-    noise: str = "rank",
-    labels: str = "rpt",
-    perturb: str = "all",
-    tree: Any = None,
-    domains: Domains | None = None,
-    keep: Iterable[str] = (),
-    attempts: int | None = None,
-    rng: np.random.Generator | int | None = None,
+    table: Any, target: str, method: str = "leafwise", *, amount: Amount | None = None, noise: str = "rank",
+    labels: str = "rpt", perturb: str = "all", tree: Any = None, domains: Domains | None = None,
+    keep: Iterable[str] = (), attempts: int | None = None, rng: np.random.Generator | int | None = None,
 ) -> Release:
     """A perturbed copy of a table of true records in which a decision tree still finds what it found before.
 
@@ -108,13 +98,7 @@ def release_records(data: Microdata, terms: Terms, tree: Any, draws: Draws) -> R
 
 
 def _finish(
-    data: Microdata,
-    X: Floats,
-    y: Codes,
-    pattern: Pattern,
-    leaves: Leaves | None,
-    terms: Terms,
-    *,
+    data: Microdata, X: Floats, y: Codes, pattern: Pattern, leaves: Leaves | None, terms: Terms, *,
     fits: tuple[LeafFit, ...] = (),
 ) -> Release:
     released = data.with_values(X, y)

@@ -38,14 +38,8 @@ class Terms:
 
 
 def agree(
-    data: Microdata,
-    method: str,
-    amount: Amount | None = None,
-    noise: str = "rank",
-    labels: str = "rpt",
-    perturb: str = "all",
-    attempts: int | None = None,
-    keep: Iterable[str] = (),
+    data: Microdata, method: str, amount: Amount | None = None, noise: str = "rank", labels: str = "rpt",
+    perturb: str = "all", attempts: int | None = None, keep: Iterable[str] = (),
 ) -> Terms:
     """Check what was asked for; what is unknown or out of range is refused by name."""
     named = (

@@ -139,16 +139,9 @@ class Frontier:
 
 
 def find_frontier(
-    table: Any,
-    target: str,
-    *,
-    methods: Sequence[str] = METHODS,
-    amounts: Mapping[str, Sequence[float]] | None = None,
-    splits: int = 3,
-    classifiers: Sequence[str] = CLASSIFIERS,
-    domains: Domains | None = None,
-    rng: np.random.Generator | int | None = 0,
-    **options: Any,
+    table: Any, target: str, *, methods: Sequence[str] = METHODS,
+    amounts: Mapping[str, Sequence[float]] | None = None, splits: int = 3, classifiers: Sequence[str] = CLASSIFIERS,
+    domains: Domains | None = None, rng: np.random.Generator | int | None = 0, **options: Any,
 ) -> Frontier:
     """Release two thirds of the records by every method and amount; test on the others, which no release has seen.
 

@@ -60,12 +60,8 @@ class Chooser(Learner):
     form = "chooser"
 
     def __init__(
-        self,
-        channels: Channels = None,
-        *,
-        recipes: Mapping[str, Any] | None = None,
-        label_channel: Channel | None = None,
-        random_state: Any = None,
+        self, channels: Channels = None, *, recipes: Mapping[str, Any] | None = None,
+        label_channel: Channel | None = None, random_state: Any = None,
     ) -> None:
         self.channels = channels
         self.recipes = recipes
@@ -210,11 +206,7 @@ def reconstructing(channels: Channels, label_channel: Channel | None = None) -> 
     linear = {"reconstruct, linear": LinearDiscriminant(channels)} if numbers and label_channel is None else {}
     mixtures = {
         f"reconstruct, {words}": MixtureModel(
-            channels,
-            label_channel=label_channel,
-            components=components,
-            pseudo_count=pseudo_count,
-            members=3,
+            channels, label_channel=label_channel, components=components, pseudo_count=pseudo_count, members=3,
             random_state=0,
         )
         for words, (components, pseudo_count) in {"smooth": SMOOTH, "in detail": DETAILED}.items()

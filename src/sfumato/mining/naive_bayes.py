@@ -86,11 +86,7 @@ class NaiveBayes(Learner):
     keeps_weightless = True  # for the largest variance, as GaussianNB does
 
     def __init__(
-        self,
-        channels: Channels = None,
-        density: str = "moments",
-        *,
-        label_channel: Channel | None = None,
+        self, channels: Channels = None, density: str = "moments", *, label_channel: Channel | None = None,
         var_smoothing: float = 1e-9,
     ) -> None:
         self.channels = channels

@@ -42,11 +42,8 @@ def to_svg(drawing: Any, description: str = "", prefix: str = "") -> Html:
 
 
 def distribution(
-    rows: Sequence[Mapping[str, Any]],
-    *,
-    truth: Sequence[float] | None = None,
-    reports: Sequence[float] | None = None,
-    size: tuple[int, int] = (275, 170),
+    rows: Sequence[Mapping[str, Any]], *, truth: Sequence[float] | None = None,
+    reports: Sequence[float] | None = None, size: tuple[int, int] = (275, 170),
 ) -> Any:
     """A chart of one attribute's estimate; in a simulation with the truth, and with what the reports alone look like.
 

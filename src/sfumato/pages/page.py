@@ -74,10 +74,7 @@ class Page:
         return self.add(tag("div", *boxes, class_="numbers"))
 
     def table(
-        self,
-        rows: Iterable[Mapping[str, object] | Sequence[object]],
-        columns: Sequence[str] | None = None,
-        *,
+        self, rows: Iterable[Mapping[str, object] | Sequence[object]], columns: Sequence[str] | None = None, *,
         wrap: bool = False,
     ) -> Page:
         """Rows as mappings or as cells in the order of ``columns``; the first cell of a row is its heading.

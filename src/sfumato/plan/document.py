@@ -121,11 +121,7 @@ class Plan:
         return next((name for name, each in self.attributes.items() if each.role == "class"), None)
 
     def randomize(
-        self,
-        table: Any,
-        rng: np.random.Generator | int | None = None,
-        *,
-        key: bytes | None = None,
+        self, table: Any, rng: np.random.Generator | int | None = None, *, key: bytes | None = None,
         levels: Mapping[str, Any] | None = None,
     ) -> Any:
         """Reports for a table of people, in the same kind of table (pandas, Polars, PyArrow, DuckDB, or a mapping).

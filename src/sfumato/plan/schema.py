@@ -12,12 +12,7 @@ _PARAMETERS: dict[str, dict[str, Any]] = {
     "scale": {**_POSITIVE, "description": "size of the noise: standard deviation (gaussian) or scale (laplace)"},
     "halfwidth": {**_POSITIVE, "description": "how far the noise or the likely window reaches to each side"},
     "width": {**_POSITIVE, "description": "width of each value class"},
-    "edges": {
-        "type": "array",
-        "items": {"type": "number"},
-        "minItems": 2,
-        "description": "bounds of the value classes",
-    },
+    "edges": {"type": "array", "items": {"type": "number"}, "minItems": 2, "description": "bounds of value classes"},
     "privacy": {**_POSITIVE, "description": "interval width at the confidence, as a share of the range (1.0 = 100 %)"},
     "confidence": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1, "default": 0.95},
     "step": {**_POSITIVE, "description": "distance between neighbouring reports"},

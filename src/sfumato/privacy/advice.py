@@ -95,16 +95,8 @@ def _value(value: Any) -> str:
 
 
 def advise(
-    subject: Plan | Mechanism,
-    targets: Any,
-    reports: Any = None,
-    *,
-    truth: Any = None,
-    prior: Any = None,
-    times: int = 1,
-    people: int = PEOPLE,
-    costs: bool = True,
-    seed: int = 0,
+    subject: Plan | Mechanism, targets: Any, reports: Any = None, *, truth: Any = None, prior: Any = None,
+    times: int = 1, people: int = PEOPLE, costs: bool = True, seed: int = 0,
 ) -> Advice:
     """Channel parameters that meet the targets, kept as they are where they do already.
 

@@ -222,10 +222,7 @@ class Population:
 
 
 def believed_people(
-    channels: Mapping[str, Channel],
-    reports: Columns | None,
-    truth: Columns | None,
-    people: int,
+    channels: Mapping[str, Channel], reports: Columns | None, truth: Columns | None, people: int,
     rng: np.random.Generator,
 ) -> Population:
     """People to attack; ``reports`` and ``truth`` hold the channels' columns and any clear ones beside them."""

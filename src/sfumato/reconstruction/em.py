@@ -37,6 +37,7 @@ from sfumato.reconstruction.tables import DenseTable, Table
 
 DYING = 1e-2  # a cell of less than this part of an even share whose f_t > 1 was emptied by a proposal, not by EM
 RESTARTS, REST = 3, 5  # how often a stalled problem starts afresh, and its steps before the rule is asked again
+LARGEST = 1e20  # of a factor in float32: to the power of 1.9 it still is a number
 FEW_ENTRIES = 100_000  # up to here a dense table stays in the cache, and the compiled loop beats the matrix product
 
 
@@ -58,12 +59,8 @@ class EMFit:
 
 
 def maximise_likelihood(
-    table: Table,
-    counts: npt.ArrayLike,
-    *,
-    start: npt.ArrayLike | None = None,
-    stop: Stop | Steps | ChiSquare = ENOUGH,
-    acceleration: Anderson | OverRelaxed | None = None,
+    table: Table, counts: npt.ArrayLike, *, start: npt.ArrayLike | None = None,
+    stop: Stop | Steps | ChiSquare = ENOUGH, acceleration: Anderson | OverRelaxed | None = None,
     smoothing: float = 0.0,
 ) -> EMFit:
     """EM from ``start`` (uniform unless given) until ``stop``; ``counts`` has one problem a row.
@@ -131,20 +128,24 @@ class Likelihood:
         """EM's next estimate p·f^power, with ``smoothing`` reports spread evenly, made a distribution."""
         surprise = self.apply(p)
         np.maximum(surprise, self.tiny, out=surprise)
-        np.divide(self.counts, surprise, out=surprise)
+        with np.errstate(over="ignore"):
+            surprise = self._bounded(np.divide(self.counts, surprise, out=surprise))
         if power == 1.0:  # n·f does as well as f, because what comes out is made a distribution
-            image = self.adjoint(surprise)
-            image *= p
+            image = self._bounded(self.adjoint(surprise)) * p
             if smoothing:
                 image += image.dtype.type(smoothing / p.shape[1])
         else:
-            image = self.factor(surprise)
+            image = self._bounded(self.factor(surprise))
             np.power(image, image.dtype.type(power), out=image)
             image *= p
             if smoothing:
                 image += (smoothing / self.reports / p.shape[1]).astype(p.dtype)[:, None]
         image /= image.sum(axis=-1, keepdims=True)
         return image
+
+    def _bounded(self, factor: Array) -> Array:
+        """The factor, in float32 kept from overflowing: an emptied cell stays empty instead of becoming no number."""
+        return factor if factor.dtype == np.float64 else np.minimum(factor, np.float32(LARGEST), out=factor)
 
 
 def _stepped(problems: Likelihood, p: Array, stop: Steps | ChiSquare, relaxed: OverRelaxed, smoothing: float) -> EMFit:

@@ -54,14 +54,8 @@ class Problem:
         return None if self.layout is None else self.layout.membership
 
     def estimate(
-        self,
-        row: int,
-        probabilities: Floats,
-        covariance: Floats,
-        log_likelihood: float,
-        freedom: float,
-        messages: tuple[str, ...],
-        cost: tuple[int, int] = (0, 0),
+        self, row: int, probabilities: Floats, covariance: Floats, log_likelihood: float, freedom: float,
+        messages: tuple[str, ...], cost: tuple[int, int] = (0, 0),
     ) -> Estimate:
         """The shares of the wanted intervals or categories in one class; ``cost`` in steps and table applications."""
         layout, domain = self.layout, self.domain

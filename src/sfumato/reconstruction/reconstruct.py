@@ -21,11 +21,7 @@ INTERVALS = 20
 
 
 def reconstruct(
-    reports: Any,
-    channel: Mechanism | None = None,
-    intervals: Any = None,
-    method: str = "smooth",
-    *,
+    reports: Any, channel: Mechanism | None = None, intervals: Any = None, method: str = "smooth", *,
     level: Any = None,
 ) -> Any:
     """The distribution of the true values behind reports.

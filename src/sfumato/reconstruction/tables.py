@@ -226,10 +226,7 @@ class ProductTable(Table):
     """
 
     def __init__(
-        self,
-        factors: Sequence[npt.ArrayLike],
-        label: npt.ArrayLike | None = None,
-        classes: int = 1,
+        self, factors: Sequence[npt.ArrayLike], label: npt.ArrayLike | None = None, classes: int = 1,
         dtype: npt.DTypeLike = np.float64,
     ) -> None:
         self.factors: list[npt.NDArray[Any]] = [np.ascontiguousarray(factor, dtype=dtype) for factor in factors]

@@ -10,13 +10,13 @@ import json
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.mining import learner_named
 from sfumato.plan import Attribute, Plan
 from sfumato.prose import json_text, suggest
 from sfumato.tables import column_names, is_table, name_row, read_columns, write_text
@@ -37,23 +37,6 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 """What `sfumato train --method` names: a learner of the public list and its options."""
 KINDS = tuple(dict.fromkeys(kind for kind, _ in METHODS.values()))
-
-
-def learner(kind: str) -> Any:
-    """A learner's class by its public name."""
-    return getattr(import_module("sfumato"), kind)
-
-
-class People(dict[str, NDArray[Any]]):
-    """Named columns of equal length: the least of a table that the learners read."""
-
-    @property
-    def columns(self) -> list[str]:
-        return list(self)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return len(next(iter(self.values()), ())), len(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +110,7 @@ def load(path: str | Path) -> Shipped:
     _check_header(place, document)
     try:
         plan = None if document["plan"] is None else Plan.from_dict(document["plan"])
-        model = learner(document["kind"]).from_dict(document["model"])
+        model = learner_named(document["kind"]).from_dict(document["model"])
         return Shipped(model, plan, document["guarantee"], document["measured"])
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
         raise ValueError(f"{place}: the model inside is damaged ({error}); save it again") from None
@@ -154,7 +137,7 @@ def promise_of(plan: Plan) -> dict[str, Any]:
     return {"words": str(guarantee), **guarantee.to_dict()}
 
 
-def people_of(table: Any, names: Sequence[str], plan: Plan | None) -> People:
+def people_of(table: Any, names: Sequence[str], plan: Plan | None) -> dict[str, NDArray[Any]]:
     """The columns that the model reads; others are left alone, a missing one or a value outside the plan is named."""
     if not is_table(table):
         raise TypeError(f"{type(table).__name__} has no named columns; pass a table or a mapping from name to values")
@@ -162,7 +145,7 @@ def people_of(table: Any, names: Sequence[str], plan: Plan | None) -> People:
     for name in names:
         if name not in given:
             raise ValueError(f"column {name!r} is missing; the model reads {', '.join(names)}")
-    columns = People(read_columns(table, names))
+    columns = read_columns(table, names)
     for name, values in columns.items():
         if plan is not None and name in plan.attributes:
             check_values(plan.attributes[name], values)

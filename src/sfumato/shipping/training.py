@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from sfumato.channels import Channel
 from sfumato.counts import fold_hash
 from sfumato.domain import Items, as_array
+from sfumato.mining import learner_named
 from sfumato.plan import Plan
 from sfumato.prose import percent
-from sfumato.shipping.shipped import METHODS, Shipped, learner
+from sfumato.shipping.shipped import METHODS, Shipped
 from sfumato.tables import LEVEL_SUFFIX, name_row, to_arrow
 
 LEAST_TO_RECONSTRUCT = 1_000
@@ -44,13 +45,7 @@ class Trained:
 
 
 def train(
-    plan: Plan,
-    reports: Any,
-    method: str = "joint",
-    *,
-    holdout: float = 0.2,
-    people: Any = None,
-    seed: int = 0,
+    plan: Plan, reports: Any, method: str = "joint", *, holdout: float = 0.2, people: Any = None, seed: int = 0,
     progress: Progress = silently,
 ) -> Trained:
     """Learn from a table of the plan's reports; measure on a share held out, and on people known by their true values.
@@ -87,7 +82,7 @@ def estimator(method: str, plan: Plan, seed: int) -> Any:
     if method not in METHODS:
         raise ValueError(f"method {method} is unknown; use one of {', '.join(METHODS)}")
     kind, options = METHODS[method]
-    cls = learner(kind)
+    cls = learner_named(kind)
     taken = cls().get_params(deep=False)
     wishes = {"label_channel": label_channel(plan), "random_state": int(stream(seed, "fit").integers(2**31 - 1))}
     if wishes["label_channel"] is not None and "label_channel" not in taken:

@@ -17,23 +17,7 @@ from sfumato.channels.baskets.seeds import bch_bits, polynomial_bits, seed_gener
 from sfumato.channels.program import Words
 
 __all__ = [
-    "Baskets",
-    "SelectASize",
-    "read_program",
-    "SizeLaw",
-    "Goal",
-    "design_law",
-    "corners",
-    "kept_by_noise",
-    "SIGNIFICANCE",
-    "BasketReports",
-    "bitmaps_of",
-    "rows_by_size",
-    "bitmap_width",
-    "seed_generator",
-    "bch_bits",
-    "polynomial_bits",
-    "Words",
-    "pack_bits",
-    "unpack_bits",
+    "Baskets", "SelectASize", "read_program", "SizeLaw", "Goal", "design_law", "corners", "kept_by_noise",
+    "SIGNIFICANCE", "BasketReports", "bitmaps_of", "rows_by_size", "bitmap_width", "seed_generator", "bch_bits",
+    "polynomial_bits", "Words", "pack_bits", "unpack_bits",
 ]

@@ -64,19 +64,9 @@ class SelectASize(Channel):
 
     @classmethod
     def design(
-        cls,
-        items: Items,
-        sizes: Iterable[int],
-        gamma: float | None = None,
-        up_to: int = 3,
-        *,
-        rho1: float | None = None,
-        rho2: float | None = None,
-        n: float = 5_000_000,
-        form: str = "best",
-        criterion: str = "support",
-        prevalence: float = 0.0,
-        resolution: int = 1024,
+        cls, items: Items, sizes: Iterable[int], gamma: float | None = None, up_to: int = 3, *,
+        rho1: float | None = None, rho2: float | None = None, n: float = 5_000_000, form: str = "best",
+        criterion: str = "support", prevalence: float = 0.0, resolution: int = 1024,
     ) -> SelectASize:
         """The laws that find the rarest itemsets of 1..up_to items in n reports under γ (or ρ1 to ρ2).
 
@@ -141,14 +131,8 @@ class SelectASize(Channel):
     # --- randomizing ---------------------------------------------------------------------------------------------
 
     def randomize(
-        self,
-        values: Any,
-        rng: np.random.Generator | int | None = None,
-        *,
-        level: Any = None,
-        compress: bool = False,
-        key: bytes | None = None,
-        question: str = "",
+        self, values: Any, rng: np.random.Generator | int | None = None, *, level: Any = None,
+        compress: bool = False, key: bytes | None = None, question: str = "",
     ) -> BasketReports:
         """Reports of baskets: bitmaps, or with `compress` seeds that show the itemsets mined with the same law."""
         self.level(level)

@@ -172,11 +172,7 @@ def _holdings(people: Baskets, rows: Codes, itemsets: Codes) -> Iterator[NDArray
 
 
 def compare_collections(
-    channel: SelectASize,
-    n: int,
-    shares: Mapping[int, float] | None = None,
-    *,
-    prevalence: float = 0.1,
+    channel: SelectASize, n: int, shares: Mapping[int, float] | None = None, *, prevalence: float = 0.1,
     held: int = 4,
 ) -> Any:
     """Which would serve better at the same γ: select-a-size for everybody at once, or one answer each in phases?

@@ -102,12 +102,7 @@ class GridProblem:
 
     @classmethod
     def of(
-        cls,
-        reports: Reports,
-        axes: Sequence[Axis],
-        resolution: Resolution,
-        *,
-        by_class: bool | None = None,
+        cls, reports: Reports, axes: Sequence[Axis], resolution: Resolution, *, by_class: bool | None = None,
         dtype: npt.DTypeLike = np.float32,
     ) -> GridProblem:
         """`by_class`: whether the class is an axis of the grid; None: if there is one."""

@@ -39,15 +39,8 @@ class MixtureFit:
     """The EM of one mixture."""
 
     def __init__(
-        self,
-        reports: Reports,
-        axes: Sequence[Axis],
-        resolution: Resolution,
-        rng: np.random.Generator,
-        components: int = COMPONENTS,
-        pseudo_count: float = PSEUDO_COUNT,
-        *,
-        by_class: bool | None = None,
+        self, reports: Reports, axes: Sequence[Axis], resolution: Resolution, rng: np.random.Generator,
+        components: int = COMPONENTS, pseudo_count: float = PSEUDO_COUNT, *, by_class: bool | None = None,
     ) -> None:
         self.reports = reports
         self.by_class = reports.classes is not None if by_class is None else by_class

@@ -59,14 +59,8 @@ class JointModel(Learner):
     form = "joint"
 
     def __init__(
-        self,
-        channels: Channels = None,
-        *,
-        label_channel: Channel | None = None,
-        structure: str = "auto",
-        members: int | None = None,
-        max_iter: int = 400,
-        random_state: Any = None,
+        self, channels: Channels = None, *, label_channel: Channel | None = None, structure: str = "auto",
+        members: int | None = None, max_iter: int = 400, random_state: Any = None,
     ) -> None:
         self.channels = channels
         self.label_channel = label_channel
@@ -205,14 +199,8 @@ class MixtureModel(JointModel):
     form = "mixture"
 
     def __init__(
-        self,
-        channels: Channels = None,
-        *,
-        label_channel: Channel | None = None,
-        components: int = COMPONENTS,
-        pseudo_count: float = PSEUDO_COUNT,
-        members: int = 3,
-        random_state: Any = None,
+        self, channels: Channels = None, *, label_channel: Channel | None = None, components: int = COMPONENTS,
+        pseudo_count: float = PSEUDO_COUNT, members: int = 3, random_state: Any = None,
     ) -> None:
         self.channels = channels
         self.label_channel = label_channel
@@ -229,11 +217,7 @@ class MixtureModel(JointModel):
 
 
 def fit_mixtures(
-    reports: Reports,
-    axes: list[Axis],
-    rng: np.random.Generator,
-    count: int,
-    components: int = COMPONENTS,
+    reports: Reports, axes: list[Axis], rng: np.random.Generator, count: int, components: int = COMPONENTS,
     pseudo_count: float = PSEUDO_COUNT,
 ) -> list[Member]:
     """Mixtures that are started and cut differently."""

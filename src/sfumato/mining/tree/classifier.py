@@ -43,16 +43,9 @@ class TreeClassifier(Learner):
     form = "tree"
 
     def __init__(
-        self,
-        channels: Channels = None,
-        reconstruction: str = "joint",
-        *,
-        label_channel: Channel | None = None,
-        intervals: int | None = None,
-        max_depth: int | None = None,
-        min_samples_leaf: int = 1,
-        prune: bool | None = None,
-        random_state: Any = None,
+        self, channels: Channels = None, reconstruction: str = "joint", *, label_channel: Channel | None = None,
+        intervals: int | None = None, max_depth: int | None = None, min_samples_leaf: int = 1,
+        prune: bool | None = None, random_state: Any = None,
     ) -> None:
         self.channels = channels
         self.reconstruction = reconstruction

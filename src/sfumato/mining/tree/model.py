@@ -247,10 +247,7 @@ def feature_of(cells: ColumnCells) -> Feature:
 
 
 def grown_tree(
-    codes: npt.NDArray[np.uint8],
-    features: list[Feature],
-    labels: ClassMass,
-    limits: Limits,
+    codes: npt.NDArray[np.uint8], features: list[Feature], labels: ClassMass, limits: Limits,
     values: Values | None = None,
 ) -> Tree:
     """A tree on records in bins; cuts are refined among the actual values where they are given."""

@@ -23,18 +23,9 @@ REPEATS = 10
 
 
 def audit(
-    subject: Plan | Mechanism,
-    reports: Any = None,
-    *,
-    truth: Any = None,
-    targets: Sequence[Any] = (),
-    implementation: Any = None,
-    prior: Any = None,
-    times: int = 1,
-    people: int = PEOPLE,
-    samples: int = SAMPLES,
-    false_alarm: float = 1e-6,
-    seed: int = 0,
+    subject: Plan | Mechanism, reports: Any = None, *, truth: Any = None, targets: Sequence[Any] = (),
+    implementation: Any = None, prior: Any = None, times: int = 1, people: int = PEOPLE, samples: int = SAMPLES,
+    false_alarm: float = 1e-6, seed: int = 0,
 ) -> Audit:
     """Attack a plan or a channel, check that its implementation keeps to its law, and say all of it in words.
 

@@ -48,12 +48,8 @@ SAME = 1e-6
 
 
 def check_channel(
-    channel: Channel,
-    implementation: Randomize | Mapping[Any, Any] | None = None,
-    *,
-    attribute: str = "",
-    samples: int = SAMPLES,
-    false_alarm: float = 1e-6,
+    channel: Channel, implementation: Randomize | Mapping[Any, Any] | None = None, *, attribute: str = "",
+    samples: int = SAMPLES, false_alarm: float = 1e-6,
 ) -> list[Check]:
     """Law, γ, low digits and fresh noise; a sound implementation fails any of them with chance ``false_alarm``.
 

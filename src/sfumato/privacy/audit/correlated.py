@@ -40,12 +40,7 @@ class RowAudit:
 
 
 def audit_row(
-    channel: CorrelatedNoise,
-    reports: Any,
-    truth: Any,
-    implementation: Any,
-    people: int,
-    samples: int,
+    channel: CorrelatedNoise, reports: Any, truth: Any, implementation: Any, people: int, samples: int,
     false_alarm: float,
 ) -> RowAudit:
     """People are the true ones, or gaussian with the covariance that reports show, or with the one that is stated."""

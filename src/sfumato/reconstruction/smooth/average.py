@@ -45,11 +45,7 @@ class SmoothFit:
 
 
 def smooth(
-    counts: Vector,
-    table: Matrix,
-    points: Matrix,
-    to_intervals: Matrix,
-    points_to_intervals: Matrix,
+    counts: Vector, table: Matrix, points: Matrix, to_intervals: Matrix, points_to_intervals: Matrix,
     widths: Vector | None = None,
 ) -> SmoothFit:
     """Average the penalised fits of every smoothness, each by how well it explains the reports.
