@@ -6,8 +6,8 @@ from tests.statistics import assert_mean, assert_probability
 
 import sfumato as sf
 from sfumato.microdata.gadp import gadp, usable_correlation
+from sfumato.microdata.measures import find_biases
 from sfumato.microdata.noise import Draws
-from sfumato.microdata.statistics import find_biases
 
 COVARIANCE = np.array([[4.0, 1.2, 0.5], [1.2, 1.0, -0.3], [0.5, -0.3, 2.0]])
 MEAN = np.array([1.0, -2.0, 5.0])

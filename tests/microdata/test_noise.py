@@ -6,7 +6,7 @@ from scipy.stats import norm
 from tests.statistics import assert_fits, assert_mean, assert_probability
 
 from sfumato.microdata.fields import Field
-from sfumato.microdata.noise import Draws, Room, additive_noise, blur, blur_labels, rank_noise, reflect
+from sfumato.microdata.noise import Draws, Room, additive_noise, blur, blur_labels, crowded, rank_noise, reflect
 
 LEAF = np.repeat([0, 1], 30_000)
 Y = np.concatenate([np.repeat([0, 1], [27_000, 3_000]), np.zeros(30_000, int)])
@@ -20,7 +20,7 @@ def test_reflection_folds_the_line():
 
 def test_integer_noise_is_a_rounded_folded_normal():
     n, sd = 200_000, 0.276 * 9
-    noisy = additive_noise(np.full(n, 2.0), np.full(n, 1.0), np.full(n, 10.0), np.full(n, 0.276), INTEGER, Draws(1))
+    noisy = additive_noise(np.full(n, 2.0), np.full(n, 1.0), np.full(n, 10.0), 0.276, INTEGER, Draws(1))
     found = np.bincount(INTEGER.snap(noisy, np.full(n, 1.0), np.full(n, 10.0)).astype(int), minlength=11)[1:]
     edges = np.arange(0.5, 11)
     images = [(20 * k + edges, 20 * k + 1 - edges[::-1]) for k in range(-2, 3)]
@@ -31,7 +31,7 @@ def test_integer_noise_is_a_rounded_folded_normal():
 def test_rank_noise_permutes_a_leafs_values_and_moves_ranks_by_its_amount():
     values = np.arange(50_000.0)
     group = np.zeros(values.size, np.int64)
-    moved = rank_noise(values, group, np.full(values.size, 0.05), Draws(2), smooth=False)
+    moved = rank_noise(values, group, 0.05, Draws(2), smooth=False)
     assert np.array_equal(np.sort(moved), values)
     middle = slice(20_000, 30_000)
     shift = (moved - values)[middle] / values.size
@@ -42,7 +42,7 @@ def test_rank_noise_permutes_a_leafs_values_and_moves_ranks_by_its_amount():
 def test_smoothed_quantiles_are_new_values_inside_the_old_range():
     rng = np.random.default_rng(0)
     values, group = rng.normal(size=2000), rng.integers(0, 4, 2000)
-    moved = rank_noise(values, group, np.full(2000, 1.0), Draws(3), smooth=True)
+    moved = rank_noise(values, group, 1.0, Draws(3), smooth=True)
     for leaf in range(4):
         before, after = values[group == leaf], moved[group == leaf]
         assert before.min() <= after.min()
@@ -55,7 +55,9 @@ def test_smoothed_quantiles_are_new_values_inside_the_old_range():
 def test_small_leaves_get_additive_noise():
     values = np.array([2.0, 3.0])
     room = Room(INTEGER, np.full(2, 1.0), np.full(2, 10.0), np.zeros(2, np.int64))
-    seen = {tuple(blur(values, np.full(2, 0.5), room, "rank", Draws(seed))) for seed in range(20)}
+    ranked = crowded(values, room.group)
+    assert not ranked.any()
+    seen = {tuple(blur(values, 0.5, room, ranked, Draws(seed))) for seed in range(20)}
     assert len(seen) > 10
 
 

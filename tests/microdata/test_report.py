@@ -9,9 +9,8 @@ from tests.microdata.conftest import mixed_table
 
 import sfumato as sf
 from sfumato.microdata import find_frontier
+from sfumato.microdata.measures import associations, linkage
 from sfumato.microdata.noise import Draws
-from sfumato.microdata.risk import linkage
-from sfumato.microdata.statistics import associations
 
 
 def test_an_unchanged_release_is_linked_wholly_and_keeps_everything(unchanged):

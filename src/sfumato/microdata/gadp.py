@@ -27,7 +27,7 @@ from scipy.special import ndtri
 
 from sfumato.domain import Codes, Floats
 from sfumato.microdata.fields import Mask, Microdata
-from sfumato.microdata.noise import FEWEST_RECORDS, Draws, additive_noise, deal_quantiles, ranked_within
+from sfumato.microdata.noise import FEWEST_RECORDS, Draws, Room, blur, ranked_within
 from sfumato.microdata.pattern import Leaves
 
 BASELINES = ("sadp", "correlated", "gadp-table", "swap")
@@ -86,7 +86,11 @@ def gadp_in_leaves(
         fits.append(fit)
     few = np.flatnonzero(leaves.nodes.is_leaf & (leaves.size > 0) & (leaves.size < FEWEST_RECORDS))
     fits += [LeafFit(int(leaf), int(leaves.size[leaf]), 1.0, "too few records: additive noise") for leaf in few]
-    return _dealt(data, leaves, moved, kept, np.isin(leaves.leaf, few), kappa, draws), fits
+    ranked, released, amount = np.isin(leaves.leaf, full), data.X.copy(), float(np.sqrt(1 - kappa**2))
+    for place in np.flatnonzero(~kept).tolist():
+        room = Room(data.fields[place], *leaves.bounds(place), leaves.leaf)
+        released[:, place] = blur(data.X[:, place], amount, room, ranked, draws, moved[:, place])
+    return released, fits
 
 
 def usable_correlation(scores: Floats, pooled: Floats, leaf: int) -> tuple[Floats, LeafFit]:
@@ -116,27 +120,6 @@ def _correlation(scores: Floats) -> Floats:
     matrix = (filled.T @ filled) / np.maximum(np.outer(size, size), 1e-12)
     np.fill_diagonal(matrix, 1.0)
     return np.asarray(matrix)
-
-
-def _dealt(data: Microdata, leaves: Leaves, moved: Floats, kept: Mask, few: Mask, kappa: float, draws: Draws) -> Floats:
-    """Scores back to values: the leaf's quantiles in the order of the scores."""
-    released = data.X.copy()
-    for place in np.flatnonzero(~kept).tolist():
-        field, column = data.fields[place], data.X[:, place]
-        lower, upper = leaves.bounds(place)
-        known = np.flatnonzero(~np.isnan(column) & ~few)
-        if known.size:
-            order, start, size = ranked_within(column[known], leaves.leaf[known], draws)
-            rows = known[order]
-            released[rows, place] = deal_quantiles(
-                column[rows], leaves.leaf[rows], moved[rows, place], start, size, draws, smooth=field.kind != "category"
-            )
-        rest = np.flatnonzero(~np.isnan(column) & few)
-        amount = np.full(rest.size, np.sqrt(1 - kappa**2))
-        released[rest, place] = additive_noise(column[rest], lower[rest], upper[rest], amount, field, draws)
-        held = ~np.isnan(column)
-        released[held, place] = field.snap(released[held, place], lower[held], upper[held])
-    return released
 
 
 # --- whole-table methods ----------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from scipy.special import ndtri
 
 from sfumato.channels.words import SecureWords
 from sfumato.domain import Codes, Floats
-from sfumato.microdata.fields import Field
+from sfumato.microdata.fields import Field, Mask
 
 OWN_STREAM = 2004
 """Mixed into a seed, so that data simulated from the same seed do not share their randomness with the noise."""
@@ -80,31 +80,35 @@ class Room:
     group: Codes
 
 
-def blur(values: Floats, amount: Floats, room: Room, law: str, draws: Draws) -> Floats:
-    """One field's values with noise; missing values stay missing."""
-    known = ~np.isnan(values)
-    if law == "rank":
-        crowd = np.bincount(room.group[known], minlength=int(room.group.max()) + 1)
-        ranked = known & (crowd[room.group] >= FEWEST_RECORDS)
-    else:
-        ranked = np.zeros_like(known)
-    released = values.copy()
+def blur(values: Floats, amount: float, room: Room, ranked: Mask, draws: Draws, score: Floats | None = None) -> Floats:
+    """One field's values with noise: rank noise where ``ranked`` (or dealt out in the order of a given score), else
+    additive; missing values stay missing."""
+    known, released, field = ~np.isnan(values), values.copy(), room.field
+    ranked, rest = known & ranked, known & ~ranked
     if ranked.any():
-        smooth = room.field.kind != "category"
-        released[ranked] = rank_noise(values[ranked], room.group[ranked], amount[ranked], draws, smooth=smooth)
-    rest = known & ~ranked
-    if rest.any():
-        bounds = room.lower[rest], room.upper[rest]
-        released[rest] = additive_noise(values[rest], *bounds, amount[rest], room.field, draws)
-    released[known] = room.field.snap(released[known], room.lower[known], room.upper[known])
+        wish = None if score is None else score[ranked]
+        smooth = field.kind != "category"
+        released[ranked] = rank_noise(values[ranked], room.group[ranked], amount, draws, smooth=smooth, score=wish)
+    released[rest] = additive_noise(values[rest], room.lower[rest], room.upper[rest], amount, field, draws)
+    released[known] = field.snap(released[known], room.lower[known], room.upper[known])
     return released
 
 
-def rank_noise(values: Floats, group: Codes, amount: Floats, draws: Draws, *, smooth: bool) -> Floats:
-    """Noise on the ranks inside each group; the group's quantile function is kept."""
+def crowded(values: Floats, group: Codes) -> Mask:
+    """Where a group holds enough known values for rank noise."""
+    return np.asarray(np.bincount(group, ~np.isnan(values))[group] >= FEWEST_RECORDS)
+
+
+def rank_noise(
+    values: Floats, group: Codes, amount: float, draws: Draws, *, smooth: bool, score: Floats | None = None
+) -> Floats:
+    """Noise on the ranks inside each group, or a score in its stead; the group's quantile function is kept."""
     order, start, size = ranked_within(values, group, draws)
-    place = (np.arange(values.size) - start + draws.uniform(values.size)) / size
-    moved = reflect(place + amount[order] * draws.normal(values.size), 0.0, 1.0)
+    if score is None:
+        place = (np.arange(values.size) - start + draws.uniform(values.size)) / size
+        moved = reflect(place + amount * draws.normal(values.size), 0.0, 1.0)
+    else:
+        moved = score[order]
     released = np.empty_like(values)
     released[order] = deal_quantiles(values[order], group[order], moved, start, size, draws, smooth=smooth)
     return released
@@ -140,9 +144,7 @@ def deal_quantiles(
     return dealt
 
 
-def additive_noise(
-    values: Floats, lower: Floats, upper: Floats, amount: Floats, field: Field, draws: Draws
-) -> Floats:
+def additive_noise(values: Floats, lower: Floats, upper: Floats, amount: float, field: Field, draws: Draws) -> Floats:
     """Noise in units of the interval's width, reflected at its ends."""
     if field.kind == "category":
         other = np.floor(lower + (upper - lower + 1) * draws.uniform(values.size))

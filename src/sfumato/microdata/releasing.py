@@ -1,4 +1,11 @@
-"""Hand on a data set whose patterns survive: ``sf.release`` (Islam & Brankovic 2004, MATHS §6)."""
+"""Hand on a data set whose patterns survive: ``sf.release`` (Islam & Brankovic 2004, MATHS §6).
+
+Noise inside the leaves' intervals leaves the score of every cut of the pattern tree as it was (labels move inside
+leaves only). A tree grown again differs only where, by chance, some other cut now scores higher: so the owner looks
+whether a tree grown on the release finds the same patterns. Where it does not, the noise of that cut's field is drawn
+again for the records of that node; every second time the labels of a small node move again too, because a leaf may have
+been cut where its minority happened to fall together. Nothing original is put back.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +17,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sfumato.domain import Categories, Codes, Floats, Interval
-from sfumato.microdata.fields import Microdata, read_microdata
+from sfumato.microdata.fields import Mask, Microdata, read_microdata
 from sfumato.microdata.gadp import BASELINES, LeafFit, blur_whole_table, gadp_in_leaves
-from sfumato.microdata.leafwise import Leafwise, pin_all
-from sfumato.microdata.noise import Draws
-from sfumato.microdata.pattern import Leaves, Pattern, find_leaves, find_pattern, grow_tree, nodes_of
-from sfumato.microdata.terms import Amount, Terms, agree
+from sfumato.microdata.noise import LAWS, STEPS, Draws, Room, blur, blur_labels, crowded
+from sfumato.microdata.pattern import Leaves, Nodes, Pattern, find_leaves, find_pattern, grow_tree, nodes_of
 
 if TYPE_CHECKING:
     from sfumato.microdata.report import ReleaseReport
 
+Amount = float | Mapping[str, float]
 Domains = Mapping[str, Interval | Categories]
+
+METHODS = ("leafwise", "gadp", *BASELINES)
+ROLES = ("all", "tested", "untested", "none")
+DEFAULT_AMOUNT = {"leafwise": 1.0, "gadp": 1.0, "sadp": 0.5, "correlated": 0.5, "gadp-table": 0.75, "swap": 0.15}
+ADDITIVE_AMOUNT = 0.276
+"""IB04's share of the range. Rank noise may be larger, because it moves values only where the leaf has them."""
+LARGEST_AMOUNT = {"gadp": 1.0, "gadp-table": 1.0, "swap": 1.0}
+LOOKS, FEWEST_LOOKS, MOST_LOOKS = 4_000_000, 1, 60
+"""How many values a tree may be grown on again, over all attempts; large tables get one attempt, small ones sixty."""
+SMALL_NODE = 0.1
+"""Labels are moved again in nodes that hold less than this share of the records; elsewhere it would stir too much."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +51,9 @@ class Release:
     original: Microdata = field(repr=False)
     released: Microdata = field(repr=False)
     leaves: Leaves | None = field(repr=False)
-    leaf_fits: tuple[LeafFit, ...] = field(repr=False, default=())
-    notes: tuple[str, ...] = ()
-    kept: tuple[str, ...] = ()
+    leaf_fits: tuple[LeafFit, ...] = field(repr=False)
+    notes: tuple[str, ...]
+    kept: tuple[str, ...]
 
     @cached_property
     def table(self) -> Any:
@@ -52,9 +69,19 @@ class Release:
 
 
 def release(
-    table: Any, target: str, method: str = "leafwise", *, amount: Amount | None = None, noise: str = "rank",
-    labels: str = "rpt", perturb: str = "all", tree: Any = None, domains: Domains | None = None,
-    keep: Iterable[str] = (), attempts: int | None = None, rng: np.random.Generator | int | None = None,
+    table: Any,
+    target: str,
+    method: str = "leafwise",
+    *,
+    amount: Amount | None = None,
+    noise: str = "rank",
+    labels: str = "rpt",
+    perturb: str = "all",
+    tree: Any = None,
+    domains: Domains | None = None,
+    keep: Iterable[str] = (),
+    attempts: int | None = None,
+    rng: np.random.Generator | int | None = None,
 ) -> Release:
     """A perturbed copy of a table of true records in which a decision tree still finds what it found before.
 
@@ -83,29 +110,33 @@ def release(
 
 def release_records(data: Microdata, terms: Terms, tree: Any, draws: Draws) -> Release:
     """The method on records that were read already."""
+    leaves: Leaves | None = None
+    fits: list[LeafFit] = []
     if terms.method in BASELINES:
-        released = blur_whole_table(data, terms.method, terms.amount, terms.kept, draws)
-        return _finish(data, released, data.y.copy(), Pattern(None, None, grow_tree), None, terms)
-    pattern = find_pattern(tree, data)
-    leaves = find_leaves(nodes_of(pattern.leaves, data.names), data)
-    noise = Leafwise(data, leaves, terms, draws)
-    y = noise.classes(slice(None))
-    if terms.method == "gadp":
-        released, fits = gadp_in_leaves(data, leaves, float(np.sqrt(1 - terms.amount[0])), terms.kept, draws)
-        pin_all(released, leaves, terms.kept)
-        return _finish(data, released, y, pattern, leaves, terms, fits=tuple(fits))
-    return _finish(data, *noise.release(y, pattern.regrow), pattern, leaves, terms)
-
-
-def _finish(
-    data: Microdata, X: Floats, y: Codes, pattern: Pattern, leaves: Leaves | None, terms: Terms, *,
-    fits: tuple[LeafFit, ...] = (),
-) -> Release:
-    released = data.with_values(X, y)
-    amount = dict(zip(data.names, terms.amount.tolist(), strict=True))
-    kept = tuple(np.array(data.names)[terms.kept].tolist())
-    notes = _notes(data, leaves)
-    return Release(terms.method, amount, pattern.tree, pattern.regrow, data, released, leaves, fits, notes, kept)
+        pattern = Pattern(None, None, grow_tree)
+        X, y = blur_whole_table(data, terms.method, terms.amount, terms.kept, draws), data.y.copy()
+    else:
+        pattern = find_pattern(tree, data)
+        leaves = find_leaves(nodes_of(pattern.leaves, data.names), data)
+        noise = Leafwise(data, leaves, terms, draws)
+        y = noise.classes(slice(None))
+        if terms.method == "gadp":
+            X, fits = gadp_in_leaves(data, leaves, float(np.sqrt(1 - terms.amount[0])), terms.kept, draws)
+            pin_all(X, leaves, terms.kept)
+        else:
+            X, y = noise.release(y, pattern.regrow)
+    return Release(
+        method=terms.method,
+        amount=dict(zip(data.names, terms.amount.tolist(), strict=True)),
+        tree=pattern.tree,
+        regrow=pattern.regrow,
+        original=data,
+        released=data.with_values(X, y),
+        leaves=leaves,
+        leaf_fits=tuple(fits),
+        notes=_notes(data, leaves),
+        kept=tuple(np.array(data.names)[terms.kept].tolist()),
+    )
 
 
 def _notes(data: Microdata, leaves: Leaves | None) -> tuple[str, ...]:
@@ -118,3 +149,163 @@ def _notes(data: Microdata, leaves: Leaves | None) -> tuple[str, ...]:
         found += [f"{single} leaves hold one record; its class stays as it is"] if single else []
         found += ["the tree has no cut; every attribute is untested"] if leaves.nodes.size == 1 else []
     return tuple(found)
+
+
+# --- terms ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How to release, checked against the table: amounts and kept columns in the order of its fields."""
+
+    method: str
+    noise: str
+    labels: str
+    perturb: str
+    attempts: int
+    amount: Floats
+    kept: Mask
+
+
+def agree(
+    data: Microdata,
+    method: str,
+    amount: Amount | None = None,
+    noise: str = "rank",
+    labels: str = "rpt",
+    perturb: str = "all",
+    attempts: int | None = None,
+    keep: Iterable[str] = (),
+) -> Terms:
+    """Check what was asked for; what is unknown or out of range is refused by name."""
+    named = (
+        ("method", method, METHODS),
+        ("noise", noise, LAWS),
+        ("labels", labels, STEPS),
+        ("perturb", perturb, ROLES),
+    )
+    for key, value, allowed in named:
+        if value not in allowed:
+            raise ValueError(f"{key}={value!r} is unknown; choose {', '.join(allowed)}")
+    kept = np.isin(data.names, [data.names[data.index(name)] for name in keep])
+    if kept.all():
+        raise ValueError("keep names every attribute; leave out at least one to release")
+    usual = int(np.clip(LOOKS // data.X.size, FEWEST_LOOKS, MOST_LOOKS)) if method == "leafwise" else 0
+    tries = usual if attempts is None else attempts
+    return Terms(method, noise, labels, perturb, tries, _amounts(data, method, amount, noise), kept)
+
+
+def _amounts(data: Microdata, method: str, amount: Amount | None, noise: str) -> Floats:
+    usual = ADDITIVE_AMOUNT if (method, noise) == ("leafwise", "additive") else DEFAULT_AMOUNT[method]
+    if isinstance(amount, Mapping):
+        if "gadp" in method:
+            raise ValueError(f"method {method!r} takes one amount for all attributes; pass a number")
+        wanted = {data.index(name): value for name, value in amount.items()}
+        amounts = np.array([wanted.get(place, usual) for place in range(len(data.fields))], dtype=float)
+    else:
+        amounts = np.full(len(data.fields), usual if amount is None else amount, dtype=float)
+    most = LARGEST_AMOUNT.get(method, np.inf)
+    wrong = ~((amounts >= 0) & (amounts <= most))
+    if wrong.any():
+        raise ValueError(f"amount={amounts[wrong][0]:g} is not between 0 and {most:g}; see the method's unit of noise")
+    return amounts
+
+
+# --- noise leaf by leaf, and the owner's look -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Leafwise:
+    """Fresh draws of a column, of the classes of some records, and of the whole release."""
+
+    data: Microdata
+    leaves: Leaves
+    terms: Terms
+    draws: Draws
+
+    def column(self, place: int) -> Floats:
+        """One field with noise where the terms want it."""
+        column = self.data.X[:, place]
+        if self.terms.kept[place]:
+            return column.copy()
+        room = Room(self.data.fields[place], *self.leaves.bounds(place), self.leaves.leaf)
+        ranked = crowded(column, room.group) & (self.terms.noise == "rank")
+        blurred = blur(column, self.terms.amount[place], room, ranked, self.draws)
+        tested = self.leaves.tested[self.leaves.leaf, place]
+        every = np.ones_like(tested)
+        wanted = {"all": every, "tested": tested, "untested": ~tested, "none": ~every}[self.terms.perturb]
+        return np.where(wanted, blurred, column)
+
+    def classes(self, rows: Codes | slice) -> Codes:
+        return blur_labels(self.data.y[rows], self.leaves.leaf[rows], self.terms.labels, self.draws)
+
+    def release(self, y: Codes, regrow: Callable[[Floats, Codes], Any]) -> tuple[Floats, Codes]:
+        """All columns, drawn again in places at most ``attempts`` times; of all versions the closest is returned."""
+        X = np.column_stack([self.column(place) for place in range(len(self.data.fields))])
+        pin_all(X, self.leaves, self.terms.kept)
+        attempts = self.terms.attempts
+        best, fewest = (X, y), len(y) + 1
+        for attempt in range(attempts + 1):
+            rivals = differences(self.leaves, nodes_of(regrow(X, y)), X) if attempts else []
+            affected = sum(records.size for records, _ in rivals)
+            if affected < fewest:
+                best, fewest = (X.copy(), y.copy()), affected
+            if not rivals or attempt == attempts:
+                break
+            self._draw_again(X, y, rivals, second=attempt % 2 == 1)
+        return best
+
+    def _draw_again(self, X: Floats, y: Codes, rivals: list[tuple[Codes, int]], *, second: bool) -> None:
+        for records, place in rivals:
+            X[records, place] = self.column(place)[records]
+            if self.terms.perturb == "none" or (second and records.size < SMALL_NODE * len(y)):
+                y[records] = self.classes(records)
+        for place in {place for _, place in rivals}:
+            pin_cuts(X[:, place], place, self.leaves)
+
+
+def differences(leaves: Leaves, regrown: Nodes, released: Floats) -> list[tuple[Codes, int]]:
+    """The topmost nodes where the regrown tree cuts differently: their records, and the field it cuts instead."""
+    found, pairs = [], [(0, 0)]
+    nodes = leaves.nodes
+    while pairs:
+        ours, theirs = pairs.pop()
+        if regrown.left[theirs] < 0:
+            continue
+        records = leaves.records(ours)
+        if _same_cut(nodes, ours, regrown, theirs, released[records]):
+            pairs += [(int(nodes.left[ours]), int(regrown.left[theirs]))]
+            pairs += [(int(nodes.right[ours]), int(regrown.right[theirs]))]
+        else:
+            found.append((records, int(regrown.feature[theirs])))
+    return found
+
+
+def _same_cut(nodes: Nodes, ours: int, regrown: Nodes, theirs: int, values: Floats) -> bool:
+    if nodes.left[ours] < 0 or nodes.feature[ours] != regrown.feature[theirs]:
+        return False
+    column = values[:, nodes.feature[ours]]
+    return np.array_equal(nodes.goes_left(ours, column), regrown.goes_left(theirs, column))
+
+
+def pin_all(released: Floats, leaves: Leaves, kept: Mask) -> None:
+    for place in np.flatnonzero(~kept).tolist():
+        pin_cuts(released[:, place], place, leaves)
+
+
+def pin_cuts(column: Floats, place: int, leaves: Leaves) -> None:
+    """Move the value nearest to each cut, on both sides, onto the value that stood there, so that the cut is found
+    at the same place. The record that moves need not be the one whose value it was; the cut itself is the pattern.
+    """
+    nodes, taken = leaves.nodes, np.zeros(column.shape, dtype=bool)
+    lower, upper = leaves.bounds(place)
+    for node in np.flatnonzero(~nodes.is_leaf & (nodes.feature == place)):
+        for child, value, side in (
+            (nodes.left[node], leaves.last_left[node], 1),
+            (nodes.right[node], leaves.first_right[node], -1),
+        ):
+            records = leaves.records(int(child))
+            able = (lower[records] <= value) & (value <= upper[records]) & ~taken[records] & ~np.isnan(column[records])
+            if able.any():
+                nearest = records[able][np.argmax(side * column[records[able]])]
+                column[nearest], taken[nearest] = value, True

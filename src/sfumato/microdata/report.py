@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from sfumato.microdata.comparison import TreeComparison, compare_trees
+from sfumato.microdata.measures import Bias, Risk, associations, find_biases, measure_risk
 from sfumato.microdata.noise import Draws
 from sfumato.microdata.pattern import grow_tree, nodes_of
 from sfumato.microdata.releasing import Release
-from sfumato.microdata.risk import Risk, measure_risk
-from sfumato.microdata.statistics import Bias, associations, find_biases
 from sfumato.microdata.utility import Accuracy, accuracies
 from sfumato.pages import Page
 from sfumato.prose import percent, plain

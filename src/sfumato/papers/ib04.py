@@ -20,7 +20,7 @@ from sfumato.examples.datasets import Dataset, load, median_split
 from sfumato.microdata import Frontier, TreeComparison, compare_trees, find_frontier
 from sfumato.microdata.fields import read_microdata
 from sfumato.microdata.gadp import BASELINES
-from sfumato.microdata.statistics import find_biases
+from sfumato.microdata.measures import find_biases
 from sfumato.microdata.utility import CLASSIFIERS, scores
 from sfumato.pages import Page
 from sfumato.papers import Claim, Rows, Say, opened, write_claims, write_rows
