@@ -69,19 +69,9 @@ class Release:
 
 
 def release(
-    table: Any,
-    target: str,
-    method: str = "leafwise",
-    *,
-    amount: Amount | None = None,
-    noise: str = "rank",
-    labels: str = "rpt",
-    perturb: str = "all",
-    tree: Any = None,
-    domains: Domains | None = None,
-    keep: Iterable[str] = (),
-    attempts: int | None = None,
-    rng: np.random.Generator | int | None = None,
+    table: Any, target: str, method: str = "leafwise", *, amount: Amount | None = None, noise: str = "rank",
+    labels: str = "rpt", perturb: str = "all", tree: Any = None, domains: Domains | None = None,
+    keep: Iterable[str] = (), attempts: int | None = None, rng: np.random.Generator | int | None = None,
 ) -> Release:
     """A perturbed copy of a table of true records in which a decision tree still finds what it found before.
 
@@ -168,14 +158,8 @@ class Terms:
 
 
 def agree(
-    data: Microdata,
-    method: str,
-    amount: Amount | None = None,
-    noise: str = "rank",
-    labels: str = "rpt",
-    perturb: str = "all",
-    attempts: int | None = None,
-    keep: Iterable[str] = (),
+    data: Microdata, method: str, amount: Amount | None = None, noise: str = "rank", labels: str = "rpt",
+    perturb: str = "all", attempts: int | None = None, keep: Iterable[str] = (),
 ) -> Terms:
     """Check what was asked for; what is unknown or out of range is refused by name."""
     named = (
