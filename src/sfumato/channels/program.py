@@ -33,7 +33,6 @@ WORD = 1 << 64
 HALF = 1 << 63
 LOW = 0xFFFFFFFF
 EXACT_PRODUCT = 3_000_000  # multiplications up to which the γ of a chain is computed in whole numbers
-ROUNDED_UP = Fraction(1_000_000_001, 1_000_000_000)
 Words = NDArray[np.uint64]
 Numbers = Any  # one whole number, or an array of them
 
@@ -316,14 +315,12 @@ class Window(Step):
         """From the largest and the smallest weight inside and outside the window, whichever is likelier."""
         if not self.others:
             return Fraction(1)
-        near, far = ((s * (WORD // p), s * -(-WORD // p)) for s, p in self._sides())
+        sides = (self.inside, self.window), (HALF - self.inside, self.others)
+        near, far = ((share * (WORD // places), share * -(-WORD // places)) for share, places in sides)
         if self.window > 1 or self.inputs == 1:
             return ratio_of(max(near[1], far[1]), min(near[0], far[0]))
         found = [ratio_of(near[1], far[0]), ratio_of(far[1], near[0])]
         return _largest([*found, ratio_of(far[1], far[0])] if self.inputs > 2 else found)
-
-    def _sides(self) -> tuple[tuple[int, int], tuple[int, int]]:
-        return (self.inside, self.window), (HALF - self.inside, self.others)
 
     def to_dict(self) -> dict[str, Any]:
         sizes = {"window": self.window, "others": self.others}
@@ -536,7 +533,7 @@ class Program:
                 product = np.array(step.exact(), dtype=object) @ product
             return largest_of(product.tolist())
         found = largest_ratio(self.law())
-        return min([*bounds, Fraction(found) * ROUNDED_UP]) if math.isfinite(found) else min(bounds, default=None)
+        return min([*bounds, Fraction(found) * (1 + Fraction(1, 10**9))]) if math.isfinite(found) else min(bounds, default=None)
 
     def to_dict(self) -> dict[str, Any]:
         """The program as plain data: whole numbers, and words as sixteen hexadecimal digits."""

@@ -17,18 +17,8 @@ if TYPE_CHECKING:
     import typer
 
 COMMANDS = (
-    "check",
-    "advise",
-    "randomize",
-    "reconstruct",
-    "train",
-    "predict",
-    "synthesize",
-    "itemsets",
-    "release",
-    "audit",
-    "reproduce",
-    "demo",
+    "check", "advise", "randomize", "reconstruct", "train", "predict", "synthesize", "itemsets", "release", "audit",
+    "reproduce", "demo",
 )
 
 BAD_INPUT = 2
@@ -78,10 +68,7 @@ def application(commands: Sequence[str] = COMMANDS) -> typer.Typer:
     import typer
 
     app = typer.Typer(
-        name="sfumato",
-        no_args_is_help=True,
-        add_completion=False,
-        rich_markup_mode="rich",
+        name="sfumato", no_args_is_help=True, add_completion=False, rich_markup_mode="rich",
         context_settings={"help_option_names": ["-h", "--help"]},
     )
 

@@ -65,12 +65,8 @@ def progress(steps: Iterable[Step], what: str) -> Iterator[Step]:
 
     steps = list(steps)
     bar = Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        TextColumn("{task.completed}/{task.total}"),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
+        SpinnerColumn(), TextColumn("{task.description}"), TextColumn("{task.completed}/{task.total}"),
+        TimeElapsedColumn(), console=Console(stderr=True), transient=True,
     )
     with bar:
         task = bar.add_task(what, total=len(steps))

@@ -61,13 +61,9 @@ class TreeComparison:
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "identical": self.identical,
-            "almost_the_same": self.almost_the_same,
-            "rules": len(self.kept) + len(self.lost),
-            "rules_kept": len(self.kept),
-            "rules_new": len(self.new),
-            "share_of_rules_kept": self.share_kept,
-            "share_of_records_covered": self.share_covered,
+            "identical": self.identical, "almost_the_same": self.almost_the_same,
+            "rules": len(self.kept) + len(self.lost), "rules_kept": len(self.kept), "rules_new": len(self.new),
+            "share_of_rules_kept": self.share_kept, "share_of_records_covered": self.share_covered,
             "same_attributes": self.same_attributes,
         }
 

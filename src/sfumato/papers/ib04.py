@@ -101,11 +101,8 @@ class Experiment:
 
     def row(self) -> dict[str, Any]:
         return {
-            "experiment": self.name,
-            "noise": "looked at" if self.looked_at else "as drawn",
-            "runs": len(self.comparisons),
-            "identical": self.identical,
-            "same or almost": self.almost,
+            "experiment": self.name, "noise": "looked at" if self.looked_at else "as drawn",
+            "runs": len(self.comparisons), "identical": self.identical, "same or almost": self.almost,
             "records under kept rules": round(self.covered, 4),
         }
 

@@ -87,12 +87,8 @@ def save(model: Any, path: str | Path, *, plan: Plan | None = None, measured: Ma
     if place.suffix.lower() != ".json":
         raise ValueError(f"{place}: models are saved as .json; name the file so")
     document = {
-        "format": FORMAT,
-        "version": VERSION,
-        "kind": kind,
-        "plan": None if plan is None else plan.to_dict(),
-        "guarantee": {} if plan is None else promise_of(plan),
-        "measured": dict(measured or {}),
+        "format": FORMAT, "version": VERSION, "kind": kind, "plan": None if plan is None else plan.to_dict(),
+        "guarantee": {} if plan is None else promise_of(plan), "measured": dict(measured or {}),
         "model": model.to_dict(),
     }
     write_text(json_text(document) + "\n", place)

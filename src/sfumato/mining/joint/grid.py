@@ -130,12 +130,8 @@ class GridProblem:
         smoothing = CLEAR_SMOOTHING * np.sqrt(total) if any(cut.identity for cut in self.cells) else 0.0
         further = OverRelaxed(RELAXATION, after=PLAIN_STEPS if joint is None else 0)
         found = maximise_likelihood(
-            self.table,
-            counts,
-            start=joint,
-            stop=Steps(1 if self.all_clear else steps),
-            acceleration=None if self.all_clear else further,
-            smoothing=smoothing,
+            self.table, counts, start=joint, stop=Steps(1 if self.all_clear else steps),
+            acceleration=None if self.all_clear else further, smoothing=smoothing,
         )
         return found.probabilities.reshape(self.table.true_shape)
 

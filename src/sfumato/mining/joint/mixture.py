@@ -157,11 +157,8 @@ class MixtureMember(Member):
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "form": "mixture",
-            "cells": [cut.to_dict() for cut in self.cells],
-            "weights": self.weights.tolist(),
-            "p_class": self.p_class.tolist(),
-            "thetas": [theta.tolist() for theta in self.thetas],
+            "form": "mixture", "cells": [cut.to_dict() for cut in self.cells], "weights": self.weights.tolist(),
+            "p_class": self.p_class.tolist(), "thetas": [theta.tolist() for theta in self.thetas],
         }
 
     @classmethod

@@ -180,9 +180,7 @@ class Branch:
     def from_dict(cls, data: dict[str, Any]) -> Branch:
         parent = data["parent_cells"]
         return cls(
-            data["child"],
-            data["parent"],
-            ColumnCells.from_dict(data["child_cells"]),
+            data["child"], data["parent"], ColumnCells.from_dict(data["child_cells"]),
             None if parent is None else ColumnCells.from_dict(parent),
             np.array(data["p_child_given_parent"], np.float32),
         )

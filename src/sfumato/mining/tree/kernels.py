@@ -37,15 +37,9 @@ class Nodes(NamedTuple):
 @njit(cache=True)
 def empty_nodes(most: int, bins: int, classes: int) -> Any:
     return Nodes(
-        np.full(most, LEAF, np.int32),
-        np.full(most, -1, np.int32),
-        np.full(most, np.nan),
-        np.full(most, LEAF, np.int32),
-        np.full(most, LEAF, np.int32),
-        np.zeros(most, np.bool_),
-        np.zeros((most, bins), np.bool_),
-        np.zeros((most, classes)),
-        np.zeros(most),
+        np.full(most, LEAF, np.int32), np.full(most, -1, np.int32), np.full(most, np.nan),
+        np.full(most, LEAF, np.int32), np.full(most, LEAF, np.int32), np.zeros(most, np.bool_),
+        np.zeros((most, bins), np.bool_), np.zeros((most, classes)), np.zeros(most),
     )
 
 

@@ -24,11 +24,7 @@ UNIFORM = "under uniform noise it is not"
 def all_claims(accuracies: Accuracies, shapes: Rows) -> list[Claim]:
     """All of them, in the order of the paper; those about ours at the end."""
     return [
-        table_1(),
-        figure_2(shapes),
-        *figure_5(accuracies),
-        *figure_6(accuracies),
-        *effort(accuracies),
+        table_1(), figure_2(shapes), *figure_5(accuracies), *figure_6(accuracies), *effort(accuracies),
         ours(accuracies),
     ]
 

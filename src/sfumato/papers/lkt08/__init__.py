@@ -26,11 +26,8 @@ def reproduce(folder: Path | str, quick: bool = False, say: Say = print) -> list
     """All of it, into `folder`; `quick` uses fewer people, functions and splits."""
     place = opened(folder)
     found = [
-        *_mixes(place, quick, say),
-        *_functions(place, quick, say),
-        *_table_3(place, quick, say),
-        *_direct(place, quick, say),
-        *_chooser(place, quick, say),
+        *_mixes(place, quick, say), *_functions(place, quick, say), *_table_3(place, quick, say),
+        *_direct(place, quick, say), *_chooser(place, quick, say),
     ]
     write_claims(place, "LKT08", found)
     return found
