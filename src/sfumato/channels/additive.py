@@ -50,6 +50,7 @@ class AdditiveNoise(Channel):
             self._given = {"privacy": privacy, **({"confidence": confidence} if confidence != 0.95 else {})}
             own = check_positive("privacy", privacy) * domain.width / self._width_of_unit(self.confidence)
         self.size_of_noise = check_positive(self.own_parameter, float(own or 0.0))
+        self.deviation = self.unit_deviation * self.size_of_noise
         self._check_size(privacy)
         if step is not None:
             self._given["step"] = step
@@ -84,11 +85,6 @@ class AdditiveNoise(Channel):
     @abstractmethod
     def _width_of_unit(self, confidence: float) -> float:
         """Interval width at this confidence when the own parameter is 1 (AS00 Table 1)."""
-
-    @property
-    def deviation(self) -> float:
-        """The standard deviation of the noise as declared."""
-        return self.unit_deviation * self.size_of_noise
 
     def _reach(self, steps: int) -> int:
         """How many steps the noise reaches."""

@@ -533,7 +533,8 @@ class Program:
                 product = np.array(step.exact(), dtype=object) @ product
             return largest_of(product.tolist())
         found = largest_ratio(self.law())
-        return min([*bounds, Fraction(found) * (1 + Fraction(1, 10**9))]) if math.isfinite(found) else min(bounds, default=None)
+        bounds += [Fraction(found) * (1 + Fraction(1, 10**9))] if math.isfinite(found) else []
+        return min(bounds, default=None)
 
     def to_dict(self) -> dict[str, Any]:
         """The program as plain data: whole numbers, and words as sixteen hexadecimal digits."""

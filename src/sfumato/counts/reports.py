@@ -22,28 +22,24 @@ from numpy.typing import ArrayLike, NDArray
 
 from sfumato.channels import Channel
 from sfumato.counts.columns import (
+    BaseCodes,
     Column,
     Fold,
     base_codes,
     channels_by_name,
-    clear_column,
-    columns_in,
-    fold_hash,
-)
-from sfumato.counts.tallies import (
-    BaseCodes,
-    Counts,
-    Tally,
     check_channel,
     check_length,
     check_mechanism,
     classes_of,
+    clear_column,
+    columns_in,
+    fold_hash,
     only,
     place_into,
     sum_at,
-    tally,
     weights_of,
 )
+from sfumato.counts.tallies import Counts, Tally, tally
 from sfumato.domain import MISSING, Categories, Codes, Floats, as_array
 from sfumato.plan import Plan
 from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, kind_of, read_column
@@ -81,7 +77,7 @@ class Reports:
         levels: Mapping[str, Any] | None = None, label_channel: Channel | None = None, seed: int = 0,
     ) -> None:
         self._given = columns_in(table)
-        self.kind = kind_of(table)
+        self.kind = "mapping" if isinstance(table, dict) else kind_of(table)
         self._levels = dict(levels or {})
         self.seed = seed
         if isinstance(channels, Plan):

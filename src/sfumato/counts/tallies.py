@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,12 +10,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato.channels import Channel, Mechanism
-from sfumato.channels.drawing import kernels_in
-from sfumato.domain import Categories, Codes, Floats, Grid, Items, as_array, is_missing
-from sfumato.tables import name_row
-
-WORTH_COMPILING = 1 << 16
-BaseCodes = NDArray[np.int32]
+from sfumato.counts.columns import (
+    BaseCodes,
+    check_channel,
+    check_length,
+    classes_of,
+    codes_of,
+    only,
+    place_into,
+    sum_at,
+    weights_of,
+)
+from sfumato.domain import Codes, Floats, as_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,58 +164,6 @@ class Counts:
         return f"Counts({', '.join(parts)})"
 
 
-def kernels_for(size: int) -> Any:
-    """The compiled loops, or None where numba is missing or too few reports would have to wait for it to load."""
-    worth = size >= WORTH_COMPILING or "sfumato.counts.kernels" in sys.modules
-    return kernels_in("sfumato.counts.kernels") if worth else None
-
-
-def codes_of(reports: NDArray[Any], channel: Channel, name: str = "reports") -> BaseCodes:
-    """Report codes in one row, −1 for missing; a report that cannot be is refused by its row."""
-    flat, space = reports.reshape(-1), channel.outputs
-    if not isinstance(space, Categories):
-        refuse_infinite(flat, name)
-    kernels = kernels_for(flat.size)
-    if kernels and isinstance(space, Grid) and flat.dtype.kind in "fiu":
-        numbers = np.ascontiguousarray(flat, dtype=np.float64)
-        return np.asarray(kernels.nearest_codes(numbers, *space.floats, space.size))
-    try:
-        return np.atleast_1d(channel.encode_reports(flat)).ravel().astype(np.int32)
-    except (ValueError, TypeError):
-        name_row(channel.encode_reports, flat, name)
-        raise
-
-
-def refuse_infinite(reports: NDArray[Any], name: str = "reports") -> None:
-    """No report may be infinite; the first that is is named."""
-    if reports.dtype.kind == "f" and np.isinf(reports).any():
-        name_row(_check_finite, reports, name)
-
-
-def _check_finite(reports: NDArray[Any]) -> None:
-    if np.isinf(reports).any():
-        raise ValueError("the report is infinite; mark it as missing (NaN) or drop it")
-
-
-def place_into(flat: Codes, codes: BaseCodes, cell_of_code: BaseCodes, cells: int, missing: int) -> None:
-    """flat ← flat · cells + the cell of each code, in place; missing codes go to the cell ``missing``."""
-    kernels = kernels_for(flat.size)
-    if kernels:
-        kernels.place_into(flat, codes, cell_of_code, cells, missing)
-    else:
-        flat *= cells
-        flat += np.append(cell_of_code, np.int32(missing))[codes]  # code −1 is the last entry
-
-
-def sum_at(flat: Codes, weights: Floats | None, size: int) -> NDArray[Any]:
-    """The summed weight at each place (None: how often it occurs); a place below zero does not count."""
-    kernels = kernels_for(flat.size)
-    if kernels:
-        return np.asarray(kernels.count_at(flat, size) if weights is None else kernels.sum_at(flat, weights, size))
-    known = flat >= 0
-    return np.bincount(flat[known], None if weights is None else weights[known], minlength=size)
-
-
 def tally(channel: Channel, codes: BaseCodes, group: Codes | None, groups: int, weights: Floats | None) -> Tally:
     """Reports by their code (−1: missing) and their group, each counted ``weights`` times (once when None)."""
     size = channel.outputs.size
@@ -250,56 +203,6 @@ def _level(name: Any, channels: Mapping[Any, Channel]) -> Hashable:
 
 def _of_level(name: Any) -> str:
     return "" if name is None else f" of level {name!r}"
-
-
-def check_mechanism(channel: Any) -> Mechanism:
-    """A mechanism, not something else."""
-    if not isinstance(channel, Mechanism):
-        raise TypeError(f"channel={channel!r} is not a channel; pass the one that made the reports")
-    return channel
-
-
-def check_channel(channel: Any) -> Channel:
-    """A channel whose reports can be counted by code."""
-    found = check_mechanism(channel)
-    if not isinstance(found, Channel):
-        raise TypeError(f"{channel.kind} is not a single channel; count each of its columns or levels")
-    if isinstance(channel.domain, Items):
-        raise TypeError(f"{channel.kind} reports sets of items; use sf.frequent_itemsets for them")
-    return found
-
-
-def classes_of(by: ArrayLike | None, size: int) -> tuple[tuple[Hashable, ...] | None, Codes | None]:
-    if by is None:
-        return None, None
-    labels = as_array(by).reshape(-1)
-    check_length("by", labels.size, size)
-    if labels.dtype.kind in "Of" and any(is_missing(label) for label in labels.tolist()):
-        raise ValueError("by has a missing class; drop those reports or give them a class of their own")
-    names, group = np.unique(labels, return_inverse=True)
-    return tuple(names.tolist()), group.astype(np.int64)
-
-
-def weights_of(weights: ArrayLike | None, size: int) -> Floats | None:
-    if weights is None:
-        return None
-    people = np.asarray(weights, dtype=float).reshape(-1)
-    check_length("weights", people.size, size)
-    if not (np.isfinite(people).all() and (people >= 0).all()):
-        raise ValueError(
-            "weights has a negative, infinite or missing entry; give how many people each report stands for"
-        )
-    return people
-
-
-def check_length(name: str, length: int, size: int) -> None:
-    if length != size:
-        raise ValueError(f"{name} has {length} entries for {size} reports; give one per report")
-
-
-def only(values: Any, chosen: NDArray[np.bool_] | None) -> Any:
-    """The chosen values (None: all) of something that need not be there."""
-    return values if values is None or chosen is None else values[chosen]
 
 
 def _plain(number: Any) -> float:

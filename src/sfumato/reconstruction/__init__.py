@@ -1,7 +1,6 @@
 """Counts become an Estimate: the distribution of the true values, with its error."""
 
-from sfumato.reconstruction.axes import Axis
-from sfumato.reconstruction.cells import ColumnCells
+from sfumato.reconstruction.axes import Axis, ColumnCells
 from sfumato.reconstruction.em import Likelihood, maximise_likelihood
 from sfumato.reconstruction.estimate import Diagnostics, Estimate
 from sfumato.reconstruction.joint import JointEstimate, reconstruct_joint

@@ -13,23 +13,81 @@ with that law, and cheaper. Levels must not depend on the values beyond what the
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike, NDArray
 
 from sfumato.channels import Channel
 from sfumato.channels.additive import AdditiveNoise, Gaussian
-from sfumato.counts import Column
-from sfumato.domain import Categories, Codes, Floats, Grid, Interval
-from sfumato.reconstruction.cells import ColumnCells
+from sfumato.counts import Column, encode_known
+from sfumato.domain import MISSING, Categories, Codes, Floats, Grid, Interval, as_numbers
 
 SHARP_NOISE = 0.5  # noise with edges needs report cells half as wide as gaussian noise of the same deviation
 NEARLY = 0.05  # laws within this total variation are read together: half a deviation's width, 2 % of the information
 PROBES, PROBED_CELLS = 9, 1_000
 KEPT = 32  # cuts of one axis that are remembered, because learners ask for the same one again and again
+
+
+@dataclass(frozen=True)
+class ColumnCells:
+    """One column at one resolution: true cells (intervals between edges, or labels), report cells, the table."""
+
+    name: str
+    table: Floats
+    cell_of_code: NDArray[np.int32]
+    edges: Floats | None = None
+    labels: tuple[Any, ...] | None = None
+    integer: bool = False
+    identity: bool = False
+
+    @property
+    def size(self) -> int:
+        """How many true cells."""
+        return int(self.table.shape[1])
+
+    @property
+    def reported(self) -> int:
+        """How many report cells."""
+        return int(self.table.shape[0])
+
+    def table_with_missing(self, missing: bool) -> Floats:
+        """The table, with a last row of ones when some report is missing: it integrates out."""
+        return np.vstack([self.table, np.ones((1, self.size))]) if missing else self.table
+
+    def true_cells(self, values: ArrayLike) -> Codes:
+        """The cell of each true value, −1 where missing; numbers beyond the ends go to the end cells."""
+        if self.labels is not None:
+            return encode_known(self.labels, values)
+        numbers = as_numbers(values)
+        assert self.edges is not None
+        place = np.searchsorted(self.edges[1:-1], numbers, side="right")
+        return np.where(np.isnan(numbers), MISSING, place).astype(np.int64)
+
+    def draw(self, cells: Codes, rng: np.random.Generator) -> NDArray[Any]:
+        """A value for each cell: its label, or a number uniform inside it (whole if the domain is)."""
+        if self.labels is not None:
+            return Categories(self.labels).decode(cells)
+        assert self.edges is not None
+        low, high = self.edges[cells], self.edges[cells + 1]
+        if not self.integer:
+            return rng.uniform(low, high)
+        first = np.ceil(low)
+        return np.asarray(first + np.floor(rng.random(cells.size) * (np.ceil(high) - first)), dtype=np.int64)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What prediction and sampling need, without the table."""
+        where = {"labels": list(self.labels)} if self.labels is not None else {"edges": self.edges.tolist()}  # type: ignore[union-attr]
+        return {"name": self.name, "integer": self.integer, **where}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> ColumnCells:
+        labels = tuple(data["labels"]) if "labels" in data else None
+        edges = np.array(data["edges"], dtype=float) if "edges" in data else None
+        size = len(labels) if labels is not None else len(data["edges"]) - 1
+        return cls(data["name"], np.eye(size), np.zeros(0, np.int32), edges, labels, bool(data["integer"]))
 
 
 class Axis:
@@ -130,14 +188,14 @@ class Axis:
         """How many reports have each code or a lower one."""
         return np.cumsum(np.bincount(self.codes[self.codes >= 0], minlength=self.column.size))
 
-    def level_of(self, codes: npt.NDArray[np.int32]) -> Codes:
+    def level_of(self, codes: NDArray[np.int32]) -> Codes:
         """Which block of levels a code came through, 0 where there is but one."""
         if self.levels == 1:
             return np.zeros(codes.size, np.int64)
         return np.asarray(self._block_of_level[np.searchsorted(self.column.starts[1:], codes, side="right")])
 
     @property
-    def ranks(self) -> npt.NDArray[np.int32]:
+    def ranks(self) -> NDArray[np.int32]:
         """Codes whose order means something among people of one block: without what lies between the levels."""
         return self.column.ranks
 

@@ -14,12 +14,11 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sfumato.channels import Channel
 from sfumato.channels.additive import AdditiveNoise
-from sfumato.counts import encode_known
-from sfumato.domain import MISSING, Categories, Codes, Floats, Grid, Interval, as_numbers
+from sfumato.domain import Codes, Floats, Grid, Interval
 from sfumato.reconstruction.tables import DenseTable, Table, find_shift_table
 
 FINE_CELLS = 100  # at least this many cells in all, where the channel's grid allows
@@ -148,65 +147,6 @@ def subdivide(edges: Floats, domain: Interval, narrowest: float, fine: int) -> F
 
 
 # --- the cells of a column ------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class ColumnCells:
-    """One column at one resolution: true cells (intervals between edges, or labels), report cells, the table."""
-
-    name: str
-    table: Floats
-    cell_of_code: NDArray[np.int32]
-    edges: Floats | None = None
-    labels: tuple[Any, ...] | None = None
-    integer: bool = False
-    identity: bool = False
-
-    @property
-    def size(self) -> int:
-        """How many true cells."""
-        return int(self.table.shape[1])
-
-    @property
-    def reported(self) -> int:
-        """How many report cells."""
-        return int(self.table.shape[0])
-
-    def table_with_missing(self, missing: bool) -> Floats:
-        """The table, with a last row of ones when some report is missing: it integrates out."""
-        return np.vstack([self.table, np.ones((1, self.size))]) if missing else self.table
-
-    def true_cells(self, values: ArrayLike) -> Codes:
-        """The cell of each true value, −1 where missing; numbers beyond the ends go to the end cells."""
-        if self.labels is not None:
-            return encode_known(self.labels, values)
-        numbers = as_numbers(values)
-        assert self.edges is not None
-        place = np.searchsorted(self.edges[1:-1], numbers, side="right")
-        return np.where(np.isnan(numbers), MISSING, place).astype(np.int64)
-
-    def draw(self, cells: Codes, rng: np.random.Generator) -> NDArray[Any]:
-        """A value for each cell: its label, or a number uniform inside it (whole if the domain is)."""
-        if self.labels is not None:
-            return Categories(self.labels).decode(cells)
-        assert self.edges is not None
-        low, high = self.edges[cells], self.edges[cells + 1]
-        if not self.integer:
-            return rng.uniform(low, high)
-        first = np.ceil(low)
-        return np.asarray(first + np.floor(rng.random(cells.size) * (np.ceil(high) - first)), dtype=np.int64)
-
-    def to_dict(self) -> dict[str, Any]:
-        """What prediction and sampling need, without the table."""
-        where = {"labels": list(self.labels)} if self.labels is not None else {"edges": self.edges.tolist()}  # type: ignore[union-attr]
-        return {"name": self.name, "integer": self.integer, **where}
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> ColumnCells:
-        labels = tuple(data["labels"]) if "labels" in data else None
-        edges = np.array(data["edges"], dtype=float) if "edges" in data else None
-        size = len(labels) if labels is not None else len(data["edges"]) - 1
-        return cls(data["name"], np.eye(size), np.zeros(0, np.int32), edges, labels, bool(data["integer"]))
 
 
 # --- how one channel sees the cells ---------------------------------------------------------------------------------

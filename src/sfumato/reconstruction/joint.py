@@ -21,7 +21,8 @@ from sfumato.channels.correlated import CorrelatedNoise
 from sfumato.counts import Column, Reports, columns_in
 from sfumato.domain import Categories, Cells, Codes, Floats, Grid, Interval, as_numbers
 from sfumato.plan import Plan
-from sfumato.reconstruction.cells import FINE_CELLS, ColumnCells, Layout, interval_edges, layout_for, observe
+from sfumato.reconstruction.axes import ColumnCells
+from sfumato.reconstruction.cells import FINE_CELLS, Layout, interval_edges, layout_for, observe
 from sfumato.reconstruction.diagnosis import fisher_spread, joint_freedom, too_many_intervals
 from sfumato.reconstruction.em import maximise_likelihood
 from sfumato.reconstruction.estimate import Diagnostics, Estimate
