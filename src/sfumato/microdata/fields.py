@@ -33,11 +33,7 @@ class Field:
     step: float
     labels: tuple[Hashable, ...] = ()
 
-    @property
-    def width(self) -> float:
-        return self.high - self.low
-
-    def snap(self, values: Floats, lower: Floats, upper: Floats) -> Floats:
+    def snap(self, values: Floats, lower: Floats | float, upper: Floats | float) -> Floats:
         """The nearest values of the field's type that lie inside [lower, upper] (bounds of that type)."""
         if self.step:
             per = np.rint(1 / self.step)
@@ -77,10 +73,8 @@ class Microdata:
 
     def to_table(self) -> Any:
         """The same kind of table that was read, with these values."""
-        columns: dict[str, Any] = {self.target: Categories(self.classes).decode(self.y)}
-        for field, values in zip(self.fields, self.X.T, strict=True):
-            columns[field.name] = _decoded(field, values)
-        return self.rebuild(columns)
+        columns = {field.name: _decoded(field, values) for field, values in zip(self.fields, self.X.T, strict=True)}
+        return self.rebuild({**columns, self.target: Categories(self.classes).decode(self.y)})
 
 
 def read_microdata(table: Any, target: str, domains: Mapping[str, Interval | Categories] | None = None) -> Microdata:

@@ -130,14 +130,12 @@ def blur_whole_table(data: Microdata, method: str, amount: Floats, kept: Mask, d
     blurred = {"sadp": _simple, "correlated": _correlated, "gadp-table": _general, "swap": _swapped}[method]
     released = np.where(kept, data.X, blurred(data, amount, kept, draws))
     for place, field in enumerate(data.fields):
-        column = released[:, place]
-        low, high = np.full(column.shape, field.low), np.full(column.shape, field.high)
-        released[:, place] = field.snap(column, low, high)
+        released[:, place] = field.snap(released[:, place], field.low, field.high)
     return released
 
 
 def _simple(data: Microdata, amount: Floats, kept: Mask, draws: Draws) -> Floats:
-    return data.X + amount * np.nan_to_num(_sd(data.X)) * draws.normal(data.X.shape)
+    return data.X + amount * np.sqrt(np.diag(moments(data.X)[1])) * draws.normal(data.X.shape)
 
 
 def _correlated(data: Microdata, amount: Floats, kept: Mask, draws: Draws) -> Floats:
@@ -185,7 +183,3 @@ def moments(X: Floats) -> tuple[Floats, Floats]:
     mean = np.where(known, X, 0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
     centred = np.where(known, X - mean, 0)
     return mean, np.asarray(centred.T @ centred / max(len(X) - 1, 1))
-
-
-def _sd(X: Floats) -> Floats:
-    return np.sqrt(np.diag(moments(X)[1]))

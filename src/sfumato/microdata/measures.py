@@ -242,7 +242,7 @@ def _confinement(data: Microdata, leaves: Leaves) -> tuple[dict[str, float], flo
     width, tight = {}, []
     for place, field in enumerate(data.fields):
         lower, upper = leaves.bounds(place)
-        whole = field.width + field.step
+        whole = field.high - field.low + field.step
         share = (upper - lower + field.step) / whole if whole > 0 else np.ones_like(lower)
         width[field.name] = float(share.mean())
         tight.append(float((share <= CLOSE).mean()))

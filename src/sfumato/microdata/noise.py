@@ -58,14 +58,6 @@ class Draws:
     def normal(self, size: Size) -> Floats:
         return np.asarray(self._rng.standard_normal(size) if self._rng is not None else ndtri(self.uniform(size)))
 
-    def shuffled_within(self, groups: Codes) -> Codes:
-        """Places such that ``values[places]`` permutes the values at random inside every group."""
-        steady = np.argsort(groups, kind="stable")
-        mixed = np.lexsort((self.uniform(groups.size), groups))
-        places = np.empty_like(steady)
-        places[steady] = mixed
-        return places
-
 
 # --- values -----------------------------------------------------------------------------------------------------------
 
@@ -176,7 +168,9 @@ def blur_labels(y: Codes, leaf: Codes, step: str, draws: Draws) -> Codes:
     if step == "none":
         return y.copy()
     if step == "rpt":
-        return y[draws.shuffled_within(leaf)]
+        released = np.empty_like(y)
+        released[np.argsort(leaf, kind="stable")] = y[np.lexsort((draws.uniform(y.size), leaf))]
+        return released
     shares = _shares(y, leaf, borrow=step == "alpt")
     below = np.cumsum(shares, axis=1)[leaf]
     return np.asarray(np.minimum((draws.uniform(y.size)[:, None] > below).sum(axis=1), shares.shape[1] - 1))

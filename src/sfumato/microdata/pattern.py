@@ -67,7 +67,7 @@ def nodes_of(tree: Any, names: list[str] | None = None, fitted: list[str] | None
     if isinstance(tree, Nodes):
         return tree
     inner = getattr(tree, "tree_", None)
-    if inner is None or not (hasattr(inner, "children_left") or hasattr(inner, "cut")):
+    if not (hasattr(inner, "children_left") or hasattr(inner, "cut")):
         raise TypeError(f"{type(tree).__name__} is not a fitted tree; call fit first, or pass a DecisionTreeClassifier")
     nodes = _of_sklearn(inner) if hasattr(inner, "children_left") else _of_ours(inner)
     if names is None:
@@ -143,65 +143,45 @@ class Leaves:
 
 def find_leaves(nodes: Nodes, data: Microdata) -> Leaves:
     """Send the records down the tree and note what every path allows."""
-    leaf = nodes.descend(data.X)
-    order, start, stop = _depth_first(nodes, leaf)
-    last_left, first_right = _cut_values(nodes, data, order, start, stop)
-    low = np.array([field.low for field in data.fields])
-    high = np.array([field.high for field in data.fields])
+    leaf, inner = nodes.descend(data.X), np.flatnonzero(~nodes.is_leaf).tolist()
+    start, size = _depth_first(nodes, leaf)
+    order = np.argsort(start[leaf], kind="stable")
+    low, high = np.transpose([(field.low, field.high) for field in data.fields])
     lower, upper = np.tile(low, (nodes.size, 1)), np.tile(high, (nodes.size, 1))
     tested = np.zeros(lower.shape, dtype=bool)
-    for node in np.flatnonzero(~nodes.is_leaf):
-        field, (left, right) = nodes.feature[node], (nodes.left[node], nodes.right[node])
+    last_left, first_right = nodes.threshold.copy(), nodes.threshold.copy()
+    for node in inner:
+        place, left, right = nodes.feature[node], nodes.left[node], nodes.right[node]
+        below, above = (data.X[order[start[child] : start[child] + size[child]], place] for child in (left, right))
+        ends = _cut_values(nodes.threshold[node], below, above, data.fields[place].step)
+        last_left[node], first_right[node] = ends
         for child in (left, right):
             lower[child], upper[child], tested[child] = lower[node], upper[node], tested[node]
-            tested[child, field] = True
-        upper[left, field] = min(upper[node, field], last_left[node])
-        lower[right, field] = max(lower[node, field], first_right[node])
-    return Leaves(nodes, leaf, lower, upper, tested, last_left, first_right, order, start, stop)
+            tested[child, place] = True
+        upper[left, place] = min(upper[node, place], ends[0])
+        lower[right, place] = max(lower[node, place], ends[1])
+    return Leaves(nodes, leaf, lower, upper, tested, last_left, first_right, order, start, start + size)
 
 
-def _depth_first(nodes: Nodes, leaf: Codes) -> tuple[Codes, Codes, Codes]:
-    """Records ordered so that every subtree's records stand together."""
-    count = np.bincount(leaf, minlength=nodes.size)
-    start, stop, place = np.zeros(nodes.size, np.int64), np.zeros(nodes.size, np.int64), 0
-    rank, stack = np.zeros(nodes.size, np.int64), [(0, False)]
-    while stack:
-        node, done = stack.pop()
-        if nodes.left[node] < 0:
-            start[node], place = place, place + count[node]
-            stop[node], rank[node] = place, start[node]
-        elif done:
-            start[node], stop[node] = start[nodes.left[node]], stop[nodes.right[node]]
-        else:
-            stack += [(node, True), (int(nodes.right[node]), False), (int(nodes.left[node]), False)]
-    return np.argsort(rank[leaf], kind="stable"), start, stop
+def _depth_first(nodes: Nodes, leaf: Codes) -> tuple[Codes, Codes]:
+    """Where each node's records start, and how many they are, once every subtree's records stand together."""
+    start, size = np.zeros(nodes.size, np.int64), np.bincount(leaf, minlength=nodes.size)
+    inner = np.flatnonzero(~nodes.is_leaf).tolist()
+    for node in reversed(inner):
+        size[node] = size[nodes.left[node]] + size[nodes.right[node]]
+    for node in inner:
+        start[nodes.left[node]] = start[node]
+        start[nodes.right[node]] = start[node] + size[nodes.left[node]]
+    return start, size
 
 
-def _cut_values(nodes: Nodes, data: Microdata, order: Codes, start: Codes, stop: Codes) -> tuple[Floats, Floats]:
-    """The largest value left of each cut and the smallest right of it; the cut itself where a side has no value."""
-    last_left, first_right = nodes.threshold.copy(), nodes.threshold.copy()
-    for node in np.flatnonzero(~nodes.is_leaf):
-        column = data.X[:, nodes.feature[node]]
-        step = data.fields[nodes.feature[node]].step
-        for side, child in ((-1, nodes.left[node]), (1, nodes.right[node])):
-            values = column[order[start[child] : stop[child]]]
-            values = values[~np.isnan(values)]
-            if side < 0:
-                last_left[node] = values.max() if values.size else _on_grid(nodes.threshold[node], step, np.floor)
-            else:
-                first_right[node] = values.min() if values.size else _above(nodes.threshold[node], step)
-    return last_left, first_right
-
-
-def _on_grid(cut: float, step: float, rounding: Any) -> float:
+def _cut_values(cut: float, below: Floats, above: Floats, step: float) -> tuple[float, float]:
+    """The largest value left of a cut and the smallest right of it; next to the cut where a side has no value."""
+    below, above = below[~np.isnan(below)], above[~np.isnan(above)]
     per = np.rint(1 / step) if step else 0
-    return float(rounding(cut * per) / per) if per else float(cut)
-
-
-def _above(cut: float, step: float) -> float:
-    if step:
-        return _on_grid(cut, step, np.floor) + step
-    return float(np.nextafter(np.float32(cut), np.float32(np.inf)))
+    grid = float(np.floor(cut * per) / per) if per else float(cut)
+    beyond = grid + step if step else float(np.nextafter(np.float32(cut), np.float32(np.inf)))
+    return (float(below.max()) if below.size else grid, float(above.min()) if above.size else beyond)
 
 
 # --- the pattern tree -------------------------------------------------------------------------------------------------

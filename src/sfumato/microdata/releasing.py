@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from sfumato.domain import Categories, Codes, Floats, Interval
 from sfumato.microdata.fields import Mask, Microdata, read_microdata
@@ -112,7 +113,7 @@ def release_records(data: Microdata, terms: Terms, tree: Any, draws: Draws) -> R
         y = noise.classes(slice(None))
         if terms.method == "gadp":
             X, fits = gadp_in_leaves(data, leaves, float(np.sqrt(1 - terms.amount[0])), terms.kept, draws)
-            pin_all(X, leaves, terms.kept)
+            pin_cuts(X, np.flatnonzero(~terms.kept), leaves)
         else:
             X, y = noise.release(y, pattern.regrow)
     return Release(
@@ -226,7 +227,7 @@ class Leafwise:
     def release(self, y: Codes, regrow: Callable[[Floats, Codes], Any]) -> tuple[Floats, Codes]:
         """All columns, drawn again in places at most ``attempts`` times; of all versions the closest is returned."""
         X = np.column_stack([self.column(place) for place in range(len(self.data.fields))])
-        pin_all(X, self.leaves, self.terms.kept)
+        pin_cuts(X, np.flatnonzero(~self.terms.kept), self.leaves)
         attempts = self.terms.attempts
         best, fewest = (X, y), len(y) + 1
         for attempt in range(attempts + 1):
@@ -244,8 +245,7 @@ class Leafwise:
             X[records, place] = self.column(place)[records]
             if self.terms.perturb == "none" or (second and records.size < SMALL_NODE * len(y)):
                 y[records] = self.classes(records)
-        for place in {place for _, place in rivals}:
-            pin_cuts(X[:, place], place, self.leaves)
+        pin_cuts(X, [place for _, place in rivals], self.leaves)
 
 
 def differences(leaves: Leaves, regrown: Nodes, released: Floats) -> list[tuple[Codes, int]]:
@@ -272,24 +272,21 @@ def _same_cut(nodes: Nodes, ours: int, regrown: Nodes, theirs: int, values: Floa
     return np.array_equal(nodes.goes_left(ours, column), regrown.goes_left(theirs, column))
 
 
-def pin_all(released: Floats, leaves: Leaves, kept: Mask) -> None:
-    for place in np.flatnonzero(~kept).tolist():
-        pin_cuts(released[:, place], place, leaves)
-
-
-def pin_cuts(column: Floats, place: int, leaves: Leaves) -> None:
-    """Move the value nearest to each cut, on both sides, onto the value that stood there, so that the cut is found
-    at the same place. The record that moves need not be the one whose value it was; the cut itself is the pattern.
-    """
-    nodes, taken = leaves.nodes, np.zeros(column.shape, dtype=bool)
-    lower, upper = leaves.bounds(place)
-    for node in np.flatnonzero(~nodes.is_leaf & (nodes.feature == place)):
+def pin_cuts(X: Floats, places: npt.ArrayLike, leaves: Leaves) -> None:
+    """Move the value nearest to each cut of these fields, on both sides, onto the value that stood there, so that the
+    cut is found at the same place. The record that moves need not be the one whose value it was; the cut itself is the
+    pattern."""
+    nodes, taken = leaves.nodes, np.zeros(X.shape, dtype=bool)
+    for node in np.flatnonzero(~nodes.is_leaf & np.isin(nodes.feature, places)):
+        place = nodes.feature[node]
         for child, value, side in (
             (nodes.left[node], leaves.last_left[node], 1),
             (nodes.right[node], leaves.first_right[node], -1),
         ):
             records = leaves.records(int(child))
-            able = (lower[records] <= value) & (value <= upper[records]) & ~taken[records] & ~np.isnan(column[records])
+            leaf, column = leaves.leaf[records], X[records, place]
+            able = (leaves.lower[leaf, place] <= value) & (value <= leaves.upper[leaf, place])
+            able &= ~taken[records, place] & ~np.isnan(column)
             if able.any():
-                nearest = records[able][np.argmax(side * column[records[able]])]
-                column[nearest], taken[nearest] = value, True
+                nearest = records[able][np.argmax(side * column[able])]
+                X[nearest, place], taken[nearest, place] = value, True

@@ -7,7 +7,6 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import sfumato as sf
 from sfumato.channels.baskets import (
@@ -22,12 +21,11 @@ from sfumato.channels.baskets import (
     unpack_bits,
 )
 from sfumato.channels.program import largest_ratio
+from sfumato.domain import Floats
 from sfumato.examples.datasets import load
 from sfumato.examples.quest import Quest
 from sfumato.papers import Rows
 from sfumato.tables import as_records
-
-Floats = NDArray[np.float64]
 
 VALUES = 1001
 GAMMA, SIZE, REPORTS = 19.0, 5, 5e6
@@ -36,13 +34,6 @@ BASKET_SIZE = "items in a basket"
 
 
 # --- breaches and information -----------------------------------------------------------------------------------------
-
-
-def example_prior() -> Floats:
-    """X in 0..1000, P[0] = 1 %, the others 0.099 %."""
-    prior = np.full(VALUES, 0.00099)
-    prior[0] = 0.01
-    return prior
 
 
 def example_operators() -> dict[str, Floats]:
@@ -55,45 +46,42 @@ def example_operators() -> dict[str, Floats]:
 
 
 def example_table() -> Rows:
-    """Table 1: the probabilities of Q1 (X = 0) and Q2 (X not in 200..800) before and after the report 0."""
-    prior = example_prior()
-    q1 = np.arange(VALUES) == 0
-    q2 = (np.arange(VALUES) < 200) | (np.arange(VALUES) > 800)
-    rows: Rows = [
-        {"operator": "none (prior)", "Q1": float(prior[q1].sum()), "Q2": float(prior[q2].sum()), "gamma": None}
-    ]
+    """Table 1: the probabilities of Q1 (X = 0) and Q2 (X not in 200..800) before and after the report 0.
+
+    X in 0..1000, P[0] = 1 %, the others 0.099 %."""
+    x = np.arange(VALUES)
+    prior, q1, q2 = np.where(x == 0, 0.01, 0.00099), x == 0, (x < 200) | (x > 800)
+
+    def row(operator: str, p: Floats, gamma: float | None) -> dict[str, Any]:
+        return {"operator": operator, "Q1": float(p[q1].sum()), "Q2": float(p[q2].sum()), "gamma": gamma}
+
+    rows = [row("none (prior)", prior, None)]
     for name, table in example_operators().items():
         p_true_given_report = table[0] * prior / (table[0] @ prior)
-        found = {"Q1": float(p_true_given_report[q1].sum()), "Q2": float(p_true_given_report[q2].sum())}
-        rows.append({"operator": name, **found, "gamma": largest_ratio(table)})
+        rows.append(row(name, p_true_given_report, largest_ratio(table)))
     return rows
-
-
-def bit_operators() -> dict[str, sf.Tabulated]:
-    """R1: the truth with 60 %. R2: the truth with .0099 %, the lie with .0001 %, else nothing."""
-    bit = sf.Categories([0, 1])
-    rare = [[0.000099, 0.000001], [0.000001, 0.000099], [0.9999, 0.9999]]
-    return {
-        "R1": sf.Tabulated(bit, [[0.6, 0.4], [0.4, 0.6]]),
-        "R2": sf.Tabulated(bit, rare, reports=["0", "1", "empty"]),
-    }
 
 
 def information_table() -> Rows:
-    """Table 2: average-case and worst-case information of the two operators on a fair bit, in bits."""
-    rows: Rows = []
-    for name, channel in bit_operators().items():
-        guarantee = channel.guarantee()
-        rows.append(
-            {
-                "operator": name,
-                "mutual information": guarantee.mutual_information,
-                "worst-case information": guarantee.worst_case_information,
-                "inverse worst-case information": guarantee.inverse_worst_case_information,
-                "a breach from 5 % to 50 % needs": sf.breach_information(0.05, 0.5),
-            }
-        )
-    return rows
+    """Table 2: average-case and worst-case information of two operators on a fair bit, in bits.
+
+    R1: the truth with 60 %. R2: the truth with .0099 %, the lie with .0001 %, else nothing."""
+    bit = sf.Categories([0, 1])
+    rare = [[0.000099, 0.000001], [0.000001, 0.000099], [0.9999, 0.9999]]
+    operators = {
+        "R1": sf.Tabulated(bit, [[0.6, 0.4], [0.4, 0.6]]),
+        "R2": sf.Tabulated(bit, rare, reports=["0", "1", "empty"]),
+    }
+    return [
+        {
+            "operator": name,
+            "mutual information": guarantee.mutual_information,
+            "worst-case information": guarantee.worst_case_information,
+            "inverse worst-case information": guarantee.inverse_worst_case_information,
+            "a breach from 5 % to 50 % needs": sf.breach_information(0.05, 0.5),
+        }
+        for name, guarantee in ((name, channel.guarantee()) for name, channel in operators.items())
+    ]
 
 
 def largest_odds_ratio(trials: int = 300, seed: int = 1) -> float:
@@ -215,16 +203,9 @@ def quest_rows(quick: bool) -> Rows:
     for patterns in (10,) if quick else (10, 15, 20):
         for run in range(runs):
             baskets = Quest(patterns=patterns).baskets(people, rng=100 + run)
-            compress = quick and run == 0
-            reports = channel.randomize(baskets, rng=run, compress=compress)
-            rows.append(
-                {
-                    "data": f"Quest-like, {patterns} habits",
-                    "run": run + 1,
-                    "people": people,
-                    **compare(baskets, reports, channel, support),
-                }
-            )
+            reports = channel.randomize(baskets, rng=run, compress=quick)
+            row = {"data": f"Quest-like, {patterns} habits", "run": run + 1, "people": people}
+            rows.append(row | compare(baskets, reports, channel, support))
     return rows
 
 
