@@ -197,7 +197,7 @@ class Categories:
 
     def _refuse(self, label: object, row: int | None = None) -> None:
         shown = ", ".join(repr(known) for known in self.labels[:6]) + (", …" if self.size > 6 else "")
-        where = "" if row is None else f" in row {row}"
+        where = "" if row is None else f" in row {row + 1:,}"
         raise ValueError(f"unknown category {label!r}{where}; the declared categories are {shown}")
 
     def value_of(self, code: int) -> Hashable:
@@ -438,7 +438,7 @@ def _refuse(bad: NDArray[np.bool_], numbers: Floats, first_row: int, why: str) -
     """Name the first bad value, and its row where there are rows."""
     if bad.any():
         place = int(np.flatnonzero(bad)[0])
-        where = f" in row {first_row + place}" if numbers.ndim else ""
+        where = f" in row {first_row + place + 1:,}" if numbers.ndim else ""
         raise ValueError(f"value {numbers.flat[place]:.15g}{where} {why}")
 
 

@@ -141,7 +141,7 @@ def name_row(check: Callable[[Any], Any], values: Any, column: str) -> None:
         else:
             high = middle
     found = _refusal(check, array[low : low + 1]) or refusal
-    words = re.sub(r" in row \d+", "", str(found))  # the place in what was checked, which nobody knows
+    words = re.sub(r" in row [\d,]+", "", str(found))  # the place in what was checked, which nobody knows
     raise type(found)(f"row {low + 1:,}, column {column!r}: {words}") from None
 
 

@@ -169,7 +169,7 @@ def test_one_person_is_a_mapping_and_answers_the_same_again() -> None:
     ("change", "words"),
     [
         ({"phone": [1, 2, 3, 4]}, r"column 'phone' has no channel; drop it or declare it"),
-        ({"age": [20, 30, 40, 90]}, r"column 'age': value 90 in row 3 is outside"),
+        ({"age": [20, 30, 40, 90]}, r"column 'age': value 90 in row 4 is outside"),
         ({"age": ["x", "y", "z", "w"]}, r"column 'age': .*convert the column to numbers"),
         ({"elevel": [0, 1, 2, 9]}, r"column 'elevel': unknown category 9"),
         ({"group": ["A", "B", "C", "A"]}, r"column 'group': unknown category 'C'"),

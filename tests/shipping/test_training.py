@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from sfumato.shipping import METHODS, learner
+from sfumato.mining import learner_named
+from sfumato.shipping import METHODS
 from sfumato.shipping.training import check_learnable, classes, estimator, held_out, measured_in_words, stream, train
 
 PLAN = """
@@ -65,7 +66,7 @@ def test_a_model_is_trained_and_measured_on_any_kind_of_table(plan):
 def test_every_method_names_a_public_learner_that_takes_the_plan_s_channels(plan, method):
     model = estimator(method, plan, seed=1)
     kind, options = METHODS[method]
-    assert type(model) is getattr(sf, kind) is learner(kind)
+    assert type(model) is getattr(sf, kind) is learner_named(kind)
     assert kind in sf.__all__
     assert model.get_params()["channels"] == plan.channels
     assert {key: model.get_params()[key] for key in options} == options

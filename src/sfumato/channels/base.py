@@ -291,7 +291,7 @@ class Channel(Mechanism):
     def check_missing(self, codes: Codes, first_row: int = 0) -> Codes:
         """The same codes, refused if one is missing and the channel does not pass missing values."""
         if self.missing == "refuse" and (codes == MISSING).any():
-            row = f" in row {first_row + int(np.flatnonzero(codes == MISSING)[0])}" if codes.ndim else ""
+            row = f" in row {first_row + int(np.flatnonzero(codes == MISSING)[0]) + 1:,}" if codes.ndim else ""
             raise ValueError(f"a value is missing{row} and the channel refuses that; fill it or use missing='pass'")
         return codes
 

@@ -144,8 +144,9 @@ class Reports:
     def values(self, name: str | int) -> NDArray[Any]:
         """The reports of a column as they came; those that came as codes, decoded."""
         name = name if isinstance(name, str) else self.names[name]
-        if name in self._given:
-            return read_column(self._given[name], name)
+        given = self._given.get(name)
+        if given is not None:
+            return given if given.dtype.kind in "iuf" else read_column(given, name)
         column = self.column(name)
         found = np.empty(self._size, dtype=object)
         for place, channel in enumerate(column.levels.values()):
