@@ -44,7 +44,7 @@ def by_hand(reports: Reports, names, cells, weight, chosen) -> np.ndarray:
 @pytest.fixture(params=[True, False], ids=["compiled", "numpy"])
 def compiled(request, monkeypatch):
     kernels = import_module("sfumato.counts.kernels") if request.param else None
-    monkeypatch.setattr(tallies, "kernels_for", lambda size: kernels)
+    monkeypatch.setattr(columns, "kernels_for", lambda size: kernels)
 
 
 def halves(channel, cells: int) -> np.ndarray:

@@ -84,9 +84,9 @@ def draw_in_place(program: Program, codes: NDArray[np.int32], words: Any) -> Non
         part = words if step.words == program.words else np.ascontiguousarray(words[:, used : used + step.words])
         used += step.words
         if kernels is not None and isinstance(step, Shift):
-            kernels.shift(codes, part, step.noise.entries, step.noise.bits, step.offset, step.outputs - 1)
+            kernels.shift(codes, part.reshape(-1), step.noise.entries, step.noise.bits, step.offset, step.outputs - 1)
         elif kernels is not None and isinstance(step, Window):
-            kernels.window(codes, part, np.uint64(step.inside), np.uint32(step.window), np.uint32(step.others))
+            kernels.window(codes, part.reshape(-1), np.uint64(step.inside), np.uint32(step.window), np.uint32(step.others))
         else:
             codes[:] = step.draw(codes.astype(np.int64), [part[:, word] for word in range(step.words)])
 
@@ -139,9 +139,8 @@ def _enter_texts(channel: Channel, codes: NDArray[np.int32], labels: Any, block:
 
 
 def _characters(texts: NDArray[Any]) -> NDArray[Any]:
-    """Texts of one width as rows of characters, numbers as rows of one."""
-    unit = np.uint32 if texts.dtype.kind == "U" else texts.dtype
-    return texts.view(unit).reshape(texts.size, -1)
+    """Texts of one width as rows of characters."""
+    return texts.view(np.uint32).reshape(texts.size, -1)
 
 
 def _exit(channel: Channel, size: int) -> Leave:
@@ -155,9 +154,11 @@ def _exit(channel: Channel, size: int) -> Leave:
         if space.integer:
             return lambda codes, reports: kernels.decode_whole(codes, reports, *space.whole[:2])
         return lambda codes, reports: kernels.decode_grid(codes, reports, *space.floats)
-    if kernels is not None and isinstance(space, Categories) and space.label_array.dtype.kind in "ifU":
+    if kernels is not None and isinstance(space, Categories) and space.label_array.dtype.kind in "if":
+        return lambda codes, reports: kernels.decode_numbers(codes, reports, space.label_array)
+    if kernels is not None and isinstance(space, Categories) and space.label_array.dtype.kind == "U":
         labels = _characters(space.label_array)
-        return lambda codes, reports: kernels.decode_rows(codes, _characters(reports), labels)
+        return lambda codes, reports: kernels.decode_texts(codes, _characters(reports), labels)
     return decoded
 
 

@@ -1,7 +1,8 @@
 """The interpreter of drawing programs, compiled: the same report for the same words as ``program.py``.
 
-Only what large arrays spend their time on: values to codes, the two commonest steps, codes to reports. Loops are short
-and without branches, so that most of them run on several values at once; imported only where numba is installed.
+Only what large arrays spend their time on: values to codes, the two commonest steps, codes to reports. Loops are short,
+and a choice in them is a selection between two results, so that most run on several values at once. Imported only where
+numba is installed.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ def encode_grid(
 @njit(cache=True)
 def encode_whole(values: Any, codes: Any, low: int, code_of: Any) -> int:
     """codes = code_of[value − low]; how many values have no code."""
-    unknown, last = 0, code_of.size - 1
+    unknown, last = 0, np.uint64(code_of.size - 1)
     for i in range(values.size):
-        place = np.int64(values[i]) - low
-        code = code_of[min(max(place, 0), last)]
-        unknown += int((place < 0) | (place > last) | (code < 0))
+        place = np.uint64(np.int64(values[i]) - low)  # below low it is large
+        code = code_of[min(place, last)]
+        unknown += int(place > last) + int(code < 0)
         codes[i] = np.int32(code)
     return unknown
 
@@ -64,12 +65,12 @@ def shift(codes: Any, words: Any, entries: Any, bits: int, offset: int, last: in
     rest = np.uint64((np.uint64(1) << places) - np.uint64(1))
     aliases = np.uint64((np.uint64(1) << threshold) - np.uint64(1))
     for i in range(codes.size):
-        word = words[i, 0]
-        place = word >> places
+        place = words[i] >> places
         entry = entries[place]
-        alias = np.int64(entry & aliases)
-        drawn = alias + (np.int64(place) - alias) * np.int64((word & rest) < (entry >> threshold))
-        codes[i] = np.int32(min(max(codes[i] + drawn - offset, 0), last))
+        own = (words[i] & rest) < (entry >> threshold)
+        codes[i] += (np.int32(place) if own else np.int32(entry & aliases)) - np.int32(offset)
+    for i in range(codes.size):
+        codes[i] = min(max(codes[i], np.int32(0)), np.int32(last))
 
 
 @njit(cache=True)
@@ -78,12 +79,12 @@ def window(codes: Any, words: Any, inside: Any, size: Any, others: Any) -> None:
     half, low, one = np.uint64(32), np.uint64(0xFFFFFFFF), np.uint64(1)
     near_bound, far_bound, width = np.uint64(size), np.uint64(others), np.int64(size)
     for i in range(codes.size):
-        upper, lower = words[i, 1] >> half, words[i, 1] & low
+        upper, lower = words[2 * i + 1] >> half, words[2 * i + 1] & low
         near = np.int64((upper * near_bound + ((lower * near_bound) >> half)) >> half)
         far = np.int64((upper * far_bound + ((lower * far_bound) >> half)) >> half)
         code = np.int64(codes[i])
-        beside = far + width * np.int64(far >= code)
-        codes[i] = np.int32(beside + (code + near - beside) * np.int64((words[i, 0] >> one) < inside))
+        beside = far + (width if far >= code else np.int64(0))
+        codes[i] = np.int32(code + near if (words[2 * i] >> one) < inside else beside)
 
 
 @njit(cache=True, error_model="numpy")
@@ -101,8 +102,15 @@ def decode_whole(codes: Any, reports: Any, first: int, stride: int) -> None:
 
 
 @njit(cache=True)
-def decode_rows(codes: Any, reports: Any, labels: Any) -> None:
-    """reports = labels[code], rows of numbers or of characters."""
+def decode_numbers(codes: Any, reports: Any, labels: Any) -> None:
+    """reports = labels[code]."""
+    for i in range(codes.size):
+        reports[i] = labels[codes[i]]
+
+
+@njit(cache=True)
+def decode_texts(codes: Any, reports: Any, labels: Any) -> None:
+    """reports = labels[code], rows of characters."""
     for i in range(codes.size):
         for place in range(labels.shape[1]):
             reports[i, place] = labels[codes[i], place]

@@ -106,18 +106,21 @@ def _aes_counter_stream() -> Any:
 class SimulatedWords(WordSource):
     """Words of a NumPy generator, one 64-bit draw each, so that a batch equals single calls.
 
-    Each word is scrambled, so that noise from a generator has nothing to do with data drawn from a twin of it.
+    A seed's words are a stream apart from ``default_rng(seed)``; those of a generator are scrambled, so that the noise
+    has nothing to do with data drawn from a twin of it.
     """
 
-    def __init__(self, generator: np.random.Generator) -> None:
-        self.generator = generator
+    def __init__(self, rng: np.random.Generator | int) -> None:
+        self._scramble = isinstance(rng, np.random.Generator)
+        self.generator = generator = noise_generator(rng)
         raw = type(generator.bit_generator).__name__ in ("PCG64", "PCG64DXSM", "SFC64", "Philox")
         self._raw = generator.bit_generator.random_raw if raw else None
 
     def rows(self, codes: Codes, per_code: int) -> Words:
         count = codes.size * per_code
         drawn = self._raw(count) if self._raw else self.generator.integers(0, 1 << 64, size=count, dtype=np.uint64)
-        return scrambled(np.asarray(drawn)).reshape(codes.size, per_code)
+        words: Words = np.asarray(drawn)
+        return (scrambled(words) if self._scramble else words).reshape(codes.size, per_code)
 
     def row(self, code: int, count: int) -> list[int]:
         return [int(word) for word in self.rows(np.zeros(1, dtype=np.int64), count)[0]]
@@ -179,7 +182,7 @@ def source_for(rng: np.random.Generator | int | None, key: bytes | None = None, 
     """The secure source for None, a simulation for a NumPy Generator or a seed, or a device's keyed words."""
     if key is not None:
         return KeyedWords(key, context)
-    return secure_words() if rng is None else SimulatedWords(noise_generator(rng))
+    return secure_words() if rng is None else SimulatedWords(rng)
 
 
 def noise_generator(rng: np.random.Generator | int | None) -> np.random.Generator:
