@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.counts import Fold, Reports, counts_of_plan, tallies
+from sfumato.counts import Fold, Reports, columns, counts_of_plan
 
 AGE = sf.Gaussian(sf.Interval(20, 80), privacy=1.0)
 COLOUR = sf.RandomizedResponse(sf.Categories(["red", "green", "blue"]), keep=0.7)

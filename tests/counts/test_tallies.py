@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.counts import Counts, tallies
+from sfumato.counts import Counts, columns
 
 AGE = sf.Gaussian(sf.Interval(20, 80), privacy=1.0)
 STRONG = sf.Gaussian(sf.Interval(20, 80), privacy=2.0)
@@ -29,11 +29,11 @@ def test_counting_gives_each_code_the_number_of_its_reports():
 
 
 def test_the_compiled_pass_counts_like_numpy(monkeypatch):
-    some = reports(tallies.WORTH_COMPILING + 5)
+    some = reports(columns.WORTH_COMPILING + 5)
     some[[3, 77]] = np.nan
     some[5], some[6] = 1e9, -1e9
     fast = Counts.of(some, AGE)
-    monkeypatch.setattr(tallies, "kernels_for", lambda size: None)
+    monkeypatch.setattr(columns, "kernels_for", lambda size: None)
     slow = Counts.of(some, AGE)
     assert np.array_equal(fast.histogram, slow.histogram)
     assert fast.missing == slow.missing == 2
@@ -42,7 +42,7 @@ def test_the_compiled_pass_counts_like_numpy(monkeypatch):
 @pytest.mark.parametrize("dtype", [np.int64, np.int16, np.float32])
 def test_the_compiled_pass_reads_every_kind_of_number(dtype):
     ages = sf.Gaussian(sf.Interval(20, 80, integer=True), scale=5)
-    some = np.arange(tallies.WORTH_COMPILING) % 90
+    some = np.arange(columns.WORTH_COMPILING) % 90
     expected = np.bincount(ages.encode_reports(some), minlength=ages.outputs.size)
     assert np.array_equal(Counts.of(some.astype(dtype), ages).histogram, expected)
 
@@ -51,8 +51,8 @@ def test_the_compiled_pass_rounds_as_the_grid_does():
     """On values with three decimals, half of them half way between codes: (x − origin)/step would miss some."""
     grid = sf.Gaussian(sf.Interval(0.1, 1.3), scale=0.25, step=0.002)
     some = np.arange(-500, 2000).repeat(30) / 1000
-    codes = tallies.codes_of(some, grid)
-    assert some.size > tallies.WORTH_COMPILING
+    codes = columns.codes_of(some, grid)
+    assert some.size > columns.WORTH_COMPILING
     assert np.array_equal(codes, grid.outputs.encode(some))
     assert np.array_equal(Counts.of(some, grid).histogram, np.bincount(codes, minlength=grid.outputs.size))
     origin, step, last = grid.outputs.origin, grid.outputs.step, grid.outputs.size - 1

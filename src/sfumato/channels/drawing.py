@@ -86,7 +86,8 @@ def draw_in_place(program: Program, codes: NDArray[np.int32], words: Any) -> Non
         if kernels is not None and isinstance(step, Shift):
             kernels.shift(codes, part.reshape(-1), step.noise.entries, step.noise.bits, step.offset, step.outputs - 1)
         elif kernels is not None and isinstance(step, Window):
-            kernels.window(codes, part.reshape(-1), np.uint64(step.inside), np.uint32(step.window), np.uint32(step.others))
+            sizes = np.uint32(step.window), np.uint32(step.others)
+            kernels.window(codes, part.reshape(-1), np.uint64(step.inside), *sizes)
         else:
             codes[:] = step.draw(codes.astype(np.int64), [part[:, word] for word in range(step.words)])
 
