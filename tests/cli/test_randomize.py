@@ -146,3 +146,17 @@ def test_noise_from_a_seed_is_independent_of_people_drawn_with_that_seed(sfumato
     kept, spread = np.mean(reports[truth]), np.sqrt(0.7 * 0.3 / truth.sum())
     assert abs(kept - 0.7) < 5 * spread  # false alarm 6e-7
     assert abs(np.mean(reports[~truth]) - 0.15) < 5 * np.sqrt(0.15 * 0.85 / (~truth).sum())
+
+
+@pytest.mark.parametrize("name", ["coded.parquet", "coded.csv"])
+def test_reports_travel_as_codes_and_every_command_reads_them_back(sfumato, folder, name):
+    sfumato("randomize plan.toml people.csv -o plain.parquet --seed 4")
+    assert sfumato(f"randomize plan.toml people.csv -o {name} --seed 4 --codes").code == 0
+    text = (folder / name).read_bytes()
+    assert b"age.code" in text and b"north" not in text
+    estimates = [sfumato(f"reconstruct plan.toml {file} --json").out for file in ("plain.parquet", name)]
+    assert estimates[0].replace("plain.parquet", name) == estimates[1]
+    assert sfumato(f"train plan.toml {name} -o model.json --method naive-bayes").code == 0
+    folder.write("bad.csv", "age.code,elevel.code,district.code,group\n9999,1,0,A\n")
+    answer = sfumato("reconstruct plan.toml bad.csv")
+    assert answer.code == 2 and "age.code" in answer.err and "9999" in answer.err

@@ -211,3 +211,44 @@ def test_baskets_in_a_table_are_refused_with_the_way_to_go() -> None:
     assert plan.guarantee().gamma == pytest.approx(5)
     with pytest.raises(ValueError, match=r"column 'basket': baskets do not fit.*sfumato itemsets"):
         plan.randomize({"basket": [[0, 1, 2]]})
+
+
+TOGETHER = """
+name = "bodies"
+[attributes.body]
+channel = "correlated-gaussian"
+covariance = [[100, 60], [60, 80]]
+ratio = 1.0
+[attributes.body.columns]
+height = { low = 140, high = 210 }
+weight = { low = 40, high = 160 }
+[attributes.sport]
+categories = ["yes", "no"]
+channel = "randomized-response"
+gamma = 9
+"""
+
+
+def test_a_plan_holds_numbers_that_are_blurred_together() -> None:
+    plan = sf.Plan.loads(TOGETHER)
+    assert sf.Plan.loads(plan.to_json(), "json").identity == plan.identity
+    assert sf.Plan.loads(TOGETHER.replace("100, 60", "100.0, 60")).identity == plan.identity
+    people = pd.DataFrame({"height": [170.0, 180.0], "sport": ["yes", "no"], "weight": [70.0, None]})
+    reports = plan.randomize(people, rng=1)
+    assert list(reports.columns) == ["height", "weight", "sport"]
+    assert reports["height"].notna().tolist() == reports["weight"].notna().tolist() == [True, False]
+    one = plan.randomize({"height": 170, "weight": 70, "sport": "yes"}, key=b"a device's own secret")
+    assert one == plan.randomize({"height": 170, "weight": 70, "sport": "yes"}, key=b"a device's own secret")
+    assert "body" in str(plan.guarantee())
+    with pytest.raises(ValueError, match="column 'weight' of the plan is not in the table"):
+        plan.randomize({"height": 170, "sport": "yes"})
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("gamma = 9", "gamma = 9.0"), ("low = 140", "low = 140.0"), ("ratio = 1.0", "ratio = 1")]
+)
+def test_a_plans_identity_is_not_its_spelling(old: str, new: str) -> None:
+    assert sf.Plan.loads(TOGETHER.replace(old, new)).identity == sf.Plan.loads(TOGETHER).identity
+    others = [("gamma = 9", "gamma = 10"), ("bodies", "body"), ("low = 140", "low = 141"), ("sport", "chess")]
+    identities = {sf.Plan.loads(TOGETHER.replace(*other)).identity for other in others}
+    assert len({*identities, sf.Plan.loads(TOGETHER).identity}) == 5

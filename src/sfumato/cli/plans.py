@@ -11,9 +11,10 @@ import numpy as np
 import typer
 
 from sfumato.channels import Mechanism
+from sfumato.counts import Reports
 from sfumato.domain import Categories, Interval, as_array
 from sfumato.plan import Plan
-from sfumato.tables import LEVEL_SUFFIX, check_source, name_row, read_table
+from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, check_source, name_row, read_table, to_arrow
 
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="The plan: a .toml or .json file.", show_default=False)]
 PeopleFile = Annotated[
@@ -37,6 +38,9 @@ def read_answers(path: Path, plan: Plan | None, columns: Iterable[str], text: It
     table = read_table(path, text=text if plan is None else text_columns(plan))
     if table.num_rows == 0:
         raise ValueError(f"{path}: no rows; the table needs at least one person")
+    if plan is not None:
+        with naming(path):
+            table = from_codes(table, plan)
     for name in columns:
         if name not in table.column_names:
             raise ValueError(f"{path}: column {name!r} is missing; the file has {', '.join(table.column_names)}")
@@ -45,6 +49,29 @@ def read_answers(path: Path, plan: Plan | None, columns: Iterable[str], text: It
             if isinstance(attribute.domain, Interval) and name in table.column_names:
                 _check_numbers(table.column(name), name)
     return table
+
+
+def as_codes(table: Any, plan: Plan) -> Any:
+    """Reports with the columns of single channels as codes, ``<name>.code``."""
+    return to_arrow(Reports(table, _by_column(plan)).to_codes())
+
+
+def from_codes(table: Any, plan: Plan) -> Any:
+    """Reports with the columns that came as codes turned into values."""
+    channels = {name: one for name, one in _by_column(plan).items() if name + CODE_SUFFIX in table.column_names}
+    if not channels:
+        return table
+    reports = Reports(table, channels)
+    columns = {name: table.column(name) for name in table.column_names if not name.endswith(CODE_SUFFIX)}
+    return to_arrow({**columns, **{name: reports.values(name) for name in channels}})
+
+
+def _by_column(plan: Plan) -> dict[str, Mechanism | None]:
+    """The channel of every column; None where several numbers were blurred together."""
+    found: dict[str, Mechanism | None] = {}
+    for each in plan.attributes.values():
+        found |= dict.fromkeys(each.columns, each.channel if each.columns == (each.name,) else None)
+    return found
 
 
 def _check_numbers(column: Any, name: str) -> None:

@@ -7,7 +7,16 @@ from typing import Annotated
 
 import typer
 
-from sfumato.cli.plans import PeopleFile, PlanFile, SimulationSeed, load_plan, naming_rows, read_answers, simulation
+from sfumato.cli.plans import (
+    PeopleFile,
+    PlanFile,
+    SimulationSeed,
+    as_codes,
+    load_plan,
+    naming_rows,
+    read_answers,
+    simulation,
+)
 from sfumato.cli.terminal import note, say
 from sfumato.tables import check_target, write_table
 
@@ -15,23 +24,29 @@ EXAMPLES = """Examples:
 
   sfumato randomize plan.toml people.csv -o reports.parquet
 
+  sfumato randomize plan.toml people.csv -o reports.parquet --codes   (small files; every command reads them back)
+
   sfumato randomize plan.toml people.csv -o reports.csv --seed 1   (simulation)"""
 
 Output = Annotated[Path, typer.Option("--output", "-o", help="The reports: .csv or .parquet.", show_default=False)]
+
+Codes = Annotated[bool, typer.Option("--codes", help="Write reports as their codes, in columns <name>.code.")]
 
 
 def register(app: typer.Typer) -> None:
     app.command(epilog=EXAMPLES)(randomize)
 
 
-def randomize(plan: PlanFile, people: PeopleFile, output: Output, seed: SimulationSeed = None) -> None:
+def randomize(
+    plan: PlanFile, people: PeopleFile, output: Output, seed: SimulationSeed = None, codes: Codes = False
+) -> None:
     """Blur every attribute by its channel. The randomness is cryptographic unless a seed is given."""
     loaded = load_plan(plan)
     check_target(output)
     table = read_answers(people, loaded, loaded.attributes)
     with naming_rows(people, loaded, table, reports=False):
         reports = loaded.randomize(table, rng=simulation(seed))
-    write_table(reports, output)
+    write_table(as_codes(reports, loaded) if codes else reports, output)
     if seed is not None:
         note("these reports are a simulation: whoever knows the seed can undo the noise")
     say(f"{reports.num_rows:,} reports written to {output}")

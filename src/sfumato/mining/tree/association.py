@@ -177,11 +177,10 @@ def by_rank(codes: Any, group: Any, weight: Any, by_code: Any, bounds: Any, miss
                 place += 1
             pointer[g, code] = place
             below += by_code[g, code]
-    found = np.empty(codes.size, np.uint8)
+    found = np.full(codes.size, np.uint8(missing))
     for i in range(codes.size):
         code, g = codes[i], group[i]
         if code < 0:
-            found[i] = missing
             continue
         middle = rank[g, code] + 0.5 * weight[i]
         rank[g, code] += weight[i]
@@ -197,11 +196,10 @@ def by_rank(codes: Any, group: Any, weight: Any, by_code: Any, bounds: Any, miss
 def by_share(codes: Any, group: Any, bounds: Any, missing: int) -> Any:
     """Each group's reports of one category shared out by P(true | reported): the k-th takes the place k·φ mod 1."""
     seen = np.zeros(bounds.shape[:2])
-    found = np.empty(codes.size, np.uint8)
+    found = np.full(codes.size, np.uint8(missing))
     for i in range(codes.size):
         code, g = codes[i], group[i]
         if code < 0:
-            found[i] = missing
             continue
         seen[g, code] += 1.0
         share = (seen[g, code] * 0.6180339887498949) % 1.0
