@@ -27,6 +27,7 @@ def test_the_law_sums_to_one_and_reports_follow_it() -> None:
 def test_the_noise_has_the_covariance_that_is_stated() -> None:
     noise = COARSE.randomize(np.full((40_000, 2), 2), rng=1) - 2
     stated = COARSE.noise_covariance
+    assert (np.abs(noise.mean(axis=0)) < critical_z() * np.sqrt(np.diag(stated) / len(noise))).all()
     bound = critical_z() * np.sqrt((stated**2 + np.outer(np.diag(stated), np.diag(stated))) / len(noise))
     assert (np.abs(np.cov(noise.T) - stated) < bound).all()
     fine = CorrelatedNoise(AGES, [[100, 80], [80, 100]], ratio=2)

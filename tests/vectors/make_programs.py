@@ -111,7 +111,7 @@ def writings(name: str, level: str | None, channel: Channel) -> list[list[Any]]:
 def together(name: str, mechanism: sf.CorrelatedNoise, rng: np.random.Generator) -> list[list[Any]]:
     cases = []
     for _ in range(30):
-        words = rng.integers(0, WORD, (1, len(mechanism.domains)), dtype=np.uint64)
+        words = rng.integers(0, WORD, (1, 2 * len(mechanism.domains)), dtype=np.uint64)
         codes = [int(rng.integers(0, grid.size)) for grid in mechanism.inputs]
         reports = np.array(codes) + mechanism.noise_of(words)[0]
         cases.append([name, codes, [hex_word(int(word)) for word in words[0]], reports.tolist()])

@@ -56,11 +56,12 @@ def test_words_lead_to_the_report(name: str) -> None:
 def test_rows_are_drawn_together() -> None:
     for name, codes, words, reports in CASES["rows"]:
         noise: list[int] = []
-        for column, word in zip(MECHANISMS[name]["program"]["columns"], words, strict=True):
+        pairs = [(int(a, 16), int(b, 16)) for a, b in zip(words[::2], words[1::2], strict=True)]
+        for column, (word, other) in zip(MECHANISMS[name]["program"]["columns"], pairs, strict=True):
             alone = {"step": "shift", "noise": column["noise"], "offset": 0, "outputs": 1 << 30}
             drawn = Program.from_dict({"program": 1, "read": {"size": 1}, "steps": [alone], "write": {}})
             centre = sum(w * k for w, k in zip(column["weights"], noise, strict=True))
-            noise.append(drawn.draw(0, [int(word, 16)]) - column["offset"] + ((centre + (1 << 31)) >> 32))
+            noise.append(drawn.draw(0, [word]) - column["offset"] + ((centre + (other >> 32)) >> 32))
         assert [code + k for code, k in zip(codes, noise, strict=True)] == reports
 
 

@@ -7,8 +7,10 @@ together place no answer more closely than its own report does.
 The noise is drawn on the grid, column by column, in whole numbers of steps: with Cholesky's factor C of κΣ and the
 steps k_1..k_{j−1} already drawn,
 
-    k_j = round(Σ_{i<j} W_ji · k_i) + e_j,   W = (I − diag(s)C⁻¹) in steps, a multiple of 2^−32,  s = diag(C),
-    P[k] = Π_j q_j[k_j − round(Σ_{i<j} W_ji · k_i)],   q_j the law of gaussian noise of deviation s_j on the grid.
+    k_j = ⌊c_j + u_j⌋ + e_j,   c_j = Σ_{i<j} W_ji · k_i,   W = (I − diag(s)C⁻¹) in steps of 2^−32,   s = diag(C),
+    P[k] = Π_j (1 − f_j)·q_j[k_j − ⌊c_j⌋] + f_j·q_j[k_j − ⌊c_j⌋ − 1],   f_j = c_j − ⌊c_j⌋,
+
+q_j the law of gaussian noise of deviation s_j on the grid and u_j uniform on 0..1: rounding at random leaves no bias.
 """
 
 from __future__ import annotations
@@ -115,20 +117,19 @@ class CorrelatedNoise(Mechanism):
 
     def _draw(self, codes: Codes, source: WordSource) -> Codes:
         identity = row_codes(codes) if isinstance(source, KeyedWords) else np.zeros(len(codes), dtype=np.int64)
-        return self.noise_of(source.rows(identity, len(self.domains)))
+        return self.noise_of(source.rows(identity, 2 * len(self.domains)))
 
     def noise_of(self, words: Any) -> Codes:
-        """The noise in steps, one word a column: the program's one interpreter."""
-        steps = np.zeros(words.shape, dtype=np.int64)
+        """The noise in steps, two words a column: the program's one interpreter."""
+        steps = np.zeros((len(words), len(self._noises)), dtype=np.int64)
         for j, noise in enumerate(self._noises):
-            shift = noise.steps()[0]
-            drawn = shift.noise.draw(words[:, j]).astype(np.int64) - noise.reach
-            steps[:, j] = drawn + self._centre(steps, j)
+            drawn = noise.steps()[0].noise.draw(words[:, 2 * j]).astype(np.int64) - noise.reach
+            steps[:, j] = drawn + ((self._centre(steps, j) + (words[:, 2 * j + 1] >> 32).astype(np.int64)) >> 32)
         return steps
 
     def _centre(self, steps: Codes, column: int) -> Codes:
-        """round(Σ_{i<j} W_ji · k_i), halves up."""
-        return np.asarray((steps[:, :column] @ self._weights[column, :column] + UNIT // 2) >> 32)
+        """2^32 · Σ_{i<j} W_ji · k_i."""
+        return np.asarray(steps[:, :column] @ self._weights[column, :column])
 
     def program(self) -> dict[str, Any]:
         columns = [
@@ -140,7 +141,7 @@ class CorrelatedNoise(Mechanism):
             }
             for j, noise in enumerate(self._noises)
         ]
-        return {"program": 1, "words": len(columns), "columns": columns}
+        return {"program": 1, "words": 2 * len(columns), "columns": columns}
 
     # --- the law ------------------------------------------------------------------------------------------------
 
@@ -149,16 +150,19 @@ class CorrelatedNoise(Mechanism):
         steps = self._codes(reports) - self._codes(values)
         below, equal = np.zeros(steps.shape), np.zeros(steps.shape)
         for j, noise in enumerate(self._noises):
-            place = steps[:, j] - self._centre(steps, j) + noise.reach
-            inside = (place >= 0) & (place < noise.noise.size)
-            cumulative = np.concatenate([[0.0], np.cumsum(noise.noise)])
-            below[:, j] = np.minimum(cumulative[np.clip(place, 0, noise.noise.size)], 1.0)
-            equal[:, j] = np.where(inside, noise.noise[np.clip(place, 0, noise.noise.size - 1)], 0.0)
+            centre = self._centre(steps, j)
+            up = (centre & (UNIT - 1)) / UNIT
+            cumulative = np.concatenate([[0.0], np.minimum(np.cumsum(noise.noise), 1.0)])
+            for rounded, share in ((0, 1 - up), (1, up)):
+                place = steps[:, j] - (centre >> 32) - rounded + noise.reach
+                ends = cumulative[np.clip(np.stack([place, place + 1]), 0, noise.noise.size)]
+                below[:, j] += share * ends[0]
+                equal[:, j] += share * (ends[1] - ends[0])
         return below, equal
 
     @cached_property
     def agreement(self) -> float:
-        """The chance that two reports of one row are equal: Π_j Σ_k q_j[k]²."""
+        """At least the chance that two reports of one row are equal: Π_j Σ_k q_j[k]²."""
         return math.prod(float(noise.noise @ noise.noise) for noise in self._noises)
 
     def values_on_grid(self, row: ArrayLike) -> Floats:
@@ -178,11 +182,19 @@ class CorrelatedNoise(Mechanism):
 
     @cached_property
     def noise_covariance(self) -> Floats:
-        """The covariance of the noise as drawn; rounding the centre adds h²/12 to each conditional variance."""
+        """The covariance of the noise as drawn; rounding at random adds h²·E[f(1 − f)] to a conditional variance."""
         mixing = np.linalg.inv(np.eye(len(self.steps)) - self._weights / UNIT * self.steps[:, None] / self.steps)
         own = np.array([noise.noise_variance for noise in self._noises])
-        rounded = np.where(np.abs(self._weights).any(axis=1), self.steps**2 / 12, 0.0)
+        rounded = [self.steps[j] ** 2 * self._rounding(j) for j in range(len(self.steps))]
         return np.asarray(mixing * (own + rounded) @ mixing.T)
+
+    def _rounding(self, column: int) -> float:
+        """E[f(1 − f)]: exact after one column, 1/6 as for an even f after several."""
+        if column != 1:
+            return 1 / 6 if column else 0.0
+        first = self._noises[0]
+        up = ((np.arange(-first.reach, first.reach + 1) * self._weights[1, 0]) & (UNIT - 1)) / UNIT
+        return float(first.noise @ (up * (1 - up)))
 
     def marginal(self, name: str) -> Gaussian:
         """The channel that one column's report passes when the others are not looked at."""
