@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import os
+import sys
 
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("home", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("home"), derandomize=True, database=None)
 settings.load_profile("ci" if os.environ.get("CI") else "home")
+
+
+def pytest_unconfigure() -> None:
+    """pytest's closing line is the last one: DuckDB's binding lists its leftovers when the interpreter ends."""
+    sys.stderr.flush()
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
