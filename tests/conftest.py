@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 
@@ -12,7 +13,8 @@ settings.register_profile("ci", settings.get_profile("home"), derandomize=True, 
 settings.load_profile("ci" if os.environ.get("CI") else "home")
 
 
-def pytest_unconfigure() -> None:
+@atexit.register
+def silence() -> None:
     """pytest's closing line is the last one: DuckDB's binding lists its leftovers when the interpreter ends."""
     sys.stderr.flush()
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
