@@ -160,3 +160,15 @@ def test_reports_travel_as_codes_and_every_command_reads_them_back(sfumato, fold
     folder.write("bad.csv", "age.code,elevel.code,district.code,group\n9999,1,0,A\n")
     answer = sfumato("reconstruct plan.toml bad.csv")
     assert answer.code == 2 and "age.code" in answer.err and "9999" in answer.err
+
+
+def test_numbers_blurred_together_are_columns_of_their_own(sfumato, folder):
+    body = "low = 40\nhigh = 160\n[attributes.body.columns.height]\nlow = 140\nhigh = 210\n"
+    noise = '[attributes.body]\nchannel = "correlated-gaussian"\nratio = 1\ncovariance = [[100, 60], [60, 80]]\n'
+    folder.write("body.toml", f"{noise}[attributes.body.columns.weight]\n{body}")
+    folder.write("bodies.csv", "weight,height\n70,170\n80,180\n")
+    assert sfumato("randomize body.toml bodies.csv -o reports.csv --codes").code == 0
+    assert csv.read_csv(folder / "reports.csv").column_names == ["weight", "height"]
+    folder.write("short.csv", "weight\n70\n")
+    answer = sfumato("randomize body.toml short.csv -o reports.csv")
+    assert answer.code == 2 and "column 'height' is missing" in answer.err

@@ -68,10 +68,7 @@ def from_codes(table: Any, plan: Plan) -> Any:
 
 def _by_column(plan: Plan) -> dict[str, Mechanism | None]:
     """The channel of every column; None where several numbers were blurred together."""
-    found: dict[str, Mechanism | None] = {}
-    for each in plan.attributes.values():
-        found |= dict.fromkeys(each.columns, each.channel if each.columns == (each.name,) else None)
-    return found
+    return {column: each.channel if column == each.name else None for column, each in plan.columns.items()}
 
 
 def _check_numbers(column: Any, name: str) -> None:

@@ -43,7 +43,7 @@ def randomize(
     """Blur every attribute by its channel. The randomness is cryptographic unless a seed is given."""
     loaded = load_plan(plan)
     check_target(output)
-    table = read_answers(people, loaded, loaded.attributes)
+    table = read_answers(people, loaded, loaded.columns)
     with naming_rows(people, loaded, table, reports=False):
         reports = loaded.randomize(table, rng=simulation(seed))
     write_table(as_codes(reports, loaded) if codes else reports, output)

@@ -10,7 +10,7 @@ import typer
 
 from sfumato.cli.plans import AsJson, PlanFile, ReportFile, asked, columns_of, load_plan, naming, read_answers
 from sfumato.cli.terminal import emit_json, progress, say, say_written
-from sfumato.domain import Interval, Items
+from sfumato.domain import Interval, Items, Row
 from sfumato.prose import sentence
 from sfumato.reconstruction import Estimate, estimate_of
 from sfumato.tables import check_target, write_table, write_whole
@@ -49,7 +49,7 @@ def reconstruct(
     """Reconstruct how the true values are distributed, attribute by attribute, with standard errors."""
     loaded = load_plan(plan)
     _check_wishes(method, plot, output)
-    chosen = {name: one for name, one in asked(loaded, attribute).items() if not isinstance(one.domain, Items)}
+    chosen = {name: one for name, one in asked(loaded, attribute).items() if not isinstance(one.domain, (Items, Row))}
     if not chosen:
         raise ValueError(f"{plan}: no attribute here has a channel to reconstruct through; give one a channel")
     table = read_answers(reports, loaded, columns_of(chosen))

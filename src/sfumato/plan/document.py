@@ -116,6 +116,11 @@ class Plan:
         return {name: each.channel for name, each in self.attributes.items() if each.role != "class"}
 
     @property
+    def columns(self) -> dict[str, Attribute]:
+        """The columns of a table of answers, each with its attribute."""
+        return {column: each for each in self.attributes.values() for column in each.columns}
+
+    @property
     def target(self) -> str | None:
         """The name of the class attribute."""
         return next((name for name, each in self.attributes.items() if each.role == "class"), None)
@@ -142,8 +147,7 @@ class Plan:
         self, columns: Mapping[str, Any], rng: np.random.Generator | None, key: bytes | None, levels: Mapping[str, Any]
     ) -> dict[str, Any]:
         self.check_columns(list(columns))
-        asked = {column: each for each in self.attributes.values() for column in each.columns}
-        reports: dict[str, Any] = {}
+        asked, reports = self.columns, dict[str, Any]()
         for column in columns:
             each = asked.get(column)
             if each is None or column in reports:
@@ -174,7 +178,7 @@ class Plan:
 
     def check_columns(self, columns: list[str]) -> None:
         """Every column is in the plan (or the level of one that is) and every attribute is in the table."""
-        asked = {column: each for each in self.attributes.values() for column in each.columns}
+        asked = self.columns
         for column in columns:
             chooser = asked.get(str(column).removesuffix(LEVEL_SUFFIX))
             if column not in asked and not (chooser and chooser.has_levels):

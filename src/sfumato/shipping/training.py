@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sfumato.channels import Channel
 from sfumato.counts import fold_hash
-from sfumato.domain import Items, as_array
+from sfumato.domain import Items, Row, as_array
 from sfumato.mining import learner_named
 from sfumato.plan import Plan
 from sfumato.prose import percent
@@ -100,8 +100,8 @@ def check_learnable(plan: Plan, *, with_class: bool) -> None:
     if not plan.channels:
         raise ValueError("there is no attribute beside the class to learn from; add one")
     for name, attribute in plan.attributes.items():
-        if isinstance(attribute.domain, Items):
-            raise ValueError(f"attribute {name!r} holds baskets, which records are not learned from; drop it")
+        if isinstance(attribute.domain, (Items, Row)):
+            raise ValueError(f"attribute {name!r} holds {attribute.domain}, which no model here reads; drop it")
         if attribute.role == "class" and attribute.has_levels:
             raise ValueError(f"the class {name!r} has levels to choose from; give it one channel or none")
 
