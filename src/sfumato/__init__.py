@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         Discretize,
         Gaussian,
         Laplace,
+        Longitudinal,
         RandomizedResponse,
         SelectASize,
         SquareWave,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
         TwoPhase,
         Uniform,
     )  # fmt: skip
+    from sfumato.client import Device, Ledger
     from sfumato.counts import Counts, Reports
     from sfumato.domain import Categories, Interval, Items
     from sfumato.guarantee import Breach, CombinedGuarantee, Guarantee, breach_information
@@ -48,7 +50,9 @@ _LAZY = {
         ("Channel", "Gaussian", "Uniform", "Laplace", "Discretize", "RandomizedResponse", "SquareWave", "Tabulated"),
         "sfumato.channels",
     ),
-    **dict.fromkeys(("Chain", "Choice", "TwoPhase", "SelectASize", "CorrelatedNoise"), "sfumato.channels"),
+    **dict.fromkeys(("Chain", "Longitudinal", "Choice", "TwoPhase"), "sfumato.channels"),
+    **dict.fromkeys(("SelectASize", "CorrelatedNoise"), "sfumato.channels"),
+    **dict.fromkeys(("Device", "Ledger"), "sfumato.client"),
     **dict.fromkeys(("Guarantee", "CombinedGuarantee", "Breach", "breach_information"), "sfumato.guarantee"),
     "Attribute": "sfumato.plan",
     "Plan": "sfumato.plan",
@@ -77,9 +81,9 @@ _LAZY = {
 __all__ = [
     "Interval", "Categories", "Items",
     "Channel", "Gaussian", "Uniform", "Laplace", "Discretize", "RandomizedResponse", "SquareWave", "Tabulated", "Chain",
-    "Choice", "TwoPhase", "SelectASize", "CorrelatedNoise",
+    "Longitudinal", "Choice", "TwoPhase", "SelectASize", "CorrelatedNoise",
     "Guarantee", "CombinedGuarantee", "Breach", "breach_information",
-    "Attribute", "Plan",
+    "Attribute", "Plan", "Device", "Ledger",
     "Counts", "Reports",
     "Estimate", "JointEstimate", "reconstruct", "reconstruct_joint",
     "TreeClassifier", "NaiveBayes", "JointModel", "DirectClassifier", "MixtureModel", "LinearDiscriminant", "Chooser",

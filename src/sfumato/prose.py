@@ -1,16 +1,21 @@
-"""The one voice: numbers and names as they stand in a sentence, and plain data as strict JSON."""
+"""The one voice: numbers and names as they stand in a sentence, sentences for people in their language, strict JSON."""
 
 from __future__ import annotations
 
 import difflib
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import fields, is_dataclass
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
+from functools import cache
+from importlib.resources import files
 from os import PathLike, fspath
 from typing import Any
+
+LANGUAGES = ("en", "de", "fr")
 
 
 def in_words(number: float | Fraction, digits: int = 4, *, up: bool = False) -> str:
@@ -72,6 +77,51 @@ def sentence(text: str) -> str:
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
 
 
+class Voice:
+    """What people are told, in one language: ``languages/<language>.json`` holds the sentences by name.
+
+    >>> voice("de").percent(0.123), voice("en")("total.participation")
+    ('12,3 %', 'That you take part at all is visible to the collector.')
+    """
+
+    def __init__(self, language: str) -> None:
+        if language not in LANGUAGES:
+            raise ValueError(f"language = {language!r} is unknown; there are {listed(LANGUAGES)}")
+        self.language = language
+        self.sentences: dict[str, str] = json.loads(
+            files("sfumato").joinpath("languages", f"{language}.json").read_text(encoding="utf-8")
+        )
+
+    def __call__(self, name: str, /, **parts: object) -> str:
+        """The sentence of this name with its parts filled in."""
+        return self.sentences[name].format_map(parts)
+
+    def number(self, number: float | Fraction, digits: int = 4, *, up: bool = False) -> str:
+        """``in_words`` with this language's marks."""
+        if not math.isfinite(number):
+            return self("number.unknown" if math.isnan(number) else "number.unlimited")
+        return self._marked(in_words(number, digits, up=up))
+
+    def percent(self, share: float, digits: int = 1, *, up: bool = False) -> str:
+        return self._marked(percent(share, digits, up=up))
+
+    def shown(self, value: Any) -> str:
+        """An answer or a report: text in quotes, numbers with this language's marks."""
+        plain_value = value.item() if hasattr(value, "item") else value
+        if isinstance(plain_value, str):
+            return self("quoted", text=plain_value)
+        return self.number(plain_value, 6) if isinstance(plain_value, float) else str(plain_value)
+
+    def listed(self, names: Iterable[object], last: str = "and") -> str:
+        return listed(names, self(last))
+
+    def _marked(self, number: str) -> str:
+        return number.translate({ord(","): self("number.group"), ord("."): self("number.decimal")})
+
+
+voice = cache(Voice)
+
+
 def suggest(word: str, known: Iterable[object]) -> str:
     """'; did you mean …?' or the list of what is known."""
     names = [str(name) for name in known]
@@ -105,3 +155,16 @@ def plain(value: Any) -> Any:
 def json_text(value: Any, indent: int | None = None) -> str:
     """Strict JSON of whatever `plain` understands; what it does not is an error, never a guess."""
     return json.dumps(plain(value), indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""What a terminal obeys instead of showing it, or what turns the order of letters around."""
+
+
+def visible(text: object) -> str:
+    """The text with every character that is obeyed rather than shown written out; lines and tabs stay.
+
+    >>> visible("a\x1b[31m")
+    'a\\\\x1b[31m'
+    """
+    return UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), str(text))

@@ -24,9 +24,9 @@ from sfumato.channels.program import (
     Window,
     below,
     integer_weights,
-    rounded_up,
     words_below,
 )
+from sfumato.guarantee import rounded_up
 
 AGE = sf.Interval(20, 80)
 COLOURS = sf.Categories(["red", "green", "blue"])

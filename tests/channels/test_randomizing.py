@@ -39,7 +39,7 @@ def test_missing_passes_or_is_refused_as_declared() -> None:
 
 
 def test_an_unknown_category_is_named() -> None:
-    with pytest.raises(ValueError, match=r"unknown category 'c' in row 1; the declared categories are 'a', 'b'"):
+    with pytest.raises(ValueError, match=r"unknown category in row 1; the declared categories are 'a', 'b'"):
         sf.RandomizedResponse(sf.Categories(["a", "b"]), keep=0.5).randomize(["c"])
 
 
@@ -192,11 +192,11 @@ def test_integers_on_a_finer_grid_stay_integers() -> None:
 def test_an_error_names_the_row() -> None:
     ages = np.full(20_000, 40.0)
     ages[17_001] = 112
-    with pytest.raises(ValueError, match=r"value 112 in row 17,002 is outside"):
+    with pytest.raises(ValueError, match=r"the value in row 17,002 is outside"):
         sf.Gaussian(AGE, privacy=1.0).randomize(ages)
-    with pytest.raises(ValueError, match=r"value 1.5 in row 2 is not whole"):
+    with pytest.raises(ValueError, match=r"the value in row 2 is not whole"):
         sf.Gaussian(sf.Interval(0, 9, integer=True), scale=1).randomize([1, 1.5])
-    with pytest.raises(ValueError, match=r"unknown category 'c' in row 3"):
+    with pytest.raises(ValueError, match=r"unknown category in row 3"):
         sf.RandomizedResponse(sf.Categories(["a", "b"]), keep=0.5).randomize(np.array(["a", "b", "c"]))
     with pytest.raises(ValueError, match=r"missing in row 2 "):
         sf.Gaussian(AGE, privacy=1.0, missing="refuse").randomize([30, None])
@@ -209,7 +209,7 @@ def test_pandas_categories_go_in_and_come_out() -> None:
     assert isinstance(reports, pd.Categorical) and list(reports.categories) == ["red", "green", "blue"]
     as_objects = channel.randomize(colours.to_numpy(dtype=object), rng=1)
     assert [None if pd.isna(label) else label for label in reports] == [None if pd.isna(o) else o for o in as_objects]
-    with pytest.raises(ValueError, match="unknown category 'pink'"):
+    with pytest.raises(ValueError, match="unknown category in row 1;"):
         channel.randomize(pd.Series(["pink"], dtype="category"))
     pink = pd.Series(pd.Categorical(["red"], categories=["red", "pink"]))
     assert len(channel.randomize(pink)) == 1

@@ -13,6 +13,7 @@ from tests.statistics import assert_fits, critical_z
 
 import sfumato as sf
 from sfumato.channels import words as words_module
+from sfumato.channels.program import Alias, Shift, integer_weights
 from sfumato.channels.words import KeyedWords, SecureWords, SimulatedWords, secure_words, source_for
 
 COIN = sf.RandomizedResponse(sf.Categories(range(1000)), keep=0.001)
@@ -132,3 +133,40 @@ def test_a_truth_simulated_from_the_seed_of_its_noise_is_read_back() -> None:
     coin = sf.RandomizedResponse(sf.Categories(["yes", "no"]), keep=0.6)
     estimate = sf.reconstruct(coin.randomize(truth, rng=1), coin, method="inverse")
     assert abs(estimate.probabilities[0] - np.mean(truth == "yes")) < critical_z() * estimate.stderr[0]
+
+
+@pytest.mark.parametrize("bits", [1, 7, 13, 16])
+def test_halves_of_words_give_the_report_of_the_whole_words(bits: int) -> None:
+    kernels = pytest.importorskip("sfumato.channels.kernels")
+    rng = np.random.default_rng(bits)
+    shift = Shift(Alias.of(integer_weights(rng.dirichlet(np.ones(1 << bits)))), 1 << (bits - 1), 50, 60)
+    words, codes = rng.integers(0, 1 << 64, 1 << 14, dtype=np.uint64), rng.integers(0, 50, 1 << 14).astype(np.int32)
+    place = words >> np.uint64(64 - bits)
+    tied = (words << np.uint64(bits) >> np.uint64(bits + 32)) == shift.noise.upper[place] >> np.uint32(bits)
+    words, codes = words[~tied], codes[~tied]
+    whole, half = codes.copy(), codes.copy()
+    rest = bits, shift.offset, shift.outputs - 1
+    assert kernels.shift(whole, words, shift.noise.entries, *rest)
+    assert kernels.shift_by_halves(half, (words >> np.uint64(32)).astype(np.uint32), shift.noise.upper, *rest)
+    np.testing.assert_array_equal(half, whole)
+    np.testing.assert_array_equal(whole, shift.draw(codes.astype(np.int64), [words]))
+
+
+def test_a_half_that_does_not_decide_moves_no_code_and_the_whole_words_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernels = pytest.importorskip("sfumato.channels.kernels")
+    age = sf.Gaussian(sf.Interval(20, 80), privacy=1.0)
+    (shift,), values = age.drawing.steps, np.linspace(20, 80, 5000)
+    noise, place = shift.noise, 3000
+    tie = place << (32 - noise.bits) | int(noise.upper[place]) >> noise.bits
+    halves = [np.random.default_rng(seed).integers(0, 1 << 32, values.size, dtype=np.uint32) for seed in (1, 2)]
+    halves[0][17] = tie
+    codes = np.arange(values.size, dtype=np.int32)
+    assert not kernels.shift_by_halves(codes, halves[0], noise.upper, noise.bits, shift.offset, shift.outputs - 1)
+    np.testing.assert_array_equal(codes, np.arange(values.size))
+
+    drawn = iter(halves)
+    monkeypatch.setattr(SecureWords, "halves", lambda self, count: next(drawn))
+    reports = age.randomize(values)
+    words = halves[0].astype(np.uint64) << np.uint64(32) | halves[1]
+    expected = age.drawing.draw(age.encode_entry(values), [words])
+    np.testing.assert_array_equal(reports, age.outputs.decode(expected))

@@ -7,17 +7,20 @@ from pyarrow import csv
 
 import sfumato as sf
 
+QUICK = "--samples 20000"
+
 
 def test_a_sound_plan_passes_and_is_told_in_words(sfumato):
-    answer = sfumato("audit plan.toml")
+    answer = sfumato(f"audit plan.toml {QUICK}")
     assert answer.code == 0, answer.err
-    for words in ("town: passed", "What a report can prove", "Attacks", "Not protected", "group: the class label"):
+    titles = "What a report can prove", "Attacks", "One person's reports together", "This run finds, 99 times in 100"
+    for words in ("town: passed", *titles, "Sent as it is, without protection: group."):
         assert words in answer.out
 
 
 def test_reports_and_targets_are_read_and_a_missed_target_is_exit_code_one(sfumato, folder):
     sfumato("randomize plan.toml people.csv -o reports.parquet --seed 1")
-    answer = sfumato("audit plan.toml --reports reports.parquet --target age:5%to50% -t elevel:1%to50% --json")
+    answer = sfumato("audit plan.toml --reports reports.parquet --target age:5%to50% -t elevel:1%to50% --json " + QUICK)
     told = json.loads(answer.out)
     assert answer.code == 1 and told["passed"] is False
     assert [target["met"] for target in told["targets"]] == [False, True]
@@ -25,7 +28,7 @@ def test_reports_and_targets_are_read_and_a_missed_target_is_exit_code_one(sfuma
 
 
 def test_both_pages_are_written(sfumato, folder):
-    answer = sfumato("audit plan.toml --truth people.csv --html review.html --respondent statement.html")
+    answer = sfumato("audit plan.toml --truth people.csv --html review.html --respondent statement.html " + QUICK)
     assert answer.code == 0, answer.err
     assert "Privacy audit of town" in (folder / "review.html").read_text()
     assert "What happens to your answers" in (folder / "statement.html").read_text()
@@ -37,8 +40,11 @@ def test_reports_of_another_program_are_audited(sfumato, folder):
     for name, reported in (("sound.csv", coin.randomize(true)), ("honest.csv", true)):
         columns = {"attribute": ["elevel"] * true.size, "true": true, "reported": reported}
         csv.write_csv(pa.table(columns), folder / name)
-    assert sfumato("audit plan.toml --program sound.csv").code == 0
-    answer = sfumato("audit plan.toml --program honest.csv")
+    answer = sfumato("audit plan.toml --program sound.csv " + QUICK)
+    assert answer.code == 0
+    for words in ("Not audited", "age and district: another program", "elevel: reports of 5 of 5 true values"):
+        assert words in answer.out
+    answer = sfumato("audit plan.toml --program honest.csv " + QUICK)
     assert answer.code == 1 and "[BROKEN] elevel, law" in answer.out
 
 
@@ -46,6 +52,7 @@ def test_reports_of_another_program_are_audited(sfumato, folder):
     ("line", "words"),
     [
         ("audit nowhere.toml", "no such file"),
+        ("audit plan.toml --samples 10", "greater than or equal to 1000"),
         ("audit plan.toml --reports people.csv --truth people.csv", "both given"),
         ("audit plan.toml --html page.txt", "use .html"),
         ("audit plan.toml --target soon", "target 'soon' is not understood"),

@@ -6,7 +6,7 @@ import pytest
 def test_a_sound_plan_is_told_in_words_attribute_by_attribute_and_in_total(sfumato):
     answer = sfumato("check plan.toml")
     assert answer.code == 0
-    for words in ("town", "age", "elevel", "district", "group", "without any protection", "All answers of one person"):
+    for words in ("town", "age", "elevel", "district", "group", "without protection", "All answers of one person"):
         assert words in answer.out
 
 

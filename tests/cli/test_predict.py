@@ -30,7 +30,7 @@ def test_the_class_need_not_be_in_the_table_and_gaps_may_be(sfumato, trained):
     ("line", "words"),
     [
         ("predict gone.json people.csv -o p.csv", "gone.json: no such file"),
-        ("predict plan.toml people.csv -o p.csv", "plan.toml: not a whole JSON file"),
+        ("predict plan.toml people.csv -o p.csv", "plan.toml: the file is not a whole JSON file"),
         ("predict . people.csv -o p.csv", "is a folder"),
         ("predict foreign.json people.csv -o p.csv", "foreign.json: not a model of sfumato"),
     ],
@@ -43,9 +43,9 @@ def test_what_is_not_a_model_is_refused(refused, folder, line, words):
 def test_bad_tables_are_refused_by_name(refused, trained):
     trained.people("old.csv", n=2, age=[30, 300])
     trained.people("ageless.csv", age=None)
-    assert "old.csv: row 2, column 'age': value 300 is outside" in refused("predict model.json old.csv -o p.csv")
+    assert "old.csv: row 2, column 'age': the value is outside" in refused("predict model.json old.csv -o p.csv")
     assert "ageless.csv: column 'age' is missing" in refused("predict model.json ageless.csv -o p.csv")
     assert "unknown extension '.txt'" in refused("predict model.json people.csv -o p.txt")
     text = (trained / "model.json").read_text()
     trained.write("cut.json", text[: len(text) // 2])
-    assert "cut.json: not a whole JSON file" in refused("predict cut.json people.csv -o p.csv")
+    assert "cut.json: the file is not a whole JSON file" in refused("predict cut.json people.csv -o p.csv")

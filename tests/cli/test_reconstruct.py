@@ -113,7 +113,7 @@ def test_people_at_different_levels_are_counted_through_their_own_tables(sfumato
     folder.write("plan.toml", CHOICE)
     answers, levels = rng.choice(["yes", "no"], 20_000, p=[0.3, 0.7]), rng.choice(["open", "shy"], 20_000)
     csv.write_csv(pa.table({"smokes": answers, "smokes.level": levels}), folder / "people.csv")
-    assert "If you choose 'shy'" in sfumato("check plan.toml").out
+    assert "'shy': Before it leaves" in sfumato("check plan.toml").out
     assert sfumato("randomize plan.toml people.csv -o reports.csv --seed 1").code == 0
     told = json.loads(sfumato("reconstruct plan.toml reports.csv --json").out)
     share, error = told["smokes"]["probabilities"][0], told["smokes"]["stderr"][0]

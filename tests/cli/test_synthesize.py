@@ -38,7 +38,10 @@ def test_synthetic_records_look_like_the_people_and_the_report_says_how_much(sfu
 
 def test_without_a_class_the_records_are_modelled_alone(sfumato, town):
     town.write("classless.toml", (town / "plan.toml").read_text().replace('role = "class"', 'role = "clear"'))
-    answer = sfumato("synthesize classless.toml reports.parquet -n 300 -o synthetic.csv --report close.html --json")
+    answer = sfumato("synthesize classless.toml reports.parquet -n 300 -o synthetic.csv")
+    assert answer.code == 2 and "reports.parquet: made by the plan 'town'" in answer.err
+    assert sfumato("randomize classless.toml people.csv -o others.parquet").code == 0
+    answer = sfumato("synthesize classless.toml others.parquet -n 300 -o synthetic.csv --report close.html --json")
     assert answer.code == 0, answer.err
     assert json.loads(answer.out)["records"] == 300
     assert set(csv.read_csv(town / "synthetic.csv").column_names) == {"age", "elevel", "district", "group"}

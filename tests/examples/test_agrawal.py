@@ -92,8 +92,8 @@ def test_balanced_classes_differ_by_at_most_one(n):
 
 
 def test_unbalanced_draws_keep_the_natural_shares():
-    _, group = generate(30_000, 1, np.random.default_rng(4), balanced=False)
-    assert abs(np.mean(group == "A") - 2 / 3) < 5 * np.sqrt(2 / 9 / 30_000)
+    in_a = in_group_a(draw_records(30_000, np.random.default_rng(4)), 1)
+    assert abs(np.mean(in_a) - 2 / 3) < 5 * np.sqrt(2 / 9 / 30_000)
 
 
 def test_the_matrix_keeps_the_columns_in_order():

@@ -51,5 +51,5 @@ def test_a_tree_from_reports_lies_between_the_largest_class_and_the_truth(survey
     assert lesson.largest_class + 0.1 < lesson.from_reports <= lesson.from_truth + 0.01
     assert lesson.measured()["test"]["records"] == 2000
     page = survey_page(survey, [survey.compare(name) for name in survey.asked], lesson).html()
-    for words in ("A town survey, blurred", "people choose how much is hidden: open, shy", "What can be learned"):
+    for words in ("A town survey, blurred", "you choose how much is hidden: open or shy", "What can be learned"):
         assert words in page

@@ -40,6 +40,10 @@ EXAMPLES: dict[str, list[Mechanism]] = {
         sf.RandomizedResponse(COLOURS, keep=0.6) >> sf.RandomizedResponse(COLOURS, keep=0.7),
         sf.Discretize(UNIT, width=0.1) >> sf.SquareWave(UNIT, gamma=9, step=0.05),
     ],
+    "longitudinal": [
+        sf.Longitudinal(sf.RandomizedResponse(COLOURS, gamma=19), sf.RandomizedResponse(COLOURS, gamma=3)),
+        sf.Longitudinal(sf.SquareWave(UNIT, gamma=9, step=0.05), sf.Laplace(sf.Interval(-1, 2), scale=1, step=0.05)),
+    ],
     "two-phase-level": [
         Blur(sf.Gaussian(AGES, privacy=1.0), 20),
         Blur(sf.Uniform(UNIT, halfwidth=0.2), 7),

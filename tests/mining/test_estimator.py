@@ -164,9 +164,16 @@ def test_bad_arguments_are_refused_in_one_line() -> None:
         sf.NaiveBayes(CHANNELS).fit(table)
     with pytest.raises(TypeError, match="is not over categories"):
         sf.NaiveBayes(CHANNELS, label_channel=AGE).fit(table, y)
-    with pytest.raises(ValueError, match="sample_weight has shape"):
+    with pytest.raises(ValueError, match="sample_weight has 3 entries for 50"):
         sf.NaiveBayes(CHANNELS).fit(table, y, sample_weight=np.ones(3))
     with pytest.raises(ValueError, match="every sample_weight is zero"):
         sf.NaiveBayes(CHANNELS).fit(table, y, sample_weight=np.zeros(50))
     with pytest.raises(TypeError, match="neither a list with one entry a column nor a mapping"):
         sf.NaiveBayes(AGE).fit(table, y)
+
+
+def test_a_text_among_true_numbers_is_not_printed() -> None:
+    model = sf.NaiveBayes().fit(np.array([[1.0], [2.0], [3.0], [4.0]]), [0, 1, 0, 1])
+    with pytest.raises(ValueError, match="a text where the model reads numbers") as refusal:
+        model.predict(np.array([["secret"]], dtype=object))
+    assert "secret" not in str(refusal.value)

@@ -38,7 +38,7 @@ def estimators() -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("model", estimators(), ids=lambda model: f"{type(model).__name__}-{id(model) % 97}")
+@pytest.mark.parametrize("model", estimators(), ids=["byclass tree", "joint tree", "naive bayes", "joint model"])
 def test_estimators_learn_from_mixed_levels(model: Any) -> None:
     reports, y, _ = people(6_000)
     truth = pd.DataFrame({"age": np.linspace(20.5, 79.5, 300)})

@@ -76,7 +76,7 @@ def test_a_second_start_runs_only_what_is_missing(folder, tmp_path, monkeypatch)
     worked = []
     real = as00.run_all.__globals__["run_setting"]
     monkeypatch.setitem(run_all.__globals__, "run_setting", lambda *a: worked.append(a[2]) or real(*a))
-    rows = run_all(path, TINY, as00.silent)
+    rows = run_all(path, TINY, as00.silently)
     assert worked == [["joint model"]]
     assert len(rows) == len(lines) - 1
     before = [row for row in read_rows(folder / "accuracies.csv") if row["algorithm"] != "joint model"]
@@ -85,13 +85,13 @@ def test_a_second_start_runs_only_what_is_missing(folder, tmp_path, monkeypatch)
 
 def test_rows_of_another_extent_are_left_out(folder):
     other = Extent(train=601, test=300, runs=1, levels=(), functions=())
-    assert run_all(folder / "accuracies.csv", other, as00.silent) == []
+    assert run_all(folder / "accuracies.csv", other, as00.silently) == []
 
 
 def test_a_foreign_file_in_the_folder_is_refused(tmp_path):
     (tmp_path / "accuracies.csv").write_text("a,b\n1,2\n")
     with pytest.raises(ValueError, match="choose another folder"):
-        run_all(tmp_path / "accuracies.csv", TINY, as00.silent)
+        run_all(tmp_path / "accuracies.csv", TINY, as00.silently)
 
 
 def test_both_reconstructions_of_figure_2_are_nearer_to_the_truth_than_the_reports():

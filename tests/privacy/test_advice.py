@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from sfumato.guarantee.statement import read_prior, shortest_widths
+from sfumato.guarantee.statement import read_prior, smallest_sets
 from sfumato.privacy import BeliefTarget, WidthTarget
 from sfumato.privacy.population import posterior
 from sfumato.privacy.targets import Asked, judge_target
@@ -32,7 +32,10 @@ def random_case(seed: int) -> tuple[sf.Channel, object, np.ndarray]:
     width = float(rng.uniform(0.35, 0.6)) * number.width
     weak = [kind(number, privacy=0.3) for kind in (sf.Gaussian, sf.Uniform, sf.Laplace)]
     channel = [*weak, sf.SquareWave(number, gamma=300)][int(rng.integers(4))]
-    return channel, WidthTarget("answer", width, float(rng.choice([0.8, 0.9, 0.95]))), prior
+    confidence = float(rng.choice([0.8, 0.9, 0.95]))
+    belief = read_prior(channel, prior)
+    known = smallest_sets(belief[None], number.width / belief.size, confidence)[0]  # without any report
+    return channel, WidthTarget("answer", min(width, 0.9 * float(known)), confidence), prior
 
 
 @pytest.mark.parametrize("seed", range(50))
@@ -52,7 +55,7 @@ def test_a_proposed_width_holds_for_simulated_people() -> None:
     true = rng.integers(0, channel.inputs.size, 2000)
     reports = channel.encode_reports(channel.randomize(channel.inputs.decode(true), rng))
     flat = np.full(channel.inputs.size, 1 / channel.inputs.size)
-    widths = shortest_widths(posterior(channel.law(), flat, reports), channel.inputs.step, 0.9)
+    widths = smallest_sets(posterior(channel.law(), flat, reports), channel.inputs.step, 0.9)
     assert widths.mean() == pytest.approx(0.4, rel=0.02)
 
 

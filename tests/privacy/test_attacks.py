@@ -52,7 +52,7 @@ def attacked(channel: sf.Channel, people: int = 4000, seed: int = 0) -> Attacked
 
 def test_without_noise_the_best_guess_is_the_truth() -> None:
     found = best_guess(attacked(sf.RandomizedResponse(sf.Categories("abcd"[i] for i in range(4)), keep=1.0)))
-    assert found.recovered == 1 and found.without_report == pytest.approx(0.25, abs=0.03)
+    assert found.recovered == pytest.approx(1) and found.without_report == pytest.approx(0.25, abs=0.03)
 
 
 def test_randomized_response_is_guessed_right_as_often_as_the_truth_is_kept() -> None:
@@ -63,7 +63,7 @@ def test_randomized_response_is_guessed_right_as_often_as_the_truth_is_kept() ->
 
 def test_small_gaussian_noise_leaves_just_the_width_that_is_stated() -> None:
     found = best_guess(attacked(sf.Gaussian(UNIT, scale=0.02)))
-    assert found.stated == pytest.approx(3.92 * 0.02, rel=1e-3)
+    assert 0.95 * 3.92 * 0.02 < found.stated < 3.92 * 0.02  # at the ends of the domain less is left open
     assert found.recovered == pytest.approx(found.stated, rel=0.1)
     assert found.without_report == pytest.approx(0.95, rel=0.05)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from sfumato.guarantee.statement import shortest_widths
+from sfumato.guarantee.statement import smallest_sets
 from sfumato.privacy.population import (
     believed_people,
     coarse_law,
@@ -33,15 +33,17 @@ def test_two_reports_multiply_their_odds() -> None:
     np.testing.assert_allclose(belief, [[0.9, 0.1], [0.5, 0.5]])
 
 
-def test_the_shortest_run_is_found() -> None:
+def test_the_smallest_set_is_found() -> None:
     beliefs = np.array([[0.1, 0.5, 0.3, 0.1], [0.25, 0.25, 0.25, 0.25], [0, 0, 0, 1.0]])
-    assert shortest_widths(beliefs, 2.0, 0.75).tolist() == [4, 6, 2]
+    assert smallest_sets(beliefs, 2.0, 0.8).tolist() == pytest.approx([4, 6.4, 1.6])
+    wide = smallest_sets(np.array([[0.4, 0.2, 0.4]]), np.array([1.0, 1.0, 4.0]), 0.6)
+    assert wide.tolist() == pytest.approx([2.0])  # the densest first: .4 on 1, .2 on 1
 
 
 def test_the_expected_width_is_the_mean_over_all_reports() -> None:
     channel = sf.SquareWave(UNIT, gamma=9, step=0.01)
     law, prior = channel.law(), np.full(101, 1 / 101)
-    widths = shortest_widths(posterior(law, prior, np.arange(law.shape[0])), 0.01, 0.9)
+    widths = smallest_sets(posterior(law, prior, np.arange(law.shape[0])), 0.01, 0.9)
     assert expected_width(law, prior, 0.01, 0.9) == pytest.approx(float(widths @ law @ prior), rel=0.01)
 
 

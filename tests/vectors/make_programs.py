@@ -2,12 +2,12 @@
 
 Run as ``python tests/vectors/make_programs.py``; the parts are
 
-    mechanisms   name → domain and program
+    mechanisms   name → domain, program, identity and, for one value, what keyed noise depends on (noise)
     draws        [mechanism, level or null, code, words, report code]
     rows         [mechanism, codes, words, report codes]       several numbers blurred together
     read         [mechanism, level or null, value, code]        how a value becomes the program's first code
     write        [mechanism, level or null, code, report]       how the last code becomes a report
-    keyed        [secret, question, identity, code, words]      the words of a device that answers the same again
+    keyed        [secret, question, noise, code, words]         the words of a device that answers the same again
 
 Words are sixteen hexadecimal digits; the secret is hexadecimal too.
 """
@@ -23,7 +23,7 @@ import numpy as np
 import sfumato as sf
 from sfumato.channels.base import Channel, Mechanism
 from sfumato.channels.program import WORD, Alias, hex_word
-from sfumato.channels.words import KeyedWords
+from sfumato.channels.words import KeyedWords, question_of
 from sfumato.domain import Categories, Grid, Interval, domain_to_spec
 
 PLACE = Path(__file__).parent / "programs.json"
@@ -51,6 +51,10 @@ MECHANISMS: dict[str, Mechanism] = {
     "response twice": sf.RandomizedResponse(COLOURS, keep=0.6) >> sf.RandomizedResponse(COLOURS, keep=0.7),
     "two-phase": sf.TwoPhase(sf.Gaussian(UNIT, privacy=1.0, step=0.02), {"normal": 20, "paranoid": 7}),
     "choice": sf.Choice({f"γ = {g}": sf.RandomizedResponse(COLOURS, gamma=g) for g in (99, 3)}, default="γ = 3"),
+    "longitudinal": sf.Longitudinal(sf.RandomizedResponse(COLOURS, gamma=19), sf.RandomizedResponse(COLOURS, gamma=3)),
+    "longitudinal, numbers": sf.Longitudinal(
+        sf.SquareWave(SMALL, gamma=9), sf.Gaussian(sf.Interval(-9, 18), scale=3, step=3)
+    ),
     "correlated": sf.CorrelatedNoise({"a": UNIT, "b": SMALL}, [[0.04, 0.5], [0.5, 9.0]], ratio=1.5),
     "correlated, three": sf.CorrelatedNoise({"a": SMALL, "b": SMALL, "c": SMALL}, np.eye(3) * 4 + 3, privacy=0.8),
 }
@@ -122,9 +126,9 @@ def keyed(rng: np.random.Generator) -> list[list[Any]]:
     cases = []
     for i, (name, mechanism) in enumerate(MECHANISMS.items()):
         for code in (0, 7, 123456789):
-            secret, question = rng.bytes(16 + i), f"survey/{name} – é"
-            words = KeyedWords(secret, f"{question}\0{mechanism.identity}").row(code, 1 + i % 6)
-            cases.append([secret.hex(), question, mechanism.identity, code, [hex_word(word) for word in words]])
+            secret, question, noise = rng.bytes(16 + i), question_of("survey", f"{name} – é"), mechanism.noise_identity
+            words = KeyedWords(secret, f"{question}\0{noise}").row(code, 1 + i % 6)
+            cases.append([secret.hex(), question, noise, code, [hex_word(word) for word in words]])
     return cases
 
 
@@ -133,6 +137,7 @@ def make() -> dict[str, Any]:
     found: dict[str, Any] = {"mechanisms": {}, "draws": [], "rows": [], "read": [], "write": [], "keyed": keyed(rng)}
     for name, mechanism in MECHANISMS.items():
         parts = {"domain": domain_to_spec(mechanism.domain), "identity": mechanism.identity}
+        parts["noise"] = {level: channel.noise_identity for level, channel in mechanism.levels.items()}
         found["mechanisms"][name] = {**parts, "program": mechanism.program()}
         if isinstance(mechanism, sf.CorrelatedNoise):
             found["rows"] += together(name, mechanism, rng)

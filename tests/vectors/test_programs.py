@@ -11,7 +11,7 @@ import pytest
 from tests.vectors import make_programs
 
 from sfumato.channels import drawing
-from sfumato.channels.base import identity_of, mechanism_from_spec
+from sfumato.channels.base import identity_of, mechanism_from_spec, noise_part
 from sfumato.channels.program import Program
 from sfumato.channels.words import KeyedWords
 from sfumato.domain import Cells, Grid, domain_from_spec
@@ -83,9 +83,16 @@ def space_of(written: dict[str, Any]) -> Grid | Cells:
 
 
 def test_a_device_answers_the_same_again() -> None:
-    for secret, question, identity, code, words in CASES["keyed"]:
-        found = KeyedWords(bytes.fromhex(secret), f"{question}\0{identity}").row(code, len(words))
+    for secret, question, noise, code, words in CASES["keyed"]:
+        found = KeyedWords(bytes.fromhex(secret), f"{question}\0{noise}").row(code, len(words))
         assert [f"{word:016x}" for word in found] == words
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_what_keyed_noise_depends_on_is_read_off_the_program(name: str) -> None:
+    for level, noise in MECHANISMS[name]["noise"].items():
+        program = program_of(name, None if level == "null" else level)
+        assert noise == identity_of({"domain": MECHANISMS[name]["domain"], **noise_part(program)})
 
 
 @pytest.mark.parametrize("name", MECHANISMS)

@@ -20,8 +20,8 @@ from scipy.special import ndtr, ndtri
 
 from sfumato.channels.base import Channel
 from sfumato.channels.program import Alias, Shift, integer_weights
-from sfumato.domain import Floats, Grid, Interval
-from sfumato.prose import in_words
+from sfumato.domain import Floats, Grid, Interval, check_codes
+from sfumato.prose import Voice
 
 LARGEST_NOISE = 50.0
 LARGEST_LAW = 20_000_000
@@ -49,7 +49,7 @@ class AdditiveNoise(Channel):
         if privacy is not None:
             self._given = {"privacy": privacy, **({"confidence": confidence} if confidence != 0.95 else {})}
             own = check_positive("privacy", privacy) * domain.width / self._width_of_unit(self.confidence)
-        self.size_of_noise = check_positive(self.own_parameter, float(own or 0.0))
+        self.size_of_noise = check_positive(self.own_parameter, 0.0 if own is None else own)
         self.deviation = self.unit_deviation * self.size_of_noise
         self._check_size(privacy)
         if step is not None:
@@ -88,6 +88,7 @@ class AdditiveNoise(Channel):
 
     def _reach(self, steps: int) -> int:
         """How many steps the noise reaches."""
+        check_codes(2 * self.symmetric_reach * self.size_of_noise / self.step)
         return math.ceil(self.symmetric_reach * self.size_of_noise / self.step)
 
     def _report_reach(self) -> int:
@@ -135,11 +136,8 @@ class AdditiveNoise(Channel):
     def parameters(self) -> dict[str, Any]:
         return dict(self._given)
 
-    def describe(self) -> str:
-        return (
-            f"a random number is added to it ({self.kind} noise with standard deviation {in_words(self.deviation)}), "
-            f"and the sum is rounded to steps of {in_words(self.step)}"
-        )
+    def describe(self, say: Voice) -> str:
+        return say("how.additive", half=say.number(self.interval_width(0.5) / 2), step=say.number(self.step))
 
 
 class ScaledNoise(AdditiveNoise):
@@ -242,17 +240,20 @@ class Laplace(ScaledNoise):
         return -2 * math.log1p(-confidence)
 
     def _report_reach(self) -> int:
+        check_codes(2 * self.gathered_beyond * self.scale / self.step)
         return math.ceil(self.gathered_beyond * self.scale / self.step)
 
     def _reach(self, steps: int) -> int:
-        return min(super()._reach(steps), steps + self._report_reach())
+        wanted = self.symmetric_reach * self.size_of_noise / self.step
+        return math.ceil(min(wanted, steps + self._report_reach()))
 
 
 def check_positive(name: str, value: float) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise TypeError(f"{name}={value!r} is not a number; give a positive number")
-    if not (math.isfinite(value) and value > 0):
-        raise ValueError(f"{name}={value:g} is not above 0; without noise leave the channel out")
+    if not 0 < value < 1e290:
+        given = f"{value:g}" if not isinstance(value, int) or abs(value) < 1e15 else "a huge number"
+        raise ValueError(f"{name}={given} is not above 0 and finite; without noise leave the channel out")
     return float(value)
 
 

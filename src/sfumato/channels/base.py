@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato.channels.drawing import report_array
-from sfumato.channels.program import Program, Step, rounded_up
+from sfumato.channels.program import Program, Step
 from sfumato.channels.words import WordSource, noise_generator, source_for
 from sfumato.domain import (
     MISSING,
@@ -35,9 +35,10 @@ from sfumato.domain import (
     as_array,
     domain_to_spec,
     is_missing,
+    showing_values,
 )
-from sfumato.guarantee import Guarantee
-from sfumato.prose import suggest
+from sfumato.guarantee import Guarantee, rounded_up
+from sfumato.prose import Voice, suggest
 
 if TYPE_CHECKING:
     from sfumato.channels.chain import Chain
@@ -53,6 +54,7 @@ class Mechanism(ABC):
     registry: ClassVar[dict[str, type[Mechanism]]] = {}
     domain: Domain
     default: str | None = None
+    repeats: ClassVar[bool] = True  # with a key, the same answer gives the same report
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -83,9 +85,9 @@ class Mechanism(ABC):
     def guarantee(self, *args: Any, **kwargs: Any) -> Any:
         """What a report can reveal."""
 
-    def describe(self) -> str:
+    def describe(self, say: Voice) -> str:
         """What happens to the value, as the end of a sentence that begins with 'Before it leaves your device'."""
-        return f"it passes through a {self.kind} channel"
+        return say("how.other", kind=self.kind)
 
     @classmethod
     def from_parameters(cls, domain: Domain, arguments: dict[str, Any]) -> Mechanism:
@@ -105,6 +107,11 @@ class Mechanism(ABC):
     def identity(self) -> str:
         """A hash of domain and program: however its arguments are spelt, the same mechanism has the same identity."""
         return identity_of({"domain": domain_to_spec(self.domain), "program": self.program()})
+
+    @property
+    def noise_identity(self) -> str:
+        """What a device's keyed noise depends on beside the question and the value."""
+        return self.identity
 
     def level(self, name: str | None) -> Channel:
         """The channel of a level; None is the default. An unknown one is an error that lists what there is."""
@@ -152,7 +159,7 @@ class Mechanism(ABC):
             raise ValueError("both rng and key are given; use key for a device, rng for a simulation")
         if key is not None and not question:
             raise ValueError("key needs question=, the name of what is asked; two questions must not share their noise")
-        return source_for(rng, key, f"{question}\0{self.identity}" if key is not None else "")
+        return source_for(rng, key, f"{question}\0{self.noise_identity}" if key is not None else "")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Mechanism) and self.identity == other.identity
@@ -214,6 +221,10 @@ class Channel(Mechanism):
     def program(self) -> dict[str, Any]:
         return self.drawing.to_dict()
 
+    @cached_property
+    def noise_identity(self) -> str:
+        return identity_of({"domain": domain_to_spec(self.domain), **noise_part(self.program())})
+
     @property
     def levels(self) -> Mapping[str | None, Channel]:
         return {None: self}
@@ -244,7 +255,7 @@ class Channel(Mechanism):
         """Reports for values, in the same shape; the input is not touched.
 
         ``rng=None`` draws secure noise; a NumPy Generator or a seed is for simulation. With ``key`` (a device's own
-        secret) and ``question`` the same value always gets the same report.
+        secret) and ``question`` the same value always gets the same report; ``Device`` also remembers what it told.
 
         >>> import sfumato as sf
         >>> sf.RandomizedResponse(sf.Categories(["yes", "no"]), keep=1.0).randomize(["yes", "no"]).tolist()
@@ -275,7 +286,7 @@ class Channel(Mechanism):
         return int(self.encode_entry(value))
 
     def encode(self, values: ArrayLike) -> Codes:
-        """True codes of values: −1 for missing, an error that names a value outside the domain."""
+        """True codes of values: −1 for missing, an error that names the row of a value outside the domain."""
         return self._encode(values, self.inputs)
 
     def encode_entry(self, values: ArrayLike, first_row: int = 0) -> Codes:
@@ -297,7 +308,8 @@ class Channel(Mechanism):
 
     def encode_reports(self, reports: ArrayLike) -> Codes:
         """Report codes; raw noisy numbers go to the nearest code, beyond the ends to the end codes; missing is −1."""
-        return self.outputs.encode(reports)
+        with showing_values():  # a report is what was sent, not an answer
+            return self.outputs.encode(reports)
 
     def report_codes(self, codes: Codes, source: WordSource) -> Codes:
         """Report codes for true codes; missing stays missing."""
@@ -359,10 +371,15 @@ class Channel(Mechanism):
 
     # --- statements ---------------------------------------------------------------------------------------------
 
-    def guarantee(self, prior: Any = None) -> Guarantee:
+    @property
+    def visible(self) -> tuple[str, ...]:
+        """What the collector sees besides the report: whether there is an answer, unless everybody must give one."""
+        return ("missing",) if self.missing == "pass" else ()
+
+    def guarantee(self, prior: Any = None, *, language: str = "en") -> Guarantee:
         """What one report can reveal; ``prior`` is a flat belief unless given (probabilities over equal intervals of
         the domain or over the categories, a mapping from category to probability, or an Estimate)."""
-        return Guarantee.of_channel(self, prior)
+        return Guarantee.of_channel(self, prior, language)
 
     def to_spec(self) -> dict[str, Any]:
         rules = {"missing": (self.missing, "pass"), "outside": (self.outside, "refuse")}
@@ -376,6 +393,8 @@ class Channel(Mechanism):
 
 def mechanism_from_spec(domain: Domain, spec: Mapping[str, Any]) -> Mechanism:
     """The mechanism that ``to_spec`` wrote."""
+    if not isinstance(spec, Mapping):
+        raise ValueError("a channel is not a table; write channel = … and its parameters below it")
     arguments = dict(spec)
     kind = str(arguments.pop("channel", None))
     if kind not in Mechanism.registry:
@@ -395,6 +414,20 @@ def identity_of(document: Any) -> str:
     """SHA-256 of the canonical JSON text: keys sorted, no spaces, whole numbers as integers, others as text."""
     text = json.dumps(_canonical(document), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def noise_part(program: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of a program that keyed noise depends on.
+
+    Channels with different laws draw independently, so that their γ multiply: from one draw, two laws together could
+    tell everything. But whatever blurs a permanent report further shares it, and so do randomized response and square
+    waves of one width at every γ: one word decides for all of them whether the report is near, and the other one which
+    it is, so that many plans of nearly the same γ teach what one of them does.
+    """
+    steps = program["steps"][: program.get("permanent", len(program["steps"]))]
+    if len(steps) == 1 and steps[0]["step"] == "window":
+        steps = [{name: part for name, part in steps[0].items() if name != "inside"}]
+    return {"read": program["read"], "steps": steps}
 
 
 def _canonical(value: Any) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 from sfumato.channels.base import Channel, CodeSpace, channel_from_spec
 from sfumato.channels.program import Map, Step
 from sfumato.domain import DOMAIN_KEYS, Categories, Codes, Domain, Floats, Interval, domain_from_spec, domain_to_spec
+from sfumato.prose import Voice
 
 
 class Chain(Channel):
@@ -58,22 +59,26 @@ class Chain(Channel):
     @classmethod
     def from_parameters(cls, domain: Domain, arguments: dict[str, Any]) -> Chain:
         stages = arguments.get("stages", [])
+        if not isinstance(stages, (list, tuple)) or not all(isinstance(stage, Mapping) for stage in stages):
+            raise ValueError("stages is not a list of two tables; write each stage's domain and channel in one")
         if len(stages) != 2:
             raise ValueError(f"a chain has two stages, not {len(stages)}; nest chains for more")
-        first, second = (_stage(spec) for spec in stages)
+        first, second = (stage_from_spec(spec) for spec in stages)
         if first.domain != domain:
             raise ValueError("the chain's first stage has another domain than the attribute; make them equal")
         return cls(first, second)
 
-    def describe(self) -> str:
-        return f"{self.first.describe()}; then {self.second.describe()}"
+    def describe(self, say: Voice) -> str:
+        return say("how.chain", first=self.first.describe(say), second=self.second.describe(say))
 
     def __repr__(self) -> str:
         return f"{self.first!r} >> {self.second!r}"
 
 
-def _stage(spec: Mapping[str, Any]) -> Channel:
-    domain = domain_from_spec({key: value for key, value in spec.items() if key in DOMAIN_KEYS})
+def stage_from_spec(spec: Mapping[str, Any], usual: Domain | None = None) -> Channel:
+    """The channel of a stage over its own domain, or over the usual one where it states none."""
+    own = {key: value for key, value in spec.items() if key in DOMAIN_KEYS}
+    domain = usual if usual is not None and not own else domain_from_spec(own)
     return channel_from_spec(domain, {key: value for key, value in spec.items() if key not in DOMAIN_KEYS})
 
 

@@ -7,6 +7,7 @@ from the interval into which the noisy value fell, whose width a person chooses.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,9 @@ from sfumato.channels.program import Spread, Step
 from sfumato.channels.words import noise_generator
 from sfumato.domain import Codes, Domain, Floats, Grid, Interval, as_array
 from sfumato.guarantee import Guarantee
-from sfumato.prose import in_words
+from sfumato.prose import Voice, voice
+
+MOST_LEVELS = 32
 
 
 class Choice(Mechanism):
@@ -39,6 +42,8 @@ class Choice(Mechanism):
     def __init__(self, levels: Mapping[str, Channel], default: str | None = None) -> None:
         if not levels:
             raise ValueError("levels is empty; give at least one named channel")
+        if len(levels) > MOST_LEVELS:
+            raise ValueError(f"{len(levels):,} levels are more than {MOST_LEVELS}, and than anybody chooses among")
         self._levels: dict[str | None, Channel] = {str(name): channel for name, channel in levels.items()}
         first = next(iter(self._levels.values()))
         for name, channel in self._levels.items():
@@ -77,18 +82,17 @@ class Choice(Mechanism):
             reports[chosen == name] = found
         return reports
 
-    def guarantee(self, level: str | None = None, prior: Any = None) -> Guarantee:
+    def guarantee(self, level: str | None = None, prior: Any = None, *, language: str = "en") -> Guarantee:
         """The guarantee at a level; without one, that of the level that protects least, which covers everybody."""
-        if level is not None:
-            return self.level(level).guarantee(prior)
-        stated = {name: channel.guarantee(prior) for name, channel in self.levels.items()}
+        say, chosen = voice(language), self.levels if level is None else {level: self.level(level)}
+        stated = {name: channel.guarantee(prior, language=language) for name, channel in chosen.items()}
         weakest = max(stated, key=lambda name: (stated[name].gamma, stated[name].privacy_loss))
-        found, names = stated[weakest], ", ".join(map(str, self.levels))
-        note = f"This is the level {weakest!r}, which protects least of {names}; which level you choose is visible."
-        return Guarantee(found.gamma, found.description, (*found.notes, note), found.channel, found.prior)
+        found, levels = stated[weakest], say.listed(map(say.shown, self.levels))
+        note = say("weakest", level=say.shown(weakest), levels=levels) if level is None else ""
+        return replace(found, notes=(*found.notes, note) if note else found.notes, visible=(*found.visible, "level"))
 
-    def describe(self) -> str:
-        return f"people choose how much is hidden: {', '.join(map(str, self.levels))}"
+    def describe(self, say: Voice) -> str:
+        return say("how.choice", levels=say.listed(self.levels, "or"))
 
     def program(self) -> dict[str, Any]:
         levels = {str(name): channel.program() for name, channel in self.levels.items()}
@@ -101,6 +105,8 @@ class Choice(Mechanism):
     @classmethod
     def from_parameters(cls, domain: Domain, arguments: dict[str, Any]) -> Choice:
         _check_given(cls.kind, arguments, ["levels"])
+        if not isinstance(arguments["levels"], Mapping):
+            raise ValueError("levels is not a table; write a channel under each level's name")
         levels = {name: channel_from_spec(domain, spec) for name, spec in arguments["levels"].items()}
         return cls(levels, arguments.get("default"))
 
@@ -157,6 +163,10 @@ class Blur(Channel):
     def interval_width(self, confidence: float) -> float | None:
         return self.first_phase.interval_width(confidence)
 
+    def for_measuring(self) -> Channel:
+        coarser = self.first_phase.for_measuring()
+        return self if coarser is self.first_phase else Blur(coarser, min(self.intervals, coarser.inputs.size - 1))
+
     def parameters(self) -> dict[str, Any]:
         return {"noise": self.first_phase.to_spec(), "intervals": self.intervals}
 
@@ -165,9 +175,9 @@ class Blur(Channel):
         _check_given(cls.kind, arguments, ["noise", "intervals"])
         return cls(channel_from_spec(domain, arguments["noise"]), arguments["intervals"])
 
-    def describe(self) -> str:
-        width = in_words(self.domain.width / self.intervals)
-        return f"{self.first_phase.describe()}; then a random number from its interval of width {width} replaces it"
+    def describe(self, say: Voice) -> str:
+        width = say.number(self.domain.width / self.intervals)
+        return say("how.spread", first=self.first_phase.describe(say), width=width)
 
 
 class TwoPhase(Choice):

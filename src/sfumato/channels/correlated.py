@@ -30,6 +30,7 @@ from sfumato.channels.base import Channel, Mechanism, Rng, read_space
 from sfumato.channels.words import KeyedWords, WordSource
 from sfumato.domain import Codes, Domain, Floats, Grid, Interval, Row, as_numbers
 from sfumato.guarantee import CombinedGuarantee
+from sfumato.prose import voice
 
 UNIT = 1 << 32
 
@@ -108,7 +109,7 @@ class CorrelatedNoise(Mechanism):
 
     def encode(self, values: Any) -> tuple[Codes, Any]:
         """True codes, and which rows are complete."""
-        table = np.asarray(values, dtype=float)
+        table = as_numbers(values)
         if table.ndim != 2 or table.shape[1] != len(self.domains):
             raise ValueError(f"values has shape {table.shape}; give one row a person and {len(self.domains)} columns")
         cleaned = np.column_stack([d.clean(c) for d, c in zip(self.domains.values(), table.T, strict=True)])
@@ -165,11 +166,6 @@ class CorrelatedNoise(Mechanism):
         """At least the chance that two reports of one row are equal: Π_j Σ_k q_j[k]²."""
         return math.prod(float(noise.noise @ noise.noise) for noise in self._noises)
 
-    def values_on_grid(self, row: ArrayLike) -> Floats:
-        """The row of grid values that stands for a row of true values."""
-        codes = self.encode(np.atleast_2d(row))[0][0]
-        return np.array([grid.number(code) for grid, code in zip(self.inputs, codes, strict=True)], dtype=np.float64)
-
     def probability(self, reports: ArrayLike, values: ArrayLike) -> Floats:
         """P[report | value] of whole rows."""
         return np.asarray(self.conditional_chances(reports, values)[1].prod(axis=1))
@@ -212,15 +208,11 @@ class CorrelatedNoise(Mechanism):
 
     # --- statements ---------------------------------------------------------------------------------------------
 
-    def guarantee(self, prior: Any = None) -> CombinedGuarantee:
+    def guarantee(self, prior: Any = None, *, language: str = "en") -> CombinedGuarantee:
         """What all the reports reveal together; ``prior`` maps names to beliefs."""
-        believed = prior or {}
-        parts = {name: self.marginal(name).guarantee(believed.get(name)) for name in self.domains}
-        note = (
-            f"The noise follows the answers' own covariance ({self.ratio:.4g} times as strong), so all reports "
-            "together place no answer more closely than its own report does, as far as the stated covariance is right."
-        )
-        return CombinedGuarantee(parts, (note,))
+        believed, say = prior or {}, voice(language)
+        parts = {name: self.marginal(name).guarantee(believed.get(name), language=language) for name in self.domains}
+        return CombinedGuarantee(parts, (say("note.covariance", ratio=say.number(self.ratio)),), language=language)
 
     def parameters(self) -> dict[str, Any]:
         return {"covariance": self.covariance.tolist(), **self._given}

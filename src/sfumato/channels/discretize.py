@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from sfumato.channels.additive import check_confidence, check_positive, default_step, holds_every_integer
 from sfumato.channels.base import Channel, check_edges
 from sfumato.channels.program import Step, sum_runs
-from sfumato.domain import Cells, Codes, Floats, Grid, Interval
+from sfumato.domain import Cells, Codes, Floats, Grid, Interval, check_codes
+from sfumato.prose import Voice
 
 
 class Discretize(Channel):
@@ -78,13 +79,14 @@ class Discretize(Channel):
     def parameters(self) -> dict[str, Any]:
         return dict(self._given)
 
-    def describe(self) -> str:
-        return f"only the interval in which it lies is reported, one of {self.outputs.size}"
+    def describe(self, say: Voice) -> str:
+        return say("how.classes", count=self.outputs.size)
 
 
 def equal_edges(domain: Interval, width: float | None) -> Floats:
     """Equal pieces of the wanted width over the domain; the last one may reach past its end."""
     wide = check_positive("width", width)  # type: ignore[arg-type]
+    check_codes(domain.width / wide)
     pieces = max(math.ceil(domain.width / wide - 1e-9), 1)
     return np.asarray(Grid.over(domain, wide).number(np.arange(pieces + 1)), dtype=np.float64)
 

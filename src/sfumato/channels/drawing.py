@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.channels.program import Program, Shift, Window
-from sfumato.channels.words import WordSource
+from sfumato.channels.words import SecureWords, WordSource
 from sfumato.domain import (
     CLOSE_TOGETHER,
     FEW_LABELS,
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 BLOCK = 1 << 14
 WORTH_COMPILING = 1 << 12
+HALVES_DECIDE = 16  # bits of a table's places, beyond which the rest of half a word decides too seldom
 NO_CHARACTER = np.iinfo(np.uint32).max
 Entered = tuple[NDArray[np.int32], Any]  # codes, and which of them are missing (None: none)
 Enter = Callable[[NDArray[Any], int], Entered]  # of a block and its first row
@@ -71,9 +72,24 @@ def report_array(channel: Channel, values: Any, source: WordSource) -> Any:
         if gaps is not None:
             missing = np.zeros(flat.size, dtype=bool) if missing is None else missing
             missing[part] = gaps
-        draw_in_place(channel.drawing, codes, source.rows(codes, channel.drawing.words))
+        _draw_block(channel.drawing, codes, source)
         leave(codes, reports[part])
     return (reports if missing is None else with_gaps(reports, missing)).reshape(array.shape)
+
+
+def _draw_block(program: Program, codes: NDArray[np.int32], source: WordSource) -> None:
+    """The program with words of the source; of the secure one's for a shift, half is drawn as long as that decides."""
+    step = program.steps[0] if len(program.steps) == 1 else None
+    if (
+        isinstance(source, SecureWords) and isinstance(step, Shift) and step.noise.bits <= HALVES_DECIDE
+        and codes.size >= WORTH_COMPILING and compiled() is not None
+    ):  # fmt: skip
+        upper, last = source.halves(codes.size), step.outputs - 1
+        if compiled().shift_by_halves(codes, upper, step.noise.upper, step.noise.bits, step.offset, last):
+            return
+        words = upper.astype(np.uint64) << np.uint64(32) | source.halves(codes.size)
+        return draw_in_place(program, codes, words[:, None])
+    draw_in_place(program, codes, source.rows(codes, program.words))
 
 
 def draw_in_place(program: Program, codes: NDArray[np.int32], words: Any) -> None:
@@ -171,6 +187,6 @@ def _categorical(channel: Channel, values: Any, source: WordSource) -> Any:
         block = codes[start : start + BLOCK]
         missing = block < 0
         block[missing] = 0
-        draw_in_place(channel.drawing, block, source.rows(block, channel.drawing.words))
+        _draw_block(channel.drawing, block, source)
         block[missing] = MISSING
     return pandas.Categorical.from_codes(codes, categories=list(channel.outputs.labels))  # type: ignore[union-attr]

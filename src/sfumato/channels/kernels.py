@@ -58,19 +58,36 @@ def encode_text(texts: Any, codes: Any, labels: Any) -> int:
     return unknown
 
 
-@njit(cache=True)
-def shift(codes: Any, words: Any, entries: Any, bits: int, offset: int, last: int) -> None:
-    """``Shift.draw`` in place."""
-    places, threshold = np.uint64(64 - bits), np.uint64(bits)
-    rest = np.uint64((np.uint64(1) << places) - np.uint64(1))
-    aliases = np.uint64((np.uint64(1) << threshold) - np.uint64(1))
-    for i in range(codes.size):
-        place = words[i] >> places
-        entry = entries[place]
-        own = (words[i] & rest) < (entry >> threshold)
-        codes[i] += (np.int32(place) if own else np.int32(entry & aliases)) - np.int32(offset)
-    for i in range(codes.size):
-        codes[i] = min(max(codes[i], np.int32(0)), np.int32(last))
+def _shifting(unsigned: Any, width: int) -> Any:
+    """``Shift.draw`` in place for words, or halves of words, of ``width`` bits.
+
+    The upper halves of words decide unless one equals its threshold: then no code moves and the answer is False. Shifts
+    are masked and sums wrapped, so that the loops after the look-up stay within ``width`` bits.
+    """
+    lowest, one, halved = unsigned(width - 1), unsigned(1), width < 64
+
+    @njit(cache=True)
+    def shift(codes: Any, words: Any, entries: Any, bits: int, offset: int, last: int) -> bool:
+        places, threshold = unsigned(width - bits) & lowest, unsigned(bits) & lowest
+        rest, aliases = unsigned((one << places) - one), unsigned((one << threshold) - one)
+        noise, undecided = np.empty(codes.size, entries.dtype), unsigned(0)
+        for i in range(codes.size):
+            noise[i] = entries[words[i] >> places]
+        for i in range(codes.size):
+            left, bound = unsigned(words[i] & rest), unsigned(noise[i] >> threshold)
+            undecided |= unsigned(left == bound)
+            noise[i] = unsigned(words[i] >> places) if left < bound else unsigned(noise[i] & aliases)
+        if halved and undecided:
+            return False
+        for i in range(codes.size):
+            code = np.int32(np.int32(codes[i] - np.int32(offset)) + np.int32(noise[i]))
+            codes[i] = min(max(code, np.int32(0)), np.int32(last))
+        return True
+
+    return shift
+
+
+shift, shift_by_halves = _shifting(np.uint64, 64), _shifting(np.uint32, 32)
 
 
 @njit(cache=True)

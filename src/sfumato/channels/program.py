@@ -17,6 +17,7 @@ on single codes and on arrays alike, and do the same work whatever the code, the
 from __future__ import annotations
 
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -27,11 +28,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.domain import Codes, Floats
+from sfumato.domain import MOST_CODES, Codes, Floats
+from sfumato.domain.checked import check_nesting, given, given_rows, given_table, given_whole, given_wholes
 
 WORD = 1 << 64
 HALF = 1 << 63
 LOW = 0xFFFFFFFF
+WIDEST = 1 << 32  # codes below this are drawn without overflow
+MOST_ENTRIES = 100_000_000
+"""A law has at most so many entries: 800 MB of floats."""
 EXACT_PRODUCT = 3_000_000  # multiplications up to which the γ of a chain is computed in whole numbers
 Words = NDArray[np.uint64]
 Numbers = Any  # one whole number, or an array of them
@@ -87,6 +92,12 @@ class Alias:
         return cls(np.array(packed, dtype=np.uint64), bits)
 
     @cached_property
+    def upper(self) -> Any:
+        """The table for the upper halves of words: thresholds without their lower 32 bits."""
+        thresholds = self.entries >> np.uint64(32 + self.bits) << np.uint64(self.bits)
+        return (thresholds | self.entries & np.uint64((1 << self.bits) - 1)).astype(np.uint32)
+
+    @cached_property
     def listed(self) -> list[int]:
         return [int(entry) for entry in self.entries.ravel()]
 
@@ -113,8 +124,10 @@ class Alias:
 
     @classmethod
     def from_list(cls, entries: Sequence[str], columns: int = 1) -> Alias:
-        bits = (len(entries) // columns).bit_length() - 1
-        return cls(np.array([int(entry, 16) for entry in entries], dtype=np.uint64), bits)
+        size = len(entries) // columns if columns else 0
+        if size < 2 or size & (size - 1) or len(entries) != size * columns:
+            raise ValueError(f"{len(entries):,} entries are not {columns:,} tables of 2, 4, 8, … each; write it again")
+        return cls(np.array([word_of(entry) for entry in entries], dtype=np.uint64), size.bit_length() - 1)
 
 
 def integer_weights(probabilities: Floats) -> list[int]:
@@ -127,6 +140,13 @@ def integer_weights(probabilities: Floats) -> list[int]:
 def hex_word(word: int) -> str:
     """A word as JSON carries it unharmed."""
     return f"{word:016x}"
+
+
+def word_of(text: Any) -> int:
+    """The word that ``hex_word`` wrote."""
+    if not isinstance(text, str) or not re.fullmatch("[0-9a-f]{16}", text):
+        raise ValueError("a word is not sixteen hexadecimal digits; write the program again")
+    return int(text, 16)
 
 
 # --- steps --------------------------------------------------------------------------------------------------------
@@ -252,7 +272,9 @@ class Shift(Step):
 
     @classmethod
     def from_dict(cls, data: dict[str, Any], inputs: int) -> Shift:
-        return cls(Alias.from_list(data["noise"]), data["offset"], inputs, data["outputs"])
+        noise = Alias.from_list(given_rows(data, "noise"))
+        offset = given_whole(data, "offset", 0, 2 * MOST_CODES)
+        return cls(noise, offset, inputs, given_whole(data, "outputs", 1, WIDEST))
 
 
 @dataclass(frozen=True, eq=False)
@@ -328,7 +350,10 @@ class Window(Step):
 
     @classmethod
     def from_dict(cls, data: dict[str, Any], inputs: int) -> Window:
-        return cls(int(data["inside"], 16), data["window"], data["others"])
+        inside = word_of(given(data, "inside"))
+        if inside > HALF:
+            raise ValueError("inside is above 2^63, which stands for certainty; write the program again")
+        return cls(inside, given_whole(data, "window", 1, MOST_CODES), given_whole(data, "others", 0, MOST_CODES))
 
 
 @dataclass(frozen=True, eq=False)
@@ -368,8 +393,12 @@ class Draw(Step):
 
     @classmethod
     def from_dict(cls, data: dict[str, Any], inputs: int) -> Draw:
-        entries = [entry for column in data["tables"] for entry in column]
-        return cls(Alias.from_list(entries, len(data["tables"])), len(data["tables"]), data["outputs"])
+        tables = [given_rows({"tables": column}, "tables") for column in given_rows(data, "tables", inputs)]
+        alias = Alias.from_list([entry for column in tables for entry in column], inputs)
+        step = cls(alias, inputs, given_whole(data, "outputs", 1, 1 << alias.bits))
+        if any(any(alias.weights(code)[step.outputs :]) for code in range(inputs)):
+            raise ValueError("a table leads to a code beyond the outputs; write the program again")
+        return step
 
 
 @dataclass(frozen=True, eq=False)
@@ -407,7 +436,8 @@ class Map(Step):
 
     @classmethod
     def from_dict(cls, data: dict[str, Any], inputs: int) -> Map:
-        return cls(np.array(data["codes"], dtype=np.int64), data["outputs"])
+        outputs = given_whole(data, "outputs", 1, MOST_CODES)
+        return cls(given_wholes(data, "codes", 0, outputs - 1, inputs), outputs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -463,7 +493,11 @@ class Spread(Step):
 
     @classmethod
     def from_dict(cls, data: dict[str, Any], inputs: int) -> Spread:
-        return cls(np.array(data["starts"], dtype=np.int64), data["outputs"])
+        outputs = given_whole(data, "outputs", 1, MOST_CODES)
+        starts = given_wholes(data, "starts", 0, outputs - 1)
+        if not starts.size or starts[0] or (np.diff(starts) <= 0).any():
+            raise ValueError("starts do not begin at 0 and increase; write the program again")
+        return cls(starts, outputs)
 
 
 # --- programs -----------------------------------------------------------------------------------------------------
@@ -504,6 +538,7 @@ class Program:
 
     def law(self, first: Codes | None = None) -> Floats:
         """P[report code, true code]; with ``first`` the rows summed over runs of report codes."""
+        self._check_law(None if first is None else first.size)
         if not self.steps:
             table = np.eye(self.size)
             return table if first is None else sum_runs(table, first)
@@ -512,6 +547,19 @@ class Program:
             table = table[:, step.codes] if isinstance(step, Map) else table @ step.law()
         return table
 
+    def _entries(self, rows: int | None = None) -> int:
+        """How many entries the largest of the tables has that make the law, or ``rows`` of it."""
+        last = (self.outputs if rows is None else rows) * (self.steps[-1].inputs if self.steps else self.size)
+        inner = [step.inputs * step.outputs for step in self.steps[:-1] if not isinstance(step, Map)]
+        return max([last, *inner])
+
+    def _check_law(self, rows: int | None) -> None:
+        if self._entries(rows) > MOST_ENTRIES:
+            raise ValueError(
+                f"the law has {self._entries(rows):,} entries, more than the {MOST_ENTRIES:,} that can be held; "
+                "use a coarser step=, or fewer categories"
+            )
+
     @cached_property
     def gamma(self) -> Fraction | None:
         """The largest ratio within a row of the law; None: infinite.
@@ -519,6 +567,8 @@ class Program:
         Of one step exactly. Of several exactly where the product is small; else from the law in floats, rounded up, and
         never above that of any step: what is done before or after a step reveals no more.
         """
+        if max([self.size, *(step.outputs for step in self.steps)]) > MOST_CODES:
+            raise ValueError(f"a step has more than {MOST_CODES:,} codes, too many to state γ; write the program again")
         stochastic = [step for step in self.steps if step.words]
         if not stochastic:
             identity = not self.steps and self.size > 1
@@ -526,15 +576,33 @@ class Program:
         if len(self.steps) == 1:
             return self.steps[0].gamma()
         bounds = [gamma for gamma in (step.gamma() for step in self.steps) if gamma is not None]
-        work = sum(a.inputs * a.outputs * b.outputs for a, b in zip(self.steps, self.steps[1:], strict=False))
-        if work <= EXACT_PRODUCT:
-            product = np.array(self.steps[0].exact(), dtype=object)
-            for step in self.steps[1:]:
-                product = np.array(step.exact(), dtype=object) @ product
+        product = self.exact()
+        if product is not None:
             return largest_of(product.tolist())
-        found = largest_ratio(self.law())
+        program, runs = self._before_spread()
+        held = program._entries(None if runs is None else runs.size) <= MOST_ENTRIES
+        found = largest_ratio(program.law(runs)) if held else math.inf
         bounds += [Fraction(found) * (1 + Fraction(1, 10**9))] if math.isfinite(found) else []
         return min(bounds, default=None)
+
+    def _before_spread(self) -> tuple[Program, Codes | None]:
+        """A program and runs of its reports with the same γ: the reports of a closing spread's run have proportional
+        rows."""
+        *before, last = self.steps
+        if before and isinstance(last, Spread):
+            return Program(self.size, tuple(before)), last.starts
+        return self, None
+
+    def exact(self, most: int = EXACT_PRODUCT) -> NDArray[Any] | None:
+        """Whole numbers proportional to the law, one common factor for all; None where that takes too much work."""
+        work = sum(a.inputs * a.outputs * b.outputs for a, b in zip(self.steps, self.steps[1:], strict=False))
+        if work > most or (self.steps and self.steps[0].inputs * self.steps[0].outputs > most):
+            return None
+        product = np.eye(self.size, dtype=int).astype(object)
+        for place, step in enumerate(self.steps):
+            table = np.array(step.exact(), dtype=object)
+            product = table if place == 0 else table @ product
+        return product
 
     def to_dict(self) -> dict[str, Any]:
         """The program as plain data: whole numbers, and words as sixteen hexadecimal digits."""
@@ -544,16 +612,21 @@ class Program:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Program:
         """The program that ``to_dict`` wrote."""
-        if data.get("program") != 1:
-            raise ValueError(f"program = {data.get('program')!r} is not version 1; this interpreter reads version 1")
-        size = first = data["read"]["size"]
-        steps = []
-        for each in data["steps"]:
-            if each.get("step") not in Step.kinds:
-                raise ValueError(f"step {each.get('step')!r} is unknown; known are {', '.join(Step.kinds)}")
+        check_nesting(data, "the program")
+        version = given(data, "program")
+        if version != 1:
+            raise ValueError(f"program = {version!r} is not version 1; this interpreter reads version 1")
+        read, write = given_table(data, "read"), given_table(data, "write")
+        size = first = given_whole(read, "size", 1, MOST_CODES)
+        steps: list[Step] = []
+        for each in given_rows(data, "steps"):
+            if given(each, "step") not in list(Step.kinds):
+                raise ValueError(f"step {each['step']!r} is unknown; known are {', '.join(Step.kinds)}")
             steps.append(Step.kinds[each["step"]].from_dict(each, size))
             size = steps[-1].outputs
-        return cls(first, tuple(steps), data["read"], data["write"])
+        if "size" in write and size != given_whole(write, "size", 1, WIDEST):
+            raise ValueError("the last step has other codes than are written; write the program again")
+        return cls(first, tuple(steps), dict(read), dict(write))
 
 
 # --- ratios -------------------------------------------------------------------------------------------------------
@@ -573,14 +646,6 @@ def largest_of(rows: Sequence[Sequence[int]]) -> Fraction | None:
 
 def _largest(ratios: Sequence[Fraction | None]) -> Fraction | None:
     return None if None in ratios else max((ratio for ratio in ratios if ratio is not None), default=Fraction(1))
-
-
-def rounded_up(gamma: Fraction | None) -> float:
-    """The smallest float that is not below; infinite for None."""
-    if gamma is None or gamma > Fraction(1.7e308):
-        return math.inf
-    nearest = gamma.numerator / gamma.denominator
-    return nearest if Fraction(nearest) >= gamma else math.nextafter(nearest, math.inf)
 
 
 def largest_ratio(law: Floats) -> float:

@@ -11,6 +11,10 @@ from numpy.typing import ArrayLike
 from sfumato.channels.base import Channel
 from sfumato.channels.program import Draw, integer_weights
 from sfumato.domain import Categories, Floats
+from sfumato.prose import Voice
+
+MOST_WRITTEN = 4_000_000
+"""A table has at most so many entries: each is a whole number over 2^64 in what a device executes."""
 
 
 class Tabulated(Channel):
@@ -43,6 +47,9 @@ class Tabulated(Channel):
     def steps(self) -> tuple[Draw]:
         return (Draw.of([integer_weights(column) for column in self._table.T]),)
 
+    def describe(self, say: Voice) -> str:
+        return say("how.table", count=self.outputs.size)
+
     def law(self) -> Floats:
         return self._table.copy()
 
@@ -52,6 +59,9 @@ class Tabulated(Channel):
 
 
 def _check_table(table: ArrayLike, shape: tuple[int, int]) -> Floats:
+    if shape[0] * shape[1] > MOST_WRITTEN:
+        size = f"{shape[0]:,} × {shape[1]:,}"
+        raise ValueError(f"a table of {size} has more than {MOST_WRITTEN:,} entries; group some categories")
     law = np.array(table, dtype=float)
     if law.shape != shape:
         raise ValueError(f"table has shape {law.shape}; it needs a row per report and a column per true value: {shape}")

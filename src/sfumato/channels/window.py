@@ -6,7 +6,6 @@ q = 1/(γ·w + m). Both are one ``Window`` step, whose γ in whole numbers is at
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,8 @@ import numpy as np
 from sfumato.channels.additive import check_positive, check_step, default_step, holds_every_integer
 from sfumato.channels.base import Channel
 from sfumato.channels.program import HALF, Window
-from sfumato.domain import Categories, Floats, Grid, Interval
-from sfumato.prose import in_words
+from sfumato.domain import Categories, Floats, Grid, Interval, check_codes
+from sfumato.prose import Voice
 
 
 class WindowChannel(Channel):
@@ -75,10 +74,10 @@ class RandomizedResponse(WindowChannel):
         """The probability of the true category."""
         return self.window.chance
 
-    def describe(self) -> str:
+    def describe(self, say: Voice) -> str:
         others = self.domain.size - 1
-        instead = "the other answer" if others == 1 else f"one of the {others} other answers at random"
-        return f"with probability {self.keep:.4g} it is kept, and otherwise it is replaced by {instead}"
+        kind = "how.keep.two" if others == 1 else "how.keep"
+        return say(kind, chance=say.percent(self.keep), others=say.number(others))
 
 
 class SquareWave(WindowChannel):
@@ -110,6 +109,7 @@ class SquareWave(WindowChannel):
         wanted = best if halfwidth is None else check_positive("halfwidth", halfwidth)
         self.step = float(step) if step is not None else default_step(domain, wanted * 4)
         check_step(domain, self.step)
+        check_codes(2 * wanted / self.step)
         self.window_reach = max(round(wanted / self.step), 0)
         self.inputs: Grid = Grid.over(domain, self.step, integer=holds_every_integer(domain, self.step))
         self.outputs: Grid = Grid.over(domain, self.step, self.window_reach)
@@ -120,21 +120,19 @@ class SquareWave(WindowChannel):
         """How far the likely window reaches to each side, as laid out on the grid."""
         return self.window_reach * self.step
 
-    def describe(self) -> str:
-        low, high = (in_words(end) for end in self.outputs.values[[0, -1]])
-        return (
-            f"with probability {self.window.chance:.4g} it is replaced by a random number within "
-            f"{in_words(self.halfwidth)} of it, and otherwise by a random number from anywhere else between {low} and "
-            f"{high}"
-        )
+    def describe(self, say: Voice) -> str:
+        low, high = (say.number(float(end)) for end in self.outputs.values[[0, -1]])
+        chance, halfwidth = say.percent(self.window.chance), say.number(self.halfwidth)
+        return say("how.window", chance=chance, halfwidth=halfwidth, low=low, high=high)
 
 
 def check_gamma(gamma: Any) -> float:
     """γ above 1 and finite."""
     if isinstance(gamma, bool) or not isinstance(gamma, (int, float, np.integer, np.floating)):
         raise TypeError(f"gamma={gamma!r} is not a number; give a number above 1, for example 19")
-    if not (math.isfinite(gamma) and gamma > 1):
-        raise ValueError(f"gamma={gamma:g} is not above 1 and finite; 19 is a common choice")
+    if not 1 < gamma < 1e290:
+        given = f"{gamma:g}" if not isinstance(gamma, int) or abs(gamma) < 1e15 else "a huge number"
+        raise ValueError(f"gamma={given} is not above 1 and finite; 19 is a common choice")
     return float(gamma)
 
 

@@ -8,12 +8,14 @@ Three sources give words:
 - ``SimulatedWords``: a NumPy ``Generator``, for simulations that must repeat. Never for people's answers.
 - ``KeyedWords``: HMAC-SHA-256 of (question, true code) under a device secret. The same person asked the same question
   again gives the same report, so that repeating the question teaches nothing; a changed value draws afresh.
+  ``PermanentWords`` takes the first words of a row from them and the others fresh.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+import json
 import os
 import struct
 import threading
@@ -58,15 +60,22 @@ class SecureWords(WordSource):
         count = codes.size * per_code
         if 8 * count <= SMALL_BYTES // 2:
             return self.draw(count).reshape(codes.size, per_code)
+        return np.frombuffer(self._fill(8 * count), dtype=np.uint64, count=count).reshape(codes.size, per_code)
+
+    def halves(self, count: int) -> Any:
+        """``count`` numbers of 32 bits, good until the next call."""
+        return np.frombuffer(self._fill(4 * count), dtype=np.uint32, count=count)
+
+    def _fill(self, size: int) -> bytearray:
         self._renew()
-        if len(self._zeros) != 8 * count:
-            self._zeros, self._buffer = bytes(8 * count), bytearray(8 * count + 16)
-        self._produced += 8 * count
+        if len(self._zeros) != size:
+            self._zeros, self._buffer = bytes(size), bytearray(size + 16)
+        self._produced += size
         if self._stream is None:
-            self._buffer[: 8 * count] = os.urandom(8 * count)
+            self._buffer[:size] = os.urandom(size)
         else:
             self._stream.update_into(self._zeros, self._buffer)
-        return np.frombuffer(self._buffer, dtype=np.uint64, count=count).reshape(codes.size, per_code)
+        return self._buffer
 
     def row(self, code: int, count: int) -> list[int]:
         return list(struct.unpack(f"<{count}Q", self._take(8 * count)))
@@ -157,6 +166,26 @@ class KeyedWords(WordSource):
             for counter in range(-(-count // 4))
         )
         return list(struct.unpack_from(f">{count}Q", b"".join(blocks)))
+
+
+class PermanentWords(WordSource):
+    """The first ``permanent`` words of every row from a device's secret, the others fresh at every call."""
+
+    def __init__(self, keyed: KeyedWords, permanent: int) -> None:
+        self._keyed, self._permanent = keyed, permanent
+
+    def rows(self, codes: Codes, per_code: int) -> Words:
+        kept = min(self._permanent, per_code)
+        return np.hstack([self._keyed.rows(codes, kept), secure_words().rows(codes, per_code - kept)])
+
+    def row(self, code: int, count: int) -> list[int]:
+        kept = min(self._permanent, count)
+        return self._keyed.row(code, kept) + secure_words().row(code, count - kept)
+
+
+def question_of(*names: str) -> str:
+    """The names that make a question, as one text: no two lists of names share it."""
+    return json.dumps(names, ensure_ascii=False, separators=(",", ":"))
 
 
 _local = threading.local()

@@ -1,8 +1,9 @@
 """The command line: `sfumato check | randomize | reconstruct | …`.
 
-A command lives in a module of its own beside this file, with a function ``register(app)``; its name stands in
-``COMMANDS``, in the order in which data flows, and it is loaded when it is called. Bad input is a ``ValueError``,
-``TypeError`` or ``OSError`` anywhere below: it becomes one line on stderr and exit code 2.
+A command lives in a module of its own beside this file: a function of the same name and its ``EXAMPLES``, or a typer
+application of that name for a group of commands. Its name stands in ``COMMANDS``, in the order in which data flows, and
+it is loaded when it is called. Bad input is a ``ValueError``, ``TypeError`` or ``OSError`` anywhere below: it becomes
+one line on stderr and exit code 2.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextvars import copy_context
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -49,7 +52,8 @@ def run(arguments: Sequence[str]) -> int:
 
     try:
         app = application([name for name in COMMANDS if name in arguments[:1]] or COMMANDS)
-        outcome = get_command(app).main(list(arguments), prog_name="sfumato", standalone_mode=False)
+        command = partial(get_command(app).main, list(arguments), prog_name="sfumato", standalone_mode=False)
+        outcome = copy_context().run(command)  # whether errors show values is each command's own
     except (KeyboardInterrupt, Abort):
         outcome = INTERRUPTED
     except Exception as error:
@@ -84,7 +88,12 @@ def application(commands: Sequence[str] = COMMANDS) -> typer.Typer:
         """Learn from answers that people blurred themselves: check a plan, blur the answers, reconstruct the crowd."""
 
     for name in commands:
-        import_module(f"sfumato.cli.{name}").register(app)
+        module = import_module(f"sfumato.cli.{name}")
+        command = getattr(module, name)
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name)
+        else:
+            app.command(epilog=module.EXAMPLES)(command)
     return app
 
 
@@ -97,8 +106,8 @@ def _version() -> str:
 def _stop(signal: int, frame: Any) -> NoReturn:
     """Ctrl-C ends the process here and now: an exception in the middle of an import or of a library's callback may be
     swallowed or reworded on its way."""
-    tables = sys.modules.get("sfumato.tables")
-    for part in list(getattr(tables, "UNFINISHED", ())):
+    files = sys.modules.get("sfumato.tables.files")
+    for part in list(getattr(files, "UNFINISHED", ())):
         part.unlink(missing_ok=True)
     show_cursor = "\x1b[?25h\r\x1b[K" if sys.stderr.isatty() else ""  # progress hides it
     os.write(2, f"{show_cursor}{STOPPED}\n".encode())
@@ -113,9 +122,11 @@ def _one_line(error: Exception) -> str | None:
     if isinstance(error, ImportError):
         return f"{_flat(error)}; install everything the commands need with: pip install 'sfumato[all]'"
     if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.filename}: {(error.strerror or 'cannot be used').lower()}"
+        return f"{_flat(error.filename)}: {(error.strerror or 'cannot be used').lower()}"
     return _flat(error) if isinstance(error, (ValueError, TypeError, OSError)) else None
 
 
 def _flat(text: object) -> str:
-    return " ".join(str(text).split())
+    from sfumato.prose import visible
+
+    return visible(" ".join(str(text).split()))

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sfumato.cli.audit import Reports, Times, Truth, people_tables
-from sfumato.cli.plans import AsJson, PlanFile, load_plan, naming
+from sfumato.cli.plans import AsJson, PlanFile, ShowValues, load_plan, naming
 from sfumato.cli.terminal import emit_json, say, say_written
 from sfumato.privacy import advise as advise_plan
 from sfumato.tables import check_target, write_text
@@ -26,10 +26,6 @@ People = Annotated[int, typer.Option(min=100, help="The size of the survey whose
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="Write the proposed plan: .json.")]
 
 
-def register(app: typer.Typer) -> None:
-    app.command(epilog=EXAMPLES)(advise)
-
-
 def advise(
     plan: PlanFile,
     target: Targets,
@@ -39,11 +35,12 @@ def advise(
     people: People = 10_000,
     output: Output = None,
     as_json: AsJson = False,
+    show_values: ShowValues = False,
 ) -> None:
     """Propose channel parameters that meet a target, and tell what they cost in accuracy."""
     loaded = load_plan(plan)
     if output is not None:
-        check_target(output, (".json",))
+        check_target(output, (".json",), apart=[plan, reports, truth])
     tables = people_tables(loaded, reports, truth)
     with naming(plan):
         told = advise_plan(loaded, target, **tables, times=times, people=people)

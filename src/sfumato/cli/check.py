@@ -2,59 +2,75 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
-from sfumato.channels import Mechanism
-from sfumato.cli.plans import AsJson, PlanFile, asked, load_plan
-from sfumato.cli.terminal import console, emit_json, say
+from sfumato.cli.plans import AsJson, PlanFile, asked, load_plan, read_answers
+from sfumato.cli.terminal import console, emit_json, say, say_written
+from sfumato.guarantee import CombinedGuarantee
 from sfumato.plan import Plan
+from sfumato.plan.page import page_of
+from sfumato.tables import check_target
+
+EXAMPLES = """Examples:
+
+  sfumato check plan.toml
+
+  sfumato check plan.toml --page what-happens.html       [dim]a page for the people who are asked[/dim]"""
+
+Truth = Annotated[
+    Path | None, typer.Option(help="True records: .csv or .parquet; says what clear answers tell about blurred ones.")
+]
+PageOutput = Annotated[Path | None, typer.Option("--page", help="Write the page for respondents: .html.")]
 
 
-def register(app: typer.Typer) -> None:
-    app.command(epilog="Example: [bold]sfumato check plan.toml[/bold]")(check)
-
-
-def check(plan: PlanFile, as_json: AsJson = False) -> None:
+def check(plan: PlanFile, truth: Truth = None, page: PageOutput = None, as_json: AsJson = False) -> None:
     """Validate a plan and say in words what each answer can reveal, and all of them together."""
     loaded = load_plan(plan)
+    known = None if truth is None else read_answers(truth, loaded, loaded.columns)
+    total = loaded.guarantee(truth=known)
+    if page is not None:
+        check_target(page, (".html",))
+        page_of(loaded.attributes, total).write(page)
     if as_json:
-        emit_json(_for_machines(loaded))
-    else:
-        _in_words(loaded)
+        emit_json(_for_machines(loaded, total))
+        return
+    _in_words(loaded, total)
+    say_written(page)
 
 
-def _for_machines(plan: Plan) -> dict[str, Any]:
+def _for_machines(plan: Plan, total: CombinedGuarantee) -> dict[str, Any]:
     attributes = {
         name: {
             "role": attribute.role,
             "domain": str(attribute.domain),
             "channel": None if attribute.channel is None else attribute.channel.to_spec(),
-            "guarantee": None if attribute.channel is None else attribute.channel.guarantee().to_dict(),
+            "guarantee": None if attribute.channel is None else total.parts[name].to_dict(),
         }
         for name, attribute in plan.attributes.items()
     }
-    return {"plan": plan.name, "attributes": attributes, "total": plan.guarantee().to_dict()}
+    return {"plan": plan.name, "attributes": attributes, "total": total.to_dict()}
 
 
-def _in_words(plan: Plan) -> None:
+def _in_words(plan: Plan, total: CombinedGuarantee) -> None:
+    from rich.markup import escape
+
     screen = console()
-    screen.print(f"[bold]{plan.name}[/bold]: {len(plan.attributes)} attributes, {len(asked(plan))} of them randomized")
+    count = f"{len(plan.attributes)} attributes, {len(asked(plan))} of them randomized"
+    screen.print(f"[bold]{escape(plan.name)}[/bold]: {count}")
     for name, attribute in plan.attributes.items():
         channel = attribute.channel
         how = "in the clear" if channel is None else channel.kind
-        screen.print(f"\n[bold]{name}[/bold] ({attribute.domain}, {how})")
-        _promise(channel)
+        screen.print(f"\n[bold]{escape(name)}[/bold] ({attribute.domain}, {how})")
+        if channel is None:
+            say(total.voice("sent.clear"))
+        elif channel.has_levels:
+            for level in channel.levels:
+                say(f"{level!r}: {channel.guarantee(level, language=plan.language)}")
+        else:
+            say(str(total.parts[name]))
     screen.print("\n[bold]All answers of one person together[/bold]")
-    say(str(plan.guarantee()))
+    say(str(total))
 
-
-def _promise(channel: Mechanism | None) -> None:
-    if channel is None:
-        say("Sent as it is, without any protection.")
-    elif channel.has_levels:
-        for level in channel.levels:
-            say(f"If you choose {level!r}: {channel.guarantee(level)}")
-    else:
-        say(str(channel.guarantee()))

@@ -15,14 +15,11 @@ if TYPE_CHECKING:
     from sfumato.examples.survey import Comparison, Lesson, Survey
 
 FRESH = 10_000
+EXAMPLES = "Example: [bold]sfumato demo -o sfumato-demo[/bold]"
 
 Folder = Annotated[Path, typer.Option("--output", "-o", help="The folder for the plan, the tables and the page.")]
 People = Annotated[int, typer.Option(min=100, help="How many people to simulate.")]
 Seed = Annotated[int, typer.Option(min=0, help="The simulation's seed: the same people, the same noise.")]
-
-
-def register(app: typer.Typer) -> None:
-    app.command(epilog="Example: [bold]sfumato demo -o sfumato-demo[/bold]")(demo)
 
 
 def demo(output: Folder = Path("sfumato-demo"), people: People = 100_000, seed: Seed = 1) -> None:
@@ -37,18 +34,14 @@ def demo(output: Folder = Path("sfumato-demo"), people: People = 100_000, seed: 
     lesson = _learn(survey, seed)
     _save(survey, comparisons, lesson, output)
     rows = [
-        (one.name, one.channel.kind, percent(one.error, 2), percent(one.error_of_reports), _held(one))
-        for one in comparisons
+        (c.name, c.channel.kind, percent(c.error, 2), percent(c.error_of_reports), f"{c.covered} of {c.truth.size}")
+        for c in comparisons
     ]
     say_table(rows, ["attribute", "channel"], ["error", "reports alone", "90 % bars that hold the truth"])
     say(f"\nlearning {lesson.target!r}: accuracy on {lesson.tested:,} people who were not asked")
     say_table([(what, percent(accuracy)) for what, accuracy in lesson.rows()], [""], [""])
     say(f"\n{survey.plan.guarantee()}\n")
     say(f"open {output / 'report.html'}")
-
-
-def _held(one: Comparison) -> str:
-    return f"{one.covered} of {one.truth.size}"
 
 
 def _learn(survey: Survey, seed: int) -> Lesson:
@@ -64,6 +57,7 @@ def _learn(survey: Survey, seed: int) -> Lesson:
 
 def _save(survey: Survey, comparisons: list[Comparison], lesson: Lesson, output: Path) -> None:
     from sfumato import shipping
+    from sfumato.cli.plans import write_reports
     from sfumato.cli.reconstruct import estimate_table
     from sfumato.examples import credit
     from sfumato.examples.survey import survey_page
@@ -71,7 +65,7 @@ def _save(survey: Survey, comparisons: list[Comparison], lesson: Lesson, output:
 
     write_text(credit.PLAN.read_text(encoding="utf-8"), output / "plan.toml")
     write_table(survey.people, output / "people.parquet")
-    write_table(survey.reports, output / "reports.parquet")
+    write_reports(survey.reports, survey.plan, output / "reports.parquet")
     write_table(estimate_table({one.name: one.estimate for one in comparisons}), output / "estimates.csv")
     shipping.save(lesson.model, output / "model.json", plan=survey.plan, measured=lesson.measured())
     survey_page(survey, comparisons, lesson).write(output / "report.html")

@@ -13,9 +13,20 @@ from typing import Annotated, Any
 import typer
 
 from sfumato.channels.baskets import BasketReports, Baskets, SelectASize
-from sfumato.cli.plans import AsJson, PlanFile, SimulationSeed, load_plan, naming, read_answers, simulation
+from sfumato.cli.plans import (
+    AsJson,
+    PlanFile,
+    ShowValues,
+    SimulationSeed,
+    load_plan,
+    naming,
+    read_answers,
+    simulation,
+    write_reports,
+)
 from sfumato.cli.terminal import emit_json, note, say, say_written
 from sfumato.domain import Items
+from sfumato.plan import Plan
 from sfumato.tables import as_records, check_target, write_table, write_text
 
 BASKET = "basket"
@@ -49,15 +60,12 @@ Rules = Annotated[float | None, typer.Option(help="Also show rules of at least t
 TableOutput = Annotated[Path | None, typer.Option("--output", "-o", help="Write the itemsets: .csv or .parquet.")]
 
 
-def register(app: typer.Typer) -> None:
-    group = typer.Typer(
-        help="Association rules from baskets that people blurred.", epilog=EXAMPLES, no_args_is_help=True
-    )
-    for command in (design, randomize, mine):
-        group.command()(command)
-    app.add_typer(group, name="itemsets")
+itemsets = typer.Typer(
+    help="Association rules from baskets that people blurred.", epilog=EXAMPLES, no_args_is_help=True
+)
 
 
+@itemsets.command()
 def design(
     items: ItemsOption,
     sizes: Sizes,
@@ -72,8 +80,6 @@ def design(
 ) -> None:
     """Choose how baskets are blurred under a bound on what a report reveals, and say what can then be found."""
     from sfumato.mining.itemsets import compare_collections
-    from sfumato.plan import Plan
-
     channel = SelectASize.design(
         read_items(items), read_sizes(sizes), gamma, up_to, rho1=rho1, rho2=rho2, n=reports, prevalence=prevalence
     )
@@ -100,6 +106,7 @@ def design(
     say_written(output)
 
 
+@itemsets.command()
 def randomize(
     plan: PlanFile,
     people: People,
@@ -107,19 +114,21 @@ def randomize(
     compress: Compress = False,
     seed: SimulationSeed = None,
     separator: Separator = " ",
+    show_values: ShowValues = False,
 ) -> None:
     """Blur baskets as the plan says. The randomness is cryptographic unless a seed is given."""
-    _, channel = basket_channel(plan)
-    check_target(output)
+    loaded, channel = basket_channel(plan)
+    check_target(output, apart=[plan, people])
     with naming(people):
         baskets = read_baskets(people, channel, separator)
         reports = channel.randomize(baskets, rng=simulation(seed), compress=compress)
-    write_table(report_table(reports, channel, text=output.suffix.lower() == ".csv"), output)
+    write_reports(report_table(reports, channel, text=output.suffix.lower() == ".csv"), loaded, output)
     if seed is not None:
         note("these reports are a simulation: whoever knows the seed can undo the noise")
     say(f"{len(reports):,} reports written to {output}")
 
 
+@itemsets.command()
 def mine(
     plan: PlanFile,
     reports: Collected,
@@ -132,11 +141,11 @@ def mine(
     """Find the itemsets that many people hold, with standard errors, and rules among them."""
     from sfumato.mining.itemsets import association_rules, frequent_itemsets
 
-    _, channel = basket_channel(plan)
+    loaded, channel = basket_channel(plan)
     if output is not None:
-        check_target(output)
+        check_target(output, apart=[plan, reports])
     with naming(reports):
-        collected: BasketReports = read_reports(reports, channel)
+        collected: BasketReports = read_reports(reports, loaded, channel)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             frequent = frequent_itemsets(collected, channel, min_support, max_len)
@@ -182,16 +191,15 @@ def itemset_table(rows: list[dict[str, Any]]) -> Any:
     )
 
 
-def basket_channel(plan: Path) -> tuple[str, SelectASize]:
-    """The plan's one attribute that is a set of items."""
+def basket_channel(plan: Path) -> tuple[Plan, SelectASize]:
+    """A plan, and the channel of its one attribute that is a set of items."""
     loaded = load_plan(plan)
-    found = {n: each.channel for n, each in loaded.attributes.items() if isinstance(each.channel, SelectASize)}
+    found = [each.channel for each in loaded.attributes.values() if isinstance(each.channel, SelectASize)]
     if len(found) != 1:
         raise ValueError(
             f"{plan}: {len(found)} attributes are baskets; a plan for itemsets has one, see itemsets design"
         )
-    name, channel = next(iter(found.items()))
-    return name, channel
+    return loaded, found[0]
 
 
 def read_sizes(text: str) -> list[int]:
@@ -219,7 +227,7 @@ def read_baskets(path: Path, channel: SelectASize, separator: str) -> Baskets:
     """People's true baskets from a table."""
     import pyarrow as pa
 
-    column = read_answers(path, None, [BASKET], text=[BASKET])[BASKET]
+    column = read_answers(path, None, [BASKET], text=[BASKET], reports=False)[BASKET]
     if not pa.types.is_string(column.type):
         return channel.read(column)
     rows = [_split(text, separator, isinstance(channel.items.labels, range)) for text in column.to_pylist()]
@@ -240,9 +248,9 @@ def report_table(reports: BasketReports, channel: SelectASize, text: bool) -> An
     return pa.table({"size": reports.sizes, name: [row.hex() for row in rows] if text else rows})
 
 
-def read_reports(path: Path, channel: SelectASize) -> BasketReports:
+def read_reports(path: Path, plan: Plan, channel: SelectASize) -> BasketReports:
     """The inverse of `report_table`."""
-    table = read_answers(path, None, (), text=["bitmap", "seed"])
+    table = read_answers(path, plan, (), text=["bitmap", "seed"], reports=True)
     names = [name for name in ("bitmap", "seed") if name in table.column_names]
     if "size" not in table.column_names or len(names) != 1:
         raise ValueError(f"{path}: needs the columns size and bitmap (or seed); it has {', '.join(table.column_names)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,9 +13,18 @@ import typer
 
 from sfumato.channels import Mechanism
 from sfumato.counts import Reports
-from sfumato.domain import Categories, Interval, as_array
+from sfumato.domain import VALUES_SHOWN, Categories, Items, as_array, showing_values, the_value
 from sfumato.plan import Plan
-from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, check_source, name_row, read_table, to_arrow
+from sfumato.tables import (
+    CODE_SUFFIX,
+    LEVEL_SUFFIX,
+    PLAN_COLUMN,
+    check_source,
+    name_row,
+    read_table,
+    to_arrow,
+    write_table,
+)
 
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="The plan: a .toml or .json file.", show_default=False)]
 PeopleFile = Annotated[
@@ -33,22 +43,61 @@ def load_plan(path: Path) -> Plan:
         return Plan.load(path)
 
 
-def read_answers(path: Path, plan: Plan | None, columns: Iterable[str], text: Iterable[str] = ()) -> Any:
-    """A PyArrow table with at least one row, these columns, and numbers where the plan asks for numbers."""
-    table = read_table(path, text=text if plan is None else text_columns(plan))
+def show_values(wanted: bool) -> bool:
+    """From here on errors print the answers that they are about; a command runs in a context of its own."""
+    VALUES_SHOWN.set(wanted)
+    return wanted
+
+
+ShowValues = Annotated[
+    bool,
+    typer.Option(
+        "--show-values", callback=show_values, help="Print the answer that is at fault too, not only its row."
+    ),
+]
+
+
+def read_answers(
+    path: Path, plan: Plan | None, columns: Iterable[str], text: Iterable[str] = (), *, reports: bool | None = None
+) -> Any:
+    """A PyArrow table with at least one row, these columns, and numbers where the plan asks for numbers.
+
+    ``reports``: whether it must hold reports, which the plan then must have made if they say by which they were, or
+    must not hold any; None: either.
+    """
+    table = read_table(path, text=[*text, *(text_columns(plan) if plan else ())], empty=plan.empty if plan else ())
     if table.num_rows == 0:
         raise ValueError(f"{path}: no rows; the table needs at least one person")
-    if plan is not None:
-        with naming(path):
+    with naming(path):
+        table = _without_origin(table, plan, reports)
+        if plan is not None:
             table = from_codes(table, plan)
     for name in columns:
         if name not in table.column_names:
             raise ValueError(f"{path}: column {name!r} is missing; the file has {', '.join(table.column_names)}")
-    with naming(path):
-        for name, attribute in ({} if plan is None else plan.attributes).items():
-            if isinstance(attribute.domain, Interval) and name in table.column_names:
-                _check_numbers(table.column(name), name)
-    return table
+    with naming(path), showing_values(bool(reports)):
+        return table if plan is None or path.suffix.lower() != ".csv" else _read_as_meant(table, plan)
+
+
+def _without_origin(table: Any, plan: Plan | None, reports: bool | None) -> Any:
+    """The table without what it says about the plan that made it, which is checked."""
+    held = PLAN_COLUMN in table.column_names
+    said = (table.schema.metadata or {}).get(PLAN_COLUMN.encode())
+    if reports is False and (held or said):
+        raise ValueError(f"{PLAN_COLUMN!r} says that these are reports; true answers are needed here")
+    if plan is not None and reports:
+        plan.check_origin(table.column(PLAN_COLUMN) if held else [said and said.decode()])
+    return table.drop_columns([PLAN_COLUMN]) if held else table
+
+
+def write_reports(reports: Any, plan: Plan, output: Path) -> None:
+    """Reports with the plan that made them: in Parquet's metadata, in CSV in a column of its own."""
+    import pyarrow as pa
+
+    table = to_arrow(reports)
+    if output.suffix.lower() == ".csv":
+        table = table.append_column(PLAN_COLUMN, pa.array([plan.origin] * table.num_rows, pa.string()))
+    write_table(table.replace_schema_metadata({PLAN_COLUMN: plan.origin}), output)
 
 
 def as_codes(table: Any, plan: Plan) -> Any:
@@ -71,17 +120,71 @@ def _by_column(plan: Plan) -> dict[str, Mechanism | None]:
     return {column: each.channel if column == each.name else None for column, each in plan.columns.items()}
 
 
-def _check_numbers(column: Any, name: str) -> None:
-    """A column that was read as text because of some cell: the cell is named."""
+def _read_as_meant(table: Any, plan: Plan) -> Any:
+    """Columns of a CSV as the plan's domains have them, where some field made them texts or NaN; it is named."""
+    for name, attribute in plan.columns.items():
+        if name in table.column_names and not isinstance(attribute.domain, Items):
+            column = table.column(name)
+            if isinstance(attribute.domain, Categories):
+                column = _as_labels(column, attribute.domain)
+            else:
+                column = _as_numbers(column, name)
+            table = table.set_column(table.column_names.index(name), name, column)
+    return table
+
+
+def _as_numbers(column: Any, name: str) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not _holds_text(column):
+        if pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py():
+            _refuse_field("nan", pc.index(pc.is_nan(column), True).as_py(), name)
+        return column
+    numbers = []
+    for row, field in enumerate(column.to_pylist()):
+        numbers.append(None if field is None else _number(field))
+        if field is not None and numbers[-1] is None:
+            _refuse_field(field, row, name)
+    return pa.chunked_array([pa.array(numbers, pa.float64())])
+
+
+def _refuse_field(field: str, row: int, name: str) -> None:
+    raise ValueError(
+        f"row {row + 1:,}, column {name!r}: {the_value(field)} is not a number; correct it, or leave the field empty "
+        "where the answer is missing"
+    )
+
+
+def _number(field: str) -> float | None:
+    try:
+        number = float(field)
+    except ValueError:
+        return None
+    return None if math.isnan(number) else number
+
+
+def _as_labels(column: Any, domain: Categories) -> Any:
+    """Labels that are no texts, where some other field made the whole column texts."""
     import pyarrow as pa
 
-    if not pa.types.is_string(column.type) and not pa.types.is_large_string(column.type):
-        return
-    for row, text in enumerate(column.to_pylist(), start=1):
-        try:
-            float(text or 0)
-        except ValueError:
-            raise ValueError(f"row {row:,}, column {name!r}: {text!r} is not a number; correct it") from None
+    if not _holds_text(column) or any(isinstance(label, str) for label in domain.labels):
+        return column
+    label_of = {field: _label(field, domain) for field in column.unique().to_pylist()}
+    if any(found is None and field is not None for field, found in label_of.items()):
+        return column  # whoever encodes it names the row
+    return pa.chunked_array([pa.array([label_of[field] for field in column.to_pylist()])])
+
+
+def _label(field: str | None, domain: Categories) -> Any:
+    number = None if field is None else _number(field)
+    return next((label for label in domain.labels if field == str(label) or number == label), None)
+
+
+def _holds_text(column: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(column.type) or pa.types.is_large_string(column.type))
 
 
 @contextmanager

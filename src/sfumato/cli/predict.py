@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sfumato import shipping
-from sfumato.cli.plans import PeopleFile, naming, read_answers
+from sfumato.cli.plans import PeopleFile, ShowValues, naming, read_answers
 from sfumato.cli.terminal import say
 from sfumato.tables import check_target, write_table
 
@@ -27,14 +27,16 @@ Probabilities = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    app.command(epilog=EXAMPLES)(predict)
-
-
-def predict(model: ModelFile, people: PeopleFile, output: Output, probabilities: Probabilities = False) -> None:
+def predict(
+    model: ModelFile,
+    people: PeopleFile,
+    output: Output,
+    probabilities: Probabilities = False,
+    show_values: ShowValues = False,
+) -> None:
     """Classify people by their true values; one row a person, in the order of the table."""
     shipped = shipping.load(model)
-    check_target(output)
+    check_target(output, apart=[model, people])
     table = read_answers(people, shipped.plan, shipped.model.attribute_names_)
     with naming(people):
         found = shipped.predictions(table, probabilities)

@@ -10,15 +10,17 @@ import typer
 from sfumato.cli.plans import (
     PeopleFile,
     PlanFile,
+    ShowValues,
     SimulationSeed,
     as_codes,
     load_plan,
     naming_rows,
     read_answers,
     simulation,
+    write_reports,
 )
 from sfumato.cli.terminal import note, say
-from sfumato.tables import check_target, write_table
+from sfumato.tables import check_target
 
 EXAMPLES = """Examples:
 
@@ -33,20 +35,21 @@ Output = Annotated[Path, typer.Option("--output", "-o", help="The reports: .csv 
 Codes = Annotated[bool, typer.Option("--codes", help="Write reports as their codes, in columns <name>.code.")]
 
 
-def register(app: typer.Typer) -> None:
-    app.command(epilog=EXAMPLES)(randomize)
-
-
 def randomize(
-    plan: PlanFile, people: PeopleFile, output: Output, seed: SimulationSeed = None, codes: Codes = False
+    plan: PlanFile,
+    people: PeopleFile,
+    output: Output,
+    seed: SimulationSeed = None,
+    codes: Codes = False,
+    show_values: ShowValues = False,
 ) -> None:
     """Blur every attribute by its channel. The randomness is cryptographic unless a seed is given."""
     loaded = load_plan(plan)
-    check_target(output)
-    table = read_answers(people, loaded, loaded.columns)
+    check_target(output, apart=[plan, people])
+    table = read_answers(people, loaded, loaded.columns, reports=False)
     with naming_rows(people, loaded, table, reports=False):
         reports = loaded.randomize(table, rng=simulation(seed))
-    write_table(as_codes(reports, loaded) if codes else reports, output)
+    write_reports(as_codes(reports, loaded) if codes else reports, loaded, output)
     if seed is not None:
         note("these reports are a simulation: whoever knows the seed can undo the noise")
     say(f"{reports.num_rows:,} reports written to {output}")

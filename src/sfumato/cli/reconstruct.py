@@ -13,7 +13,8 @@ from sfumato.cli.terminal import emit_json, progress, say, say_written
 from sfumato.domain import Interval, Items, Row
 from sfumato.prose import sentence
 from sfumato.reconstruction import Estimate, estimate_of
-from sfumato.tables import check_target, write_table, write_whole
+from sfumato.tables import check_target, write_table
+from sfumato.tables.files import write_whole
 
 METHODS = ("smooth", "em", "as00", "inverse")
 PLOTS = (".png", ".svg", ".html")
@@ -32,10 +33,6 @@ Plot = Annotated[Path | None, typer.Option(help="Draw the estimates: .png, .svg 
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="Write the estimates: .csv or .parquet.")]
 
 
-def register(app: typer.Typer) -> None:
-    app.command(epilog=EXAMPLES)(reconstruct)
-
-
 def reconstruct(
     plan: PlanFile,
     reports: ReportFile,
@@ -48,11 +45,11 @@ def reconstruct(
 ) -> None:
     """Reconstruct how the true values are distributed, attribute by attribute, with standard errors."""
     loaded = load_plan(plan)
-    _check_wishes(method, plot, output)
+    _check_wishes(method, plot, output, [plan, reports])
     chosen = {name: one for name, one in asked(loaded, attribute).items() if not isinstance(one.domain, (Items, Row))}
     if not chosen:
         raise ValueError(f"{plan}: no attribute here has a channel to reconstruct through; give one a channel")
-    table = read_answers(reports, loaded, columns_of(chosen))
+    table = read_answers(reports, loaded, columns_of(chosen), reports=True)
     estimates = {}
     for name, channel in progress(chosen.items(), "reconstructing"):
         cells = intervals if isinstance(channel.domain, Interval) else None
@@ -61,13 +58,13 @@ def reconstruct(
     _deliver(estimates, plot, output, as_json)
 
 
-def _check_wishes(method: str, plot: Path | None, output: Path | None) -> None:
+def _check_wishes(method: str, plot: Path | None, output: Path | None, given: list[Path]) -> None:
     if method not in METHODS:
         raise ValueError(f"--method {method} is unknown; use one of {', '.join(METHODS)}")
     if plot is not None:
-        check_target(plot, PLOTS)
+        check_target(plot, PLOTS, apart=given)
     if output is not None:
-        check_target(output)
+        check_target(output, apart=[*given, plot])
 
 
 def _deliver(estimates: dict[str, Estimate], plot: Path | None, output: Path | None, as_json: bool) -> None:
@@ -121,7 +118,7 @@ def figure_of(estimates: dict[str, Estimate]) -> Any:
     drawing = Figure(figsize=(4.2 * across, 3.0 * down), layout="constrained", dpi=130)
     panels = drawing.subplots(down, across, squeeze=False).ravel()
     for panel, (name, estimate) in zip(panels, estimates.items(), strict=False):
-        estimate.plot(panel).set_title(name, loc="left")
+        estimate.plot(panel).set_title(name, loc="left", parse_math=False)
     for panel in panels[len(estimates) :]:
         panel.set_axis_off()
     return drawing

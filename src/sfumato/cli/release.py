@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sfumato.cli.plans import SimulationSeed, naming, read_answers, simulation
+from sfumato.cli.plans import ShowValues, SimulationSeed, naming, read_answers, simulation
 from sfumato.cli.terminal import emit_json, note, say
 from sfumato.prose import json_text
 from sfumato.tables import check_target, write_table, write_text
@@ -33,10 +33,6 @@ Keep = Annotated[list[str] | None, typer.Option(help="A column that stays as it 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the report as JSON.")]
 
 
-def register(app: typer.Typer) -> None:
-    app.command(epilog=EXAMPLES)(release)
-
-
 def release(
     people: People,
     target: Target,
@@ -50,28 +46,26 @@ def release(
     keep: Keep = None,
     as_json: AsJson = False,
     seed: SimulationSeed = None,
+    show_values: ShowValues = False,
 ) -> None:
     """Perturb a table so that its patterns survive and its records do not; say what was kept and what is at risk."""
     from sfumato.microdata import release as release_table
 
-    check_target(output)
+    check_target(output, apart=[people])
     if report is not None:
-        check_target(report, (".html", ".json"))
+        check_target(report, (".html", ".json"), apart=[people, output])
     table, rng = read_answers(people, None, ()), simulation(seed)
     with naming(people):
         done = release_table(table, target, method, amount=amount, noise=noise, labels=labels, keep=keep or (), rng=rng)
     write_table(done.table, output)
+    shown = done.report.to_dict(public=public)
     if report is not None:
-        shown = done.report.to_dict(public=public)
-        write_text(done.report.to_html(public=public) if _is_page(report) else json_text(shown, indent=2), report)
+        page = report.suffix.lower() == ".html"
+        write_text(done.report.to_html(public=public) if page else json_text(shown, indent=2), report)
     if seed is not None:
         note("this release is a simulation: whoever knows the seed can undo the noise")
     if as_json:
-        emit_json(done.report.to_dict(public=public))
+        emit_json(shown)
     else:
         say(str(done.report))
         say(f"{table.num_rows:,} records written to {output}" + (f", the report to {report}" if report else ""))
-
-
-def _is_page(path: Path) -> bool:
-    return path.suffix.lower() == ".html"

@@ -33,10 +33,6 @@ Quick = Annotated[bool, typer.Option("--quick", help="Few records and runs: does
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="The folder for figures, tables and the page.")]
 
 
-def register(app: typer.Typer) -> None:
-    app.command(epilog=EXAMPLES)(reproduce)
-
-
 def reproduce(paper: Paper, quick: Quick = False, output: Output = None) -> None:
     """Repeat a paper's experiments: figures, tables, and which of its statements hold, and why."""
     name = paper.lower()

@@ -25,10 +25,6 @@ Report = Annotated[Path | None, typer.Option(help="Write how close the records a
 Seed = Annotated[int, typer.Option(min=0, help="For the fit and the draws: the same seed, the same records.")]
 
 
-def register(app: typer.Typer) -> None:
-    app.command(epilog=EXAMPLES)(synthesize)
-
-
 def synthesize(
     plan: PlanFile,
     reports: ReportFile,
@@ -44,10 +40,11 @@ def synthesize(
     loaded = load_plan(plan)
     with naming(plan):
         check_learnable(loaded, with_class=False)
-    check_target(output)
+    check_target(output, apart=[plan, reports])
     if report is not None:
-        check_target(report, (".html", ".json"))
-    table = read_answers(reports, loaded, [*feature_columns(loaded), *([loaded.target] if loaded.target else [])])
+        check_target(report, (".html", ".json"), apart=[plan, reports])
+    wanted = [*feature_columns(loaded), *([loaded.target] if loaded.target else [])]
+    table = read_answers(reports, loaded, wanted, reports=True)
     with naming_rows(reports, loaded, table, reports=True):
         synthetic = synthesis.synthesize(loaded, table, records, seed=seed, progress=progress)
     found = synthesis.closeness(loaded, table, synthetic, progress)

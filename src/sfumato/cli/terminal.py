@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sfumato.prose import json_text
+from sfumato.prose import json_text, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,7 +22,7 @@ def console() -> Console:
 
 
 def say(text: str = "") -> None:
-    console().print(text, markup=False)
+    console().print(visible(text), markup=False)
 
 
 def say_written(*paths: object) -> None:
@@ -34,6 +34,7 @@ def say_written(*paths: object) -> None:
 
 def say_table(rows: Iterable[Sequence[str]], words: Sequence[str] = (), numbers: Sequence[str] = ()) -> None:
     """Rows under headings: columns of words to the left, then columns of numbers to the right."""
+    from rich.markup import escape
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, show_header=any([*words, *numbers]))
@@ -42,13 +43,13 @@ def say_table(rows: Iterable[Sequence[str]], words: Sequence[str] = (), numbers:
     for title in numbers:
         table.add_column(title, justify="right")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*(escape(visible(cell)) for cell in row))
     console().print(table)
 
 
 def note(text: str) -> None:
     """A remark that must not mix with the result: on stderr."""
-    print(f"sfumato: {text}", file=sys.stderr)
+    print(f"sfumato: {visible(text)}", file=sys.stderr)
 
 
 def emit_json(value: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from sfumato import shipping
-from sfumato.cli.plans import AsJson, PlanFile, ReportFile, load_plan, naming, naming_rows, read_answers
+from sfumato.cli.plans import AsJson, PlanFile, ReportFile, ShowValues, load_plan, naming, naming_rows, read_answers
 from sfumato.cli.terminal import emit_json, progress, say, say_written
 from sfumato.shipping.training import check_learnable, feature_columns, measured_in_words, on_people
 from sfumato.shipping.training import train as train_model
@@ -34,10 +34,6 @@ Test = Annotated[Path | None, typer.Option(help="People with known true values: 
 Seed = Annotated[int, typer.Option(min=0, help="For the split and the fit: the same seed, the same model.")]
 
 
-def register(app: typer.Typer) -> None:
-    app.command(epilog=EXAMPLES)(train)
-
-
 def train(
     plan: PlanFile,
     reports: ReportFile,
@@ -47,17 +43,18 @@ def train(
     test: Test = None,
     seed: Seed = 0,
     as_json: AsJson = False,
+    show_values: ShowValues = False,
 ) -> None:
     """Learn to classify people by their true values, from their reports; say how well, as far as that can be known."""
     loaded = load_plan(plan)
     if method not in shipping.METHODS:
         raise ValueError(f"--method {method} is unknown; use one of {', '.join(shipping.METHODS)}")
-    check_target(output, (".json",))
+    check_target(output, (".json",), apart=[plan, reports, test])
     with naming(plan):
         check_learnable(loaded, with_class=True)
     target = str(loaded.target)
-    table = read_answers(reports, loaded, [*feature_columns(loaded), target])
-    people = None if test is None else read_answers(test, loaded, [*loaded.channels, target])
+    table = read_answers(reports, loaded, [*feature_columns(loaded), target], reports=True)
+    people = None if test is None else read_answers(test, loaded, [*loaded.channels, target], reports=False)
     share = holdout if holdout is not None else (DEFAULT_HOLDOUT if test is None else 0.0)
     with naming_rows(reports, loaded, table, reports=True):
         trained = train_model(loaded, table, method, holdout=share, seed=seed, progress=progress)

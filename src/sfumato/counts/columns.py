@@ -22,7 +22,8 @@ from numpy.typing import ArrayLike, NDArray
 from sfumato.channels import Channel, Mechanism
 from sfumato.channels.drawing import kernels_in
 from sfumato.domain import MISSING, Categories, Codes, Floats, Grid, Items, as_array, as_numbers, is_missing
-from sfumato.tables import CODE_SUFFIX, is_table, name_row, read_columns
+from sfumato.plan import Plan
+from sfumato.tables import CODE_SUFFIX, PLAN_COLUMN, is_table, name_row, read_columns
 
 CLEAR_BASE_CELLS = 1024
 WORTH_COMPILING = 1 << 16
@@ -81,6 +82,16 @@ def columns_in(table: Any) -> dict[str, NDArray[Any]]:
         shape = np.shape(table)
         raise ValueError(f"reports has shape {shape}; give a table, or one row a person and one column an attribute")
     return read_columns(table)
+
+
+def reports_in(table: Any, channels: Any) -> dict[str, NDArray[Any]]:
+    """The columns of reports; what they say of their origin is checked where a plan is to read them, and left out."""
+    columns = columns_in(table)
+    if PLAN_COLUMN not in columns:
+        return columns
+    if isinstance(channels, Plan):
+        channels.check_origin(columns[PLAN_COLUMN])
+    return {name: column for name, column in columns.items() if name != PLAN_COLUMN}
 
 
 def channels_by_name(channels: Any, names: Sequence[str]) -> dict[str, Any]:
@@ -216,8 +227,8 @@ def kernels_for(size: int) -> Any:
 def codes_of(reports: NDArray[Any], channel: Channel, name: str = "reports") -> BaseCodes:
     """Report codes in one row, −1 for missing; a report that cannot be is refused by its row."""
     flat, space = reports.reshape(-1), channel.outputs
-    if not isinstance(space, Categories):
-        refuse_infinite(flat, name)
+    if not isinstance(space, Categories) and flat.dtype.kind == "f" and np.isinf(flat).any():
+        name_row(_check_finite, flat, name)
     kernels = kernels_for(flat.size)
     if kernels and isinstance(space, Grid) and flat.dtype.kind in "fiu":
         numbers = np.ascontiguousarray(flat, dtype=np.float64)
@@ -227,12 +238,6 @@ def codes_of(reports: NDArray[Any], channel: Channel, name: str = "reports") -> 
     except (ValueError, TypeError):
         name_row(channel.encode_reports, flat, name)
         raise
-
-
-def refuse_infinite(reports: NDArray[Any], name: str = "reports") -> None:
-    """No report may be infinite; the first that is is named."""
-    if reports.dtype.kind == "f" and np.isinf(reports).any():
-        name_row(_check_finite, reports, name)
 
 
 def _check_finite(reports: NDArray[Any]) -> None:
@@ -287,14 +292,15 @@ def classes_of(by: ArrayLike | None, size: int) -> tuple[tuple[Hashable, ...] | 
     return tuple(names.tolist()), group.astype(np.int64)
 
 
-def weights_of(weights: ArrayLike | None, size: int) -> Floats | None:
+def weights_of(weights: ArrayLike | None, size: int, name: str = "weights") -> Floats | None:
+    """How many people each report stands for; None: one each."""
     if weights is None:
         return None
     people = np.asarray(weights, dtype=float).reshape(-1)
-    check_length("weights", people.size, size)
+    check_length(name, people.size, size)
     if not (np.isfinite(people).all() and (people >= 0).all()):
         raise ValueError(
-            "weights has a negative, infinite or missing entry; give how many people each report stands for"
+            f"{name} has a negative, infinite or missing entry; give how many people each report stands for"
         )
     return people
 

@@ -32,10 +32,10 @@ from sfumato.counts.columns import (
     check_mechanism,
     classes_of,
     clear_column,
-    columns_in,
     fold_hash,
     only,
     place_into,
+    reports_in,
     sum_at,
     weights_of,
 )
@@ -76,7 +76,7 @@ class Reports:
         self, table: Any, channels: Any = None, *, target: Any = None, weights: ArrayLike | None = None,
         levels: Mapping[str, Any] | None = None, label_channel: Channel | None = None, seed: int = 0,
     ) -> None:
-        self._given = columns_in(table)
+        self._given = reports_in(table, channels)
         self.kind = "mapping" if isinstance(table, dict) else kind_of(table)
         self._levels = dict(levels or {})
         self.seed = seed
@@ -355,7 +355,7 @@ class Reports:
 
 def counts_of_plan(table: Any, plan: Plan, *, by: str | None = None, weights: Any = None) -> dict[str, Counts]:
     """The counts of every attribute that went through a channel, by name; ``by``: apart by the class in this column."""
-    given = columns_in(table)
+    given = reports_in(table, plan)
     channels = {name: each.channel for name, each in plan.attributes.items() if name != by}
     held = {name: one for name, one in channels.items() if name in given or name + CODE_SUFFIX in given}
     label = plan.attributes[by].channel if by in plan.attributes else None

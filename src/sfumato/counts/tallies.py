@@ -22,6 +22,7 @@ from sfumato.counts.columns import (
     weights_of,
 )
 from sfumato.domain import Codes, Floats, as_array
+from sfumato.domain.checked import given, given_labels, given_numbers, given_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,14 +90,17 @@ class Counts:
     def from_dict(cls, data: Mapping[str, Any], channel: Mechanism | Mapping[Any, Channel]) -> Counts:
         """The counts that ``to_dict`` wrote; ``channel`` is the one (or the choice, or the levels) that made them."""
         channels: Mapping[Any, Channel] = channel if isinstance(channel, Mapping) else channel.levels
+        classes = None if given(data, "classes") is None else given_labels(data, "classes")
+        groups = 1 if classes is None else len(classes)
         tallies: dict[Hashable, Tally] = {}
-        for part in data["levels"]:
-            name = part["level"]
+        for part in given_rows(data, "levels"):
+            name = given(part, "level")
             one = channels[_level(name, channels)]
-            if part["identity"] != one.identity:
+            if given(part, "identity") != one.identity:
                 raise ValueError(f"these counts{_of_level(name)} were made by another channel; pass theirs")
-            tallies[name] = Tally(one, np.array(part["histogram"]), np.array(part["missing"]))
-        return cls(tallies, None if data["classes"] is None else tuple(data["classes"]))
+            histogram = given_numbers(part, "histogram", (groups, one.outputs.size), 0.0)
+            tallies[name] = Tally(one, _whole(histogram), _whole(given_numbers(part, "missing", (groups,), 0.0)))
+        return cls(tallies, classes)
 
     def __add__(self, other: Counts) -> Counts:
         """The counts of both groups of reports together.
@@ -196,9 +200,14 @@ def _levels(channel: Any, level: Any, size: int) -> tuple[dict[Hashable, Channel
 
 
 def _level(name: Any, channels: Mapping[Any, Channel]) -> Hashable:
-    if name not in channels:
+    if not isinstance(name, (str, type(None))) or name not in channels:
         raise ValueError(f"level {name!r} is unknown; the levels are {', '.join(map(repr, channels))}")
-    return name  # type: ignore[no-any-return]
+    return name
+
+
+def _whole(counts: Floats) -> NDArray[Any]:
+    """Counts as whole numbers, unless weights made them others."""
+    return counts.astype(np.int64) if (counts == np.rint(counts)).all() and (counts < 2**53).all() else counts
 
 
 def _of_level(name: Any) -> str:

@@ -125,14 +125,9 @@ def draw_records(n: int, rng: np.random.Generator) -> Records:
     return dict(zip(ATTRIBUTES, columns, strict=True))
 
 
-def generate(
-    n: int, function: int, rng: np.random.Generator | None = None, *, balanced: bool = True
-) -> tuple[Records, npt.NDArray[np.str_]]:
-    """n people and their group, "A" or "B"; balanced: as many of each (an odd one goes to A), drawn by rejection."""
+def generate(n: int, function: int, rng: np.random.Generator | None = None) -> tuple[Records, npt.NDArray[np.str_]]:
+    """n people and their group, "A" or "B": as many of each (an odd one goes to A), drawn by rejection."""
     rng = np.random.default_rng() if rng is None else rng
-    if not balanced:
-        records = draw_records(n, rng)
-        return records, np.where(in_group_a(records, function), "A", "B")
     wanted = {True: n - n // 2, False: n // 2}
     parts = [draw_records(0, rng)]
     while any(wanted.values()):

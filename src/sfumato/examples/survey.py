@@ -15,7 +15,7 @@ from sfumato.domain import Floats
 from sfumato.pages import Card, Html, Page, distribution, tag
 from sfumato.pages.charts import ESTIMATE, REPORTS, TRUTH
 from sfumato.plan import Plan
-from sfumato.prose import percent
+from sfumato.prose import percent, voice
 from sfumato.reconstruction import Estimate, estimate_of, intervals_for, shares
 from sfumato.shipping.training import classes, estimator, features
 
@@ -180,7 +180,7 @@ def _card(one: Comparison) -> Card:
     drawing = distribution(one.estimate.rows(), truth=one.truth.tolist(), reports=one.reported.tolist())
     error = f"Error {percent(one.error, 2)} (reports alone: {percent(one.error_of_reports, 0)}). "
     error += f"{one.covered} of {one.truth.size} bars hold the truth."
-    return Card(one.name, one.channel.describe(), drawing, error)
+    return Card(one.name, one.channel.describe(voice("en")), drawing, error)
 
 
 def _show_lesson(page: Page, lesson: Lesson) -> None:

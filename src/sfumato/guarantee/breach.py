@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sfumato.domain import Categories, Floats
-from sfumato.prose import in_words, percent, plain
+from sfumato.domain import Categories, Cells, Floats
+from sfumato.prose import Voice, plain, voice
 
 SEARCHED_REPORTS = 600
 SEARCHED_VALUES = 250
@@ -33,6 +33,7 @@ class Breach:
     prior: float | None = None
     posterior: float | None = None
     assumption: str = ""
+    language: str = "en"
 
     @property
     def excluded(self) -> bool:
@@ -42,20 +43,20 @@ class Breach:
         return self.possible
 
     def __str__(self) -> str:
-        span = f"{100 * self.rho1:.3g} % to {100 * self.rho2:.3g} %"
+        say = voice(self.language)
+        span = {"low": f"{say.number(100 * self.rho1, 3)} %", "high": f"{say.number(100 * self.rho2, 3)} %"}
         if not self.possible:
-            return f"No report can move a belief from {span} or back, whatever the prior is (γ = {self.gamma:.4g})."
+            return say("breach.excluded", **span, gamma=say.number(self.gamma, up=True))
         if not self.claim:
-            return f"γ = {self.gamma:.4g} does not exclude that a report moves a belief from {span}."
+            kind = "breach.conditional" if self.assumption else "breach.permitted"
+            return say(kind, **span, gamma=say.number(self.gamma, up=True), names=self.assumption)
         assert self.prior is not None and self.posterior is not None
-        before, after = percent(self.prior, 2), percent(self.posterior, 2)
-        if 1e-9 < self.posterior < 1 - 1e-9:
-            word = "raises" if self.direction == "up" else "lowers"
-            moved = f"{word} the probability that {self.claim} from {before} to {after}"
-        else:
-            word = "proves" if self.posterior > 0.5 else "rules out"
-            moved = f"{word} that {self.claim}, which had a probability of {before} before"
-        return f"a report of {_shown(self.report)} {moved}{f' ({self.assumption})' if self.assumption else ''}."
+        kind = "breach.raises" if self.direction == "up" else "breach.lowers"
+        if not 1e-9 < self.posterior < 1 - 1e-9:
+            kind = "breach.proves" if self.posterior > 0.5 else "breach.rules_out"
+        before, after = say.percent(self.prior, 2), say.percent(self.posterior, 2)
+        parts = {"claim": self.claim, "before": before, "after": after, "assumption": self.assumption}
+        return say(kind, report=say.shown(self.report), **parts)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; the report as it would be sent."""
@@ -63,7 +64,9 @@ class Breach:
         return {**{name: plain(getattr(self, name)) for name in names}, "text": str(self)}
 
 
-def find_breach(law: Floats, prior: Floats, channel: Any, rho1: float, rho2: float) -> Breach | None:
+def find_breach(
+    law: Floats, prior: Floats, channel: Any, rho1: float, rho2: float, language: str = "en"
+) -> Breach | None:
     """A breach under this prior: for each report the likeliest values are gathered up to the prior's limit.
 
     A report that proves a property is shown if such reports are not too rare; else, of all reports that breach, the one
@@ -85,12 +88,13 @@ def find_breach(law: Floats, prior: Floats, channel: Any, rho1: float, rho2: flo
             if direction == "down":
                 members, before, after = ~members, 1 - before, 1 - after
             label = channel.outputs.decode(np.array([rows[report]]))[0]
-            claim = describe_property(channel.inputs, members[groups])
-            return Breach(rho1, rho2, channel.gamma, True, direction, label, claim, before, after)  # type: ignore[arg-type]
+            claim = describe_property(channel.inputs, members[groups], voice(language))
+            found_here = (True, direction, label, claim, before, after)
+            return Breach(rho1, rho2, channel.gamma, *found_here, language=language)  # type: ignore[arg-type]
     return None
 
 
-def adversarial_breach(law: Floats, channel: Any, rho1: float, rho2: float) -> Breach:
+def adversarial_breach(law: Floats, channel: Any, rho1: float, rho2: float, language: str = "en") -> Breach:
     """The breach that a suitable prior makes possible: P[x1] = ρ1, P[x2] = 1 − ρ1 for the row's extreme values."""
     high, low = law.max(axis=1), law.min(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -100,9 +104,11 @@ def adversarial_breach(law: Floats, channel: Any, rho1: float, rho2: float) -> B
     after = law[row, likely] * rho1 / (law[row, likely] * rho1 + law[row, unlikely] * (1 - rho1))
     one, other = (channel.inputs.decode(np.array([code]))[0] for code in (likely, unlikely))
     label = channel.outputs.decode(np.array([row]))[0]
-    assumption = f"for somebody who is sure that it is either {_shown(one)} or {_shown(other)}"
-    words = f"the answer is {_shown(one)}"
-    return Breach(rho1, rho2, float(ratio[row]), True, "up", label, words, rho1, float(after), assumption)
+    say = voice(language)
+    words = say("claim.is", labels=say.shown(one))
+    assumption = say("breach.pair", one=say.shown(one), other=say.shown(other))
+    found = (True, "up", label, words, rho1, float(after), assumption)
+    return Breach(rho1, rho2, float(ratio[row]), *found, language)  # type: ignore[arg-type]
 
 
 def _commonest(posterior: Floats, weight: Floats, share: Floats, limit: float, wanted: float) -> tuple[int, Any] | None:
@@ -124,26 +130,19 @@ def _commonest(posterior: Floats, weight: Floats, share: Floats, limit: float, w
     return report, members & (posterior[report] > 0)
 
 
-def describe_property(space: Any, members: Any) -> str:
+def describe_property(space: Any, members: Any, say: Voice) -> str:
     """A set of true codes in words: the answer is …, is at least …, lies between …."""
     codes = np.flatnonzero(members)
     if isinstance(space, Categories):
-        labels = [_shown(label) for label in space.decode(codes[:5])]
-        return f"the answer is {' or '.join(labels)}" + (" or another of a few" if codes.size > 5 else "")
+        labels = say.listed(map(say.shown, space.decode(codes[:5])), "or")
+        return say("claim.is.more" if codes.size > 5 else "claim.is", labels=labels)
     ends = np.flatnonzero(np.diff(codes) > 1)
     runs = zip(codes[np.append(0, ends + 1)], codes[np.append(ends, codes.size - 1)], strict=True)
-    return "the value " + " or ".join(_run_in_words(space, int(first), int(last)) for first, last in runs)
+    return say("claim.value", runs=say.listed((_run(space, int(first), int(last), say) for first, last in runs), "or"))
 
 
-def _run_in_words(space: Any, first: int, last: int) -> str:
-    low, high = float(space.values[first]), float(space.values[last])
-    if last == space.size - 1:
-        return f"is at least {in_words(low, 6)}"
-    if first == 0:
-        return f"is at most {in_words(high, 6)}"
-    return f"lies between {in_words(low, 6)} and {in_words(high, 6)}"
-
-
-def _shown(value: Any) -> str:
-    value = value.item() if isinstance(value, np.generic) else value
-    return in_words(value, 6) if isinstance(value, float) else repr(value) if isinstance(value, str) else str(value)
+def _run(space: Any, first: int, last: int, say: Voice) -> str:
+    lows, highs = (space.edges[:-1], space.edges[1:]) if isinstance(space, Cells) else (space.values, space.values)
+    low, high = float(lows[first]), float(highs[last])
+    kind = "claim.least" if last == space.size - 1 else "claim.most" if first == 0 else "claim.between"
+    return say(kind, low=say.number(low, 6), high=say.number(high, 6))

@@ -3,9 +3,9 @@
 All of it follows from the channel's table P[reported, true] and, where a notion needs one, from a prior belief:
 
 - γ, the largest ratio within a row, and ε = ln γ (EGS03 §4; on a finite domain, local differential privacy);
-- the interval that holds the true value at a wanted confidence (AS00 §2);
+- the width of the noise alone (AS00 §2), and the credible width: what a report leaves open, given the prior;
 - entropy privacy Π(A|B) = 2^h(A|B) and its loss 1 − 2^−I(A;B) (LKT08 §3);
-- mutual, worst-case and inverse worst-case information (EGS03 §7);
+- mutual, worst-case and inverse worst-case information (EGS03 §7), and the posterior of any property;
 - ρ1-to-ρ2 breaches, excluded by γ or shown by example (EGS03 §3).
 
 The γ bound holds for every prior, so it holds for an adversary with any background knowledge that is independent of
@@ -15,7 +15,7 @@ the noise. Numbers are rounded towards less privacy.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
@@ -23,14 +23,14 @@ from typing import Any, Protocol
 import numpy as np
 
 from sfumato.domain import Categories, Floats, Grid, Interval
+from sfumato.guarantee.amplification import Amplification, breach_information, check_convex, check_probability
 from sfumato.guarantee.breach import Breach, adversarial_breach, find_breach
-from sfumato.prose import finite, in_words, percent
+from sfumato.guarantee.total import CombinedGuarantee, repeated
+from sfumato.prose import Voice, finite, voice
 
-INDEPENDENCE = (
-    "The bound also holds against somebody who knows other things about you, "
-    "as long as what they know does not depend on the random draw."
-)
 LARGEST_LAW = 100_000_000
+MEASURED_ROWS = 600
+CONFIDENCES = (0.5, 0.95, 0.999)
 
 
 class Describable(Protocol):
@@ -44,109 +44,80 @@ class Describable(Protocol):
     def outputs(self) -> Any: ...
     @property
     def gamma(self) -> float: ...
+    @property
+    def visible(self) -> tuple[str, ...]: ...
     def law(self) -> Floats: ...
     def interval_width(self, confidence: float) -> float | None: ...
     def interval_weights(self, edges: Floats) -> Floats: ...
-    def describe(self) -> str: ...
+    def describe(self, say: Voice) -> str: ...
     def for_measuring(self) -> Describable: ...
-
-
-class Amplification:
-    """Everything that follows from γ alone."""
-
-    gamma: float
-
-    @property
-    def epsilon(self) -> float:
-        """ε = ln γ, the parameter of local differential privacy."""
-        return math.log(self.gamma) if math.isfinite(self.gamma) else math.inf
-
-    def worst_posterior(self, prior: float) -> float:
-        """The highest belief in anything that had this probability before: γρ/(γρ + 1 − ρ)."""
-        _check_probability("prior", prior)
-        if not math.isfinite(self.gamma):
-            return 1.0
-        return self.gamma * prior / (self.gamma * prior + 1 - prior)
-
-    def least_posterior(self, prior: float) -> float:
-        """The lowest belief in anything that had this probability before: ρ/(ρ + γ(1 − ρ))."""
-        return 1 - self.worst_posterior(1 - prior)
-
-    def excludes(self, rho1: float, rho2: float) -> bool:
-        """Statement 1 of EGS03: no ρ1-to-ρ2 breach, up or down, if ρ2(1−ρ1)/(ρ1(1−ρ2)) > γ (strictly)."""
-        needed = breach_gamma(rho1, rho2)
-        return bool(needed > self.gamma and not math.isclose(needed, self.gamma, rel_tol=1e-12))
-
-    def breach(self, rho1: float = 0.05, rho2: float = 0.5) -> Breach:
-        """Whether a ρ1-to-ρ2 breach, up or down, is excluded; if not, a report and a property that show it, or only
-        that γ permits one."""
-        if self.excludes(rho1, rho2):
-            return Breach(rho1, rho2, self.gamma, possible=False)
-        permitted = Breach(rho1, rho2, self.gamma, possible=True, assumption="the bound γ does not exclude it")
-        return self._example(rho1, rho2) or permitted
-
-    def _example(self, rho1: float, rho2: float) -> Breach | None:
-        """A breach that γ permits, shown; None where no table is at hand."""
-        return None
-
-    def sentences(self) -> list[str]:
-        """A finite γ in words."""
-        five = self.worst_posterior(0.05)
-        edge = " (just reachable)" if math.isclose(five, 0.5) else ""
-        return [
-            "Whatever somebody believes about you before, a report multiplies the odds by at most "
-            f"{in_words(self.gamma)} (γ = {in_words(self.gamma)}, ε = {self.epsilon:.3f}).",
-            f"A suspicion of 5 % can grow to at most {percent(five, up=True)}{edge}, "
-            f"one of 50 % to at most {percent(self.worst_posterior(0.5), up=True)}.",
-            INDEPENDENCE,
-        ]
-
-    def numbers(self) -> dict[str, Any]:
-        """γ and what follows, with None for infinite."""
-        return {
-            "gamma": finite(self.gamma),
-            "epsilon": finite(self.epsilon),
-            "bounded": math.isfinite(self.gamma),
-            "worst_posterior": {str(p): self.worst_posterior(p) for p in (0.01, 0.05, 0.2, 0.5)},
-        }
 
 
 @dataclass(frozen=True, eq=False)
 class Guarantee(Amplification):
-    """The privacy of one report of one channel; ``str()`` is prose, ``to_dict()`` is for machines."""
+    """The privacy of one report of one channel; ``str()`` is prose, ``to_dict()`` is for machines.
+
+    ``visible``: what the collector sees besides the report ("missing": whether there is an answer, "level", "size").
+    """
 
     gamma: float
     description: str
     notes: tuple[str, ...] = ()
     channel: Describable | None = field(default=None, repr=False)
     prior: Floats | None = field(default=None, repr=False)
+    visible: tuple[str, ...] = ()
+    language: str = "en"
 
     @classmethod
-    def of_channel(cls, channel: Describable, prior: Any = None) -> Guarantee:
+    def of_channel(cls, channel: Describable, prior: Any = None, language: str = "en") -> Guarantee:
         """The guarantee of a channel whose law fits in memory."""
-        measured = channel.for_measuring()
-        return cls(channel.gamma, channel.describe(), (), measured, read_prior(measured, prior))
+        measured, told = channel.for_measuring(), channel.describe(voice(language))
+        belief = read_prior(measured, prior)
+        return cls(channel.gamma, told, (), measured, belief, channel.visible, language)
 
-    # --- numbers ------------------------------------------------------------------------------------------------
+    # --- widths -------------------------------------------------------------------------------------------------
 
     def interval(self, confidence: float = 0.95) -> float | None:
-        """Width of the interval in which the true value lies with this confidence, given a usual report.
-
-        Additive noise and value classes as in AS00 Table 1; for other laws the shortest interval of the posterior, on
-        average over reports; None for categories. An unusual report can tell more: see ``breach``.
-        """
-        _check_probability("confidence", confidence)
+        """AS00's width, of the noise alone: the length of the smallest set of reports that has this probability, given
+        the true value; of value classes the share of their width. None for categories. See ``credible_width``."""
+        check_probability("confidence", confidence)
         channel = self._needs_law("interval")
         if not isinstance(channel.domain, Interval):
             return None
         stated = channel.interval_width(confidence)
         if stated is not None:
             return stated
-        reports = self._law @ self._prior
-        share = reports[reports > 0]
-        rows = np.unique(np.linspace(0, share.size - 1, 600).astype(int))
-        widths = shortest_widths(self._posterior[rows], channel.inputs.step, confidence)
-        return float(np.average(widths, weights=share[rows]))
+        columns = _some(self._law.shape[1])
+        widths = smallest_sets(self._law[:, columns].T, np.diff(channel.outputs.edges), confidence)
+        return float(np.average(widths, weights=self._prior[columns]))
+
+    def credible_width(self, confidence: float = 0.95) -> float | None:
+        """What a usual report leaves open: the length of the shortest set of values that holds this probability once
+        the report is known, on average over reports. None for categories.
+
+        It counts the prior and the ends of the domain, so it never passes the width of the domain. An unusual report
+        can tell more: see ``breach``.
+        """
+        check_probability("confidence", confidence)
+        channel = self._needs_law("credible width")
+        if not isinstance(channel.domain, Interval):
+            return None
+        shares = self._law @ self._prior
+        rows = np.flatnonzero(shares > 0)
+        rows = rows[_some(rows.size)]
+        widths = smallest_sets(self._law[rows] * self._prior / shares[rows, None], self._lengths, confidence)
+        return float(np.average(widths, weights=shares[rows]))
+
+    @cached_property
+    def _lengths(self) -> Floats:
+        """The length of the values that each true code stands for; together the width of the domain."""
+        channel = self._needs_law("credible width")
+        if channel.domain.integer or not isinstance(channel.inputs, Grid):
+            return np.full(channel.inputs.size, channel.domain.width / channel.inputs.size)
+        inside = np.clip(channel.inputs.edges, float(channel.domain.low), float(channel.domain.high))
+        return np.diff(inside)
+
+    # --- information --------------------------------------------------------------------------------------------
 
     @cached_property
     def prior_privacy(self) -> float:
@@ -171,66 +142,113 @@ class Guarantee(Amplification):
     def mutual_information(self) -> float:
         """I(A;B) in bits."""
         reports = self._law @ self._prior
-        ratio = _log2_ratio(self._law, reports[:, None])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where(self._law > 0, np.log2(self._law / reports[:, None]), 0.0)
         return max(float((self._law * ratio @ self._prior).sum()), 0.0)
 
     @cached_property
     def worst_case_information(self) -> float:
-        """max over reports y of Σ_x P[x|y]·log2(P[x|y]/P[x]), in bits."""
-        posterior = self._posterior
-        return float((posterior * _log2_ratio(posterior, self._prior)).sum(axis=1).max())
+        """``information(log2)``, in bits."""
+        return self.information()
 
     @cached_property
     def inverse_worst_case_information(self) -> float:
-        """max over reports y of Σ_x P[x]·log2(P[x]/P[x|y]), in bits; ∞ if a report rules a possible value out."""
-        posterior, prior = self._posterior, self._prior
-        if (posterior[:, prior > 0] <= 0).any():
+        """``information(log2, inverse=True)``, in bits; ∞ if a report rules a possible value out."""
+        return self.information(inverse=True)
+
+    def information(self, f: Callable[[Any], Any] = np.log2, *, inverse: bool = False) -> float:
+        """Worst-case information I_w = max_y Σ_x P[x|y]·f(P[x|y]/P[x]), for any f with x·f(x) convex (EGS03 §7); with
+        ``inverse`` max_y Σ_x P[x]·f(P[x]/P[x|y])."""
+        check_convex(f)
+        possible = self._prior > 0
+        before, after = self._prior[possible], self._posterior[:, possible]
+        if not inverse:
+            return float(_expected(f, after, np.broadcast_to(before, after.shape)).max())
+        if (after <= 0).any():
             return math.inf
-        return float((prior * _log2_ratio(np.broadcast_to(prior, posterior.shape), posterior)).sum(axis=1).max())
+        return float(_expected(f, np.broadcast_to(before, after.shape), after).max())
+
+    def excludes_by_information(self, rho1: float, rho2: float, f: Callable[[Any], Any] = np.log2) -> bool:
+        """Whether information rules a ρ1-to-ρ2 breach out under this prior (EGS03, Statements 6 and 7): an upward one
+        implies I_w ≥ B, a downward one the same of the inverse. Neither implies ``excludes``, nor the other way."""
+        bound = breach_information(rho1, rho2, f)
+        below = bound - 1e-9 * (1 + abs(bound))  # equality up to rounding excludes nothing
+        return self.information(f) < below and self.information(f, inverse=True) < below
+
+    def posterior(self, report: Any, property: Any, prior: Any = None) -> float:
+        """P[Q | report], for a property Q of the true value: a function from value to bool, a value, a collection of
+        values, or (low, high) of numbers, ends included. ``prior``: another belief than this guarantee's.
+
+        >>> import sfumato as sf
+        >>> kept = sf.RandomizedResponse(sf.Categories(range(1001)), keep=0.2).guarantee([0.01] + [0.00099] * 1000)
+        >>> round(kept.posterior(0, 0), 4), round(kept.posterior(0, lambda x: not 200 <= x <= 800), 4)
+        (0.7163, 0.8295)
+        """
+        channel = self._needs_law("a posterior")
+        belief = self._prior if prior is None else read_prior(channel, prior)
+        joint = self._law[int(channel.outputs.encode(report))] * belief
+        if joint.sum() <= 0:
+            raise ValueError(f"a report of {report!r} cannot occur under this prior; give one that can")
+        return float(joint[members_of(channel, property)].sum() / joint.sum())
 
     def _example(self, rho1: float, rho2: float) -> Breach | None:
         """Sought under this guarantee's prior first, then under a prior made to break it."""
-        if self.channel is None:
+        if self.channel is None or not self.measurable:
             return None
-        found = find_breach(self._law, self._prior, self.channel, rho1, rho2)
-        return found or adversarial_breach(self._law, self.channel, rho1, rho2)
+        found = find_breach(self._law, self._prior, self.channel, rho1, rho2, self.language)
+        return found or adversarial_breach(self._law, self.channel, rho1, rho2, self.language)
 
     # --- words --------------------------------------------------------------------------------------------------
 
-    def __str__(self) -> str:
-        sentences = [f"Before it leaves your device your answer is blurred: {self.description}."]
-        sentences += [self._interval_sentence(), *self._bound_sentences(), *self.notes]
-        return "\n".join(sentence for sentence in sentences if sentence)
+    @property
+    def sent(self) -> str:
+        """One sentence: what leaves the device."""
+        return self.voice("sent", how=self.description)
 
-    def _interval_sentence(self) -> str:
-        if self.channel is None or not isinstance(self.channel.domain, Interval):
+    @property
+    def usual(self) -> str:
+        """One sentence: how closely a usual report places a number; empty for categories."""
+        if self.channel is None or not self.measurable or not isinstance(self.channel.domain, Interval):
             return ""
-        width = self.interval(0.95) or 0.0
-        share = width / self.channel.domain.width
-        return (
-            f"A usual report places your answer, with 95 % confidence, somewhere in an interval of width "
-            f"{in_words(width)} ({percent(share, 0)} of the whole range)."
-        )
+        width, say = self.credible_width() or 0.0, self.voice
+        share = say.percent(width / self.channel.domain.width, 0)
+        return say("width", width=say.number(width), share=share)
 
-    def _bound_sentences(self) -> list[str]:
+    @property
+    def worst(self) -> str:
+        """One sentence: what a report can reveal at worst."""
         if math.isfinite(self.gamma):
-            return self.sentences()
+            return self.voice("worst.bound", **self.bound())
+        return self.voice("worst.none", example=self.breach(0.05, 0.5))
+
+    @property
+    def besides(self) -> str:
+        """One sentence: what else the collector sees of this answer."""
+        if not self.visible:
+            return self.voice("visible.nothing")
+        return self.voice("visible", what=self.voice.listed(self.voice(f"visible.{kind}") for kind in self.visible))
+
+    def __str__(self) -> str:
+        told = [self.sent, self.usual, self.worst, *self._for_experts(), self.besides, *self.notes]
+        return "\n".join(sentence for sentence in told if sentence)
+
+    def _for_experts(self) -> list[str]:
+        if math.isfinite(self.gamma):
+            return [self.voice("worst.odds", **self.bound()), self.voice("worst.other")]
         bounded = "RandomizedResponse" if self.channel and isinstance(self.channel.domain, Categories) else "SquareWave"
-        return [
-            "There is no bound on what an unlucky report reveals (γ is infinite).",
-            f"For example: {self.breach(0.05, 0.5)}",
-            f"If a bound is needed, use {bounded} with gamma=19: it never lets a belief of 5 % grow beyond 50 %.",
-        ]
+        return [self.voice("worst.remedy", channel=bounded)]
 
     def to_dict(self) -> dict[str, Any]:
         """Every number, with None for infinite or not applicable."""
         numbers = {"description": self.description, **self.numbers(), "notes": list(self.notes)}
-        if self.channel is None:
+        numbers |= {"visible": list(self.visible), "sent": self.sent, "worst": self.worst, "besides": self.besides}
+        if not self.measurable:
             return numbers
         names = ["entropy_privacy", "prior_privacy", "privacy_loss", "mutual_information", "worst_case_information"]
         for name in [*names, "inverse_worst_case_information"]:
             numbers[name] = finite(getattr(self, name))
-        numbers["interval"] = {str(c): finite(self.interval(c)) for c in (0.5, 0.95, 0.999)}
+        numbers["interval"] = {str(c): finite(self.interval(c)) for c in CONFIDENCES}
+        numbers["credible_width"] = {str(c): finite(self.credible_width(c)) for c in CONFIDENCES}
         numbers["breach_5_to_50"] = self.breach(0.05, 0.5).to_dict()
         return numbers
 
@@ -238,11 +256,14 @@ class Guarantee(Amplification):
 
     def repeated(self, times: int) -> CombinedGuarantee:
         """Several independent reports of the same answer: γ is raised to their number."""
-        if times < 1:
-            raise ValueError(f"times={times} is not a count of reports; give 1 or more")
-        return CombinedGuarantee({f"report {i + 1}": self for i in range(times)})
+        return repeated(self, times)
 
     # --- tables -------------------------------------------------------------------------------------------------
+
+    @property
+    def measurable(self) -> bool:
+        """Whether the channel's table can be written down, as all but γ needs."""
+        return self.channel is not None and self.channel.inputs.size * self.channel.outputs.size <= LARGEST_LAW
 
     def _needs_law(self, what: str) -> Describable:
         if self.channel is None:
@@ -252,7 +273,7 @@ class Guarantee(Amplification):
     @cached_property
     def _law(self) -> Floats:
         channel = self._needs_law("this measure")
-        if channel.inputs.size * channel.outputs.size > LARGEST_LAW:
+        if not self.measurable:
             raise ValueError(
                 f"the law has {channel.outputs.size} × {channel.inputs.size} entries, too many to measure; "
                 f"give the channel a coarser step="
@@ -271,61 +292,6 @@ class Guarantee(Amplification):
         reports = joint.sum(axis=1)
         seen = reports > 0
         return np.asarray(joint[seen] / reports[seen, None])
-
-
-@dataclass(frozen=True, eq=False)
-class CombinedGuarantee(Amplification):
-    """Several reports of one person together: their γ multiply, whatever the values have to do with each other."""
-
-    parts: Mapping[str, Guarantee | CombinedGuarantee]
-    notes: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        if not self.parts:
-            raise ValueError("nothing to combine; give at least one guarantee")
-
-    @property
-    def gamma(self) -> float:  # type: ignore[override]
-        return math.prod(part.gamma for part in self.parts.values())
-
-    def interval(self, confidence: float = 0.95) -> dict[str, Any]:
-        """The interval widths of the parts, each on its own; correlated answers can be placed more closely."""
-        return {name: part.interval(confidence) for name, part in self.parts.items()}
-
-    def _example(self, rho1: float, rho2: float) -> Breach | None:
-        """That of a single part."""
-        return next(filter(None, (part.breach(rho1, rho2) for part in self.parts.values())), None)
-
-    def repeated(self, times: int) -> CombinedGuarantee:
-        """All of it asked several times, with fresh noise each time."""
-        if times < 1:
-            raise ValueError(f"times={times} is not a count of reports; give 1 or more")
-        return CombinedGuarantee({f"time {i + 1}": self for i in range(times)}, self.notes)
-
-    def __str__(self) -> str:
-        if not math.isfinite(self.gamma):
-            unbounded = [name for name, part in self.parts.items() if not math.isfinite(part.gamma)]
-            total = [f"Together the answers have no bound on what they reveal, because of {', '.join(unbounded)}."]
-        else:
-            total = [f"Taken together ({len(self.parts)} reports of one person):", *self.sentences()]
-        return "\n".join([*total, *self.notes])
-
-    def to_dict(self) -> dict[str, Any]:
-        parts = {name: part.to_dict() for name, part in self.parts.items()}
-        return {**self.numbers(), "notes": list(self.notes), "parts": parts}
-
-
-def breach_gamma(rho1: float, rho2: float) -> float:
-    """The γ that a ρ1-to-ρ2 breach takes."""
-    check_rhos(rho1, rho2)
-    return rho2 * (1 - rho1) / (rho1 * (1 - rho2))
-
-
-def breach_information(rho1: float, rho2: float) -> float:
-    """The worst-case information that a ρ1-to-ρ2 breach implies, in bits:
-    ρ2·log2(ρ2/ρ1) + (1−ρ2)·log2((1−ρ2)/(1−ρ1))."""
-    check_rhos(rho1, rho2)
-    return rho2 * math.log2(rho2 / rho1) + (1 - rho2) * math.log2((1 - rho2) / (1 - rho1))
 
 
 def read_prior(channel: Describable, prior: Any) -> Floats:
@@ -353,32 +319,42 @@ def read_prior(channel: Describable, prior: Any) -> Floats:
     return np.asarray(weights / weights.sum())
 
 
-def _log2_ratio(above: Floats, below: Floats) -> Floats:
-    """log2(above/below) where above > 0, else 0 (0·log 0 = 0)."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(above > 0, np.log2(above / below), 0.0)
+def members_of(channel: Describable, property: Any) -> Any:
+    """Which true codes have a property; see ``Guarantee.posterior``."""
+    values = channel.inputs.decode(np.arange(channel.inputs.size))
+    if callable(property):
+        return np.array([bool(property(value)) for value in values.tolist()])
+    if isinstance(channel.inputs, Categories):
+        alone = isinstance(property, (str, bytes)) or not isinstance(property, (list, tuple, set, frozenset, range))
+        wanted = channel.inputs.encode([property] if alone else list(property))
+        return np.isin(np.arange(values.size), wanted)
+    if isinstance(property, tuple) and len(property) == 2:
+        return (values >= property[0]) & (values <= property[1])
+    raise ValueError(f"property={property!r} is unclear for numbers; give (low, high), or a function of the value")
 
 
-def shortest_widths(beliefs: Floats, step: float, confidence: float) -> Floats:
-    """For each belief (a row over values one step apart) the width of the shortest run with the wanted probability."""
-    rows, size = beliefs.shape
-    cumulative = np.hstack([np.zeros((rows, 1)), np.cumsum(beliefs, axis=1)])
-    start = np.arange(size + 1)
-    low, high = np.ones(rows, dtype=np.int64), np.full(rows, size, dtype=np.int64)
-    while (low < high).any():
-        middle = (low + high) // 2
-        end = np.minimum(start + middle[:, None], size)
-        held = (np.take_along_axis(cumulative, end, axis=1) - cumulative).max(axis=1)
-        enough = held >= confidence - 1e-12
-        low, high = np.where(enough, low, middle + 1), np.where(enough, middle, high)
-    return np.asarray(step * low, dtype=np.float64)
+def _expected(f: Callable[[Any], Any], above: Floats, below: Floats) -> Floats:
+    """Σ above·f(above/below) over each row, with 0·f(0) = 0."""
+    positive = above > 0
+    ratio = np.where(positive, above, 1.0) / np.where(positive, below, 1.0)
+    try:
+        gained = np.asarray(f(ratio), dtype=float)
+    except TypeError:  # a function of single numbers
+        gained = np.vectorize(f, otypes=[float])(ratio)
+    return np.asarray(np.where(positive, above * gained, 0.0).sum(axis=1))
 
 
-def check_rhos(rho1: float, rho2: float) -> None:
-    if not 0 < rho1 < rho2 < 1:
-        raise ValueError(f"rho1={rho1:g}, rho2={rho2:g}: a breach needs 0 < rho1 < rho2 < 1, for example 0.05 and 0.5")
+def _some(size: int) -> Any:
+    """At most so many places, evenly spread, ends included."""
+    return np.unique(np.linspace(0, size - 1, MEASURED_ROWS).astype(int))
 
 
-def _check_probability(name: str, value: float) -> None:
-    if not 0 < value < 1:
-        raise ValueError(f"{name}={value!r} is not strictly between 0 and 1; give a probability")
+def smallest_sets(beliefs: Floats, lengths: Floats | float, confidence: float) -> Floats:
+    """For each belief the length of the smallest set with the wanted probability: values in the order of their density,
+    the last one in part. ``lengths``: what each value stands for."""
+    lengths = np.broadcast_to(lengths, beliefs.shape[1:])
+    density = beliefs / np.maximum(lengths, 1e-300)
+    order = np.argsort(-density, axis=1, kind="stable")
+    held = np.take_along_axis(beliefs, order, axis=1)
+    missing = np.clip(confidence - (np.cumsum(held, axis=1) - held), 0.0, held)
+    return np.asarray((missing / np.maximum(held, 1e-300) * lengths[order]).sum(axis=1))

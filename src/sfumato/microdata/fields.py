@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.domain import Categories, Codes, Floats, Interval, as_numbers, is_missing
+from sfumato.domain import Categories, Codes, Floats, Interval, as_numbers, at_row, is_missing, the_value
 from sfumato.tables import frame_like, read_columns
 
 Column = npt.NDArray[Any]
@@ -106,7 +106,7 @@ def _classes(target: str, column: Column) -> tuple[tuple[Hashable, ...], Codes]:
         raise ValueError(f"target {target!r} is missing in {gaps} records; drop them or give them a class of their own")
     labels = sorted(set(values), key=lambda label: (str(type(label)), label))
     if len(labels) < 2:
-        raise ValueError(f"target {target!r} is {labels[0]!r} in every record; a pattern needs two classes")
+        raise ValueError(f"target {target!r} is the same in every record; a pattern needs two classes")
     if column.dtype.kind == "f" and len(labels) > 50:
         raise ValueError(f"target {target!r} has {len(labels)} different numbers; cut it into classes first")
     return tuple(labels), Categories(labels).encode(column)
@@ -124,7 +124,9 @@ def _field(name: str, column: Column, domain: Interval | Categories | None, y: C
     if domain is not None:
         if known.size and (low < domain.low or high > domain.high):
             worst = low if low < domain.low else high
-            raise ValueError(f"column {name!r}: value {worst:g} is outside {domain}; correct it or widen the domain")
+            row = int(np.flatnonzero(values == worst)[0])
+            where = f"{the_value(worst)}{at_row(row)}"
+            raise ValueError(f"column {name!r}: {where} is outside {domain}; correct it or widen the domain")
         per = np.rint(1 / step) if step else 0
         low = float(np.ceil(domain.low * per) / per if per else domain.low)
         high = float(np.floor(domain.high * per) / per if per else domain.high)
@@ -154,9 +156,7 @@ def _order_by_class(codes: Codes, y: Codes, size: int) -> Codes:
     weights = counts.sum(axis=1, keepdims=True)
     centred = shares - (weights * shares).sum(axis=0) / max(weights.sum(), 1)
     axis = np.linalg.svd(np.sqrt(weights) * centred, full_matrices=False)[2][0]
-    place = np.empty(counts.shape[0], dtype=np.int64)
-    place[np.argsort(centred @ axis, kind="stable")] = np.arange(counts.shape[0])
-    return place
+    return np.argsort(np.argsort(centred @ axis, kind="stable"))
 
 
 def _step(known: Floats) -> float:

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 from scipy.stats import ks_2samp, kstwobign
+from scipy.stats.contingency import association, crosstab
 
 from sfumato.domain import Codes, Floats
 from sfumato.microdata.fields import Mask, Microdata
@@ -140,12 +141,8 @@ def _correlation_ratio(number: Floats, code: Codes) -> float:
 
 
 def _cramer(first: Codes, second: Codes) -> float:
-    table = np.zeros((first.max() + 1, second.max() + 1))
-    np.add.at(table, (first, second), 1)
-    table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
-    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
-    least = min(table.shape) - 1
-    return float(np.sqrt(((table - expected) ** 2 / expected).sum() / (table.sum() * least))) if least else 0.0
+    table = crosstab(first, second).count
+    return float(association(table, method="cramer")) if min(table.shape) > 1 else 0.0
 
 
 # --- risk -------------------------------------------------------------------------------------------------------------

@@ -31,7 +31,8 @@ from sklearn.utils.validation import check_is_fitted
 from sfumato.channels.base import Channel
 from sfumato.counts import Fold, Reports
 from sfumato.domain import Floats, Interval
-from sfumato.mining import learner_named
+from sfumato.domain.checked import given, given_numbers, given_one_of, given_rows, given_table
+from sfumato.mining import LEARNERS, learner_named
 from sfumato.mining.direct import DirectClassifier
 from sfumato.mining.discriminant import LinearDiscriminant
 from sfumato.mining.estimator import Channels, Column, Learner, class_codes_in, given_channels
@@ -115,8 +116,16 @@ class Chooser(Learner):
     @classmethod
     def _from_state(cls, data: Mapping[str, Any]) -> Self:
         model = cls()
-        model.scores_, model.chosen_ = dict(data["scores"]), data["chosen"]
-        model.estimator_ = learner_named(data["kind"]).from_dict(data["estimator"])
+        scores = given_table(data, "scores")
+        numbers = given_numbers({"scores": list(scores.values())}, "scores", (len(scores),))
+        model.scores_ = dict(zip(scores, numbers.tolist(), strict=True))
+        model.chosen_ = str(given(data, "chosen"))
+        chosen = given_table(data, "estimator")
+        for key in ("attributes", "classes"):
+            if list(given_rows(chosen, key)) != list(data[key] or ()):
+                raise ValueError(f"{key} of the chosen model differ from those of the chooser")
+        kinds = [kind for kind in LEARNERS if kind != "Chooser"]
+        model.estimator_ = learner_named(given_one_of(data, "kind", kinds)).from_dict(chosen)
         return model
 
 

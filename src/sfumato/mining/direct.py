@@ -22,7 +22,8 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from sfumato.counts import Reports, encode_known, known_labels
-from sfumato.domain import Floats
+from sfumato.domain import Floats, as_numbers
+from sfumato.domain.checked import given_labels, given_numbers, given_one_of, given_rows, given_table, given_wholes
 from sfumato.mining.estimator import Channels, Column, Learner, class_codes_in
 
 Labels = tuple[Any, ...] | None
@@ -59,7 +60,7 @@ class DirectClassifier(Learner):
         parts = []
         for column, labels, fill in zip(columns, self.labels_, self.fill_, strict=True):
             if labels is None:
-                numbers = column.astype(np.float64)
+                numbers = as_numbers(column)
                 parts.append(np.where(np.isnan(numbers), fill, numbers)[:, None])
             else:
                 parts.append((encode_known(labels, column)[:, None] == np.arange(len(labels))).astype(float))
@@ -84,9 +85,14 @@ class DirectClassifier(Learner):
     @classmethod
     def _from_state(cls, data: Mapping[str, Any]) -> Self:
         model = cls()
-        model.labels_ = [None if each is None else tuple(each) for each in data["labels"]]
-        model.fill_ = list(data["fill"])
-        model.estimator_ = PlainAnswers(data["estimator"])
+        columns, classes = len(data["attributes"]), len(given_rows(data, "classes"))
+        model.labels_ = [
+            None if each is None else given_labels({"labels": each}, "labels")
+            for each in given_rows(data, "labels", columns)
+        ]
+        model.fill_ = given_numbers(data, "fill", (columns,)).tolist()
+        encoded = sum(1 if each is None else len(each) for each in model.labels_)
+        model.estimator_ = PlainAnswers(given_table(data, "estimator"), encoded, classes)
         return model
 
 
@@ -111,9 +117,22 @@ def weight_argument(model: Any, weight: Floats) -> dict[str, Floats]:
 class PlainAnswers:
     """A fitted classifier as numbers: what `plain_answers` wrote, answering as the classifier did."""
 
-    def __init__(self, data: Mapping[str, Any]) -> None:
-        self.data = {name: np.array(part) for name, part in data.items() if name != "form"}
-        self.form, self.classes_ = str(data["form"]), self.data["classes"]
+    def __init__(self, data: Mapping[str, Any], columns: int, classes: int) -> None:
+        self.form = given_one_of(data, "form", ("tree", "normal", "linear"))
+        self.classes_ = given_wholes(data, "classes", 0, classes - 1)
+        known = self.classes_.size
+        if len(set(self.classes_.tolist())) < max(known, 1):
+            raise ValueError("classes of the estimator are none, or one of them stands there twice")
+        if self.form == "tree":
+            self.data = _nodes(data, columns, known)
+        elif self.form == "normal":
+            self.data = {name: given_numbers(data, name, (known, columns)) for name in ("mean", "variance")}
+            self.data["prior"] = given_numbers(data, "prior", (known,), 0.0)
+            if not (self.data["variance"] > 0).all():
+                raise ValueError("a variance is not above zero")
+        else:
+            self.data = {"coef": given_numbers(data, "coef", (known, columns))}
+            self.data["intercept"] = given_numbers(data, "intercept", (known,))
 
     def predict_proba(self, X: Floats) -> Floats:
         if self.form == "tree":
@@ -135,6 +154,19 @@ class PlainAnswers:
             value = X[going, column[node]].astype(np.float32)  # scikit-learn's trees compare so
             place[going] = np.where(value <= self.data["cut"][node], left[node], right[node])
         return place
+
+
+def _nodes(data: Mapping[str, Any], columns: int, classes: int) -> dict[str, npt.NDArray[Any]]:
+    """The nodes of a tree: children after their parents, and every test of a column there is."""
+    nodes = len(given_rows(data, "left"))
+    left, right = (given_wholes(data, side, -1, nodes - 1, nodes) for side in ("left", "right"))
+    inner = np.flatnonzero(left >= 0)
+    column = given_wholes(data, "column", -2, columns - 1, nodes)
+    if not nodes or (left[inner] <= inner).any() or (right[inner] <= inner).any() or (column[inner] < 0).any():
+        raise ValueError("a node of the tree does not come before its children, or tests no column")
+    cut = given_numbers(data, "cut", (nodes,))
+    shares = given_numbers(data, "shares", (nodes, classes), 0.0)
+    return {"left": left, "right": right, "column": column, "cut": cut, "shares": shares}
 
 
 def plain_answers(model: Any) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from scipy.special import softmax
 
 from sfumato.counts import Reports
 from sfumato.domain import Categories, Floats, as_numbers
+from sfumato.domain.checked import given_numbers, given_rows
 from sfumato.mining.estimator import Channels, Column, Learner, class_codes_in
 from sfumato.mining.moments import mean_noise
 
@@ -71,8 +72,10 @@ class LinearDiscriminant(Learner):
     @classmethod
     def _from_state(cls, data: Mapping[str, Any]) -> Self:
         model = cls()
-        model.coef_, model.intercept_ = np.array(data["coef"]), np.array(data["intercept"])
-        model.fill_ = np.array(data["fill"])
+        columns, classes = len(data["attributes"]), len(given_rows(data, "classes"))
+        model.coef_ = given_numbers(data, "coef", (classes, columns))
+        model.intercept_ = given_numbers(data, "intercept", (classes,))
+        model.fill_ = given_numbers(data, "fill", (columns,))
         return model
 
 

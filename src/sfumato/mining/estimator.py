@@ -19,8 +19,19 @@ from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d,
 
 from sfumato.channels import Channel, Mechanism
 from sfumato.counts import Reports
+from sfumato.counts.columns import weights_of
 from sfumato.domain import Categories, Codes, Floats, as_array
-from sfumato.tables import LEVEL_SUFFIX, column_names, frame_like, is_table, kind_of, map_table, read_columns
+from sfumato.domain.checked import given, given_flag, given_labels, given_names, too_deep
+from sfumato.tables import (
+    LEVEL_SUFFIX,
+    PLAN_COLUMN,
+    column_names,
+    frame_like,
+    is_table,
+    kind_of,
+    map_table,
+    read_columns,
+)
 
 Column = npt.NDArray[Any]
 Channels = Sequence[Mechanism | None] | Mapping[str, Mechanism | None] | None
@@ -65,7 +76,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
     @classmethod
     @abstractmethod
     def _from_state(cls, data: Mapping[str, Any]) -> Self:
-        """A learner that has learned what `_state` wrote."""
+        """A learner that has learned what `_state` wrote, its ``attributes`` and ``classes`` checked already."""
 
     # --- fitting ------------------------------------------------------------------------------------------------
 
@@ -133,14 +144,23 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
             array = check_array(X, dtype=object, ensure_all_finite=False)
             validate_data(self, array, skip_check_array=True, reset=reset)
         else:
-            array = validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite="allow-nan")
+            array = self._numeric(X, reset)
             if np.isinf(array).any():
                 raise ValueError("Input X contains infinity; mark such values as missing (NaN) or correct them")
         return [f"x{j}" for j in range(array.shape[1])], list(np.ascontiguousarray(array.T))
 
+    def _numeric(self, X: Any, reset: bool) -> npt.NDArray[Any]:
+        """An array of numbers, as scikit-learn checks it; of true values its error would print one."""
+        try:
+            return np.asarray(validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite="allow-nan"))
+        except ValueError as error:
+            if reset or "could not convert" not in str(error):
+                raise
+            raise ValueError("X holds a text where the model reads numbers; give a table with named columns") from None
+
     def _columns_of_table(self, X: Any, *, reset: bool, levels: bool) -> tuple[list[str], list[Column]]:
         names = column_names(X)
-        apart = level_columns(names, self.channels)
+        apart = [*level_columns(names, self.channels), *(name for name in names if name == PLAN_COLUMN)]
         others = [name for name in names if name not in apart]
         if kind_of(X) in KNOWN_TO_SKLEARN and hasattr(X, "shape"):
             values = map_table(X, lambda given: {name: given[name] for name in others}) if apart else X
@@ -149,7 +169,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
             remember_names(self, others, named=True)
         else:
             others = self.attribute_names_
-        columns = read_columns(X, names if levels else others)
+        columns = read_columns(X, [name for name in names if name != PLAN_COLUMN] if levels else others)
         records = len(next(iter(columns.values()), ()))
         if not others or not records:
             raise ValueError(
@@ -193,11 +213,17 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        model = cls._from_state(data)
-        model.attribute_names_ = list(data["attributes"])
-        remember_names(model, model.attribute_names_, bool(data["named"]))
-        if data["classes"] is not None:
-            model.classes_ = np.array(data["classes"])
+        """The model that ``to_dict`` wrote; what does not fit together is refused."""
+        names = given_names(data, "attributes")
+        classes = None if given(data, "classes") is None else given_labels(data, "classes")
+        try:
+            model = cls._from_state({**data, "attributes": names, "classes": classes})
+        except RecursionError:
+            raise too_deep("the model") from None
+        model.attribute_names_ = names
+        remember_names(model, names, given_flag(data, "named"))
+        if classes is not None:
+            model.classes_ = np.array(classes)
         model._table_kind = None
         return model
 
@@ -259,16 +285,8 @@ def class_codes(labels: npt.NDArray[Any], channel: Channel | None = None) -> tup
 
 def record_weights(sample_weight: Any, records: int) -> Floats | None:
     """One weight a record, None where all count the same."""
-    if sample_weight is None or np.isscalar(sample_weight):
-        return None
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.shape != (records,):
-        raise ValueError(
-            f"sample_weight has shape {weight.shape}, but there are {records} records; give one weight a record"
-        )
-    if not np.isfinite(weight).all() or (weight < 0).any():
-        raise ValueError("sample_weight holds a negative or infinite weight; weights are numbers from 0 up")
-    if not weight.any():
+    weight = weights_of(None if np.isscalar(sample_weight) else sample_weight, records, "sample_weight")
+    if weight is not None and not weight.any():
         raise ValueError("every sample_weight is zero; give at least one record a weight above zero")
     return weight
 

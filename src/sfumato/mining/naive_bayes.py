@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from sfumato.channels.base import Channel
 from sfumato.counts import Column, Reports
 from sfumato.domain import Categories, Floats, as_numbers
+from sfumato.domain.checked import given_numbers, given_one_of, given_rows, given_table
 from sfumato.mining.estimator import Channels, Learner, class_codes_in, true_class_shares
 from sfumato.mining.estimator import Column as Values
 from sfumato.mining.moments import code_noise, code_values, moments
@@ -31,6 +32,7 @@ from sfumato.reconstruction import Axis, ColumnCells, DenseTable
 DENSITIES = ("moments", "reconstructed", "direct")
 CELLS = 40
 PSEUDO_COUNT = 1.0
+TINY = 1e-300  # variances and probabilities in files are above zero
 
 
 @dataclass(frozen=True)
@@ -173,9 +175,10 @@ class NaiveBayes(Learner):
 
     @classmethod
     def _from_state(cls, data: Mapping[str, Any]) -> Self:
-        model = cls(density=data["density"])
-        model.class_prior_ = np.array(data["prior"])
-        model.densities_ = [density_from_dict(density) for density in data["densities"]]
+        model = cls(density=given_one_of(data, "density", DENSITIES))
+        columns, classes = len(data["attributes"]), len(given_rows(data, "classes"))
+        model.class_prior_ = given_numbers(data, "prior", (classes,), 0.0)
+        model.densities_ = [density_from_dict(each, classes) for each in given_rows(data, "densities", columns)]
         return model
 
 
@@ -193,7 +196,10 @@ def reported_labels(column: Column) -> ColumnCells:
     return ColumnCells(column.name, np.eye(len(labels)), cell_of_code, None, labels, identity=True)
 
 
-def density_from_dict(data: Mapping[str, Any]) -> Density:
-    if data["form"] == "normal":
-        return NormalDensity(np.array(data["mean"]), np.array(data["variance"]))
-    return CellDensity(ColumnCells.from_dict(data["cells"]), np.array(data["p_cell_given_class"]))
+def density_from_dict(data: Mapping[str, Any], classes: int) -> Density:
+    if given_one_of(data, "form", ("normal", "cells")) == "normal":
+        return NormalDensity(
+            given_numbers(data, "mean", (classes,)), given_numbers(data, "variance", (classes,), TINY)
+        )
+    cells = ColumnCells.from_dict(given_table(data, "cells"))
+    return CellDensity(cells, given_numbers(data, "p_cell_given_class", (classes, cells.size), TINY))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from html import escape
+from html import escape, unescape
 from typing import Any
 
 from sfumato.pages.html import Html
@@ -36,9 +36,14 @@ def to_svg(drawing: Any, description: str = "", prefix: str = "") -> Html:
     vl_convert = _vl_convert()
     spec = dict(drawing if isinstance(drawing, Mapping) else drawing.to_dict())
     spec["config"] = {**spec.get("config", {}), **CONFIG}
-    svg = TIPS.sub(r"<path\2><title>\1</title></path>", vl_convert.vegalite_to_svg(spec))
+    svg = TIPS.sub(_with_title, vl_convert.vegalite_to_svg(spec))
     svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{prefix}", svg)
     return Html(svg.replace("<svg ", f'<svg role="img" aria-label="{escape(description)}" ', 1))
+
+
+def _with_title(mark: re.Match[str]) -> str:
+    """A mark whose description is a tooltip; the description is escaped here, whatever it was before."""
+    return f"<path{mark[2]}><title>{escape(unescape(mark[1]))}</title></path>"
 
 
 def distribution(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,16 @@ from sfumato.prose import percent
 from sfumato.tables import write_text
 
 WHOLE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<html lang="{language}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark"><title>{title}</title><link rel="icon" href="data:,">
-<style>{style}</style></head>
+<style>{style}</style><meta http-equiv="Content-Security-Policy" content="{policy}"></head>
 <body><header><div><h1>{title}</h1>{lead}</div></header>
 <main>{body}</main></body></html>
 """
+
+
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+"""What a browser may do with a page: show it. No script, no network, whatever a label holds."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +40,8 @@ class Card:
 class Page:
     """A page as it grows; every method adds to the section opened last and returns the page."""
 
-    def __init__(self, title: str, lead: str = "") -> None:
-        self.title, self.lead = title, lead
+    def __init__(self, title: str, lead: str = "", language: str = "en") -> None:
+        self.title, self.lead, self.language = title, lead, language
         self._sections: list[list[Html]] = [[]]
         self._heading = title
         self._charts = 0
@@ -89,15 +94,15 @@ class Page:
         whole = tag("table", top, tag("tbody", *body), class_="words" if wrap else None)
         return self.add(tag("div", whole, class_="scroll", tabindex=0, role="region", aria_label=self._heading))
 
-    def bars(self, rows: Iterable[tuple[str, float | Sequence[float]]], *, digits: int = 1) -> Page:
+    def bars(self, rows: Iterable[tuple[str, float | Sequence[float]]]) -> Page:
         """For each label one share or several, as bars from 0 to 1."""
-        return self.add(tag("dl", *(_bar(label, shares, digits) for label, shares in rows), class_="bars"))
+        return self.add(tag("dl", *(_bar(label, shares) for label, shares in rows), class_="bars"))
 
-    def deviations(self, rows: Iterable[tuple[str, float, float]], *, digits: int = 3) -> Page:
+    def deviations(self, rows: Iterable[tuple[str, float, float]]) -> Page:
         """For each label a value as a dot, and the band around zero that chance explains."""
         given = list(rows)
         reach = 1.1 * max([1e-9, *(abs(value) for _, value, _ in given), *(allowed for _, _, allowed in given)])
-        return self.add(tag("dl", *(_deviation(*row, reach, digits) for row in given), class_="bars"))
+        return self.add(tag("dl", *(_deviation(*row, reach) for row in given), class_="bars"))
 
     def chart(self, drawing: Any, description: str = "") -> Page:
         """An altair chart, its specification, or SVG, drawn as part of the page."""
@@ -122,7 +127,8 @@ class Page:
         opening, *others = self._sections
         body = [*opening, *(tag("section", *parts) for parts in others)]
         lead = tag("p", self.lead) if self.lead else ""
-        return WHOLE.format(title=safe(self.title), lead=lead, style=style, body="\n".join(body))
+        head = {"title": safe(self.title), "language": safe(self.language), "policy": escape(POLICY), "style": style}
+        return WHOLE.format(**head, lead=lead, body="\n".join(body))
 
     def write(self, path: str | Path) -> None:
         """The document to a file, whole or not at all."""
@@ -144,25 +150,21 @@ def _row(cells: Sequence[object]) -> Html:
     return tag("tr", tag("th", first, scope="row"), *(tag("td", cell) for cell in rest))
 
 
-def _bar(label: str, shares: float | Sequence[float], digits: int) -> Html:
+def _bar(label: str, shares: float | Sequence[float]) -> Html:
     several = [float(share) for share in (shares if isinstance(shares, Sequence) else [shares])]
     bars = [
-        tag("dd", _track(f'<rect class="b{place}" width="{_place(share)}" height="100%"/>'), _number(share, digits))
-        for place, share in enumerate(several)
+        tag("dd", _track(f'<rect class="b{i}" width="{_place(share)}" height="100%"/>'), tag("span", percent(share)))
+        for i, share in enumerate(several)
     ]
     return tag("div", tag("dt", label), *bars)
 
 
-def _number(share: float, digits: int) -> Html:
-    return tag("span", percent(share, digits))
-
-
-def _deviation(label: str, value: float, allowed: float, reach: float, digits: int) -> Html:
+def _deviation(label: str, value: float, allowed: float, reach: float) -> Html:
     start, width, kind = (1 - allowed / reach) / 2, allowed / reach, "dot" if abs(value) <= allowed + 1e-12 else "far"
     band = f'<rect class="band" x="{_place(start)}" width="{_place(width)}" y="30%" height="40%" rx="3"/>'
     dot = f'<circle class="{kind}" cx="{_place((1 + value / reach) / 2)}" cy="50%" r="4.5"/>'
     middle = '<line x1="50%" x2="50%" y1="0" y2="100%"/>'
-    return tag("div", tag("dt", label), tag("dd", _track(band + middle + dot), tag("span", f"{value:+.{digits}f}")))
+    return tag("div", tag("dt", label), tag("dd", _track(band + middle + dot), tag("span", f"{value:+.3f}")))
 
 
 def _track(shapes: str) -> Html:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 import tomllib
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -16,15 +17,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.channels.base import Mechanism, identity_of
-from sfumato.channels.words import noise_generator
-from sfumato.domain import as_array
+from sfumato.channels.words import noise_generator, question_of
+from sfumato.domain import as_array, is_missing
+from sfumato.domain.checked import check_nesting, too_deep
 from sfumato.guarantee import CombinedGuarantee
+from sfumato.pages import Page
 from sfumato.plan.attribute import Attribute
+from sfumato.plan.page import page_of
 from sfumato.plan.schema import plan_schema
-from sfumato.prose import suggest
-from sfumato.tables import LEVEL_SUFFIX, map_table
+from sfumato.plan.total import guarantee_of
+from sfumato.prose import suggest, visible, voice
+from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, PLAN_COLUMN, map_table
 
-PLAN_KEYS = ("name", "description", "attributes")
+PLAN_KEYS = ("name", "description", "language", "empty", "attributes")
+SHORT = 16
+"""So many digits of a plan's identity stand in files of reports."""
 
 
 @dataclass(frozen=True)
@@ -34,13 +41,46 @@ class Plan:
     name: str
     attributes: dict[str, Attribute]
     description: str = ""
+    language: str = "en"
+    empty: tuple[str, ...] = ()
+    """Texts that stand for a missing answer in files, beside the empty field."""
 
     def __post_init__(self) -> None:
+        voice(self.language)
         if not self.attributes:
             raise ValueError("the plan has no attributes; add a table [attributes.<name>] for each question")
+        self._check_names()
+        self._check_empty()
         classes = [name for name, attribute in self.attributes.items() if attribute.role == "class"]
         if len(classes) > 1:
             raise ValueError(f'attributes {", ".join(classes)} all have role = "class"; keep one')
+
+    def _check_names(self) -> None:
+        """Every column has a name of its own, and none that files of reports use for something else."""
+        _check_visible("name", self.name)
+        _check_visible("description", self.description)
+        for name, each in self.attributes.items():
+            for what, texts in _texts(each).items():
+                for text in texts:
+                    _check_visible(f"attributes.{visible(name)}: {what}", text)
+        names = Counter(column for each in self.attributes.values() for column in each.columns)
+        for name in names:
+            if name.endswith((LEVEL_SUFFIX, CODE_SUFFIX)):
+                meant = "the level that people chose" if name.endswith(LEVEL_SUFFIX) else "reports as codes"
+                raise ValueError(f"attributes.{name}: a column of this name holds {meant}; rename the attribute")
+            if name == PLAN_COLUMN:
+                raise ValueError(f"attributes.{name}: this column names the plan in files of reports; rename it")
+            if names[name] > 1:
+                raise ValueError(f"attributes.{name}: two attributes have a column of this name; rename one of them")
+
+    def _check_empty(self) -> None:
+        if type(self.empty) not in (tuple, list) or not all(isinstance(word, str) for word in self.empty):
+            raise ValueError('empty is not a list of texts; write for example empty = ["NA"]')
+        object.__setattr__(self, "empty", tuple(self.empty))
+        for name, each in self.attributes.items():
+            both = set(self.empty) & {str(label) for label in getattr(each.domain, "labels", ())} if self.empty else ()
+            if both:
+                raise ValueError(f"attributes.{name}: {min(both)!r} is a category and in empty; keep one of the two")
 
     # --- reading and writing ------------------------------------------------------------------------------------
 
@@ -66,7 +106,9 @@ class Plan:
         """Read a plan from text in TOML or JSON."""
         try:
             spec = tomllib.loads(text) if form == "toml" else json.loads(text)
-        except (tomllib.TOMLDecodeError, json.JSONDecodeError) as error:
+        except RecursionError:
+            raise too_deep("the plan") from None
+        except ValueError as error:
             raise ValueError(f"not valid {form.upper()}: {error}; is the file complete?") from None
         return cls.from_dict(spec)
 
@@ -75,6 +117,7 @@ class Plan:
         """A plan from plain data; every error names the key and says how to mend it."""
         if not isinstance(spec, Mapping):
             raise ValueError("a plan is a table with the keys name and attributes")
+        check_nesting(spec, "the plan")
         for key in spec:
             if key not in PLAN_KEYS:
                 raise ValueError(f"key {key!r} is unknown{suggest(str(key), PLAN_KEYS)}")
@@ -85,12 +128,17 @@ class Plan:
         for name, part in found.items():
             try:
                 attributes[str(name)] = Attribute.from_dict(str(name), part)
+            except OverflowError:
+                raise ValueError(f"attributes.{name}: a number is too large; use other units") from None
             except (ValueError, TypeError) as error:
                 raise type(error)(f"attributes.{name}: {error}") from None
-        return cls(str(spec.get("name", "plan")), attributes, str(spec.get("description", "")))
+        words = {key: str(spec[key]) for key in ("description", "language") if key in spec}
+        return cls(str(spec.get("name", "plan")), attributes, **words, empty=spec.get("empty", ()))
 
     def to_dict(self) -> dict[str, Any]:
-        head = {"name": self.name, **({"description": self.description} if self.description else {})}
+        language = self.language if self.language != "en" else ""
+        said = {"description": self.description, "language": language, "empty": list(self.empty)}
+        head = {"name": self.name, **{key: value for key, value in said.items() if value}}
         return {**head, "attributes": {name: attribute.to_dict() for name, attribute in self.attributes.items()}}
 
     def to_json(self) -> str:
@@ -107,6 +155,21 @@ class Plan:
         are spelt, the same plan has the same identity."""
         attributes = [{"name": name, **each.canonical()} for name, each in self.attributes.items()]
         return identity_of({"name": self.name, "attributes": attributes})
+
+    @property
+    def origin(self) -> str:
+        """What the reports of this plan carry in files: the first digits of its identity, and its name."""
+        return f"{self.identity[:SHORT]} {self.name}"
+
+    def check_origin(self, origins: Any) -> None:
+        """Reports that say where they come from (one text a report, missing ones say nothing) come from this plan."""
+        found = as_array(origins).ravel().tolist()
+        for row, origin in enumerate(found):
+            if not is_missing(origin) and str(origin).split(" ")[0] != self.identity[:SHORT]:
+                own = f"this plan is {self.name!r} ({self.identity[:SHORT]})"
+                digits, _, name = str(origin).partition(" ")
+                where = f"row {row + 1:,}: " if len(found) > 1 else ""
+                raise ValueError(f"{where}made by the plan {name!r} ({digits}), and {own}; use the plan that made them")
 
     # --- use ----------------------------------------------------------------------------------------------------
 
@@ -126,22 +189,45 @@ class Plan:
         return next((name for name, each in self.attributes.items() if each.role == "class"), None)
 
     def randomize(
-        self, table: Any, rng: np.random.Generator | int | None = None, *, key: bytes | None = None,
+        self, table: Any, rng: np.random.Generator | int | None = None, *, key: bytes | str | None = None,
         levels: Mapping[str, Any] | None = None,
     ) -> Any:
         """Reports for a table of people, in the same kind of table (pandas, Polars, PyArrow, DuckDB, or a mapping).
 
         A mapping with one person's answers gives a mapping with their reports; with ``key``, the device's secret, the
-        same answers always give the same reports. Columns that the plan does not name are refused. Where people choose
-        a level, it is read from the column ``<name>.level`` or from ``levels`` (a level's name, or shares of the levels
-        to draw from in a simulation), else it is the default; the reports carry it in ``<name>.level``.
+        same answers always give the same reports. For a table of people ``key`` names its column of secrets, one a
+        person, which is not sent. Columns that the plan does not name are refused, and nothing but columns leaves: no
+        index, attributes or metadata. Where people choose a level, it is read from the column ``<name>.level`` or from
+        ``levels`` (a level's name, or shares of the levels to draw from in a simulation), else it is the default; the
+        reports carry it in ``<name>.level``.
         """
         generator = None if rng is None else noise_generator(rng)
 
         def convert(columns: Mapping[str, Any]) -> dict[str, Any]:
+            if isinstance(key, str):
+                return self._by_person(columns, key, levels or {})
+            _check_one_person(columns, key)
             return self._reports(columns, generator, key, levels or {})
 
         return map_table(table, convert)
+
+    def _by_person(self, columns: Mapping[str, Any], key: str, levels: Mapping[str, Any]) -> dict[str, Any]:
+        """Everybody's reports from their own secret, one person after the other."""
+        if key not in columns:
+            raise ValueError(f"column {key!r} of secrets is not in the table; give each person's secret as bytes in it")
+        answers = {name: np.atleast_1d(as_array(column)).tolist() for name, column in columns.items()}
+        secrets = answers.pop(key)
+        if not secrets:
+            raise ValueError("the table is empty; there is nobody to report")
+        if len(set(secrets)) < len(secrets):
+            raise ValueError(f"two people have the same secret in column {key!r}; give each their own")
+        reports = []
+        for row, person in enumerate(zip(*answers.values(), strict=True)):
+            try:
+                reports.append(self._reports(dict(zip(answers, person, strict=True)), None, secrets[row], levels))
+            except (ValueError, TypeError) as error:
+                raise type(error)(f"row {row + 1:,}: {error}") from None
+        return {name: as_array([each[name] for each in reports]) for name in reports[0]}
 
     def _reports(
         self, columns: Mapping[str, Any], rng: np.random.Generator | None, key: bytes | None, levels: Mapping[str, Any]
@@ -156,7 +242,7 @@ class Plan:
             values = {name: columns[name] for name in each.columns} if several else columns[column]
             try:
                 level = self._level(each, columns, levels, rng)
-                found = each.randomize(values, rng, key=key, question=f"{self.name}/{each.name}", level=level)
+                found = each.randomize(values, rng, key=key, question=question_of(self.name, each.name), level=level)
             except (ValueError, TypeError) as error:
                 raise type(error)(f"column {column!r}: {error}") from None
             reports |= found if several else {column: found}
@@ -179,6 +265,8 @@ class Plan:
     def check_columns(self, columns: list[str]) -> None:
         """Every column is in the plan (or the level of one that is) and every attribute is in the table."""
         asked = self.columns
+        if PLAN_COLUMN in columns:
+            raise ValueError(f"column {PLAN_COLUMN!r} says that these are reports already; give the true answers")
         for column in columns:
             chooser = asked.get(str(column).removesuffix(LEVEL_SUFFIX))
             if column not in asked and not (chooser and chooser.has_levels):
@@ -199,19 +287,39 @@ class Plan:
         """The distribution of every blurred attribute, by name, from reports (or from ``plan.counts`` of them)."""
         return _above("reconstruction").reconstruct_plan(table, self, intervals, method, by=by, weights=weights)
 
-    def guarantee(self, prior: Mapping[str, Any] | None = None) -> CombinedGuarantee:
-        """What all reports of one person reveal together, and what is not protected at all."""
-        believed = prior or {}
-        parts = {
-            name: each.channel.guarantee(prior=believed.get(name))
-            for name, each in self.attributes.items()
-            if each.channel is not None
-        }
-        if not parts:
-            raise ValueError("the plan blurs nothing, so there is no guarantee; give an attribute a channel")
-        clear = [name for name, each in self.attributes.items() if each.channel is None]
-        notes = [f"Sent as it is, without protection: {', '.join(clear)}."] if clear else []
-        return CombinedGuarantee(parts, (*notes, "That you take part at all is visible to the collector."))
+    def guarantee(self, prior: Mapping[str, Any] | None = None, *, truth: Any = None) -> CombinedGuarantee:
+        """What everything that leaves one person's device reveals, in the plan's language.
+
+        ``prior``: beliefs by attribute. ``truth``: a data owner's own table of true records, from which is counted what
+        answers in the clear tell about blurred ones; without it a bound is stated only beyond what they tell.
+        """
+        return guarantee_of(self.attributes, prior or {}, truth, self.language)
+
+    def page(self, *, truth: Any = None) -> Page:
+        """The page for the people who are asked: question by question what is sent, what it can reveal at worst, and
+        what is visible besides; ``.write(path)`` writes it."""
+        return page_of(self.attributes, self.guarantee(truth=truth))
+
+
+def _texts(each: Attribute) -> dict[str, Iterable[Any]]:
+    """All that is shown of an attribute."""
+    labels = () if isinstance(getattr(each.domain, "labels", ()), range) else getattr(each.domain, "labels", ())
+    levels = [] if each.channel is None else list(each.channel.levels)
+    return {"its name": (each.name, *each.columns), "a label": labels, "a level": levels, "question": (each.question,)}
+
+
+def _check_visible(what: str, text: Any) -> None:
+    if isinstance(text, str) and visible(text) != text:
+        raise ValueError(f"{what} holds a character that cannot be shown ({visible(text)[:60]}); leave it out")
+
+
+def _check_one_person(columns: Mapping[str, Any], key: bytes | None) -> None:
+    people = max((as_array(column).size for column in columns.values()), default=0) if key is not None else 1
+    if people > 1:
+        raise ValueError(
+            f"one key for {people:,} people would give equal answers equal reports; give a mapping of one person's "
+            "answers with that person's key, or name a column of secrets, one a person, with key='<column>'"
+        )
 
 
 def _above(floor: str) -> Any:

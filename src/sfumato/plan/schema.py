@@ -6,6 +6,7 @@ from typing import Any
 
 from sfumato.channels.base import Mechanism
 from sfumato.plan.attribute import ROLES
+from sfumato.prose import LANGUAGES
 
 _POSITIVE = {"type": "number", "exclusiveMinimum": 0}
 _PARAMETERS: dict[str, dict[str, Any]] = {
@@ -21,6 +22,8 @@ _PARAMETERS: dict[str, dict[str, Any]] = {
     "table": {"type": "array", "items": {"type": "array", "items": {"type": "number", "minimum": 0}}},
     "reports": {"type": "array", "minItems": 1},
     "stages": {"type": "array", "items": {"type": "object"}, "minItems": 2, "maxItems": 2},
+    "permanent": {"type": "object", "description": "the blur that is drawn once: a channel of its own"},
+    "instantaneous": {"type": "object", "description": "the blur of that at every round: a channel of its own"},
     "designs": {"type": "array", "items": {"type": "object"}, "minItems": 1, "description": "a law per basket size"},
     "up_to": {"type": "integer", "minimum": 1, "description": "largest itemset that is to be mined"},
     "noise": {"type": "object", "description": "the first phase: a numeric channel of its own"},
@@ -69,6 +72,8 @@ def plan_schema() -> dict[str, Any]:
         "properties": {
             "name": {"type": "string"},
             "description": {"type": "string"},
+            "language": {"enum": list(LANGUAGES), "default": "en", "description": "what people are told it in"},
+            "empty": {"type": "array", "items": {"type": "string"}, "description": "texts in files that mean missing"},
             "attributes": {"type": "object", "minProperties": 1, "additionalProperties": attribute},
         },
         "required": ["attributes"],
@@ -114,6 +119,7 @@ def program_schema() -> dict[str, Any]:
     column = _object({**size, **_GRID, "noise": _WORDS, "offset": _COUNT, "weights": {"type": "array"}})
     head = {"program": {"const": 1}, "words": _COUNT}
     single = _object({**head, "read": space, "steps": {"type": "array", "items": {"oneOf": steps}}, "write": space})
+    single["properties"] |= {"permanent": {**_COUNT, "description": "steps that take a device's own words"}}
     level = {"anyOf": [{"$ref": "#/$defs/single"}, {"$ref": "#/$defs/baskets"}]}
     levels = {"type": "object", "additionalProperties": level, "minProperties": 1}
     return {

@@ -13,16 +13,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 
 from sfumato.domain import Floats
-from sfumato.guarantee.statement import Amplification
+from sfumato.guarantee import CombinedGuarantee
 from sfumato.privacy.attacks import alone_error, bayes_error
 from sfumato.privacy.population import CONFIDENCE, Population
-from sfumato.prose import finite, in_words, listed, percent
+from sfumato.prose import finite, in_words, percent
 
 WEAKER = 0.9
 
@@ -52,36 +53,31 @@ class Width:
 
 
 @dataclass(frozen=True)
-class Account(Amplification):
+class Account:
     """The total for one person who answers everything ``times`` times with fresh noise."""
 
-    parts: dict[str, float]
-    times: int
+    once: CombinedGuarantee
+    times: int = 1
     widths: tuple[Width, ...] = ()
 
-    def __post_init__(self) -> None:
-        if self.times < 1:
-            raise ValueError(f"times={self.times} is not a count of reports; give 1 or more")
+    @cached_property
+    def total(self) -> CombinedGuarantee:
+        return self.once if self.times == 1 else self.once.repeated(self.times)
 
     @property
-    def gamma(self) -> float:  # type: ignore[override]
-        return math.prod(self.parts.values()) ** self.times
+    def gamma(self) -> float:
+        return self.total.gamma
 
     def __str__(self) -> str:
-        often = "once" if self.times == 1 else f"{self.times} times with fresh noise"
-        if math.isfinite(self.gamma):
-            most = max(self.parts, key=lambda name: self.parts[name])
-            each = f"most of it by {most} (γ = {in_words(self.parts[most], up=True)} each time)"
-            bound = f"gives away odds of at most γ = {in_words(self.gamma, up=True)} (ε = {self.epsilon:.3f}), {each}"
-        else:
-            unbounded = listed(name for name, gamma in self.parts.items() if not math.isfinite(gamma))
-            bound = f"has no bound on the odds, because of {unbounded}"
-        return "\n".join([f"A person who answers everything {often} {bound}.", *map(str, self.widths)])
+        """The words of one time, what several times add, and the widths."""
+        often = f"A person who answers everything {self.times} times with fresh noise: {self.total.worst}"
+        return "\n".join([*([often] if self.times > 1 else []), str(self.once), *map(str, self.widths)])
 
     def to_dict(self) -> dict[str, Any]:
         widths = [{**vars(width), "weakened": width.weakened, "text": str(width)} for width in self.widths]
-        parts = {name: finite(gamma) for name, gamma in self.parts.items()}
-        return {"gamma": finite(self.gamma), "times": self.times, "parts": parts, "widths": widths}
+        parts = {name: finite(part.gamma) for name, part in self.once.parts.items()}
+        words = str(self.once).splitlines()
+        return {"gamma": finite(self.gamma), "times": self.times, "parts": parts, "widths": widths, "words": words}
 
 
 def widths_of(population: Population) -> tuple[Width, ...]:

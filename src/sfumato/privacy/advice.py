@@ -122,8 +122,9 @@ def advise(
     chosen = propose(asked, goals)
     changed = {name: channel for name, channel in chosen.items() if channel != advised.channels[name]}
     asked_so = {name: replace(each, channel=changed.get(name, each.channel)) for name, each in plan.attributes.items()}
-    proposed = Plan(plan.name, asked_so, plan.description)
-    stated, through = subject_of(proposed).guarantees({}), asked.through(chosen)
+    proposed = replace(plan, attributes=asked_so)
+    total = (changed_subject := subject_of(proposed)).total({}, truth)
+    stated, through = changed_subject.guarantees(total), replace(asked.through(chosen), total=total)
     verdicts = tuple(judge_target(goal, stated, through) for goal in goals)
 
     told: list[Cost] = []

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sfumato.channels import SelectASize
 from sfumato.domain import Codes, Floats
-from sfumato.guarantee.statement import shortest_widths
+from sfumato.guarantee.statement import smallest_sets
 from sfumato.privacy.population import (
     CONFIDENCE,
     Attacked,
@@ -95,39 +95,57 @@ def width_of_errors(true: Floats, guess: Floats | float) -> float:
 
 
 def best_guess(target: Attacked) -> Finding:
-    """The attack by the answer's own report alone."""
+    """The attack by the answer's own report alone.
+
+    Of categories, for people with shares s[x] and the guess g(y) that the belief makes likeliest,
+
+        hits = Σ_y s[g(y)]·P[y, g(y)]  ≤  Σ_y max_x s[x]·P[y, x],
+
+    what the stated law allows any guess: both are expectations, so that no luck of the draw sets one above the other.
+    """
+    attack = "best guess from its own report"
+    if not target.numeric:
+        law, guess = target.law, (target.law * target.belief).argmax(axis=1)
+        joint = law * target.shares
+        hits, most = math.fsum(joint[np.arange(len(law)), guess]), math.fsum(joint.max(axis=1))
+        return Finding(attack, target.name, "hits", _hits_before(target), min(hits, most), min(most, 1.0))
     belief = posterior(target.law, target.belief, target.reports)
-    note = ""
-    if target.numeric:
-        widths = shortest_widths(belief, target.coarse.step, CONFIDENCE)
-        usual, narrow = in_words(float(widths.mean())), in_words(float(np.quantile(widths, 0.01)))
-        note = f"Credible intervals are {usual} wide on average; one report in a hundred gives {narrow}."
-    return _judge(target, belief, "best guess from its own report", note)
+    widths = smallest_sets(belief, target.coarse.step, CONFIDENCE)
+    usual, narrow = in_words(float(widths.mean())), in_words(float(np.quantile(widths, 0.01)))
+    note = f"Credible intervals are {usual} wide on average; one report in a hundred gives {narrow}."
+    return _placed(target, belief, attack, note)
 
 
 def averaging(target: Attacked, times: int, rng: np.random.Generator) -> Finding:
     """The attack on people who answered ``times`` times: fresh noise on the same answer wears off, as 1/√times.
 
-    A device that is keyed gives the same report again, and repeating the question teaches nothing.
+    A device that is keyed gives the same report again, and repeating the question teaches nothing. Of categories, each
+    person's reports count as the chance that the guess is right given all of them, which is never above
+
+        s·γ^times / (s·γ^times + 1 − s),   s the largest share.
     """
     few = replace(target, true_codes=target.true_codes[:FEW])
     drawn = [few.coarse.report_cell[few.draw(rng)] for _ in range(times)]
     belief = posterior_of_several(few.law, few.belief, drawn)
-    return _judge(few, belief, f"{times} fresh answers to the same question")
+    attack = f"{times} fresh answers to the same question"
+    if few.numeric:
+        return _placed(few, belief, attack)
+    right = posterior_of_several(few.law, few.shares, drawn)
+    hits = float(right[np.arange(len(right)), belief.argmax(axis=1)].mean())
+    share, odds = float(few.shares.max()), times * math.log(target.channel.gamma)
+    most = 1.0 if share >= 1 else share / (share + (1 - share) * math.exp(-odds))
+    return Finding(attack, target.name, "hits", _hits_before(few), min(hits, most), most)
 
 
-def _judge(target: Attacked, belief: Floats, attack: str, note: str = "") -> Finding:
-    """What guessing from these beliefs (one row a person) gets: numbers by the mean, categories by the likeliest one.
+def _hits_before(target: Attacked) -> float:
+    return float(target.shares[target.belief.argmax()])
 
-    Of categories at most Σ_y max_x P[y, x]·prior[x] of the guesses can be right: what the stated law itself allows.
-    """
-    if target.numeric:
-        true, values = target.true_numbers, target.coarse.values
-        before, after = (width_of_errors(true, guess @ values) for guess in (target.belief, belief))
-        return Finding(attack, target.name, "width", before, after, target.stated_width, note)
-    before, after = (float((target.true == guess.argmax(axis=-1)).mean()) for guess in (target.belief, belief))
-    stated = float((target.law * target.belief).max(axis=1).sum())
-    return Finding(attack, target.name, "hits", before, after, stated, note)
+
+def _placed(target: Attacked, belief: Floats, attack: str, note: str = "") -> Finding:
+    """What guessing numbers by the mean of these beliefs (one row a person) gets."""
+    true, values = target.true_numbers, target.coarse.values
+    before, after = (width_of_errors(true, guess @ values) for guess in (target.belief, belief))
+    return Finding(attack, target.name, "width", before, after, target.stated_width, note)
 
 
 def item_guess(name: str, channel: SelectASize) -> list[Finding]:

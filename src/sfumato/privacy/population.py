@@ -26,7 +26,7 @@ from scipy.special import ndtr
 from sfumato.channels import Channel
 from sfumato.channels.base import CodeSpace
 from sfumato.domain import Categories, Codes, Floats, Grid, Interval
-from sfumato.guarantee.statement import read_prior, shortest_widths
+from sfumato.guarantee.statement import read_prior, smallest_sets
 from sfumato.reconstruction import Estimate, reconstruct
 
 ENOUGH_REPORTS = 20
@@ -106,7 +106,7 @@ def posterior_of_several(law: Floats, prior: Floats, reports: list[Codes]) -> Fl
 
 
 def expected_width(law: Floats, prior: Floats, step: float, confidence: float, rows: int = 400) -> float:
-    """The mean of the shortest intervals over the reports as they occur, read on at most ``rows`` of them.
+    """The mean credible width over the reports as they occur, read on at most ``rows`` of them.
 
     Reports are gathered in runs of about equal probability and one report stands for its run, so that the mean is a sum
     over the whole distribution of reports.
@@ -115,7 +115,7 @@ def expected_width(law: Floats, prior: Floats, step: float, confidence: float, r
     cumulative = np.cumsum(chance) / chance.sum()
     middle = (np.arange(rows) + 0.5) / rows
     places, weight = np.unique(np.searchsorted(cumulative, middle), return_counts=True)
-    widths = shortest_widths(posterior(law, prior, places), step, confidence)
+    widths = smallest_sets(posterior(law, prior, places), step, confidence)
     return float(np.average(widths, weights=weight))
 
 
@@ -151,6 +151,11 @@ class Attacked:
         return self.coarse.true_cell[self.true_codes]
 
     @property
+    def shares(self) -> Floats:
+        """The share of the people in every cell of true values."""
+        return np.asarray(np.bincount(self.true, minlength=self.law.shape[1]) / max(self.true.size, 1))
+
+    @property
     def reports(self) -> Codes:
         """The cell of every report."""
         return self.coarse.report_cell[self.report_codes]
@@ -170,7 +175,7 @@ class Attacked:
     @cached_property
     def stated_width(self) -> float | None:
         """The interval width at 95 % that the channel's guarantee states."""
-        return self.channel.guarantee().interval(CONFIDENCE)
+        return self.channel.guarantee(self.prior).credible_width(CONFIDENCE)
 
     def linear(self) -> tuple[float, float, float]:
         """(a, b, v): reports as a + b·(x plus noise of variance v), the best such reading under the belief."""

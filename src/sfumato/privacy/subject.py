@@ -12,15 +12,13 @@ from numpy.typing import NDArray
 
 from sfumato.channels import Channel, CorrelatedNoise, Mechanism, SelectASize
 from sfumato.domain import Floats
-from sfumato.guarantee import Guarantee
+from sfumato.guarantee import CombinedGuarantee
 from sfumato.guarantee.statement import read_prior
 from sfumato.plan import Attribute, Plan
 from sfumato.privacy.population import Population, believed_people
-from sfumato.prose import listed
 from sfumato.tables import LEVEL_SUFFIX, is_table, read_columns
 
 ONLY = "answer"
-PARTICIPATION = "Participation: that somebody answered, when and from where is visible to the collector."
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,12 +68,15 @@ class Subject:
         """The attributes whose level people choose."""
         return [name for name, each in self.mechanisms.items() if each.has_levels]
 
-    def guarantees(self, priors: Mapping[str, Any]) -> dict[str, Guarantee]:
-        """What each attribute states; of a choice, the level that protects least."""
+    def total(self, priors: Mapping[str, Any], truth: Any = None) -> CombinedGuarantee:
+        """What everything states that one person sends."""
         believed = {name: priors[name] for name in self.tables if name in priors}
-        stated = {name: each.guarantee(prior=believed.get(name)) for name, each in self.mechanisms.items()}
-        columns = {name: noise.marginal(name).guarantee() for noise in self.rows.values() for name in noise.domains}
-        return {**stated, **columns}
+        return self.plan.guarantee(believed, truth=truth if self.is_plan else None)
+
+    def guarantees(self, total: CombinedGuarantee) -> dict[str, Any]:
+        """What each attribute states, or each column of a row; of a choice, the level that protects least."""
+        columns = {column: part for name in self.rows for column, part in total.parts[name].parts.items()}  # type: ignore[union-attr]
+        return {**{name: total.parts[name] for name in self.mechanisms}, **columns}
 
     def by_name(self, given: Any, what: str, known: Mapping[str, Any]) -> dict[str, Any]:
         """A mapping from names for a plan; for one mechanism the thing itself, which then counts for all names."""
@@ -120,17 +121,6 @@ class Subject:
             at_default[chosen.astype(str) != self.mechanisms[name].default] = None
             found[name] = at_default
         return found
-
-    def unprotected(self) -> tuple[str, ...]:
-        """Everything that no channel covers."""
-        clear = {"class": "the class label is sent as it is"}
-        told = [f"{name}: {clear.get(role, 'it is sent as it is')}." for name, role in self.clear.items()]
-        told += [f"{name}: the number of items is sent as it is." for name in self.baskets]
-        told += [f"{name}: the chosen level is visible." for name in self.leveled]
-        passed = [name for name, channel in self.tables.items() if channel.missing == "pass"]
-        passed += [name for noise in self.rows.values() for name in noise.domains]
-        told += [f"Whether somebody answered {listed(passed)} is visible."] if passed else []
-        return (*told, PARTICIPATION)
 
 
 def subject_of(audited: Plan | Mechanism) -> Subject:

@@ -18,10 +18,11 @@ from typing import Any
 from sfumato.channels import Channel
 from sfumato.domain import Floats, Interval
 from sfumato.guarantee import CombinedGuarantee, Guarantee
-from sfumato.guarantee.statement import breach_gamma, read_prior
+from sfumato.guarantee.amplification import breach_gamma
+from sfumato.guarantee.statement import read_prior
 from sfumato.privacy.accounting import Width, reach_of, width_together
 from sfumato.privacy.population import CONFIDENCE, Population, coarse_law, expected_width
-from sfumato.prose import in_words
+from sfumato.prose import in_words, listed
 
 NUMBER = r"(\d+(?:\.\d+)?(?:e-?\d+)?)\s*(%?)"
 BELIEF = re.compile(rf"(?:(?P<name>[^:]+?)\s*:\s*)?{NUMBER}\s*(?:to|->|→)\s*{NUMBER}")
@@ -46,7 +47,7 @@ class BeliefTarget:
     @property
     def gamma(self) -> float:
         """γ must stay strictly below ρ2(1−ρ1)/(ρ1(1−ρ2))."""
-        return breach_gamma(self.rho1, self.rho2)
+        return float(breach_gamma(self.rho1, self.rho2))
 
     def __str__(self) -> str:
         who = "all reports of a person together" if self.attribute is None else f"the report of {self.attribute}"
@@ -125,14 +126,16 @@ def read_target(target: Any) -> Goal:
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """Channels by attribute, beliefs over their true codes, the people where they are known, how often they answer; and
-    the widths at 95 % of numbers that are blurred ``together``, which have no channel of their own."""
+    """Channels by attribute, beliefs over their true codes, the people where they are known, how often they answer; the
+    widths at 95 % of numbers that are blurred ``together``, which have no channel of their own; and the ``total``,
+    which knows what is sent in the clear."""
 
     channels: Mapping[str, Channel]
     priors: Mapping[str, Floats]
     population: Population | None = None
     times: int = 1
     together: Mapping[str, Width] = field(default_factory=dict)
+    total: CombinedGuarantee | None = None
 
     def through(self, channels: Mapping[str, Channel]) -> Asked:
         """The same people and beliefs, asked through these channels."""
@@ -159,19 +162,27 @@ class Asked:
 def judge_target(goal: Goal, stated: Mapping[str, Guarantee], asked: Asked) -> Verdict:
     """The verdict on one target of `read_targets`."""
     if isinstance(goal, BeliefTarget):
-        return judge_belief(goal, stated, asked.times)
+        return judge_belief(goal, stated, asked.times, asked.total)
     reached = asked.width(goal.attribute, goal.confidence)
     who = "all reports together place" if goal.attribute in asked.together else "a usual report places"
     return Verdict(goal, reached >= goal.width * (1 - SLACK), f"{who} it within {in_words(reached)}.")
 
 
-def judge_belief(goal: BeliefTarget, stated: Mapping[str, Guarantee], times: int = 1) -> Verdict:
-    """By γ of the reports that the target names; a breach that it permits is shown, with the report that shows it."""
+def judge_belief(
+    goal: BeliefTarget, stated: Mapping[str, Guarantee], times: int = 1, sent: CombinedGuarantee | None = None
+) -> Verdict:
+    """By γ of the reports that the target names; a breach that it permits is shown, with the report that shows it. Of
+    what is ``sent`` in the clear as well, what it is known to tell counts, and what is not known is said to be open."""
     parts = stated if goal.attribute is None else {goal.attribute: stated[goal.attribute]}
-    total = CombinedGuarantee(parts).repeated(times)
+    total, clear = CombinedGuarantee(parts).repeated(times), listed(sent.clear) if sent else ""
+    for tells in (sent.tells or ()) if sent else ():
+        breach = tells.breach(goal.rho1, goal.rho2, "en") if tells.name in parts else None
+        if breach is not None:
+            return Verdict(goal, False, f"{clear} alone: {breach}")
     if total.excludes(goal.rho1, goal.rho2):
+        beyond = f", beyond what {clear} in the clear may tell" if clear else ""
         bound = in_words(total.gamma, 6, up=True)
-        return Verdict(goal, True, f"γ = {bound} is below the {in_words(goal.gamma, 6)} that it takes.")
+        return Verdict(goal, True, f"γ = {bound} is below the {in_words(goal.gamma, 6)} that it takes{beyond}.")
     for name, part in parts.items():
         breach = part.breach(goal.rho1, goal.rho2)
         if breach.possible:

@@ -12,6 +12,7 @@ with that law, and cheaper. Levels must not depend on the values beyond what the
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -24,6 +25,7 @@ from sfumato.channels import Channel
 from sfumato.channels.additive import AdditiveNoise, Gaussian
 from sfumato.counts import Column, encode_known
 from sfumato.domain import MISSING, Categories, Codes, Floats, Grid, Interval, as_numbers
+from sfumato.domain.checked import check_increasing, given, given_flag, given_labels, given_numbers
 
 SHARP_NOISE = 0.5  # noise with edges needs report cells half as wide as gaussian noise of the same deviation
 NEARLY = 0.05  # laws within this total variation are read together: half a deviation's width, 2 % of the information
@@ -83,11 +85,13 @@ class ColumnCells:
         return {"name": self.name, "integer": self.integer, **where}
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> ColumnCells:
-        labels = tuple(data["labels"]) if "labels" in data else None
-        edges = np.array(data["edges"], dtype=float) if "edges" in data else None
-        size = len(labels) if labels is not None else len(data["edges"]) - 1
-        return cls(data["name"], np.eye(size), np.zeros(0, np.int32), edges, labels, bool(data["integer"]))
+    def from_dict(cls, data: Mapping[str, Any]) -> ColumnCells:
+        """The cells that ``to_dict`` wrote; a table of no rows, because prediction needs none."""
+        labels = given_labels(data, "labels") if "labels" in data else None
+        edges = None if labels is not None else check_increasing(given_numbers(data, "edges", (None,)), "edges")
+        size = len(labels) if labels is not None else len(edges) - 1  # type: ignore[arg-type]
+        integer = given_flag(data, "integer")
+        return cls(str(given(data, "name")), np.zeros((0, size)), np.zeros(0, np.int32), edges, labels, integer)
 
 
 class Axis:

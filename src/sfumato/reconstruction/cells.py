@@ -146,9 +146,6 @@ def subdivide(edges: Floats, domain: Interval, narrowest: float, fine: int) -> F
     return np.concatenate([*cuts, edges[-1:]])
 
 
-# --- the cells of a column ------------------------------------------------------------------------------------------
-
-
 # --- how one channel sees the cells ---------------------------------------------------------------------------------
 
 

@@ -30,6 +30,8 @@ class Diagnostics:
     log_likelihood: float
     degrees_of_freedom: float
     messages: tuple[str, ...] = ()
+    fit: float = 1.0
+    """How often sound reports would fit their channel as badly as these, at most."""
 
 
 class WithError(float):
@@ -171,7 +173,7 @@ class Estimate:
             place, width = (self.edges[:-1] + self.edges[1:]) / 2, np.diff(self.edges)
         else:
             place, width = np.arange(self.probabilities.size, dtype=float), np.full(self.probabilities.size, 0.8)
-            ax.set_xticks(place, self.labels())
+            ax.set_xticks(place, self.labels(), parse_math=False)
         low, high = self.interval()
         error = np.maximum([self.probabilities - low, high - self.probabilities], 0)
         ax.bar(place, self.probabilities, width, alpha=0.6)

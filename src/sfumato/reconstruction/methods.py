@@ -25,7 +25,14 @@ from sfumato.channels.additive import AdditiveNoise
 from sfumato.counts import Counts, Tally
 from sfumato.domain import Categories, Floats, Grid, Interval
 from sfumato.reconstruction.cells import Layout, layout_for, observe, observe_points
-from sfumato.reconstruction.diagnosis import fisher_spread, messages_for
+from sfumato.reconstruction.diagnosis import (
+    FALSE_ALARM,
+    best_fit,
+    fisher_spread,
+    fit_of,
+    messages_for,
+    misfit_in_words,
+)
 from sfumato.reconstruction.em import EMFit, maximise_likelihood
 from sfumato.reconstruction.estimate import Diagnostics, Estimate
 from sfumato.reconstruction.rules import CONVERGED, ENOUGH, ChiSquare
@@ -54,17 +61,29 @@ class Problem:
         return None if self.layout is None else self.layout.membership
 
     def estimate(
-        self, row: int, probabilities: Floats, covariance: Floats, log_likelihood: float, freedom: float,
-        messages: tuple[str, ...], cost: tuple[int, int] = (0, 0),
+        self, row: int, predicted: Floats, probabilities: Floats, covariance: Floats, log_likelihood: float,
+        freedom: float, messages: tuple[str, ...], cost: tuple[int, int] = (0, 0),
     ) -> Estimate:
-        """The shares of the wanted intervals or categories in one class; ``cost`` in steps and table applications."""
+        """The shares of the wanted intervals or categories in one class; ``predicted``: the shares of reports that they
+        lead to; ``cost`` in steps and table applications."""
         layout, domain = self.layout, self.domain
-        said = messages if layout is None or layout.note is None else (layout.note, *messages)
+        fit = self.fit(row, predicted)
+        said = (*filter(None, [misfit_in_words(fit), None if layout is None else layout.note]), *messages)
         reports, missing = float(self.counts[row].sum()), float(self.missing[row])
-        facts = Diagnostics(self.method, reports, missing, *cost, log_likelihood, freedom, said)
+        facts = Diagnostics(self.method, reports, missing, *cost, log_likelihood, freedom, said, fit)
         categories = domain.labels if isinstance(domain, Categories) else None
         edges, integer = (None, False) if layout is None else (layout.edges.copy(), layout.integer)
         return Estimate(edges, categories, np.asarray(probabilities), covariance, facts, integer)
+
+    def fit(self, row: int, predicted: Floats) -> float:
+        """How often sound reports would fit as badly as these, at most; not asked of weighted ones."""
+        if any(tally.histogram.dtype.kind == "f" for tally in self.tallies):
+            return 1.0
+        found = fit_of(self.counts[row], predicted)
+        if found >= FALSE_ALARM and not self.counts[row][predicted <= 1e-300].any():
+            return found
+        spread = [self.table.dense()] if self.layout is None else [self.table.dense(), self.points()[0]]
+        return best_fit(self.counts[row], np.hstack(spread), predicted)
 
     def points(self) -> tuple[Floats, Floats]:
         """(P[report cell, value], membership[interval, value]) of the values at which many people may be at once."""
@@ -138,8 +157,10 @@ def by_inverse(problem: Problem) -> list[Estimate]:
         p, covariance = unbiased(table, counts, rows)
         predicted = np.maximum(table @ p, 1e-300)
         freedom = float(p.size - 1)
-        said = messages_for(counts, predicted, freedom, np.sqrt(np.diag(covariance)), True)
-        estimates.append(problem.estimate(row, p, covariance, float(counts @ np.log(predicted)), freedom, said))
+        said = messages_for(counts, freedom, np.sqrt(np.diag(covariance)), True)
+        likelihood = float(counts @ np.log(predicted))
+        possible = table @ np.maximum(p, 0.0)
+        estimates.append(problem.estimate(row, possible, p, covariance, likelihood, freedom, said))
     return estimates
 
 
@@ -157,7 +178,7 @@ def by_smooth(problem: Problem) -> list[Estimate]:
         predicted = table @ fit.density + sum(mass * points[:, place] for place, mass in fit.atoms)
         likelihood = float(counts @ np.log(np.maximum(predicted, 1e-300)))
         found = fit.probabilities, fit.covariance, likelihood, fit.degrees_of_freedom, fit.messages
-        estimates.append(problem.estimate(row, *found))
+        estimates.append(problem.estimate(row, predicted, *found))
     return estimates
 
 
@@ -197,10 +218,11 @@ def _fitted(
         spread = fisher_spread(dense, p, float(counts[row].sum()), membership)
         covariance, freedom = spread.covariance, spread.degrees_of_freedom
         stderr = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-        said = messages_for(counts[row], dense @ p if exact else None, freedom, stderr, fit.converged)
+        said = messages_for(counts[row], freedom, stderr, fit.converged)
+        predicted = dense @ p if exact else np.ones(problem.counts.shape[1])
         found = p if membership is None else membership @ p
         likelihood, cost = float(fit.log_likelihood[row]), (fit.iterations, fit.applications)
-        estimates.append(problem.estimate(row, found, covariance, likelihood, freedom, said, cost))
+        estimates.append(problem.estimate(row, predicted, found, covariance, likelihood, freedom, said, cost))
     return estimates
 
 

@@ -6,16 +6,17 @@ people's true values by name, checked against the plan.
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.domain.checked import given, given_table, read_json
 from sfumato.mining import learner_named
 from sfumato.plan import Attribute, Plan
 from sfumato.prose import json_text, suggest
@@ -43,14 +44,17 @@ KINDS = tuple(dict.fromkeys(kind for kind, _ in METHODS.values()))
 class Shipped:
     """A model as it arrives: with the plan of the reports it was learned from, their guarantee, and its measured error.
 
-    ``guarantee``: the plan's promise as plain data, with its words under "words".
     ``measured``: what was measured when it was trained, as plain data.
     """
 
     model: Any
     plan: Plan | None = None
-    guarantee: Mapping[str, Any] = field(default_factory=dict)
     measured: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def guarantee(self) -> Mapping[str, Any]:
+        """The plan's promise as plain data, its words under "words": computed from the plan, whatever the file says."""
+        return {} if self.plan is None else promise_of(self.plan)
 
     def predict(self, table: Any) -> Any:
         """The class of each person by their true values: a table or a mapping of columns, or one person's answers."""
@@ -100,15 +104,17 @@ def load(path: str | Path) -> Shipped:
     if not place.is_file():
         raise ValueError(f"{place}: {'is a folder; name a file' if place.is_dir() else 'no such file'}")
     try:
-        document = json.loads(place.read_text(encoding="utf-8"))
-    except ValueError:
-        raise ValueError(f"{place}: not a whole JSON file; save or copy the model again") from None
+        document = read_json(place.read_text(encoding="utf-8"), "the file")
+    except UnicodeDecodeError:
+        raise ValueError(f"{place}: not a whole JSON file, nor any text in UTF-8; save or copy it again") from None
+    except ValueError as error:
+        raise ValueError(f"{place}: {error}") from None
     _check_header(place, document)
     try:
-        plan = None if document["plan"] is None else Plan.from_dict(document["plan"])
-        model = learner_named(document["kind"]).from_dict(document["model"])
-        return Shipped(model, plan, document["guarantee"], document["measured"])
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        plan = None if given(document, "plan") is None else Plan.from_dict(document["plan"])
+        model = learner_named(document["kind"]).from_dict(given_table(document, "model"))
+        return Shipped(model, plan, given_table(document, "measured"))
+    except (TypeError, ValueError) as error:
         raise ValueError(f"{place}: the model inside is damaged ({error}); save it again") from None
 
 

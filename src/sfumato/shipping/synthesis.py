@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.channels import Channel, Discretize, Tabulated
-from sfumato.domain import Categories, Floats, Interval, as_array
+from sfumato.domain import Categories, Cells, Floats, Interval, as_array
 from sfumato.pages import Page
 from sfumato.plan import Attribute, Plan
 from sfumato.prose import percent
@@ -123,12 +123,8 @@ def _known(column: Any) -> NDArray[Any]:
 
 def _cells_of(column: Any, domain: Any, edges: Floats | None) -> NDArray[np.int64]:
     """The cell of each synthetic value, −1 where it is missing."""
-    values = as_array(column)
-    if isinstance(domain, Categories):
-        return np.asarray(domain.encode(values))
-    numbers = np.asarray(values, dtype=np.float64)
-    places = np.searchsorted(np.asarray(edges)[1:-1], numbers, side="right")
-    return np.where(np.isnan(numbers), -1, places)
+    space = Cells(tuple(edges)) if edges is not None else domain
+    return np.asarray(space.encode(as_array(column)))
 
 
 # --- in words -------------------------------------------------------------------------------------------------------

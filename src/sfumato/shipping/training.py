@@ -21,6 +21,8 @@ from sfumato.domain import Items, Row, as_array
 from sfumato.mining import learner_named
 from sfumato.plan import Plan
 from sfumato.prose import percent
+from sfumato.reconstruction import estimate_of
+from sfumato.reconstruction.diagnosis import FALSE_ALARM, misfit_in_words
 from sfumato.shipping.shipped import METHODS, Shipped
 from sfumato.tables import LEVEL_SUFFIX, name_row, to_arrow
 
@@ -59,6 +61,8 @@ def train(
     for _ in progress([method], f"training on {int((~held).sum()):,} reports"):
         model.fit(features(plan, table.filter(~held)), labels[~held])
     measured: dict[str, Any] = {"method": method, "trained_on": int((~held).sum())}
+    if strange := misfits(plan, table):
+        measured["misfit"] = strange
     if held.any():
         for _ in progress(["measuring"], f"measuring on {int(held.sum()):,} reports"):
             measured["held_out"] = on_reports(model, plan, table.filter(held), labels[held], seed)
@@ -135,6 +139,17 @@ def label_channel(plan: Plan) -> Channel | None:
     return None if channel is None else channel.level(None)
 
 
+def misfits(plan: Plan, table: Any) -> dict[str, float]:
+    """The attributes whose reports do not look as if their channel made them, and how often sound ones would fit so."""
+    found = {}
+    for name, channel in ((name, each.channel) for name, each in plan.attributes.items()):
+        if channel is not None and table.column(name).null_count < table.num_rows:
+            fit = estimate_of(name, channel, table, method="em").diagnostics.fit
+            if fit < FALSE_ALARM:
+                found[name] = fit
+    return found
+
+
 # --- measuring ------------------------------------------------------------------------------------------------------
 
 
@@ -168,13 +183,13 @@ def on_people(model: Any, plan: Plan, people: Any) -> dict[str, Any]:
 
 def measured_in_words(measured: dict[str, Any]) -> list[str]:
     """The measures as sentences that do not promise more than was measured."""
-    lines = []
+    lines = [f"{name}: {misfit_in_words(fit)}." for name, fit in measured.get("misfit", {}).items()]
     if test := measured.get("test"):
         share = f"{percent(test['accuracy'])} ± {100 * test['stderr']:.1f}"
         lines.append(f"Accuracy on {test['records']:,} people whose true values are known: {share}.")
     if held := measured.get("held_out"):
         lines += _held_out_words(held)
-    if not lines:
+    if "test" not in measured and "held_out" not in measured:
         lines.append("Nothing was measured; hold reports back with --holdout, or give people you know with --test.")
     return lines
 

@@ -22,15 +22,15 @@ from sfumato.channels.baskets.seeds import SeedGenerator
 from sfumato.channels.program import Words
 from sfumato.channels.words import KeyedWords, WordSource
 from sfumato.domain import Categories, Codes, Floats, Items
+from sfumato.domain.checked import given, given_numbers, given_whole
 from sfumato.guarantee import Guarantee
+from sfumato.prose import Voice, voice
 
 ROWS_AT_ONCE = 4096
+LARGEST_SIZE = 1_000
+"""Baskets have at most so many items: their laws are exact fractions, and slow to compute beyond."""
 LARGEST_TABLE = 12
 """Up to so many items the table of a channel for one size is written down."""
-NOTES = (
-    "The number of items in your basket is sent as it is; the bound is about which items they are.",
-    "Several baskets of one person multiply: two of them square the factor.",
-)
 
 
 class SelectASize(Channel):
@@ -49,11 +49,9 @@ class SelectASize(Channel):
         self.items = items
         if not isinstance(items, Items):
             raise TypeError(f"SelectASize needs Items, not {items!r}; write sf.Items(1000) or sf.Items([labels])")
-        laws = [
-            law if isinstance(law, SizeLaw) else SizeLaw(law["size"], law["rho"], tuple(law["kept"])) for law in designs
-        ]
+        laws = [law if isinstance(law, SizeLaw) else _law_of(law) for law in designs]
         self.laws = {law.size: law for law in sorted(laws, key=lambda law: law.size)}
-        self.up_to = up_to
+        self.up_to = given_whole({"up_to": up_to}, "up_to", 1, LARGEST_SIZE)
         if not laws or len(self.laws) < len(laws):
             raise ValueError(f"there are designs for {[law.size for law in laws]}; give one design for each size")
         _check_sizes(self.laws, items)
@@ -137,8 +135,7 @@ class SelectASize(Channel):
         """Reports of baskets: bitmaps, or with `compress` seeds that show the itemsets mined with the same law."""
         self.level(level)
         baskets = self.read(values)
-        # Bitmaps and seeds are two questions: sharing words they would show the same items under different noise.
-        source = self._source(rng, key, f"{question}\0seeds" if question and compress else question)
+        source = self._source(rng, key, question)
         width = max(g.words for g in self.generators.values()) if compress else bitmap_width(self.items.size)
         words = np.zeros((len(baskets), width), dtype=np.uint64)
         for size, rows in rows_by_size(baskets.sizes, self.laws, ROWS_AT_ONCE):
@@ -162,17 +159,23 @@ class SelectASize(Channel):
         return baskets
 
     def _reports(self, size: int, members: Codes, source: WordSource, compress: bool) -> Words:
-        drawing = self._drawing[size]
-        identity = basket_codes(members) if isinstance(source, KeyedWords) else np.zeros(len(members), dtype=np.int64)
-        if compress:
-            return drawing.seeds(members, source.rows(identity, drawing.seed_words))
-        return drawing.bitmaps(members, source.rows(identity, drawing.bitmap_words))
+        """With a key both forms are one draw: the bitmap is the one that the seed stands for, where there are seeds."""
+        drawing, keyed = self._drawing[size], isinstance(source, KeyedWords)
+        identity = basket_codes(members) if keyed else np.zeros(len(members), dtype=np.int64)
+        if not compress and not (keyed and drawing.seed is not None):
+            return drawing.bitmaps(members, source.rows(identity, drawing.bitmap_words))
+        seeds = drawing.seeds(members, source.rows(identity, drawing.seed_words))
+        return seeds if compress else drawing.generator.expand(seeds)
 
     # --- the program -------------------------------------------------------------------------------------------------
 
     def program(self) -> dict[str, Any]:
         """What a device executes, as plain data in whole numbers; `read_program` gives what executes it."""
         return deepcopy(self._program)
+
+    @property
+    def noise_identity(self) -> str:
+        return self.identity
 
     @cached_property
     def _drawing(self) -> dict[int, SizeProgram]:
@@ -206,22 +209,27 @@ class SelectASize(Channel):
         """γ of the program: no two baskets of one size make any report more than this many times as likely."""
         return max(drawing.gamma for drawing in self._drawing.values())
 
-    def guarantee(self, prior: Any = None) -> Guarantee:
+    @property
+    def visible(self) -> tuple[str, ...]:
+        return ("size",)
+
+    def guarantee(self, prior: Any = None, *, language: str = "en") -> Guarantee:
         """What one basket's report can reveal beyond its size; `.repeated(times)` for several baskets of one person."""
         tiny = self._is_tiny()
         if prior is not None and not tiny:
             raise ValueError(
                 f"a prior over all baskets of {self.items.size} items is too large to use; leave prior out"
             )
-        stated = Guarantee.of_channel(self, prior) if tiny else Guarantee(self.gamma, self.describe())
-        return replace(stated, notes=NOTES)
+        if tiny:
+            stated = Guarantee.of_channel(self, prior, language)
+        else:
+            stated = Guarantee(self.gamma, self.describe(voice(language)), visible=self.visible, language=language)
+        return replace(stated, notes=(voice(language)("note.baskets"),))
 
-    def describe(self) -> str:
-        shown = ", ".join(f"{law.rho:.3g} for baskets of {size}" for size, law in self.laws.items())
-        return (
-            "a random number of your items is kept, the others are dropped, and every item that you do not have is "
-            f"added with a chance of {shown}"
-        )
+    def describe(self, say: Voice) -> str:
+        laws = self.laws.items()
+        shown = [say("how.baskets.chance", chance=say.percent(law.rho), size=size) for size, law in laws]
+        return say("how.baskets", chances=say.listed(shown))
 
     # --- the channel's table, for tiny sets of items -----------------------------------------------------------------
 
@@ -269,6 +277,13 @@ class SelectASize(Channel):
 
     def __repr__(self) -> str:
         return f"SelectASize({self.items}, sizes {self._sizes_in_words()}, γ={self.gamma:.4g}, up_to={self.up_to})"
+
+
+def _law_of(design: Any) -> SizeLaw:
+    """A design as a plan writes it."""
+    size = given_whole(design, "size", 1, LARGEST_SIZE)
+    rho = given_numbers({"rho": [given(design, "rho")]}, "rho", (1,))
+    return SizeLaw(size, float(rho[0]), tuple(given_numbers(design, "kept", (None,)).tolist()))
 
 
 def _check_sizes(sizes: Iterable[int], items: Items) -> None:

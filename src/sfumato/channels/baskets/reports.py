@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.channels.program import Words
-from sfumato.domain import Codes, Items
+from sfumato.domain import Codes, Items, named
 
 Sizes = NDArray[np.uint16]
 
@@ -106,7 +106,7 @@ def _from_lists(baskets: Iterable[Iterable[Hashable]], items: Items | None) -> B
     for place, basket in enumerate(baskets):
         if isinstance(basket, (str, bytes)) or not isinstance(basket, Iterable):
             raise TypeError(
-                f"basket {place} is {basket!r}, not a collection of items; give a list of items, e.g. [{basket!r}]"
+                f"basket {place} is a {type(basket).__name__}, not a collection of items; give a list of items"
             )
         rows.append(basket if isinstance(basket, (list, tuple, set, frozenset)) else list(basket))
     lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
@@ -155,7 +155,7 @@ def _whole_numbers(labels: Any, starts: Codes) -> Codes:
 
 def _refuse_unknown(label: Any, place: int, starts: Codes, remedy: str) -> None:
     row = int(np.searchsorted(starts, place, side="right")) - 1
-    raise ValueError(f"unknown item {label!r} in basket {row}; {remedy}, or drop it from the basket")
+    raise ValueError(f"unknown item{named(label)} in basket {row}; {remedy}, or drop it from the basket")
 
 
 def _sorted_without_repeats(codes: Codes, starts: Codes, items: Items) -> Codes:
@@ -164,7 +164,8 @@ def _sorted_without_repeats(codes: Codes, starts: Codes, items: Items) -> Codes:
     repeats = np.flatnonzero(keys[1:] == keys[:-1])
     if repeats.size:
         row, code = divmod(int(keys[repeats[0]]), items.size)
-        raise ValueError(f"item {items.labels[code]!r} is twice in basket {row}; a basket is a set: keep one of them")
+        item = named(items.labels[code])
+        raise ValueError(f"an item{item} is twice in basket {row}; a basket is a set: keep one of them")
     return np.asarray(keys - rows * items.size)
 
 

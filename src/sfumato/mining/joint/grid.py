@@ -17,6 +17,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any, Self
 
 import numpy as np
@@ -24,6 +25,7 @@ import numpy.typing as npt
 
 from sfumato.counts import Fold, Reports
 from sfumato.domain import Codes, Floats
+from sfumato.domain.checked import given_numbers, given_rows
 from sfumato.reconstruction import Axis, ColumnCells, OverRelaxed, ProductTable, Steps, maximise_likelihood
 
 Array = npt.NDArray[np.float32]
@@ -222,9 +224,13 @@ class GridMember(Member):
         }
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        cells = tuple(ColumnCells.from_dict(cut) for cut in data["cells"])
-        return cls(cells, np.array(data["joint"], np.float32).reshape(data["shape"]))
+    def from_dict(cls, data: Mapping[str, Any], columns: int, classes: int) -> Self:
+        cells = tuple(ColumnCells.from_dict(cut) for cut in given_rows(data, "cells", columns))
+        shape = (classes, *(cut.size for cut in cells))
+        if tuple(given_rows(data, "shape")) != shape:
+            raise ValueError(f"shape is not {shape}, the classes and the cells of each column")
+        joint = given_numbers(data, "joint", (prod(shape),), 0.0)
+        return cls(cells, joint.astype(np.float32).reshape(shape))
 
 
 def draw_columns(table: npt.NDArray[Any], columns: Codes, rng: np.random.Generator) -> Codes:

@@ -18,6 +18,7 @@ from numba import njit
 
 from sfumato.counts import Fold, Reports
 from sfumato.domain import Codes, Floats
+from sfumato.domain.checked import given_numbers, given_rows
 from sfumato.mining.joint.grid import Array, Member, Resolution, draw_columns
 from sfumato.reconstruction import Axis, ColumnCells, DenseTable, Likelihood
 
@@ -162,10 +163,17 @@ class MixtureMember(Member):
         }
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        cells = tuple(ColumnCells.from_dict(cut) for cut in data["cells"])
-        thetas = [np.array(theta, np.float32) for theta in data["thetas"]]
-        return cls(cells, np.array(data["weights"], np.float32), np.array(data["p_class"], np.float32), thetas)
+    def from_dict(cls, data: Mapping[str, Any], columns: int, classes: int) -> Self:
+        cells = tuple(ColumnCells.from_dict(cut) for cut in given_rows(data, "cells", columns))
+        if not cells:
+            raise ValueError("a mixture needs at least one column")
+        weights = given_numbers(data, "weights", (None,), 0.0).astype(np.float32)
+        p_class = given_numbers(data, "p_class", (classes, weights.size), 0.0).astype(np.float32)
+        thetas = [
+            given_numbers({"thetas": theta}, "thetas", (cut.size, weights.size), 0.0).astype(np.float32)
+            for cut, theta in zip(cells, given_rows(data, "thetas", columns), strict=True)
+        ]
+        return cls(cells, weights, p_class, thetas)
 
 
 @njit(cache=True, fastmath=True)

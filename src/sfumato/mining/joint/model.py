@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from sfumato.channels.base import Channel
 from sfumato.counts import Fold, Reports
 from sfumato.domain import Codes, Floats
+from sfumato.domain.checked import given_one_of, given_rows, given_wholes
 from sfumato.mining.estimator import Channels, Column, Learner, generator
 from sfumato.mining.joint.grid import (
     GridMember,
@@ -29,7 +30,7 @@ from sfumato.mining.joint.grid import (
     shift_of,
 )
 from sfumato.mining.joint.mixture import COMPONENTS, PSEUDO_COUNT, MixtureFit, MixtureMember
-from sfumato.mining.joint.selection import Branch, cap_helpers, grow_forest, select_columns
+from sfumato.mining.joint.selection import cap_helpers, forest_from_dict, grow_forest, select_columns
 from sfumato.reconstruction import Axis
 
 STRUCTURES = ("auto", "grid", "mixture")
@@ -177,9 +178,16 @@ class JointModel(Learner):
     @classmethod
     def _from_state(cls, data: Mapping[str, Any]) -> Self:
         model = cls()
-        model.selected_ = tuple(data["selected"])
-        model.members_ = [MEMBERS[member["form"]].from_dict(member) for member in data["members"]]
-        model.forest_ = [Branch.from_dict(branch) for branch in data["forest"]]
+        columns, classes = len(data["attributes"]), 1 if data["classes"] is None else len(data["classes"])
+        model.selected_ = tuple(given_wholes(data, "selected", 0, columns - 1).tolist())
+        members = given_rows(data, "members")
+        if not members or len(set(model.selected_)) < len(model.selected_):
+            raise ValueError("there is no member, or a column is selected twice")
+        model.members_ = [
+            MEMBERS[given_one_of(each, "form", MEMBERS)].from_dict(each, len(model.selected_), classes)
+            for each in members
+        ]
+        model.forest_ = forest_from_dict(given_rows(data, "forest"), model.selected_, columns)
         return model
 
 

@@ -12,7 +12,7 @@ people who were left out, log M(s, s') exceeds log M(s) + log M(s') by two stand
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from sfumato.counts import Fold, Reports
 from sfumato.domain import Codes
+from sfumato.domain.checked import given, given_numbers, given_table, given_whole
 from sfumato.mining.joint.grid import (
     TINY,
     Array,
@@ -177,13 +178,28 @@ class Branch:
         }
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Branch:
-        parent = data["parent_cells"]
+    def from_dict(cls, data: Mapping[str, Any], columns: int) -> Branch:
+        alone = given(data, "parent") is None
+        child_cells = ColumnCells.from_dict(given_table(data, "child_cells"))
+        parent_cells = None if alone else ColumnCells.from_dict(given_table(data, "parent_cells"))
+        shape = (child_cells.size, 1 if parent_cells is None else parent_cells.size)
         return cls(
-            data["child"], data["parent"], ColumnCells.from_dict(data["child_cells"]),
-            None if parent is None else ColumnCells.from_dict(parent),
-            np.array(data["p_child_given_parent"], np.float32),
+            given_whole(data, "child", 0, columns - 1),
+            None if alone else given_whole(data, "parent", 0, columns - 1),
+            child_cells,
+            parent_cells,
+            given_numbers(data, "p_child_given_parent", shape, 0.0).astype(np.float32),
         )
+
+
+def forest_from_dict(data: Sequence[Any], selected: Sequence[int], columns: int) -> list[Branch]:
+    """Branches whose parents are drawn before them, each column once."""
+    drawn, forest = set(selected), [Branch.from_dict(each, columns) for each in data]
+    for branch in forest:
+        if branch.child in drawn or (branch.parent is not None and branch.parent not in drawn):
+            raise ValueError("a column of the forest is drawn twice, or before the one that it depends on")
+        drawn.add(branch.child)
+    return forest
 
 
 class Dependence:

@@ -11,9 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from sfumato.channels.base import Channel
 from sfumato.counts import Reports, encode_known
-from sfumato.domain import Floats
+from sfumato.domain import Floats, as_numbers
+from sfumato.domain.checked import given, given_flag, given_labels, given_one_of, given_rows, given_table
 from sfumato.mining.estimator import Channels, Column, Learner, remember_names
 from sfumato.mining.joint import JointModel
+from sfumato.mining.joint.grid import people_in
 from sfumato.mining.tree import text
 from sfumato.mining.tree.association import ByClassGrowth, GlobalGrowth, Growth, LocalGrowth, paper_intervals
 from sfumato.mining.tree.model import ClassMass, Feature, Limits, Tree, clean_tree, clean_values, feature_of
@@ -86,16 +88,12 @@ class TreeClassifier(Learner):
 
     def _distil(self, reports: Reports, axes: list[Axis], limits: Limits, rng: np.random.Generator) -> None:
         model = JointModel(self.channels, label_channel=self.label_channel, random_state=self.random_state)
-        model.classes_, model.attribute_names_, model._table_kind = (
-            self.classes_,
-            self.attribute_names_,
-            self._table_kind,
-        )
+        model.classes_, model.attribute_names_ = self.classes_, self.attribute_names_
+        model._table_kind = self._table_kind
         remember_names(model, self.attribute_names_, hasattr(self, "feature_names_in_"))
         model._learn(reports, rng)
         self.joint_ = model
-        people = float(len(reports) if reports.weights is None else reports.weights.sum())
-        self.tree_, found = distilled_tree(model, limits, people, rng)
+        self.tree_, found = distilled_tree(model, limits, people_in(reports), rng)
         by_name = {feature.name: feature for feature in found}
         self.features_ = [by_name.get(axis.name, feature_of(axis.at(2))) for axis in axes]
 
@@ -115,7 +113,7 @@ class TreeClassifier(Learner):
     def _leaves(self, columns: list[Column]) -> npt.NDArray[np.int64]:
         values = np.empty((len(columns), len(columns[0])))
         for j, (feature, column) in enumerate(zip(self.features_, columns, strict=True)):
-            values[j] = column if feature.labels is None else encode_known(feature.labels, column)
+            values[j] = as_numbers(column) if feature.labels is None else encode_known(feature.labels, column)
         return self.tree_.leaves(values, np.array([feature.categorical for feature in self.features_]))
 
     # --- reading the tree ---------------------------------------------------------------------------------------
@@ -160,18 +158,19 @@ class TreeClassifier(Learner):
 
     @classmethod
     def _from_state(cls, data: Mapping[str, Any]) -> Self:
-        model = cls(reconstruction=data["reconstruction"])
-        model.features_ = [
-            Feature(
-                f["name"],
-                None if f["labels"] else np.array([0.0, 1.0]),
-                tuple(f["labels"]) if f["labels"] else None,
-                f["integer"],
-            )
-            for f in data["features"]
-        ]
-        model.tree_ = Tree.from_dict(data["tree"])
+        model = cls(reconstruction=given_one_of(data, "reconstruction", RECONSTRUCTIONS))
+        columns = len(data["attributes"])
+        model.features_ = [feature_from_dict(each) for each in given_rows(data, "features", columns)]
+        tree = given_table(data, "tree")
+        model.tree_ = Tree.from_dict(tree, model.features_, len(given_rows(data, "classes")))
         return model
+
+
+def feature_from_dict(data: Mapping[str, Any]) -> Feature:
+    name, integer = str(given(data, "name")), given_flag(data, "integer")
+    if given(data, "labels"):
+        return Feature(name, None, given_labels(data, "labels"), integer)
+    return Feature(name, np.array([0.0, 1.0]), None, integer)
 
 
 # --- one readable tree from a joint model -----------------------------------------------------------------------------

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sfumato.counts import Reports
+from sfumato.domain.checked import given_flags, given_numbers, given_rows, given_wholes
 from sfumato.mining.estimator import class_codes_in, true_class_shares
 from sfumato.mining.tree.kernels import Bounds, Nodes, grow, leaves_of, prune_by_code_length
 from sfumato.mining.tree.splits import LEAF, Binned, bin_and_class
@@ -18,6 +19,7 @@ from sfumato.reconstruction import Axis, ColumnCells
 Records = npt.NDArray[np.int32]
 Values = npt.NDArray[np.float64]
 CLEAR_BINS = 254
+MOST_BINS = 100_000_000  # nodes times labels of a tree that is read from a file
 
 
 @dataclass(frozen=True)
@@ -86,38 +88,21 @@ class Tree:
                 waiting += [int(self.right[node]), int(self.left[node])]
         place = np.full(self.column.size, LEAF, np.int32)
         place[kept] = np.arange(len(kept))
-        return Tree(
-            self.column[kept],
-            self.cut[kept],
-            np.where(self.left[kept] < 0, LEAF, place[self.left[kept]]).astype(np.int32),
-            np.where(self.right[kept] < 0, LEAF, place[self.right[kept]]).astype(np.int32),
-            self.missing_left[kept],
-            self.bins[kept],
-            self.counts[kept],
-            self.gains[kept],
-        )
+        tree = Tree(*(part[kept] for part in vars(self).values()))
+        tree.left, tree.right = (np.where(side < 0, LEAF, place[side]) for side in (tree.left, tree.right))
+        return tree
 
     def grafted(self, node: int, other: Tree) -> Tree:
         """This tree with `other` in the place of a leaf."""
-        offset = self.column.size
-        shift = np.int32(offset - 1)  # the root of `other` takes the leaf's place, its node k becomes offset + k − 1
-        moved_left = np.where(other.left < 0, LEAF, other.left + shift).astype(np.int32)
-        moved_right = np.where(other.right < 0, LEAF, other.right + shift).astype(np.int32)
+        shift = np.int32(self.column.size - 1)  # the root of `other` takes the leaf's place, node k becomes k + shift
         widest = max(self.bins.shape[1], other.bins.shape[1])
-        tree = Tree(
-            np.concatenate([self.column, other.column[1:]]),
-            np.concatenate([self.cut, other.cut[1:]]),
-            np.concatenate([self.left, moved_left[1:]]),
-            np.concatenate([self.right, moved_right[1:]]),
-            np.concatenate([self.missing_left, other.missing_left[1:]]),
-            np.vstack([_widened(self.bins, widest), _widened(other.bins[1:], widest)]),
-            np.vstack([self.counts, other.counts[1:]]),
-            np.concatenate([self.gains, other.gains[1:]]),
-        )
-        tree.column[node], tree.cut[node] = other.column[0], other.cut[0]
-        tree.left[node], tree.right[node] = moved_left[0], moved_right[0]
-        tree.missing_left[node], tree.gains[node] = other.missing_left[0], other.gains[0]
-        tree.bins[node] = _widened(other.bins[:1], widest)[0]
+        left, right = (np.where(side < 0, LEAF, side + shift) for side in (other.left, other.right))
+        here = replace(self, bins=_widened(self.bins, widest))
+        moved = replace(other, left=left, right=right, bins=_widened(other.bins, widest))
+        pairs = list(zip(vars(here).values(), vars(moved).values(), strict=True))
+        tree = Tree(*(np.concatenate([part, added[1:]]) for part, added in pairs))
+        for part, (_, added) in zip(vars(tree).values(), pairs, strict=True):
+            part[node] = added[0]
         return tree
 
     @property
@@ -158,20 +143,39 @@ class Tree:
         }
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Tree:
-        bins = np.zeros((len(data["attribute"]), data["bins"]), bool)
-        for node, chosen in enumerate(data["left_bins"]):
-            bins[node, chosen] = True
+    def from_dict(cls, data: Mapping[str, Any], features: Sequence[Feature], classes: int) -> Tree:
+        """The tree that ``to_dict`` wrote: children after their parents, and every test of a column there is."""
+        nodes = len(given_rows(data, "attribute"))
+        if not nodes:
+            raise ValueError("the tree has no node")
+        column = given_wholes(data, "attribute", LEAF, len(features) - 1)
+        left, right = (given_wholes(data, side, LEAF, nodes - 1, nodes) for side in ("left", "right"))
+        inner = np.flatnonzero(column != LEAF)
+        if (left[inner] <= inner).any() or (right[inner] <= inner).any():
+            raise ValueError("a node of the tree does not come before its children")
+        cut = given_rows(data, "cut", nodes)
+        cuts = given_numbers({"cut": [0.0 if one is None else one for one in cut]}, "cut", (nodes,))
         return cls(
-            np.array(data["attribute"], np.int32),
-            np.array([np.nan if cut is None else cut for cut in data["cut"]], float),
-            np.array(data["left"], np.int32),
-            np.array(data["right"], np.int32),
-            np.array(data["missing_left"], bool),
-            bins,
-            np.array(data["counts"], float),
-            np.array(data["gains"], float),
+            column.astype(np.int32),
+            np.where([one is None for one in cut], np.nan, cuts),
+            left.astype(np.int32),
+            right.astype(np.int32),
+            given_flags(data, "missing_left", nodes),
+            _left_bins(data, nodes, features),
+            given_numbers(data, "counts", (nodes, classes), 0.0),
+            given_numbers(data, "gains", (nodes,)),
         )
+
+
+def _left_bins(data: Mapping[str, Any], nodes: int, features: Sequence[Feature]) -> npt.NDArray[np.bool_]:
+    """Which labels go left at each node."""
+    widest = max((len(feature.labels) for feature in features if feature.labels is not None), default=0) + 1
+    if nodes * widest > MOST_BINS:
+        raise ValueError(f"a tree of {nodes:,} nodes with {widest - 1:,} labels is larger than sfumato makes")
+    bins = np.zeros((nodes, widest), bool)
+    for node, chosen in enumerate(given_rows(data, "left_bins", nodes)):
+        bins[node, given_wholes({"left_bins": chosen}, "left_bins", 0, widest - 1)] = True
+    return bins
 
 
 def _widened(bins: npt.NDArray[np.bool_], widest: int) -> npt.NDArray[np.bool_]:

@@ -107,7 +107,7 @@ def draw_tree(tree: Tree, features: list[Feature], classes: list[Any], ax: Any, 
     places = layout(tree, max_depth)
     for node, (x, depth) in places.items():
         ax.annotate(
-            words(tree, features, classes, node, node_is_cut_off(tree, node, places)),
+            words(tree, features, classes, node, cut_off=int(tree.left[node]) not in places),
             (x, -depth),
             ha="center",
             va="center",
@@ -135,10 +135,6 @@ def layout(tree: Tree, max_depth: int) -> dict[int, tuple[float, int]]:
 
     place(0, 0)
     return places
-
-
-def node_is_cut_off(tree: Tree, node: int, places: dict[int, tuple[float, int]]) -> bool:
-    return bool(tree.column[node] != LEAF and int(tree.left[node]) not in places)
 
 
 def words(tree: Tree, features: list[Feature], classes: list[Any], node: int, cut_off: bool) -> str:

@@ -5,7 +5,6 @@ Into the folder: `figure2.csv`, `accuracies.csv` (one row a run), `means.csv`, t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -22,11 +21,11 @@ from sfumato.papers.as00.runs import (
     SHAPES,
     Accuracies,
     Extent,
-    Progress,
     run_all,
     shape_rows,
 )
 from sfumato.reconstruction import ChiSquare
+from sfumato.shipping.training import Progress, silently
 
 PAGE = """# Agrawal & Srikant 2000, "Privacy-preserving data mining", again
 
@@ -73,13 +72,8 @@ FIGURE_5_LEVELS = (25, 100)
 FIGURE_6_ALGORITHMS = ("randomized", "byclass", "joint tree")
 
 
-def silent(steps: Iterable[Any], what: str) -> Iterator[Any]:
-    """No progress shown."""
-    return iter(steps)
-
-
 def reproduce(
-    folder: Path | str, quick: bool = False, progress: Progress = silent, extent: Extent | None = None
+    folder: Path | str, quick: bool = False, progress: Progress = silently, extent: Extent | None = None
 ) -> list[Claim]:
     """Run what is not finished yet, then draw and judge; `quick` is for trying it out, hours of runs otherwise."""
     place = opened(folder)

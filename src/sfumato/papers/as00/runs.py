@@ -27,8 +27,8 @@ import sfumato as sf
 from sfumato.domain import Floats
 from sfumato.examples.agrawal import DOMAINS, as_matrix, generate
 from sfumato.papers import Rows
+from sfumato.shipping.training import Progress
 
-Progress = Callable[[Iterable[Any], str], Iterator[Any]]
 Labels = npt.NDArray[np.str_]
 
 NOISES = {"gaussian": sf.Gaussian, "uniform": sf.Uniform}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,13 +11,19 @@ from sfumato.channels import Mechanism
 from sfumato.plan import Plan
 from sfumato.privacy.accounting import Account, widths_of
 from sfumato.privacy.attacks import Finding, averaging, best_guess, correlation_attacks, item_guess, linkage, outliers
-from sfumato.privacy.audit.channel import SAMPLES, check_channel
+from sfumato.privacy.audit.channel import check_channel
+from sfumato.privacy.audit.check import SKIPPED, Check, takes
 from sfumato.privacy.audit.correlated import audit_row
+from sfumato.privacy.audit.probe import SAMPLES, Effort
+from sfumato.privacy.audit.records import check_records
 from sfumato.privacy.audit.report import Audit
 from sfumato.privacy.population import Population
 from sfumato.privacy.subject import Subject, subject_of
 from sfumato.privacy.targets import Asked, judge_target, read_targets
+from sfumato.prose import listed
 
+FALSE_ALARM = 1e-6
+WHOLE_ONLY = "Each attribute by itself: the function was tested on whole records, sfumato's own channels one by one."
 PEOPLE = 1000
 REPEATS = 10
 
@@ -25,51 +31,86 @@ REPEATS = 10
 def audit(
     subject: Plan | Mechanism, reports: Any = None, *, truth: Any = None, targets: Sequence[Any] = (),
     implementation: Any = None, prior: Any = None, times: int = 1, people: int = PEOPLE, samples: int = SAMPLES,
-    false_alarm: float = 1e-6, seed: int = 0,
+    false_alarm: float = FALSE_ALARM, seed: int = 0,
 ) -> Audit:
     """Attack a plan or a channel, check that its implementation keeps to its law, and say all of it in words.
 
     ``reports`` (or ``truth``, the clean table, for a data owner's rehearsal) gives the attacks real people; without
     them the people are spread evenly. ``targets``: what the plan is to achieve, such as "5% to 50%" or
     "age: 20 at 95%". ``implementation``: a function from values to reports, or a mapping from true value to reports of
-    another program; for a plan, by attribute. ``prior``: a belief, for a plan by attribute. ``times``: how often
-    each person answers with fresh noise. ``false_alarm``: the chance that a sound implementation fails.
+    another program; for a plan, by attribute, or a function from tables to tables in place of ``plan.randomize``.
+    ``prior``: a belief, for a plan by attribute. ``times``: how often each person answers with fresh noise.
+    ``samples``: how many reports of each attribute are drawn (fewer of a slow program); the audit says how small a
+    fault that finds, and ten times as many find one a third as large. ``false_alarm``: the chance that a sound
+    implementation fails.
 
     >>> import sfumato as sf
     >>> answer = sf.RandomizedResponse(sf.Categories(["yes", "no"]), keep=0.75)
     >>> sf.audit(answer, targets=["5% to 50%"], samples=4000).passed
     True
     """
+    if times < 1:
+        raise ValueError(f"times={times} is not a count of reports; give 1 or more")
     audited = subject_of(subject)
     goals = read_targets(targets, audited.domains)
     rng = np.random.default_rng(seed)
     population = audited.people(reports, truth, people, rng)
-    given = audited.by_name(implementation, "implementation", {**audited.checked, **audited.rows})
-    alpha = false_alarm / (len(audited.checked) + len(audited.rows))
+    whole = implementation if audited.is_plan and callable(implementation) else None
+    given = audited.by_name(None if whole else implementation, "implementation", {**audited.checked, **audited.rows})
+    records = (audited.is_plan or bool(audited.leveled)) and not given
+    parts = len(audited.checked) + len(audited.rows) + records
+    alpha, effort = false_alarm / parts, Effort(samples).shared(parts)
     rows = [
-        audit_row(row, reports, truth, given.get(name), people, samples, alpha) for name, row in audited.rows.items()
+        audit_row(row, reports, truth, given.get(name), people, effort, alpha) for name, row in audited.rows.items()
     ]
     checks = [check for row in rows for check in row.checks]
     for name, channel in audited.checked.items():
-        checks += check_channel(channel, given.get(name), attribute=name, samples=samples, false_alarm=alpha)
+        checks += check_channel(
+            channel, given.get(name), attribute=name, samples=samples, seconds=effort.seconds, false_alarm=alpha
+        )
+    if records:
+        checks += check_records(audited.plan, whole, alpha, effort)
     beliefs = {**{name: target.prior for name, target in population.targets.items()}, **audited.beliefs(prior)}
-    stated, known = audited.guarantees(beliefs), population if reports is not None or truth is not None else None
-    together = {width.attribute: width for row in rows for width in row.widths}
-    asked = Asked(audited.channels, beliefs, known, times, together)
+    total, known = audited.total(beliefs, truth), population if reports is not None or truth is not None else None
+    stated = audited.guarantees(total)
+    joined = {width.attribute: width for row in rows for width in row.widths}
+    asked = Asked(audited.channels, beliefs, known, times, joined, total)
     found = _attacks(audited, population, max(times, REPEATS), rng)
-    gammas = {name: guarantee.gamma for name, guarantee in stated.items()}
     return Audit(
         audited.name,
         stated,
         tuple(checks),
         (*found, *(finding for row in rows for finding in row.findings)),
-        Account(gammas, times, (*widths_of(population), *together.values())),
+        Account(total, times, (*widths_of(population), *joined.values())),
         tuple(judge_target(goal, stated, asked) for goal in goals),
         _assumptions(population, [row.source for row in rows]),
-        audited.unprotected(),
         false_alarm,
-        {name: each.question for name, each in audited.plan.attributes.items() if each.question},
+        audited.plan.attributes,
+        (*([WHOLE_ONLY] if whole else []), *not_audited(audited, given, checks)),
     )
+
+
+def not_audited(audited: Subject, given: Mapping[str, Any], checks: Sequence[Check]) -> tuple[str, ...]:
+    """What this audit says nothing about: parts that another program did not show, and checks that cannot be tried."""
+    told = []
+    missing = [name for name in (*audited.checked, *audited.rows) if name not in given]
+    if given and missing:
+        told.append(f"{listed(missing)}: another program showed nothing; sfumato's own was tested in its place.")
+    if given and audited.is_plan:
+        told.append("Whole records of the other program: whether its attributes share noise was not tested.")
+    for name, shown in given.items():
+        if isinstance(shown, Mapping):
+            size = audited.checked[name].inputs.size
+            told.append(
+                f"{name}: reports of {len(shown):,} of {size:,} true values were given; noise used twice, keys, single "
+                "and mixed calls were not tested."
+            )
+        elif not takes(shown, "key", "question"):
+            told.append(f"{name}: the implementation takes no key, so reports with a device's key were not tested.")
+    shown_only = {name for name, shown in given.items() if isinstance(shown, Mapping)}
+    skipped = [each for each in checks if each.outcome == SKIPPED and each.name in ("fresh noise", "records")]
+    told += [f"{each.attribute}, {each.name}: {each.text}" for each in skipped if each.attribute not in shown_only]
+    return tuple(told)
 
 
 def _attacks(audited: Subject, population: Population, times: int, rng: np.random.Generator) -> list[Finding]:

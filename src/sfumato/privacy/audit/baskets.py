@@ -10,39 +10,125 @@ from below by Clopper–Pearson bounds over all items.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import comb
+from scipy.stats import binom
 
 from sfumato.channels import SelectASize
 from sfumato.channels.baskets import BasketReports, unpack_bits
-from sfumato.domain import Codes
-from sfumato.privacy.audit.check import Check, Randomize, amplification, exact_tests, lower_bound, p_value, upper_bound
+from sfumato.domain import Codes, Floats
+from sfumato.privacy.audit.check import (
+    Check,
+    Randomize,
+    amplification,
+    exact_tests,
+    lower_bound,
+    p_value,
+    smallest_excess,
+    takes,
+    upper_bound,
+)
+from sfumato.privacy.audit.fresh import check_fresh
+from sfumato.privacy.audit.probe import Effort, Probe
+from sfumato.privacy.audit.scan import Implementation, check_batches, check_key, check_small_calls
 from sfumato.prose import percent
 
 Bits = NDArray[np.bool_]
 Shown = tuple[Codes, Codes]
 MOST_CELLS = 40_000_000
+MOST_BASKETS = 400_000
+MOST_AT_ONCE = 50_000
+CHECKS = 6
 
 
-def check_baskets(channel: SelectASize, randomize: Randomize, total: int, attribute: str, alpha: float) -> list[Check]:
-    """The law and γ, for every designed size."""
-    checks = []
-    people = min(max(total // len(channel.sizes), 2000), MOST_CELLS // channel.items.size)
-    level = alpha / (2 * len(channel.sizes))
+class BasketProbe(Probe):
+    """Baskets of one size: the place of how many own items came through, and of how many others joined them."""
+
+    def __init__(self, channel: SelectASize, size: int, name: str) -> None:
+        self.channel, self.size, self.columns = channel, size, (name,)
+        law, others = channel.laws[size], channel.items.size - size
+        added = binom.pmf(np.arange(others + 1), others, law.rho)
+        self.laws = [np.asarray(law.kept), added]
+
+    def people(self, rng: np.random.Generator, count: int) -> Codes:
+        scores = rng.random((count, self.channel.items.size), dtype=np.float32)
+        return np.sort(np.argpartition(scores, self.size - 1, axis=1)[:, : self.size], axis=1)
+
+    def corners(self) -> Codes:
+        return np.array([np.arange(self.size), np.arange(self.channel.items.size - self.size, self.channel.items.size)])
+
+    def baskets(self, true: Codes) -> list[list[Any]]:
+        labels = self.channel.items.labels
+        return [[labels[code] for code in row] for row in true.tolist()]
+
+    def values(self, true: Codes) -> dict[str, Any]:
+        return {self.columns[0]: self.baskets(true)}
+
+    def places(self, true: Codes, reports: Mapping[str, Any], rng: np.random.Generator) -> Floats:
+        held, shown = held_items(true, self.channel.items.size), reports[self.columns[0]]
+        bits = shown_items(self.channel, shown, self.size, len(true))
+        found = np.column_stack([(held & bits).sum(axis=1), (~held & bits).sum(axis=1)])
+        places = [np.cumsum(law)[k] - rng.random(k.size) * law[k] for law, k in zip(self.laws, found.T, strict=True)]
+        return np.column_stack(places)
+
+
+def check_baskets(
+    channel: SelectASize, randomize: Randomize, effort: Effort, attribute: str, false_alarm: float
+) -> list[Check]:
+    """The law and γ for every designed size; fresh noise, small calls, independence and the key for the first."""
+    checks, alpha, rng = list[Check](), false_alarm / CHECKS, np.random.default_rng()
+    people = min(max(effort.samples // 4 // len(channel.sizes), 2000), MOST_CELLS // channel.items.size, MOST_BASKETS)
+    level = alpha / len(channel.sizes)
     for size in channel.sizes:
-        members = _random_baskets(channel.items.size, size, people)
-        held = np.zeros((people, channel.items.size), dtype=bool)
-        np.put_along_axis(held, members, True, axis=1)
-        labels = channel.items.labels
-        reports = randomize([[labels[code] for code in row] for row in members.tolist()])
-        shown = _bits(channel, reports, people)
         name = attribute if len(channel.sizes) == 1 else f"{attribute} (baskets of {size})"
-        checks += [_check_law(channel, size, held, shown, name, level), _check_gamma(channel, held, shown, name, level)]
+        held, bits = _drawn(BasketProbe(channel, size, attribute), randomize, people, effort, rng)
+        checks += [_check_law(channel, size, held, bits, name, level), _check_gamma(channel, held, bits, name, level)]
+    asked = _asked(BasketProbe(channel, channel.sizes[0], attribute), randomize)
+    checks.append(check_fresh(*basket_streams(channel, randomize), attribute, alpha, effort))
+    checks += check_key(asked, "key", attribute, alpha, effort)
+    checks.append(check_small_calls(asked, "small calls", attribute, alpha, effort))
+    if all(check.passed for check in checks):
+        checks.append(check_batches(asked, "independence", attribute, alpha, effort, MOST_AT_ONCE))
     return checks
+
+
+def _asked(probe: BasketProbe, randomize: Randomize) -> Implementation:
+    (name,), channel, size = probe.columns, probe.channel, probe.size
+
+    def read(reports: Any) -> Any:
+        return shown_items(channel, reports, size, 1)[0]
+
+    def keyed(record: Any, key: bytes, question: str) -> dict[str, Any]:
+        return {name: read(randomize([record[name]], key=key, question=question))}
+
+    return Implementation(
+        probe,
+        lambda table: {name: randomize(table[name])},
+        lambda record: {name: read(randomize([record[name]]))},
+        keyed if takes(randomize, "key", "question") else None,
+    )
+
+
+def _drawn(
+    probe: BasketProbe, randomize: Randomize, people: int, effort: Effort, rng: np.random.Generator
+) -> tuple[Bits, Bits]:
+    """Items that people have, and items that their reports show."""
+    held, bits = [], []
+    for count in effort.sizes(people, 0.3 / len(probe.channel.sizes), MOST_AT_ONCE):
+        true = probe.people(rng, count)
+        held.append(held_items(true, probe.channel.items.size))
+        bits.append(shown_items(probe.channel, randomize(probe.baskets(true)), probe.size, count))
+    return np.concatenate(held), np.concatenate(bits)
+
+
+def held_items(members: Codes, items: int) -> Bits:
+    held = np.zeros((len(members), items), dtype=bool)
+    np.put_along_axis(held, members, True, axis=1)
+    return held
 
 
 def basket_streams(channel: SelectASize, randomize: Randomize) -> tuple[Callable[[int], Codes], float]:
@@ -58,21 +144,18 @@ def basket_streams(channel: SelectASize, randomize: Randomize) -> tuple[Callable
 
     def draw(count: int) -> Codes:
         """One whole number a report; two different reports have the same number with chance 2^−40."""
-        return np.asarray(_bits(channel, randomize([basket] * count), count) @ weights)
+        return np.asarray(shown_items(channel, randomize([basket] * count), law.size, count) @ weights)
 
     return draw, agreement + 2.0**-30
 
 
-def _bits(channel: SelectASize, reports: Any, people: int) -> Bits:
-    """Reports as a table of items; plain lists of items are taken too."""
+def shown_items(channel: SelectASize, reports: Any, size: int, people: int) -> Bits:
+    """Reports as a table of items; lists of items and rows of such a table are taken too."""
+    if isinstance(reports, list) and len(reports) == people and isinstance(reports[0], np.ndarray):
+        return np.array(reports, dtype=bool)
     if not isinstance(reports, BasketReports):
-        reports = BasketReports.of_lists(channel.items, reports, [channel.sizes[0]] * people)
+        reports = BasketReports.of_lists(channel.items, reports, [size] * people)
     return unpack_bits(channel.expand(reports).words, channel.items.size).astype(bool)
-
-
-def _random_baskets(items: int, size: int, people: int) -> Codes:
-    rng = np.random.default_rng(people)
-    return np.sort(np.argpartition(rng.random((people, items), dtype=np.float32), size - 1, axis=1)[:, :size], axis=1)
 
 
 def _presence(held: Bits, shown: Bits) -> tuple[Shown, Shown]:
@@ -96,7 +179,8 @@ def _check_law(channel: SelectASize, size: int, held: Bits, shown: Bits, attribu
         *_item_sentences(channel, others, "people who do not have it", law.rho),
     ]
     sound = f"{values.size} exact tests on {len(held):,} baskets agree with the stated law."
-    return exact_tests("law", attribute, values, told, alpha, sound)
+    bias = smallest_excess(len(held), 0.5, alpha / values.size / 2)
+    return exact_tests("law", attribute, values, told, alpha, sound, {"smallest_bias": bias, "reports": len(held)})
 
 
 def _item_sentences(channel: SelectASize, counts: Shown, who: str, stated: float) -> list[str]:

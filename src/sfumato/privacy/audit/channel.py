@@ -1,4 +1,4 @@
-"""All checks of one channel's implementation, at one false-alarm rate: its law, γ, low digits, and fresh noise.
+"""All checks of one channel's implementation, at one false-alarm rate.
 
 The implementation is a black box that turns true values into reports: by default the channel's own ``randomize`` with
 secure noise, or a function of values, or a mapping from true value to the reports that some other program (such as a
@@ -8,212 +8,248 @@ browser client) gave for it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import ndtri
 
-from sfumato.channels import AdditiveNoise, Channel, SelectASize
-from sfumato.domain import Categories, Codes, Floats, Grid, Interval, as_array, as_numbers
-from sfumato.privacy.audit.baskets import basket_streams, check_baskets
+from sfumato.channels import Channel, SelectASize
+from sfumato.domain import Categories, Codes, Floats, Interval, as_numbers
+from sfumato.privacy.audit.baskets import check_baskets
 from sfumato.privacy.audit.check import (
-    FAILED,
-    LENGTH,
+    SEEN,
     SKIPPED,
     Check,
-    Draw,
     Randomize,
     amplification,
-    check_fresh,
     exact_tests,
     lower_bound,
     outcome,
-    p_value,
+    p_at_least,
+    smallest_excess,
+    takes,
     upper_bound,
 )
-from sfumato.prose import counted, percent, shown
+from sfumato.privacy.audit.fresh import check_fresh, from_new_processes
+from sfumato.privacy.audit.law import Tally, check_law
+from sfumato.privacy.audit.probe import (
+    FEWEST,
+    SAMPLES,
+    SECONDS,
+    ChannelProbe,
+    Effort,
+    exact_codes,
+    strange_reports,
+)
+from sfumato.privacy.audit.scan import Implementation, check_batches, check_key, check_small_calls
+from sfumato.prose import percent, shown
 
-SAMPLES = 120_000
-SEVERAL = 9
-FEW = 48
-FEW_REPORTS = 160
-CELLS = 64
-MODULI = (2, 4, 8, 16)
+CHECKS = 7
 GROUPS = 96
 MOST_VALUES = 16
-PEOPLE = 4000
 SAME = 1e-6
+LAW_BLOCK = 1 << 20
+WANTED_LEAK = 1e-4
+MOST_EXTRA = 16
+BETWEEN_STEPS = 4000, 1_000_000
 
 
 def check_channel(
     channel: Channel, implementation: Randomize | Mapping[Any, Any] | None = None, *, attribute: str = "",
-    samples: int = SAMPLES, false_alarm: float = 1e-6,
+    samples: int = SAMPLES, seconds: float = SECONDS, false_alarm: float = 1e-6,
 ) -> list[Check]:
-    """Law, γ, low digits and fresh noise; a sound implementation fails any of them with chance ``false_alarm``.
+    """Every check; a sound implementation fails any of them with chance ``false_alarm``.
 
     ``implementation``: a function from values to reports, or a mapping from true value to reports of any other program;
-    None is the channel's own ``randomize`` with secure noise.
+    None is the channel's own ``randomize`` with secure noise. ``seconds``: a slow program is asked less often.
     """
-    name, alpha = attribute or channel.kind, false_alarm / 3
+    name, alpha, effort = attribute or channel.kind, false_alarm / CHECKS, Effort(samples, seconds)
     randomize = channel.randomize if implementation is None else implementation
     if isinstance(randomize, Mapping):
-        if isinstance(channel, SelectASize):
-            raise ValueError("reports of baskets cannot be audited; give implementation= as a function of baskets")
-        text = "reports were given; how they were drawn is not seen."
-        return [*_check_table(channel, randomize, samples, name, alpha), Check("fresh noise", name, SKIPPED, text)]
+        return _check_given(channel, randomize, name, alpha)
     if isinstance(channel, SelectASize):
-        found = check_baskets(channel, randomize, samples // 4, name, 2 * alpha)
-        return [*found, check_fresh(*basket_streams(channel, randomize), name, alpha)]
-    found = [*_check_table(channel, randomize, samples, name, alpha), check_low_digits(channel, randomize, name)]
-    return [*found, check_fresh(*_streams(channel, randomize), name, alpha)]
+        return check_baskets(channel, randomize, effort, name, false_alarm)
+    probe = ChannelProbe(channel, samples, name)
+    tally = draw_tally(probe, randomize, effort)
+    law = check_law(tally, name, alpha)
+    found = [law, check_amplification(tally, name, alpha), check_leak(tally, randomize, name, alpha, effort)]
+    asked = asked_of(probe, randomize)
+    found.append(check_low_digits(channel, randomize, name, tally.total))
+    found.append(check_fresh_noise(probe, randomize, name, alpha, effort))
+    found.append(check_small_calls(asked, "small calls", name, alpha, effort))
+    found += check_key(asked, "key", name, alpha, effort)
+    if law.passed:  # of a broken law places are not uniform, and their dependence says nothing
+        found.append(check_batches(asked, "independence", name, alpha, effort))
+    return found
 
 
-def _check_table(
-    channel: Channel, randomize: Randomize | Mapping[Any, Any], samples: int, name: str, alpha: float
-) -> list[Check]:
-    drawn = draw_samples(channel, randomize, samples)
-    found = [check_law(drawn, law_columns(channel, drawn.tested), name, alpha)]
-    enough = min(codes.size for codes in drawn.codes) >= 2
-    return [*found, check_amplification(drawn, name, alpha)] if enough else found
+def asked_of(probe: ChannelProbe, randomize: Randomize) -> Implementation:
+    """A function of values as an implementation; what takes no single values is asked for batches of one."""
+    (name,) = probe.columns
+
+    def one(record: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: _single(randomize, record[name])}
+
+    def keyed(record: Mapping[str, Any], key: bytes, question: str) -> dict[str, Any]:
+        return {name: randomize(record[name], key=key, question=question)}
+
+    with_key = keyed if takes(randomize, "key", "question") else None
+    repeats = probe.channel.repeats
+    return Implementation(probe, lambda table: {name: randomize(table[name])}, one, with_key, repeats=repeats)
+
+
+def _single(randomize: Randomize, value: Any) -> Any:
+    try:
+        return randomize(value)
+    except (TypeError, ValueError, IndexError, AttributeError):
+        return np.asarray(randomize(np.array([value])))[0]
 
 
 # --- reports ------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Samples:
-    """Report codes for each tested true code; ``strange`` holds reports that the channel does not know."""
-
-    channel: Channel
-    tested: Codes
-    codes: tuple[Codes, ...]
-    strange: tuple[Any, ...] = ()
-
-
-def tested_codes(channel: Channel) -> Codes:
-    """All true codes where they are few, else several over the domain, the two ends included."""
-    size = channel.inputs.size
-    return np.arange(size) if size <= FEW else np.unique(np.linspace(0, size - 1, SEVERAL).round().astype(np.int64))
-
-
-def draw_samples(channel: Channel, implementation: Randomize | Mapping[Any, Any], total: int) -> Samples:
-    """About ``total`` reports, spread evenly over the tested true values; or those that were given."""
-    if isinstance(implementation, Mapping):
-        if not implementation:
-            raise ValueError("the mapping of reports is empty; map each tested true value to its reports")
-        values = np.array(list(implementation), dtype=object if isinstance(channel.inputs, Categories) else None)
-        tested, drawn = channel.encode(values), list(implementation.values())
-    else:
-        tested = tested_codes(channel)
-        each = max(total // tested.size, 2000)
-        drawn = [implementation(channel.inputs.decode(np.full(each, code))) for code in tested]
-    read = [known_codes(channel, reports) for reports in drawn]
-    return Samples(channel, tested, tuple(codes for codes, _ in read), tuple(odd for _, more in read for odd in more))
+def draw_tally(probe: ChannelProbe, randomize: Randomize, effort: Effort) -> Tally:
+    """Reports of random true values in large mixed batches."""
+    rng, shape = np.random.default_rng(), probe.law.shape
+    halves, strange, unknown = np.zeros((2, probe.law.size), dtype=np.int64), list[Any](), 0
+    for size in effort.sizes(effort.samples, 0.3, LAW_BLOCK):
+        true = rng.integers(0, probe.tested.size, size)
+        reports = randomize(probe.answers[true])
+        codes = exact_codes(probe.channel, reports)
+        if codes.min() < 0:
+            odd = strange_reports(probe.channel, reports)
+            strange, unknown = [*strange, *odd][:3], unknown + len(odd)
+        for half in (0, 1):
+            halves[half] += _joint(codes[half::2], true[half::2], shape)
+    return Tally(probe, (halves[0].reshape(shape), halves[1].reshape(shape)), tuple(strange), unknown)
 
 
-def known_codes(channel: Channel, reports: Any) -> tuple[Codes, list[Any]]:
-    """Codes of reports that lie exactly on the channel's reports; the others as they are."""
-    array = as_array(reports).ravel()
-    if isinstance(channel.outputs, Categories):
-        labels = set(channel.outputs.labels)
-        known = np.array([label in labels for label in array.tolist()], dtype=bool)
-        return channel.encode_reports(array[known]), array[~known].tolist()
-    codes = channel.encode_reports(array)
-    exact = (codes >= 0) & (channel.outputs.decode(codes) == array)
-    return codes[exact], array[~exact].tolist()
+def _joint(codes: Codes, true: Codes, shape: tuple[int, ...]) -> Codes:
+    known = codes >= 0
+    if not known.all():
+        codes, true = codes[known], true[known]
+    return np.bincount(codes * shape[1] + true, minlength=shape[0] * shape[1])
 
 
-def law_columns(channel: Channel, codes: Codes) -> Floats:
-    """P[reported, true] for some true codes only, exactly as drawn."""
-    if not isinstance(channel, AdditiveNoise):
-        return np.asarray(channel.law()[:, codes])
-    (shift,) = channel.steps()
-    return np.hstack([replace(shift, offset=shift.offset - code, inputs=1).law() for code in codes.tolist()])
+def given_tally(channel: Channel, given: Mapping[Any, Any]) -> Tally:
+    """Reports that another program gave for known true values."""
+    if not given:
+        raise ValueError("the mapping of reports is empty; map each tested true value to its reports")
+    values = np.array(list(given), dtype=object if isinstance(channel.inputs, Categories) else None)
+    tested, place = np.unique(channel.encode(values), return_inverse=True)
+    probe = ChannelProbe(channel, 0, tested=tested)
+    halves, strange = np.zeros((2, probe.law.size), dtype=np.int64), list[Any]()
+    for column, reports in zip(place.tolist(), given.values(), strict=True):
+        codes = exact_codes(channel, reports)
+        strange += strange_reports(channel, reports)
+        for half in (0, 1):
+            halves[half] += _joint(codes[half::2], np.full(codes[half::2].size, column), probe.law.shape)
+    shape = probe.law.shape
+    return Tally(probe, (halves[0].reshape(shape), halves[1].reshape(shape)), tuple(strange[:3]), len(strange))
 
 
-def _streams(channel: Channel, randomize: Randomize) -> tuple[Draw, float]:
-    """Reports of the tested value whose reports differ most, and how often two of them agree.
+def _check_given(channel: Channel, given: Mapping[Any, Any], name: str, alpha: float) -> list[Check]:
+    if isinstance(channel, SelectASize):
+        raise ValueError("reports of baskets cannot be audited; give implementation= as a function of baskets")
+    tally = given_tally(channel, given)
+    found = [check_law(tally, name, alpha)]
+    if (np.array([half.sum(axis=0) for half in tally.halves]) > 0).all():
+        found.append(check_amplification(tally, name, alpha))
+    text = "reports were given; how they were drawn is not seen."
+    return [*found, Check("fresh noise", name, SKIPPED, text)]
+
+
+def check_fresh_noise(probe: ChannelProbe, randomize: Randomize, name: str, alpha: float, effort: Effort) -> Check:
+    """Reports of the two tested values whose reports differ most.
 
     Where the law itself is broken, its own agreement is no sign of reuse: the observed Σ_y of shares squared counts.
     """
-    tested = tested_codes(channel)
-    agreement = (law_columns(channel, tested) ** 2).sum(axis=0)
-    code = int(tested[int(np.argmin(agreement))])
+    agreement = (probe.law**2).sum(axis=0)
+    pair = np.argsort(agreement, kind="stable")[:2]
+    values = probe.answers[np.resize(pair, 1 << 14)]
 
-    def draw(count: int) -> Codes:
-        reports = randomize(channel.inputs.decode(np.full(count, code)))
-        codes = known_codes(channel, reports)[0]
-        return codes if codes.size == count else channel.encode_reports(reports)
+    def read(reports: Any) -> Codes:
+        codes = exact_codes(probe.channel, reports)
+        return codes if codes.min() >= 0 else probe.channel.encode_reports(reports)
 
-    shares = np.unique(draw(8 * LENGTH), return_counts=True)[1] / (8 * LENGTH)
-    return draw, max(float(agreement.min()), float((shares**2).sum()))
+    seen = read(randomize(values))
+    shares = [np.unique(seen[place::2], return_counts=True)[1] / (seen.size // 2) for place in (0, 1)]
+    observed = max(float((share**2).sum()) for share in shares)
+    return check_fresh(
+        lambda count: read(randomize(values[:count])), max(float(agreement[pair].max()), observed), name, alpha, effort,
+        lambda: [read(reports) for reports in from_new_processes(randomize, values[:2048], effort)],
+    )  # fmt: skip
 
 
-# --- the law ------------------------------------------------------------------------------------------------------
+# --- answers sent as they are -------------------------------------------------------------------------------------
 
 
-def check_law(samples: Samples, columns: Floats, attribute: str, alpha: float) -> Check:
-    """Exact binomial tests of every event at every tested value; ``columns`` holds the law of each.
+def check_leak(tally: Tally, randomize: Randomize, attribute: str, alpha: float, effort: Effort) -> Check:
+    """Is the answer itself, or a neighbour's, sent more often than the law states?
 
-    Events are single reports where they are few; else cells of about equal probability, the two end reports, and
-    residues (report code modulo 2, 4, 8, 16), which catch low-order bits of the true value that noise should have wiped
-    out. The level is divided by the number of events, so that together they raise a false alarm with chance α or less.
+    A share ε of answers that are sent as they are adds ε·(1 − p) to p = P[y = x], which n reports show when
+    n·ε² ≥ z²·p/(1 − p): more reports are drawn, and only compared, where that finds ε = 1e-4.
     """
-    if samples.strange:  # a report that the channel cannot have sent breaks the law by itself
-        text = (
-            f"{counted(len(samples.strange), 'report')} cannot come from the channel, for example "
-            f"{shown(samples.strange[0])}; digits beyond the channel's steps can carry the true value's own."
-        )
-        return Check("law", attribute, FAILED, text, 0.0, {"strange": len(samples.strange)})
-    values, told = [], []
-    for code, reports, column in zip(samples.tested, samples.codes, columns.T, strict=True):
-        events, counts = _events(samples.channel, column), np.bincount(reports, minlength=column.size)
-        seen = np.array([counts[member].sum() for _, member in events], dtype=float)
-        stated = np.array([column[member].sum() for _, member in events])
-        values.append(p_value(seen, reports.size, stated))
-        true = shown(samples.channel.inputs.decode(np.array([code]))[0])
-        told += [
-            f"for the true value {true}, {name} came {times:,.0f} times in {reports.size:,} "
-            f"where the law states {percent(chance, 3)}."
-            for (name, _), times, chance in zip(events, seen, stated, strict=True)
-        ]
-    tests, total = np.concatenate(values), sum(codes.size for codes in samples.codes)
-    held = f"{tests.size} exact tests on {total:,} reports agree with the stated law."
-    return exact_tests("law", attribute, tests, told, alpha, held)
+    probe, level = tally.probe, alpha / 3
+    if (probe.own < 0).any():
+        text = "reports have names of their own, so that no answer can be sent as it is."
+        return Check("raw answers", attribute, SKIPPED, text)
+    columns = np.arange(probe.tested.size)
+    same = probe.law[probe.own, columns]
+    hits, people = int(tally.counts[probe.own, columns].sum()), tally.counts.sum(axis=0)
+    more = _more(tally, randomize, level, effort)
+    beside = _neighbours(probe, randomize, min(max(tally.total // 4, FEWEST), LAW_BLOCK))
+    n = int(people.sum()) + more[1]
+    mean = float(same @ people + more[2]) / max(n, 1)
+    rows = [("their own answer", hits + more[0], n, mean), *beside]
+    values = np.array([float(p_at_least(k, m, p)) if k > m * p + 1 else 1.0 for _, k, m, p in rows])
+    told = [
+        f"{k:,} of {m:,} reports are {whose} where {m * p:,.0f} are stated: about "
+        f"{percent((k / m - p) / max(1 - p, 1e-12), 4)} are sent without noise."
+        for whose, k, m, p in rows
+    ]
+    excess = smallest_excess(n, mean, level)
+    numbers = {"smallest_leak": None if excess is None or mean >= 1 else excess / (1 - mean), "reports": n}
+    held = f"{n:,} reports are no more often the answer itself, or a neighbour's, than stated."
+    return exact_tests("raw answers", attribute, values, told, alpha, held, numbers)
 
 
-def _events(channel: Channel, column: Floats) -> list[tuple[str, Codes]]:
-    """Sets of report codes, by name."""
-    size, last = column.size, column.size - 1
-    if size <= FEW_REPORTS or isinstance(channel.outputs, Categories):
-        members = [np.array([code]) for code in np.flatnonzero(column > 0)]
-    else:
-        place = np.minimum((np.cumsum(column) * CELLS).astype(int), CELLS - 1)
-        cells = np.split(np.arange(size), np.flatnonzero(np.diff(place)) + 1)
-        members = [np.array([0]), np.array([last]), *cells]
-    found = [(_run_name(channel, member), member) for member in members]
-    impossible = np.flatnonzero(column <= 0)
-    found += [("reports that the law rules out", impossible)] if impossible.size else []
-    if isinstance(channel.outputs, Grid):
-        found += [
-            (f"reports whose place is {residue} modulo {modulus}", np.arange(residue, size, modulus))
-            for modulus in MODULI
-            for residue in range(min(modulus, size))
-        ]
+def _more(tally: Tally, randomize: Randomize, level: float, effort: Effort) -> tuple[int, int, float]:
+    """Hits, reports and stated hits of further reports that are only compared with their answers."""
+    probe, rng = tally.probe, np.random.default_rng()
+    columns = np.arange(probe.tested.size)
+    same = probe.law[probe.own, columns]
+    p = float(same.mean())
+    needed = 1.1 * (ndtri(1 - level) + ndtri(SEEN)) ** 2 * p / max(1 - p, 1e-9) / WANTED_LEAK**2
+    if not tally.total < needed < MOST_EXTRA * effort.samples or tally.unknown:
+        return 0, 0, 0.0
+    true = rng.integers(0, probe.tested.size, LAW_BLOCK)
+    values, raw, stated = probe.answers[true], probe.channel.outputs.decode(probe.own[true]), same[true]
+    hits = drawn = 0
+    expected = 0.0
+    for size in effort.sizes(int(needed) - tally.total, 0.4, LAW_BLOCK):
+        hits += int((np.asarray(randomize(values[:size])) == raw[:size]).sum())
+        drawn, expected = drawn + size, expected + float(stated[:size].sum())
+    return hits, drawn, expected
+
+
+def _neighbours(probe: ChannelProbe, randomize: Randomize, people: int) -> list[tuple[str, int, int, float]]:
+    """How often a report is the answer of the person before or after, and how often that is stated."""
+    true = np.random.default_rng().integers(0, probe.tested.size, people)
+    codes = exact_codes(probe.channel, randomize(probe.answers[true]))
+    found = []
+    for lag, whose in ((1, "the previous person's answer"), (-1, "the next person's answer")):
+        other = probe.own[np.roll(true, lag)]
+        found.append((whose, int((codes == other).sum()), true.size, float(probe.law[other, true].mean())))
     return found
-
-
-def _run_name(channel: Channel, member: Codes) -> str:
-    first, last = (shown(value) for value in channel.outputs.decode(member[[0, -1]]))
-    return f"the report {first}" if member.size == 1 else f"reports from {first} to {last}"
 
 
 # --- γ ------------------------------------------------------------------------------------------------------------
 
 
-def check_amplification(samples: Samples, attribute: str, alpha: float) -> Check:
+def check_amplification(tally: Tally, attribute: str, alpha: float) -> Check:
     """A lower confidence bound on γ, and the pair of true codes that shows it.
 
     For true values x1, x2 and any set E of reports, γ ≥ P[E|x1]/P[E|x2]. One half of the reports chooses E for each
@@ -224,30 +260,25 @@ def check_amplification(samples: Samples, attribute: str, alpha: float) -> Check
 
     which holds with confidence 1 − α whatever the implementation does.
     """
-    channel = samples.channel
-    chosen = np.unique(np.linspace(0, samples.tested.size - 1, MOST_VALUES).round().astype(int))
-    train, test = _halves([samples.codes[i] for i in chosen], channel.outputs.size)
+    probe = tally.probe
+    chosen = np.unique(np.linspace(0, probe.tested.size - 1, MOST_VALUES).round().astype(int))
+    train, test = _grouped([half[:, chosen] for half in tally.halves])
     first, second = np.array(list(permutations(range(chosen.size), 2)) or [(0, 0)]).T
     hits = np.array([_best_event(train[a], train[b]) for a, b in zip(first, second, strict=True)])
     level, size = alpha / (2 * first.size), test.sum(axis=1)
     likely = lower_bound((hits * test[first]).sum(axis=1), size[first], level)
     ratio = likely / upper_bound((hits * test[second]).sum(axis=1), size[second], level)
     best = int(np.argmax(ratio))
-    pair = samples.tested[chosen[[first[best], second[best]]]]
-    values = " and ".join(shown(value) for value in channel.inputs.decode(pair))
-    return amplification(max(float(ratio[best]), 1.0), channel.gamma, f"true values {values}", attribute, alpha)
+    values = " and ".join(shown(value) for value in probe.answers[chosen[[first[best], second[best]]]])
+    return amplification(max(float(ratio[best]), 1.0), probe.channel.gamma, f"true values {values}", attribute, alpha)
 
 
-def _halves(columns: list[Codes], size: int) -> list[Floats]:
-    """Counts in groups of reports, for the even and for the odd places of each sample."""
-    whole = np.bincount(np.concatenate(columns), minlength=size).astype(float)
+def _grouped(halves: list[Codes]) -> list[Floats]:
+    """Counts of each true value (rows) in groups of reports, for both halves."""
+    size, whole = len(halves[0]), (halves[0] + halves[1]).sum(axis=1).astype(float)
     group = np.minimum((np.cumsum(whole) - whole / 2) / whole.sum() * GROUPS, GROUPS - 1).astype(int)
-    if size <= GROUPS:
-        group = np.arange(size)
-    return [
-        np.array([np.bincount(group[codes[start::2]], minlength=group.max() + 1) for codes in columns], dtype=float)
-        for start in (0, 1)
-    ]
+    first = np.arange(size) if size <= GROUPS else np.flatnonzero(np.diff(group, prepend=-1))
+    return [np.add.reduceat(half, first, axis=0).T.astype(float) for half in halves]
 
 
 def _best_event(likely: Floats, rare: Floats) -> Floats:
@@ -263,7 +294,7 @@ def _best_event(likely: Floats, rare: Floats) -> Floats:
 # --- low digits ---------------------------------------------------------------------------------------------------
 
 
-def check_low_digits(channel: Channel, randomize: Randomize, attribute: str) -> Check:
+def check_low_digits(channel: Channel, randomize: Randomize, attribute: str, reports_drawn: int) -> Check:
     """True values between the channel's steps must give reports on its steps: noise added to a float leaves digits of
     the true value behind (Mironov's attack), and the adversary simply reads them off.
 
@@ -272,16 +303,17 @@ def check_low_digits(channel: Channel, randomize: Randomize, attribute: str) -> 
     domain = channel.domain
     if not isinstance(domain, Interval) or domain.integer:
         return Check("low digits", attribute, SKIPPED, "true values are whole or named; the law's check covers them.")
-    irregular = (np.arange(PEOPLE) * 0.6180339887498949) % 1.0
-    values = float(domain.low) + domain.width * np.clip(irregular, 1e-9, 1 - 1e-9)
+    people = min(max(reports_drawn // 5, BETWEEN_STEPS[0]), BETWEEN_STEPS[1])
+    values = float(domain.low) + domain.width * np.random.default_rng().uniform(1e-9, 1 - 1e-9, people)
     reports = np.asarray(randomize(values))
-    strange = known_codes(channel, reports)[1]
+    strange = strange_reports(channel, reports)
     if not strange:
-        text = f"{PEOPLE:,} true values between the steps all gave reports on the steps."
+        text = f"{people:,} true values between the steps all gave reports on the steps."
         return Check("low digits", attribute, outcome(True), text)
-    share = share_read_off(values, reports, float(domain.low), float(getattr(channel.inputs, "step", 1.0)))
+    odd = exact_codes(channel, reports) < 0
+    share = share_read_off(values[odd], reports[odd], float(domain.low), float(getattr(channel.inputs, "step", 1.0)))
     text = (
-        f"{len(strange):,} of {PEOPLE:,} reports lie between the channel's steps, for example {shown(strange[0])}; "
+        f"{len(strange):,} of {people:,} reports lie between the channel's steps, for example {shown(strange[0])}; "
         f"{percent(share, 0)} of them carry the true value's own digits, which a guess never hits."
     )
     return Check("low digits", attribute, outcome(False), text, 0.0, {"strange": len(strange), "read_off": share})

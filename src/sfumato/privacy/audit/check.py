@@ -1,4 +1,4 @@
-"""What a check of an implementation says, the exact tests by which it decides, and the check of any stream of reports.
+"""What a check of an implementation says, and the exact tests by which it decides.
 
 Counts are judged without any approximation by a normal law. For k successes in n trials with chance p,
 
@@ -9,25 +9,21 @@ so the Clopper–Pearson bounds at level α are the quantiles of Beta(k, n−k+1
 
 from __future__ import annotations
 
-import os
-import threading
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 from scipy.special import betainc, betaincc, betainccinv, betaincinv
 
-from sfumato.domain import Codes, Floats
+from sfumato.domain import Floats
 from sfumato.prose import in_words
 
 SKIPPED, PASSED, FAILED = "skipped", "passed", "failed"
-Randomize = Callable[[Any], Any]
-Draw = Callable[[int], Codes]
+Randomize = Callable[..., Any]
 Numbers = Any  # one number, or an array of them
-LENGTH = 512
-COPIES = 4
+SEEN = 0.99
 
 
 @dataclass(frozen=True)
@@ -57,14 +53,24 @@ def outcome(passed: bool) -> str:
     return PASSED if passed else FAILED
 
 
+def takes(randomize: Randomize, *names: str) -> bool:
+    """Whether a function says that it takes arguments of these names, such as a device's key."""
+    try:
+        return set(names) <= set(inspect.signature(randomize).parameters)
+    except (TypeError, ValueError):
+        return False
+
+
 def exact_tests(
-    name: str, attribute: str, values: Floats, told: Sequence[str], alpha: float, held: str, unit: str = "tests"
+    name: str, attribute: str, values: Floats, told: str | Sequence[str], alpha: float, held: str,
+    more: Mapping[str, Any] | None = None,
 ) -> Check:
-    """What p-values say together, each at α over their number; ``told`` holds a sentence for each that fails."""
+    """What p-values say together, each at α over their number; ``told``: the sentence of the smallest, or all."""
     place, level = int(np.argmin(values)), alpha / values.size
     sound = bool(values[place] >= level)
-    numbers = {unit: values.size, "smallest_p": float(values[place]), "level": level}
-    return Check(name, attribute, outcome(sound), held if sound else told[place], alpha, numbers)
+    numbers = {"tests": values.size, "smallest_p": float(values[place]), "level": level, **(more or {})}
+    text = told if isinstance(told, str) else told[place]
+    return Check(name, attribute, outcome(sound), held if sound else text, alpha, numbers)
 
 
 def amplification(bound: float, stated: float, shown_by: str, attribute: str, alpha: float) -> Check:
@@ -101,69 +107,15 @@ def p_value(k: Numbers, n: Numbers, chance: Numbers) -> Floats:
     return np.asarray(np.minimum(2 * np.minimum(p_at_least(k, n, p), at_most), 1.0))
 
 
-# --- fresh noise --------------------------------------------------------------------------------------------------
+def smallest_excess(n: int, chance: float, level: float) -> float | None:
+    """The smallest excess over ``chance`` that a one-sided test at this level sees in n trials, 99 times in 100.
 
-
-def check_fresh(draw: Draw, agreement: float, attribute: str, alpha: float) -> Check:
-    """The same stream must not come twice: within a process, after a fork, in another thread.
-
-    ``draw(m)`` gives m reports of one true value as whole numbers. Two streams agree in k places: when they are
-    independent, k is binomial with the chance ``agreement``, c = Σ_y P[y|x]²; reused noise agrees everywhere.
+    The test rejects from k = min{k: P[K ≥ k] ≤ level} on; wanted is p with P[K ≥ k | p] = .99. None: nothing is seen.
     """
-    if agreement**LENGTH > alpha / 100:
-        text = "reports of one value hardly differ from each other, so reused noise would not show."
-        return Check("fresh noise", attribute, SKIPPED, text)
-    comparisons = _at_every_distance(draw)
-    comparisons += [("in two threads", a, b) for a, b in combinations(_in_threads(draw), 2)]
-    comparisons += [("after a fork", a, b) for a, b in combinations(_after_fork(draw), 2)]
-    equal = np.array([int((a == b).sum()) for _, a, b in comparisons])
-    told = [
-        f"two streams of {LENGTH} reports drawn {where} agree in {times} places where {LENGTH * agreement:.3g} are "
-        "expected; the noise is used twice."
-        for (where, _, _), times in zip(comparisons, equal, strict=True)
-    ]
-    held = f"{len(comparisons)} pairs of streams (at every distance, in threads, after forks) share no noise."
-    values = p_at_least(equal, LENGTH, agreement)
-    return exact_tests("fresh noise", attribute, values, told, alpha, held, "comparisons")
-
-
-def _at_every_distance(draw: Draw) -> list[tuple[str, Codes, Codes]]:
-    """Neighbours; and one half of a stream against the other, turned by every lag: each report is compared once."""
-    neighbours, stream = draw(2 * LENGTH), draw(2 * LENGTH)
-    first, second = stream[:LENGTH], stream[LENGTH:]
-    apart = [(f"{LENGTH + lag} reports apart", first, np.roll(second, -lag)) for lag in range(LENGTH)]
-    return [("one after the other", neighbours[0::2], neighbours[1::2]), *apart]
-
-
-def _in_threads(draw: Draw) -> list[Codes]:
-    found: list[Codes] = []
-    workers = [threading.Thread(target=lambda: found.append(draw(LENGTH))) for _ in range(2)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    return found
-
-
-def _after_fork(draw: Draw) -> list[Codes]:
-    """Streams of the parent and of its children, all drawn after the fork; none where processes cannot fork."""
-    if not hasattr(os, "fork"):
-        return []
-    streams = [_from_child(draw) for _ in range(COPIES)]
-    return [stream for stream in [*streams, draw(LENGTH)] if stream.size == LENGTH]
-
-
-def _from_child(draw: Draw) -> Codes:
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            os.close(read)
-            os.write(write, draw(LENGTH).astype(np.int64).tobytes())
-        finally:
-            os._exit(0)
-    os.close(write)
-    with os.fdopen(read, "rb") as pipe:
-        content = pipe.read()
-    os.waitpid(child, 0)
-    return np.frombuffer(content, dtype=np.int64)
+    low, high = 0, n + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if p_at_least(middle, n, chance) <= level else (middle, high)
+    if high > n:
+        return None
+    return max(float(betaincinv(high, n - high + 1, SEEN)) - chance, 0.0)

@@ -5,13 +5,12 @@ inside the step that it fell into, is uniform on 0..1 and independent of all oth
 
     u_j = P[K_j < k_j] + V·P[K_j = k_j],   V uniform.
 
-Cells of every u_j and of every pair are counted and compared by exact binomial tests.
+Cells of every u_j and of every pair are counted and compared by exact binomial tests (``scan.py``).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import combinations
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,13 +19,16 @@ from sfumato.channels import CorrelatedNoise
 from sfumato.domain import Codes, Floats
 from sfumato.privacy.accounting import Width, widths_from
 from sfumato.privacy.attacks import Finding, attack_numbers
-from sfumato.privacy.audit.check import Check, Randomize, check_fresh, exact_tests, outcome, p_value
+from sfumato.privacy.audit.check import Check, Randomize, exact_tests, outcome, p_at_least, smallest_excess, takes
+from sfumato.privacy.audit.fresh import check_fresh, from_new_processes
+from sfumato.privacy.audit.probe import Effort, RowProbe
+from sfumato.privacy.audit.scan import Implementation, check_key, check_small_calls, judge
 from sfumato.privacy.population import CONFIDENCE, true_covariance
 from sfumato.prose import shown
 from sfumato.tables import is_table, read_columns
 
-CELLS, PAIR_CELLS = 32, 6
-PLACES = (0.0, 0.5, 1.0)
+CHECKS = 5
+MOST_ROWS, ROWS_A_CALL = 2_000_000, 1 << 16
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class RowAudit:
 
 
 def audit_row(
-    channel: CorrelatedNoise, reports: Any, truth: Any, implementation: Any, people: int, samples: int,
+    channel: CorrelatedNoise, reports: Any, truth: Any, implementation: Any, people: int, effort: Effort,
     false_alarm: float,
 ) -> RowAudit:
     """People are the true ones, or gaussian with the covariance that reports show, or with the one that is stated."""
@@ -49,7 +51,7 @@ def audit_row(
     true, noise = _whole(channel, rows), channel.noise_covariance
     stated = {name: channel.marginal(name).guarantee().interval(CONFIDENCE) for name in channel.domains}
     return RowAudit(
-        check_correlated(channel, implementation or channel.randomize, samples, false_alarm),
+        check_correlated(channel, implementation or channel.randomize, effort, false_alarm, ", ".join(channel.domains)),
         attack_numbers(stated, true, channel.randomize(true, rng), noise),
         widths_from(stated, covariance, noise),
         source,
@@ -92,36 +94,71 @@ def _whole(channel: CorrelatedNoise, rows: Floats) -> Floats:
 # --- checks -------------------------------------------------------------------------------------------------------
 
 
-def check_correlated(channel: CorrelatedNoise, randomize: Randomize, samples: int, false_alarm: float) -> list[Check]:
-    """The law at both corners and in the middle of the domain, steps, and fresh noise."""
-    ends, name, alpha = _ends(channel), ", ".join(channel.domains), false_alarm / 2
-    places = _whole(channel, ends[:, 0] + np.outer(PLACES, ends[:, 1] - ends[:, 0]))
-    rows = np.array([channel.values_on_grid(place) for place in places])
-    values = np.repeat(rows, samples // len(rows), axis=0)
+def check_correlated(
+    channel: CorrelatedNoise, randomize: Randomize, effort: Effort, false_alarm: float, attribute: str
+) -> list[Check]:
+    """The law, rows sent as they are, steps, fresh noise, small calls and the key."""
+    alpha, probe = false_alarm / CHECKS, RowProbe(channel)
+    asked = _asked(probe, randomize)
+    found = _check_law(channel, randomize, effort, attribute, alpha)
+    found += [_check_steps(channel, randomize, attribute), _check_fresh(probe, randomize, effort, attribute, alpha)]
+    found.append(check_small_calls(asked, "small calls", attribute, alpha, effort))
+    return [*found, *check_key(asked, "key", attribute, alpha, effort)]
+
+
+def _asked(probe: RowProbe, randomize: Randomize) -> Implementation:
+    def many(table: Any, **key: Any) -> dict[str, Any]:
+        rows = np.column_stack([np.atleast_1d(table[name]) for name in probe.columns])
+        reports = np.asarray(randomize(rows, **key), dtype=float)
+        return dict(zip(probe.columns, reports.T, strict=True))
+
+    def one(record: Any, **key: Any) -> dict[str, Any]:
+        return {name: column[0] for name, column in many(record, **key).items()}
+
+    def keyed(record: Any, key: bytes, question: str) -> dict[str, Any]:
+        return one(record, key=key, question=question)
+
+    return Implementation(probe, many, one, keyed if takes(randomize, "key", "question") else None)
+
+
+def _check_law(
+    channel: CorrelatedNoise, randomize: Randomize, effort: Effort, name: str, alpha: float
+) -> list[Check]:
+    """Random rows: the places of all columns; and how often a row is sent as it is, stated P[0 steps]."""
+    probe, rng, parts, same = RowProbe(channel), np.random.default_rng(), list[Any](), 0
+    for size in effort.sizes(min(effort.samples, MOST_ROWS), 0.4, ROWS_A_CALL):
+        true = probe.people(rng, size)
+        answers = np.column_stack(list(probe.values(true).values()))
+        reports = np.asarray(randomize(answers), dtype=float)
+        same += int((reports == answers).all(axis=1).sum())
+        parts.append((true, probe.places(true, dict(zip(probe.columns, reports.T, strict=True)), rng)))
+    true, places = (np.concatenate(part) for part in zip(*parts, strict=True))
+    law = judge(probe, true, places, "law", name, alpha, "rows")
+    bias = smallest_excess(len(true), 0.5, float(law.numbers.get("level", alpha)) / 2)
+    law = replace(law, numbers={**law.numbers, "smallest_bias": bias})
+    stated = float(channel.probability(np.zeros((1, len(channel.domains))), np.zeros((1, len(channel.domains))))[0])
+    n, excess = len(true), smallest_excess(len(true), stated, alpha)
+    told = f"{same:,} of {n:,} rows are the answers themselves where {n * stated:,.3g} are stated."
+    held, leak = f"{n:,} rows are no more often the answers themselves than stated.", {"smallest_leak": excess}
+    p = np.atleast_1d(p_at_least(same, n, stated))
+    return [law, exact_tests("raw answers", name, p, told, alpha, held, leak)]
+
+
+def _check_fresh(probe: RowProbe, randomize: Randomize, effort: Effort, name: str, alpha: float) -> Check:
+    rows = np.column_stack(list(probe.values(probe.people(np.random.default_rng(), 2)).values()))
+    weights = np.exp(np.arange(len(probe.columns)))
+
+    def read(reports: Any) -> Codes:
+        return np.ascontiguousarray(np.asarray(reports, dtype=float) / probe.channel.steps @ weights).view(np.int64)
 
     def draw(count: int) -> Codes:
-        drawn = np.asarray(randomize(np.repeat([rows[1]], count, axis=0)), dtype=float)
-        return np.ascontiguousarray(drawn / channel.steps @ np.exp(np.arange(len(ends)))).view(np.int64)
+        return read(randomize(np.resize(rows, (count, len(weights)))))
 
-    return [
-        _check_law(channel, values, np.asarray(randomize(values), dtype=float), name, alpha),
-        _check_steps(channel, randomize, name),
-        check_fresh(draw, channel.agreement, name, alpha),
-    ]
+    def elsewhere() -> list[Codes]:
+        values = np.resize(rows, (512, len(weights)))
+        return [read(reports) for reports in from_new_processes(randomize, values, effort)]
 
-
-def _check_law(channel: CorrelatedNoise, values: Floats, reports: Floats, name: str, alpha: float) -> Check:
-    below, equal = channel.conditional_chances(reports, values)
-    place = below + np.random.default_rng().random(below.shape) * equal
-    single, paired = (np.minimum((place * size).astype(int), size - 1) for size in (CELLS, PAIR_CELLS))
-    counts = {one: np.bincount(single[:, j], minlength=CELLS) for j, one in enumerate(channel.domains)}
-    for (a, one), (b, other) in combinations(enumerate(channel.domains), 2):
-        cells = paired[:, a] * PAIR_CELLS + paired[:, b]
-        counts[f"{one} with {other}"] = np.bincount(cells, minlength=PAIR_CELLS**2)
-    values = np.concatenate([p_value(each, len(place), 1 / each.size) for each in counts.values()])
-    told = [f"the noise of {which} does not follow its law." for which, each in counts.items() for _ in each]
-    held = f"{values.size} exact tests on {len(place):,} reports agree with the stated law."
-    return exact_tests("law", name, values, told, alpha, held)
+    return check_fresh(draw, probe.channel.agreement, name, alpha, effort, elsewhere)
 
 
 def _check_steps(channel: CorrelatedNoise, randomize: Randomize, name: str) -> Check:

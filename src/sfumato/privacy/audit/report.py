@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from sfumato.guarantee import Guarantee
 from sfumato.pages import Page
+from sfumato.plan import Attribute
+from sfumato.plan.page import page_of
 from sfumato.privacy.accounting import Account
 from sfumato.privacy.attacks import Finding
 from sfumato.privacy.audit.check import Check
@@ -26,6 +29,8 @@ MEASURES = {
 }
 MAY_BE_UNLIMITED = ("gamma", "epsilon", "inverse_worst_case_information")
 CONFIDENCES = ("0.5", "0.95", "0.999")
+WIDTHS = {"credible_width": "credible width", "interval": "AS00's width, noise alone,"}
+SEEN_BY = {"bias": "smallest_bias", "leak": "smallest_leak", "seeds": "largest_seed", "pad": "longest_pad"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,9 +45,9 @@ class Audit:
     account: Account
     verdicts: tuple[Verdict, ...]
     assumptions: tuple[str, ...]
-    unprotected: tuple[str, ...]
     false_alarm: float
-    questions: dict[str, str] = field(default_factory=dict)
+    attributes: dict[str, Attribute]
+    unaudited: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -54,9 +59,43 @@ class Audit:
         return tuple(check for check in self.checks if not check.passed)
 
     @property
+    def unprotected(self) -> tuple[str, ...]:
+        """Everything that no noise covers."""
+        return tuple(self.account.once.besides.splitlines())
+
+    @property
     def confidence(self) -> float:
         """A sound implementation passes all checks with at least this probability."""
         return 1 - self.false_alarm
+
+    @property
+    def could_have_seen(self) -> dict[str, dict[str, float]]:
+        """For each attribute the smallest faults that this very run finds 99 times in 100: ``bias`` of a probability,
+        ``leak``, the share of answers sent as they are, ``seeds`` a call and numbers of a ``pad`` that come again."""
+        found: dict[str, dict[str, float]] = {}
+        for check in self.checks:
+            known = {name: check.numbers.get(key) for name, key in SEEN_BY.items()}
+            seen = {name: number for name, number in known.items() if number is not None}
+            if seen:
+                found[check.attribute] = found.get(check.attribute, {}) | seen
+        return found
+
+    def _limits(self) -> list[str]:
+        """The least that every attribute's checks see, in one sentence."""
+        seen = self.could_have_seen.values()
+        worst = {name: [part[name] for part in seen if name in part] for name in SEEN_BY}
+        told = []
+        if worst["bias"]:
+            told.append(f"a probability that is off by {_share(max(worst['bias']))}")
+        if worst["leak"]:
+            told.append(f"{_share(max(worst['leak']))} of answers sent as they are")
+        if worst["seeds"]:
+            bits = math.floor(math.log2(min(worst["seeds"])))
+            told.append(f"a seed of {bits} bits a call or a pad of {min(worst['pad']):,.0f} numbers used again")
+        if not told:
+            return []
+        longer = "ten times the samples (samples=, sfumato audit --samples) see faults a third as large"
+        return [f"This run finds, 99 times in 100, {listed(told)}, and nothing much smaller; {longer}."]
 
     def headline(self) -> str:
         missed = [verdict for verdict in self.verdicts if not verdict.met]
@@ -77,11 +116,11 @@ class Audit:
         sure = f"A sound implementation fails by chance once in {1 / self.false_alarm:,.0f} audits."
         parts = {
             "What a report can prove (a belief of 5 % that reaches 50 %, or falls back)": self._proofs(),
-            f"The implementation. {sure}": [*map(str, self.broken), *self._sound()],
+            f"The implementation. {sure}": [*map(str, self.broken), *self._sound(), *self._limits()],
+            "Not audited": self.unaudited,
             "Attacks": [*map(str, self.findings)],
             "One person's reports together": str(self.account).splitlines(),
             "Targets": [*map(str, self.verdicts)],
-            "Not protected": self.unprotected,
             "Assumed": self.assumptions,
         }
         told = ["\n".join([title, *(f"  {line}" for line in lines)]) for title, lines in parts.items() if lines]
@@ -95,7 +134,7 @@ class Audit:
         lines = []
         for name in dict.fromkeys(check.attribute for check in self.checks):
             checks = [check for check in self.checks if check.attribute == name]
-            held = [check.name for check in checks if check.outcome == "passed"]
+            held = list(dict.fromkeys(check.name for check in checks if check.outcome == "passed"))
             least = [check.numbers["least_gamma"] for check in checks if "least_gamma" in check.numbers]
             proved = f"; its reports prove γ ≥ {in_words(max(least))}" if least else ""
             lines += [f"[ok] {name}: {listed(held)}{proved}."] if held else []
@@ -111,6 +150,8 @@ class Audit:
             "guarantees": {name: guarantee.to_dict() for name, guarantee in self.guarantees.items()},
             "breaches": self.breaches(),
             "checks": [check.to_dict() for check in self.checks],
+            "could_have_seen": self.could_have_seen,
+            "not_audited": list(self.unaudited),
             "attacks": [finding.to_dict() for finding in self.findings],
             "account": self.account.to_dict(),
             "targets": [verdict.to_dict() for verdict in self.verdicts],
@@ -130,42 +171,33 @@ class Audit:
 
 def _respondent(audit: Audit) -> Page:
     """What happens to your answers, question by question, and what stays visible."""
-    good = "The program that blurs your answers was tested and does what is stated here."
-    bad = "The program that blurs your answers does NOT do what is stated here. Do not answer before it is mended."
-    page = Page("What happens to your answers").note(bad if audit.broken else good, good=not audit.broken)
-    for name, guarantee in audit.guarantees.items():
-        told = [line for line in str(guarantee).splitlines() if not line.startswith("If a bound is needed")]
-        page.section(audit.questions.get(name, name)).paragraph(" ".join(told))
-    _section(page, "All your answers together", str(audit.account).splitlines())
-    _section(page, "What somebody can find out who sees everybody's reports", _worst(audit))
-    return _section(page, "What is not protected", audit.unprotected)
-
-
-def _worst(audit: Audit) -> list[str]:
-    """For each answer, the attack on a single round of reports that gets furthest."""
-    single = [finding for finding in audit.findings if "fresh answers" not in finding.attack]
-    furthest: dict[str, Finding] = {}
-    for finding in sorted(single, key=lambda each: each.recovered if each.measure == "width" else -each.recovered):
-        furthest.setdefault(finding.attribute, finding)
-    return [str(furthest[name]) for name in dict.fromkeys(finding.attribute for finding in single)]
+    return page_of(audit.attributes, audit.account.once, tested=not audit.broken)
 
 
 def _reviewer(audit: Audit) -> Page:
     """All measures, checks and attacks, the assumptions, and what is not protected."""
     page = Page(f"Privacy audit of {audit.subject}").note(audit.headline(), good=audit.passed)
     _section(page, "Targets", map(str, audit.verdicts))
-    head = ["attribute", *MEASURES.values(), *(f"interval at {100 * float(c):g} %" for c in CONFIDENCES)]
+    widths = [f"{kind} at {100 * float(c):g} %" for kind in WIDTHS.values() for c in CONFIDENCES]
+    head = ["attribute", *MEASURES.values(), *widths]
     page.section("All measures").table(map(_measures, audit.guarantees, audit.guarantees.values()), head)
     _section(page, "What a report can prove", audit._proofs())
     page.section(f"The implementation, checked on its own reports (confidence {percent(audit.confidence, 6)})")
     rows = [(check.attribute, check.name, check.outcome, check.text) for check in audit.checks]
     page.table(rows, ["attribute", "check", "outcome", "found"], wrap=True)
+    for line in audit._limits():
+        page.paragraph(line)
+    _section(page, "Not audited", audit.unaudited)
     head = ["attribute", "measure", "without report", "with report", "stated", "below stated", "attack"]
     if audit.findings:
         page.section("Attacks").table(map(_attack, audit.findings), head, wrap=True)
     _section(page, "One person's reports together", str(audit.account).splitlines())
-    _section(page, "Assumptions", audit.assumptions)
-    return _section(page, "Not protected", audit.unprotected)
+    return _section(page, "Assumptions", audit.assumptions)
+
+
+def _share(share: float) -> str:
+    """A share with two digits that count, never told as none."""
+    return percent(share, max(1 - math.floor(math.log10(share)) - 2, 0), up=True)
 
 
 def _section(page: Page, title: str, lines: Iterable[str]) -> Page:
@@ -180,8 +212,8 @@ def _section(page: Page, title: str, lines: Iterable[str]) -> Page:
 def _measures(name: str, guarantee: Guarantee) -> list[str]:
     """A dash for what does not apply, the word for what has no bound."""
     numbers = guarantee.to_dict()
-    widths = numbers.get("interval", {})
-    found = {**{key: numbers.get(key) for key in MEASURES}, **{at: widths.get(at) for at in CONFIDENCES}}
+    widths = {f"{kind} {at}": numbers.get(kind, {}).get(at) for kind in WIDTHS for at in CONFIDENCES}
+    found = {**{key: numbers.get(key) for key in MEASURES}, **widths}
     empty = {key: "unlimited" if key in numbers and key in MAY_BE_UNLIMITED else "–" for key in found}
     return [name, *(empty[key] if number is None else in_words(number) for key, number in found.items())]
 

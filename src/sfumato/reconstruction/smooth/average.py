@@ -7,8 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from sfumato.reconstruction.diagnosis import messages_for
+
 from .atoms import AtomSearch, Whereabouts
 from .penalised import (
+    FEWEST_CELLS,
     LOG_DENSITY,
     SOFT_DENSITY,
     STEP_DENSITY,
@@ -20,9 +23,10 @@ from .penalised import (
     Seen,
     Vector,
     descend,
+    everywhere,
+    on_a_stretch,
     step_basis,
 )
-from .stretch import FEWEST_CELLS, everywhere, on_a_stretch
 
 COUNTED = 1e-4  # fits with less posterior weight than this are left out of the average
 SURE_ATOM = 0.005
@@ -114,7 +118,9 @@ def _with_error_bars(
     sure_atoms = sum(mass > SURE_ATOM for _, mass in atoms)
     covariance = roughness_factor(freedom, sure_atoms, shown) * covariance + hidden
     rule = fits[int(np.argmax(weights))].family
-    return SmoothFit(mean, covariance, density, atoms, freedom, rule, _in_words(reports.total, shown, mean, covariance))
+    stderr = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    said = messages_for(reports.counts, shown, stderr, converged=True)
+    return SmoothFit(mean, covariance, density, atoms, freedom, rule, said)
 
 
 def _noiseless(reports: Seen, fits: list[Fit], to_intervals: Matrix) -> SmoothFit:
@@ -143,23 +149,6 @@ def _parts(fits: list[Fit], weights: Vector) -> tuple[Vector, tuple[tuple[int, f
         for place, mass in zip(fit.places, fit.atoms, strict=True):
             atoms[place] = atoms.get(place, 0.0) + float(share * mass)
     return density, tuple(sorted((place, mass) for place, mass in atoms.items() if mass > 1e-6))
-
-
-def _in_words(total: float, shown: float, mean: Vector, covariance: Matrix) -> tuple[str, ...]:
-    """What a reader must know before trusting the estimate."""
-    messages = []
-    if shown < 0.5 * (mean.size - 1):
-        messages.append(
-            f"the noise leaves about {max(shown, 1):.0f} degrees of freedom for {mean.size} intervals; "
-            "trust only broad features"
-        )
-    misplaced = 0.4 * float(np.sqrt(np.maximum(np.diag(covariance), 0.0)).sum())  # ½ Σ|error|, E|N(0,1)| = .8
-    if misplaced > 0.25 or total < 30:
-        messages.append(
-            f"too few reports for this noise: with {total:,.0f} of them about {100 * min(misplaced, 1.0):.0f} % of the "
-            "people may be counted in a wrong interval"
-        )
-    return tuple(messages)
 
 
 def posterior_weights(evidence: Vector) -> Vector:

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -23,6 +26,10 @@ Floats = NDArray[np.float64]
 MISSING = -1
 CLOSE_TOGETHER = 1 << 16  # whole-number labels that span less than this are looked up in a table
 FEW_LABELS = 12  # up to here every label is compared with every text
+MOST_CODES = 1 << 20
+"""A space has at most so many codes: tables of them, and the programs of devices, stay small enough to hold."""
+MOST_ITEMS = 1 << 22
+"""A basket is drawn from at most so many items: the seeds' field has no more elements."""
 EXACT = 1 << 53  # whole numbers below this are exact as floats
 
 
@@ -39,14 +46,16 @@ class Interval:
             bound = getattr(self, name)
             if isinstance(bound, bool) or not isinstance(bound, (int, float, np.integer, np.floating)):
                 raise TypeError(f"{name}={bound!r} is not a number; give the interval's bounds as numbers")
-            if not math.isfinite(bound):
-                raise ValueError(f"{name}={bound} is not finite; give the smallest and largest value people may have")
+            if not _is_finite(bound):
+                raise ValueError(f"{name} is not finite; give the smallest and the largest value that people may have")
             if self.integer and bound != int(bound):
                 raise ValueError(f"{name}={bound} is not a whole number; round it or drop integer=True")
             if isinstance(bound, np.generic):
                 object.__setattr__(self, name, bound.item())
         if self.low >= self.high:
             raise ValueError(f"low={self.low} is not below high={self.high}; swap or correct the bounds")
+        if not 1e-290 < self.width < 1e290:
+            raise ValueError(f"numbers from {self.low:g} to {self.high:g} are too close or too far; use other units")
 
     @property
     def width(self) -> float:
@@ -85,9 +94,7 @@ class Categories:
             raise ValueError("categories is empty; list at least one label")
         if any(is_missing(label) for label in found):
             raise ValueError("a category is missing (None or NaN); leave it out, missing values need no label")
-        if len(set(found)) < len(found):
-            twice = next(label for label in found if found.count(label) > 1)
-            raise ValueError(f"category {twice!r} is listed twice; keep one of the two")
+        _check_labels(found)
         object.__setattr__(self, "labels", found)
 
     @property
@@ -122,7 +129,7 @@ class Categories:
         return low, code_of
 
     def encode(self, values: ArrayLike, first_row: int = 0) -> Codes:
-        """Codes of labels; missing is −1; an unknown label is an error that names it."""
+        """Codes of labels; missing is −1; an unknown label is an error that names its row."""
         if is_categorical(values):
             return self._encode_categorical(values)
         array = as_array(values)
@@ -137,7 +144,10 @@ class Categories:
         held = getattr(values, "cat", values)
         place, labels = np.asarray(held.codes), held.categories.tolist()
         used = np.bincount(place + 1, minlength=len(labels) + 1)[1:] > 0
-        codes = [self._code(label) if use else MISSING for label, use in zip(labels, used, strict=True)]
+        for one in np.flatnonzero(used).tolist():
+            if labels[one] not in self._code_of:
+                self._refuse(labels[one], int(np.flatnonzero(place == one)[0]))
+        codes = [self._code_of[label] if use else MISSING for label, use in zip(labels, used, strict=True)]
         return np.asarray(np.array([*codes, MISSING], dtype=np.int64)[place])
 
     def _encode_numbers(self, array: NDArray[Any], first_row: int) -> Codes:
@@ -155,7 +165,7 @@ class Categories:
             codes = np.where(missing, MISSING, order[found])
             known = (numbers[found] == floats) | missing
         if not known.all():
-            self._refuse_first(array, ~known, first_row)
+            self.__refuse(array, ~known, first_row)
         return codes.astype(np.int64, copy=False)
 
     def _encode_text(self, array: NDArray[Any], first_row: int) -> Codes:
@@ -170,7 +180,7 @@ class Categories:
             known = [self._code_of.get(text, MISSING) for text in texts.tolist()]
             codes = np.array(known, dtype=np.int64)[inverse].reshape(array.shape)
         if (codes < 0).any():
-            self._refuse_first(array, codes < 0, first_row)
+            self.__refuse(array, codes < 0, first_row)
         return codes
 
     def _encode_objects(self, array: NDArray[Any], first_row: int) -> Codes:
@@ -182,23 +192,13 @@ class Categories:
                 self._refuse(labels[place], first_row + place if array.ndim else None)
         return codes.reshape(array.shape)
 
-    def _code(self, label: Hashable) -> int:
-        """The code of one label."""
-        code = self._code_of.get(label)
-        if code is None:
-            if is_missing(label):
-                return MISSING
-            self._refuse(label)
-        return cast(int, code)
-
-    def _refuse_first(self, array: NDArray[Any], unknown: NDArray[np.bool_], first_row: int) -> None:
+    def __refuse(self, array: NDArray[Any], unknown: NDArray[np.bool_], first_row: int) -> None:
         place = int(np.flatnonzero(unknown)[0])
         self._refuse(array.flat[place].item(), first_row + place if array.ndim else None)
 
     def _refuse(self, label: object, row: int | None = None) -> None:
         shown = ", ".join(repr(known) for known in self.labels[:6]) + (", …" if self.size > 6 else "")
-        where = "" if row is None else f" in row {row + 1:,}"
-        raise ValueError(f"unknown category {label!r}{where}; the declared categories are {shown}")
+        raise ValueError(f"unknown category{named(label)}{at_row(row)}; the declared categories are {shown}")
 
     def value_of(self, code: int) -> Hashable:
         """``decode`` of one code."""
@@ -232,6 +232,8 @@ class Items:
         if isinstance(items, (int, np.integer)) and not isinstance(items, bool):
             if items < 1:
                 raise ValueError(f"Items({items}) holds no item; give a positive number or a list of labels")
+            if items > MOST_ITEMS:
+                raise ValueError(f"{float(items):.3g} items are more than {MOST_ITEMS:,}; group some of them")
             object.__setattr__(self, "labels", range(int(items)))
         else:
             object.__setattr__(self, "labels", Categories(cast("Iterable[Hashable]", items)).labels)
@@ -286,6 +288,9 @@ def domain_from_spec(spec: Mapping[str, Any]) -> Domain:
     kinds += ["low"] if "high" in spec and "low" not in spec else []
     if len(kinds) != 1:
         raise ValueError("a domain is either low and high, or categories, items or columns; give exactly one of them")
+    for key in kinds:
+        if key in ("categories", "items") and not isinstance(spec[key], (list, tuple, int)):
+            raise ValueError(f"{key} is not a list; write for example {key} = [\"a\", \"b\"]")
     if kinds == ["categories"]:
         return Categories(spec["categories"])
     if kinds == ["items"]:
@@ -293,11 +298,37 @@ def domain_from_spec(spec: Mapping[str, Any]) -> Domain:
     if kinds == ["columns"]:
         if not isinstance(spec["columns"], Mapping):
             raise ValueError("columns is not a table; give low and high for each name")
+        if not all(isinstance(each, Mapping) for each in spec["columns"].values()):
+            raise ValueError("a column is not a table; give low and high for each name")
         return Row({name: cast(Interval, domain_from_spec(each)) for name, each in spec["columns"].items()})
     for bound in ("low", "high"):
         if bound not in spec:
             raise ValueError(f"{bound} is missing; an interval needs both low and high")
-    return Interval(spec["low"], spec["high"], bool(spec.get("integer", False)))
+    if not isinstance(spec.get("integer", False), bool):
+        raise ValueError("integer is neither true nor false; write integer = true, or leave it out")
+    return Interval(spec["low"], spec["high"], spec.get("integer", False))
+
+
+def _is_finite(number: Any) -> bool:
+    try:
+        return math.isfinite(number)
+    except OverflowError:  # a whole number that no float holds
+        return False
+
+
+def _check_labels(labels: tuple[Hashable, ...]) -> None:
+    if not all(isinstance(label, Hashable) for label in labels):
+        raise TypeError("a category is a list or a table; give texts, numbers or booleans")
+    if len(labels) > MOST_CODES:
+        raise ValueError(f"{len(labels):,} categories are more than {MOST_CODES:,}; group some of them")
+    if len(set(labels)) < len(labels):
+        twice, _ = Counter(labels).most_common(1)[0]
+        raise ValueError(f"category {twice!r} is listed twice; keep one of the two")
+
+
+def _spelt(bound: float) -> str:
+    """A bound with up to twelve digits, thousands set off where it is whole."""
+    return f"{bound:,.0f}" if bound.is_integer() and abs(bound) < 1e15 else f"{bound:.12g}"
 
 
 @dataclass(frozen=True)
@@ -316,6 +347,7 @@ class Grid:
     @classmethod
     def over(cls, domain: Interval, step: float, beyond: int = 0, *, integer: bool | None = None) -> Grid:
         """Steps from the domain's lower end to its upper one, and ``beyond`` more to each side."""
+        check_codes(domain.width / step + 1 + 2 * beyond)
         points = math.floor(domain.width / step + 1e-9) + 1
         origin = _decimal(float(domain.low)) - beyond * _decimal(step)
         whole = domain.integer and step == int(step) if integer is None else integer
@@ -424,9 +456,12 @@ class Cells:
         return np.where(codes < 0, np.nan, self.values[codes])
 
 
-def _spelt(bound: float) -> str:
-    """A bound with up to twelve digits, thousands set off where it is whole."""
-    return f"{bound:,.0f}" if bound.is_integer() and abs(bound) < 1e15 else f"{bound:.12g}"
+def check_codes(size: float) -> None:
+    """Refuse a space of too many codes before memory is taken for it."""
+    if not size <= MOST_CODES:
+        raise ValueError(
+            f"a grid of {size:,.6g} steps is finer than the {MOST_CODES:,} that can be held; use a larger step="
+        )
 
 
 def _decimal(number: float) -> Fraction:
@@ -434,12 +469,48 @@ def _decimal(number: float) -> Fraction:
     return Fraction(repr(float(number)))
 
 
+# --- how errors speak of values -----------------------------------------------------------------------------------
+
+VALUES_SHOWN: ContextVar[bool] = ContextVar("values are shown", default=False)
+
+
+@contextmanager
+def showing_values(shown: bool = True) -> Iterator[None]:
+    """Errors inside may print the value that they are about: reports, or answers that only their owner sees.
+
+    Everywhere else a value may be somebody's true answer, and errors end up in logs: they name its row and the reason.
+    """
+    before = VALUES_SHOWN.set(shown or VALUES_SHOWN.get())
+    try:
+        yield
+    finally:
+        VALUES_SHOWN.reset(before)
+
+
+def named(value: object) -> str:
+    """The value behind the noun that stands for it, where it may be shown."""
+    if not VALUES_SHOWN.get():
+        return ""
+    plain = value.item() if isinstance(value, np.generic) else value
+    return f" {plain:.15g}" if isinstance(plain, float) else f" {plain!r}"
+
+
+def the_value(value: object) -> str:
+    """"value 112", or "the value" where it must not be shown."""
+    return f"{'value' if VALUES_SHOWN.get() else 'the value'}{named(value)}"
+
+
+def at_row(row: int | None) -> str:
+    """" in row 17", counted from 1; nothing for a single value."""
+    return "" if row is None else f" in row {row + 1:,}"
+
+
 def _refuse(bad: NDArray[np.bool_], numbers: Floats, first_row: int, why: str) -> None:
-    """Name the first bad value, and its row where there are rows."""
+    """Name the row of the first bad value, where there are rows."""
     if bad.any():
         place = int(np.flatnonzero(bad)[0])
-        where = f" in row {first_row + place + 1:,}" if numbers.ndim else ""
-        raise ValueError(f"value {numbers.flat[place]:.15g}{where} {why}")
+        where = at_row(first_row + place if numbers.ndim else None)
+        raise ValueError(f"{the_value(numbers.flat[place])}{where} {why}")
 
 
 def is_missing(value: object) -> bool:
@@ -490,7 +561,7 @@ def as_numbers(values: ArrayLike) -> Floats:
         return _numbers_of_objects(array)
     if array.size == 0:
         return array.astype(np.float64)
-    raise TypeError(f"value {array.flat[0]!s} is of type {array.dtype}; convert the column to numbers first")
+    raise TypeError(f"{the_value(array.flat[0])} is of type {array.dtype}; convert the column to numbers first")
 
 
 def _numbers_of_objects(array: NDArray[Any]) -> Floats:
@@ -501,5 +572,6 @@ def _numbers_of_objects(array: NDArray[Any]) -> Floats:
         elif isinstance(value, (int, float, np.integer, np.floating, Decimal)) and not isinstance(value, bool):
             numbers.flat[place] = float(value)
         else:
-            raise TypeError(f"value {value!r} is not a number; convert the column to numbers first")
+            where = at_row(place if array.ndim else None)
+            raise TypeError(f"{the_value(value)}{where} is not a number; convert the column to numbers first")
     return numbers

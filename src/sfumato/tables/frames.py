@@ -6,17 +6,16 @@ else that lists its ``columns`` and gives each by name. Reading needs none of th
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from secrets import token_hex
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.domain import as_array, as_numbers
+from sfumato.domain import as_array, as_numbers, is_categorical
+from sfumato.tables.files import write_whole
 
 Columns = dict[str, Any]
 Records = list[dict[str, Any]]
@@ -25,8 +24,8 @@ KINDS = {"_duckdb": "duckdb", "pyspark": "spark", "numpy": "array"}
 TABLE_FILES = (".csv", ".parquet")
 LEVEL_SUFFIX, CODE_SUFFIX = ".level", ".code"
 """What the columns beside a report are called: the level that a person chose, and the report as its code."""
-UNFINISHED: set[Path] = set()
-"""Parts of files that are being written, for whoever must end the process at once."""
+PLAN_COLUMN = "sfumato.plan"
+"""The column of a CSV of reports, and the key in a Parquet file's metadata, that names the plan they were made by."""
 
 
 # --- reading ------------------------------------------------------------------------------------------------------
@@ -157,18 +156,45 @@ def _refusal(check: Callable[[Any], Any], values: Any) -> Exception | None:
 
 
 def map_table(table: Any, convert: Callable[[Columns], Columns]) -> Any:
-    """The same kind of table with its columns converted all at once; columns may be added."""
+    """The same kind of table with its columns converted all at once; columns may be added.
+
+    Only the columns' values go into it: no index, no attributes, no metadata, no categories that nobody has.
+    """
     if isinstance(table, Mapping):
-        return convert(dict(table))
+        return {name: _bare(new) if new is table.get(name) else new for name, new in convert(dict(table)).items()}
     frame = _frame(table)
     before = {name: frame[name].to_native() for name in frame.columns}
     after = convert(before)
     if len(frame) == 0:
         raise ValueError("the table is empty; there is nobody to report")
-    changed = [
-        _series(name, new, frame.implementation) for name, new in after.items() if new is not before.get(name)
-    ]
-    return _as_kind_of(table, frame.with_columns(changed).select(list(after)).to_native())
+    columns = {
+        name: _bare(new) if new is before.get(name) else _series(name, new, frame.implementation).to_native()
+        for name, new in after.items()
+    }
+    return _as_kind_of(table, _fresh(frame.implementation, columns))
+
+
+def _bare(column: Any) -> Any:
+    """A column with nothing but its values: no index, no name, no attributes, no categories that nobody has."""
+    if kind_of(column) == "pyarrow" and hasattr(column.type, "index_type"):
+        return column.cast(column.type.value_type).dictionary_encode()
+    if kind_of(column) != "pandas":
+        return column
+    import pandas
+
+    values = column.array if isinstance(column, pandas.Series) else column
+    return pandas.Series(values.remove_unused_categories() if is_categorical(values) else values)
+
+
+def _fresh(implementation: Any, columns: Columns) -> Any:
+    """A new frame of a library from its own columns; Arrow's fields without their metadata."""
+    if implementation.is_pandas_like():
+        return implementation.to_native_namespace().DataFrame(columns)
+    if implementation.is_polars():
+        return implementation.to_native_namespace().DataFrame(list(columns.values()))
+    import pyarrow
+
+    return pyarrow.table(columns)
 
 
 def frame_like(table: Any, columns: Mapping[str, Any], *, keep_types: bool = False) -> Any:
@@ -273,14 +299,25 @@ def check_extension(path: Path, allowed: Iterable[str] = TABLE_FILES) -> str:
     return extension
 
 
-def check_target(path: Path, allowed: Iterable[str] = TABLE_FILES) -> Path:
-    """A place that can be written to, checked before the work is done rather than after."""
+def check_target(path: Path, allowed: Iterable[str] = TABLE_FILES, *, apart: Iterable[Path | None] = ()) -> Path:
+    """A place that can be written to, checked before the work is done rather than after; ``apart``: what is read, or
+    written besides, and must not be this file under whatever name."""
     check_extension(path, allowed)
     if path.is_dir():
         raise ValueError(f"{path}: is a folder; name a file")
     if not path.parent.is_dir():
         raise ValueError(f"{path}: the folder {path.parent} does not exist; create it first")
+    for other in apart:
+        if other is not None and _is_same(path, other):
+            raise ValueError(f"{path}: is the same file as {other}, which would be lost; write to another one")
     return path
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    """One file under two names, links of both kinds included; also where neither is there yet."""
+    if one.exists() and other.exists():
+        return one.samefile(other)
+    return one.resolve() == other.resolve()
 
 
 def check_source(path: Path) -> Path:
@@ -294,29 +331,43 @@ def check_source(path: Path) -> Path:
     return path
 
 
-def read_table(path: str | Path, *, text: Iterable[str] = ()) -> Any:
-    """A PyArrow table from CSV or Parquet; CSV columns named in ``text`` stay text even if they look like numbers."""
+def read_table(path: str | Path, *, text: Iterable[str] = (), empty: Iterable[str] = ()) -> Any:
+    """A PyArrow table from CSV or Parquet; CSV columns named in ``text`` stay text even if they look like numbers.
+
+    A field of a CSV is missing where it is empty or one of the texts in ``empty``; "NA" and "null" are texts as others.
+    """
     place = Path(path)
     extension = check_extension(place)
     check_source(place)
     import pyarrow
 
     try:
-        table = _read_csv(place, text) if extension == ".csv" else _read_parquet(place)
+        table = _read_csv(place, text, empty) if extension == ".csv" else _read_parquet(place)
     except pyarrow.ArrowException as error:
-        reason = str(error).splitlines()[0].rstrip(". ")
+        reason = re.sub(r": invalid value '.*|: Row #.*", "", str(error).splitlines()[0]).rstrip(". ")
         raise ValueError(f"{place}: not a readable {extension[1:]} file ({reason}); write it again") from None
     if len(set(table.column_names)) < table.num_columns:
         raise ValueError(f"{place}: column {_twice(table.column_names)!r} appears twice; rename one of the two")
     return table
 
 
-def _read_csv(path: Path, text: Iterable[str]) -> Any:
+def _read_csv(path: Path, text: Iterable[str], empty: Iterable[str]) -> Any:
+    """What a column is, its first megabyte tells; where later rows tell otherwise, all columns are texts."""
     import pyarrow
     from pyarrow import csv
 
-    types = {name: pyarrow.string() for name in text}
-    return csv.read_csv(path, convert_options=csv.ConvertOptions(column_types=types, strings_can_be_null=True))
+    def read(names: Iterable[str]) -> Any:
+        types = {name: pyarrow.string() for name in names}
+        options = csv.ConvertOptions(column_types=types, strings_can_be_null=True, null_values=["", *empty])
+        return csv.read_csv(path, convert_options=options)
+
+    try:
+        return read(text)
+    except pyarrow.ArrowInvalid as error:
+        if "conversion error" not in str(error):
+            raise
+        with csv.open_csv(path) as reader:
+            return read(reader.schema.names)
 
 
 def _read_parquet(path: Path) -> Any:
@@ -340,19 +391,6 @@ def write_table(table: Any, path: str | Path) -> None:
         write_whole(place, lambda part: parquet.write_table(arrow, part))
 
 
-
 def write_text(text: str, path: str | Path) -> None:
     """Text to a file, whole or not at all."""
     write_whole(Path(path), lambda part: part.write_text(text, encoding="utf-8"))
-
-
-def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
-    """Write beside the target and rename: a reader sees the old file or the whole new one, never a part."""
-    part = path.with_name(f".{path.stem}-{token_hex(8)}{path.suffix}")
-    UNFINISHED.add(part)
-    try:
-        write(part)
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
-        UNFINISHED.discard(part)

@@ -1,0 +1,6 @@
+"""The device in Python: it answers plans with its own secret and remembers what it has told whom."""
+
+from sfumato.client.device import Device
+from sfumato.client.ledger import Ledger, LedgerError, Limit, LimitError, Told, Total
+
+__all__ = ["Device", "Ledger", "LedgerError", "Limit", "LimitError", "Told", "Total"]

@@ -1,0 +1,144 @@
+"""Everything that follows from γ alone: beliefs, breaches, and sentences about them (EGS03 §4 and §7)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from sfumato.guarantee.breach import Breach
+from sfumato.prose import Voice, finite, voice
+
+LARGEST_FLOAT = Fraction(1.7e308)
+RATIOS = np.geomspace(1e-6, 1e6, 401)  # where x·f(x) is looked at
+
+
+class Amplification:
+    """A statement with a γ, told in a ``language``."""
+
+    gamma: float
+    language: str
+
+    @property
+    def epsilon(self) -> float:
+        """ε = ln γ, the parameter of local differential privacy, rounded up."""
+        if not math.isfinite(self.gamma):
+            return math.inf
+        return math.nextafter(math.log(self.gamma), math.inf) if self.gamma > 1 else 0.0
+
+    @property
+    def voice(self) -> Voice:
+        return voice(self.language)
+
+    def worst_posterior(self, prior: float) -> float:
+        """The highest belief in anything that had this probability before: γρ/(γρ + 1 − ρ)."""
+        check_probability("prior", prior)
+        return float(grown(prior, self.gamma))
+
+    def least_posterior(self, prior: float) -> float:
+        """The lowest belief in anything that had this probability before: ρ/(ρ + γ(1 − ρ))."""
+        return 1 - self.worst_posterior(1 - prior)
+
+    def excludes(self, rho1: float, rho2: float) -> bool:
+        """Statement 1 of EGS03: no ρ1-to-ρ2 breach, up or down, if ρ2(1−ρ1)/(ρ1(1−ρ2)) > γ (strictly)."""
+        return excluded_by(self.gamma, rho1, rho2)
+
+    def breach(self, rho1: float = 0.05, rho2: float = 0.5) -> Breach:
+        """Whether a ρ1-to-ρ2 breach, up or down, is excluded; if not, a report and a property that show it, or only
+        that γ permits one."""
+        if self.excludes(rho1, rho2):
+            return Breach(rho1, rho2, self.gamma, possible=False, language=self.language)
+        return self._example(rho1, rho2) or Breach(rho1, rho2, self.gamma, possible=True, language=self.language)
+
+    def _example(self, rho1: float, rho2: float) -> Breach | None:
+        """A breach that γ permits, shown; None where no table is at hand."""
+        return None
+
+    def bound(self) -> dict[str, str]:
+        """A finite γ as the parts of a sentence, all of them rounded up."""
+        five, say = self.worst_posterior(0.05), self.voice
+        return {
+            "gamma": say.number(self.gamma, up=True),
+            "epsilon": say.number(self.epsilon, up=True),
+            "five": say.percent(five, up=True),
+            "fifty": say.percent(self.worst_posterior(0.5), up=True),
+            "edge": say("worst.edge") if math.isclose(five, 0.5) else "",
+        }
+
+    def numbers(self) -> dict[str, Any]:
+        """γ and what follows, with None for infinite."""
+        return {
+            "gamma": finite(self.gamma),
+            "epsilon": finite(self.epsilon),
+            "bounded": math.isfinite(self.gamma),
+            "worst_posterior": {str(p): self.worst_posterior(p) for p in (0.01, 0.05, 0.2, 0.5)},
+        }
+
+
+def rounded_up(gamma: Fraction | None) -> float:
+    """The smallest float that is not below; infinite for None."""
+    if gamma is None or gamma > LARGEST_FLOAT:
+        return math.inf
+    nearest = gamma.numerator / gamma.denominator
+    return nearest if Fraction(nearest) >= gamma else math.nextafter(nearest, math.inf)
+
+
+def product_of(gammas: list[float]) -> float:
+    """Π γ, rounded up."""
+    return math.inf if math.inf in gammas else rounded_up(math.prod(map(Fraction, gammas), start=Fraction(1)))
+
+
+def grown(prior: Any, gamma: Any) -> Any:
+    """The highest belief in what had this probability before: γρ/(γρ + 1 − ρ), exact for fractions."""
+    return 1.0 if gamma == math.inf else gamma * prior / (gamma * prior + 1 - prior)
+
+
+def excluded_by(gamma: float, rho1: float, rho2: float) -> bool:
+    """Whether γ is too small for a ρ1-to-ρ2 breach."""
+    needed = breach_gamma(rho1, rho2)
+    return bool(needed > gamma and not math.isclose(needed, gamma, rel_tol=1e-12))
+
+
+def breach_gamma(rho1: Any, rho2: Any) -> Any:
+    """The γ that a ρ1-to-ρ2 breach takes, exact for fractions."""
+    check_rhos(rho1, rho2)
+    return rho2 * (1 - rho1) / (rho1 * (1 - rho2))
+
+
+def breach_information(rho1: float, rho2: float, f: Callable[[Any], Any] = np.log2) -> float:
+    """What a ρ1-to-ρ2 breach implies for information measured by f (EGS03, Statements 6 and 7):
+
+        B = ρ2·f(ρ2/ρ1) + (1−ρ2)·f((1−ρ2)/(1−ρ1)).
+
+    After an upward breach the worst-case information is at least B, after a downward one the inverse is. With f = log2
+    it is in bits.
+
+    >>> round(breach_information(0.05, 0.5), 3)
+    1.198
+    """
+    check_rhos(rho1, rho2)
+    check_convex(f)
+    return float(rho2 * f(rho2 / rho1) + (1 - rho2) * f((1 - rho2) / (1 - rho1)))
+
+
+def check_convex(f: Callable[[Any], Any]) -> None:
+    """The statements hold for f with x·f(x) convex: on no three ratios may the middle one lie above the chord."""
+    values = RATIOS * np.asarray([f(ratio) for ratio in RATIOS], dtype=float)
+    steps = np.diff(RATIOS)
+    slopes, rounding = np.diff(values) / steps, 1e-14 * (np.abs(values[:-1]) + np.abs(values[1:])) / steps
+    if not np.isfinite(values).all() or (np.diff(slopes) < -(rounding[:-1] + rounding[1:])).any():
+        raise ValueError("f is not usable: x·f(x) must be finite and convex for x > 0, as with numpy.log2")
+
+
+def check_rhos(rho1: Any, rho2: Any) -> None:
+    if not 0 < rho1 < rho2 < 1:
+        given = f"rho1={float(rho1):g}, rho2={float(rho2):g}"
+        raise ValueError(f"{given}: a breach needs 0 < rho1 < rho2 < 1, for example 0.05 and 0.5")
+
+
+def check_probability(name: str, value: float) -> None:
+    if not 0 < value < 1:
+        raise ValueError(f"{name}={value!r} is not strictly between 0 and 1; give a probability")

@@ -1,0 +1,35 @@
+"""The page for the people who are asked: question by question what is sent, what it can reveal, what is visible."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sfumato.guarantee import CombinedGuarantee
+from sfumato.pages import Page
+from sfumato.pages.html import tag
+from sfumato.plan.attribute import Attribute
+
+
+def page_of(attributes: Mapping[str, Attribute], total: CombinedGuarantee, tested: bool | None = None) -> Page:
+    """``tested``: whether the program that blurs was found to do what is stated; None: it was not looked at."""
+    say = total.voice
+    page = Page(say("page.title"), language=total.language)
+    if tested is not None:
+        page.note(say("page.good" if tested else "page.bad"), good=tested)
+    for name, each in attributes.items():
+        page.section(each.question or name)
+        part = total.parts.get(name)
+        told = {
+            "page.sent": part.sent if part else say("sent.clear"),
+            "page.worst": part.worst if part else say("worst.clear"),
+            "page.visible": part.besides if part else say("visible.clear"),
+        }
+        lines = [(tag("dt", say(head)), tag("dd", _held_together(sentence))) for head, sentence in told.items()]
+        page.add(tag("dl", *(part for line in lines for part in line), class_="told"))
+    page.section(say("page.together"))
+    return page.items(_held_together(str(total)).splitlines())
+
+
+def _held_together(text: str) -> str:
+    """No line ends between a number and its %."""
+    return text.replace(" %", "\u00a0%")
