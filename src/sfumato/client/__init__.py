@@ -2,5 +2,6 @@
 
 from sfumato.client.device import Device
 from sfumato.client.ledger import Ledger, LedgerError, Limit, LimitError, Told, Total
+from sfumato.client.survey import survey, survey_schema
 
-__all__ = ["Device", "Ledger", "LedgerError", "Limit", "LimitError", "Told", "Total"]
+__all__ = ["Device", "Ledger", "LedgerError", "Limit", "LimitError", "Told", "Total", "survey", "survey_schema"]
