@@ -126,6 +126,18 @@ def test_totals_are_exact_per_collector_and_attribute() -> None:
     assert "odds" not in str(ledger.total("b", "z")) and "%" not in both
 
 
+def test_a_total_beyond_all_floats_is_still_said() -> None:
+    one = Told("a", "s", "x", {"low": 0, "high": 1}, "m", None, "mark", 1, "19", "2026-05-12")
+    said = str(Ledger([one] * 300).total("a"))
+    assert "by at most 4.267e+383: a suspicion of 5 % grows to 100 % at worst" in said
+
+
+def test_names_are_listed_in_the_ledgers_language() -> None:
+    named = {"survey": "s", "domain": {"low": 0, "high": 1}, "mechanism": "m", "level": None, "mark": "", "report": 1}
+    told = [Told(**named, collector=c, attribute=a, gamma="3", day="2026-05-12") for c, a in (("a", "x"), ("b", "y"))]
+    assert "a und b" in str(Ledger(told, language="de").total()) and "x et y" in str(Ledger(told, language="fr").total())
+
+
 def test_a_limit_is_said_in_three_ways_and_kept_in_the_file(tmp_path: Path) -> None:
     assert Limit.of(belief=(0.05, 0.5)) == Limit.of(19) == Limit(Fraction(19))
     assert float(Limit.of(epsilon=1).gamma or 0) == pytest.approx(2.71828, rel=1e-5)

@@ -183,9 +183,12 @@ class PermanentWords(WordSource):
         return self._keyed.row(code, kept) + secure_words().row(code, count - kept)
 
 
-def question_of(*names: str) -> str:
+_as_text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def question_of(*names: str | int) -> str:
     """The names that make a question, as one text: no two lists of names share it."""
-    return json.dumps(names, ensure_ascii=False, separators=(",", ":"))
+    return _as_text(names)
 
 
 _local = threading.local()

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
 from typing import Any
@@ -21,10 +23,22 @@ from sfumato.channels.base import Channel, Mechanism, identity_of
 from sfumato.channels.baskets import BasketReports, Baskets, SelectASize
 from sfumato.channels.longitudinal import Longitudinal
 from sfumato.channels.words import KeyedWords, question_of
-from sfumato.client.ledger import Ledger, Told, Total, same_name
-from sfumato.domain import Categories, Interval, Items, Row, domain_to_spec, is_missing
+from sfumato.client.ledger import Ledger, Receipt, Told, Total, gamma_text, same_name
+from sfumato.domain import Categories, Interval, Items, Row, is_missing
 from sfumato.plan import Attribute, Plan
 from sfumato.tables import LEVEL_SUFFIX
+
+DIGITS = 32
+"""So many hexadecimal digits have marks, digests and ids."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What is sent for a plan: its identity, an id of the report's own, and the report as plain data."""
+
+    plan: str
+    id: str
+    report: dict[str, Any]
 
 
 class Device:
@@ -52,50 +66,74 @@ class Device:
 
         ``collector`` is who receives them: an address that the device knows for itself, not a name from the plan.
         """
-        if not isinstance(collector, str) or not collector.strip():
-            raise ValueError("collector is empty; say who receives the reports, as an address that cannot be forged")
-        plan.check_columns(list(answers))
-        reports: dict[str, Any] = {}
-        fresh: list[Told] = []
-        for each in plan.attributes.values():
-            level = (levels or {}).get(each.name, answers.get(each.name + LEVEL_SUFFIX))
-            try:
-                told = self._told(plan.name, each, answers, collector.strip(), level, fresh)
-                sent = sent_of(each.channel, told)
-            except (ValueError, TypeError) as error:
-                raise type(error)(f"{each.name}: {error}") from None
-            fresh += [] if told in (*self.ledger.told, *fresh) else [told]
-            several = each.columns != (each.name,)
-            reports |= (sent or dict.fromkeys(each.columns)) if several else {each.name: sent}
-            if each.has_levels:
-                reports[each.name + LEVEL_SUFFIX] = told.level
-        self.ledger.add(fresh)
-        return reports
+        asked = self._ask(plan, answers, collector, levels or {})
+        self.ledger.add(each.told for each in asked if each.new)
+        report = _report(asked)
+        for each in asked:
+            if isinstance(each.attribute.domain, Items) and each.sent is not None:
+                report[each.attribute.name] = _basket_reports(each)
+        return report
+
+    def reply(
+        self, plan: Plan, answers: Mapping[str, Any], *, collector: str, levels: Mapping[str, str] | None = None
+    ) -> Reply:
+        """``answer`` as plain data and with an id, as it is sent: the same report again has the same id, so that it is
+        counted once; what is blurred afresh at every round is a new report each time."""
+        asked = self._ask(plan, answers, collector, levels or {})
+        whom, report = collector.strip(), _report(asked)
+        digest, before = identity_of(report)[:DIGITS], self.ledger.receipts_of(whom, plan.identity)
+        afresh = any(each.afresh for each in asked)
+        receipt = next((each for each in before if each.digest == digest and not afresh), None)
+        if receipt is None:
+            made = self._keyed("id", question_of(whom, plan.identity, len(before)))
+            receipt = Receipt(whom, plan.name, plan.identity, made, digest, self._day)
+        self.ledger.add((each.told for each in asked if each.new), None if receipt in before else receipt)
+        return Reply(plan.identity, receipt.id, report)
 
     def total(self, collector: str | None = None) -> Total:
         """What a collector was told so far, in words and γ."""
         return self.ledger.total(collector)
 
+    @property
+    def _day(self) -> str:
+        return self._today().isoformat()
+
     # --- one attribute ------------------------------------------------------------------------------------------
+
+    def _ask(
+        self, plan: Plan, answers: Mapping[str, Any], collector: str, levels: Mapping[str, str]
+    ) -> list[Asked]:
+        """What is remembered and what is sent for every attribute; nothing is added to the ledger yet."""
+        if not isinstance(collector, str) or not collector.strip():
+            raise ValueError("collector is empty; say who receives the reports, as an address that cannot be forged")
+        plan.check_columns(list(answers))
+        asked: list[Asked] = []
+        for each in plan.attributes.values():
+            level = levels.get(each.name, answers.get(each.name + LEVEL_SUFFIX))
+            try:
+                asked.append(self._told(plan.name, each, answers, collector.strip(), level, asked))
+            except (ValueError, TypeError) as error:
+                raise type(error)(f"{each.name}: {error}") from None
+        return asked
 
     def _told(
         self, survey: str, each: Attribute, answers: Mapping[str, Any], collector: str, level: str | None,
-        fresh: list[Told],
-    ) -> Told:
+        earlier: list[Asked],
+    ) -> Asked:
         """What is remembered for the attribute: from before, or drawn now."""
         value = known_value(each, answers)
-        domain, mark = domain_to_spec(each.domain), self._mark(each, value)
-        for told in (*self.ledger.told, *fresh):
-            same = told.asks(collector, each.name) and told.mark == mark and told.over(domain)
-            if same and can_carry(each.channel, told):
-                return told
-        chosen = each.channel.levels_of(level, ()).item() if each.channel and each.has_levels else None
-        remembered = self._draw(each, value, collector, chosen)
+        mark, name = self._mark(each, value), same_name(each.name)
+        twins = [one.told for one in earlier if one.new and same_name(one.attribute.name) == name]
+        for told in (*self.ledger.reports_of(collector, each.name), *twins):
+            if told.mark == mark and told.domain_identity == each.domain_identity and can_carry(each.channel, told):
+                return Asked(each, told, sent_of(each.channel, told), new=False)
+        chosen = chosen_level(each.channel, level)
         gamma = Fraction(1) if value is None else gamma_of(each.channel, chosen)
-        return Told(
-            collector, survey, each.name, domain, each.channel.identity if each.channel else None, chosen, mark,
-            remembered, None if gamma is None else str(gamma), self._today().isoformat(),
+        told = Told(
+            collector, survey, each.name, each.domain_spec, each.channel.identity if each.channel else None, chosen,
+            mark, self._draw(each, value, collector, chosen), gamma_text(gamma), self._day,
         )  # fmt: skip
+        return Asked(each, told, sent_of(each.channel, told), new=True)
 
     def _draw(self, each: Attribute, value: Any, collector: str, level: str | None) -> Any:
         """The report to remember, as plain data. The noise is the collector's own for the attribute's name, so that two
@@ -105,14 +143,42 @@ class Device:
             return value
         asked: dict[str, Any] = {"key": self._secret, "question": question_of(collector, same_name(each.name))}
         if isinstance(lasting, SelectASize):
-            reports = lasting.randomize([value], **asked)
-            return {"size": int(reports.sizes[0]), "bitmap": reports.to_bytes()[0].hex()}
+            return plain_basket(lasting, lasting.randomize([value], compress=lasting.has_seeds, **asked))
         return lasting.randomize(value, **asked)
 
     def _mark(self, each: Attribute, value: Any) -> str:
         """A keyed hash of the value: the same for the same one, and nothing to anybody without the secret."""
-        document = identity_of([same_name(each.name), value])
-        return hmac.digest(self._secret, b"sfumato/1/mark\0" + document.encode(), hashlib.sha256).hex()[:32]
+        return self._keyed("mark", identity_of([same_name(each.name), value]))
+
+    def _keyed(self, purpose: str, text: str) -> str:
+        return hmac.digest(self._secret, f"sfumato/1/{purpose}\0{text}".encode(), hashlib.sha256).hex()[:DIGITS]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An attribute, what is remembered of it, and what of that is sent."""
+
+    attribute: Attribute
+    told: Told
+    sent: Any
+    new: bool
+
+    @property
+    def afresh(self) -> bool:
+        """Whether what is sent is drawn anew at every round."""
+        return self.sent is not None and isinstance(_channel_of(self.attribute.channel, self.told), Longitudinal)
+
+
+def _report(asked: list[Asked]) -> dict[str, Any]:
+    """A value for every column, and the level where people choose one."""
+    report: dict[str, Any] = {}
+    for each in asked:
+        attribute, sent = each.attribute, each.sent
+        several = attribute.columns != (attribute.name,)
+        report |= (sent or dict.fromkeys(attribute.columns)) if several else {attribute.name: sent}
+        if attribute.has_levels:
+            report[attribute.name + LEVEL_SUFFIX] = each.told.level
+    return report
 
 
 # --- values and reports as plain data -------------------------------------------------------------------------------
@@ -133,10 +199,19 @@ def known_value(each: Attribute, answers: Mapping[str, Any]) -> Any:
             raise ValueError("the answer is missing and the plan asks for one")
         return None
     if isinstance(each.domain, Categories):
-        return each.domain.labels[int(each.domain.encode(value))]
+        return each.domain.labels[each.domain.code_of(value)]
     assert isinstance(each.domain, Interval)
-    number = each.domain.clean(value, clamp=getattr(each.channel, "outside", "") == "clamp").item()
+    number = each.domain.clean_one(value, clamp=getattr(each.channel, "outside", "") == "clamp")
     return int(number) if number == int(number) else number
+
+
+def chosen_level(mechanism: Mechanism | None, level: str | None) -> str | None:
+    """The level that a person chose, or the default; None where there is nothing to choose."""
+    if mechanism is None or not mechanism.has_levels:
+        return None
+    chosen = mechanism.default if is_missing(level) else level
+    mechanism.level(chosen)
+    return chosen
 
 
 def lasting_part(mechanism: Mechanism | None, level: str | None) -> Mechanism | None:
@@ -154,7 +229,8 @@ def gamma_of(mechanism: Mechanism | None, level: str | None) -> Fraction | None:
 
 
 def can_carry(mechanism: Mechanism | None, told: Told) -> bool:
-    """Whether what was told can be sent as this mechanism's report: a number can always, at the nearest place."""
+    """Whether what was told can be sent as this mechanism's report: a number can always, at the nearest place; a seed
+    only where it means the same basket."""
     if mechanism is None or not mechanism.levels or told.mechanism is None:
         same = None if mechanism is None else mechanism.identity
         return told.mechanism == same
@@ -164,25 +240,47 @@ def can_carry(mechanism: Mechanism | None, told: Told) -> bool:
         return True
     lasting = lasting_part(mechanism, told.level if mechanism.has_levels else None)
     if isinstance(lasting, SelectASize):
-        return isinstance(told.report, dict) and told.report.get("size") in lasting.sizes
+        basket = told.report if isinstance(told.report, dict) else {}
+        return basket.get("size") in lasting.sizes and ("bitmap" in basket or told.mechanism == mechanism.identity)
     assert isinstance(lasting, Channel)
     if isinstance(lasting.outputs, Categories):
         return told.report in lasting.outputs.labels
-    return isinstance(told.report, int | float) and not isinstance(told.report, bool)
+    return isinstance(told.report, int | float) and not isinstance(told.report, bool) and math.isfinite(told.report)
 
 
 def sent_of(mechanism: Mechanism | None, told: Told) -> Any:
     """The report that is sent of what is remembered: the same, or a fresh blur of it where one is asked for."""
-    if mechanism is None or told.report is None or not mechanism.levels:
+    chosen = _channel_of(mechanism, told)
+    if chosen is None or told.report is None or isinstance(chosen, SelectASize):
         return told.report
-    chosen = mechanism.level(told.level if mechanism.has_levels else None)
-    if isinstance(chosen, SelectASize):
-        bitmap = bytes.fromhex(told.report["bitmap"])
-        return BasketReports.of_bytes(chosen.items, [told.report["size"]], [bitmap], compressed=False)
     if isinstance(chosen, Longitudinal):
         return chosen.instantaneous.randomize(_nearest(chosen.permanent, told.report))
     return _nearest(chosen, told.report)
 
 
+def _channel_of(mechanism: Mechanism | None, told: Told) -> Channel | None:
+    """The channel of what was told; None where there is none of one value."""
+    if mechanism is None or not mechanism.levels:
+        return None
+    return mechanism.level(told.level if mechanism.has_levels else None)
+
+
 def _nearest(channel: Channel, report: Any) -> Any:
-    return channel.outputs.value_of(int(channel.encode_reports([report])[0]))
+    return channel.outputs.value_of(channel.outputs.code_of(report))
+
+
+def plain_basket(channel: SelectASize, reports: BasketReports) -> dict[str, Any]:
+    """A basket's report as it is remembered and sent: its size and, in hexadecimal, its seed or its bitmap."""
+    size = int(reports.sizes[0])
+    if reports.compressed:
+        return {"size": size, "seed": reports.to_bytes(channel.seed_bits[size])[0].hex()}
+    return {"size": size, "bitmap": reports.to_bytes()[0].hex()}
+
+
+def _basket_reports(each: Asked) -> BasketReports:
+    """The bitmap of a basket's report, for those who count on this side of the wire."""
+    channel = _channel_of(each.attribute.channel, each.told)
+    assert isinstance(channel, SelectASize)
+    form = "seed" if "seed" in each.sent else "bitmap"
+    data = [bytes.fromhex(each.sent[form])]
+    return channel.expand(BasketReports.of_bytes(channel.items, [each.sent["size"]], data, form == "seed"))
