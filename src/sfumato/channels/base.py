@@ -435,6 +435,8 @@ def noise_part(program: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _canonical(value: Any) -> Any:
+    if type(value) in (str, int, bool):
+        return value
     if isinstance(value, Mapping):
         return {str(key): _canonical(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):

@@ -72,7 +72,7 @@ class Attribute:
         """The columns of a table that hold the answers."""
         return tuple(self.domain.columns) if isinstance(self.domain, Row) else (self.name,)
 
-    @property
+    @cached_property
     def has_levels(self) -> bool:
         """Whether people choose their own level."""
         return self.channel is not None and self.channel.has_levels
