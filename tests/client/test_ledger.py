@@ -83,6 +83,7 @@ def test_a_ledger_that_another_program_wrote_meanwhile_is_not_overwritten(tmp_pa
         (lambda d: json.dumps({**d, "told": [*d["told"], {}]}), "entry 3 has not the keys"),
         (lambda d: json.dumps({**d, "told": [{**d["told"][0], "gamma": "1/0"}]}), "entry 1: gamma is not a fraction"),
         (lambda d: json.dumps({**d, "told": [{**d["told"][0], "gamma": "1/2"}]}), "below 1"),
+        (lambda d: json.dumps({**d, "told": [{**d["told"][0], "gamma": "1/00"}]}), "entry 1: gamma is not a fraction"),
         (lambda d: json.dumps({**d, "told": [{**d["told"][0], "gamma": float("nan")}]}), "not valid JSON"),
         (lambda d: json.dumps({**d, "told": [{**d["told"][0], "level": 3}]}), "level is neither"),
         (lambda d: json.dumps({**d, "told": [{**d["told"][0], "collector": None}]}), "collector is not text"),

@@ -19,6 +19,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields
@@ -33,6 +34,7 @@ from sfumato.prose import Voice, voice
 from sfumato.tables import write_whole
 
 VERSION = 1
+FRACTION = re.compile("[0-9]+(/0*[1-9][0-9]*)?")
 LONGEST_GAMMA = 4000
 """A γ as text has at most so many characters; ``gamma_text`` writes far fewer."""
 
@@ -360,8 +362,7 @@ def _read_limit(data: Any) -> Limit:
 def _read_gamma(text: Any, what: str) -> Fraction | None:
     if text is None:
         return None
-    whole = text.replace("/", "", 1) if isinstance(text, str) and len(text) < LONGEST_GAMMA else ""
-    if not (whole.isascii() and whole.isdigit()) or text.endswith(("/0", "/")) or text.startswith("/"):
+    if not isinstance(text, str) or len(text) > LONGEST_GAMMA or not FRACTION.fullmatch(text):
         raise LedgerError(f"{what} is not a fraction")
     found = Fraction(text)
     if found < 1:
