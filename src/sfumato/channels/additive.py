@@ -16,9 +16,9 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from sfumato.channels.base import Channel
+from sfumato.channels.portable import exponential, logarithm, normal_quantile, normal_tail
 from sfumato.channels.program import Alias, Shift, integer_weights
 from sfumato.domain import Floats, Grid, Interval, check_codes
 from sfumato.prose import Voice
@@ -75,8 +75,8 @@ class AdditiveNoise(Channel):
     # --- what each noise states ---------------------------------------------------------------------------------
 
     @abstractmethod
-    def distribution(self, noise: Floats) -> Floats:
-        """F(noise), the noise's distribution function."""
+    def tail(self, distance: Floats) -> Floats:
+        """P[noise ≥ distance] for distances from 0, the same digits on every machine."""
 
     @abstractmethod
     def density(self, noise: Floats) -> Floats:
@@ -102,12 +102,11 @@ class AdditiveNoise(Channel):
 
     @cached_property
     def _shift(self) -> Shift:
-        steps = np.arange(-self.reach, self.reach + 1)
-        closer = self.distribution((np.abs(steps) - 0.5) * -self.step)
-        further = self.distribution((np.abs(steps) + 0.5) * -self.step)
-        mass = np.where(steps == 0, 1 - 2 * self.distribution(np.array(-0.5 * self.step)), closer - further)
-        mass[[0, -1]] += self.distribution(np.array(-(self.reach + 0.5) * self.step))
-        alias = Alias.of(integer_weights(mass / mass.sum()))
+        tails = self.tail((np.arange(self.reach + 1, dtype=np.float64) + 0.5) * self.step)
+        side = tails[:-1] - tails[1:]
+        side[-1:] += tails[-1]
+        mass = np.concatenate([side[::-1], [1 - 2 * tails[0]], side])
+        alias = Alias.of(integer_weights(mass / math.fsum(mass)))
         return Shift(alias, self.reach - self.past, self.inputs.size, self.outputs.size)
 
     def steps(self) -> tuple[Shift]:
@@ -172,14 +171,14 @@ class Gaussian(ScaledNoise):
     kind = "gaussian"
     symmetric_reach, unit_deviation = 7.0, 1.0
 
-    def distribution(self, noise: Floats) -> Floats:
-        return np.asarray(ndtr(noise / self.scale))
+    def tail(self, distance: Floats) -> Floats:
+        return normal_tail(distance / self.scale)
 
     def density(self, noise: Floats) -> Floats:
         return np.exp(-0.5 * (noise / self.scale) ** 2) / (self.scale * math.sqrt(2 * math.pi))
 
     def _width_of_unit(self, confidence: float) -> float:
-        return 2 * float(ndtri((1 + confidence) / 2))
+        return 2 * normal_quantile((1 + confidence) / 2)
 
 
 class Uniform(AdditiveNoise):
@@ -205,8 +204,8 @@ class Uniform(AdditiveNoise):
     def halfwidth(self) -> float:
         return self.size_of_noise
 
-    def distribution(self, noise: Floats) -> Floats:
-        return np.asarray(np.clip((noise + self.halfwidth) / (2 * self.halfwidth), 0.0, 1.0))
+    def tail(self, distance: Floats) -> Floats:
+        return np.maximum(self.halfwidth - distance, 0.0) / (2 * self.halfwidth)
 
     def density(self, noise: Floats) -> Floats:
         reach = self.halfwidth * (1 + 1e-9)  # midpoints one halfwidth apart must not differ by rounding
@@ -229,15 +228,14 @@ class Laplace(ScaledNoise):
     symmetric_reach, unit_deviation = 40.0, math.sqrt(2)
     gathered_beyond = 10.0
 
-    def distribution(self, noise: Floats) -> Floats:
-        tail = 0.5 * exponential(-np.abs(noise) / self.scale)
-        return np.where(noise <= 0, tail, 1 - tail)
+    def tail(self, distance: Floats) -> Floats:
+        return 0.5 * exponential(-distance / self.scale)
 
     def density(self, noise: Floats) -> Floats:
         return np.exp(-np.abs(noise) / self.scale) / (2 * self.scale)
 
     def _width_of_unit(self, confidence: float) -> float:
-        return -2 * math.log1p(-confidence)
+        return -2 * logarithm(1 - confidence)
 
     def _report_reach(self) -> int:
         check_codes(2 * self.gathered_beyond * self.scale / self.step)
@@ -246,11 +244,6 @@ class Laplace(ScaledNoise):
     def _reach(self, steps: int) -> int:
         wanted = self.symmetric_reach * self.size_of_noise / self.step
         return math.ceil(min(wanted, steps + self._report_reach()))
-
-
-def exponential(exponents: Floats) -> Floats:
-    """e^x of the C library: NumPy's own differs in the last bit between processors, and identities would with it."""
-    return np.asarray(np.vectorize(math.exp, otypes=[float])(exponents))
 
 
 def check_positive(name: str, value: float) -> float:
