@@ -66,7 +66,7 @@ def check_fresh(
     long = effort.sizes(min(max(effort.samples // 10, LONG), LONGEST), 0.15, LONG)
     streams = [("in long calls", draw(size)) for size in long]
     if isinstance(randomize, Part):
-        streams += [("after a new start", read(new)) for new in randomize.elsewhere(values(length), effort)]
+        streams += [("after a new start", read(new)) for new in randomize.elsewhere(values(length))]
     else:
         streams += _elsewhere(draw, length)
         streams += [("in a new process", read(new)) for new in from_new_processes(randomize, values(ELSEWHERE), effort)]

@@ -16,12 +16,12 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from importlib.resources import files
 from time import perf_counter
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,6 @@ from sfumato.channels.baskets import BasketReports, unpack_bits
 from sfumato.client import survey
 from sfumato.domain import Categories
 from sfumato.plan import Plan
-from sfumato.privacy.audit.probe import Effort
 from sfumato.privacy.subject import Subject
 from sfumato.prose import counted
 
@@ -40,7 +39,7 @@ READY = {"javascript": ["node", str(files("sfumato.client") / "static" / "drive.
 PATIENCE = 60.0  # seconds for one line
 FEW, MANY = 64, 1 << 17  # answers in a request: at first, at most
 BRISK = 0.2  # seconds; a request that took less is followed by one of twice as many answers
-STARTS = (2, 32)  # at least, at most
+COPIES, STARTING = (2, 8), 2.0  # more of them as long as all have started within so many seconds
 LONGEST_LINE, QUOTED = 1 << 28, 80  # characters
 NUMBERS: frozenset[type] = frozenset({int, float})
 LABELS: frozenset[type] = NUMBERS | {str, bool}
@@ -69,41 +68,44 @@ class Program:
     def __init__(self, program: str | Sequence[str], plan: Plan, *, patience: float = PATIENCE) -> None:
         self.command, self.plan, self.patience = command_of(program), plan, patience
         self.name = program if isinstance(program, str) else shlex.join(program)
-        self._size, self._errors = FEW, tempfile.TemporaryFile()  # noqa: SIM115 - closed with the program
-        pipe = subprocess.PIPE
-        try:
-            self._process = subprocess.Popen(self.command, stdin=pipe, stdout=pipe, stderr=self._errors)
-        except (OSError, ValueError) as error:
-            self._errors.close()
-            raise self._error(f"cannot be started: {getattr(error, 'strerror', None) or error}") from None
-        self._talk = ThreadPoolExecutor(1)
-        try:
+        self._size = FEW
+        with ExitStack() as closing:
+            self._errors = closing.enter_context(tempfile.TemporaryFile())
+            self._process = self._started(closing)
+            self._talk = closing.enter_context(ThreadPoolExecutor(1))
+            closing.callback(self._process.kill)
             hello = self.ask("the survey", audit=str(VERSION), survey=json.dumps(survey(plan)))
             if hello.get("audit") != VERSION:
                 raise self._error(f'did not answer the survey with {{"audit": {VERSION}}}')
-        except BaseException:
-            self.close()
-            raise
+            self._closing = closing.pop_all()
         self.keys, self.asks = hello.get("keys") is True, hello.get("asks")
         self.people = People(self) if hello.get("people") is True else None
+
+    def _started(self, closing: ExitStack) -> subprocess.Popen[bytes]:
+        pipe = subprocess.PIPE
+        try:
+            process = subprocess.Popen(self.command, stdin=pipe, stdout=pipe, stderr=self._errors)
+        except (OSError, ValueError) as error:
+            raise self._error(f"cannot be started: {getattr(error, 'strerror', None) or error}") from None
+        closing.callback(process.wait)
+        for stream in (process.stdin, process.stdout):
+            assert stream is not None
+            closing.callback(_closed, stream)
+        return process
 
     def __enter__(self) -> Program:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        self._closing.close()
 
-    def close(self) -> None:
-        self._process.kill()
-        self._talk.shutdown()
-        self._process.wait()
-        for stream in (self._process.stdin, self._process.stdout, self._errors):
-            with suppress(OSError):  # what it has not read is lost
-                stream.close()  # type: ignore[union-attr]
-
-    def anew(self) -> Program:
-        """The same program, started once more."""
-        return Program(self.command, self.plan, patience=self.patience)
+    @cached_property
+    def copies(self) -> list[Program]:
+        """The same program, started again and again."""
+        begun, found = perf_counter(), list[Program]()
+        while len(found) < COPIES[0] or (len(found) < COPIES[1] and perf_counter() - begun < STARTING):
+            found.append(self._closing.enter_context(Program(self.command, self.plan, patience=self.patience)))
+        return found
 
     def parts(self, audited: Subject) -> dict[str, Part]:
         """What it answers, under the names that the audit has for it."""
@@ -137,8 +139,9 @@ class Program:
 
     def _exchange(self, line: bytes) -> bytes:
         assert self._process.stdin and self._process.stdout
-        self._process.stdin.write(line)
-        self._process.stdin.flush()
+        with suppress(BrokenPipeError):  # it may have answered before it ended
+            self._process.stdin.write(line)
+            self._process.stdin.flush()
         return self._process.stdout.readline(LONGEST_LINE)
 
     def _last_words(self) -> str:
@@ -234,13 +237,9 @@ class Part:
         reports = self.program.reports(self.name, names, **head, true=_columns(dict(zip(names, values.T, strict=True))))
         return np.column_stack([self.program.read(name, self.mechanism, reports[name], len(values)) for name in names])
 
-    def elsewhere(self, values: Any, effort: Effort) -> Iterator[NDArray[Any]]:
-        """Reports of the same values by the program, started anew each time."""
-        begun, count = perf_counter(), 0
-        while count < STARTS[0] or (count < STARTS[1] and perf_counter() - begun < effort.seconds / 10):
-            with self.program.anew() as again:
-                yield replace(self, program=again)(values)
-            count += 1
+    def elsewhere(self, values: Any) -> list[NDArray[Any]]:
+        """Reports of the same values by copies of the program, each started anew."""
+        return [replace(self, program=copy)(values) for copy in self.program.copies]
 
 
 @dataclass(frozen=True)
@@ -270,6 +269,11 @@ class People:
         reports = self.program.reports("people", list(blurred), **head, people=_columns(table))
         count = len(next(iter(table.values())))
         return {name: self.program.read(name, channel, reports[name], count) for name, channel in blurred.items()}
+
+
+def _closed(stream: IO[bytes]) -> None:
+    with suppress(OSError):  # what the program has not read is lost
+        stream.close()
 
 
 # --- JSON ---------------------------------------------------------------------------------------------------------
