@@ -2,6 +2,10 @@
 
 from sfumato.client.device import Device
 from sfumato.client.ledger import Ledger, LedgerError, Limit, LimitError, Told, Total
+from sfumato.client.outbox import Entry, Outbox, OutboxError, Sending
 from sfumato.client.survey import survey, survey_schema
 
-__all__ = ["Device", "Ledger", "LedgerError", "Limit", "LimitError", "Told", "Total", "survey", "survey_schema"]
+__all__ = [
+    "Device", "Ledger", "LedgerError", "Limit", "LimitError", "Told", "Total", "Entry", "Outbox", "OutboxError",
+    "Sending", "survey", "survey_schema",
+]  # fmt: skip
