@@ -145,12 +145,12 @@ class Program:
         return self._process.stdout.readline(LONGEST_LINE)
 
     def _last_words(self) -> str:
-        """How it ended, with the last line that it wrote to its standard error."""
+        """How it ended, with the last line on its standard error that tells of an error, or else the very last."""
         code = self._process.wait(self.patience)
         self._errors.seek(0)
-        lines = self._errors.read().decode(errors="replace").split("\n")
-        last = next((line.strip() for line in reversed(lines) if line.strip()), "")
-        return f" (exit code {code}{': ' if last else ''}{_quoted(last) if last else ''})"
+        lines = [line for line in self._errors.read().decode(errors="replace").splitlines() if line.strip()]
+        told = [line for line in lines if "Error" in line and not line[0].isspace()] or lines
+        return f" (exit code {code}{f': {_quoted(told[-1])}' if told else ''})"
 
     def _error(self, text: str) -> ProgramError:
         return ProgramError(f"program {self.name!r} {text}")
