@@ -12,7 +12,7 @@ from tests.browser.chromium import in_node
 from tests.vectors import make_baskets, make_programs
 
 from sfumato.channels.baskets.program import read_program
-from sfumato.client.device import gamma_of
+from sfumato.client.questions import blur_of
 
 HERE = Path(__file__).parent
 
@@ -22,15 +22,15 @@ def expected_gammas() -> dict[str, dict[str, str | None]]:
     found: dict[str, dict[str, str | None]] = {}
     for name, mechanism in make_programs.MECHANISMS.items():
         levels = mechanism.levels or {None: None}
-        found[name] = {level or "": text(gamma_of(mechanism, level)) for level in levels}
+        found[name] = {level or "": text(blur_of(mechanism, level).gamma) for level in levels}
     for name in make_baskets.PROGRAMS:
         parts = read_program(make_baskets.program_of(name))
         found[name] = {"": text(max(part.gamma for part in parts.values()))}
     return found
 
 
-def text(gamma: Fraction | None) -> str | None:
-    return None if gamma is None else f"{gamma.numerator}/{gamma.denominator}"
+def text(gamma: Fraction | str | None) -> str | None:
+    return None if gamma is None else "{}/{}".format(*Fraction(gamma).as_integer_ratio())
 
 
 def check(result: dict[str, Any]) -> None:
