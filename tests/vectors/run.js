@@ -1,6 +1,6 @@
 // Runs the cases of programs.json and baskets.json; the same file in Node and in a browser. Returns what differs.
 
-import { blake2b8, canonical, keyedWords, sha256 } from "../../src/sfumato/client/static/words.js";
+import { keyedWords } from "../../src/sfumato/client/static/words.js";
 import { readMechanism } from "../../src/sfumato/client/static/mechanism.js";
 
 const wordsOf = (texts) => Uint32Array.from(texts.flatMap((text) => [text.slice(0, 8), text.slice(8)]), (half) => `0x${half}`);
@@ -34,8 +34,8 @@ export async function run(programs, baskets) {
     check(`${name}: draw`, part(name, level).draw(code, wordsOf(words)), report);
   }
   for (const [name, codes, words, reports] of programs.rows) check(`${name}: row`, part(name).draw(codes, wordsOf(words)), reports);
-  for (const [name, level, value, code] of programs.read) check(`${name}: read`, part(name, level).read.code(value), code);
-  for (const [name, level, code, report] of programs.write) check(`${name}: write`, part(name, level).write.value(code), report);
+  for (const [name, level, value, code] of programs.read) check(`${name}: read`, part(name, level).entry.code(value), code);
+  for (const [name, level, code, report] of programs.write) check(`${name}: write`, part(name, level).exit.value(code), report);
   for (const [secret, question, noise, code, words] of programs.keyed) {
     const bytes = Uint8Array.from(secret.match(/../g), (pair) => parseInt(pair, 16));
     const found = await keyedWords(bytes, question, noise, code, words.length);
@@ -46,10 +46,10 @@ export async function run(programs, baskets) {
     gammas[name] = { "": fraction(mechanisms[name].gamma("")) };
   }
   for (const { program, size, form, members, words, report, shows } of baskets.cases) {
-    const found = part(program).sizes.get(size);
+    const found = part(program).known.get(size);
     const drawn = found[form === "seed" ? "drawSeed" : "drawBitmap"](members, wordsIn(words));
     check(`${program}: ${form} of ${size}`, hexOfBits(drawn), report);
-    if (shows) check(`${program}: shows`, hexOfBits(found.expand(drawn)), shows);
+    if (shows) check(`${program}: shows`, hexOfBits(found.shown(drawn)), shows);
   }
   for (const { members, code } of baskets.codes) {
     const found = await part("halves of 7").code(members);
