@@ -7,16 +7,16 @@ const bytesOf = (text) => Uint8Array.from(text.match(/../g), (pair) => parseInt(
 
 const COMMANDS = {
   /** What is remembered of answers, drawn with a secret. */
-  async keyed({ domain, program, level, values, secret, question, form }) {
+  async keyed({ domain, program, level, values, secret, question }) {
     const mechanism = await readMechanism(domain, program);
-    const asked = { level: level ?? undefined, secret: bytesOf(secret), question, form };
+    const asked = { level: level ?? undefined, secret: bytesOf(secret), question };
     return Promise.all(values.map((value) => mechanism.draw(value, asked)));
   },
 
   /** How often each report is sent of one answer, in so many fresh draws. */
-  async counts({ domain, program, level, value, times, form }) {
+  async counts({ domain, program, level, value, times }) {
     const mechanism = await readMechanism(domain, program);
-    const asked = { level: level ?? undefined, form };
+    const asked = { level: level ?? undefined };
     const found = new Map();
     for (let i = 0; i < times; i++) {
       const report = mechanism.again(await mechanism.draw(value, asked), asked);

@@ -14,7 +14,8 @@ from tests.vectors import make_baskets, make_programs
 import sfumato as sf
 from sfumato.channels.base import Mechanism
 from sfumato.channels.baskets.program import read_program
-from sfumato.client.device import gamma_of, lasting_part
+from sfumato.channels.words import KeyedWords
+from sfumato.client.questions import blur_of
 from sfumato.domain import Categories, Items, Row, domain_to_spec
 
 HERE = Path(__file__).parent
@@ -25,15 +26,15 @@ def expected_gammas() -> dict[str, dict[str, str | None]]:
     found: dict[str, dict[str, str | None]] = {}
     for name, mechanism in make_programs.MECHANISMS.items():
         levels = mechanism.levels or {None: None}
-        found[name] = {level or "": text(gamma_of(mechanism, level)) for level in levels}
+        found[name] = {level or "": text(blur_of(mechanism, level).gamma) for level in levels}
     for name in make_baskets.PROGRAMS:
         parts = read_program(make_baskets.program_of(name))
         found[name] = {"": text(max(part.gamma for part in parts.values()))}
     return found
 
 
-def text(gamma: Fraction | None) -> str | None:
-    return None if gamma is None else f"{gamma.numerator}/{gamma.denominator}"
+def text(gamma: Fraction | str | None) -> str | None:
+    return None if gamma is None else "{}/{}".format(*Fraction(gamma).as_integer_ratio())
 
 
 def check(result: dict[str, Any]) -> None:
@@ -79,27 +80,7 @@ def test_a_secret_draws_in_javascript_what_it_draws_in_python() -> None:
             values = values_of(mechanism)
             spec = {"domain": domain_to_spec(mechanism.domain), "program": mechanism.program()}
             asked.append({**spec, "level": level, "values": values, "secret": SECRET.hex(), "question": QUESTION})
-            lasting = lasting_part(mechanism, level)
-            assert lasting is not None
-            expected.append([remembered(lasting, value) for value in values])
+            blur, words = blur_of(mechanism, level), KeyedWords(SECRET, "")
+            expected.append([blur.draw(value, words, QUESTION) for value in values])
     found = in_node(HERE / "device.js", "keyed", given=asked)
     assert [each["answer"] for each in found] == expected
-
-
-def remembered(lasting: Mechanism, value: Any) -> Any:
-    """As a ``Device`` keeps it."""
-    if isinstance(lasting, sf.SelectASize):
-        reports = lasting.randomize([value], key=SECRET, question=QUESTION)
-        return {"size": len(value), "bitmap": reports.to_bytes()[0].hex()}
-    return lasting.randomize(value, key=SECRET, question=QUESTION)
-
-
-def test_a_basket_may_be_sent_as_its_seed() -> None:
-    values = values_of(MANY)
-    spec = {"domain": domain_to_spec(MANY.domain), "program": MANY.program(), "level": None, "form": "seed"}
-    asked = [{**spec, "values": values, "secret": SECRET.hex(), "question": QUESTION}]
-    reports = MANY.randomize(values, compress=True, key=SECRET, question=QUESTION)
-    seeds = [row.hex() for row in reports.to_bytes(MANY.seed_bits[3])]
-    assert in_node(HERE / "device.js", "keyed", given=asked)[0]["answer"] == [
-        {"size": 3, "seed": seed} for seed in seeds
-    ]

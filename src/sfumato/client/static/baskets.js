@@ -10,27 +10,24 @@ const PRIMITIVE = [
   2097157, 4194307,
 ]; // of degrees 2 to 22
 
-/** The program of baskets of `domain`, a list of labels or how many items there are. */
-export function readBaskets({ items, sizes }, domain) {
-  need(isWhole(items, 1, 2 ** 22) && items === (domain.length ?? domain) && isList(sizes), "items");
-  const codes = isList(domain) && new Map(domain.map((label, code) => [label, code]));
+/** The program of baskets over `labels`, a list or how many there are; seeds are drawn where every size has them. */
+export function readBaskets({ items, sizes }, labels) {
+  need(isWhole(items, 1, 2 ** 22) && items === (labels.length ?? labels) && isList(sizes) && sizes.length, "items");
   const known = new Map(sizes.map((part) => [part?.size, readSize(part, items)]));
-  need(sizes.length && known.size === sizes.length, "sizes");
+  need(known.size === sizes.length, "sizes");
+  const codes = labels.length && new Map(labels.map((label, code) => [label, code]));
   const members = (basket) => basket.map((item) => (codes ? codes.get(item) : item));
   const sized = (basket) =>
     known.get(basket.length) ?? refuse(`A basket here has ${[...known.keys()].join(" or ")} items; add or drop some.`);
-  const bySeed = (size, { keyed, form }) => size.seed && (keyed || form === "seed");
+  const form = sizes.every(({ seed }) => seed) ? "seed" : "bitmap";
   return {
     known,
-    words: (basket, asked) => sized(basket).words[bySeed(sized(basket), asked) ? "seed" : "bitmap"],
+    words: (basket) => sized(basket).words[form],
     code: (basket) => codeOf(members(basket)),
-    /** A bitmap, or the seed if asked for; with a secret the bitmap is that of the seed, and both are one report. */
-    remember(basket, words, asked) {
-      const [found, size] = [sized(basket), basket.length];
-      const drawn = found[bySeed(found, asked) ? "drawSeed" : "drawBitmap"](members(basket), words);
-      if (!bySeed(found, asked)) return { size, bitmap: hexOf(drawn) };
-      if (asked.form !== "seed") return { size, bitmap: hexOf(found.shown(drawn)) };
-      return { size, seed: hexOf(drawn).slice(0, 2 * Math.ceil(found.seed.bits / 8)) };
+    remember(basket, words) {
+      const size = sized(basket);
+      const bytes = new Uint8Array(size[form](members(basket), words).buffer);
+      return { size: basket.length, [form]: hex(bytes.subarray(0, form === "seed" ? Math.ceil(size.field.bits / 8) : undefined)) };
     },
     again: (report) => report,
     carries: (report) => known.has(report.size),
@@ -38,12 +35,15 @@ export function readBaskets({ items, sizes }, domain) {
   };
 }
 
-const hexOf = (bits) => hex(new Uint8Array(bits.buffer));
 const select = (condition, yes, no) => (yes & -condition) | (no & ~-condition);
+const bitAt = (row, i) => (row[i >> 5] >>> (i & 31)) & 1;
 
-/** The first `count` bits of words. */
-const trimmed = (words, count) =>
-  Uint32Array.from({ length: 2 * Math.ceil(count / 64) }, (_, i) => words[i ^ 1] & (2 ** Math.min(Math.max(count - 32 * i, 0), 32) - 1));
+/** The first bits of words. */
+function trimmed(words, count) {
+  const bits = Uint32Array.from({ length: 2 * Math.ceil(count / 64) }, (_, i) => words[i ^ 1]);
+  bits[count >> 5] &= 2 ** (count & 31) - 1;
+  return bits.fill(0, (count >> 5) + 1);
+}
 
 function readSize(part, items) {
   const { size, rho, kept, words } = part ?? {};
@@ -52,9 +52,9 @@ function readSize(part, items) {
   need(isWhole(depth, 1, 16) && isWhole(threshold, 1, 2 ** depth - 1) && threshold % 2, "rho");
   const bounds = kept.map(halves);
   need(bounds.every((bound, i) => !i || !less(...bound, ...bounds[i - 1])), "kept");
-  const seed = part.seed && readSeed(part.seed, items, size, depth);
-  const told = words?.bitmap === size + depth * Math.ceil(items / 64);
-  need(told && words.seed === (seed && 2 * size + Math.ceil(seed.bits / 64)), "words");
+  const field = part.seed && readSeed(part.seed, items, size, depth);
+  const width = Math.ceil(items / 64);
+  need(words?.bitmap === size + depth * width && words.seed === (field && 2 * size + Math.ceil(field.bits / 64)), "words");
 
   /** How many items show (size + 1: pure noise), and all in random order: those that show come first. */
   function choose(members, words) {
@@ -66,67 +66,64 @@ function readSize(part, items) {
     return [bounds.reduce((count, bound) => count + 1 - less(words[0], words[1], ...bound), 0), order];
   }
 
-  return {
-    words, seed,
-    drawBitmap(members, words) {
-      const [shown, order] = choose(members, words);
-      const plane = (d) => trimmed(words.subarray(2 * size + 2 * d * Math.ceil(items / 64)), items);
-      const bits = plane(0);
-      for (let d = 1; d < depth; d++) {
-        plane(d).forEach((coins, i) => (bits[i] = (threshold >> d) & 1 ? bits[i] | coins : bits[i] & coins));
-      }
-      order.forEach((item, i) => {
-        const [drawn, bit] = [bits[item >> 5], 1 << (item & 31)];
-        bits[item >> 5] = select(shown > size, drawn, select(i < shown, drawn | bit, drawn & ~bit));
-      });
-      return bits;
-    },
-    drawSeed(members, words) {
-      const [shown, order] = choose(members, words);
-      const uniform = seed.elements(trimmed(words.subarray(4 * size), seed.bits));
-      const wrong = order.map((item, i) => {
-        const [high, low] = words.subarray(2 * (size + i));
-        const hidden = threshold + below(high, low, 2 ** depth - threshold);
-        return seed.number(uniform, item) ^ select(i < shown, below(high, low, threshold), hidden);
-      });
-      return seed.packed(uniform, seed.change(order, wrong).map((x) => x & -(shown <= size)));
-    },
-    /** The bitmap that a seed stands for. */
-    shown(drawn) {
-      const [elements, bits] = [seed.elements(drawn), new Uint32Array(2 * Math.ceil(items / 64))];
-      for (let i = 0; i < items; i++) bits[i >> 5] |= (seed.number(elements, i) < threshold) << (i & 31);
-      return bits;
-    },
-    /** In whole numbers: max (N·4^64m + …) / min (N·4^64m + …) … */
-    gamma() {
-      const [m, a] = [BigInt(size), BigInt(threshold)];
-      const whole = kept.map((bound) => BigInt(`0x${bound}`));
-      const noise = (WORD - whole[size]) * WORD ** (2n * m);
-      const [most, least] = [(c) => (WORD + c - 1n) / c, (c) => WORD / c].map((words) =>
-        whole.map((bound, j) => {
-          let chance = (bound - (whole[j - 1] ?? 0n)) << BigInt(depth * size);
-          for (let i = 1n; i <= m; i++) {
-            chance *= i <= j ? i * words(m - i + 1n) * words(a) : WORD * words(2n ** BigInt(depth) - a);
-          }
-          return noise + chance;
-        }),
-      );
-      return { num: most.reduce((x, y) => (x > y ? x : y)), den: least.reduce((x, y) => (x < y ? x : y)) };
-    },
-  };
+  function bitmap(members, words) {
+    const [shown, order] = choose(members, words);
+    const plane = (d) => trimmed(words.subarray(2 * (size + d * width)), items);
+    const bits = plane(0);
+    for (let d = 1; d < depth; d++) {
+      plane(d).forEach((coins, i) => (bits[i] = (threshold >> d) & 1 ? bits[i] | coins : bits[i] & coins));
+    }
+    order.forEach((item, i) => {
+      const [drawn, bit] = [bits[item >> 5], 1 << (item & 31)];
+      bits[item >> 5] = select(shown > size, drawn, select(i < shown, drawn | bit, drawn & ~bit));
+    });
+    return bits;
+  }
+
+  function seed(members, words) {
+    const [shown, order] = choose(members, words);
+    const uniform = field.elements(trimmed(words.subarray(4 * size), field.bits));
+    const wrong = order.map((item, i) => {
+      const [high, low] = words.subarray(2 * (size + i));
+      const hidden = threshold + below(high, low, 2 ** depth - threshold);
+      return field.number(uniform, item) ^ select(i < shown, below(high, low, threshold), hidden);
+    });
+    field.change(order, wrong).forEach((x, c) => (uniform[c] ^= x & -(shown <= size)));
+    return field.row(uniform);
+  }
+
+  /** In whole numbers: the number of words for each j items that show, times j!·2^(64·2m) and so on for all alike. */
+  function gamma() {
+    const [m, a] = [BigInt(size), BigInt(threshold)];
+    const bound = kept.map((text) => BigInt(`0x${text}`));
+    const noise = (WORD - bound[size]) * WORD ** (2n * m);
+    const [most, least] = [(c) => (WORD + c - 1n) / c, (c) => WORD / c].map((words) =>
+      bound.map((end, j) => {
+        let chance = (end - (bound[j - 1] ?? 0n)) << BigInt(depth * size);
+        for (let i = 1n; i <= m; i++) {
+          chance *= i <= j ? i * words(m - i + 1n) * words(a) : WORD * words(2n ** BigInt(depth) - a);
+        }
+        return noise + chance;
+      }),
+    );
+    return { num: most.reduce((x, y) => (x > y ? x : y)), den: least.reduce((x, y) => (x < y ? x : y)) };
+  }
+  return { words, field, bitmap, seed, gamma, shows: (elements, item) => field.number(elements, item) < threshold };
 }
 
-/** Seeds are elements of GF(2^degree), each a row of bits; items show numbers that are linear in them. */
+/** A seed is a row of elements of GF(2^degree); every item has a number that is linear in their bits. */
 function readSeed({ construction, bits, degree, independence, polynomial }, items, size, depth) {
   const bch = construction === "bch";
   const count = bch ? Math.ceil((independence * depth) / 2) : independence;
-  const wide = bch ? items * depth < 2 ** degree : construction === "polynomial" && Math.max(items, 2 ** depth) <= 2 ** degree;
-  need(wide && isWhole(independence, size, items) && PRIMITIVE[degree - 2] === polynomial, "seed");
-  need(bits === degree * count && count * depth * (items + size * size * depth) < MOST_WORK, "seed");
+  const least = bch ? items * depth + 1 : Math.max(items, 2 ** depth);
+  need(/^(bch|polynomial)$/.test(construction) && PRIMITIVE[degree - 2] === polynomial && least <= 2 ** degree, "seed");
+  need(isWhole(independence, size, items) && bits === degree * count, "seed");
+  need(count * depth * (bch ? items + size * size * depth : items * degree) < MOST_WORK, "seed");
   const doubled = (a) => (a << 1) ^ (polynomial & -(a >> (degree - 1)));
   const powers = once(() => {
-    const found = new Int32Array(2 ** degree - 1).fill(1);
-    return found.forEach((_, i) => i && (found[i] = doubled(found[i - 1]))) ?? found;
+    const found = [1];
+    while (found.length < 2 ** degree - 1) found.push(doubled(found.at(-1)));
+    return found;
   });
 
   function multiply(a, b) {
@@ -141,51 +138,49 @@ function readSeed({ construction, bits, degree, independence, polynomial }, item
     return found;
   }
 
-  /** The polynomial of degree below size through points (Newton's differences). */
+  /** The coefficients of the polynomial through points (Newton's differences). */
   function interpolated(points, values) {
-    const newton = [...values];
     for (let r = 1; r < size; r++) {
-      for (let i = size - 1; i >= r; i--) newton[i] = multiply(newton[i] ^ newton[i - 1], inverse(points[i] ^ points[i - r]));
+      for (let i = size - 1; i >= r; i--) values[i] = multiply(values[i] ^ values[i - 1], inverse(points[i] ^ points[i - r]));
     }
-    const times = (found, point, value) => found.map((x, c) => multiply(x, point) ^ (c ? found[c - 1] : value));
-    return newton.reduceRight((found, value, i) => times(found, points[i], value), new Array(size).fill(0));
+    const times = (found, i) => found.map((x, c) => multiply(x, points[i]) ^ (found[c - 1] ?? values[i]));
+    return values.reduceRight((found, _, i) => times(found, i), new Array(size).fill(0));
   }
 
-  const row = (position) => Array.from({ length: count }, (_, c) => powers()[(position * (2 * c + 1)) % powers().length]);
-  const rows = (item) => Array.from({ length: depth }, (_, bit) => row(item * depth + bit));
+  /** The elements x^(p(2c + 1)) behind each bit of an item's number. */
+  const rows = (item) =>
+    Array.from({ length: depth }, (_, bit) =>
+      Array.from({ length: count }, (_, c) => powers()[((item * depth + bit) * (2 * c + 1)) % powers().length]),
+    );
 
-  /** Elements whose products with the rows have the wanted parities; the lowest bit of an equation is its pivot. */
+  /** What to add so that items' numbers change as wanted: by elimination, the lowest bit of an equation its pivot. */
   function solved(order, wanted) {
     const equations = order.flatMap((item, i) => rows(item).map((row, bit) => [...row, (wanted[i] >> (depth - 1 - bit)) & 1]));
-    const change = new Array(count).fill(0);
     const pivots = equations.map((equation) => {
-      const at = equation.findIndex(Boolean);
-      const pivot = equation[at] & -equation[at];
+      const c = equation.findIndex(Boolean);
+      const pivot = equation[c] & -equation[c];
       for (const other of equations) {
-        const held = -(other !== equation && (other[at] & pivot) !== 0);
-        equation.forEach((x, c) => (other[c] ^= x & held));
+        const held = -(other !== equation && (other[c] & pivot) !== 0);
+        equation.forEach((x, i) => (other[i] ^= x & held));
       }
-      return [at, pivot];
+      return [c, pivot];
     });
-    pivots.forEach(([at, pivot], i) => (change[at] |= pivot & -equations[i][count]));
+    const change = new Array(count).fill(0);
+    pivots.forEach(([c, pivot], i) => (change[c] |= pivot & -equations[i][count]));
     return change;
   }
 
-  const at = (c) => [(c * degree) >> 5, (c * degree) & 31];
   return {
     bits,
     elements: (row) =>
       Array.from({ length: count }, (_, c) => {
-        const [i, shift] = at(c);
-        return ((row[i] >>> shift) | ((row[i + 1] << 1) << (31 - shift))) & (2 ** degree - 1);
+        let element = 0;
+        for (let s = degree - 1; s >= 0; s--) element = 2 * element + bitAt(row, c * degree + s);
+        return element;
       }),
-    packed(elements, change) {
+    row(elements) {
       const row = new Uint32Array(2 * Math.ceil(bits / 64));
-      elements.forEach((element, c) => {
-        const [[i, shift], sum] = [at(c), element ^ change[c]];
-        row[i] |= sum << shift;
-        row[i + 1] |= (sum >>> 1) >>> (31 - shift);
-      });
+      for (let i = 0; i < bits; i++) row[i >> 5] |= ((elements[Math.floor(i / degree)] >> i % degree) & 1) << (i & 31);
       return row;
     },
     number: (elements, item) =>

@@ -71,14 +71,13 @@ export async function readMechanism(spec, program) {
     gamma: (level) => at(level).gamma(),
     carries: (report, level) => parts.has(level ?? usual) && (report === null || at(level).carries(report)),
     again: (report, { level } = {}) => (report === null ? null : at(level).again(report, freshWords)),
-    async draw(answer, { level, secret, question, form } = {}) {
-      const [value, part, keyed] = [domain.value(answer), at(level), secret !== undefined];
+    async draw(answer, { level, secret, question } = {}) {
+      const [value, part] = [domain.value(answer), at(level)];
       if (value === null) return null;
-      const count = part.words(value, { keyed, form });
-      const words = keyed
-        ? await keyedWords(secret, question, await part.noiseIdentity(), await part.code(value), count)
-        : freshWords(count);
-      return part.remember(value, words, { keyed, form });
+      const count = part.words(value);
+      if (secret === undefined) return part.remember(value, freshWords(count));
+      const noise = await part.noiseIdentity();
+      return part.remember(value, await keyedWords(secret, question, noise, await part.code(value), count));
     },
   };
 }

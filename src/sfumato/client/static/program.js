@@ -175,7 +175,7 @@ function readSpace({ size, labels: own, first, stride, per, edges } = {}, labels
     const codes = new Map(names.map((label, code) => [label, code]));
     return { size, code: (label) => codes.get(label), value: (code) => names[code], holds: (x) => codes.has(x) };
   }
-  const holds = (x) => typeof x === "number";
+  const holds = Number.isFinite;
   need(isWhole(per, 1, LARGEST), "per");
   if (edges) {
     need(areWhole(edges, -LARGEST, LARGEST, size + 1), "edges");
@@ -247,7 +247,7 @@ export function readColumns({ words, columns }, names) {
     code: (row) => codeOf(codes(row)),
     remember: (row, words) => Object.fromEntries(draw(codes(row), words).map((x, j) => [names[j], spaces[j].value(x)])),
     again: (report) => report,
-    carries: (report) => names.every((name) => typeof report[name] === "number"),
+    carries: (report) => names.every((name) => Number.isFinite(report[name])),
     gamma: () => null,
   };
 }
