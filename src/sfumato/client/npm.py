@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from importlib.metadata import version
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
-
-from sfumato import __version__
 
 READ_ME = """# sfumato
 
@@ -27,7 +26,7 @@ def package(names: list[str]) -> dict[str, Any]:
     """What npm reads of the package."""
     return {
         "name": "sfumato",
-        "version": __version__,
+        "version": version("sfumato"),
         "description": "The device in JavaScript: answers blurred where they are given.",
         "license": "Apache-2.0",
         "type": "module",
