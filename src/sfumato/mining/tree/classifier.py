@@ -101,9 +101,13 @@ class TreeClassifier(Learner):
 
     def _probabilities(self, columns: list[Column]) -> Floats:
         """Class shares in the leaf that each record of true values falls into."""
-        counts = self.tree_.counts[self._leaves(columns)]
+        counts = self._scores(columns)
         total = counts.sum(axis=1, keepdims=True)
         return np.where(total > 0, counts / np.maximum(total, 1e-300), 1 / len(self.classes_))
+
+    def _scores(self, columns: list[Column]) -> Floats:
+        """Class counts in that leaf."""
+        return np.asarray(self.tree_.counts[self._leaves(columns)])
 
     def apply(self, X: Any) -> npt.NDArray[np.int64]:
         """The index of the leaf of each record."""
