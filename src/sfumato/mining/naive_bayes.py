@@ -37,7 +37,7 @@ TINY = 1e-300  # variances and probabilities in files are above zero
 
 @dataclass(frozen=True)
 class NormalDensity:
-    """log N(x; mean_y, variance_y) = peak_y − (x − mean_y)²/(2·variance_y).
+    """log N(x; mean_y, variance_y) = peak_y − curve_y · (x − mean_y)², curve_y = 1/(2·variance_y).
 
     Logarithms are stated beside what they are of, because languages differ in their last digit.
     """
@@ -50,9 +50,13 @@ class NormalDensity:
     def of(cls, mean: Floats, variance: Floats) -> Self:
         return cls(mean, variance, -0.5 * np.log(2.0 * np.pi * variance))
 
+    @property
+    def curve(self) -> Floats:
+        return 1.0 / (2.0 * self.variance)
+
     def log_density(self, column: npt.NDArray[Any]) -> Floats:
         x = as_numbers(column)[:, None]
-        logs = self.peak - (x - self.mean) ** 2 / (2.0 * self.variance)
+        logs = self.peak - self.curve * (x - self.mean) ** 2
         return np.where(np.isnan(logs), 0.0, logs)
 
     def to_dict(self) -> dict[str, Any]:
