@@ -7,11 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from sfumato.client import survey_schema
 from sfumato.plan import plan_schema, program_schema
 
 # To publish anew: python tests/plan/test_schema.py
 DOCS = Path(__file__).parents[2] / "docs"
-PUBLISHED = {"plan.schema.json": plan_schema, "program.schema.json": program_schema}
+PUBLISHED = {
+    "plan.schema.json": plan_schema,
+    "program.schema.json": program_schema,
+    "survey.schema.json": survey_schema,
+}
 
 
 @pytest.mark.parametrize("name", PUBLISHED)

@@ -23,9 +23,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
 
-from sfumato.channels.additive import Gaussian, check_confidence, check_positive, default_step
+from sfumato.channels.additive import (
+    Gaussian,
+    check_confidence,
+    check_positive,
+    cholesky,
+    default_step,
+    normal_quantile,
+)
 from sfumato.channels.base import Channel, Mechanism, Rng, read_space
 from sfumato.channels.words import KeyedWords, WordSource
 from sfumato.domain import Codes, Domain, Floats, Grid, Interval, Row, as_numbers
@@ -64,7 +70,7 @@ class CorrelatedNoise(Mechanism):
             raise ValueError("give either ratio= or privacy= for correlated noise, one of the two")
         self._given = {"ratio": ratio} if privacy is None else {"privacy": privacy, "confidence": confidence}
         self.ratio = check_positive("ratio", float(self._ratio_for(privacy, confidence) if ratio is None else ratio))
-        factor = np.linalg.cholesky(self.ratio * self.covariance)
+        factor = cholesky(self.ratio * self.covariance)
         spread = np.diag(factor)
         steps = [default_step(domain, float(s)) for domain, s in zip(self.domains.values(), spread, strict=True)]
         self.steps = np.array(steps)
@@ -78,7 +84,7 @@ class CorrelatedNoise(Mechanism):
 
     def _ratio_for(self, privacy: float | None, confidence: float) -> float:
         """The smallest ratio that gives every column the wanted share of its range."""
-        unit = 2 * float(ndtri((1 + check_confidence(confidence)) / 2))
+        unit = 2 * normal_quantile((1 + check_confidence(confidence)) / 2)
         ranges = np.array([domain.width for domain in self.domains.values()])
         wanted = check_positive("privacy", privacy or 0.0) * ranges
         return float(((wanted / unit) ** 2 / np.diag(self.covariance)).max())

@@ -1,4 +1,4 @@
-"""Models as JSON files: nothing in them is executed, and a person can read what they promise.
+"""Models as JSON files: nothing in them is executed, and what they promise follows from the plan that they hold.
 
 Every learner of the public list can be shipped. It arrives with the plan of the reports it was learned from, and reads
 people's true values by name, checked against the plan.
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sfumato.domain import Interval
 from sfumato.domain.checked import given, given_table, read_json
-from sfumato.mining import learner_named
+from sfumato.mining.estimator import learner_named
 from sfumato.plan import Attribute, Plan
 from sfumato.prose import json_text, suggest
 from sfumato.tables import column_names, is_table, name_row, read_columns, write_text
@@ -54,7 +54,7 @@ class Shipped:
 
     @cached_property
     def guarantee(self) -> Mapping[str, Any]:
-        """The plan's promise as plain data, its words under "words": computed from the plan, whatever the file says."""
+        """The plan's promise as plain data, its words under "words": computed from the plan; no file can state it."""
         return {} if self.plan is None else promise_of(self.plan)
 
     def predict(self, table: Any) -> Any:
@@ -104,8 +104,7 @@ def save(model: Any, path: str | Path, *, plan: Plan | None = None, measured: Ma
     learned = model.to_dict()
     document = {
         "format": FORMAT, "version": VERSION, "kind": kind, "plan": None if plan is None else plan.to_dict(),
-        "guarantee": {} if plan is None else promise_of(plan), "measured": dict(measured or {}),
-        "device": device_part(model, plan), "model": learned,
+        "measured": dict(measured or {}), "device": device_part(model, plan), "model": learned,
     }
     write_text(json_text(document) + "\n", place)
 

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from sfumato.channels import Channel
 from sfumato.counts import fold_hash
 from sfumato.domain import Items, Row, as_array
-from sfumato.mining import learner_named
+from sfumato.mining.estimator import learner_named
 from sfumato.plan import Plan
 from sfumato.prose import percent
-from sfumato.reconstruction import estimate_of
 from sfumato.reconstruction.diagnosis import FALSE_ALARM, misfit_in_words
+from sfumato.reconstruction.methods import problem_of
 from sfumato.shipping.shipped import METHODS, Shipped
 from sfumato.tables import LEVEL_SUFFIX, name_row, to_arrow
 
@@ -141,13 +141,14 @@ def label_channel(plan: Plan) -> Channel | None:
 
 def misfits(plan: Plan, table: Any) -> dict[str, float]:
     """The attributes whose reports do not look as if their channel made them, and how often sound ones would fit so."""
-    found = {}
-    for name, channel in ((name, each.channel) for name, each in plan.attributes.items()):
-        if channel is not None and table.column(name).null_count < table.num_rows:
-            fit = estimate_of(name, channel, table, method="em").diagnostics.fit
-            if fit < FALSE_ALARM:
-                found[name] = fit
-    return found
+    seen = {
+        name: counts
+        for name, counts in plan.counts(table).items()
+        if any(tally.histogram.any() for tally in counts.levels.values())
+    }
+    problems = {name: problem_of(counts, None) for name, counts in seen.items()}
+    fits = {name: problem.fit(0, problem.table.dense().mean(axis=1)) for name, problem in problems.items()}
+    return {name: fit for name, fit in fits.items() if fit < FALSE_ALARM}
 
 
 # --- measuring ------------------------------------------------------------------------------------------------------

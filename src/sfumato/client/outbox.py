@@ -1,0 +1,324 @@
+"""Reports on their way to a collector: a queue on disk that survives whatever happens to the process or the network.
+
+A report is in the file before ``put`` returns, and leaves the queue only when the collector has named its id. Until
+then it may be sent any number of times: the id stays the same, so that the collector keeps it once.
+
+    waiting ──accepted──▶ sent        withdrawing ──done, or not there──▶ gone
+        └────refused────▶ refused          ▲ withdraw, from any state; gone at once where nothing was ever sent
+
+No connection, a request to wait (429), an error of the server's own (5xx) and nonsense leave a report waiting; any
+other refusal (4xx) is final. A batch that is refused without a word about its reports is sent again in halves.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import re
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from sfumato.client.wire import LONGEST_PAUSE, NOT_THERE, Answer, check_address, request
+from sfumato.prose import counted, visible
+
+State = Literal["waiting", "sent", "refused", "withdrawing"]
+KIND, VERSION = 0x5366756D, 1
+"""What marks a file as an outbox: SQLite's application_id ("Sfum") and user_version."""
+BATCH = 100
+LONGEST_BACKOFF = 60.0
+BUSY_SECONDS = 30.0
+TABLES = (
+    """CREATE TABLE reports (
+    id TEXT PRIMARY KEY CHECK (length(id) = 32), submit TEXT NOT NULL, plan TEXT NOT NULL, report TEXT NOT NULL,
+    seal TEXT NOT NULL,
+    state TEXT NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'sent', 'refused', 'withdrawing')),
+    tried INTEGER NOT NULL DEFAULT 0 CHECK (tried IN (0, 1)), note TEXT NOT NULL DEFAULT '') WITHOUT ROWID""",
+    "CREATE INDEX queues ON reports (state, submit, plan)",
+    "CREATE TABLE pauses (submit TEXT PRIMARY KEY, until REAL NOT NULL) WITHOUT ROWID",
+    f"PRAGMA application_id = {KIND}",
+    f"PRAGMA user_version = {VERSION}",
+)
+
+Ask = Callable[..., Answer]
+"""(submit, body, id="") → Answer: a POST of the body, or a DELETE of the id where there is none."""
+
+
+class OutboxError(ValueError):
+    """An outbox that cannot be read or written, or a report that it cannot take; what it holds is left as it is."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A report in the outbox; ``note`` is the day on which it was accepted, or the reason why it was refused."""
+
+    id: str
+    submit: str
+    plan: str
+    report: dict[str, Any]
+    state: State
+    note: str
+
+
+@dataclass
+class Sending:
+    """What came of sending: ids by outcome, how many are left, and what stood in their way."""
+
+    accepted: list[str] = field(default_factory=list)
+    refused: dict[str, str] = field(default_factory=dict)
+    withdrawn: list[str] = field(default_factory=list)
+    waiting: int = 0
+    problem: str | None = None
+
+    def __str__(self) -> str:
+        named = {"accepted": len(self.accepted), "refused": len(self.refused), "withdrawn": len(self.withdrawn)}
+        counts = [f"{counted(count, 'report')} {what}" for what, count in named.items() if count]
+        why = f" ({self.problem})" if self.problem else ""
+        left = [f"{counted(self.waiting, 'report')} left for later{why}"] if self.waiting else []
+        return ", ".join(counts + left) or "nothing to send"
+
+
+class Outbox:
+    """The queue, in a file of its owner's. Every call opens it anew, so that threads and processes may share it.
+
+    ``insecure`` permits plain HTTP to other machines, which everybody on the way can read.
+    """
+
+    def __init__(self, path: str | Path, *, insecure: bool = False) -> None:
+        self.path, self.insecure = Path(path), insecure
+        _owned_file(self.path)
+        with self._writing() as store:
+            kind, version = (_single(store, f"PRAGMA {name}") for name in ("application_id", "user_version"))
+            if kind == version == _single(store, "SELECT count(*) FROM sqlite_schema") == 0:
+                for statement in TABLES:
+                    store.execute(statement)
+            elif (kind, version) != (KIND, VERSION):
+                what = f"an outbox of version {version}; this one reads {VERSION}" if kind == KIND else "not an outbox"
+                raise OutboxError(f"{self.path.name}: {what}; it is left as it is")
+            elif _single(store, "PRAGMA quick_check(1)") != "ok":
+                raise sqlite3.DatabaseError("the file is damaged")
+
+    # --- what it holds ------------------------------------------------------------------------------------------
+
+    def put(self, submit: str, plan: str, id: str, report: Mapping[str, Any]) -> State:
+        """Queue a report for an address; it is on the disk when this returns. The same again changes nothing."""
+        check_address(submit, insecure=self.insecure)
+        if not re.fullmatch("[0-9a-f]{32}", id):
+            raise OutboxError("the id of a report is 32 hexadecimal digits; take it from the device's reply")
+        body = (submit, plan, _json(report))
+        with self._writing() as store:
+            found = store.execute("SELECT submit, plan, report, state FROM reports WHERE id = ?", [id]).fetchone()
+            if found is None:
+                row = [id, *body, _seal(id, *body)]
+                store.execute("INSERT INTO reports (id, submit, plan, report, seal) VALUES (?, ?, ?, ?, ?)", row)
+            elif tuple(found[:3]) != body:
+                raise OutboxError(f"another report has the id {id}, or goes elsewhere; withdraw it before this one")
+        state: State = found[3] if found else "waiting"
+        return state
+
+    def entries(self, state: State | None = None) -> list[Entry]:
+        """What is waiting, sent, refused and being withdrawn: one of these, or all."""
+        return self._read("WHERE ?1 IS NULL OR state = ?1 ORDER BY submit, plan, id", state)
+
+    def withdraw(self, id: str) -> bool:
+        """Never send a report again, and have the next ``send`` take it back where it may have arrived; whether it is
+        gone already."""
+        with self._writing() as store:
+            found = store.execute("SELECT tried FROM reports WHERE id = ?", [id]).fetchone()
+            if found is None:
+                raise OutboxError(f"no report has the id {visible(id)}; the ledger lists those there are")
+            if found[0]:
+                store.execute("UPDATE reports SET state = 'withdrawing' WHERE id = ?", [id])
+            else:
+                store.execute("DELETE FROM reports WHERE id = ?", [id])
+        return not found[0]
+
+    # --- sending ------------------------------------------------------------------------------------------------
+
+    def send(
+        self, *, tries: int = 5, seconds: float = 60.0, timeout: float = 15.0, pause: float = 0.5
+    ) -> Sending:
+        """Send what is waiting and take back what is withdrawn, for at most so many tries and seconds.
+
+        Between tries it waits pause · 2^k, of which up to half is left off at random, or as long as the collector asks;
+        what that leaves no time for stays for the next call. Only one process sends at a time, others wait their turn.
+        """
+        deadline, done = time.monotonic() + seconds, Sending()
+
+        def ask(submit: str, body: bytes | None, id: str = "") -> Answer:
+            left = deadline - time.monotonic()
+            answer = request(submit, body, id, min(timeout, left)) if left > 0 else Answer(reason="out of time")
+            if answer.wait:
+                self._run("REPLACE INTO pauses VALUES (?, ?)", submit, time.time() + answer.wait)
+            return answer
+
+        with self._only_sender(seconds) as alone:
+            done.problem = None if alone else "another process is sending"
+            for attempt in range(tries if alone else 0):
+                problems = self._once_each(ask, done)
+                done.problem = next((f"{urlsplit(submit).netloc}: {said}" for submit, said in problems.items()), None)
+                backoff = min(pause * 2**attempt, LONGEST_BACKOFF) * random.uniform(0.5, 1)
+                wait = max(backoff, min(map(self._pause, problems), default=0.0))
+                if not problems or attempt == tries - 1 or time.monotonic() + wait > deadline:
+                    break
+                time.sleep(wait)
+        done.waiting = self._run("SELECT count(*) FROM reports WHERE state IN ('waiting', 'withdrawing')")[0][0]
+        return done
+
+    def _once_each(self, ask: Ask, done: Sending) -> dict[str, str]:
+        """Every queue, as far as it goes, and every withdrawal; what stood in the way, by address."""
+        problems: dict[str, str] = {}
+        for submit, plan, id in self._run(
+            "SELECT DISTINCT submit, plan, '' FROM reports WHERE state = 'waiting' "
+            "UNION ALL SELECT submit, plan, id FROM reports WHERE state = 'withdrawing'"
+        ):
+            if self._pause(submit):
+                problems.setdefault(submit, "asks to wait")
+            elif said := self._take_back(ask, submit, id, done) if id else self._send_queue(ask, submit, plan, done):
+                problems[submit] = said
+        return problems
+
+    def _send_queue(self, ask: Ask, submit: str, plan: str, done: Sending) -> str | None:
+        """One batch after another until nothing is left, or nothing moves."""
+        while batch := self._batch(submit, plan):
+            settled, problem = self._send_batch(ask, submit, plan, batch, done)
+            if problem and not settled:
+                return problem
+        return None
+
+    def _batch(self, submit: str, plan: str) -> list[Entry]:
+        """The next reports, from now on such as may have arrived."""
+        where = "WHERE submit = ? AND plan = ? AND state = 'waiting' ORDER BY id LIMIT ?"
+        batch = self._read(where, submit, plan, BATCH)
+        with self._writing() as store:
+            store.executemany("UPDATE reports SET tried = 1 WHERE id = ? AND tried = 0", [[each.id] for each in batch])
+        return batch
+
+    def _send_batch(
+        self, ask: Ask, submit: str, plan: str, batch: list[Entry], done: Sending
+    ) -> tuple[int, str | None]:
+        """How many of these reports were settled, and what stood in the way of the others."""
+        reports = [{"id": each.id, "report": each.report} for each in batch]
+        answer = ask(submit, _json({"plan": plan, "reports": reports}).encode())
+        accepted, refused = answer.verdict([each.id for each in batch])
+        if answer.final and not accepted and not refused:
+            if len(batch) > 1:
+                middle = len(batch) // 2
+                halves = [self._send_batch(ask, submit, plan, half, done) for half in (batch[:middle], batch[middle:])]
+                return halves[0][0] + halves[1][0], halves[0][1] or halves[1][1]
+            refused = {batch[0].id: answer.said}
+        self._settle(accepted, refused)
+        done.accepted += accepted
+        done.refused |= refused
+        settled = len(accepted) + len(refused)
+        return settled, None if settled == len(batch) else answer.said
+
+    def _settle(self, accepted: Sequence[str], refused: Mapping[str, str]) -> None:
+        rows = [("sent", date.today().isoformat(), id) for id in accepted]
+        rows += [("refused", reason, id) for id, reason in refused.items()]
+        with self._writing() as store:
+            store.executemany("UPDATE reports SET state = ?, note = ? WHERE id = ? AND state = 'waiting'", rows)
+
+    def _take_back(self, ask: Ask, submit: str, id: str, done: Sending) -> str | None:
+        answer = ask(submit, None, id)
+        if answer.good or answer.status in NOT_THERE:
+            self._run("DELETE FROM reports WHERE id = ?", id)
+            done.withdrawn.append(id)
+        elif answer.final:
+            done.refused[id] = f"not withdrawn: {answer.said}"
+            self._run("UPDATE reports SET state = 'refused', note = ? WHERE id = ?", done.refused[id], id)
+        else:
+            return answer.said
+        return None
+
+    def _pause(self, submit: str) -> float:
+        """Seconds that an address asks to wait."""
+        found = self._run("SELECT until FROM pauses WHERE submit = ?", submit)
+        left = found[0][0] - time.time() if found else 0.0
+        return left if 0 < left <= LONGEST_PAUSE else 0.0
+
+    # --- the file -----------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """The file inside one transaction, on the disk when it ends; an error undoes it."""
+        with self._said(), closing(_connected(self.path, BUSY_SECONDS)) as store:
+            store.execute("PRAGMA synchronous = EXTRA")
+            store.execute("PRAGMA secure_delete = ON")
+            store.execute("BEGIN IMMEDIATE")
+            yield store
+            store.execute("COMMIT")
+
+    def _run(self, statement: str, *parts: Any) -> list[Any]:
+        with self._writing() as store:
+            return store.execute(statement, parts).fetchall()
+
+    def _read(self, where: str, *parts: Any) -> list[Entry]:
+        """The reports that are chosen, and are as they were put."""
+        rows = self._run(f"SELECT id, submit, plan, report, state, note, seal FROM reports {where}", *parts)
+        with self._said():
+            if any(_seal(*row[:4]) != row[6] for row in rows):
+                raise sqlite3.DatabaseError("a report in the file is damaged")
+        return [Entry(id, submit, plan, json.loads(text), at, note) for id, submit, plan, text, at, note, _ in rows]
+
+    @contextmanager
+    def _said(self) -> Iterator[None]:
+        """SQLite's errors as a sentence."""
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            hint = "nothing was changed, try again when that is mended"
+            raise OutboxError(f"{self.path.name}: {error}; {hint}") from None
+        except sqlite3.DatabaseError as error:
+            raise OutboxError(f"{self.path.name}: {error}; it is left as it is: mend it, or move it away") from None
+
+    @contextmanager
+    def _only_sender(self, seconds: float) -> Iterator[bool]:
+        """Whether this is the one sender: an exclusive transaction on a file beside, which ends with the process."""
+        turn = self.path.with_name(f"{self.path.name}.sender")
+        _owned_file(turn)
+        with self._said(), closing(_connected(turn, seconds)) as store:
+            try:
+                store.execute("BEGIN EXCLUSIVE")
+                alone = True
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                    raise
+                alone = False
+            yield alone
+
+
+def _owned_file(path: Path) -> None:
+    """An empty file that only its owner can read, where there is none."""
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+
+
+def _connected(path: Path, seconds: float) -> sqlite3.Connection:
+    store = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=seconds, isolation_level=None)
+    store.text_factory = lambda text: text.decode("utf-8", "replace")  # a damaged one is found by its seal
+    return store
+
+
+def _single(store: sqlite3.Connection, query: str) -> Any:
+    return store.execute(query).fetchone()[0]
+
+
+def _json(value: Any) -> str:
+    try:
+        return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError):
+        raise OutboxError("a report is not plain data; give the device's reply as it is") from None
+
+
+def _seal(*parts: str) -> str:
+    """What tells a report from a damaged one."""
+    return hashlib.sha256(_json([str(part) for part in parts]).encode()).hexdigest()
