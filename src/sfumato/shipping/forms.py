@@ -97,13 +97,13 @@ def tree_form(tree: Tree, features: list[Feature], say: Voice) -> dict[str, Any]
     return {"columns": columns, "nodes": nodes}
 
 
-def rule_of(model: Any, columns: list[NDArray[Any]], language: str) -> list[str] | None:
-    """The conditions that decided about the first record of true values; None where the model is no tree."""
+def rules_of(model: Any, columns: list[NDArray[Any]], language: str) -> list[list[str]] | None:
+    """The conditions that decided about each record of true values; None where the model is no tree."""
     found = tree_of(model)
     if found is None:
         return None
     tree, features = found
-    return reasons(tree, features, compared(features, columns), voice(language))[0]
+    return reasons(tree, features, compared(features, columns), voice(language))
 
 
 def plain_of(model: DirectClassifier) -> PlainAnswers:

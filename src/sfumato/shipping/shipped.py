@@ -76,13 +76,12 @@ class Shipped:
             columns |= {f"{name}={label}": shares[:, place] for place, label in enumerate(self.model.classes_)}
         return columns
 
-    def rule(self, person: Mapping[str, Any]) -> list[str] | None:
-        """The conditions that decided about one person's answers, in the plan's language; None where the model is no
-        tree."""
-        from sfumato.shipping.forms import rule_of
+    def rules(self, table: Any) -> list[list[str]] | None:
+        """The conditions that decided about each person, in the plan's language; None where the model is no tree."""
+        from sfumato.shipping.forms import rules_of
 
-        columns = people_of(person, self.model.attribute_names_, self.plan)
-        return rule_of(self.model, list(columns.values()), "en" if self.plan is None else self.plan.language)
+        columns = people_of(table, self.model.attribute_names_, self.plan)
+        return rules_of(self.model, list(columns.values()), "en" if self.plan is None else self.plan.language)
 
     def _ask(self, question: Callable[[Any], Any], table: Any) -> Any:
         people = people_of(table, self.model.attribute_names_, self.plan)
