@@ -106,7 +106,9 @@ MODELS: dict[str, tuple[str, Callable[[sf.Plan], Any]]] = {
     "direct, tree": ("mixed", lambda plan: sf.DirectClassifier(TREE, plan.channels)),
     "direct, logistic": ("mixed", lambda plan: sf.DirectClassifier(LOGISTIC, plan.channels)),
     "chooser, naive Bayes": ("numbers", choosing(lambda plan: sf.NaiveBayes(plan.channels))),
-    "chooser, mixture": ("numbers", choosing(lambda plan: sf.MixtureModel(plan.channels, components=9, random_state=0))),
+    "chooser, mixture": (
+        "numbers", choosing(lambda plan: sf.MixtureModel(plan.channels, components=9, random_state=0))
+    ),
     "chooser, tree": ("mixed", choosing(lambda plan: TREE)),
 }
 

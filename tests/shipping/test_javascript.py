@@ -169,7 +169,7 @@ def test_a_model_without_a_plan_takes_any_label_and_refuses_what_is_no_number(tm
     young, nobody, text = in_node(SCRIPT, given=[[(tmp_path / "model.json").read_text(), people]])[0]
     assert young == [True, [0, 1], ["age is below 45"]]
     assert nobody[2] == ["age is unknown to the model"]
-    assert text["refusal"] == "age: the answer is not a number"
+    assert text["refusal"] == "age: the answer is not a number; give one"
 
 
 def test_a_joint_model_without_classes_says_that_it_cannot_classify(tmp_path: Path) -> None:

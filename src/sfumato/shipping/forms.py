@@ -1,6 +1,6 @@
 """A model as devices evaluate it, in one of three forms that need +, −, ·, /, exp and comparisons only:
 
-    tree    tests of columns down to a leaf: a number below a cut, or a label among some, goes left; the leaf's class counts
+    tree    tests down to a leaf: a number below a cut, or a label among some, goes left; the leaf counts classes
     sum     start_y + Σ terms_y(x_j), in order; P(y | x) is their softmax
     joint   Σ over members of P(y, x) / Σ_y P(y, x): grids and mixtures of products, as the model itself states them
 
@@ -9,6 +9,7 @@ and before that, how each answer is checked. `client/static/model.js` reads thes
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -32,15 +33,17 @@ from sfumato.shipping.shipped import space_of
 
 def device_part(model: Any, plan: Plan | None) -> dict[str, Any]:
     """What a device needs of a fitted model; the rules of a tree in the plan's language."""
-    reads = [reading(name, plan) for name in model.attribute_names_]
-    return {"reads": reads, **form_of(model, voice("en" if plan is None else plan.language))}
+    names, form = model.attribute_names_, form_of(model, voice("en" if plan is None else plan.language))
+    numbers = {names[j] for j in number_columns(form, model)}
+    return {"reads": [reading(name, plan, name in numbers) for name in names], **form}
 
 
-def reading(name: str, plan: Plan | None) -> dict[str, Any]:
-    """How an answer is checked: by its domain, if it has one, and by what its channel does with those missing, outside."""
+def reading(name: str, plan: Plan | None, is_number: bool) -> dict[str, Any]:
+    """How an answer is checked: by its domain and the channel's rules for those missing and outside; without a plan a
+    number must be finite, and any label is taken."""
     attribute = plan.attributes.get(name) if plan is not None else None
     if attribute is None or not isinstance(attribute.domain, Interval | Categories):
-        return {"name": name}
+        return {"name": name, **({"low": -sys.float_info.max, "high": sys.float_info.max} if is_number else {})}
     space = space_of(attribute)
     rules = {rule: getattr(space, rule) for rule in ("missing", "outside") if hasattr(space, rule)}
     if isinstance(attribute.domain, Categories):
@@ -56,6 +59,16 @@ def form_of(model: Any, say: Voice) -> dict[str, Any]:
         return {"form": "joint", "classes": classes_of(chosen)}
     start, terms = sum_of(chosen)
     return {"form": "sum", "classes": classes_of(chosen), "start": start.tolist(), "terms": list(terms)}
+
+
+def number_columns(form: Mapping[str, Any], model: Any) -> list[int]:
+    """The columns that are compared or computed with."""
+    if form["form"] == "joint":
+        joint = getattr(model, "estimator_", model)
+        return [j for j, cut in zip(joint.selected_, joint.members_[0].cells, strict=True) if cut.labels is None]
+    if form["form"] == "tree":
+        return [j for j, each in enumerate(form["columns"]) if "labels" not in each]
+    return [term["column"] for term in form["terms"] if "labels" not in term]
 
 
 def classes_of(model: Any) -> list[Any] | None:
@@ -80,9 +93,11 @@ def tree_of(model: Any) -> tuple[Tree, list[Feature]] | None:
 
 
 def tree_form(tree: Tree, features: list[Feature], say: Voice) -> dict[str, Any]:
-    """The labels of each column, and the nodes, the root first and children after their parents: leaves with ``counts``
-    of classes, and tests. ``cut``: below which number, or which labels by their place, go left; ``said``: what it means to
-    go left, to go right, and to be unknown."""
+    """The labels of each column, and the nodes, the root first and children after their parents.
+
+    A leaf has ``counts`` of classes. Of a test, ``cut`` is the number below which answers go left, or the places of the
+    labels that do; ``said``: what it means to go left, to go right, and to be unknown.
+    """
     said = answers_in_words(tree, features, say)
     nodes: list[dict[str, Any]] = []
     for node, j in enumerate(tree.column.tolist()):
@@ -140,8 +155,8 @@ def direct_tree(model: DirectClassifier, nodes: Mapping[str, NDArray[Any]]) -> t
             missing_left[node] = nodes["cut"][node] >= 0
             bins[node, : len(model.labels_[j] or ())] = missing_left[node]
             bins[node, code] = nodes["cut"][node] >= 1
-    sides = (nodes[side].astype(np.int32) for side in ("left", "right"))
-    return Tree(column, cut, *sides, missing_left, bins, nodes["shares"], np.zeros(size)), features
+    left, right = nodes["left"].astype(np.int32), nodes["right"].astype(np.int32)
+    return Tree(column, cut, left, right, missing_left, bins, nodes["shares"], np.zeros(size)), features
 
 
 def first_above(cut: float) -> float:
@@ -160,8 +175,8 @@ Term = dict[str, Any]
 def sum_of(model: Any) -> tuple[Floats, Iterator[Term]]:
     """Where the scores start, and what each column adds for every class:
 
-    ``scores`` of its label or cell, or peak − curve · (x − mean)² + slope · x; ``missing`` where the value is missing or the
-    label unknown.
+    ``scores`` of its label or cell, or peak − curve · (x − mean)² + slope · x; ``missing`` where the value is missing
+    or the label unknown.
     """
     if isinstance(model, NaiveBayes):
         nothing = np.zeros(len(model.classes_))

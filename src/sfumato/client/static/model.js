@@ -1,6 +1,6 @@
 /**
- * Shipped models, applied to one person's true answers where they are. Nothing in a model is executed, every index and
- * shape is checked before use, and sums run in Python's order, so that both name the same class.
+ * Shipped models, applied to one person's true answers. Every index and shape is checked before use, and sums run in
+ * Python's order, so that both name the same class. shipping/forms.py has the formulas.
  */
 
 /** A model from the JSON (text or data) that `sfumato train` wrote; throws an Error of one sentence if it is none. */
@@ -12,9 +12,9 @@ export function readModel(json) {
     if (!device) refuse("it has no part for devices, save it again");
     const { form, classes } = device;
     if (!classes || !Object.hasOwn(FORMS, form)) refuse("it has no classes, or an unknown form");
-    const reads = list(device, "reads").map(readQuestion);
-    const decide = FORMS[form](form === "joint" ? model.estimator ?? model : device, reads, placesOf(classes).size);
-    return { names: reads.map(({ name }) => name), classes, reads, decide };
+    const reads = list(device, "reads", isQuestion);
+    const data = form === "joint" ? model.estimator ?? model : device;
+    return { reads, classes, decide: FORMS[form](data, reads, placesOf(classes).size) };
   } catch (error) {
     const why = error instanceof SyntaxError ? "it is not a whole JSON file" : error.message;
     return refuse(`this model cannot be read: ${why}; fetch it again, or update this page`);
@@ -23,7 +23,7 @@ export function readModel(json) {
 
 /**
  * The class of a person: {label, probabilities: {label: p}, rule: the conditions that decided, null if it is no tree}.
- * answers: an object from attribute to true value (missing: null); what the model does not read is left alone.
+ * answers: {attribute: true value, or null where it is missing}; what the model does not read is left alone.
  */
 export function predict({ reads, classes, decide }, answers) {
   const { scores, weights = scores, rule = null } = decide(reads.map((question) => taken(question, answers)));
@@ -35,19 +35,17 @@ export function predict({ reads, classes, decide }, answers) {
 
 // --- answers ---
 
-/** How an answer is checked: among labels, from low to high, or not at all. */
-function readQuestion({ name, labels, low, high, ...rules }) {
-  if (low !== undefined && !isRow(2, isNumber)([low, high])) refuse("low or high is damaged");
-  return { name: String(name), places: labels && placesOf(labels), low, high, ...rules };
-}
+/** Whether it says how an answer is checked: among labels, or from low to high; without either any is taken. */
+const isQuestion = ({ name, labels, low = 0, high = 0 }) =>
+  typeof name === "string" && (labels === undefined || placesOf(labels)) && isNumber(low) && isNumber(high);
 
 /** The checked answer, null where it is missing; no sentence prints it. */
-function taken({ name, places, low, high, integer, missing, outside }, answers) {
+function taken({ name, labels, low, high, integer, missing, outside }, answers) {
   const bad = (why) => refuse(`${name}: the answer is ${why}`);
   if (!Object.hasOwn(answers, name)) bad("not there; the model reads it");
   const value = answers[name] ?? null;
   if (value === null || Number.isNaN(value)) return missing === "refuse" ? bad("missing; give one") : null;
-  if (places && !places.has(keyOf(value))) bad("none of the categories; give one of them");
+  if (labels && !labels.map(keyOf).includes(keyOf(value))) bad("none of the categories; give one of them");
   if (low === undefined) return value;
   if (typeof value !== "number") bad("not a number; give one");
   const inside = Math.min(Math.max(value, low), high);
@@ -56,31 +54,29 @@ function taken({ name, places, low, high, integer, missing, outside }, answers) 
 }
 
 /** place(value) in a column: of its label or cell, or the number itself (size 0); null where it is missing. */
-function readColumn({ labels, edges }, { name }) {
-  if (labels) {
-    const places = placesOf(labels);
-    return { size: places.size, place: (value) => places.get(keyOf(value)) ?? null };
-  }
-  const number = (value) => (value === null || isNumber(value) ? value : refuse(`${name}: the answer is not a number`));
-  if (!edges) return { size: 0, place: number };
-  const inner = list({ edges }, "edges", (edge, i) => isNumber(edge) && !(edge < edges[i - 1])).slice(1, -1);
-  const place = (value) => (number(value) === null ? null : inner.filter((edge) => edge <= value).length);
-  return { size: inner.length + 1, place };
+function readColumn({ labels, edges }) {
+  const places = labels && placesOf(labels);
+  const inner = edges && list({ edges }, "edges", (edge, i) => isNumber(edge) && !(edge < edges[i - 1])).slice(1, -1);
+  const place = (value) => {
+    if (places) return places.get(keyOf(value)) ?? null;
+    return inner && value !== null ? inner.filter((edge) => edge <= value).length : value;
+  };
+  return { place, size: places?.size ?? (inner ? inner.length + 1 : 0) };
 }
 
-// --- the three forms, whose formulas are in shipping/forms.py ---
+// --- the three forms ---
 
 const FORMS = { tree: readTree, sum: readSum, joint: readJoint };
 const added = (parts) => parts.reduce((sum, part) => sum + part, 0);
 const range = (size) => [...Array(size).keys()];
 
 function readTree(data, reads, classes) {
-  const columns = list(data, "columns", undefined, reads.length).map((each, j) => readColumn(each, reads[j]));
+  const columns = sized(data, "columns", reads).map(readColumn);
   const isTest = ({ column, cut, left, right, said }, place) =>
     isWhole(0, reads.length - 1)(column) && (isNumber(cut) || Array.isArray(cut)) && isRow(3)(said) &&
     [left, right].every(isWhole(place + 1, data.nodes.length - 1)); // so that every way ends
   const isLeaf = ({ counts }) => isRow(classes, isMass)(counts);
-  const nodes = list(data, "nodes", (node, place) => (node.counts ? isLeaf(node) : isTest(node, place)));
+  const nodes = list(data, "nodes", (node, place) => isLeaf(node) || (!node.counts && isTest(node, place)));
   return (answers) => {
     const places = columns.map(({ place }, j) => place(answers[j]));
     const rule = new Map();
@@ -107,7 +103,8 @@ function readSum(data, reads, classes) {
 
 /** What a column adds to the score of class y: by label or cell, or peak − curve · (x − mean)² + slope · x. */
 function readTerm(term, reads, classes) {
-  const { size, place } = readColumn(term, reads[term.column]);
+  const { size, place } = readColumn(term);
+  if (!reads[term.column]) refuse("column is damaged");
   const missing = list(term, "missing", isNumber, classes);
   const scores = size && list(term, "scores", isRow(classes, isNumber), size);
   const shape = size || ["peak", "curve", "mean", "slope"].map((key) => list(term, key, isNumber, classes));
@@ -124,7 +121,7 @@ function readTerm(term, reads, classes) {
 function readJoint(data, reads, classes) {
   const selected = list(data, "selected", isWhole(0, reads.length - 1), data.selected.length);
   const members = list(data, "members").map((member) => {
-    const cells = list(member, "cells", undefined, selected.length).map((each, i) => readColumn(each, reads[selected[i]]));
+    const cells = sized(member, "cells", selected).map(readColumn);
     return { cells, joint: (member.form === "grid" ? readGrid : readMixture)(member, cells, classes) };
   });
   return (answers) => {
@@ -173,6 +170,8 @@ const isRow = (size, isGood = () => true) => (row) => Array.isArray(row) && row.
 function list(data, key, isGood, size = data[key]?.length || 1) {
   return isRow(size, isGood)(data[key]) ? data[key] : refuse(`${key} is damaged`);
 }
+
+const sized = (data, key, like) => list(data, key, undefined, like.length);
 
 const keyOf = (label) => (typeof label === "boolean" ? Number(label) : label); // true and 1 are one label in Python
 

@@ -238,7 +238,7 @@ class GridMember(Member):
 
 
 def added(parts: Iterable[Floats]) -> Floats:
-    """The sum of arrays, from the first to the last: NumPy's own sums choose an order, which no other language knows."""
+    """The sum of arrays, from the first to the last: NumPy's own sums run in an order that no other language knows."""
     return np.asarray(sum(parts))
 
 
