@@ -145,7 +145,7 @@ def test_without_an_address_the_report_is_saved_as_a_file(page: Page, tmp_path: 
     write_page(SMALL, tmp_path, collector="https://town.example")
     with collecting(tmp_path) as (address, collector):
         person = Respondent(page, address).open()
-        assert "This page sends nothing." in page.inner_text("#promises")
+        assert "This page sends nothing." in page.inner_text("#whom")
         person.answer({"age": 47})
         shown = person.letters
         with page.expect_download() as download:
