@@ -1,0 +1,146 @@
+"""One person's answers: asked at the terminal in the plan's language, or read from a file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import typer
+
+from sfumato.cli.plans import naming, read_answers
+from sfumato.client.questions import Question
+from sfumato.domain import Interval, Items, Row
+from sfumato.domain.checked import read_json
+from sfumato.plan import Attribute, Plan
+from sfumato.prose import Voice, visible
+from sfumato.tables import check_source
+
+MOST_LISTED = 40
+"""So many categories are listed with numbers to choose by; of more, one is typed."""
+
+
+def tell(*lines: str) -> None:
+    """Lines of the conversation, on stderr: standard output is for results."""
+    for line in lines:
+        typer.echo(visible(line), err=True)
+
+
+def confirmed(question: str, say: Voice) -> bool:
+    yes, no = say("ask.yes"), say("ask.no")
+    while True:
+        reply = _typed(f"{question} ({yes}/{no})").casefold()
+        if reply and (yes.startswith(reply) or no.startswith(reply)):
+            return yes.startswith(reply)
+
+
+def ask_answer(each: Attribute, say: Voice) -> dict[str, Any]:
+    """The answer to one question, asked until it is one; None where it is left out."""
+    needed, clamp = getattr(each.channel, "missing", "") == "refuse", getattr(each.channel, "outside", "") == "clamp"
+    domains = each.domain.columns if isinstance(each.domain, Row) else {each.name: each.domain}
+    while True:
+        found = {}
+        for column, domain in domains.items():
+            form = _form(domain, clamp, say)
+            tell(form.hint + ("" if needed else " " + say("ask.empty")), *form.listed)
+            prompt = say("device.answer") + (f" ({column})" if len(domains) > 1 else "")
+            found[column] = _asked(prompt, form.read, say, needed=needed)
+        try:
+            Question(each).value(found)
+            return found
+        except ValueError as error:
+            tell(str(error))
+
+
+def ask_level(levels: Mapping[str, str], default: str, say: Voice) -> str:
+    """A level by its number or name; nothing is the default."""
+    tell(say("device.level") + " " + say("ask.default", level=default))
+    tell(*(f"  {place}  {name}: {words}" for place, (name, words) in enumerate(levels.items(), 1)))
+    return str(_asked(say("ask.level"), _choice(levels, numbered=True, say=say), say, empty=default))
+
+
+def _asked(prompt: str, read: Callable[[str], Any], say: Voice, *, needed: bool = False, empty: Any = None) -> Any:
+    """What was typed, read; asked again where it cannot be."""
+    while True:
+        text = _typed(prompt)
+        try:
+            if text:
+                return read(text)
+            if not needed:
+                return empty
+            tell(say("device.error.needed"))
+        except ValueError as error:
+            tell(str(error))
+
+
+def _typed(prompt: str) -> str:
+    return str(typer.prompt(visible(prompt), default="", show_default=False, err=True)).strip()
+
+
+class Form(NamedTuple):
+    """What may be typed, and how it is read; what cannot be is an error without the text in it."""
+
+    hint: str
+    listed: list[str]
+    read: Callable[[str], Any]
+
+
+def _form(domain: Any, clamp: bool, say: Voice) -> Form:
+    if isinstance(domain, Interval):
+        return _form_of_numbers(domain, clamp, say)
+    texts = [str(label) for label in domain.labels]
+    numbered = len(texts) <= MOST_LISTED and not any(re.fullmatch(r"[-+.\d]+", text) for text in texts)
+    one = _choice(domain.labels, numbered, say)
+    short = texts if len(texts) <= MOST_LISTED else [*texts[:5], "…", texts[-1]]
+    hint = say("ask.choose") if numbered else say("ask.typed", labels=", ".join(short))
+    listed = [f"  {place}  {text}" for place, text in enumerate(texts, 1)] if numbered else []
+    if isinstance(domain, Items):
+        hint = f"{hint} {say('ask.several')}"
+        return Form(hint, listed, lambda text: [one(part.strip()) for part in text.split(",")])
+    return Form(hint, listed, one)
+
+
+def _form_of_numbers(domain: Interval, clamp: bool, say: Voice) -> Form:
+    kind = ".whole" if domain.integer else ""
+    bounds = {"low": say.number(domain.low, 12), "high": say.number(domain.high, 12)}
+
+    def read(text: str) -> Any:
+        try:
+            return domain.clean(float(text.replace(say("number.decimal"), ".")), clamp=clamp).item()
+        except ValueError:
+            raise ValueError(say(f"device.error.number{kind}", **bounds)) from None
+
+    clamped = [say("device.range.clamp", **bounds)] if clamp else []
+    return Form(" ".join([say(f"device.range{kind}", **bounds), *clamped]), [], read)
+
+
+def _choice(labels: Iterable[Any], numbered: bool, say: Voice) -> Callable[[str], Any]:
+    """A label by its text, or by its place in the list."""
+    places = {str(place): label for place, label in enumerate(labels, 1)} if numbered else {}
+    known = {**places, **{str(label): label for label in labels}}
+
+    def read(text: str) -> Any:
+        if text not in known:
+            raise ValueError(say("ask.unknown"))
+        return known[text]
+
+    return read
+
+
+# --- a file of one person -------------------------------------------------------------------------------------------
+
+
+def read_person(path: Path, plan: Plan, columns: Iterable[str]) -> dict[str, Any]:
+    """One person's answers by column: an object in .json, one row in .csv or .parquet."""
+    if path.suffix.lower() != ".json":
+        table = read_answers(path, plan, columns, reports=False)
+        if table.num_rows != 1:
+            raise ValueError(f"{path}: holds {table.num_rows:,} people; a device answers for one")
+        return {name: table.column(name)[0].as_py() for name in table.column_names}
+    check_source(path)
+    with naming(path):
+        found = read_json(path.read_bytes().decode("utf-8", "replace"), "the file")
+        if not isinstance(found, dict):
+            raise ValueError('is not an object of answers; write {"name": answer, …}')
+        return found
