@@ -16,6 +16,7 @@ from os import PathLike, fspath
 from typing import Any
 
 LANGUAGES = ("en", "de", "fr")
+LARGEST_FLOAT = Decimal("1.7e308")
 
 
 def in_words(number: float | Fraction, digits: int = 4, *, up: bool = False) -> str:
@@ -26,10 +27,17 @@ def in_words(number: float | Fraction, digits: int = 4, *, up: bool = False) -> 
     >>> in_words(1296000), in_words(0.12345), in_words(Fraction(19, 3), up=True)
     ('1,296,000', '0.1235', '6.334')
     """
-    if not math.isfinite(number):
+    if not _is_finite(number):
         return "unknown" if math.isnan(number) else "unlimited"
-    rounded = float(_rounded(number, digits, up))
+    exact = _rounded(number, digits, up)
+    if abs(exact) > LARGEST_FLOAT:
+        return f"{exact.normalize():e}"
+    rounded = float(exact)
     return f"{rounded:,.0f}" if 1000 <= abs(rounded) < 1e15 and rounded.is_integer() else f"{rounded:.{digits}g}"
+
+
+def _is_finite(number: float | Fraction) -> bool:
+    return isinstance(number, Fraction) or math.isfinite(number)
 
 
 def _rounded(number: float | Fraction, digits: int, up: bool) -> Decimal:
@@ -39,12 +47,13 @@ def _rounded(number: float | Fraction, digits: int, up: bool) -> Decimal:
     return context.divide(Decimal(exact.numerator), Decimal(exact.denominator))
 
 
-def percent(share: float, digits: int = 1, *, up: bool = False) -> str:
-    """A share as percent, "12.3 %"; with ``up`` rounded up and without closing zeros, as bounds are."""
+def percent(share: float | Fraction, digits: int = 1, *, up: bool = False) -> str:
+    """A share as percent, "12.3 %"; with ``up`` rounded up, a fraction from its exact value, and without closing zeros,
+    as bounds are."""
     if not up:
         return f"{100 * share:.{digits}f} %"
-    step = Decimal(1).scaleb(-digits)
-    bound = (100 * Decimal(repr(float(share)))).quantize(step, rounding=ROUND_CEILING)
+    exact = share if isinstance(share, Fraction) else Fraction(repr(float(share)))
+    bound = Decimal(math.ceil(exact * 100 * 10**digits)).scaleb(-digits)
     return f"{bound.normalize():f} %"
 
 
@@ -98,11 +107,11 @@ class Voice:
 
     def number(self, number: float | Fraction, digits: int = 4, *, up: bool = False) -> str:
         """``in_words`` with this language's marks."""
-        if not math.isfinite(number):
+        if not _is_finite(number):
             return self("number.unknown" if math.isnan(number) else "number.unlimited")
         return self._marked(in_words(number, digits, up=up))
 
-    def percent(self, share: float, digits: int = 1, *, up: bool = False) -> str:
+    def percent(self, share: float | Fraction, digits: int = 1, *, up: bool = False) -> str:
         return self._marked(percent(share, digits, up=up))
 
     def shown(self, value: Any) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hmac
+from dataclasses import replace
 from datetime import date
 from fractions import Fraction
 from typing import Any
@@ -11,7 +13,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.channels.baskets.law import SizeLaw
-from sfumato.client import Ledger, LimitError
+from sfumato.client import Ledger, Limit, LimitError
 
 SECRET = b"a device's own secret"
 COLOURS = ["red", "green", "blue"]
@@ -167,13 +169,72 @@ def test_numbers_blurred_together_and_clear_answers_are_remembered_too(mine: sf.
     assert mine.answer(plan, {**answers, "group": "A", "a": 0.2}, collector="elsewhere")["a"] != first["a"]
 
 
+def basket_plan(name: str = "survey", items: int = 70, rho: float = 0.5) -> sf.Plan:
+    law = SizeLaw(3, rho, (0.2, 0.2, 0.2, 0.4))
+    return plan_of(name, food={"items": items, **sf.SelectASize(sf.Items(items), [law], up_to=1).to_spec()})
+
+
 def test_baskets_are_told_once(mine: sf.Device) -> None:
-    law = SizeLaw(3, 0.5, (0.2, 0.2, 0.2, 0.4))
-    spec = {"items": 70, **sf.SelectASize(sf.Items(70), [law], up_to=1).to_spec()}
-    first, again = (ask(mine, plan_of(name, food=spec), food=[1, 20, 69])["food"] for name in "ab")
+    first, again = (ask(mine, basket_plan(name), food=[1, 20, 69])["food"] for name in "ab")
     assert np.array_equal(first.words, again.words) and first.sizes.tolist() == [3] and len(mine.ledger.told) == 1
     reread = device(Ledger.loads(mine.ledger.dumps()))
-    assert np.array_equal(ask(reread, plan_of("c", food=spec), food=[69, 20, 1])["food"].words, first.words)
+    assert np.array_equal(ask(reread, basket_plan("c"), food=[69, 20, 1])["food"].words, first.words)
+
+
+def test_a_basket_is_remembered_and_sent_as_its_seed_and_read_as_the_bitmap_it_stands_for(mine: sf.Device) -> None:
+    plan = basket_plan()
+    bitmap = ask(mine, plan, food=[1, 20, 69])["food"]
+    (told,) = mine.ledger.told
+    assert set(told.report) == {"size", "seed"} and len(told.report["seed"]) < 70 / 4
+    assert mine.reply(plan, {"food": [1, 20, 69]}, collector="town").report == {"food": told.report}
+    channel = plan.attributes["food"].channel
+    keyed = channel.randomize([[1, 20, 69]], key=SECRET, question='["town","food"]')
+    assert np.array_equal(bitmap.words, keyed.words)
+
+
+def test_a_ledger_that_remembers_a_bitmap_still_answers_with_it() -> None:
+    plan, bitmap = basket_plan(), "0700000000000000" * 2
+    ask(first := device(), plan, food=[1, 20, 69])
+    old = Ledger([replace(told, report={"size": 3, "bitmap": bitmap}) for told in first.ledger.told])
+    for asked in (plan, basket_plan(rho=0.25)):
+        assert device(old).reply(asked, {"food": [1, 20, 69]}, collector="town").report["food"]["bitmap"] == bitmap
+    assert ask(device(old), plan, food=[1, 20, 69])["food"].to_lists() == [[0, 1, 2, 64, 65, 66]]
+
+
+def test_a_seed_is_not_sent_as_a_report_of_another_mechanism_where_it_stands_for_other_items(mine: sf.Device) -> None:
+    ask(mine, basket_plan(), food=[1, 20, 69])
+    with pytest.raises(LimitError, match="town already holds as many reports of food"):
+        ask(mine, basket_plan(rho=0.25), food=[1, 20, 69])
+
+
+def test_the_same_report_has_the_same_id_and_another_one_the_next() -> None:
+    mine, plan = device(Ledger(limit=Limit.of(reports=2))), plan_of(colour=RESPONSE)
+    first = mine.reply(plan, {"colour": "red"}, collector="town")
+    place = f'sfumato/1/id\0["town","{plan.identity}",0]'.encode()
+    assert first.id == hmac.digest(SECRET, place, "sha256").hex()[:32] and first.plan == plan.identity
+    assert mine.reply(plan, {"colour": "red"}, collector=" town ") == first
+    others = [mine.reply(plan, {"colour": c}, collector="town") for c in ("blue", "red", "blue")]
+    assert others[1] == first and others[0] == others[2] and (others[0].report == first.report) == (others[0] == first)
+    assert mine.reply(plan, {"colour": "red"}, collector="city").id != first.id
+    renamed = mine.reply(plan_of("renamed", colour=RESPONSE), {"colour": "red"}, collector="town")
+    assert renamed.report == first.report and renamed.id != first.id
+    assert len({each.id for each in mine.ledger.receipts}) == len(mine.ledger.receipts)
+
+
+def test_what_is_blurred_afresh_is_a_new_report_every_time(mine: sf.Device) -> None:
+    habit = {"categories": COLOURS, "channel": "longitudinal",
+             "permanent": {"channel": "randomized-response", "gamma": 19}, "instantaneous": SHY}  # fmt: skip
+    ids = {mine.reply(plan_of(colour=habit), {"colour": "red"}, collector="town").id for _ in range(20)}
+    assert len(ids) == len(mine.ledger.receipts) == 20 and len(mine.ledger.told) == 1
+    gaps = {mine.reply(plan_of(colour=habit), {"colour": None}, collector="city").id for _ in range(3)}
+    assert len(gaps) == 1
+
+
+def test_a_refused_reply_leaves_no_receipt(mine: sf.Device) -> None:
+    mine.reply(plan_of(colour=RESPONSE), {"colour": "red"}, collector="town")
+    with pytest.raises(LimitError):
+        mine.reply(plan_of(colour=RESPONSE), {"colour": "blue"}, collector="town")
+    assert len(mine.ledger.receipts) == 1
 
 
 def test_what_cannot_be_answered_says_why(mine: sf.Device) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.client import Ledger, LedgerError, Limit, Told
+from sfumato.client.ledger import gamma_text
 
 PLAN = sf.Plan.from_dict(
     {
@@ -24,6 +25,7 @@ PLAN = sf.Plan.from_dict(
     }
 )
 ANSWERS = {"smokes": "yes", "höhe": 0.25}
+RECEIPT = ("collector", "survey", "plan", "id", "digest", "day")
 
 
 def answered(path: Path) -> Ledger:
@@ -81,11 +83,16 @@ def test_a_ledger_that_another_program_wrote_meanwhile_is_not_overwritten(tmp_pa
         (lambda d: json.dumps({**d, "told": [*d["told"], {}]}), "entry 3 has not the keys"),
         (lambda d: json.dumps({**d, "told": [{**d["told"][0], "gamma": "1/0"}]}), "entry 1: gamma is not a fraction"),
         (lambda d: json.dumps({**d, "told": [{**d["told"][0], "gamma": "1/2"}]}), "below 1"),
+        (lambda d: json.dumps({**d, "told": [{**d["told"][0], "gamma": "1/00"}]}), "entry 1: gamma is not a fraction"),
         (lambda d: json.dumps({**d, "told": [{**d["told"][0], "gamma": float("nan")}]}), "not valid JSON"),
         (lambda d: json.dumps({**d, "told": [{**d["told"][0], "level": 3}]}), "level is neither"),
         (lambda d: json.dumps({**d, "told": [{**d["told"][0], "collector": None}]}), "collector is not text"),
         (lambda d: json.dumps({**d, "limit": {"gamma": "19", "reports": 0}}), "not a count"),
         (lambda d: json.dumps({**d, "limit": None}), "limit has not"),
+        (lambda d: json.dumps({**d, "told": {}}), "told and receipts are lists"),
+        (lambda d: json.dumps({**d, "receipts": [{"id": 3}]}), "receipt 1 has not the keys"),
+        (lambda d: json.dumps({**d, "receipts": [dict.fromkeys(RECEIPT, 3)]}), "receipt 1: collector is not text"),
+        (lambda d: json.dumps({**d, "notes": []}), "not a ledger"),
     ],
 )
 def test_a_garbled_file_is_an_error_and_left_as_it_is(tmp_path: Path, change, message: str) -> None:  # type: ignore[no-untyped-def]
@@ -111,6 +118,22 @@ def test_any_damage_is_an_error_or_changes_nothing_silently(tmp_path: Path) -> N
             assert len(Ledger.open(place).told) == 2
 
 
+def test_receipts_are_kept_beside_what_was_told_and_a_ledger_without_any_reads(tmp_path: Path) -> None:
+    ledger = answered(tmp_path / "ledger.json")
+    assert "receipts" not in json.loads(ledger.dumps())
+    reply = sf.Device(b"k" * 16, ledger).reply(PLAN, ANSWERS, collector="town.example")
+    again = Ledger.open(tmp_path / "ledger.json")
+    (receipt,) = again.receipts
+    assert receipt.id == reply.id and receipt.plan == PLAN.identity and again.told == ledger.told
+    assert set(json.loads(again.dumps())["receipts"][0]) == set(RECEIPT)
+
+
+def test_a_long_gamma_is_written_short_and_never_below_what_it_is() -> None:
+    exact = Fraction(19**400 + 1, 19**399)
+    assert len(gamma_text(exact)) < 50 and exact <= Fraction(gamma_text(exact)) < exact + Fraction(1, 10**19)
+    assert gamma_text(Fraction(57, 2)) == "57/2" and gamma_text(Fraction(19)) == "19" and gamma_text(None) is None
+
+
 def test_totals_are_exact_per_collector_and_attribute() -> None:
     def told(collector: str, attribute: str, gamma: str | None) -> Told:
         return Told(collector, "s", attribute, {"low": 0, "high": 1}, "m", None, "mark", 1, gamma, "2026-05-12")
@@ -124,6 +147,19 @@ def test_totals_are_exact_per_collector_and_attribute() -> None:
     both = str(ledger.total("b"))
     assert "no bound on what the reports of z reveal" in both and "a factor of at most 5 on the odds." in both
     assert "odds" not in str(ledger.total("b", "z")) and "%" not in both
+
+
+def test_a_total_beyond_all_floats_is_still_said() -> None:
+    one = Told("a", "s", "x", {"low": 0, "high": 1}, "m", None, "mark", 1, "19", "2026-05-12")
+    said = str(Ledger([one] * 300).total("a"))
+    assert "by at most 4.228e+383: a suspicion of 5 % grows to 100 % at worst" in said
+
+
+def test_names_are_listed_in_the_ledgers_language() -> None:
+    named = {"survey": "s", "domain": {"low": 0, "high": 1}, "mechanism": "m", "level": None, "mark": "", "report": 1}
+    told = [Told(**named, collector=c, attribute=a, gamma="3", day="2026-05-12") for c, a in (("a", "x"), ("b", "y"))]
+    said = {language: str(Ledger(told, language=language).total()) for language in ("de", "fr")}
+    assert "a und b" in said["de"] and "x et y" in said["fr"]
 
 
 def test_a_limit_is_said_in_three_ways_and_kept_in_the_file(tmp_path: Path) -> None:

@@ -282,7 +282,9 @@ class Channel(Mechanism):
         if isinstance(self.domain, Interval) and type(value) in (int, float):
             whole = not self.domain.integer or value == int(value)
             if whole and self.domain.low <= value <= self.domain.high:
-                return self.entry.code_of(float(value))  # type: ignore[union-attr]
+                return self.entry.code_of(float(value))
+        if isinstance(self.entry, Categories):
+            return self.entry.code_of(value)
         return int(self.encode_entry(value))
 
     def encode(self, values: ArrayLike) -> Codes:
@@ -412,8 +414,10 @@ def channel_from_spec(domain: Domain, spec: Mapping[str, Any]) -> Channel:
 
 def identity_of(document: Any) -> str:
     """SHA-256 of the canonical JSON text: keys sorted, no spaces, whole numbers as integers, others as text."""
-    text = json.dumps(_canonical(document), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(_as_text(_canonical(document)).encode()).hexdigest()
+
+
+_as_text = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
 
 
 def noise_part(program: Mapping[str, Any]) -> dict[str, Any]:
@@ -431,6 +435,8 @@ def noise_part(program: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _canonical(value: Any) -> Any:
+    if type(value) in (str, int, bool):
+        return value
     if isinstance(value, Mapping):
         return {str(key): _canonical(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):

@@ -24,9 +24,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sfumato.channels.additive import Gaussian, check_confidence, check_positive, default_step
+from sfumato.channels.additive import (
+    Gaussian,
+    check_confidence,
+    check_positive,
+    cholesky,
+    default_step,
+    normal_quantile,
+)
 from sfumato.channels.base import Channel, Mechanism, Rng, read_space
-from sfumato.channels.portable import cholesky, normal_quantile
 from sfumato.channels.words import KeyedWords, WordSource
 from sfumato.domain import Codes, Domain, Floats, Grid, Interval, Row, as_numbers
 from sfumato.guarantee import CombinedGuarantee

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.channels.base import Channel, Rng
+from sfumato.channels.base import Channel, Rng, write_space
 from sfumato.channels.chain import Chain, stage_from_spec
 from sfumato.channels.program import Program, largest_of
 from sfumato.channels.words import KeyedWords, PermanentWords, WordSource
@@ -63,8 +63,10 @@ class Longitudinal(Chain):
         return PermanentWords(source, self.permanent.drawing.words) if isinstance(source, KeyedWords) else source
 
     def program(self) -> dict[str, Any]:
-        """The chain's program; ``permanent``: so many of its steps take a device's own words, the others fresh ones."""
-        return {**super().program(), "permanent": len(self.permanent.steps())}
+        """The chain's program; the first ``permanent`` steps take a device's own words and give what is ``remembered``,
+        the others fresh ones."""
+        remembered = write_space(self.permanent.outputs, self.domain)
+        return {**super().program(), "permanent": len(self.permanent.steps()), "remembered": remembered}
 
     # --- totals -------------------------------------------------------------------------------------------------
 

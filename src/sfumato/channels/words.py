@@ -29,6 +29,7 @@ from sfumato.domain import Codes
 
 REKEY_BYTES = 1 << 34
 SMALL_BYTES = 4096
+BLOCK = struct.Struct(">4Q")
 NOISE_STREAM = 0x5F756D61746F  # keeps a seed's noise apart from data simulated with the same seed
 
 
@@ -151,8 +152,14 @@ class KeyedWords(WordSource):
     def __init__(self, secret: bytes, context: str) -> None:
         if not isinstance(secret, (bytes, bytearray)) or len(secret) < 16:
             raise ValueError("key is not a secret of 16 bytes or more; make one per device: secrets.token_bytes(32)")
-        self._secret = bytes(secret)
-        self._context = b"sfumato/1\0" + context.encode() + b"\0"
+        self.secret, self._hmac = bytes(secret), hmac.new(secret, digestmod=hashlib.sha256)
+        self._context = _opening(context)
+
+    def about(self, context: str) -> KeyedWords:
+        """The words of the same secret for another question."""
+        other = KeyedWords.__new__(KeyedWords)
+        other.secret, other._hmac, other._context = self.secret, self._hmac, _opening(context)
+        return other
 
     def rows(self, codes: Codes, per_code: int) -> Words:
         known = {code: self.row(code, per_code) for code in np.unique(codes).tolist()}
@@ -161,11 +168,20 @@ class KeyedWords(WordSource):
 
     def row(self, code: int, count: int) -> list[int]:
         message = self._context + code.to_bytes(8, "big", signed=True)
-        blocks = (
-            hmac.digest(self._secret, message + counter.to_bytes(4, "big"), hashlib.sha256)
-            for counter in range(-(-count // 4))
-        )
-        return list(struct.unpack_from(f">{count}Q", b"".join(blocks)))
+        words: list[int] = []
+        for counter in range(-(-count // 4)):
+            words += BLOCK.unpack(self.digest(message + counter.to_bytes(4, "big")))
+        return words[:count]
+
+    def digest(self, message: bytes) -> bytes:
+        """HMAC-SHA-256(secret, message)."""
+        begun = self._hmac.copy()
+        begun.update(message)
+        return begun.digest()
+
+
+def _opening(context: str) -> bytes:
+    return b"sfumato/1\0" + context.encode() + b"\0"
 
 
 class PermanentWords(WordSource):
@@ -183,9 +199,12 @@ class PermanentWords(WordSource):
         return self._keyed.row(code, kept) + secure_words().row(code, count - kept)
 
 
-def question_of(*names: str) -> str:
+_as_text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def question_of(*names: str | int) -> str:
     """The names that make a question, as one text: no two lists of names share it."""
-    return json.dumps(names, ensure_ascii=False, separators=(",", ":"))
+    return _as_text(names)
 
 
 _local = threading.local()

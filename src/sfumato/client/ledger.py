@@ -5,10 +5,12 @@ A ledger is plain JSON, so that a file and a browser's storage hold the same:
     {"ledger": 1,
      "limit": {"gamma": "361" or null, "reports": 1},
      "told": [{"collector": …, "survey": …, "attribute": …, "domain": {…}, "mechanism": identity or null, "level": …,
-               "mark": …, "report": …, "gamma": "19/1" or null, "day": "2026-05-12"}, …]}
+               "mark": …, "report": …, "gamma": "19" or null, "day": "2026-05-12"}, …],
+     "receipts": [{"collector": …, "survey": …, "plan": identity, "id": …, "digest": …, "day": …}, …]}
 
 γ is a fraction as text, null where there is no bound; ``mechanism`` is null for what is sent as it is; ``mark`` is a
-keyed hash of the true value, which tells whether it has changed and nothing else.
+keyed hash of the true value, which tells whether it has changed and nothing else. ``receipts`` are the ids under which
+whole plans were answered; a ledger without any has no such key.
 ``docs/how-to/keep-answers-consistent.md`` has the rest.
 """
 
@@ -17,19 +19,24 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields
 from fractions import Fraction
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sfumato.channels.base import identity_of
 from sfumato.guarantee.amplification import breach_gamma, grown
-from sfumato.prose import Voice, listed, voice
+from sfumato.prose import Voice, voice
 from sfumato.tables import write_whole
 
 VERSION = 1
+FRACTION = re.compile("[0-9]+(/0*[1-9][0-9]*)?")
+LONGEST_GAMMA = 4000
+"""A γ as text has at most so many characters; ``gamma_text`` writes far fewer."""
 
 
 class LedgerError(ValueError):
@@ -90,7 +97,7 @@ class Told:
     gamma: str | None
     day: str
 
-    @property
+    @cached_property
     def exact_gamma(self) -> Fraction | None:
         return None if self.gamma is None else Fraction(self.gamma)
 
@@ -102,8 +109,21 @@ class Told:
         """Whether it went to this collector under this name, however the name is written."""
         return self.collector == collector and same_name(self.attribute) == same_name(attribute)
 
-    def over(self, domain: Mapping[str, Any]) -> bool:
-        return identity_of(self.domain) == identity_of(domain)
+    @cached_property
+    def domain_identity(self) -> str:
+        return identity_of(self.domain)
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """A plan answered as a whole: the id under which its report was sent, and a hash to know the report again."""
+
+    collector: str
+    survey: str
+    plan: str
+    id: str
+    digest: str
+    day: str
 
 
 @dataclass(frozen=True)
@@ -124,14 +144,15 @@ class Total:
         """Attributes of which a collector holds reports of different values, which proves a change."""
         seen: dict[tuple[str, str, str], set[str]] = {}
         for each in self.told:
-            seen.setdefault((each.collector, each.attribute, identity_of(each.domain)), set()).add(each.mark)
+            seen.setdefault((each.collector, each.attribute, each.domain_identity), set()).add(each.mark)
         return list(dict.fromkeys(name for (_, name, _), marks in seen.items() if len(marks) > 1))
 
     def __str__(self) -> str:
         return "\n".join(self._sentences())
 
     def _sentences(self) -> Iterator[str]:
-        say, whom = voice(self.language), listed(dict.fromkeys(each.collector for each in self.told))
+        say = voice(self.language)
+        whom = say.listed(dict.fromkeys(each.collector for each in self.told))
         answered = [each for each in self.told if each.answered]
         kinds = {
             "told.answers": answered,
@@ -143,7 +164,7 @@ class Total:
             yield say("told.nothing")
         for kind, told in kinds.items():
             if told:
-                yield say(kind, whom=whom, names=_names(told))
+                yield say(kind, whom=whom, names=say.listed(dict.fromkeys(each.attribute for each in told)))
         yield from self._bound(say, alone=not kinds["told.clear"] and not kinds["told.loose"])
         if self.changed:
             yield say("told.changed", names=say.listed(self.changed))
@@ -151,7 +172,7 @@ class Total:
     def _bound(self, say: Voice, alone: bool) -> Iterator[str]:
         gamma = Total(tuple(each for each in self.told if each.gamma is not None and each.answered)).gamma
         if gamma is not None and gamma > 1:
-            five, fifty = (say.percent(float(grown(Fraction(share), gamma)), up=True) for share in ("1/20", "1/2"))
+            five, fifty = (say.percent(grown(Fraction(share), gamma), up=True) for share in ("1/20", "1/2"))
             kind = "told.bound" if alone else "told.bound.more"
             yield say(kind, gamma=say.number(gamma, up=True), five=five, fifty=fifty)
 
@@ -159,9 +180,14 @@ class Total:
 class Ledger:
     """What was told, in memory or in a file of one's own (``Ledger.open``); saved before a report leaves."""
 
-    def __init__(self, told: Iterable[Told] = (), limit: Limit | None = None, *, language: str = "en") -> None:
-        self.told, self.language = tuple(told), language
+    def __init__(
+        self, told: Iterable[Told] = (), limit: Limit | None = None, *, receipts: Iterable[Receipt] = (),
+        language: str = "en",
+    ) -> None:
+        self.told, self.receipts, self.language = tuple(told), tuple(receipts), language
         self.limit = limit or Limit()
+        self._places: dict[tuple[str, str], list[Told]] = {}
+        self._placed = 0
         self._path: Path | None = None
         self._known: bytes | None = None
 
@@ -185,17 +211,23 @@ class Ledger:
             data = json.loads(text, parse_constant=_no_number)
         except (ValueError, RecursionError):
             raise LedgerError("not valid JSON") from None
-        if not isinstance(data, dict) or set(data) != {"ledger", "limit", "told"} or not isinstance(data["told"], list):
+        if not isinstance(data, dict) or set(data) - {"receipts"} != {"ledger", "limit", "told"}:
             raise LedgerError("not a ledger; it has the keys ledger, limit and told")
         if data["ledger"] != VERSION:
             raise LedgerError(f"a ledger of version {data['ledger']!r}; this one reads version {VERSION}")
-        told = [_read_told(place, each) for place, each in enumerate(data["told"], 1)]
-        return cls(told, _read_limit(data["limit"]))
+        told, receipts = data["told"], data.get("receipts", [])
+        if not isinstance(told, list) or not isinstance(receipts, list):
+            raise LedgerError("not a ledger; told and receipts are lists")
+        return cls(
+            [_read_told(f"entry {place}", each) for place, each in enumerate(told, 1)], _read_limit(data["limit"]),
+            receipts=[_read_texts(f"receipt {place}", each, Receipt) for place, each in enumerate(receipts, 1)],
+        )  # fmt: skip
 
     def dumps(self) -> str:
         """The ledger as JSON text, for a file or a browser's storage."""
         limit = {"gamma": None if self.limit.gamma is None else str(self.limit.gamma), "reports": self.limit.reports}
-        data = {"ledger": VERSION, "limit": limit, "told": [asdict(each) for each in self.told]}
+        data: dict[str, Any] = {"ledger": VERSION, "limit": limit, "told": [asdict(each) for each in self.told]}
+        data |= {"receipts": [asdict(each) for each in self.receipts]} if self.receipts else {}
         return json.dumps(data, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
     def save(self) -> None:
@@ -224,7 +256,14 @@ class Ledger:
 
     def reports_of(self, collector: str, attribute: str) -> list[Told]:
         """What a collector was told of an attribute, whatever the survey and the domain."""
-        return [each for each in self.told if each.asks(collector, attribute)]
+        for each in self.told[self._placed :]:
+            self._places.setdefault((each.collector, same_name(each.attribute)), []).append(each)
+        self._placed = len(self.told)
+        return [*self._places.get((collector, same_name(attribute)), ())]
+
+    def receipts_of(self, collector: str, plan: str) -> list[Receipt]:
+        """The ids under which a collector got this device's reports for a plan, by the plan's identity."""
+        return [each for each in self.receipts if each.collector == collector and each.plan == plan]
 
     def total(self, collector: str | None = None, attribute: str | None = None) -> Total:
         """What a collector (None: all of them) was told, of one attribute or of all."""
@@ -233,57 +272,85 @@ class Ledger:
         chosen = tuple(each for each in wanted if name in (None, same_name(each.attribute)))
         return Total(chosen, self.language)
 
-    def add(self, told: Iterable[Told]) -> None:
+    def add(self, told: Iterable[Told], receipt: Receipt | None = None) -> None:
         """Remember reports before they leave; if one is beyond the limit all of them are refused."""
-        before = self.told
+        new, before = tuple(told), (self.told, self.receipts)
+        if not new and receipt is None:
+            return
+        self._permit([each for each in new if each.answered])
+        self.told += new
+        self.receipts += () if receipt is None else (receipt,)
         try:
-            for each in told:
-                self._permit(each)
-                self.told = (*self.told, each)
-            if self.told != before:
-                self.save()
+            self.save()
         except BaseException:
-            self.told = before
+            self.told, self.receipts = before
             raise
 
-    def _permit(self, new: Told) -> None:
-        if not new.answered:
-            return
+    def _permit(self, new: list[Told]) -> None:
+        held: dict[tuple[str, str], int] = {}
+        totals: dict[str, Fraction | None] = {}
+        for each in new:
+            place = each.collector, same_name(each.attribute)
+            earlier = held.get(place) or sum(told.answered for told in self.reports_of(*place))
+            held[place] = earlier + 1
+            if earlier >= self.limit.reports:
+                raise self._refusal("limit.again", each, count=earlier)
+            if self.limit.gamma is None:
+                continue
+            before = totals[each.collector] if each.collector in totals else self.total(each.collector).gamma
+            totals[each.collector] = total = _product(before, each.exact_gamma)
+            if total is None:
+                raise self._refusal("limit.unbounded", each)
+            if total > self.limit.gamma:
+                raise self._refusal("limit.beyond", each, gamma=voice(self.language).number(total, up=True))
+
+    def _refusal(self, kind: str, new: Told, **parts: Any) -> LimitError:
         say = voice(self.language)
-        said = {"whom": new.collector, "name": new.attribute, "limit": self.limit.told_by(say)}
-        earlier = sum(each.answered for each in self.reports_of(new.collector, new.attribute))
-        if earlier >= self.limit.reports:
-            raise LimitError(say("limit.again", count=earlier, **said))
-        total = Total((*self.total(new.collector).told, new)).gamma
-        if self.limit.gamma is not None and total is None:
-            raise LimitError(say("limit.unbounded", **said))
-        if self.limit.gamma is not None and total is not None and total > self.limit.gamma:
-            raise LimitError(say("limit.beyond", gamma=say.number(total, up=True), **said))
+        return LimitError(say(kind, whom=new.collector, name=new.attribute, limit=self.limit.told_by(say), **parts))
 
 
+def _product(one: Fraction | None, other: Fraction | None) -> Fraction | None:
+    return None if one is None or other is None else one * other
+
+
+@lru_cache(4096)
 def same_name(name: str) -> str:
     """A name however it is written: compatible characters, case and spaces do not count."""
     return " ".join(unicodedata.normalize("NFKC", name).lower().split())
 
 
-def _names(told: Iterable[Told]) -> str:
-    return listed(dict.fromkeys(each.attribute for each in told))
+def gamma_text(gamma: Fraction | None) -> str | None:
+    """γ as a fraction in text; one of more than 1,024 bits is rounded up to a multiple of 2^−64."""
+    if gamma is None:
+        return None
+    if max(gamma.numerator, gamma.denominator) >> 1024:
+        gamma = Fraction(math.ceil(gamma * (1 << 64)), 1 << 64)
+    return str(gamma)
 
 
-def _read_told(place: int, data: Any) -> Told:
-    names = {each.name for each in fields(Told)}
+Entry = TypeVar("Entry", Told, Receipt)
+
+
+def _read_texts(what: str, data: Any, kind: type[Entry], others: tuple[str, ...] = ()) -> Entry:
+    """An entry that has the fields of its kind, all of them texts but ``others``."""
+    names = {each.name for each in fields(kind)}
     if not isinstance(data, dict) or set(data) != names:
-        raise LedgerError(f"entry {place} has not the keys {', '.join(sorted(names))}")
-    for name in ("collector", "survey", "attribute", "mark", "day"):
+        raise LedgerError(f"{what} has not the keys {', '.join(sorted(names))}")
+    for name in sorted(names.difference(others)):
         if not isinstance(data[name], str):
-            raise LedgerError(f"entry {place}: {name} is not text")
+            raise LedgerError(f"{what}: {name} is not text")
+    return kind(**data)
+
+
+def _read_told(what: str, data: Any) -> Told:
+    told = _read_texts(what, data, Told, ("domain", "mechanism", "level", "report", "gamma"))
     for name in ("mechanism", "level"):
-        if not isinstance(data[name], str | None):
-            raise LedgerError(f"entry {place}: {name} is neither text nor null")
-    if not isinstance(data["domain"], dict):
-        raise LedgerError(f"entry {place}: domain is not a table")
-    _read_gamma(data["gamma"], f"entry {place}: gamma")
-    return Told(**data)
+        if not isinstance(getattr(told, name), str | None):
+            raise LedgerError(f"{what}: {name} is neither text nor null")
+    if not isinstance(told.domain, dict):
+        raise LedgerError(f"{what}: domain is not a table")
+    _read_gamma(told.gamma, f"{what}: gamma")
+    return told
 
 
 def _read_limit(data: Any) -> Limit:
@@ -295,8 +362,7 @@ def _read_limit(data: Any) -> Limit:
 def _read_gamma(text: Any, what: str) -> Fraction | None:
     if text is None:
         return None
-    whole = text.replace("/", "", 1) if isinstance(text, str) and len(text) < 10_000 else ""
-    if not (whole.isascii() and whole.isdigit()) or text.endswith(("/0", "/")) or text.startswith("/"):
+    if not isinstance(text, str) or len(text) > LONGEST_GAMMA or not FRACTION.fullmatch(text):
         raise LedgerError(f"{what} is not a fraction")
     found = Fraction(text)
     if found < 1:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sfumato.client.device import gamma_of
+from sfumato.client.questions import blur_of
 from sfumato.domain import domain_to_spec
 from sfumato.guarantee import CombinedGuarantee, Guarantee
 from sfumato.guarantee.overtime import OverTime
@@ -73,8 +73,7 @@ def _level(each: Attribute, name: str | None, say: Voice) -> dict[str, Any]:
     stated: Guarantee | CombinedGuarantee = each.channel.guarantee(**chosen, language=say.language)
     over_time = stated.changes(0) if isinstance(stated, OverTime) else stated
     told = {"sent": stated.sent, "worst": over_time.worst, "usual": getattr(stated, "usual", "")}
-    gamma = gamma_of(each.channel, name)
-    return {"gamma": None if gamma is None else str(gamma), "words": {**told, "visible": stated.besides}}
+    return {"gamma": blur_of(each.channel, name).gamma, "words": {**told, "visible": stated.besides}}
 
 
 def _together(plan: Plan, say: Voice) -> list[str]:

@@ -264,6 +264,24 @@ def sum_at(flat: Codes, weights: Floats | None, size: int) -> NDArray[Any]:
     return np.bincount(flat[known], None if weights is None else weights[known], minlength=size)
 
 
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """The reports that came through one channel: ``histogram[class, code]`` and the missing ones of each class."""
+
+    channel: Channel
+    histogram: NDArray[Any]
+    missing: NDArray[Any]
+
+
+def tally(channel: Channel, codes: BaseCodes, group: Codes | None, groups: int, weights: Floats | None) -> Tally:
+    """Reports by their code (−1: missing) and their group, each counted ``weights`` times (once when None)."""
+    size = channel.outputs.size
+    flat = np.zeros(codes.size, np.int64) if group is None else group.copy()
+    place_into(flat, codes, np.arange(size, dtype=np.int32), size + 1, size)
+    counts = sum_at(flat, weights, groups * (size + 1)).reshape(groups, size + 1)
+    return Tally(channel, counts[:, :size], counts[:, size])
+
+
 def check_mechanism(channel: Any) -> Mechanism:
     """A mechanism, not something else."""
     if not isinstance(channel, Mechanism):

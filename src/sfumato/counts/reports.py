@@ -25,6 +25,7 @@ from sfumato.counts.columns import (
     BaseCodes,
     Column,
     Fold,
+    Tally,
     base_codes,
     channels_by_name,
     check_channel,
@@ -37,9 +38,10 @@ from sfumato.counts.columns import (
     place_into,
     reports_in,
     sum_at,
+    tally,
     weights_of,
 )
-from sfumato.counts.tallies import Counts, Tally, tally
+from sfumato.counts.tallies import Counts
 from sfumato.domain import MISSING, Categories, Codes, Floats, as_array
 from sfumato.plan import Plan
 from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, kind_of, read_column

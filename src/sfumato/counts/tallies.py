@@ -11,27 +11,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from sfumato.channels import Channel, Mechanism
 from sfumato.counts.columns import (
-    BaseCodes,
+    Tally,
     check_channel,
     check_length,
     classes_of,
     codes_of,
     only,
-    place_into,
-    sum_at,
+    tally,
     weights_of,
 )
 from sfumato.domain import Codes, Floats, as_array
 from sfumato.domain.checked import given, given_labels, given_numbers, given_rows
-
-
-@dataclass(frozen=True, eq=False)
-class Tally:
-    """The reports that came through one channel: ``histogram[class, code]`` and the missing ones of each class."""
-
-    channel: Channel
-    histogram: NDArray[Any]
-    missing: NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,15 +156,6 @@ class Counts:
         if self.classes is not None:
             parts.append(f"classes {', '.join(map(str, self.classes))}")
         return f"Counts({', '.join(parts)})"
-
-
-def tally(channel: Channel, codes: BaseCodes, group: Codes | None, groups: int, weights: Floats | None) -> Tally:
-    """Reports by their code (−1: missing) and their group, each counted ``weights`` times (once when None)."""
-    size = channel.outputs.size
-    flat = np.zeros(codes.size, np.int64) if group is None else group.copy()
-    place_into(flat, codes, np.arange(size, dtype=np.int32), size + 1, size)
-    counts = sum_at(flat, weights, groups * (size + 1)).reshape(groups, size + 1)
-    return Tally(channel, counts[:, :size], counts[:, size])
 
 
 def _levels(channel: Any, level: Any, size: int) -> tuple[dict[Hashable, Channel], Codes | None]:

@@ -75,6 +75,12 @@ class Interval:
             _refuse(broken, numbers, first_row, "is not whole; round it or drop integer=True")
         return numbers
 
+    def clean_one(self, value: Any, *, clamp: bool = False) -> float:
+        """``clean`` of a single value that is not missing."""
+        if type(value) in (int, float) and self.low <= value <= self.high and (not self.integer or value == int(value)):
+            return float(value)
+        return float(self.clean(value, clamp=clamp))
+
     def __str__(self) -> str:
         low, high = (_spelt(float(bound)) for bound in (self.low, self.high))
         return f"{'integers' if self.integer else 'numbers'} from {low} to {high}"
@@ -138,6 +144,11 @@ class Categories:
         if array.dtype.kind == "U":
             return self._encode_text(array, first_row)
         return self._encode_objects(array, first_row)
+
+    def code_of(self, label: Any) -> int:
+        """``encode`` of one known label."""
+        code = self._code_of.get(label) if isinstance(label, Hashable) else None
+        return int(self.encode(label)) if code is None else code
 
     def _encode_categorical(self, values: Any) -> Codes:
         """Every category that pandas knows is looked up once; a category that nobody has need not be known."""

@@ -16,20 +16,14 @@ LEARNERS = {
 
 OTHERS = {
     "Learner": "sfumato.mining.estimator",
+    "learner_named": "sfumato.mining.estimator",
     "frequent_itemsets": "sfumato.mining.itemsets",
     "association_rules": "sfumato.mining.itemsets",
     "PaddingAndSampling": "sfumato.mining.itemsets",
     "compare_collections": "sfumato.mining.itemsets",
 }
 
-__all__ = ["LEARNERS", "learner_named", *LEARNERS, *OTHERS]
-
-
-def learner_named(kind: str) -> Any:
-    """The class of a learner."""
-    if kind not in LEARNERS:
-        raise ValueError(f"learner {kind!r} is unknown; the learners are {', '.join(LEARNERS)}")
-    return getattr(import_module(LEARNERS[kind]), kind)
+__all__ = ["LEARNERS", *LEARNERS, *OTHERS]
 
 
 def __getattr__(name: str) -> Any:

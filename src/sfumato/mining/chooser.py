@@ -32,10 +32,10 @@ from sfumato.channels.base import Channel
 from sfumato.counts import Fold, Reports
 from sfumato.domain import Floats, Interval
 from sfumato.domain.checked import given, given_numbers, given_one_of, given_rows, given_table
-from sfumato.mining import LEARNERS, learner_named
+from sfumato.mining import LEARNERS
 from sfumato.mining.direct import DirectClassifier
 from sfumato.mining.discriminant import LinearDiscriminant
-from sfumato.mining.estimator import Channels, Column, Learner, class_codes_in, given_channels
+from sfumato.mining.estimator import Channels, Column, Learner, class_codes_in, given_channels, learner_named
 from sfumato.mining.joint.grid import Resolution, draw_columns, shift_of
 from sfumato.mining.joint.mixture import MixtureFit
 from sfumato.mining.joint.model import MIXTURE_RESOLUTION, MixtureModel

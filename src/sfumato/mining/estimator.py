@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ from sfumato.counts import Reports
 from sfumato.counts.columns import weights_of
 from sfumato.domain import Categories, Codes, Floats, as_array
 from sfumato.domain.checked import given, given_flag, given_labels, given_names, too_deep
+from sfumato.mining import LEARNERS
 from sfumato.tables import (
     LEVEL_SUFFIX,
     PLAN_COLUMN,
@@ -305,3 +307,10 @@ def true_class_shares(reports: Reports) -> Floats:
     if reports.label_channel is None:
         return np.eye(len(reports.classes or ()))
     return np.asarray(np.linalg.pinv(reports.label_channel.matrix()).T)
+
+
+def learner_named(kind: str) -> Any:
+    """The class of a learner."""
+    if kind not in LEARNERS:
+        raise ValueError(f"learner {kind!r} is unknown; the learners are {', '.join(LEARNERS)}")
+    return getattr(import_module(LEARNERS[kind]), kind)

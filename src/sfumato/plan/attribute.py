@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
-from sfumato.channels.base import Mechanism, Rng, mechanism_from_spec
+from sfumato.channels.base import Mechanism, Rng, identity_of, mechanism_from_spec
 from sfumato.domain import DOMAIN_KEYS, Domain, Interval, Items, Row, domain_from_spec, domain_to_spec
 from sfumato.prose import suggest
 
@@ -53,15 +54,25 @@ class Attribute:
     def canonical(self) -> dict[str, Any]:
         """What the attribute is, however it is spelt: what the plan's identity is made of."""
         rules = {rule: getattr(self.channel, rule, None) for rule in ("missing", "outside")}
-        made = {"domain": domain_to_spec(self.domain), "channel": self.channel.identity if self.channel else None}
+        made = {"domain": self.domain_spec, "channel": self.channel.identity if self.channel else None}
         return {**made, **rules, "role": self.role, "question": self.question}
 
-    @property
+    @cached_property
+    def domain_spec(self) -> dict[str, Any]:
+        """The domain as plain data."""
+        return domain_to_spec(self.domain)
+
+    @cached_property
+    def domain_identity(self) -> str:
+        """A hash of the domain, however its numbers are spelt."""
+        return identity_of(self.domain_spec)
+
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         """The columns of a table that hold the answers."""
         return tuple(self.domain.columns) if isinstance(self.domain, Row) else (self.name,)
 
-    @property
+    @cached_property
     def has_levels(self) -> bool:
         """Whether people choose their own level."""
         return self.channel is not None and self.channel.has_levels

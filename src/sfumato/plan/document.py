@@ -178,7 +178,7 @@ class Plan:
         """The channel (None: clear) of every attribute that is not the class."""
         return {name: each.channel for name, each in self.attributes.items() if each.role != "class"}
 
-    @property
+    @cached_property
     def columns(self) -> dict[str, Attribute]:
         """The columns of a table of answers, each with its attribute."""
         return {column: each for each in self.attributes.values() for column in each.columns}

@@ -119,7 +119,8 @@ def program_schema() -> dict[str, Any]:
     column = _object({**size, **_GRID, "noise": _WORDS, "offset": _COUNT, "weights": {"type": "array"}})
     head = {"program": {"const": 1}, "words": _COUNT}
     single = _object({**head, "read": space, "steps": {"type": "array", "items": {"oneOf": steps}}, "write": space})
-    single["properties"] |= {"permanent": {**_COUNT, "description": "steps that take a device's own words"}}
+    once = {"permanent": {**_COUNT, "description": "steps that take a device's own words"}, "remembered": space}
+    single |= {"properties": single["properties"] | once, "dependentRequired": {"permanent": ["remembered"]}}
     level = {"anyOf": [{"$ref": "#/$defs/single"}, {"$ref": "#/$defs/baskets"}]}
     levels = {"type": "object", "additionalProperties": level, "minProperties": 1}
     return {

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.domain.checked import given, given_table, read_json
-from sfumato.mining import learner_named
+from sfumato.mining.estimator import learner_named
 from sfumato.plan import Attribute, Plan
 from sfumato.prose import json_text, suggest
 from sfumato.tables import column_names, is_table, name_row, read_columns, write_text

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sfumato.channels import Channel
 from sfumato.counts import fold_hash
 from sfumato.domain import Items, Row, as_array
-from sfumato.mining import learner_named
+from sfumato.mining.estimator import learner_named
 from sfumato.plan import Plan
 from sfumato.prose import percent
 from sfumato.reconstruction.diagnosis import FALSE_ALARM, misfit_in_words
@@ -141,7 +141,12 @@ def label_channel(plan: Plan) -> Channel | None:
 
 def misfits(plan: Plan, table: Any) -> dict[str, float]:
     """The attributes whose reports do not look as if their channel made them, and how often sound ones would fit so."""
-    problems = {name: problem_of(counts, None) for name, counts in plan.counts(table).items() if counts.total}
+    seen = {
+        name: counts
+        for name, counts in plan.counts(table).items()
+        if any(tally.histogram.any() for tally in counts.levels.values())
+    }
+    problems = {name: problem_of(counts, None) for name, counts in seen.items()}
     fits = {name: problem.fit(0, problem.table.dense().mean(axis=1)) for name, problem in problems.items()}
     return {name: fit for name, fit in fits.items() if fit < FALSE_ALARM}
 

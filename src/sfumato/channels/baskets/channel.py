@@ -189,6 +189,11 @@ class SelectASize(Channel):
         return {size: drawing.generator for size, drawing in self._drawing.items()}
 
     @property
+    def has_seeds(self) -> bool:
+        """Whether baskets of every size have seeds: not where there are more items than a field has elements."""
+        return all(drawing.seed is not None for drawing in self._drawing.values())
+
+    @property
     def seed_bits(self) -> dict[int, int]:
         return {size: generator.bits for size, generator in self.generators.items()}
 

@@ -1,0 +1,102 @@
+// Where noise comes from and what things are named by: 64-bit words, HMAC, hashes and canonical JSON.
+// A word is two halves of 32 bits; several are a Uint32Array [high, low, high, low, …].
+
+const crypto = globalThis.crypto ?? (await import("node:crypto")).webcrypto;
+const encode = (text) => new TextEncoder().encode(text);
+
+export function refuse(sentence) {
+  throw new Error(sentence);
+}
+
+function subtle() {
+  return crypto.subtle ?? refuse("This page came over plain HTTP, where browsers lend no cryptography; open it by https.");
+}
+
+/** Words that nobody can predict. */
+export function freshWords(count) {
+  const words = new Uint32Array(2 * count);
+  for (let at = 0; at < words.length; at += 16384) crypto.getRandomValues(words.subarray(at, at + 16384));
+  return words;
+}
+
+/** The words of a device that answers alike every time; code: a number or BigInt, −1 for a missing value. */
+export async function keyedWords(secret, question, noise, code, count) {
+  if (!question) refuse("A secret needs a question, so that no two share their noise; give one.");
+  const message = new Uint8Array([...encode(`sfumato/1\0${question}\0${noise}\0`), ...new Array(12).fill(0)]);
+  const tail = new DataView(message.buffer, message.length - 12);
+  tail.setBigUint64(0, BigInt(code));
+  const words = new Uint32Array(2 * count);
+  for (let i = 0; 4 * i < count; i++) {
+    tail.setUint32(8, i);
+    const block = new DataView((await hmac(secret, message)).buffer);
+    for (let j = 0; j < 8; j++) words[8 * i + j] = block.getUint32(4 * j);
+  }
+  return words;
+}
+
+let last = {};
+
+/** HMAC-SHA-256 under a secret of 16 bytes or more. */
+export async function hmac(secret, bytes) {
+  if (!(secret instanceof Uint8Array && secret.length >= 16)) refuse("The secret is not 16 bytes or more; make a new one.");
+  const name = String(secret);
+  if (last.name !== name) {
+    last = { name, key: await subtle().importKey("raw", secret, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]) };
+  }
+  return new Uint8Array(await subtle().sign("HMAC", last.key, bytes));
+}
+
+/** SHA-256 of text or bytes, in hexadecimal. */
+export async function sha256(data) {
+  return hex(new Uint8Array(await subtle().digest("SHA-256", typeof data === "string" ? encode(data) : data)));
+}
+
+export const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+
+/** JSON with sorted keys and no spaces, in which numbers are integers or else text. */
+export function canonical(value) {
+  if (typeof value === "number") return Number.isInteger(value) ? `${BigInt(value)}` : `"${decimal(value)}"`;
+  if (Array.isArray(value)) return `[${value.map(canonical)}]`;
+  if (value === null || typeof value !== "object") return JSON.stringify(value);
+  const keys = Object.keys(value).sort((a, b) => (codePoints(a) < codePoints(b) ? -1 : 1));
+  return `{${keys.map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`)}}`;
+}
+
+/** As Python prints it: 1e-05. */
+const decimal = (x) => (Math.abs(x) < 1e-4 ? x.toExponential().replace(/-(\d)$/, "-0$1") : String(x));
+
+/** A key by whose order texts are in that of code points, which differs from that of UTF-16. */
+const codePoints = (text) => Array.from(text, (letter) => letter.codePointAt(0).toString(16).padStart(6, "0")).join();
+
+const IV = [
+  0x6a09e667f3bcc908n, 0xbb67ae8584caa73bn, 0x3c6ef372fe94f82bn, 0xa54ff53a5f1d36f1n,
+  0x510e527fade682d1n, 0x9b05688c2b3e6c1fn, 0x1f83d9abfb41bd6bn, 0x5be0cd19137e2179n,
+];
+const SIGMA = [
+  "0123456789abcdef", "ea489fd61c02b753", "b8c052fdae367194", "7931dcbe265a40f8", "905724afe1bc683d",
+  "2c6a0b834d75fe19", "c51fed4a0763928b", "db7ec13950f4862a", "6fe9b308c2d714a5", "a2847615fb9e3cd0",
+];
+
+/** BLAKE2b, 8 bytes long, over numbers of 8 bytes each; least significant bytes first. */
+export function blake2b8(numbers) {
+  const short = (x) => BigInt.asUintN(64, x);
+  const turned = (x, by) => (x >> by) | short(x << (64n - by));
+  let state = [IV[0] ^ 0x1010008n, ...IV.slice(1)];
+  for (let at = 0; at === 0 || at < numbers.length; at += 16) {
+    const block = Array.from({ length: 16 }, (_, i) => BigInt(numbers[at + i] ?? 0));
+    const end = Math.min(at + 16, numbers.length);
+    const v = [...state, ...IV];
+    v[12] ^= BigInt(8 * end);
+    if (end === numbers.length) v[14] = short(~v[14]);
+    for (let turn = 0; turn < 192; turn++) {
+      const i = (turn >> 1) % 8; // of four columns, then four diagonals
+      const [a, b, c, d] = [0, 1, 2, 3].map((row) => 4 * row + ((i + row * (i >> 2)) % 4));
+      v[a] = short(v[a] + v[b] + block[parseInt(SIGMA[(turn >> 4) % 10][turn % 16], 16)]);
+      v[d] = turned(v[d] ^ v[a], turn % 2 ? 16n : 32n);
+      v[c] = short(v[c] + v[d]);
+      v[b] = turned(v[b] ^ v[c], turn % 2 ? 63n : 24n);
+    }
+    state = state.map((x, i) => x ^ v[i] ^ v[i + 8]);
+  }
+  return state[0];
+}

@@ -1,0 +1,67 @@
+// Runs the cases of programs.json and baskets.json; the same file in Node and in a browser. Returns what differs.
+
+import { blake2b8, canonical, keyedWords, sha256 } from "../../src/sfumato/client/static/words.js";
+import { readMechanism } from "../../src/sfumato/client/static/mechanism.js";
+
+const wordsOf = (texts) => Uint32Array.from(texts.flatMap((text) => [text.slice(0, 8), text.slice(8)]), (half) => `0x${half}`);
+const wordsIn = (text) => wordsOf(text.match(/.{16}/g));
+const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
+const digits = (half) => half.toString(16).padStart(8, "0");
+
+/** A row of bits as words of sixteen digits each. */
+const hexOfBits = (bits) => Array.from(bits, (_, i) => digits(bits[i ^ 1])).join("");
+
+/** {differing: [names of cases], counted, gammas: {mechanism: {level: "num/den" or null}}} */
+export async function run(programs, baskets) {
+  const differing = [];
+  let counted = 0;
+  const check = (name, found, wanted) => {
+    counted++;
+    if (!same(found, wanted)) differing.push([name, found, wanted]);
+  };
+  const mechanisms = {};
+  const gammas = {};
+  for (const [name, { domain, program, identity, noise }] of Object.entries(programs.mechanisms)) {
+    const found = (mechanisms[name] = await readMechanism(domain, program));
+    check(`${name}: identity`, found.identity, identity);
+    for (const [level, wanted] of Object.entries(noise)) {
+      check(`${name}: noise`, await found.parts.get(level === "null" ? "" : level).noiseIdentity(), wanted);
+    }
+    gammas[name] = Object.fromEntries(found.levels.map((level) => [level, fraction(found.gamma(level))]));
+  }
+  const part = (name, level) => mechanisms[name].parts.get(level ?? "");
+  for (const [name, level, code, words, report] of programs.draws) {
+    check(`${name}: draw`, part(name, level).draw(code, wordsOf(words)), report);
+  }
+  for (const [name, codes, words, reports] of programs.rows) check(`${name}: row`, part(name).draw(codes, wordsOf(words)), reports);
+  for (const [name, level, value, code] of programs.read) check(`${name}: read`, part(name, level).read.code(value), code);
+  for (const [name, level, code, report] of programs.write) check(`${name}: write`, part(name, level).write.value(code), report);
+  for (const [secret, question, noise, code, words] of programs.keyed) {
+    const bytes = Uint8Array.from(secret.match(/../g), (pair) => parseInt(pair, 16));
+    const found = await keyedWords(bytes, question, noise, code, words.length);
+    check("keyed", found, wordsOf(words));
+  }
+  for (const [name, program] of Object.entries(baskets.programs)) {
+    mechanisms[name] = await readMechanism({ items: program.items }, program);
+    gammas[name] = { "": fraction(mechanisms[name].gamma("")) };
+  }
+  for (const { program, size, form, members, words, report, shows } of baskets.cases) {
+    const found = part(program).sizes.get(size);
+    const drawn = found[form === "seed" ? "drawSeed" : "drawBitmap"](members, wordsIn(words));
+    check(`${program}: ${form} of ${size}`, hexOfBits(drawn), report);
+    if (shows) check(`${program}: shows`, hexOfBits(found.expand(drawn)), shows);
+  }
+  for (const { members, code } of baskets.codes) {
+    const found = await part("halves of 7").code(members);
+    check("code of a basket", found.toString(16).padStart(16, "0"), code);
+  }
+  return { differing, counted, gammas };
+}
+
+const fraction = (gamma) => gamma && `${gamma.num}/${gamma.den}`;
+
+if (typeof process !== "undefined") {
+  const { readFile } = await import("node:fs/promises");
+  const read = async (name) => JSON.parse(await readFile(new URL(name, import.meta.url), "utf-8"));
+  console.log(JSON.stringify(await run(await read("programs.json"), await read("baskets.json"))));
+}
