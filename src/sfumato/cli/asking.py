@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import typer
 
+from sfumato.channels import Mechanism
 from sfumato.cli.plans import naming, read_answers
 from sfumato.client.questions import Question
 from sfumato.domain import Interval, Items, Row
@@ -23,7 +24,7 @@ MOST_LISTED = 40
 
 def tell(*lines: str) -> None:
     """Lines of the conversation, on stderr: standard output is for results."""
-    for line in lines:
+    for line in lines or ("",):
         typer.echo(visible(line), err=True)
 
 
@@ -37,12 +38,12 @@ def confirmed(question: str, say: Voice) -> bool:
 
 def ask_answer(each: Attribute, say: Voice) -> dict[str, Any]:
     """The answer to one question, asked until it is one; None where it is left out."""
-    needed, clamp = getattr(each.channel, "missing", "") == "refuse", getattr(each.channel, "outside", "") == "clamp"
+    needed = getattr(each.channel, "missing", "") == "refuse"
     domains = each.domain.columns if isinstance(each.domain, Row) else {each.name: each.domain}
     while True:
         found = {}
         for column, domain in domains.items():
-            form = _form(domain, clamp, say)
+            form = _form(domain, each.channel, say)
             tell(form.hint + ("" if needed else " " + say("ask.empty")), *form.listed)
             prompt = say("device.answer") + (f" ({column})" if len(domains) > 1 else "")
             found[column] = _asked(prompt, form.read, say, needed=needed)
@@ -75,7 +76,12 @@ def _asked(prompt: str, read: Callable[[str], Any], say: Voice, *, needed: bool 
 
 
 def _typed(prompt: str) -> str:
-    return str(typer.prompt(visible(prompt), default="", show_default=False, err=True)).strip()
+    typer.echo(f"{visible(prompt)}: ", err=True, nl=False)
+    try:
+        return input().strip()
+    except EOFError:
+        tell()
+        raise typer.Abort from None
 
 
 class Form(NamedTuple):
@@ -86,19 +92,27 @@ class Form(NamedTuple):
     read: Callable[[str], Any]
 
 
-def _form(domain: Any, clamp: bool, say: Voice) -> Form:
+def _form(domain: Any, channel: Mechanism | None, say: Voice) -> Form:
     if isinstance(domain, Interval):
-        return _form_of_numbers(domain, clamp, say)
+        return _form_of_numbers(domain, getattr(channel, "outside", "") == "clamp", say)
     texts = [str(label) for label in domain.labels]
     numbered = len(texts) <= MOST_LISTED and not any(re.fullmatch(r"[-+.\d]+", text) for text in texts)
     one = _choice(domain.labels, numbered, say)
     short = texts if len(texts) <= MOST_LISTED else [*texts[:5], "…", texts[-1]]
     hint = say("ask.choose") if numbered else say("ask.typed", labels=", ".join(short))
     listed = [f"  {place}  {text}" for place, text in enumerate(texts, 1)] if numbered else []
-    if isinstance(domain, Items):
-        hint = f"{hint} {say('ask.several')}"
-        return Form(hint, listed, lambda text: [one(part.strip()) for part in text.split(",")])
-    return Form(hint, listed, one)
+    if not isinstance(domain, Items):
+        return Form(hint, listed, one)
+    sizes = getattr(channel, "sizes", ())
+    how_many = say("ask.sizes", sizes=say.listed(sizes, "or")) if sizes else ""
+
+    def several(text: str) -> list[Any]:
+        found = list(dict.fromkeys(one(part.strip()) for part in text.split(",")))
+        if sizes and len(found) not in sizes:
+            raise ValueError(how_many)
+        return found
+
+    return Form(" ".join([hint, say("ask.several"), how_many]), listed, several)
 
 
 def _form_of_numbers(domain: Interval, clamp: bool, say: Voice) -> Form:
@@ -131,7 +145,7 @@ def _choice(labels: Iterable[Any], numbered: bool, say: Voice) -> Callable[[str]
 # --- a file of one person -------------------------------------------------------------------------------------------
 
 
-def read_person(path: Path, plan: Plan, columns: Iterable[str]) -> dict[str, Any]:
+def read_person(path: Path, plan: Plan | None, columns: Iterable[str]) -> dict[str, Any]:
     """One person's answers by column: an object in .json, one row in .csv or .parquet."""
     if path.suffix.lower() != ".json":
         table = read_answers(path, plan, columns, reports=False)

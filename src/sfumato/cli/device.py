@@ -13,6 +13,8 @@ from typing import Annotated, Any
 import typer
 
 from sfumato.cli.asking import ask_answer, ask_level, confirmed, read_person, tell
+from sfumato.cli.device_page import EXAMPLES as PAGE
+from sfumato.cli.device_page import page
 from sfumato.cli.plans import AsJson, PlanFile, ShowValues, load_plan
 from sfumato.cli.terminal import emit_json, say, say_table, say_written
 from sfumato.client import Device, Entry, Ledger, Outbox, Reply, Total, survey
@@ -119,12 +121,13 @@ def answer(
     whom = _receiver(submit, collector, output, insecure)
     if output is not None:
         check_target(output, (".json",), apart=[plan, answers])
-    ledger, speak = place.ledger, voice(loaded.language)
-    levels = _levels_of(level or [])
+    levels, speak = _levels_of(loaded, level or []), voice(loaded.language)
+    secret, ledger = place.secret, place.ledger
+    outbox = None if submit is None else place.outbox(insecure=insecure)
     given = read_person(answers, loaded, loaded.columns) if answers else _ask(loaded, ledger, whom, levels, speak)
     trial = Ledger.loads(ledger.dumps())
     trial.language = loaded.language
-    reply = Device(place.secret, trial).reply(loaded, given, collector=whom, levels=levels)
+    reply = Device(secret, trial).reply(loaded, given, collector=whom, levels=levels)
     if not (yes and as_json):
         _summary(loaded, reply, trial.total(whom), whom, tell if as_json else say)
     if not yes and not confirmed(speak("ask.confirm"), speak):
@@ -134,9 +137,7 @@ def answer(
     if output is not None:
         message = {"plan": reply.plan, "reports": [{"id": reply.id, "report": reply.report}]}
         write_text(json_text(message) + "\n", output)
-    state, note = "written", ""
-    if submit is not None:
-        state, note = _send(place.outbox(insecure=insecure), submit, reply, offline)
+    state, note = ("written", "") if outbox is None else _send(outbox, submit or "", reply, offline)
     if as_json:
         sent = {"plan": reply.plan, "id": reply.id, "report": reply.report}
         emit_json({**sent, "collector": whom, "state": state, "note": note, "total": _plain_total(trial.total(whom))})
@@ -157,12 +158,12 @@ def _receiver(submit: str | None, collector: str | None, output: Path | None, in
     return collector or origin_of(submit or "")
 
 
-def _levels_of(chosen: Iterable[str]) -> dict[str, str]:
-    pairs = [each.partition("=") for each in chosen]
-    for name, equals, level in pairs:
-        if not (name and equals and level):
-            raise ValueError("--level is unclear; write the question and the level, as in age=cautious")
-    return {name: level for name, _, level in pairs}
+def _levels_of(plan: Plan, chosen: Iterable[str]) -> dict[str, str]:
+    levels = {name: level for name, _, level in (each.rpartition("=") for each in chosen)}
+    for name in levels:
+        if name not in plan.attributes or not plan.attributes[name].has_levels:
+            raise ValueError(f"--level: there is nothing to choose for {name!r}; write for example age=cautious")
+    return levels
 
 
 def _ask(plan: Plan, ledger: Ledger, whom: str, levels: dict[str, str], speak: Voice) -> dict[str, Any]:
@@ -198,7 +199,7 @@ def _level(
 def _summary(plan: Plan, reply: Reply, total: Total, whom: str, write: Callable[[str], None]) -> None:
     """What will be sent, and what that reveals."""
     speak = voice(plan.language)
-    write("\n" + speak("device.summary"))
+    write(speak("device.summary"))
     for each in plan.attributes.values():
         level = reply.report.get(each.name + LEVEL_SUFFIX)
         chosen = f" ({speak('device.at', level=level)})" if level else ""
@@ -227,10 +228,8 @@ def _remember(ledger: Ledger, trial: Ledger) -> None:
 
 def _send(outbox: Outbox, submit: str, reply: Reply, offline: bool) -> tuple[str, str]:
     """The state of the report after it was queued and, unless offline, sent; and why."""
-    state: str = outbox.put(submit, reply.plan, reply.id, reply.report)
-    if state != "waiting" or offline:
-        return state, "offline"
-    problem = outbox.send().problem
+    outbox.put(submit, reply.plan, reply.id, reply.report)
+    problem = "offline" if offline else outbox.send().problem
     (entry,) = (each for each in outbox.entries() if each.id == reply.id)
     return entry.state, entry.note or problem or ""
 
@@ -257,6 +256,7 @@ def ledger(
     if restore is not None:
         _restore(place, restore, yes)
     if limit is not None or reports is not None:
+        place.make()
         _set_limit(place.ledger, limit, reports)
     if export is not None:
         place.export(check_target(export, (".json",)))
@@ -320,7 +320,8 @@ def _tell_ledger(book: Ledger, entries: list[Entry], collector: str | None) -> N
     say(f"Your limit: {book.limit}.")
     if entries:
         say()
-        say_table([(each.state, each.id, each.submit, each.note) for each in entries], ["report", "id", "to", ""])
+    for each in entries:
+        say(f"{each.id}  {each.state}  {each.submit}  {each.note}".rstrip())
 
 
 def _odds(gamma: Any, speak: Voice) -> str:
@@ -365,7 +366,7 @@ def predict(
         for each in dict.fromkeys(plan.columns[name] for name in names):
             tell("", each.question or each.name)
             given |= ask_answer(each, speak)
-    person = {name: given[name] for name in names}
+    person = {name: given[name] for name in names if name in given}
     label, shares = shipped.predict(person), shipped.predict_proba(person)[0]
     found = dict(zip(map(str, shipped.model.classes_), shares.tolist(), strict=True))
     rule = shipped.rule(person)
@@ -378,3 +379,6 @@ def predict(
         say(speak("device.model.rule") + ":")
         for condition in rule:
             say(f"  {condition}")
+
+
+device.command(epilog=PAGE)(page)

@@ -41,7 +41,7 @@ class Home:
     @property
     def secret(self) -> bytes:
         """The secret, made now where there is none."""
-        place = self._made() / "secret"
+        place = self.make() / "secret"
         if not place.exists():
             if self.ledger.told:
                 raise ValueError(f"{place}: the secret of this ledger is gone; restore it from where it was saved")
@@ -63,7 +63,7 @@ class Home:
         return (self.folder / "outbox.sqlite").exists()
 
     def outbox(self, *, insecure: bool = False) -> Outbox:
-        return Outbox(self._made() / "outbox.sqlite", insecure=insecure)
+        return Outbox(self.make() / "outbox.sqlite", insecure=insecure)
 
     def export(self, path: str | Path) -> None:
         """Save secret and ledger in a file: whoever has it and this device's reports can work out its answers."""
@@ -73,14 +73,15 @@ class Home:
     def restore(self, path: str | Path) -> None:
         """Take over a saved secret and its limit; whatever this device or the saved one has told stays told."""
         secret, saved = read_saved(path)
-        folder, here = self._made(), self.ledger
+        folder, here = self.make(), self.ledger
         here.told += tuple(each for each in saved.told if each not in here.told)
         here.receipts += tuple(each for each in saved.receipts if each not in here.receipts)
         here.limit = saved.limit
         here.save()
         write_whole(folder / "secret", _writer(secret.hex() + "\n"), mode=0o600)
 
-    def _made(self) -> Path:
+    def make(self) -> Path:
+        """The folder, made now where there is none."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return self.folder
 
