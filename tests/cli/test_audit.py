@@ -58,6 +58,8 @@ def test_reports_of_another_program_are_audited(sfumato, folder):
         ("audit plan.toml --target soon", "target 'soon' is not understood"),
         ("audit plan.toml --target group:5%to50%", "'group', which has no channel"),
         ("audit plan.toml --program people.csv", "column 'attribute' is missing"),
+        ("audit plan.toml --program nowhere.csv", "program 'nowhere.csv' cannot be started: No such file"),
+        ("audit plan.toml --program false", "program 'false' ended without an answer to the survey (exit code 1)"),
     ],
 )
 def test_bad_input_is_one_line(refused, line, words):

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.channels.baskets.channel import basket_codes
 from sfumato.channels.baskets.law import SizeLaw
 from sfumato.channels.baskets.program import VERSION, SizeProgram, by_noise, read_program
 from sfumato.channels.baskets.seeds import seed_generator
+from sfumato.channels.words import row_codes
 
 FILE = Path(__file__).with_name("baskets.json")
 FORMS = {"bitmap": SizeProgram.bitmaps, "seed": SizeProgram.seeds}
@@ -102,7 +102,7 @@ def codes() -> Iterator[dict[str, Any]]:
     """The code under which a basket's keyed noise is drawn."""
     for size in range(1, 9):
         members = members_of(f"code/{size}", 10**size, size) if size < 5 else [7**place for place in range(size)]
-        code = int(basket_codes(np.array([members]))[0]) % (1 << 64)
+        code = int(row_codes(np.array([members]))[0]) % (1 << 64)
         yield {"members": members, "code": f"{code:016x}"}
 
 

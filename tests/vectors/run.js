@@ -1,6 +1,6 @@
 // Runs the cases of programs.json and baskets.json; the same file in Node and in a browser. Returns what differs.
 
-import { blake2b8, canonical, keyedWords, sha256 } from "../../src/sfumato/client/static/words.js";
+import { keyedWords } from "../../src/sfumato/client/static/words.js";
 import { readMechanism } from "../../src/sfumato/client/static/mechanism.js";
 
 const wordsOf = (texts) => Uint32Array.from(texts.flatMap((text) => [text.slice(0, 8), text.slice(8)]), (half) => `0x${half}`);
@@ -10,6 +10,13 @@ const digits = (half) => half.toString(16).padStart(8, "0");
 
 /** A row of bits as words of sixteen digits each. */
 const hexOfBits = (bits) => Array.from(bits, (_, i) => digits(bits[i ^ 1])).join("");
+
+/** The bitmap that a seed stands for. */
+function bitmapOf(size, seed, items) {
+  const [elements, bits] = [size.field.elements(seed), new Uint32Array(2 * Math.ceil(items / 64))];
+  for (let item = 0; item < items; item++) bits[item >> 5] |= size.shows(elements, item) << (item & 31);
+  return bits;
+}
 
 /** {differing: [names of cases], counted, gammas: {mechanism: {level: "num/den" or null}}} */
 export async function run(programs, baskets) {
@@ -34,8 +41,8 @@ export async function run(programs, baskets) {
     check(`${name}: draw`, part(name, level).draw(code, wordsOf(words)), report);
   }
   for (const [name, codes, words, reports] of programs.rows) check(`${name}: row`, part(name).draw(codes, wordsOf(words)), reports);
-  for (const [name, level, value, code] of programs.read) check(`${name}: read`, part(name, level).read.code(value), code);
-  for (const [name, level, code, report] of programs.write) check(`${name}: write`, part(name, level).write.value(code), report);
+  for (const [name, level, value, code] of programs.read) check(`${name}: read`, part(name, level).entry.code(value), code);
+  for (const [name, level, code, report] of programs.write) check(`${name}: write`, part(name, level).exit.value(code), report);
   for (const [secret, question, noise, code, words] of programs.keyed) {
     const bytes = Uint8Array.from(secret.match(/../g), (pair) => parseInt(pair, 16));
     const found = await keyedWords(bytes, question, noise, code, words.length);
@@ -46,10 +53,10 @@ export async function run(programs, baskets) {
     gammas[name] = { "": fraction(mechanisms[name].gamma("")) };
   }
   for (const { program, size, form, members, words, report, shows } of baskets.cases) {
-    const found = part(program).sizes.get(size);
-    const drawn = found[form === "seed" ? "drawSeed" : "drawBitmap"](members, wordsIn(words));
+    const found = part(program).known.get(size);
+    const drawn = found[form](members, wordsIn(words));
     check(`${program}: ${form} of ${size}`, hexOfBits(drawn), report);
-    if (shows) check(`${program}: shows`, hexOfBits(found.expand(drawn)), shows);
+    if (shows) check(`${program}: shows`, hexOfBits(bitmapOf(found, drawn, baskets.programs[program].items)), shows);
   }
   for (const { members, code } of baskets.codes) {
     const found = await part("halves of 7").code(members);

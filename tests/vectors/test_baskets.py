@@ -12,10 +12,10 @@ from tests.channels.baskets.examples import two_level
 from tests.vectors import make_baskets
 
 from sfumato.channels.baskets import seeds as seeds_module
-from sfumato.channels.baskets.channel import basket_codes
 from sfumato.channels.baskets.program import basket_program, read_program
 from sfumato.channels.baskets.reports import bitmap_width
 from sfumato.channels.program import Words
+from sfumato.channels.words import row_codes
 from sfumato.plan import program_schema
 
 VECTORS = json.loads(make_baskets.FILE.read_text())
@@ -42,7 +42,7 @@ def test_every_case_is_drawn(monkeypatch: pytest.MonkeyPatch, compiled: bool) ->
 
 def test_every_basket_has_its_code() -> None:
     for case in VECTORS["codes"]:
-        assert int(basket_codes(np.array([case["members"]]))[0]) % (1 << 64) == int(case["code"], 16)
+        assert int(row_codes(np.array([case["members"]]))[0]) % (1 << 64) == int(case["code"], 16)
 
 
 def test_the_programs_obey_the_schema_and_bad_ones_do_not() -> None:

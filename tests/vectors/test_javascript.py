@@ -11,8 +11,12 @@ from playwright.sync_api import Page
 from tests.browser.chromium import in_node
 from tests.vectors import make_baskets, make_programs
 
+import sfumato as sf
+from sfumato.channels.base import Mechanism
 from sfumato.channels.baskets.program import read_program
+from sfumato.channels.words import KeyedWords
 from sfumato.client.questions import blur_of
+from sfumato.domain import Categories, Items, Row, domain_to_spec
 
 HERE = Path(__file__).parent
 
@@ -47,3 +51,36 @@ def test_chromium_passes_every_case_and_reads_the_exact_gammas(page: Page, origi
     page.goto(f"{origin}/tests/vectors/programs.json")
     run = "async (cases) => { const { run } = await import('/tests/vectors/run.js'); return run(...cases); }"
     check(page.evaluate(run, [json.loads((HERE / f"{name}.json").read_text()) for name in ("programs", "baskets")]))
+
+
+# --- keyed answers --------------------------------------------------------------------------------------------------
+
+SECRET, QUESTION = bytes(range(32)), '["https://town.example","é – 年"]'
+BASKETS = sf.SelectASize.design(sf.Items(["tea", "milk", "rice", "salt", "soap"]), sizes=[2, 3], gamma=19, up_to=2)
+MANY = sf.SelectASize.design(sf.Items(1000), sizes=[3], gamma=19, up_to=2)
+KEYED = make_programs.MECHANISMS | {"labelled baskets": BASKETS, "many items": MANY}
+
+
+def values_of(mechanism: Mechanism) -> list[Any]:
+    domain = mechanism.domain
+    if isinstance(domain, Categories):
+        return list(domain.labels[:5])
+    if isinstance(domain, Items):
+        return [list(domain.labels[:3]), [domain.labels[0], domain.labels[2], domain.labels[4]]]
+    if isinstance(domain, Row):
+        ends = [(each.low, each.high) for each in domain.columns.values()]
+        return [dict(zip(domain.columns, row, strict=True)) for row in zip(*ends, strict=True)]
+    return [domain.low, domain.high, round((domain.low + 2 * domain.high) / 3)]
+
+
+def test_a_secret_draws_in_javascript_what_it_draws_in_python() -> None:
+    asked, expected = [], []
+    for mechanism in KEYED.values():
+        for level in mechanism.levels or [None]:
+            values = values_of(mechanism)
+            spec = {"domain": domain_to_spec(mechanism.domain), "program": mechanism.program()}
+            asked.append({**spec, "level": level, "values": values, "secret": SECRET.hex(), "question": QUESTION})
+            blur, words = blur_of(mechanism, level), KeyedWords(SECRET, "")
+            expected.append([blur.draw(value, words, QUESTION) for value in values])
+    found = in_node(HERE / "device.js", "keyed", given=asked)
+    assert [each["answer"] for each in found] == expected

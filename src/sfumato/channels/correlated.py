@@ -15,7 +15,6 @@ q_j the law of gaussian noise of deviation s_j on the grid and u_j uniform on 0.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Mapping
 from functools import cached_property
@@ -33,7 +32,7 @@ from sfumato.channels.additive import (
     normal_quantile,
 )
 from sfumato.channels.base import Channel, Mechanism, Rng, read_space
-from sfumato.channels.words import KeyedWords, WordSource
+from sfumato.channels.words import KeyedWords, WordSource, row_codes
 from sfumato.domain import Codes, Domain, Floats, Grid, Interval, Row, as_numbers
 from sfumato.guarantee import CombinedGuarantee
 from sfumato.prose import voice
@@ -246,9 +245,3 @@ def _check_covariance(covariance: ArrayLike, size: int) -> Floats:
     if not np.allclose(found, found.T) or np.linalg.eigvalsh(found).min() <= 1e-12 * np.trace(found):
         raise ValueError("covariance is not symmetric with positive eigenvalues; drop columns that others determine")
     return np.asarray((found + found.T) / 2)
-
-
-def row_codes(codes: Codes) -> Codes:
-    """One whole number a row of codes, the same for the same row."""
-    digests = [hashlib.blake2b(row.astype("<i8").tobytes(), digest_size=8).digest() for row in codes]
-    return np.array([int.from_bytes(digest, "little", signed=True) for digest in digests], dtype=np.int64)

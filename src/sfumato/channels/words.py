@@ -199,6 +199,12 @@ class PermanentWords(WordSource):
         return self._keyed.row(code, kept) + secure_words().row(code, count - kept)
 
 
+def row_codes(rows: Codes) -> Codes:
+    """One whole number a row of codes (several numbers, or the items of a basket), the same for the same row."""
+    digests = [hashlib.sha256(row.astype("<i8").tobytes()).digest()[:8] for row in rows]
+    return np.array([int.from_bytes(digest, "big", signed=True) for digest in digests], dtype=np.int64)
+
+
 _as_text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 

@@ -17,6 +17,7 @@ from sfumato.prose import suggest
 from sfumato.tables import check_target, write_text
 
 FAILED = 1
+TABLES = (".csv", ".parquet")
 PROGRAM_COLUMNS = ["attribute", "true", "reported"]
 EXAMPLES = """Examples:
 
@@ -26,7 +27,9 @@ EXAMPLES = """Examples:
 
   sfumato audit plan.toml --truth people.csv --html review.html --respondent statement.html
 
-  sfumato audit plan.toml --samples 250000000
+  sfumato audit plan.toml --program javascript
+
+  sfumato audit plan.toml --program "node drive.mjs" --samples 250000000
 
 The exit code is 1 when the implementation breaks its statement or a target is missed."""
 
@@ -35,10 +38,11 @@ Truth = Annotated[Path | None, typer.Option(help="True values, for a rehearsal: 
 Targets = Annotated[list[str] | None, typer.Option("--target", "-t", help="What to achieve; may be repeated.")]
 Times = Annotated[int, typer.Option(min=1, help="How often each person answers with fresh noise.")]
 Program = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
-        help="Reports of another program: columns attribute, true, reported (.csv or .parquet). What it leaves out is "
-        "said not to be audited.",
+        help="Another program in place of sfumato's own: its command line (it reads and writes lines of JSON; "
+        "'javascript' is the client that is shipped), or a file of its reports with the columns attribute, true, "
+        "reported (.csv or .parquet). What it leaves out is said not to be audited.",
     ),
 ]
 Samples = Annotated[
@@ -69,12 +73,13 @@ def audit(
     """Attack the plan and check, by exact tests on its own reports, that the implementation keeps to its statement."""
     loaded = load_plan(plan)
     pages = [(path, reader) for path, reader in ((html, "reviewer"), (respondent, "respondent")) if path is not None]
+    shown = None if program is None else reports_file(program)
     for place, (path, _) in enumerate(pages):
-        check_target(path, (".html",), apart=[plan, reports, truth, program, *(other for other, _ in pages[:place])])
+        check_target(path, (".html",), apart=[plan, reports, truth, shown, *(other for other, _ in pages[:place])])
     tables = people_tables(loaded, reports, truth)
-    drawn = None if program is None else program_reports(loaded, program)
+    asked_of = {"program": program} if shown is None else {"implementation": program_reports(loaded, shown)}
     with naming(reports or truth or plan):
-        told = audit_plan(loaded, **tables, targets=target or [], times=times, implementation=drawn, samples=samples)
+        told = audit_plan(loaded, **tables, targets=target or [], times=times, samples=samples, **asked_of)
     for path, reader in pages:
         write_text(told.to_html(reader), path)
     if as_json:
@@ -97,6 +102,12 @@ def people_tables(plan: Plan, reports: Path | None, truth: Path | None) -> dict[
         if path is not None:
             found[name] = read_answers(path, plan, wanted, reports=name == "reports")
     return found
+
+
+def reports_file(program: str) -> Path | None:
+    """The file of reports that is meant; None: a command line."""
+    path = Path(program)
+    return path if path.suffix.lower() in TABLES and path.exists() else None
 
 
 def program_reports(plan: Plan, path: Path) -> dict[str, dict[Any, Any]]:

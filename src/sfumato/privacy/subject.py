@@ -39,13 +39,18 @@ class Subject:
         return {name: each.level(None) for name, each in self.mechanisms.items()}
 
     @cached_property
+    def asked(self) -> dict[str, tuple[str, str | None]]:
+        """The attribute and the level of every channel that there is, under the name of both."""
+        return {
+            name if level is None else f"{name} ({level})": (name, level)
+            for name, each in self.mechanisms.items()
+            for level in each.levels
+        }
+
+    @cached_property
     def checked(self) -> dict[str, Channel]:
         """Every channel that there is, under the name of its attribute and its level."""
-        return {
-            name if level is None else f"{name} ({level})": channel
-            for name, each in self.mechanisms.items()
-            for level, channel in each.levels.items()
-        }
+        return {key: self.mechanisms[name].levels[level] for key, (name, level) in self.asked.items()}
 
     @property
     def domains(self) -> dict[str, Any]:

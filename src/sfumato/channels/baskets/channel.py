@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Container, Iterable, Mapping
 from copy import deepcopy
@@ -20,7 +19,7 @@ from sfumato.channels.baskets.program import KIND, SizeProgram, basket_program, 
 from sfumato.channels.baskets.reports import BasketReports, Baskets, bitmap_width, rows_by_size
 from sfumato.channels.baskets.seeds import SeedGenerator
 from sfumato.channels.program import Words
-from sfumato.channels.words import KeyedWords, WordSource
+from sfumato.channels.words import KeyedWords, WordSource, row_codes
 from sfumato.domain import Categories, Codes, Floats, Items
 from sfumato.domain.checked import given, given_numbers, given_whole
 from sfumato.guarantee import Guarantee
@@ -161,7 +160,7 @@ class SelectASize(Channel):
     def _reports(self, size: int, members: Codes, source: WordSource, compress: bool) -> Words:
         """With a key both forms are one draw: the bitmap is the one that the seed stands for, where there are seeds."""
         drawing, keyed = self._drawing[size], isinstance(source, KeyedWords)
-        identity = basket_codes(members) if keyed else np.zeros(len(members), dtype=np.int64)
+        identity = row_codes(members) if keyed else np.zeros(len(members), dtype=np.int64)
         if not compress and not (keyed and drawing.seed is not None):
             return drawing.bitmaps(members, source.rows(identity, drawing.bitmap_words))
         seeds = drawing.seeds(members, source.rows(identity, drawing.seed_words))
@@ -309,12 +308,6 @@ def amplification(gamma: float | None, rho1: float | None, rho2: float | None) -
             f"ρ1 = {rho1:g}, ρ2 = {rho2:g} are no breach, which needs 0 < ρ1 < ρ2 < 1; give for example 0.05 and 0.5"
         )
     return rho2 * (1.0 - rho1) / (rho1 * (1.0 - rho2))
-
-
-def basket_codes(members: Codes) -> Codes:
-    """One whole number a basket, the same for the same items."""
-    digests = [hashlib.sha256(row.astype("<i8").tobytes()).digest()[:8] for row in members]
-    return np.frombuffer(b"".join(digests), dtype=">i8").astype(np.int64)
 
 
 def _all_sets(items: Items, sizes: Container[int]) -> Categories:

@@ -1,246 +1,197 @@
 // The interpreter of drawing programs of baskets (docs/programs-baskets.md), as bitmaps and as seeds.
-// Rows of bits are Uint32Arrays, bit i in half i >> 5. The work is the same for every basket and outcome.
+// Rows of bits are Uint32Arrays, bit i in half i >> 5; the work is the same for every basket and outcome.
 
-import { below, damaged, halves, largest, less, list, once, reduced, whole, WORD } from "./program.js";
-import { hex, refuse, sha256 } from "./words.js";
+import { below, halves, isList, isWhole, largest, less, need, once, reduced, WORD } from "./program.js";
+import { codeOf, hex, refuse } from "./words.js";
 
-const MOST_ITEMS = 1 << 22;
-const MOST_SIZE = 1000;
 const MOST_WORK = 2 ** 30;
 const PRIMITIVE = [
   7, 11, 19, 37, 67, 137, 285, 529, 1033, 2053, 4179, 8219, 17475, 32771, 69643, 131081, 262273, 524327, 1048585,
   2097157, 4194307,
 ]; // of degrees 2 to 22
 
-/** The program of baskets; `labels` are those of the items, or how many there are. */
-export function readBaskets(program, labels) {
-  const items = whole(program.items, 1, MOST_ITEMS, "items");
-  if (items !== (labels.length ?? labels)) damaged("it has other items than its domain");
+/** The program of baskets over `labels`, a list or how many there are; seeds are drawn where every size has them. */
+export function readBaskets({ items, sizes }, labels) {
+  need(isWhole(items, 1, 2 ** 22) && items === (labels.length ?? labels) && isList(sizes) && sizes.length, "items");
+  const known = new Map(sizes.map((part) => [part?.size, readSize(part, items)]));
+  need(known.size === sizes.length, "sizes");
   const codes = labels.length && new Map(labels.map((label, code) => [label, code]));
-  const sizes = new Map(list(program.sizes, "sizes").map((part) => [part?.size, readSize(part, items)]));
-  if (!sizes.size || sizes.size < program.sizes.length) damaged("sizes are none, or twice the same");
   const members = (basket) => basket.map((item) => (codes ? codes.get(item) : item));
   const sized = (basket) =>
-    sizes.get(basket.length) ?? refuse(`A basket here has ${[...sizes.keys()].join(" or ")} items; add or drop some.`);
-  const inSeeds = (size, { keyed, form }) => size.seed && (keyed || form === "seed");
+    known.get(basket.length) ?? refuse(`A basket here has ${[...known.keys()].join(" or ")} items; add or drop some.`);
+  const form = sizes.every(({ seed }) => seed) ? "seed" : "bitmap";
   return {
-    sizes,
-    words: (basket, asked) => sized(basket).words[inSeeds(sized(basket), asked) ? "seed" : "bitmap"],
-    code: async (basket) => {
-      const bytes = new DataView(new ArrayBuffer(8 * basket.length));
-      members(basket).forEach((code, i) => bytes.setUint32(8 * i, code, true));
-      return BigInt(`0x${(await sha256(bytes)).slice(0, 16)}`);
-    },
-    /** A bitmap, or the seed where that is asked for; with a secret both are one report. */
-    remember: (basket, words, asked) => {
-      const [size, codes] = [sized(basket), members(basket)];
-      if (!inSeeds(size, asked)) return { size: size.size, bitmap: hexOf(size.drawBitmap(codes, words)) };
-      const seed = size.drawSeed(codes, words);
-      if (asked.form !== "seed") return { size: size.size, bitmap: hexOf(size.expand(seed)) };
-      return { size: size.size, seed: hexOf(seed).slice(0, 2 * Math.ceil(size.seed.bits / 8)) };
+    known,
+    words: (basket) => sized(basket).words[form],
+    code: (basket) => codeOf(members(basket)),
+    remember(basket, words) {
+      const size = sized(basket);
+      const bytes = new Uint8Array(size[form](members(basket), words).buffer);
+      return { size: basket.length, [form]: hex(bytes.subarray(0, form === "seed" ? Math.ceil(size.field.bits / 8) : undefined)) };
     },
     again: (report) => report,
-    carries: (report) => sizes.has(report.size),
-    gamma: once(() => reduced(largest([...sizes.values()].map(gammaOfSize)))),
+    carries: (report) => known.has(report.size),
+    gamma: once(() => reduced(largest([...known.values()].map((size) => size.gamma())))),
   };
 }
 
-const hexOf = (bits) => hex(new Uint8Array(bits.buffer));
+const select = (condition, yes, no) => (yes & -condition) | (no & ~-condition);
+const bitAt = (row, i) => (row[i >> 5] >>> (i & 31)) & 1;
+
+/** The first bits of words. */
+function trimmed(words, count) {
+  const bits = Uint32Array.from({ length: 2 * Math.ceil(count / 64) }, (_, i) => words[i ^ 1]);
+  bits[count >> 5] &= 2 ** (count & 31) - 1;
+  return bits.fill(0, (count >> 5) + 1);
+}
 
 function readSize(part, items) {
-  const size = whole(part?.size, 1, Math.min(items, MOST_SIZE), "size");
-  const depth = whole(list(part.rho, "rho", 2)[1], 1, 16, "rho");
-  const threshold = whole(part.rho[0], 1, 2 ** depth - 1, "rho");
-  const bounds = list(part.kept, "kept", size + 1).map(halves);
-  const rising = bounds.every(([high, low], i) => i === 0 || !less(high, low, ...bounds[i - 1]));
-  const seed = part.seed && readSeed(part.seed, items, size, depth, threshold);
-  const words = { bitmap: size + depth * Math.ceil(items / 64), seed: seed && 2 * size + Math.ceil(seed.bits / 64) };
-  const told = part.words?.bitmap === words.bitmap && part.words.seed === words.seed;
-  if (threshold % 2 === 0 || !rising || !told) damaged(`baskets of ${size} contradict themselves`);
+  const { size, rho, kept, words } = part ?? {};
+  need(isWhole(size, 1, Math.min(items, 1000)) && isList(rho, 2) && isList(kept, size + 1), "size");
+  const [threshold, depth] = rho;
+  need(isWhole(depth, 1, 16) && isWhole(threshold, 1, 2 ** depth - 1) && threshold % 2, "rho");
+  const bounds = kept.map(halves);
+  need(bounds.every((bound, i) => !i || !less(...bound, ...bounds[i - 1])), "kept");
+  const field = part.seed && readSeed(part.seed, items, size, depth);
+  const width = Math.ceil(items / 64);
+  need(words?.bitmap === size + depth * width && words.seed === (field && 2 * size + Math.ceil(field.bits / 64)), "words");
 
-  /** How many items show, size + 1 for pure noise, and the items in random order: those to show come first. */
+  /** How many items show (size + 1: pure noise), and all in random order: those that show come first. */
   function choose(members, words) {
-    const kept = bounds.reduce((count, bound) => count + 1 - less(words[0], words[1], ...bound), 0);
     const order = [...members];
     for (let i = 0; i < size - 1; i++) {
       const other = i + below(words[2 * i + 2], words[2 * i + 3], size - i);
       [order[i], order[other]] = [order[other], order[i]];
     }
-    return [kept, order];
+    return [bounds.reduce((count, bound) => count + 1 - less(words[0], words[1], ...bound), 0), order];
   }
 
-  function drawBitmap(members, words) {
-    const [kept, order] = choose(members, words);
-    const bits = trimmed(words.subarray(2 * size), items);
-    for (let plane = 1; plane < depth; plane++) {
-      const coins = trimmed(words.subarray(2 * size + plane * bits.length), items);
-      const or = -((threshold >> plane) & 1);
-      for (let i = 0; i < bits.length; i++) bits[i] = ((bits[i] | coins[i]) & or) | (bits[i] & coins[i] & ~or);
+  function bitmap(members, words) {
+    const [shown, order] = choose(members, words);
+    const plane = (d) => trimmed(words.subarray(2 * (size + d * width)), items);
+    const bits = plane(0);
+    for (let d = 1; d < depth; d++) {
+      plane(d).forEach((coins, i) => (bits[i] = (threshold >> d) & 1 ? bits[i] | coins : bits[i] & coins));
     }
     order.forEach((item, i) => {
-      const bit = 1 << (item & 31);
-      const told = (bits[item >> 5] & ~bit) | (bit & -(i < kept));
-      bits[item >> 5] = select(kept > size, bits[item >> 5], told);
+      const [drawn, bit] = [bits[item >> 5], 1 << (item & 31)];
+      bits[item >> 5] = select(shown > size, drawn, select(i < shown, drawn | bit, drawn & ~bit));
     });
     return bits;
   }
 
-  function drawSeed(members, words) {
-    const [kept, order] = choose(members, words);
-    const uniform = trimmed(words.subarray(4 * size), seed.bits);
-    const numbers = order.map((_, i) => {
+  function seed(members, words) {
+    const [shown, order] = choose(members, words);
+    const uniform = field.elements(trimmed(words.subarray(4 * size), field.bits));
+    const wrong = order.map((item, i) => {
       const [high, low] = words.subarray(2 * (size + i));
-      return select(i < kept, below(high, low, threshold), threshold + below(high, low, 2 ** depth - threshold));
+      const hidden = threshold + below(high, low, 2 ** depth - threshold);
+      return field.number(uniform, item) ^ select(i < shown, below(high, low, threshold), hidden);
     });
-    const steered = seed.steer(uniform, order, numbers);
-    return uniform.map((half, i) => select(kept > size, half, steered[i]));
+    field.change(order, wrong).forEach((x, c) => (uniform[c] ^= x & -(shown <= size)));
+    return field.row(uniform);
   }
 
-  function expand(drawn) {
-    const bits = new Uint32Array(2 * Math.ceil(items / 64));
-    for (let item = 0; item < items; item++) bits[item >> 5] |= (seed.number(drawn, item) < threshold) << (item & 31);
-    return bits;
-  }
-  return { size, depth, threshold, bounds, seed, words, drawBitmap, drawSeed, expand };
-}
-
-const select = (condition, yes, no) => (yes & -condition) | (no & ~-condition);
-
-/** Words as `count` bits. */
-function trimmed(words, count) {
-  const bits = Uint32Array.from({ length: 2 * Math.ceil(count / 64) }, (_, i) => words[i ^ 1]);
-  return bits.map((half, i) => half & (count >= 32 * i + 32 ? -1 : (1 << Math.max(count - 32 * i, 0)) - 1));
-}
-
-// --- seeds ---
-
-function readSeed({ construction, bits, degree, independence, polynomial }, items, size, depth, threshold) {
-  const bch = construction === "bch";
-  const elements = bch ? Math.ceil((independence * depth) / 2) : independence;
-  whole(independence, size, items, "independence");
-  const known = bch || construction === "polynomial";
-  const wide = bch ? items * depth < 2 ** degree : items <= 2 ** degree && depth <= degree;
-  if (!known || !wide || PRIMITIVE[degree - 2] !== polynomial || bits !== degree * elements) damaged("seeds do not fit");
-  if (elements * (items * (bch ? depth : 1) + (bch ? size * size * depth * depth : 0)) > MOST_WORK) damaged("seeds are too large");
-  const field = fieldOf(degree, polynomial);
-  const coefficients = (seed) => Array.from({ length: elements }, (_, c) => bitsAt(seed, c * degree, degree));
-
-  function valueAt(seed, item) {
-    return coefficients(seed).reduceRight((value, coefficient) => field().multiply(value, item) ^ coefficient, 0);
-  }
-
-  /** The elements x^(position · (2c + 1)) that make row R(position). */
-  const row = (position) => Array.from({ length: elements }, (_, c) => field().power(position * (2 * c + 1)));
-  const number = bch
-    ? (seed, item) => {
-        const parts = coefficients(seed);
-        let found = 0;
-        for (let bit = 0; bit < depth; bit++) {
-          const sum = row(item * depth + bit).reduce((total, element, c) => total ^ (element & parts[c]), 0);
-          found = 2 * found + parity(sum);
+  /** In whole numbers: the number of words for each j items that show, times j!·2^(64·2m) and so on for all alike. */
+  function gamma() {
+    const [m, a] = [BigInt(size), BigInt(threshold)];
+    const bound = kept.map((text) => BigInt(`0x${text}`));
+    const noise = (WORD - bound[size]) * WORD ** (2n * m);
+    const [most, least] = [(c) => (WORD + c - 1n) / c, (c) => WORD / c].map((words) =>
+      bound.map((end, j) => {
+        let chance = (end - (bound[j - 1] ?? 0n)) << BigInt(depth * size);
+        for (let i = 1n; i <= m; i++) {
+          chance *= i <= j ? i * words(m - i + 1n) * words(a) : WORD * words(2n ** BigInt(depth) - a);
         }
-        return found;
-      }
-    : (seed, item) => valueAt(seed, item) & (2 ** depth - 1);
-  const steer = (seed, order, numbers) => {
-    const wrong = order.map((item, i) => number(seed, item) ^ numbers[i]);
-    const change = bch ? solve(order, wrong) : field().interpolate(order, wrong);
-    const steered = seed.slice();
-    change.forEach((element, c) => addBits(steered, c * degree, element));
-    return steered;
-  };
-
-  /** Elements whose rows have the wanted parities: by elimination, the lowest bit of each equation its pivot. */
-  function solve(order, wrong) {
-    const equations = order.flatMap((item, i) =>
-      Array.from({ length: depth }, (_, bit) => [...row(item * depth + bit), (wrong[i] >> (depth - 1 - bit)) & 1]),
+        return noise + chance;
+      }),
     );
-    const pivots = equations.map((equation, i) => {
-      const at = equation.findIndex((element, c) => element && c < elements);
-      const pivot = equation[at] & -equation[at];
-      equations.forEach((other, j) => {
-        const mask = -((other[at] & pivot) !== 0 && i !== j);
-        for (let c = 0; c <= elements; c++) other[c] ^= equation[c] & mask;
-      });
-      return [at, pivot];
+    return { num: most.reduce((x, y) => (x > y ? x : y)), den: least.reduce((x, y) => (x < y ? x : y)) };
+  }
+  return { words, field, bitmap, seed, gamma, shows: (elements, item) => field.number(elements, item) < threshold };
+}
+
+/** A seed is a row of elements of GF(2^degree); every item has a number that is linear in their bits. */
+function readSeed({ construction, bits, degree, independence, polynomial }, items, size, depth) {
+  const bch = construction === "bch";
+  const count = bch ? Math.ceil((independence * depth) / 2) : independence;
+  const least = bch ? items * depth + 1 : Math.max(items, 2 ** depth);
+  need(/^(bch|polynomial)$/.test(construction) && PRIMITIVE[degree - 2] === polynomial && least <= 2 ** degree, "seed");
+  need(isWhole(independence, size, items) && bits === degree * count, "seed");
+  need(count * depth * (bch ? items + size * size * depth : items * degree) < MOST_WORK, "seed");
+  const doubled = (a) => (a << 1) ^ (polynomial & -(a >> (degree - 1)));
+  const powers = once(() => {
+    const found = [1];
+    while (found.length < 2 ** degree - 1) found.push(doubled(found.at(-1)));
+    return found;
+  });
+
+  function multiply(a, b) {
+    let product = 0;
+    for (let i = degree - 1; i >= 0; i--) product = doubled(product) ^ (a & -((b >> i) & 1));
+    return product;
+  }
+
+  function inverse(a) {
+    let found = 1;
+    for (let i = 1; i < degree; i++) found = multiply(found, (a = multiply(a, a)));
+    return found;
+  }
+
+  /** The coefficients of the polynomial through points (Newton's differences). */
+  function interpolated(points, values) {
+    for (let r = 1; r < size; r++) {
+      for (let i = size - 1; i >= r; i--) values[i] = multiply(values[i] ^ values[i - 1], inverse(points[i] ^ points[i - r]));
+    }
+    const times = (found, i) => found.map((x, c) => multiply(x, points[i]) ^ (found[c - 1] ?? values[i]));
+    return values.reduceRight((found, _, i) => times(found, i), new Array(size).fill(0));
+  }
+
+  /** The elements x^(p(2c + 1)) behind each bit of an item's number. */
+  const rows = (item) =>
+    Array.from({ length: depth }, (_, bit) =>
+      Array.from({ length: count }, (_, c) => powers()[((item * depth + bit) * (2 * c + 1)) % powers().length]),
+    );
+
+  /** What to add so that items' numbers change as wanted: by elimination, the lowest bit of an equation its pivot. */
+  function solved(order, wanted) {
+    const equations = order.flatMap((item, i) => rows(item).map((row, bit) => [...row, (wanted[i] >> (depth - 1 - bit)) & 1]));
+    const pivots = equations.map((equation) => {
+      const c = equation.findIndex(Boolean);
+      const pivot = equation[c] & -equation[c];
+      for (const other of equations) {
+        const held = -(other !== equation && (other[c] & pivot) !== 0);
+        equation.forEach((x, i) => (other[i] ^= x & held));
+      }
+      return [c, pivot];
     });
-    const change = new Array(elements).fill(0);
-    pivots.forEach(([at, pivot], i) => (change[at] |= pivot & -equations[i][elements]));
+    const change = new Array(count).fill(0);
+    pivots.forEach(([c, pivot], i) => (change[c] |= pivot & -equations[i][count]));
     return change;
   }
-  return { bits, number, steer };
+
+  return {
+    bits,
+    elements: (row) =>
+      Array.from({ length: count }, (_, c) => {
+        let element = 0;
+        for (let s = degree - 1; s >= 0; s--) element = 2 * element + bitAt(row, c * degree + s);
+        return element;
+      }),
+    row(elements) {
+      const row = new Uint32Array(2 * Math.ceil(bits / 64));
+      for (let i = 0; i < bits; i++) row[i >> 5] |= ((elements[Math.floor(i / degree)] >> i % degree) & 1) << (i & 31);
+      return row;
+    },
+    number: (elements, item) =>
+      bch
+        ? rows(item).reduce((found, row) => 2 * found + parity(row.reduce((sum, x, c) => sum ^ (x & elements[c]), 0)), 0)
+        : elements.reduceRight((found, element) => multiply(found, item) ^ element, 0) & (2 ** depth - 1),
+    change: bch ? solved : interpolated,
+  };
 }
 
-const parity = (x) => {
-  for (const by of [16, 8, 4, 2, 1]) x ^= x >>> by;
+function parity(x) {
+  for (const by of [16, 8, 4, 2, 1]) x ^= x >> by;
   return x & 1;
-};
-
-/** Bits of a row as a number, and the row with a number added to them. */
-function bitsAt(row, at, count) {
-  const [i, shift] = [at >> 5, at & 31];
-  return ((row[i] >>> shift) | ((row[i + 1] << 1) << (31 - shift))) & (2 ** count - 1);
-}
-
-function addBits(row, at, number) {
-  const [i, shift] = [at >> 5, at & 31];
-  row[i] ^= number << shift;
-  row[i + 1] ^= (number >>> 1) >>> (31 - shift);
-}
-
-/** GF(2^degree) by tables of powers and logarithms, made when first needed. */
-function fieldOf(degree, polynomial) {
-  const order = 2 ** degree - 1;
-  return once(() => {
-    const [powers, logs] = [new Int32Array(2 * order), new Int32Array(order + 1)];
-    for (let exponent = 0, element = 1; exponent < order; exponent++) {
-      powers[exponent] = powers[exponent + order] = element;
-      logs[element] = exponent;
-      element <<= 1;
-      element ^= polynomial & -(element >> degree);
-    }
-    const both = (a, b) => -((a !== 0) & (b !== 0));
-    const multiply = (a, b) => powers[logs[a] + logs[b]] & both(a, b);
-    const divide = (a, b) => powers[logs[a] + order - logs[b]] & both(a, 1);
-    /** The polynomial of least degree through points (Newton). */
-    const interpolate = (points, values) => {
-      const newton = [...values];
-      for (let r = 1; r < points.length; r++) {
-        for (let i = points.length - 1; i >= r; i--) {
-          newton[i] = divide(newton[i] ^ newton[i - 1], points[i] ^ points[i - r]);
-        }
-      }
-      return newton.reduceRight(
-        (found, value, i) => found.map((each, c) => multiply(each, points[i]) ^ (c ? found[c - 1] : value)),
-        newton.map(() => 0),
-      );
-    };
-    return { power: (exponent) => powers[exponent % order], multiply, interpolate };
-  });
-}
-
-// --- γ ---
-
-/** max (N + U[j]·E[j]/p0[j]) / min (N + L[j]·E[j]/p0[j]), all over common denominators. */
-function gammaOfSize({ size, depth, threshold, bounds }) {
-  const whole = bounds.map(([high, low]) => (BigInt(high) << 32n) | BigInt(low));
-  const noise = WORD - whole.at(-1);
-  const [shows, hides] = [BigInt(threshold), 2n ** BigInt(depth) - BigInt(threshold)];
-  const shares = (c) => [c * (WORD / c), c * ((WORD + c - 1n) / c)]; // over 2^64
-  let [choices, order] = [1n, [1n, 1n]];
-  const found = whole.map((bound, j) => {
-    if (j) {
-      choices = (choices * BigInt(size - j + 1)) / BigInt(j);
-      order = order.map((each, side) => each * shares(BigInt(size - j + 1))[side]);
-    }
-    const excess = bound - (whole[j - 1] ?? 0n);
-    const [kept, lost] = [BigInt(j), BigInt(size - j)];
-    const den = choices * shows ** kept * hides ** lost * WORD ** BigInt(size + j); // p0 and the 2^64 of all shares
-    return [0, 1].map((side) => ({
-      num: noise * den + ((excess * order[side] * shares(shows)[side] ** kept * shares(hides)[side] ** lost) << BigInt(depth * size)),
-      den,
-    }));
-  });
-  const [low, high] = [found.map(([each]) => each).reduce((a, b) => (a.num * b.den < b.num * a.den ? a : b)), largest(found.map(([, each]) => each))];
-  return { num: high.num * low.den, den: high.den * low.num };
 }

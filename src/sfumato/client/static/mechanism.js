@@ -1,117 +1,97 @@
-// One face for every mechanism: readMechanism(domain, program).
+// One face for every mechanism.
 
 import { readBaskets } from "./baskets.js";
-import { checkLabels, damaged, list, once, readColumns, readProgram, whole } from "./program.js";
+import { areLabels, isList, isWhole, need, once, readColumns, readProgram } from "./program.js";
 import { canonical, freshWords, keyedWords, refuse, sha256 } from "./words.js";
 
-const MOST_NESTED = 60;
-const MOST_LEVELS = 32;
-const isTable = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+const isTable = (x) => Object(x) === x && !Array.isArray(x);
 
-/** What a person may answer. `value(answer, {missing, outside})` is the answer checked, null where it is missing. */
+/** A domain; its `value(answer, {missing, outside})` is the answer checked, null where it is missing. */
 export function readDomain(spec) {
-  if (!isTable(spec)) damaged("a question has no domain");
+  need(isTable(spec), "domain");
   const { low, high, integer = false, categories, items, columns } = spec;
   if (categories) {
-    checkLabels(categories);
-    const label = (answer) => (categories.includes(answer) ? answer : refuse("The answer is none of the categories; choose one."));
-    return { labels: categories, value: unlessMissing(label) };
+    need(areLabels(categories), "categories");
+    const known = new Set(categories);
+    return { values: categories, value: given((x) => (known.has(x) ? x : refuse("The answer is no category; choose one."))) };
   }
   if (items) {
-    const known = Array.isArray(items) ? checkLabels(items) : null;
-    const codeOf = (item) => (known ? known.indexOf(item) : Number.isInteger(item) && item < items ? item : -1);
-    return { items: known ?? whole(items, 1, 2 ** 22, "items"), value: unlessMissing((basket) => sorted(basket, codeOf)) };
+    need(isList(items) ? areLabels(items) : isWhole(items, 1, 2 ** 22), "items");
+    const places = isList(items) && new Map(items.map((item, place) => [item, place]));
+    const place = (item) => (places ? places.get(item) : isWhole(item, 0, items - 1) ? item : undefined);
+    return { kind: "items", values: items, value: given((basket) => sorted(basket, place)) };
   }
   if (columns) {
-    if (!isTable(columns)) damaged("columns is no table");
-    const each = Object.entries(columns).map(([name, column]) => [name, readDomain(column)]);
-    const value = (answers) => {
-      const row = each.map(([name, domain]) => [name, domain.value(answers?.[name])]);
-      return row.some(([, number]) => number === null) ? null : Object.fromEntries(row);
-    };
-    return { columns: each.map(([name]) => name), value };
+    need(isTable(columns) && Object.values(columns).every((column) => isTable(column) && "low" in column), "columns");
+    const parts = Object.entries(columns).map(([name, column]) => [name, readDomain(column)]);
+    const value = given((row) => {
+      const found = parts.map(([name, part]) => [name, part.value(row[name])]);
+      return found.some(([, x]) => x === null) ? null : Object.fromEntries(found);
+    });
+    return { kind: "columns", values: parts.map(([name]) => name), value };
   }
-  const sound = Number.isFinite(low) && Number.isFinite(high) && low < high && typeof integer === "boolean";
-  if (!sound) damaged("a domain has no low and high");
-  return { value: unlessMissing((number, rules) => inside(number, low, high, integer, rules)) };
+  need(Number.isFinite(low) && Number.isFinite(high) && low < high && typeof integer === "boolean", "low and high");
+  const value = given((x, outside) => {
+    const number = outside === "clamp" ? Math.min(Math.max(x, low), high) : x;
+    if (typeof x !== "number" || number < low || number > high) refuse(`The answer is no number from ${low} to ${high}; correct it.`);
+    return integer && number % 1 ? refuse("The answer is not a whole number; round it.") : number + 0;
+  });
+  return { value };
 }
 
-function unlessMissing(check) {
-  return (answer, { missing, outside } = {}) => {
-    if (answer !== undefined && answer !== null && !Number.isNaN(answer)) return check(answer, { outside });
-    return missing === "refuse" ? refuse("The answer is missing and the plan asks for one; give one.") : null;
-  };
+const given = (check) => (answer, { missing, outside } = {}) => {
+  if ((answer ?? NaN) === answer) return check(answer, outside);
+  return missing === "refuse" ? refuse("The answer is missing and the plan asks for one; give one.") : null;
+};
+
+function sorted(basket, place) {
+  const known = isList(basket) && basket.every((item) => place(item) !== undefined);
+  if (!known || new Set(basket).size < basket.length) refuse("The basket is no list of different known items; correct it.");
+  return [...basket].sort((a, b) => place(a) - place(b));
 }
 
-function inside(answer, low, high, integer, { outside }) {
-  if (typeof answer !== "number") refuse("The answer is not a number; write digits.");
-  const number = outside === "clamp" ? Math.min(Math.max(answer, low), high) : answer;
-  if (number < low || number > high) refuse(`The answer is not from ${low} to ${high}; correct it.`);
-  if (integer && !Number.isInteger(number)) refuse("The answer is not a whole number; round it.");
-  return number + 0; // no −0
-}
-
-function sorted(basket, codeOf) {
-  const items = [...list(basket, "a basket")].sort((a, b) => codeOf(a) - codeOf(b));
-  if (items.some((item) => codeOf(item) < 0)) refuse("The basket has an item that is unknown; drop it.");
-  if (new Set(items).size < items.length) refuse("The basket has an item twice; drop one of them.");
-  return items;
-}
-
-/** The mechanism that a program describes, checked whole; a damaged or newer one is refused by one sentence. */
+/** The mechanism of a program over a domain; one sentence where it is damaged or of a newer version. */
 export async function readMechanism(spec, program) {
-  checkNesting([spec, program]);
+  let depth = 0;
+  for (let level = [[spec, program]]; level.length; level = level.flatMap(Object.values).filter((x) => Object(x) === x)) need(depth++ < 60, "depth");
   const domain = readDomain(spec);
   checkVersion(program);
-  const named = "levels" in program;
-  const written = named ? program.levels : { "": program };
-  const names = isTable(written) ? Object.keys(written) : [];
-  const chosen = named ? program.default : "";
-  if (!names.includes(chosen) || names.length > MOST_LEVELS) damaged("its levels are not sound");
-  const parts = new Map(names.map((name) => [name, readPart(domain, written[name], spec)]));
-  const part = (level) => parts.get(level || chosen) ?? refuse(`The level is unknown; choose ${names.join(" or ")}.`);
+  const written = program.levels ?? { "": program };
+  need(isTable(written), "levels");
+  const [names, usual] = [Object.keys(written), program.levels ? program.default : ""];
+  need(names.includes(usual) && names.length <= 32, "levels");
+  const parts = new Map(names.map((name) => [name, readPart(spec, domain, written[name])]));
+  const at = (level) => parts.get(level ?? usual) ?? refuse(`The level is unknown; choose ${names.join(" or ")}.`);
   return {
+    parts,
     identity: await sha256(canonical({ domain: spec, program })),
     levels: names,
-    default: chosen,
-    parts,
+    default: usual,
     value: domain.value,
-    gamma: (level) => part(level).gamma(),
-    carries: (report, level) => parts.has(level || chosen) && (report === null || part(level).carries(report)),
-    async draw(answer, { level, secret, question, form } = {}) {
-      const [value, found] = [domain.value(answer), part(level)];
+    gamma: (level) => at(level).gamma(),
+    carries: (report, level) => parts.has(level ?? usual) && (report === null || at(level).carries(report)),
+    again: (report, { level } = {}) => (report === null ? null : at(level).again(report, freshWords)),
+    async draw(answer, { level, secret, question } = {}) {
+      const [value, part] = [domain.value(answer), at(level)];
       if (value === null) return null;
-      const asked = { form, keyed: secret !== undefined };
-      const count = found.words(value, asked);
-      if (!asked.keyed) return found.remember(value, freshWords(count), asked);
-      const words = await keyedWords(secret, question, await found.noiseIdentity(), await found.code(value), count);
-      return found.remember(value, words, asked);
+      const count = part.words(value);
+      if (secret === undefined) return part.remember(value, freshWords(count));
+      const noise = await part.noiseIdentity();
+      return part.remember(value, await keyedWords(secret, question, noise, await part.code(value), count));
     },
-    again: (report, { level } = {}) => (report === null ? null : part(level).again(report, freshWords)),
   };
 }
 
-function readPart(domain, program, spec) {
+function readPart(spec, { kind, values }, program) {
   checkVersion(program);
-  const kind = program.kind === "select-a-size" ? "items" : program.columns ? "columns" : "one value";
-  if ((kind === "items") !== "items" in domain || (kind === "columns") !== "columns" in domain) damaged("it does not fit its domain");
-  const read = { items: readBaskets, columns: readColumns, "one value": readProgram }[kind];
-  const part = read(program, domain.items ?? domain.columns ?? domain.labels);
+  need(kind === (program.kind ? "items" : program.columns && "columns"), "domain");
+  const part = (kind ? { items: readBaskets, columns: readColumns }[kind] : readProgram)(program, values);
   const noise = part.noise ?? { program };
   return { ...part, noiseIdentity: once(() => sha256(canonical({ domain: spec, ...noise }))) };
 }
 
 function checkVersion(program) {
-  if (!isTable(program)) damaged("it is missing");
-  const newer = Number.isInteger(program.program) && program.program > 1;
-  if (newer) refuse(`The program is of version ${program.program} and this device reads version 1; update the device.`);
-  if (program.program !== 1) damaged("its version is missing");
-}
-
-function checkNesting(data) {
-  let level = [data];
-  for (let depth = 0; level.length; depth++) {
-    if (depth > MOST_NESTED) damaged("it is nested too deep");
-    level = level.flatMap((each) => Object.values(each)).filter((each) => typeof each === "object" && each !== null);
-  }
+  const version = program?.program;
+  if (isWhole(version, 2, Infinity)) refuse(`The program is of version ${version}, and this device reads version 1; update it.`);
+  need(isTable(program) && version === 1, "version");
 }

@@ -68,35 +68,9 @@ const decimal = (x) => (Math.abs(x) < 1e-4 ? x.toExponential().replace(/-(\d)$/,
 /** A key by whose order texts are in that of code points, which differs from that of UTF-16. */
 const codePoints = (text) => Array.from(text, (letter) => letter.codePointAt(0).toString(16).padStart(6, "0")).join();
 
-const IV = [
-  0x6a09e667f3bcc908n, 0xbb67ae8584caa73bn, 0x3c6ef372fe94f82bn, 0xa54ff53a5f1d36f1n,
-  0x510e527fade682d1n, 0x9b05688c2b3e6c1fn, 0x1f83d9abfb41bd6bn, 0x5be0cd19137e2179n,
-];
-const SIGMA = [
-  "0123456789abcdef", "ea489fd61c02b753", "b8c052fdae367194", "7931dcbe265a40f8", "905724afe1bc683d",
-  "2c6a0b834d75fe19", "c51fed4a0763928b", "db7ec13950f4862a", "6fe9b308c2d714a5", "a2847615fb9e3cd0",
-];
-
-/** BLAKE2b, 8 bytes long, over numbers of 8 bytes each; least significant bytes first. */
-export function blake2b8(numbers) {
-  const short = (x) => BigInt.asUintN(64, x);
-  const turned = (x, by) => (x >> by) | short(x << (64n - by));
-  let state = [IV[0] ^ 0x1010008n, ...IV.slice(1)];
-  for (let at = 0; at === 0 || at < numbers.length; at += 16) {
-    const block = Array.from({ length: 16 }, (_, i) => BigInt(numbers[at + i] ?? 0));
-    const end = Math.min(at + 16, numbers.length);
-    const v = [...state, ...IV];
-    v[12] ^= BigInt(8 * end);
-    if (end === numbers.length) v[14] = short(~v[14]);
-    for (let turn = 0; turn < 192; turn++) {
-      const i = (turn >> 1) % 8; // of four columns, then four diagonals
-      const [a, b, c, d] = [0, 1, 2, 3].map((row) => 4 * row + ((i + row * (i >> 2)) % 4));
-      v[a] = short(v[a] + v[b] + block[parseInt(SIGMA[(turn >> 4) % 10][turn % 16], 16)]);
-      v[d] = turned(v[d] ^ v[a], turn % 2 ? 16n : 32n);
-      v[c] = short(v[c] + v[d]);
-      v[b] = turned(v[b] ^ v[c], turn % 2 ? 63n : 24n);
-    }
-    state = state.map((x, i) => x ^ v[i] ^ v[i + 8]);
-  }
-  return state[0];
+/** The code of several whole numbers: eight bytes of the SHA-256 of them, each in eight bytes, least significant first. */
+export async function codeOf(numbers) {
+  const bytes = new DataView(new ArrayBuffer(8 * numbers.length));
+  numbers.forEach((number, i) => bytes.setUint32(8 * i, number, true));
+  return BigInt(`0x${(await sha256(bytes)).slice(0, 16)}`);
 }

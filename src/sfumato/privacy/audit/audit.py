@@ -15,6 +15,7 @@ from sfumato.privacy.audit.channel import check_channel
 from sfumato.privacy.audit.check import SKIPPED, Check, takes
 from sfumato.privacy.audit.correlated import audit_row
 from sfumato.privacy.audit.probe import SAMPLES, Effort
+from sfumato.privacy.audit.program import Program
 from sfumato.privacy.audit.records import check_records
 from sfumato.privacy.audit.report import Audit
 from sfumato.privacy.population import Population
@@ -30,8 +31,8 @@ REPEATS = 10
 
 def audit(
     subject: Plan | Mechanism, reports: Any = None, *, truth: Any = None, targets: Sequence[Any] = (),
-    implementation: Any = None, prior: Any = None, times: int = 1, people: int = PEOPLE, samples: int = SAMPLES,
-    false_alarm: float = FALSE_ALARM, seed: int = 0,
+    implementation: Any = None, program: str | Sequence[str] | None = None, prior: Any = None, times: int = 1,
+    people: int = PEOPLE, samples: int = SAMPLES, false_alarm: float = FALSE_ALARM, seed: int = 0,
 ) -> Audit:
     """Attack a plan or a channel, check that its implementation keeps to its law, and say all of it in words.
 
@@ -39,6 +40,8 @@ def audit(
     them the people are spread evenly. ``targets``: what the plan is to achieve, such as "5% to 50%" or
     "age: 20 at 95%". ``implementation``: a function from values to reports, or a mapping from true value to reports of
     another program; for a plan, by attribute, or a function from tables to tables in place of ``plan.randomize``.
+    ``program``: the command line of a program that is asked in its place, in lines of JSON
+    (docs/how-to/audit-a-plan.md); "javascript" is the client that is shipped.
     ``prior``: a belief, for a plan by attribute. ``times``: how often each person answers with fresh noise.
     ``samples``: how many reports of each attribute are drawn (fewer of a slow program); the audit says how small a
     fault that finds, and ten times as many find one a third as large. ``false_alarm``: the chance that a sound
@@ -52,12 +55,19 @@ def audit(
     if times < 1:
         raise ValueError(f"times={times} is not a count of reports; give 1 or more")
     audited = subject_of(subject)
+    if program is not None:
+        if implementation is not None:
+            raise ValueError("both implementation and program are given; give one of the two")
+        with Program(program, audited.plan) as running:
+            return audit(
+                subject, reports, truth=truth, targets=targets, implementation=running, prior=prior, times=times,
+                people=people, samples=samples, false_alarm=false_alarm, seed=seed,
+            )  # fmt: skip
     goals = read_targets(targets, audited.domains)
     rng = np.random.default_rng(seed)
     population = audited.people(reports, truth, people, rng)
-    whole = implementation if audited.is_plan and callable(implementation) else None
-    given = audited.by_name(None if whole else implementation, "implementation", {**audited.checked, **audited.rows})
-    records = (audited.is_plan or bool(audited.leveled)) and not given
+    whole, given = _given(audited, implementation)
+    records = (audited.is_plan or bool(audited.leveled)) and (not given or whole is not None)
     parts = len(audited.checked) + len(audited.rows) + records
     alpha, effort = false_alarm / parts, Effort(samples).shared(parts)
     rows = [
@@ -77,7 +87,7 @@ def audit(
     asked = Asked(audited.channels, beliefs, known, times, joined, total)
     found = _attacks(audited, population, max(times, REPEATS), rng)
     return Audit(
-        audited.name,
+        f"{audited.name} (program {implementation.name})" if isinstance(implementation, Program) else audited.name,
         stated,
         tuple(checks),
         (*found, *(finding for row in rows for finding in row.findings)),
@@ -86,17 +96,28 @@ def audit(
         _assumptions(population, [row.source for row in rows]),
         false_alarm,
         audited.plan.attributes,
-        (*([WHOLE_ONLY] if whole else []), *not_audited(audited, given, checks)),
+        (*([WHOLE_ONLY] if whole and not given else []), *not_audited(audited, given, whole is not None, checks)),
     )
 
 
-def not_audited(audited: Subject, given: Mapping[str, Any], checks: Sequence[Check]) -> tuple[str, ...]:
+def _given(audited: Subject, implementation: Any) -> tuple[Any, dict[str, Any]]:
+    """What stands in for the plan's own ``randomize``, and for those of its channels."""
+    if isinstance(implementation, Program):
+        return implementation.people, implementation.parts(audited)
+    whole = implementation if audited.is_plan and callable(implementation) else None
+    known = {**audited.checked, **audited.rows}
+    return whole, audited.by_name(None if whole else implementation, "implementation", known)
+
+
+def not_audited(
+    audited: Subject, given: Mapping[str, Any], whole: bool, checks: Sequence[Check]
+) -> tuple[str, ...]:
     """What this audit says nothing about: parts that another program did not show, and checks that cannot be tried."""
     told = []
     missing = [name for name in (*audited.checked, *audited.rows) if name not in given]
     if given and missing:
         told.append(f"{listed(missing)}: another program showed nothing; sfumato's own was tested in its place.")
-    if given and audited.is_plan:
+    if given and audited.is_plan and not whole:
         told.append("Whole records of the other program: whether its attributes share noise was not tested.")
     for name, shown in given.items():
         if isinstance(shown, Mapping):

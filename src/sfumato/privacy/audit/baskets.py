@@ -4,13 +4,14 @@ For baskets of m items with law p[j], ρ:
 
     P[|t ∩ t'| = j] = p[j],   P[i ∈ t' | i ∈ t] = E[j]/m,   P[i ∈ t' | i ∉ t] = ρ   for every item i,
 
-each compared by exact binomial tests. γ ≥ P[i ∈ t' | i ∈ t]/P[i ∈ t' | i ∉ t], and the same for absence, is bounded
-from below by Clopper–Pearson bounds over all items.
+each compared by exact binomial tests. Others are independent of each other: in a bitmap all of them, in a seed any few,
+and only so many are then counted together. γ ≥ P[i ∈ t' | i ∈ t]/P[i ∈ t' | i ∉ t], and the same for absence, is
+bounded from below by Clopper–Pearson bounds over all items.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ from sfumato.privacy.audit.check import (
 )
 from sfumato.privacy.audit.fresh import check_fresh
 from sfumato.privacy.audit.probe import Effort, Probe
+from sfumato.privacy.audit.program import Part
 from sfumato.privacy.audit.scan import Implementation, check_batches, check_key, check_small_calls
 from sfumato.prose import percent
 
@@ -46,12 +48,16 @@ CHECKS = 6
 
 
 class BasketProbe(Probe):
-    """Baskets of one size: the place of how many own items came through, and of how many others joined them."""
+    """Baskets of one size: the place of how many own items came through, and of how many others joined them.
 
-    def __init__(self, channel: SelectASize, size: int, name: str) -> None:
+    ``seeds``: reports may be seeds, and only ``reach`` random others are counted.
+    """
+
+    def __init__(self, channel: SelectASize, size: int, name: str, *, seeds: bool = False) -> None:
         self.channel, self.size, self.columns = channel, size, (name,)
-        law, others = channel.laws[size], channel.items.size - size
-        added = binom.pmf(np.arange(others + 1), others, law.rho)
+        law, self.others = channel.laws[size], channel.items.size - size
+        self.reach = min(self.others, channel.up_to) if seeds else self.others
+        added = binom.pmf(np.arange(self.reach + 1), self.reach, law.rho)
         self.laws = [np.asarray(law.kept), added]
 
     def people(self, rng: np.random.Generator, count: int) -> Codes:
@@ -71,9 +77,16 @@ class BasketProbe(Probe):
     def places(self, true: Codes, reports: Mapping[str, Any], rng: np.random.Generator) -> Floats:
         held, shown = held_items(true, self.channel.items.size), reports[self.columns[0]]
         bits = shown_items(self.channel, shown, self.size, len(true))
-        found = np.column_stack([(held & bits).sum(axis=1), (~held & bits).sum(axis=1)])
+        found = np.column_stack([(held & bits).sum(axis=1), (self._reached(held, rng) & bits).sum(axis=1)])
         places = [np.cumsum(law)[k] - rng.random(k.size) * law[k] for law, k in zip(self.laws, found.T, strict=True)]
         return np.column_stack(places)
+
+    def _reached(self, held: Bits, rng: np.random.Generator) -> Bits:
+        """The others that are counted."""
+        if self.reach == self.others:
+            return ~held
+        scores = np.where(held, 1.0, rng.random(held.shape, dtype=np.float32))
+        return held_items(np.argpartition(scores, self.reach, axis=1)[:, : self.reach], held.shape[1])
 
 
 def check_baskets(
@@ -87,9 +100,11 @@ def check_baskets(
         name = attribute if len(channel.sizes) == 1 else f"{attribute} (baskets of {size})"
         held, bits = _drawn(BasketProbe(channel, size, attribute), randomize, people, effort, rng)
         checks += [_check_law(channel, size, held, bits, name, level), _check_gamma(channel, held, bits, name, level)]
-    asked = _asked(BasketProbe(channel, channel.sizes[0], attribute), randomize)
-    checks.append(check_fresh(*basket_streams(channel, randomize), attribute, alpha, effort))
-    checks += check_key(asked, "key", attribute, alpha, effort)
+    size = channel.sizes[0]
+    asked = _asked(BasketProbe(channel, size, attribute, seeds=isinstance(randomize, Part)), randomize)
+    keyed = _asked(BasketProbe(channel, size, attribute, seeds=True), randomize)
+    checks.append(_check_fresh(asked.probe, randomize, attribute, alpha, effort))
+    checks += check_key(keyed, "key", attribute, alpha, effort)
     checks.append(check_small_calls(asked, "small calls", attribute, alpha, effort))
     if all(check.passed for check in checks):
         checks.append(check_batches(asked, "independence", attribute, alpha, effort, MOST_AT_ONCE))
@@ -131,26 +146,33 @@ def held_items(members: Codes, items: int) -> Bits:
     return held
 
 
-def basket_streams(channel: SelectASize, randomize: Randomize) -> tuple[Callable[[int], Codes], float]:
-    """Reports of one basket as whole numbers, and the chance that two of them are equal:
+def _check_fresh(probe: Probe, randomize: Randomize, attribute: str, alpha: float, effort: Effort) -> Check:
+    """Reports of one basket as whole numbers. Two of them are equal with chance
 
-        Σ_j p[j]²/C(m,j) · (ρ² + (1−ρ)²)^(n−m).
+        Σ_j p[j]²/C(m,j) · (ρ² + (1−ρ)²)^r   at most,  r the others that are counted,
+
+    and two different ones have the same number with chance 2^−40.
     """
-    law, size = channel.laws[channel.sizes[0]], channel.items.size
+    assert isinstance(probe, BasketProbe)
+    channel, law, items = probe.channel, probe.channel.laws[probe.size], probe.channel.items.size
     same = (np.asarray(law.kept) ** 2 / comb(law.size, np.arange(law.size + 1))).sum()
-    agreement = float(same * (law.rho**2 + (1 - law.rho) ** 2) ** (size - law.size))
-    basket = [channel.items.labels[code] for code in range(law.size)]
-    weights = np.random.default_rng(size).integers(1, 1 << 40, size)
+    agreement = float(same * (law.rho**2 + (1 - law.rho) ** 2) ** probe.reach) + 2.0**-30
+    (basket,) = probe.baskets(np.arange(law.size)[None])
+    weights = np.random.default_rng(items).integers(1, 1 << 40, items)
 
-    def draw(count: int) -> Codes:
-        """One whole number a report; two different reports have the same number with chance 2^−40."""
-        return np.asarray(shown_items(channel, randomize([basket] * count), law.size, count) @ weights)
+    def values(count: int) -> list[list[Any]]:
+        return [basket] * count
 
-    return draw, agreement + 2.0**-30
+    def read(reports: Any) -> Codes:
+        return np.asarray(shown_items(channel, reports, law.size, len(reports)) @ weights)
+
+    return check_fresh(randomize, values, read, agreement, attribute, alpha, effort)
 
 
 def shown_items(channel: SelectASize, reports: Any, size: int, people: int) -> Bits:
-    """Reports as a table of items; lists of items and rows of such a table are taken too."""
+    """Reports as a table of items; lists of items, such a table and its rows are taken too."""
+    if isinstance(reports, np.ndarray) and reports.ndim == 2:
+        return reports
     if isinstance(reports, list) and len(reports) == people and isinstance(reports[0], np.ndarray):
         return np.array(reports, dtype=bool)
     if not isinstance(reports, BasketReports):

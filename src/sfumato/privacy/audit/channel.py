@@ -32,7 +32,7 @@ from sfumato.privacy.audit.check import (
     takes,
     upper_bound,
 )
-from sfumato.privacy.audit.fresh import check_fresh, from_new_processes
+from sfumato.privacy.audit.fresh import check_fresh
 from sfumato.privacy.audit.law import Tally, check_law
 from sfumato.privacy.audit.probe import (
     FEWEST,
@@ -168,19 +168,18 @@ def check_fresh_noise(probe: ChannelProbe, randomize: Randomize, name: str, alph
     """
     agreement = (probe.law**2).sum(axis=0)
     pair = np.argsort(agreement, kind="stable")[:2]
-    values = probe.answers[np.resize(pair, 1 << 14)]
+
+    def values(count: int) -> Any:
+        return probe.answers[np.resize(pair, count)]
 
     def read(reports: Any) -> Codes:
         codes = exact_codes(probe.channel, reports)
         return codes if codes.min() >= 0 else probe.channel.encode_reports(reports)
 
-    seen = read(randomize(values))
+    seen = read(randomize(values(1 << 14)))
     shares = [np.unique(seen[place::2], return_counts=True)[1] / (seen.size // 2) for place in (0, 1)]
     observed = max(float((share**2).sum()) for share in shares)
-    return check_fresh(
-        lambda count: read(randomize(values[:count])), max(float(agreement[pair].max()), observed), name, alpha, effort,
-        lambda: [read(reports) for reports in from_new_processes(randomize, values[:2048], effort)],
-    )  # fmt: skip
+    return check_fresh(randomize, values, read, max(float(agreement[pair].max()), observed), name, alpha, effort)
 
 
 # --- answers sent as they are -------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from sfumato.domain import Codes, Floats
 from sfumato.privacy.accounting import Width, widths_from
 from sfumato.privacy.attacks import Finding, attack_numbers
 from sfumato.privacy.audit.check import Check, Randomize, exact_tests, outcome, p_at_least, smallest_excess, takes
-from sfumato.privacy.audit.fresh import check_fresh, from_new_processes
+from sfumato.privacy.audit.fresh import check_fresh
 from sfumato.privacy.audit.probe import Effort, RowProbe
 from sfumato.privacy.audit.scan import Implementation, check_key, check_small_calls, judge
 from sfumato.privacy.population import CONFIDENCE, true_covariance
@@ -151,14 +151,10 @@ def _check_fresh(probe: RowProbe, randomize: Randomize, effort: Effort, name: st
     def read(reports: Any) -> Codes:
         return np.ascontiguousarray(np.asarray(reports, dtype=float) / probe.channel.steps @ weights).view(np.int64)
 
-    def draw(count: int) -> Codes:
-        return read(randomize(np.resize(rows, (count, len(weights)))))
+    def values(count: int) -> Floats:
+        return np.resize(rows, (count, len(weights)))
 
-    def elsewhere() -> list[Codes]:
-        values = np.resize(rows, (512, len(weights)))
-        return [read(reports) for reports in from_new_processes(randomize, values, effort)]
-
-    return check_fresh(draw, probe.channel.agreement, name, alpha, effort, elsewhere)
+    return check_fresh(randomize, values, read, probe.channel.agreement, name, alpha, effort)
 
 
 def _check_steps(channel: CorrelatedNoise, randomize: Randomize, name: str) -> Check:

@@ -1,4 +1,4 @@
-"""Is the noise ever used twice? In one call, from call to call, in threads, after a fork, in a new process.
+"""Is the noise ever used twice? In long calls, from call to call, in threads, after a fork, in a new process.
 
 All streams are reports of the same two true values in turn. Independent runs of w reports are equal with chance c^w at
 most, c = max_x Σ_y P[y|x]², so that among N runs none comes twice except with chance α when
@@ -28,11 +28,13 @@ from sfumato.channels.words import scrambled
 from sfumato.domain import Codes
 from sfumato.privacy.audit.check import SEEN, SKIPPED, Check, Randomize, outcome
 from sfumato.privacy.audit.probe import SAMPLES, Effort
+from sfumato.privacy.audit.program import Part
 from sfumato.prose import listed
 
 Draw = Callable[[int], Codes]
 Stream = tuple[str, Codes]
-LONG = 1 << 14
+LONG, LONGEST = 1 << 14, 1 << 21  # reports in one long call, and in all of them at most
+ELSEWHERE = 2048
 LONGEST_RUN = 1024
 CALLS, REPORTS_A_CALL = (128, 1 << 17), 3000  # at least, at most
 COPIES = 3
@@ -47,18 +49,27 @@ pickle.dump(randomize(values), sys.stdout.buffer)
 
 
 def check_fresh(
-    draw: Draw, agreement: float, attribute: str, alpha: float, effort: Effort,
-    elsewhere: Callable[[], list[Codes]] = list,
+    randomize: Randomize, values: Callable[[int], Any], read: Callable[[Any], Codes], agreement: float, attribute: str,
+    alpha: float, effort: Effort,
 ) -> Check:
-    """``draw(m)``: one call for m people, as whole numbers; ``agreement``: c; ``elsewhere``: calls in new processes."""
+    """``values(m)``: true values for a call of m people; ``read``: its reports as whole numbers; ``agreement``: c."""
+
+    def draw(count: int) -> Codes:
+        return read(randomize(values(count)))
+
     calls = min(max(effort.samples // REPORTS_A_CALL, CALLS[0]), CALLS[1])
     width = run_length(agreement, 2 * LONGEST_RUN * calls, alpha)
     if width > LONGEST_RUN:
         text = "reports of one value hardly differ from each other, so reused noise would not show."
         return Check("fresh noise", attribute, SKIPPED, text)
     length = 2 * width
-    streams = [("in one long call", draw(LONG)), *_elsewhere(draw, length)]
-    streams += [("in a new process", codes) for codes in elsewhere()]
+    long = effort.sizes(min(max(effort.samples // 10, LONG), LONGEST), 0.15, LONG)
+    streams = [("in long calls", draw(size)) for size in long]
+    if isinstance(randomize, Part):
+        streams += [("after a new start", read(new)) for new in randomize.elsewhere(values(length))]
+    else:
+        streams += _elsewhere(draw, length)
+        streams += [("in a new process", read(new)) for new in from_new_processes(randomize, values(ELSEWHERE), effort)]
     many = [draw(length) for _ in effort.sizes(calls, 0.2, 1)]
     found = first_repeat([*(codes for _, codes in streams), *many], width)
     seeds, pad = longest_seen(len(many), length)

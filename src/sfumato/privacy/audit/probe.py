@@ -44,10 +44,13 @@ class Effort:
 
     def sizes(self, total: int, share: float, block: int = BLOCK) -> Iterator[int]:
         """Sizes of growing blocks, until there are ``total`` or this share of the time is used."""
-        start, done, size = perf_counter(), 0, min(block, FIRST_BLOCK)
-        while done < total and (not done or perf_counter() - start < share * self.seconds):
+        start, done, first, given = perf_counter(), 0, min(block, FIRST_BLOCK), share * self.seconds
+        size, used = first, 0.0
+        while done < total and used < given:
             yield min(size, total - done)
-            done, size = done + size, min(2 * size, block)
+            done, used = done + size, perf_counter() - start
+            enough = int(done * (given / used - 1))  # for the time that is left
+            size = min(2 * size, block, max(enough, first))
 
 
 class Probe(ABC):

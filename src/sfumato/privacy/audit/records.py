@@ -12,17 +12,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.channels import CorrelatedNoise, Mechanism
+from sfumato.channels import CorrelatedNoise, Mechanism, SelectASize
 from sfumato.domain import Categories, Codes, Floats, Interval, Items
 from sfumato.plan import Attribute, Plan
+from sfumato.privacy.audit.baskets import BasketProbe
 from sfumato.privacy.audit.check import SKIPPED, Check, Randomize, takes
 from sfumato.privacy.audit.probe import ChannelProbe, Effort, Probe, RowProbe
+from sfumato.privacy.audit.program import People
 from sfumato.privacy.audit.scan import Implementation, check_batches, check_key, check_small_calls
 from sfumato.tables import LEVEL_SUFFIX
 
 TOGETHER = "all answers"
 MOST_ROWS = 1 << 18
 PLACES = 1000
+ROWS_A_CALL = 128  # of another program, which is slow
 
 
 class LevelsProbe(Probe):
@@ -113,25 +116,32 @@ def _probe(attribute: Attribute, samples: int) -> Probe:
         return ClearProbe(attribute)
     if isinstance(channel, CorrelatedNoise):
         return RowProbe(channel)
+    if isinstance(channel, SelectASize):
+        return BasketProbe(channel, channel.sizes[0], attribute.name, seeds=True)
     if channel.has_levels:
         return LevelsProbe(channel, samples, attribute.name)
     return ChannelProbe(channel.level(None), samples, attribute.name)
 
 
-def check_records(plan: Plan, randomize: Randomize | None, alpha: float, effort: Effort) -> list[Check]:
-    """Tables, single records and keyed records of the plan; ``randomize`` in place of the plan's own."""
-    if any(isinstance(each.domain, Items) for each in plan.attributes.values()):
-        return [Check("records", TOGETHER, SKIPPED, "baskets are not randomized within a table; each by itself is.")]
-    ask = randomize or plan.randomize
+def _asked(plan: Plan, ask: Randomize, probe: Probe) -> Implementation:
+    one = ask.one if isinstance(ask, People) else ask
 
     def keyed(record: Any, key: bytes, _: str) -> Any:
-        return ask(record, key=key)
+        return one(record, key=key)
 
-    probe = PlanProbe(plan, min(effort.samples, MOST_ROWS))
     repeats = all(each.channel is None or each.channel.repeats for each in plan.attributes.values())
-    asked = Implementation(probe, ask, ask, keyed if takes(ask, "key") else None, questions=("",), repeats=repeats)
+    with_key = keyed if takes(ask, "key") else None
+    return Implementation(probe, ask, one, with_key, questions=("",), repeats=repeats)
+
+
+def check_records(plan: Plan, randomize: Randomize | None, alpha: float, effort: Effort) -> list[Check]:
+    """Tables, single records and keyed records of the plan; ``randomize`` in place of the plan's own."""
+    if not isinstance(randomize, People) and any(isinstance(each.domain, Items) for each in plan.attributes.values()):
+        return [Check("records", TOGETHER, SKIPPED, "baskets are not randomized within a table; each by itself is.")]
+    asked = _asked(plan, randomize or plan.randomize, PlanProbe(plan, min(effort.samples, MOST_ROWS)))
+    how: Any = {"a_call": ROWS_A_CALL, "share": 0.5} if isinstance(randomize, People) else {}
     return [
-        check_batches(asked, "records", TOGETHER, alpha / 3, effort, MOST_ROWS),
+        check_batches(asked, "records", TOGETHER, alpha / 3, effort, MOST_ROWS, **how),
         check_small_calls(asked, "single records", TOGETHER, alpha / 3, effort),
         *check_key(asked, "keyed records", TOGETHER, alpha / 3, effort),
     ]

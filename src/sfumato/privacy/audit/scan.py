@@ -50,12 +50,13 @@ class Implementation:
 
 
 def check_batches(
-    asked: Implementation, name: str, attribute: str, alpha: float, effort: Effort, most: int = MOST_ROWS
+    asked: Implementation, name: str, attribute: str, alpha: float, effort: Effort, most: int = MOST_ROWS,
+    a_call: int = ROWS_A_CALL, share: float = 0.1,
 ) -> Check:
     """Many people in one call, and several such calls of one size, a power of two, as lags are."""
     rng, rows = np.random.default_rng(), min(effort.samples, most)
     parts = []
-    for size in effort.sizes(rows, 0.1, min(ROWS_A_CALL, 1 << max(rows // 4, 1).bit_length() - 1)):
+    for size in effort.sizes(rows, share, min(a_call, 1 << max(rows // 4, 1).bit_length() - 1)):
         true = asked.probe.people(rng, size)
         parts.append((true, asked.probe.places(true, asked.many(asked.probe.values(true)), rng)))
     return judge(asked.probe, *_stacked(parts), name, attribute, alpha, "people in large calls")
