@@ -119,7 +119,7 @@ def test_an_empty_line_is_no_answer_where_that_is_permitted(typing, town):
 
 def test_whoever_says_no_tells_nothing(typing, town, collector):
     answer = typing(f"device answer town.toml --answers me.json --submit {collector.submit} -o r.json", "no")
-    assert answer.code == 1 and "nothing was remembered or sent" in answer.out
+    assert answer.code == 1 and "nothing was remembered or sent" in answer.err
     assert not (town / "r.json").exists() and collector.requests == [] and ledger(town).told == ()
 
 
@@ -229,12 +229,14 @@ BAD = [
     ("device ledger --restore gone.json", "gone.json: no such file"),
     ("device ledger --restore me.json", "me.json: not a saved device"),
     ("device ledger --export me.txt", "unknown extension '.txt'"),
+    ("device predict null.json", "null.json: not a model of sfumato"),
     ("device predict town.toml", "town.toml: the file is not a whole JSON file"),
 ]
 
 
 @pytest.mark.parametrize(("line", "words"), BAD, ids=[words for _, words in BAD])
 def test_bad_input_is_one_line_and_nothing_is_written(refused, town, line, words):
+    town.write("null.json", "null")
     town.write("cut.json", '{"age": 93')
     town.write("list.json", "[93]")
     town.write("old.json", json.dumps({**HOUSE, "age": 93}))

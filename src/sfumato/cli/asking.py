@@ -1,11 +1,11 @@
-"""One person's answers: asked at the terminal in the plan's language, or read from a file."""
+"""What `sfumato device` takes: one person's answers, asked in the plan's language or read from a file, and options."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -15,20 +15,32 @@ from sfumato.client.questions import Question
 from sfumato.domain import Interval, Items, Row
 from sfumato.domain.checked import read_json
 from sfumato.plan import Attribute, Plan
-from sfumato.prose import Voice, visible
+from sfumato.prose import Voice, visible, voice
 from sfumato.tables import check_source
 
 MOST_LISTED = 40
 """So many categories are listed with numbers to choose by; of more, one is typed."""
 
+Folder = Annotated[
+    Path | None,
+    typer.Option("--home", envvar="SFUMATO_HOME", help="Where the device is kept.  [default: your data folder]"),
+]
+AnswersFile = Annotated[
+    Path | None,
+    typer.Option("--answers", help="One person's answers instead of questions: .json, or one row of .csv or .parquet."),
+]
+Insecure = Annotated[bool, typer.Option("--insecure", help="Plain HTTP, too: everybody on the way can read along.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+
 
 def tell(*lines: str) -> None:
     """Lines of the conversation, on stderr: standard output is for results."""
-    for line in lines or ("",):
+    for line in lines:
         typer.echo(visible(line), err=True)
 
 
-def confirmed(question: str, say: Voice) -> bool:
+def confirmed(question: str, language: str) -> bool:
+    say = voice(language)
     yes, no = say("ask.yes"), say("ask.no")
     while True:
         reply = _typed(f"{question} ({yes}/{no})").casefold()
@@ -36,8 +48,9 @@ def confirmed(question: str, say: Voice) -> bool:
             return yes.startswith(reply)
 
 
-def ask_answer(each: Attribute, say: Voice) -> dict[str, Any]:
-    """The answer to one question, asked until it is one; None where it is left out."""
+def ask_answer(each: Attribute, language: str) -> dict[str, Any]:
+    """The answer to one question by column, asked until it is one; None where it is left out."""
+    say = voice(language)
     needed = getattr(each.channel, "missing", "") == "refuse"
     domains = each.domain.columns if isinstance(each.domain, Row) else {each.name: each.domain}
     while True:
@@ -54,10 +67,11 @@ def ask_answer(each: Attribute, say: Voice) -> dict[str, Any]:
             tell(str(error))
 
 
-def ask_level(levels: Mapping[str, str], default: str, say: Voice) -> str:
-    """A level by its number or name; nothing is the default."""
+def ask_level(levels: Mapping[str, list[str]], default: str, language: str) -> str:
+    """A level by its number or name; nothing is the default. ``levels``: what is said of each."""
+    say = voice(language)
     tell(say("device.level") + " " + say("ask.default", level=default))
-    tell(*(f"  {place}  {name}: {words}" for place, (name, words) in enumerate(levels.items(), 1)))
+    tell(*(f"  {place}  {name}: {' '.join(words)}" for place, (name, words) in enumerate(levels.items(), 1)))
     return str(_asked(say("ask.level"), _choice(levels, numbered=True, say=say), say, empty=default))
 
 
@@ -80,7 +94,7 @@ def _typed(prompt: str) -> str:
     try:
         return input().strip()
     except EOFError:
-        tell()
+        tell("")
         raise typer.Abort from None
 
 
