@@ -3,12 +3,14 @@
 import { reduced } from "./program.js";
 import { canonical, refuse } from "./words.js";
 
-const TOLD = ["collector", "survey", "attribute", "mark", "day", "domain", "mechanism", "level", "report", "gamma"];
+const TOLD = ["collector", "survey", "attribute", "mark", "day"];
 const RECEIPT = ["collector", "survey", "plan", "id", "digest", "day"];
 const SPACES = /[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/;
 
 /** An answer that the person's limit does not permit; nothing of the survey was answered. */
 export class LimitError extends Error {}
+
+const isText = (value) => typeof value === "string";
 
 /** A name however it is written. */
 export const sameName = (name) => name.normalize("NFKC").toLowerCase().split(SPACES).filter(Boolean).join(" ");
@@ -17,7 +19,7 @@ export const sameName = (name) => name.normalize("NFKC").toLowerCase().split(SPA
 
 const times = (a, b) => a && b && reduced({ num: a.num * b.num, den: a.den * b.den });
 const product = (told) => told.map((each) => fraction(each.gamma)).reduce(times, { num: 1n, den: 1n });
-export const isAbove = (a, b) => a.num * b.den > b.num * a.den;
+const isAbove = (a, b) => a.num * b.den > b.num * a.den;
 
 /** Rounded half to even, or up. */
 function quotient(num, den, up) {
@@ -27,9 +29,9 @@ function quotient(num, den, up) {
 
 export function fraction(text) {
   if (text === null) return null;
-  const sound = typeof text === "string" && text.length <= 4000 && /^\d+(\/0*[1-9]\d*)?$/.test(text);
+  const sound = isText(text) && text.length <= 4000 && /^\d+(\/0*[1-9]\d*)?$/.test(text);
   const [num, den] = sound ? [...text.split("/"), 1].map(BigInt) : [0n, 1n];
-  return num < den ? refuse("A γ is no fraction from 1 on; restore a copy of the ledger.") : { num, den };
+  return num < den ? refuse("A γ is damaged; load it again.") : { num, den };
 }
 
 /** As text; one of more than 1,024 bits is rounded up to a multiple of 2^-64. */
@@ -110,8 +112,10 @@ export class Ledger {
     try {
       const { ledger, told, limit, receipts = [] } = JSON.parse(text);
       if (ledger > 1) refuse(`The ledger is of version ${ledger} and this device reads version 1; update the device.`);
-      const sound = told.every(isTold) && receipts.every((each) => isTable(each, RECEIPT)) && isTable(limit, ["gamma", "reports"], 0);
-      if (ledger !== 1 || !sound) throw new TypeError();
+      const open = ({ mechanism, level }) => [mechanism, level].every((text) => text === null || isText(text));
+      const sound = told.every((each) => TOLD.every((name) => isText(each[name])) && open(each) && "report" in each && each.domain);
+      const receipted = receipts.every((each) => RECEIPT.every((name) => isText(each[name])));
+      if (ledger !== 1 || !sound || !receipted) throw new TypeError();
       told.forEach((each) => fraction(each.gamma));
       return new Ledger({ told, receipts, limit: { gamma: fraction(limit.gamma), reports: counted(limit.reports) }, save });
     } catch (error) {
@@ -131,7 +135,7 @@ export class Ledger {
     const number = gamma ?? (epsilon === null ? 1 : Math.exp(epsilon));
     const grows = !belief || (belief.every((share) => /^0\.\d+$/.test(share)) && belief[0] > 0 && belief[0] < belief[1]);
     if (given.length > 1 || !(number >= 1 && number < Infinity) || !grows) {
-      refuse("Give one limit: γ from 1 on, ε from 0 on, or a belief and what it may grow to.");
+      refuse("The limit makes no sense; give one of γ from 1 on, ε from 0 on, or a belief and what it may grow to.");
     }
     const most = belief ? oddsOf(...belief) : given.length ? fractionOf(number) : null;
     await this.change({ limit: { gamma: most, reports: counted(reports) } });
@@ -185,14 +189,5 @@ export class Ledger {
     }
   }
 }
-
-/** Whether a table has these fields and no others, the first of them texts. */
-function isTable(each, names, texts = names.length) {
-  const whole = names.every((name, i) => name in each && (i >= texts || typeof each[name] === "string"));
-  return whole && Object.keys(each).length === names.length;
-}
-
-const isTold = (each) =>
-  isTable(each, TOLD, 5) && "domain" in each && Object(each.domain) === each.domain && [each.mechanism, each.level].every((text) => text === null || typeof text === "string");
 
 const counted = (count) => (Number.isInteger(count) && count > 0 ? count : refuse("The limit is no count of reports; give 1 or more."));

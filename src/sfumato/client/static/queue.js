@@ -51,7 +51,7 @@ export async function openMemory() {
 export const messageText = ({ plan, id, report }) => JSON.stringify({ plan, reports: [{ id, report }] });
 
 /** The outbox for one address: the messages in memory's record "device", by id; `tell` is called after each round.
- * waiting → sent or refused; withdraw → withdrawn. Whoever sends a message takes it for the time of its LEASE. */
+ * waiting → sent or refused; withdraw → withdrawn or kept. Whoever sends a message takes it for the time of its LEASE. */
 export function outbox(memory, address, tell) {
   let timer;
   const isOurs = ({ submit, state }) => submit === address && (state === "waiting" || state === "withdraw");
@@ -99,7 +99,7 @@ function post(message) {
 async function remove({ submit, id }) {
   const gone = { state: "withdrawn" }, outcome = await answered(`${submit}/${id}`, { method: "DELETE" }, () => gone);
   if (outcome.state !== "refused") return outcome;
-  return [404, 410].includes(outcome.reason[1]) ? gone : { state: "sent", reason: outcome.reason };
+  return [404, 410].includes(outcome.reason[1]) ? gone : { state: "kept", reason: outcome.reason };
 }
 
 /** What became of a request: what `read` makes of a good answer, a final refusal, or how long to wait at least. */
