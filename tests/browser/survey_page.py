@@ -122,9 +122,7 @@ class Respondent:
 
     def next(self) -> Respondent:
         """Press the main button and wait until the next step has the focus."""
-        before = self.title
-        self.page.click("#next")
-        self.page.wait_for_function("before => document.title !== before", arg=before, polling=50)
+        self.press("#next")
         return self
 
     @property
@@ -168,13 +166,13 @@ class Respondent:
             for label in value:
                 self.page.check(f"#asked .items >> text={label}")
         elif isinstance(value, str):
-            many = self.page.locator("#asked select")
-            many.select_option(label=value) if many.count() else self.page.check(f"#asked >> text={value}")
+            self.page.check(f"#asked >> text={value}")
         else:
             self.page.fill("#asked input", str(value))
 
     def press(self, selector: str) -> None:
         before = self.title
+        self.page.bring_to_front()
         self.page.click(selector)
         self.page.wait_for_function("before => document.title !== before", arg=before, polling=50)
 

@@ -145,6 +145,7 @@ def test_two_tabs_send_once(person: Respondent, collector: Collector) -> None:
     other.answer()
     assert person.letters == other.letters
     person.send()
+    other.page.bring_to_front()
     other.page.click("#next")
     other.page.locator("#trouble", has_text="Another window").wait_for()
     other.send().wait_for("Sent.")
@@ -359,16 +360,30 @@ def test_python_reads_what_the_page_saved_and_makes_the_same_report(person: Resp
     assert len(ledger.told) == len(ANSWERS)
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["", "{}", "[1]", "\x00\x01", '{"device": 2, "secret": "00", "ledger": {}}',
-     json.dumps({"device": 1, "secret": "00" * 16, "ledger": {"ledger": 2, "limit": {}, "told": []}}),
-     json.dumps({"device": 1, "secret": "short", "ledger": json.loads(sf.Ledger().dumps())})],
-    ids=["empty", "object", "list", "bytes", "newer", "newer-ledger", "short-secret"],
-)  # fmt: skip
-def test_a_wrong_secret_file_is_refused_and_nothing_changes(person: Respondent, tmp_path: Path, text: str) -> None:
+WRONG = {
+    "empty": "", "an object": "{}", "a list": "[1]", "bytes": "\x00\x01",
+    "newer": '{"device": 2, "secret": "00", "ledger": {}}',
+    "a newer ledger": json.dumps({"device": 1, "secret": "00" * 16, "ledger": {"ledger": 2, "limit": {}, "told": []}}),
+    "a short secret": json.dumps({"device": 1, "secret": "short", "ledger": json.loads(sf.Ledger().dumps())}),
+}  # fmt: skip
+
+
+def test_a_wrong_secret_file_is_refused_and_nothing_changes(person: Respondent, tmp_path: Path) -> None:
     before = kept_secret(person.page)
-    (tmp_path / "wrong.json").write_text(text)
-    person.page.set_input_files("#restore", tmp_path / "wrong.json")
-    person.page.locator("#trouble", has_text="Nothing was restored").wait_for()
+    for name, text in WRONG.items():
+        (tmp_path / f"{name}.json").write_text(text)
+        person.page.evaluate("document.getElementById('trouble').textContent = ''")
+        person.page.set_input_files("#restore", tmp_path / f"{name}.json")
+        person.page.locator("#trouble", has_text="Nothing was restored").wait_for()
     assert kept_secret(person.page) == before
+
+
+def test_restoring_forgets_nothing_that_this_device_has_told(person: Respondent, tmp_path: Path) -> None:
+    person.answer().send().wait_for("Sent.")
+    other = {"device": 1, "secret": "ab" * 32, "ledger": json.loads(sf.Ledger().dumps())}
+    (tmp_path / "other.json").write_text(json.dumps(other))
+    person.page.evaluate("document.getElementById('device').open = true")
+    person.page.set_input_files("#restore", tmp_path / "other.json")
+    person.page.locator("#trouble", has_text="Restored.").wait_for()
+    saved = json.loads(saved_device(person.page).read_text())
+    assert saved["secret"] == "ab" * 32 and len(saved["ledger"]["told"]) == len(ANSWERS)

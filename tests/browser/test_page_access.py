@@ -29,9 +29,8 @@ def violations(page: Page) -> list[str]:
     return [f"{each['id']}: {node['html']}" for each in found for node in each["nodes"]]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1200])
-def test_no_step_violates_wcag(chromium: Browser, survey: tuple[str, Collector], scheme: str, width: int) -> None:
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1200, "light")])
+def test_no_step_violates_wcag(chromium: Browser, survey: tuple[str, Collector], width: int, scheme: str) -> None:
     context = chromium.new_context(color_scheme=scheme, viewport={"width": width, "height": 800})
     person = Respondent(context.new_page(), survey[0]).open()
     page, found = person.page, {}
@@ -97,10 +96,9 @@ def test_the_whole_way_by_keyboard_alone(page: Page, survey: tuple[str, Collecto
     page.keyboard.type("Mus")
     keys("Tab", "Space", "Enter")
     step("Where do you live")
-    reach("Your answer")
+    reach("Find")
     page.keyboard.type("Old")
-    reach("Next")
-    keys("Enter")
+    keys("Tab", "Space", "Enter")
     step("Would you take")
     reach("Leave unanswered")
     keys("Enter")
@@ -119,7 +117,7 @@ def test_the_whole_way_by_keyboard_alone(page: Page, survey: tuple[str, Collecto
 
 
 @pytest.mark.parametrize(
-    ("typed", "words"), [("", "Please answer"), ("12", "from 18 to 90"), ("47.5", "whole number"), ("e", "whole number")]
+    ("typed", "words"), [("", "Please answer"), ("12", "from 18 to 90"), ("47.5", "whole number"), ("e", "Please answer")]
 )
 def test_errors_are_announced_and_tied_to_the_input(
     page: Page, survey: tuple[str, Collector], typed: str, words: str
@@ -150,7 +148,7 @@ def test_a_needed_answer_cannot_be_left_out_and_a_basket_has_its_sizes(
     person.next()
     person.fill(["Market", "Station", "Harbour", "Hospital"])
     page.click("#next")
-    assert "1, 2, or 3" in person.trouble and "ticked 4" in person.trouble
+    assert "Tick 1, 2, or 3." in person.trouble
     assert "Ticked: 4" in page.inner_text("#asked")
 
 

@@ -4,40 +4,38 @@ import { answer, readSurvey } from "./device.js";
 import { Ledger, LimitError, voice } from "./ledger.js";
 import { predict, readModel } from "./model.js";
 import { messageText, openMemory, outbox } from "./queue.js";
+import { hex } from "./words.js";
 
-const RADIOS = 8, MOST = 100, answers = {}, levels = {};
-let survey, say, whom, submit, memory, box, model, field, ready, step = 0, reached = 0;
+const FEW = 8, MOST = 100, answers = {}, levels = {}, memory = openMemory();
+let survey, say, whom, submit, box, model, field, ready, step = 0, reached = 0;
 
 const at = (id) => document.getElementById(id);
-const held = (text) => text.replaceAll(" %", "\u00a0%"); // no line ends between a number and its %
-const said = (name, parts) => held(say(name.startsWith("page.") ? name : `device.${name}`, { whom, ...parts }));
+const every = (selector, work) => document.querySelectorAll(selector).forEach(work);
+const held = (part) => part.replaceAll?.(" %", "\u00a0%") ?? part; // no line ends between a number and its %
+const inside = (parts) => parts.flat().filter(Boolean).map(held);
+const fill = (id, ...parts) => at(id).replaceChildren(...inside(parts));
+const said = (name, parts) => say(name.startsWith("page.") ? name : `device.${name}`, { whom, ...parts });
 const digits = (number) => number.toLocaleString(survey.language, { maximumFractionDigits: 20 });
-const fill = (id, ...inside) => at(id).replaceChildren(...inside.flat().filter(Boolean));
 
-/** An element, "tag.class": objects set its properties and attributes, the rest goes inside. */
-function make(kind, ...inside) {
-  const [tag, style] = kind.split("."), made = document.createElement(tag);
-  for (const part of [style && { class: style }, ...inside].flat()) {
-    if (part?.constructor !== Object) made.append(part || "");
-    else for (const [name, value] of Object.entries(part)) {
-      if (typeof value === "function" || typeof value === "boolean") made[name] = value;
-      else if (value !== undefined && value !== null) made.setAttribute(name, value);
-    }
-  }
+/** An element "tag.class" with its properties (objects) and what is inside. */
+function make(kind, ...parts) {
+  const [tag, className = ""] = kind.split("."), made = Object.assign(document.createElement(tag), { className });
+  for (const part of inside(parts)) part.constructor === Object ? Object.assign(made, part) : made.append(part);
   return made;
 }
 
-const bullets = (texts) => texts.filter(Boolean).map((text) => make("li", held(text)));
-const labelled = (text, input) => make("label", make("span", text), input);
-const pick = (type, name, properties, ...text) =>
-  make("label.pick", make("input", { type, name, ...properties }), make("span", text));
+const bullets = (texts) => texts.map((text) => make("li", text));
+const soft = (...text) => make("p.soft", text);
+const labelled = (input, ...text) => make("label", text, input);
+const pick = (type, name, checked, onchange, ...text) =>
+  make("label.pick", make("input", { type, name, checked, onchange }), make("span", text));
 
-/** Announce what is wrong (nothing: it is mended); an error in a question marks its inputs. */
-function trouble(text, inputs = field?.inputs ?? []) {
-  at("trouble").textContent = text;
+/** Announce what is wrong, and mark the answer; without words all is well. */
+function trouble(text = "") {
+  fill("trouble", text);
+  every("#asked input", (input) => { input.ariaInvalid = `${text !== ""}`; });
   if (text) at("trouble").scrollIntoView({ block: "nearest" });
-  for (const input of inputs) input.setAttribute("aria-invalid", Boolean(text));
-  if (text) inputs[0]?.focus();
+  if (text) document.querySelector("#asked input")?.focus();
 }
 
 function download(name, text) {
@@ -48,13 +46,11 @@ function download(name, text) {
 
 // Steps: 0 the start, then the questions, the summary and the receipt.
 
-const steps = {
-  start: { build: start, button: "begin", next: () => go(1) },
-  question: { build: question, button: "next", next: () => keep(field.read()) },
-  summary: { build: summary, button: "send", next: commit },
-  receipt: { build: receipt, button: "over", next: () => go(0) },
-};
-const kindOf = (place) => Object.keys(steps)[place && 1 + Math.max(place - survey.questions.length, 0)];
+const steps = [
+  ["start", start, "begin", () => go(1)], ["question", question, "next", given], ["summary", summary, "send", commit],
+  ["receipt", receipt, "over", () => go(0)],
+];
+const stepAt = (place) => steps[place && 1 + Math.max(place - survey.questions.length, 0)];
 
 function go(to) {
   reached = Math.max(reached, to);
@@ -63,18 +59,20 @@ function go(to) {
 }
 
 async function show(to) {
-  const kind = kindOf(to), { build, button } = steps[kind], each = survey.questions[to - 1];
+  const [kind, build, button] = stepAt(to), each = survey.questions[to - 1];
   step = to;
-  field = null;
-  trouble("");
+  trouble();
   await build(each);
-  await showDevice();
-  for (const part of document.querySelectorAll("[data-step]")) part.hidden = !part.dataset.step.includes(kind);
-  at("level").hidden ||= Boolean(each.levels[""]);
+  const { limit: { gamma, reports } } = (await recall()).ledger;
+  at("belief").value = gamma ? 100n * gamma.num / (gamma.num + 19n * gamma.den) : ""; // what γ makes of 5 %
+  at("times").value = reports;
+  at("device").open = kind === "summary" && !ready;
+  fill("notice", !memory.lasting && said("device.forgets"));
+  fill("next", said(submit || kind !== "summary" ? button : "save"));
+  every("[data-step]", (part) => { part.hidden = !part.dataset.step.includes(kind); });
+  if (each?.levels[""]) at("level").hidden = true;
   at("next").hidden = kind === "summary" && !ready;
-  at("next").textContent = said(submit || button !== "send" ? button : "save");
   at("skip").hidden = !each || each.missing === "refuse";
-  at("back").hidden = !each && kind !== "summary";
   document.body.className = kind;
   const title = document.querySelector(`[data-step=${kind}] h2`);
   document.title = `${title.textContent} – ${survey.name}`;
@@ -82,110 +80,73 @@ async function show(to) {
   if (reached) title.focus();
 }
 
-async function start() {
-  const clear = survey.questions.some(({ mechanism }) => !mechanism);
-  fill("promises", bullets([said(clear ? "start.most" : "start.stays"), said("start.blurred"), said("start.agreed"),
-    said(submit ? "start.whom" : "start.file", { submit })]));
-  await refresh();
+function start() {
+  const stays = survey.questions.every(({ mechanism }) => mechanism) ? "start.stays" : "start.most";
+  fill("promises", bullets([stays, "start.blurred", "start.agreed", submit ? "start.whom" : "start.file"]
+    .map((name) => said(name, { submit }))));
+  return refresh();
 }
 
 // A question.
 
 async function question(each) {
-  const { name, question, mechanism, missing } = each;
-  field = fieldOf(each);
-  field.empty = said(missing === "refuse" ? "error.needed" : "error.empty");
-  for (const input of field.inputs) input.setAttribute("aria-describedby", "hint trouble");
+  const { name, question, domain, mechanism } = each;
+  field = domain.items || domain.categories ? listField(each) : numberField(each);
   fill("asked", make("legend", make("small", said("place", { place: step, count: survey.questions.length })),
-    make("h2", question || name)), make("p.soft", { id: "hint" }, field.hint, " ", mechanism && said("stays")), field.body);
+    make("h2", question || name)), field.body, make("p.soft", { id: "hint" }, mechanism && said("stays")));
+  every("#asked input", (input) => input.setAttribute("aria-describedby", "hint trouble"));
   if (!each.levels[""]) await chooseLevel(each);
   describe(each);
 }
 
-function describe({ name, levels: offered }) {
-  const { sent, worst, visible, usual } = offered[levels[name] ?? ""].words;
-  for (const [id, text] of Object.entries({ sent, worst, visible, usual: levels[name] ? "" : usual })) fill(id, held(text));
-}
-
-/** Keep an answer, null where none is given, and go on. */
-function keep(value) {
-  const { columns, domain } = survey.questions[step - 1];
-  for (const column of columns) answers[column] = value && domain.columns ? value[column] : value;
-  return go(step + 1);
-}
-
-/** The inputs for a domain: {hint, body, inputs, read}; `read` gives the value or throws a sentence. */
-function fieldOf(each) {
-  const { name, domain, outside } = each;
-  if (domain.items) return basketField(each);
-  if (domain.categories) return categoryField(each);
-  if (!domain.columns) return numberField(name, domain, outside, said("answer"));
-  const parts = Object.entries(domain.columns).map(([column, one]) => [column, numberField(column, one, outside, column)]);
-  return {
-    hint: "", body: parts.flatMap(([, { body, hint }]) => [body, make("p.soft", hint)]),
-    inputs: parts.map(([, { inputs }]) => inputs[0]),
-    read: () => Object.fromEntries(parts.map(([column, { read }]) => [column, read()])),
+/** The inputs: {body, hint, read}; `read` gives the answer, null without one. */
+function numberField({ name, domain, outside }) {
+  const fields = Object.entries(domain.columns ?? { [name]: domain }).map(([column, { low, high, integer }]) => {
+    const range = { low: digits(low), high: digits(high) };
+    const hint = said(integer ? "range.whole" : "range", range) + (outside === "clamp" ? ` ${said("range.clamp", range)}` : "");
+    const input = make("input", { type: "number", min: low, max: high, step: integer ? 1 : "any", value: answers[column] ?? "" });
+    return { column, hint, input, body: labelled(input, domain.columns ? column : said("answer"), make("small", hint)) };
+  });
+  const read = () => {
+    const values = fields.map(({ column, input }) => [column, input.valueAsNumber]);
+    if (values.some(([, value]) => isNaN(value))) return null;
+    return domain.columns ? Object.fromEntries(values) : values[0][1];
   };
+  return { body: fields.map(({ body }) => body), hint: fields.map(({ hint }) => hint).join(" "), read };
 }
 
-function numberField(column, { low, high, integer }, outside, label) {
-  const range = { low: digits(low), high: digits(high) }, clamp = outside === "clamp", kind = integer ? ".whole" : "";
-  const input = make("input", { type: "number", min: low, max: high, step: integer ? 1 : "any", value: answers[column] });
-  return {
-    hint: said(`range${kind}`, range) + (clamp ? ` ${said("range.clamp", range)}` : ""),
-    inputs: [input], body: labelled(label, input),
-    read() {
-      const number = input.valueAsNumber, fits = clamp || (number >= low && number <= high);
-      if (!input.value && !input.validity.badInput) throw field.empty;
-      if (!fits || isNaN(number) || (integer && number % 1)) throw said(`error.number${kind}`, range);
-      return number;
-    },
-  };
-}
-
-function categoryField({ name, domain: { categories } }) {
-  const current = categories.indexOf(answers[name]), many = categories.length > RADIOS;
-  const options = categories.map((label, value) => many
-    ? make("option", { value, selected: value === current }, `${label}`)
-    : pick("radio", "answer", { value, checked: value === current }, `${label}`));
-  const select = make("select", make("option", { value: -1 }, said("choose")), many && options);
-  return {
-    hint: "", body: many ? labelled(said("answer"), select) : options,
-    inputs: many ? [select] : options.map(({ firstChild }) => firstChild),
-    read() {
-      const value = many ? select.value : document.querySelector("[name=answer]:checked")?.value;
-      if (!(value >= 0)) throw field.empty;
-      return categories[value];
-    },
-  };
-}
-
-/** A checklist with a search; what is ticked stays in sight. */
-function basketField({ name, domain: { items }, program }) {
-  const labels = items.length ? items : Array.from({ length: items }, (_, code) => code), ticked = new Set(answers[name]);
-  const allowed = program.sizes.map(({ size }) => size), count = () => ({ count: ticked.size, sizes });
-  const sizes = new Intl.ListFormat(survey.language, { type: "disjunction" }).format(allowed.map(String));
-  const rows = make("div.items"), tally = make("p.soft", { role: "status" }, said("ticked", count()));
-  const search = make("input", { type: "search", oninput: draw });
-  const tick = (label) => pick("checkbox", "answer", { checked: ticked.has(label), onchange({ target }) {
-    ticked[target.checked ? "add" : "delete"](label);
-    tally.textContent = said("ticked", count());
-  } }, `${label}`);
+/** Categories and items: a list, with a search where it is long; what is ticked stays in sight. */
+function listField({ name, domain: { categories, items }, program }) {
+  const labels = categories ?? (items.length ? items : [...Array(items).keys()]), ticked = new Set([answers[name] ?? []].flat());
+  const sizes = program?.sizes?.map(({ size }) => `${size}`), rows = make("div.items");
+  const hint = sizes ? said("sizes", { sizes: new Intl.ListFormat(survey.language, { type: "disjunction" }).format(sizes) }) : "";
+  const tally = make("p.soft", { role: "status" }), search = make("input", { type: "search", oninput: draw });
+  const count = () => tally.replaceChildren(sizes ? `${hint} ${said("ticked", { count: ticked.size })}` : "");
+  const tick = (label) => pick(sizes ? "checkbox" : "radio", "answer", ticked.has(label), () => {
+    if (!sizes) ticked.clear();
+    if (!ticked.delete(label)) ticked.add(label);
+    count();
+  }, `${label}`);
   function draw() {
     const text = search.value.trim().toLowerCase();
     const found = labels.filter((label) => !ticked.has(label) && `${label}`.toLowerCase().includes(text));
-    const more = found.splice(MOST).length;
-    rows.replaceChildren(...[...ticked, ...found].map(tick), more ? said("more", { count: more }) : "");
+    const more = found.splice(MOST).length, chosen = search.value ? [...ticked] : labels.filter((label) => ticked.has(label));
+    rows.replaceChildren(...[...chosen, ...found].map(tick), more ? said("more", { count: more }) : "");
   }
   draw();
+  count();
   return {
-    hint: said("sizes", { sizes }), inputs: [search], body: [labelled(said("find"), search), tally, rows],
+    body: [tally, labels.length > FEW && labelled(search, said("find")), rows], hint,
     read() {
-      if (!ticked.size) throw field.empty;
-      if (!allowed.includes(ticked.size)) throw said("error.sizes", count());
-      return labels.filter((label) => ticked.has(label));
+      if (sizes && ticked.size && !sizes.includes(`${ticked.size}`)) throw hint;
+      return ticked.size ? sizes ? labels.filter((label) => ticked.has(label)) : [...ticked][0] : null;
     },
   };
+}
+
+function describe({ name, levels: offered }) {
+  const { words } = offered[levels[name] ?? ""];
+  for (const part of ["sent", "usual", "worst", "visible"]) fill(part, part !== "usual" || !levels[name] ? words[part] : "");
 }
 
 /** Which level; that of an earlier report to the same collector stays. */
@@ -195,17 +156,36 @@ async function chooseLevel(each) {
   levels[name] = level ?? levels[name] ?? each.default;
   at("level").disabled = Boolean(level);
   fill("level", make("legend.minor", said("level")), level && make("p.note", said("level.locked", { level })),
-    Object.entries(offered).map(([one, { words }]) => pick("radio", "level", { checked: one === levels[name], onchange() {
+    Object.entries(offered).map(([one, { words }]) => pick("radio", "level", one === levels[name], () => {
       levels[name] = one;
       describe(each);
-    } }, one, make("small", held(words.usual || words.worst)))));
+    }, one, make("small", words.usual || words.worst))));
+}
+
+function given() {
+  const each = survey.questions[step - 1];
+  let value;
+  try {
+    value = field.read();
+    each.blur.value(value, { ...each, missing: "pass" });
+  } catch {
+    throw said("error.wrong", { hint: field.hint });
+  }
+  if (value === null) throw said(each.missing === "refuse" ? "error.needed" : "error.empty");
+  return keep(value);
+}
+
+function keep(value) {
+  const { columns, domain } = survey.questions[step - 1];
+  for (const column of columns) answers[column] = value && domain.columns ? value[column] : value;
+  return go(step + 1);
 }
 
 // What is sent.
 
 /** What this browser keeps, with the ledger read; `text` is the ledger as it is kept. */
 async function recall() {
-  const device = await memory.read("device");
+  const device = await memory.change("device", (kept) => kept);
   return { ...device, text: device.ledger, ledger: Ledger.loads(device.ledger) };
 }
 
@@ -217,12 +197,11 @@ async function summary() {
     const made = await answer(survey, answers, { secret, ledger, collector: whom, levels });
     ready = { ...made, before: text, after: ledger.dumps() };
     fill("rows", survey.questions.map(({ name, question, columns, domain }) => {
-      const cells = (from) => columns.map((column) => inCell(from[column], domain)).join(", ");
-      const level = made.report[`${name}.level`];
+      const cells = (from) => columns.map((column) => inCell(from[column], domain)).join(", "), level = made.report[`${name}.level`];
       return make("tr", make("th", { scope: "row" }, question || name), make("td", cells(answers)),
         make("td", make("b", cells(made.report)), level && make("small", said("at", { level }))));
     }));
-    fill("letters", messageText(made));
+    at("letters").textContent = messageText(made);
     fill("with", totals());
   } catch (error) {
     trouble(said(error instanceof LimitError ? "refused" : "impossible", { reason: error.message }));
@@ -233,106 +212,89 @@ async function summary() {
 function inCell(value, { categories }) {
   if (value === null) return said("unanswered");
   if (value.size) return said("basket", { size: value.size, code: value.seed ?? value.bitmap });
-  if (typeof value === "number" && !categories) return digits(value);
-  return [value].flat().join(", ");
+  return typeof value === "number" && !categories ? digits(value) : [value].flat().join(", ");
 }
 
 /** Remember and queue, in one step, what was shown; nothing where another tab has told something since. */
 async function commit() {
   const { plan, id, report, before, after } = ready, state = submit ? "waiting" : "file";
-  const kept = await memory.change("device", (device) => {
+  let isStale;
+  await memory.change("device", (device) => {
     const { state: old, tries = 0, next = 0 } = device.messages[id] ?? {};
-    if (device.ledger !== before) return undefined;
-    if (!["sent", "kept"].includes(old)) device.messages[id] = { plan, id, report, submit, state, tries, next };
-    return { ...device, ledger: after };
+    isStale = device.ledger !== before;
+    if (isStale || old === "sent" || old === "kept") return device;
+    return { ...device, ledger: after, messages: { ...device.messages, [id]: { plan, id, report, submit, state, tries, next } } };
   });
-  if (!kept) return show(step).then(() => trouble(said("changed")));
+  if (isStale) return show(step).then(() => trouble(said("changed")));
   if (!submit) download(`${id}.json`, messageText(ready));
   await go(step + 1);
-  box.send();
+  return box.send();
 }
 
 // Afterwards.
 
 async function receipt() {
   await refresh();
-  fill("verdict", survey.model ? [make("h3", said("model")), make("p.soft", said("model.here")), await verdict()].flat() : []);
-}
-
-async function verdict() {
+  if (!survey.model) return;
+  let parts;
   try {
-    const { label, probabilities, rule } = predict(await model, answers), share = digits(Math.round(100 * probabilities[label]));
-    return [make("p", make("b", said("model.says", { label, share }))), rule && make("p.soft", said("model.rule")),
-      rule && make("ul", bullets(rule))];
+    const { label, probabilities, rule } = predict(await model, answers), share = Math.round(100 * probabilities[label]);
+    parts = [make("h3", said("model.says", { label, share })), rule && soft(said("model.rule")), rule && make("ul", bullets(rule))];
   } catch ({ message }) {
-    return [make("p.note", said("model.broken", { reason: message }))];
+    parts = [make("p.note", said("model.broken", { reason: message }))];
   }
+  fill("verdict", make("h3", said("model")), soft(said("model.here")), parts);
 }
 
 /** The model, fetched now and kept for when there is no connection. */
 async function fetchModel() {
-  const key = `model ${survey.plan}`;
   const text = await fetch(survey.model).then((response) => response.ok ? response.text() : null, () => null);
-  const read = readModel(text ?? await memory.read(key));
-  if (text) await memory.change(key, () => text);
-  return read;
+  return readModel(await memory.change(`model ${survey.plan}`, (kept) => text ?? kept));
 }
 
 /** Show the receipts, where they have changed. */
 async function refresh() {
   const own = Object.values((await recall()).messages).filter(({ plan }) => plan === survey.plan).reverse();
-  const now = make("div", own.map(({ id, state, reason }) => make("div.card",
-    make("dl", make("dt", said("number")), make("dd", make("code", id)), make("dt", said("state")),
-      make("dd", said(`state.${state}`), " ", reason && said(`reason.${reason[0]}`, { reason: reason[1] }))),
-    ["sent", "kept", "waiting"].includes(state) && make("div", make("p.soft", said("withdraw.means")),
-      make("button", { type: "button", onclick: () => box.withdraw(id) }, said("withdraw"))))));
+  const now = make("div", own.map(({ id, state, reason }) => make("div.card", null,
+    soft(said("number")), make("code", id),
+    make("p", said(`state.${state}`), " ", reason && said(`reason.${reason[0]}`, { reason: reason[1] })),
+    ["sent", "kept", "waiting"].includes(state) && [soft(said("withdraw.means")),
+      make("button", { type: "button", onclick: () => box.withdraw(id) }, said("withdraw"))])));
   if (at("receipts").textContent !== now.textContent) fill("receipts", [...now.childNodes]);
 }
 
 // The device.
 
-async function showDevice() {
-  const { gamma, reports } = (await recall()).ledger.limit;
-  fill("notice", !memory.lasting && said("device.forgets"));
-  fill("clears", said(await navigator.storage?.persisted?.() ? "device.holds" : "device.clears"));
-  at("belief").value = gamma ? 100n * gamma.num / (gamma.num + 19n * gamma.den) : ""; // what 5 % grow to by γ
-  at("times").value = reports;
-  at("device").open = kindOf(step) === "summary" && !ready;
-}
-
-/** Change what the device keeps, and say so; a sentence where that cannot be. */
+/** Change what the device keeps, and say so; another sentence where that cannot be. */
 async function change(edit, done, wrong) {
   try {
     const { ledger, text } = await recall(), edited = await edit(ledger);
-    await memory.change("device", (device) => device.ledger === text ? { ...device, ...edited } : undefined);
+    await memory.change("device", (device) => device.ledger === text ? { ...device, ...edited } : device);
     await show(step);
-    trouble(said(done), []);
+    trouble(said(done));
   } catch {
-    trouble(said(wrong), []);
+    trouble(said(wrong));
   }
 }
 
-function setLimit(event) {
-  event.preventDefault();
+const setLimit = () => change(async (ledger) => {
   const belief = Number(at("belief").value), reports = Number(at("times").value);
-  change(async (ledger) => {
-    await ledger.setLimit({ belief: belief ? [0.05, belief / 100] : undefined, reports });
-    return { ledger: ledger.dumps() };
-  }, "limit.done", "error.limit");
-}
+  await ledger.setLimit({ belief: belief ? [0.05, belief / 100] : undefined, reports });
+  return { ledger: ledger.dumps() };
+}, "limit.done", "error.limit");
 
 async function save() {
-  const { secret, text } = await recall(), hex = Array.from(secret, (byte) => byte.toString(16).padStart(2, "0"));
-  download("sfumato-device.json", JSON.stringify({ device: 1, secret: hex.join(""), ledger: JSON.parse(text) }, null, 1));
+  const { secret, text } = await recall();
+  download("sfumato-device.json", JSON.stringify({ device: 1, secret: hex(secret), ledger: JSON.parse(text) }));
 }
 
 /** Take over a saved secret and ledger; what this device has told stays on the list. */
 async function restore({ target }) {
-  const text = await target.files[0].text(), all = (...lists) => [...new Map(lists.flat().map((each) => [JSON.stringify(each), each])).values()];
+  const text = await target.files[0].text(), union = (...all) => [...new Map(all.flat().map((one) => [JSON.stringify(one), one])).values()];
   await change((old) => {
     const { device, secret, ledger } = JSON.parse(text), { told, receipts, limit } = Ledger.loads(JSON.stringify(ledger));
     if (device !== 1 || !/^([0-9a-f]{2}){16,}$/.test(secret)) throw device;
-    const joined = new Ledger({ told: all(told, old.told), receipts: all(receipts, old.receipts), limit });
+    const joined = new Ledger({ told: union(told, old.told), receipts: union(receipts, old.receipts), limit });
     return { secret: Uint8Array.from(secret.match(/../g), (byte) => parseInt(byte, 16)), ledger: joined.dumps() };
   }, "device.restored", "device.wrong");
   target.value = "";
@@ -346,34 +308,29 @@ async function begin() {
   survey = await readSurvey(found);
   submit = survey.submit && new URL(survey.submit, location.href).href;
   whom = survey.collector ?? new URL(submit ?? location.href).origin;
-  document.querySelector("h1").textContent = survey.name;
+  every("[data-say]", (part) => { part.textContent = said(part.dataset.say); });
+  fill("name", survey.name);
   fill("about", survey.description);
-  for (const part of document.querySelectorAll("[data-say]")) part.textContent = said(part.dataset.say);
   fill("together", bullets(survey.together));
-  memory = await openMemory();
-  await memory.change("device", (device) => device ?? {
-    secret: crypto.getRandomValues(new Uint8Array(32)), ledger: new Ledger().dumps(), messages: {},
-  });
-  navigator.storage?.persist?.();
+  fill("clears", said("device.clears"));
+  navigator.storage?.persist?.().then((lasts) => lasts && fill("clears", said("device.holds")), () => null);
+  const secret = crypto.getRandomValues(new Uint8Array(32));
+  await memory.change("device", (device) => device ?? { secret, ledger: new Ledger().dumps(), messages: {} });
   box = outbox(memory, submit, refresh);
   model = survey.model && fetchModel();
-  model?.catch?.(() => null);
+  model?.catch(() => null);
   history.replaceState(0, "", location.pathname + location.search);
-  addEventListener("popstate", ({ state }) => show(Math.min(state ?? 0, reached)));
-  addEventListener("online", box.send);
-  at("asked").oninput = () => trouble("");
+  onpopstate = ({ state }) => show(Math.min(state ?? 0, reached));
+  ononline = box.send;
+  at("asked").oninput = () => trouble();
   at("skip").onclick = () => keep(null);
   at("back").onclick = () => history.back();
   at("save").onclick = save;
   at("restore").onchange = restore;
-  at("limit").onsubmit = setLimit;
-  at("form").onsubmit = async (event) => {
+  onsubmit = (event) => {
     event.preventDefault();
-    try {
-      await steps[kindOf(step)].next();
-    } catch (problem) {
-      trouble(problem);
-    }
+    const act = event.target.id === "limit" ? setLimit : stepAt(step)[3];
+    Promise.resolve().then(act).catch(trouble);
   };
   await show(0);
   at("all").hidden = false;
