@@ -89,8 +89,8 @@ def test_questions_are_asked_until_they_are_answered_and_nothing_but_the_report_
     typed = ["", "old", "17", "47.5", "47", "5", "South", "2", "high", "open", "", "7", "2", "perhaps", "y"]
     answer = typing(f"device answer town.toml --submit {collector.submit}", *typed[1:])
     assert answer.code == 0, answer.err
-    assert answer.err.count("Please give a whole number from 20 to 80.") == 3
-    assert answer.err.count("That is none of the possible answers.") == 4
+    assert answer.err.count("This cannot be the answer. A whole number from 20 to 80.") == 3
+    assert answer.err.count("This cannot be the answer.") == 7 and "high" not in answer.err
     assert "Please answer: this survey needs an answer here." in answer.err
     (report,) = collector.store.values()
     assert set(json.loads(report)) == {"age", "district", "district.level", "kids"}
@@ -179,7 +179,7 @@ def test_numbers_together_and_baskets_are_asked_too(typing, town):
     typed = ["180", "90.5", "tea", "tea, gin", "1, milk", "yes"]
     answer = typing("device answer both.json --collector t -o r.json", *typed)
     assert answer.code == 0, answer.err
-    assert answer.err.count("Give 2 of them.") == 2
+    assert answer.err.count("Give 2 of them.") == 3
     report = json.loads((town / "r.json").read_text())["reports"][0]["report"]
     assert set(report) == {"height", "weight", "basket"} and report["basket"]["size"] == 2
 

@@ -11,7 +11,6 @@ import typer
 
 from sfumato.channels import Mechanism
 from sfumato.cli.plans import naming, read_answers
-from sfumato.client.questions import Question
 from sfumato.domain import Interval, Items, Row
 from sfumato.domain.checked import read_json
 from sfumato.plan import Attribute, Plan
@@ -53,40 +52,41 @@ def ask_answer(each: Attribute, language: str) -> dict[str, Any]:
     say = voice(language)
     needed = getattr(each.channel, "missing", "") == "refuse"
     domains = each.domain.columns if isinstance(each.domain, Row) else {each.name: each.domain}
-    while True:
-        found = {}
-        for column, domain in domains.items():
-            form = _form(domain, each.channel, say)
-            tell(form.hint + ("" if needed else " " + say("ask.empty")), *form.listed)
-            prompt = say("device.answer") + (f" ({column})" if len(domains) > 1 else "")
-            found[column] = _asked(prompt, form.read, say, needed=needed)
-        try:
-            Question(each).value(found)
-            return found
-        except ValueError as error:
-            tell(str(error))
+    found = {}
+    for column, domain in domains.items():
+        form = _form(domain, each.channel, say)
+        tell(form.hint + ("" if needed else " " + say("ask.empty")), *form.listed)
+        prompt = say("device.answer") + (f" ({column})" if len(domains) > 1 else "")
+        found[column] = _asked(prompt, form, say, needed=needed)
+    return found
 
 
 def ask_level(levels: Mapping[str, list[str]], default: str, language: str) -> str:
     """A level by its number or name; nothing is the default. ``levels``: what is said of each."""
     say = voice(language)
-    tell(say("device.level") + " " + say("ask.default", level=default))
-    tell(*(f"  {place}  {name}: {' '.join(words)}" for place, (name, words) in enumerate(levels.items(), 1)))
-    return str(_asked(say("ask.level"), _choice(levels, numbered=True, say=say), say, empty=default))
+    hint = say("device.level") + " " + say("ask.default", level=default)
+    tell(hint, *(f"  {place}  {name}: {' '.join(words)}" for place, (name, words) in enumerate(levels.items(), 1)))
+    return str(_asked(say("ask.level"), Form(hint, [], _choice(levels, numbered=True)), say, empty=default))
 
 
-def _asked(prompt: str, read: Callable[[str], Any], say: Voice, *, needed: bool = False, empty: Any = None) -> Any:
-    """What was typed, read; asked again where it cannot be."""
+class Form(NamedTuple):
+    """What may be typed, and how it is read; what cannot be is a ``ValueError`` or a ``KeyError``."""
+
+    hint: str
+    listed: list[str]
+    read: Callable[[str], Any]
+
+
+def _asked(prompt: str, form: Form, say: Voice, *, needed: bool = False, empty: Any = None) -> Any:
+    """What was typed, read; asked again, without repeating it, where it cannot be."""
     while True:
         text = _typed(prompt)
         try:
-            if text:
-                return read(text)
-            if not needed:
-                return empty
+            if text or not needed:
+                return form.read(text) if text else empty
             tell(say("device.error.needed"))
-        except ValueError as error:
-            tell(str(error))
+        except (ValueError, KeyError):
+            tell(say("device.error.wrong", hint=form.hint))
 
 
 def _typed(prompt: str) -> str:
@@ -98,62 +98,40 @@ def _typed(prompt: str) -> str:
         raise typer.Abort from None
 
 
-class Form(NamedTuple):
-    """What may be typed, and how it is read; what cannot be is an error without the text in it."""
-
-    hint: str
-    listed: list[str]
-    read: Callable[[str], Any]
-
-
 def _form(domain: Any, channel: Mechanism | None, say: Voice) -> Form:
     if isinstance(domain, Interval):
         return _form_of_numbers(domain, getattr(channel, "outside", "") == "clamp", say)
     texts = [str(label) for label in domain.labels]
     numbered = len(texts) <= MOST_LISTED and not any(re.fullmatch(r"[-+.\d]+", text) for text in texts)
-    one = _choice(domain.labels, numbered, say)
     short = texts if len(texts) <= MOST_LISTED else [*texts[:5], "…", texts[-1]]
     hint = say("ask.choose") if numbered else say("ask.typed", labels=", ".join(short))
     listed = [f"  {place}  {text}" for place, text in enumerate(texts, 1)] if numbered else []
+    one, sizes = _choice(domain.labels, numbered), getattr(channel, "sizes", ())
     if not isinstance(domain, Items):
         return Form(hint, listed, one)
-    sizes = getattr(channel, "sizes", ())
-    how_many = say("ask.sizes", sizes=say.listed(sizes, "or")) if sizes else ""
 
     def several(text: str) -> list[Any]:
         found = list(dict.fromkeys(one(part.strip()) for part in text.split(",")))
         if sizes and len(found) not in sizes:
-            raise ValueError(how_many)
+            raise ValueError("not so many")
         return found
 
-    return Form(" ".join([hint, say("ask.several"), how_many]), listed, several)
+    how_many = [say("ask.sizes", sizes=say.listed(sizes, "or"))] if sizes else []
+    return Form(" ".join([hint, say("ask.several"), *how_many]), listed, several)
 
 
 def _form_of_numbers(domain: Interval, clamp: bool, say: Voice) -> Form:
-    kind = ".whole" if domain.integer else ""
     bounds = {"low": say.number(domain.low, 12), "high": say.number(domain.high, 12)}
-
-    def read(text: str) -> Any:
-        try:
-            return domain.clean(float(text.replace(say("number.decimal"), ".")), clamp=clamp).item()
-        except ValueError:
-            raise ValueError(say(f"device.error.number{kind}", **bounds)) from None
-
-    clamped = [say("device.range.clamp", **bounds)] if clamp else []
-    return Form(" ".join([say(f"device.range{kind}", **bounds), *clamped]), [], read)
+    hints = [say("device.range.whole" if domain.integer else "device.range", **bounds)]
+    hints += [say("device.range.clamp", **bounds)] if clamp else []
+    mark = say("number.decimal")
+    return Form(" ".join(hints), [], lambda text: domain.clean(float(text.replace(mark, ".")), clamp=clamp).item())
 
 
-def _choice(labels: Iterable[Any], numbered: bool, say: Voice) -> Callable[[str], Any]:
+def _choice(labels: Iterable[Any], numbered: bool) -> Callable[[str], Any]:
     """A label by its text, or by its place in the list."""
     places = {str(place): label for place, label in enumerate(labels, 1)} if numbered else {}
-    known = {**places, **{str(label): label for label in labels}}
-
-    def read(text: str) -> Any:
-        if text not in known:
-            raise ValueError(say("ask.unknown"))
-        return known[text]
-
-    return read
+    return {**places, **{str(label): label for label in labels}}.__getitem__
 
 
 # --- a file of one person -------------------------------------------------------------------------------------------

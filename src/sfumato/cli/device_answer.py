@@ -112,7 +112,7 @@ def _levels_of(plan: Plan, chosen: Iterable[str]) -> dict[str, str]:
 def _ask(plan: Plan, asked: dict[str, Any], ledger: Ledger, levels: dict[str, str]) -> dict[str, Any]:
     """The answers to all questions, asked one by one; the levels that the person chooses are added to ``levels``."""
     speak, whom, given = voice(plan.language), asked["collector"], dict[str, Any]()
-    tell(plan.name, *([plan.description] if plan.description else []), speak("device.start.whom", whom=whom))
+    tell(plan.name, *([plan.description] if plan.description else []), speak("ask.whom", whom=whom))
     for place, (each, question) in enumerate(zip(plan.attributes.values(), asked["questions"], strict=True), 1):
         tell("", speak("device.place", place=place, count=len(plan.attributes)), each.question or each.name)
         told = {name: _words(level) for name, level in question["levels"].items()}
