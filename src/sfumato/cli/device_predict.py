@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from sfumato.cli.asking import AnswersFile, ask_answer, read_person, tell
 from sfumato.cli.plans import AsJson, ShowValues
 from sfumato.cli.terminal import emit_json, say
+from sfumato.plan import Attribute
 from sfumato.prose import voice
 
 EXAMPLES = """Examples:
@@ -38,20 +40,24 @@ def predict(
         raise ValueError(f"{model}: comes without its questions; give the answers to {', '.join(names)} with --answers")
     else:
         tell(speak("device.model.here"))
-        given = {}
-        for each in dict.fromkeys(plan.columns[name] for name in names):
-            tell("", each.question or each.name)
-            given |= ask_answer(each, speak.language)
+        given = _ask([plan.columns[name] for name in names], plan.language)
     person = {name: given[name] for name in names if name in given}
-    label, shares = shipped.predict(person), shipped.predict_proba(person)[0]
-    found = dict(zip(map(str, shipped.model.classes_), shares.tolist(), strict=True))
-    rule = shipped.rule(person)
+    label, shares = shipped.predict(person), shipped.predict_proba(person)[0].tolist()
+    probabilities = dict(zip(map(str, shipped.model.classes_), shares, strict=True))
+    rule = next(iter(shipped.rules(person) or []), None)
     name = (plan and plan.target) or "class"
     if as_json:
-        emit_json({name: label, "probabilities": found, "rule": rule})
+        emit_json({name: label, "probabilities": probabilities, "rule": rule})
         return
-    say(speak("device.model.says", name=name, label=label, share=speak.percent(found[str(label)])))
+    say(f"{name}: {label} ({speak.percent(probabilities[str(label)])})")
     if rule:
-        say(speak("device.model.rule") + ":")
-        for condition in rule:
-            say(f"  {condition}")
+        say("\n  ".join([speak("device.model.rule") + ":", *rule]))
+
+
+def _ask(questions: Iterable[Attribute], language: str) -> dict[str, Any]:
+    """The answers to these questions, each asked once."""
+    given: dict[str, Any] = {}
+    for each in dict.fromkeys(questions):
+        tell("", each.question or each.name)
+        given |= ask_answer(each, language)
+    return given
