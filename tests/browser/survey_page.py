@@ -11,17 +11,24 @@ from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import BrowserContext, Page
+from tests.browser.chromium import Files, serving
 
 import sfumato as sf
-from tests.browser.chromium import Files, serving
 
 STOPS = ["Market", "Station", "Harbour", "Hospital", "Old Mill", "School", "Stadium", "Museum", "North Gate"]
 YES_NO = ["yes", "no"]
-ANSWERS = {"age": 47, "income": 31337.125, "fare": "yes", "stops": ["Harbour", "Museum"], "district": "Old Town", "bus": "no"}
+ANSWERS = {
+    "age": 47,
+    "income": 31337.125,
+    "fare": "yes",
+    "stops": ["Harbour", "Museum"],
+    "district": "Old Town",
+    "bus": "no",
+}
 
 
 def town(**changes: Any) -> sf.Plan:
-    """Every kind of question: levels, a range that clamps, a needed answer, a basket, a list to choose from, the class."""
+    """Every kind of question: levels, a range that clamps, a needed answer, a basket, a long list, the class."""
     baskets = sf.SelectASize.design(sf.Items(STOPS), [1, 2, 3], 19, 2)
     waves = {name: {"channel": "square-wave", "gamma": gamma} for name, gamma in (("open", 99), ("private", 4))}
     attributes: dict[str, Any] = {
@@ -87,13 +94,7 @@ def collecting(folder: Path) -> Iterator[tuple[str, Collector]]:
     collector = Collector()
 
     class Handler(Files):
-        def do_POST(self) -> None:
-            self._collect()
-
-        def do_DELETE(self) -> None:
-            self._collect()
-
-        def _collect(self) -> None:
+        def collect(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
             collector.headers.append(dict(self.headers))
             status, headers, text = collector.answer(self.command, self.path, body)
@@ -103,6 +104,8 @@ def collecting(folder: Path) -> Iterator[tuple[str, Collector]]:
             self.send_header("Content-Length", str(len(text.encode())))
             self.end_headers()
             self.wfile.write(text.encode())
+
+        do_POST = do_DELETE = collect  # noqa: N815 (the names that the library calls)
 
     with serving(folder, Handler) as address:
         yield address, collector
@@ -142,7 +145,9 @@ class Respondent:
         return self.page.inner_text("#receipts")
 
     def wait_for(self, text: str) -> Respondent:
-        self.page.wait_for_function("text => document.getElementById('receipts').innerText.includes(text)", arg=text, polling=50)
+        self.page.wait_for_function(
+            "text => document.getElementById('receipts').innerText.includes(text)", arg=text, polling=50
+        )
         return self
 
     def answer(self, answers: dict[str, Any] = ANSWERS, level: str | None = "open") -> Respondent:

@@ -10,10 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page
-
-import sfumato as sf
-from sfumato import shipping
-from sfumato.client.page import write_page
 from tests.browser.survey_page import (
     ANSWERS,
     Collector,
@@ -24,6 +20,10 @@ from tests.browser.survey_page import (
     says,
     town,
 )
+
+import sfumato as sf
+from sfumato import shipping
+from sfumato.client.page import write_page
 
 
 @pytest.fixture(scope="module")
@@ -111,8 +111,10 @@ def test_after_a_reload_the_same_answers_are_the_same_report_and_are_not_sent_ag
 def test_the_level_is_locked_after_the_first_report_and_says_why(person: Respondent) -> None:
     person.answer().send().wait_for("Sent.")
     person.open().next()
-    assert person.page.is_disabled("#level input >> nth=0") and person.page.is_checked("#level label:has-text('open') input")
-    assert "at the level open" in person.page.inner_text("#level") and "second report" in person.page.inner_text("#level")
+    said = person.page.inner_text("#level")
+    assert "at the level open" in said and "second report" in said
+    assert person.page.is_disabled("#level input >> nth=0")
+    assert person.page.is_checked("#level label:has-text('open') input")
 
 
 # --- the outbox ---------------------------------------------------------------------------------------------------

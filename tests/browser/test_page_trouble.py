@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page
+from tests.browser.survey_page import Collector, Respondent, collecting, town
 
 from sfumato.client.page import write_page
-from tests.browser.survey_page import Collector, Respondent, collecting, town
 
 FORBIDDEN = "IDBFactory.prototype.open = () => { throw new DOMException('denied', 'SecurityError'); };"
 FULL = """
@@ -80,7 +80,9 @@ def test_a_survey_that_is_no_document_is_refused(
     assert page.inner_text("#broken") and page.is_hidden("#all")
 
 
-@pytest.mark.parametrize("text", ["", "{}", '{"format": "sfumato-model", "version": 99}'], ids=["empty", "other", "newer"])
+@pytest.mark.parametrize(
+    "text", ["", "{}", '{"format": "sfumato-model", "version": 99}'], ids=["empty", "other", "newer"]
+)
 def test_a_damaged_model_is_said_and_the_report_is_sent_all_the_same(
     page: Page, folder: Path, survey: tuple[str, Collector], text: str
 ) -> None:
