@@ -20,8 +20,7 @@ import pytest
 from tests.client.collector import Collector, collecting
 
 import sfumato as sf
-from sfumato.client import Ledger
-from sfumato.client.home import Home
+from sfumato.client import Home, Ledger, survey
 
 TOWN = """
 name = "town"
@@ -212,6 +211,7 @@ def test_a_refusal_is_said_with_its_reason(sfumato, town, collector):
 
 BAD = [
     ("device answer gone.toml --collector t -o r.json", "gone.toml: no such file"),
+    ("device answer survey.json --collector t -o r.json", "survey.json: is the survey that browsers read"),
     ("device answer town.toml", "the report has nowhere to go"),
     ("device answer town.toml -o r.json", "nobody is named who receives the report"),
     ("device answer town.toml --submit town.example", "reports cannot be sent to this address"),
@@ -238,6 +238,7 @@ BAD = [
 @pytest.mark.parametrize(("line", "words"), BAD, ids=[words for _, words in BAD])
 def test_bad_input_is_one_line_and_nothing_is_written(refused, town, line, words):
     town.write("null.json", "null")
+    town.write("survey.json", json.dumps(survey(sf.Plan.load(town / "town.toml"))))
     town.write("cut.json", '{"age": 93')
     town.write("list.json", "[93]")
     town.write("old.json", json.dumps({**HOUSE, "age": 93}))

@@ -60,7 +60,7 @@ def answer(
     show_values: ShowValues = False,
 ) -> None:
     """Answer a plan's questions: blurred here, shown, remembered, and sent once you agree."""
-    loaded, place = load_plan(plan), Home(home)
+    loaded, place = _plan(plan), Home(home)
     whom = _receiver(submit, collector, output, insecure)
     if output is not None:
         check_target(output, (".json",), apart=[plan, answers])
@@ -89,6 +89,13 @@ def answer(
         say(OUTCOMES[state].format(id=reply.id, note=note))
     if state == "refused":
         raise typer.Exit(NOT_SENT)
+
+
+def _plan(path: Path) -> Plan:
+    """The plan; what is served to browsers is made from it, and cannot be turned back into it."""
+    if path.suffix == ".json" and path.is_file() and b'"survey"' in path.read_bytes()[:200]:
+        raise ValueError(f"{path}: is the survey that browsers read; open its page, or answer its plan")
+    return load_plan(path)
 
 
 def _receiver(submit: str | None, collector: str | None, output: Path | None, insecure: bool) -> str:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sfumato.cli.asking import Folder, Insecure, Yes, confirmed
+from sfumato.cli.asking import Folder, Yes, confirmed
 from sfumato.cli.plans import AsJson
 from sfumato.cli.terminal import emit_json, say, say_table, say_written
 from sfumato.client import Entry, Home, Ledger, Told
@@ -49,7 +49,6 @@ def ledger(
     withdraw: Withdraw = None,
     export: Export = None,
     restore: Restore = None,
-    insecure: Insecure = False,
     home: Folder = None,
     yes: Yes = False,
     as_json: AsJson = False,
@@ -63,7 +62,7 @@ def ledger(
         _set_limit(place.ledger, limit, reports)
     if export is not None:
         place.export(check_target(export, (".json",)))
-    outbox = place.outbox(insecure=insecure) if send or withdraw or place.has_outbox else None
+    outbox = place.outbox() if send or withdraw or place.has_outbox else None
     sending = None
     if outbox and (send or withdraw):
         for id in withdraw or []:

@@ -13,7 +13,6 @@ import re
 import secrets
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 from sfumato.client.device import Device
@@ -124,8 +123,13 @@ def _write_once(place: Path, text: str) -> None:
     try:
         os.close(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         _writer(text)(beside)
-        with suppress(FileExistsError):
+        try:
             os.link(beside, place)
+        except FileExistsError:
+            pass
+        except OSError:  # a file system without links
+            if not place.exists():
+                os.replace(beside, place)
     finally:
         beside.unlink(missing_ok=True)
 
