@@ -108,7 +108,8 @@ def tree_form(tree: Tree, features: list[Feature], say: Voice) -> dict[str, Any]
     nodes: list[dict[str, Any]] = []
     for node, j in enumerate(tree.column.tolist()):
         if j == LEAF:
-            nodes.append({"counts": tree.counts[node].tolist()})
+            counts = tree.counts[node]
+            nodes.append({"counts": (counts if counts.any() else np.ones_like(counts)).tolist()})
             continue
         cut = np.flatnonzero(tree.bins[node]).tolist() if features[j].categorical else float(tree.cut[node])
         sides = {"left": int(tree.left[node]), "right": int(tree.right[node])}
