@@ -16,7 +16,7 @@ export function readModel(json) {
     const decide = FORMS[form](data, list(reads, isQuestion), placesOf(classes).size);
     return { reads, classes, decide };
   } catch (error) {
-    const why = error instanceof SyntaxError ? "it is not a whole JSON file" : error.message;
+    const why = { Error: error.message, SyntaxError: "it is not a whole JSON file" }[error.name] ?? DAMAGED;
     return refuse(`this model cannot be read: ${why}; fetch it again, or update this page`);
   }
 }
@@ -155,6 +155,7 @@ function refuse(why) {
   throw new Error(why);
 }
 
+const DAMAGED = "it is damaged";
 const isAny = () => true;
 const isNumber = Number.isFinite;
 const isMass = (each) => isNumber(each) && each >= 0;
@@ -163,7 +164,7 @@ const isRow = (size, isGood = isAny) => (row) => Array.isArray(row) && row.lengt
 
 /** The list itself, of one entry or more (or of a size), each as it must be. */
 function list(found, isGood, size = found?.length || 1) {
-  return isRow(size, isGood)(found) ? found : refuse("it is damaged");
+  return isRow(size, isGood)(found) ? found : refuse(DAMAGED);
 }
 
 const keyOf = (label) => (typeof label === "boolean" ? Number(label) : label); // true and 1 are one label in Python
