@@ -142,7 +142,7 @@ export function readMechanism(domain: Record<string, unknown>, program: Record<s
 
 export interface Model {
   /** The questions whose answers it reads. */
-  names: string[];
+  reads: { name: string }[];
   classes: (string | number | boolean)[];
 }
 
