@@ -7,7 +7,7 @@ import { messageText, openMemory, outbox } from "./queue.js";
 import { hex } from "./words.js";
 
 const FEW = 8, MOST = 100, answers = {}, levels = {}, memory = openMemory();
-let survey, questions, say, whom, submit, box, model, field, ready, step = 0, reached = 0;
+let survey, questions, say, whom, submit, box, model, read, ready, step = 0, reached = 0;
 
 const at = (id) => document.getElementById(id);
 const every = (selector, work) => document.querySelectorAll(selector).forEach(work);
@@ -16,7 +16,7 @@ const fill = (id, ...parts) => at(id).replaceChildren(...inside(parts));
 const said = (name, parts) => say(`device.${name}`, { whom, ...parts });
 const digits = (number) => number.toLocaleString(survey.language, { maximumFractionDigits: 20 });
 
-/** An element "tag.class" with its properties (objects) and what is inside. */
+/** An element "tag.class", its properties (objects) and what is inside. */
 function make(kind, ...parts) {
   const [tag, className = ""] = kind.split("."), made = Object.assign(document.createElement(tag), { className });
   for (const part of inside(parts)) part.constructor === Object ? Object.assign(made, part) : made.append(part);
@@ -28,14 +28,16 @@ const pick = (type, name, checked, onchange, ...text) =>
   make("label.pick", make("input", { type, name, checked, onchange }), make("span", text));
 const download = (name, text) => make("a", { href: URL.createObjectURL(new Blob([text])), download: name }).click();
 
-/** Announce what is wrong, and mark the answer; without words all is well. */
-function trouble(text = "") {
+/** Announce what is wrong and mark the answer; without words all is well. */
+function trouble(text) {
   fill("trouble", text);
-  every("#asked input", (input) => { input.ariaInvalid = `${text !== ""}`; });
-  if (text) document.querySelector("#asked input")?.focus();
+  every("#asked input", (input, place) => {
+    input.ariaInvalid = `${Boolean(text)}`;
+    if (text && !place) input.focus();
+  });
 }
 
-// Steps: 0 the start, then the questions, the summary and the receipt.
+// Step 0 is the start; then come the questions, the summary and the receipt.
 
 const steps = [["start", refresh, "begin", () => go(1)], ["question", question, "next", given],
   ["summary", summary, "send", commit], ["receipt", receipt, "over", () => go(0)]];
@@ -52,8 +54,8 @@ async function show(to) {
   step = to;
   trouble();
   await build(each);
-  const { gamma, reports } = (await recall()).ledger.limit, [over, under = 1] = (gamma ?? "").split("/");
-  at("belief").value = gamma && Math.round(100 * over / (+over + 19 * under)); // what γ makes of 5 %
+  const { gamma, reports } = JSON.parse((await recall()).text).limit, [over, under = 1] = gamma?.split("/") ?? [];
+  at("belief").value = gamma && Math.round(100 * over / (+over + 19 * under)); // what 5 % grow to
   at("times").value = reports;
   fill("notice", !memory.lasting && said("device.forgets"));
   fill("next", said(isSummary && !submit ? "save" : button));
@@ -71,62 +73,55 @@ async function show(to) {
 // A question.
 
 async function question(each) {
-  const { name, question, domain, mechanism } = each;
-  field = domain.items || domain.categories ? listField(each) : numberField(each);
+  const { name, question, domain, mechanism } = each, inputs = domain.items || domain.categories ? choices : numbers;
   fill("asked", make("legend", make("small", said("place", { place: step, count: questions.length })),
-    make("h2", question || name)), field.body, make("p.soft", { id: "hint" }, mechanism && said("stays")));
-  every("#asked input", (input) => input.setAttribute("aria-describedby", "hint trouble"));
+    make("h2", question || name)), inputs(each), make("p.soft", { id: "stays" }, mechanism && said("stays")));
+  every("#asked input", (input) => input.setAttribute("aria-describedby", "stays trouble"));
   if (!each.levels[""]) await chooseLevel(each);
   describe(each);
 }
 
-/** The inputs: {body, hint, read}; `read` gives the answer, null without one. */
-function numberField({ name, domain, outside }) {
-  const fields = Object.entries(domain.columns ?? { [name]: domain }).map(([column, { low, high, integer }]) => {
-    const range = { low: digits(low), high: digits(high) }, step = integer ? 1 : "any", value = answers[column] ?? "";
-    const hint = said(integer ? "range.whole" : "range", range) + (outside === "clamp" ? said("range.clamp", range) : "");
-    const input = make("input", { type: "number", min: low, max: high, step, value });
-    const body = make("label", domain.columns ? column : said("answer"), make("small", hint), input);
-    return { column, hint, input, body };
+/** Inputs for numbers; what they hold is in `read()`, by column. */
+function numbers({ name, domain, outside }) {
+  const inputs = {};
+  read = () => Object.fromEntries(Object.entries(inputs).map(([column, { valueAsNumber }]) => [column, valueAsNumber]));
+  return Object.entries(domain.columns ?? { [name]: domain }).map(([column, { low: min, high: max, integer }]) => {
+    const range = { low: digits(min), high: digits(max) }, hint = said(integer ? "range.whole" : "range", range);
+    const value = answers[column] ?? "", step = integer ? 1 : "any";
+    inputs[column] = make("input", { type: "number", min, max, step, value });
+    return make("label", domain.columns ? column : said("answer"),
+      make("small", hint, " ", outside === "clamp" && said("range.clamp", range)), inputs[column]);
   });
-  const read = () => {
-    const values = fields.map(({ column, input }) => [column, input.valueAsNumber]);
-    if (values.some(([, value]) => isNaN(value))) return null;
-    return domain.columns ? Object.fromEntries(values) : values[0][1];
-  };
-  return { body: fields.map(({ body }) => body), hint: fields.map(({ hint }) => hint).join(" "), read };
 }
 
-/** Categories and items: a list, with a search where it is long; what is ticked stays in sight. */
-function listField({ name, domain: { categories, items }, program }) {
+/** Categories or items: a list, with a search where it is long; what is ticked stays in sight. */
+function choices({ name, domain: { categories, items }, program }) {
   const labels = categories ?? (items.length ? items : [...Array(items).keys()]);
   const ticked = new Set([answers[name] ?? []].flat()), has = (label) => ticked.has(label);
-  const sizes = program?.sizes?.map(({ size }) => `${size}`), rows = make("div.items");
+  const sizes = program?.sizes?.map(({ size }) => `${size}`);
   const or = new Intl.ListFormat(survey.language, { type: "disjunction" });
-  const hint = sizes ? said("sizes", { sizes: or.format(sizes) }) : "";
-  const tally = make("p.soft", { role: "status" }), search = make("input", { type: "search", oninput: draw });
-  const count = () => { tally.textContent = sizes ? `${hint} ${said("ticked", { count: ticked.size })}` : ""; };
+  const rows = make("div.items"), tally = make("p.soft", { role: "status" });
+  const search = make("input", { type: "search", oninput: draw });
+  const count = () => sizes && tally.replaceChildren(said("sizes", { sizes: or.format(sizes), count: ticked.size }));
   const tick = (label) => pick(sizes ? "checkbox" : "radio", "answer", has(label), () => {
     if (!sizes) ticked.clear();
     if (!ticked.delete(label)) ticked.add(label);
     count();
   }, `${label}`);
   function draw() {
-    const text = search.value.trim().toLowerCase(), isFound = (label) => `${label}`.toLowerCase().includes(text);
-    const found = labels.filter((label) => has(label) || isFound(label));
+    const text = search.value.trim().toLowerCase();
+    const found = labels.filter((label) => has(label) || `${label}`.toLowerCase().includes(text));
     if (found.length > MOST) found.sort((one, other) => has(other) - has(one));
     const more = found.splice(MOST).length;
     rows.replaceChildren(...found.map(tick), more ? said("more", { count: more }) : "");
   }
+  read = () => {
+    if (sizes && ticked.size && !sizes.includes(`${ticked.size}`)) throw sizes;
+    return { [name]: !ticked.size ? null : sizes ? labels.filter(has) : [...ticked][0] };
+  };
   draw();
   count();
-  return {
-    body: [tally, labels.length > FEW && make("label", said("find"), search), rows], hint,
-    read() {
-      if (sizes && ticked.size && !sizes.includes(`${ticked.size}`)) throw hint;
-      return ticked.size ? sizes ? labels.filter(has) : [...ticked][0] : null;
-    },
-  };
+  return [tally, labels.length > FEW && make("label", said("find"), search), rows];
 }
 
 function describe({ name, levels: offered }) {
@@ -148,21 +143,23 @@ async function chooseLevel(each) {
 }
 
 function given() {
-  const each = questions[step - 1];
-  let value;
+  const each = questions[step - 1], { name, domain, blur, missing } = each;
+  let found;
   try {
-    value = field.read();
-    each.blur.value(value, { ...each, missing: "pass" });
+    found = read();
+    blur.value(domain.columns ? found : found[name], { ...each, missing: "pass" });
   } catch {
-    throw said("error.wrong", { hint: field.hint });
+    let hint = "";
+    every("#asked :is(label small, [role=status])", ({ textContent }) => { hint += `${textContent} `; });
+    throw said("error.wrong", { hint });
   }
-  if (value === null) throw said(each.missing === "refuse" ? "error.needed" : "error.empty");
-  return keep(value);
+  const isMissing = Object.values(found).some((value) => (value ?? NaN) !== value);
+  if (isMissing) throw said(missing === "refuse" ? "error.needed" : "error.empty");
+  return keep(found);
 }
 
-function keep(value) {
-  const { columns, domain } = questions[step - 1];
-  for (const column of columns) answers[column] = value && domain.columns ? value[column] : value;
+function keep(found) {
+  for (const column of questions[step - 1].columns) answers[column] = found[column] ?? null;
   return go(step + 1);
 }
 
@@ -299,7 +296,8 @@ async function begin() {
   survey = await readSurvey(found);
   questions = survey.questions;
   submit = survey.submit && new URL(survey.submit, location.href).href;
-  whom = survey.collector ?? new URL(submit ?? location.href).origin;
+  whom = new URL(submit ?? location.href).origin; // never a name out of the survey
+  if ((survey.collector ?? whom) !== whom) throw new Error(said("elsewhere", survey));
   every("[data-say]", (part) => { part.textContent = said(part.dataset.say); });
   fill("name", survey.name);
   fill("about", survey.description);
@@ -315,7 +313,7 @@ async function begin() {
   history.replaceState(0, "", location.pathname + location.search);
   onpopstate = ({ state }) => show(Math.min(state ?? 0, reached));
   ononline = box.send;
-  const clicks = { skip: () => keep(null), back: () => history.back(), save };
+  const clicks = { skip: () => keep({}), back: () => history.back(), save };
   onclick = ({ target }) => clicks[target.id]?.();
   at("asked").oninput = () => trouble();
   at("restore").onchange = restore;
