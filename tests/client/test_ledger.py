@@ -172,3 +172,10 @@ def test_a_limit_is_said_in_three_ways_and_kept_in_the_file(tmp_path: Path) -> N
     for wrong in ({"gamma": 0.5}, {"gamma": 3, "epsilon": 1}, {"belief": (0.5, 0.1)}, {"reports": 0}):
         with pytest.raises(ValueError, match=r"give|for example"):
             Limit.of(**wrong)  # type: ignore[arg-type]
+
+
+def test_a_total_is_plain_data_for_machines(tmp_path: Path) -> None:
+    told = answered(tmp_path / "ledger.json").total("town.example").to_dict()
+    assert json.loads(json.dumps(told)) == told and told["gamma"] is None and len(told["words"]) > 1
+    assert [each["attribute"] for each in told["told"]] == ["smokes", "höhe"]
+    assert not {"mark", "report"} & set(told["told"][0])

@@ -91,8 +91,10 @@ def test_a_changed_model_gives_one_of_its_classes_or_is_refused_in_one_sentence(
 
 def is_tame(told: Any, text: str) -> bool:
     if isinstance(told, dict):
-        return told["kind"] == "Error" and len(told["refusal"].splitlines()) == 1
-    return told[0] in json.loads(text)["device"]["classes"]
+        refusal = told["refusal"]
+        return told["kind"] == "Error" and len(refusal.splitlines()) == 1 and "of undefined" not in refusal
+    label = json.loads(json.dumps(told[0]), parse_int=float)  # no other language has whole numbers of any size
+    return label in json.loads(text, parse_int=float)["device"]["classes"]
 
 
 @pytest.mark.parametrize(
@@ -100,7 +102,7 @@ def is_tame(told: Any, text: str) -> bool:
     [
         ("", "not a whole JSON file"),
         ("[" * 100_000, "not a whole JSON file"),
-        ("null", "cannot be read"),
+        ("null", "cannot be read: it is damaged"),
         ("[1, 2]", "not one of sfumato"),
         ('{"format": "sfumato-model", "version": 2}', "another version than 1"),
         ('{"format": "sfumato-model", "version": 1}', "no part for devices"),

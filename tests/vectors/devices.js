@@ -1,4 +1,4 @@
-// Runs the cases of devices.json; the same file in Node and in a browser. Returns what differs, and the ledgers written.
+// Runs the cases of devices.json, or of another file; the same file in Node and in a browser. Returns what differs, and the ledgers written.
 
 import { answer, Ledger, LimitError, readSurvey, voice } from "../../src/sfumato/client/static/sfumato.js";
 import { fraction, sameName } from "../../src/sfumato/client/static/ledger.js";
@@ -69,5 +69,6 @@ async function outcome(survey, { answers, levels, collector, afresh = [] }, secr
 
 if (typeof process !== "undefined") {
   const { readFile } = await import("node:fs/promises");
-  console.log(JSON.stringify(await run(JSON.parse(await readFile(new URL("devices.json", import.meta.url), "utf-8")))));
+  const place = process.argv[2] ?? new URL("devices.json", import.meta.url);
+  console.log(JSON.stringify(await run(JSON.parse(await readFile(place, "utf-8")))));
 }

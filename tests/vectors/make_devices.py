@@ -99,6 +99,7 @@ DEVICES: dict[str, list[dict[str, Any]]] = {
         ask("levels", {"x": 0.31, "colour": "red", "x.level": "normal"}, levels={"colour": "shy"}),
         ask("levels", {"x": None, "colour": "red", "x.level": "normal"}, CITY),
         ask("levels", {"x": 0.31, "colour": "red"}, "third", levels={"x": "none such"}),
+        ask("levels", {"x": None, "colour": "red"}, "third", levels={"x": "none such"}),
         ask("town", ANSWERS),
     ],
     "clear and missing answers": [
@@ -175,8 +176,8 @@ def _asked_once() -> Ledger:
     return device.ledger
 
 
-def device_of(ledger: Ledger) -> sf.Device:
-    return sf.Device(SECRET, ledger, today=lambda: TODAY)
+def device_of(ledger: Ledger, secret: bytes = SECRET) -> sf.Device:
+    return sf.Device(secret, ledger, today=lambda: TODAY)
 
 
 def outcome(device: sf.Device, step: dict[str, Any]) -> dict[str, Any]:
@@ -210,10 +211,10 @@ def after(ledger: Ledger, steps: list[dict[str, Any]]) -> dict[str, Any]:
     return {"ledger": written, "totals": totals, "gammas": gammas}
 
 
-def scenario(name: str, steps: list[dict[str, Any]]) -> dict[str, Any]:
+def scenario(name: str, steps: list[dict[str, Any]], secret: bytes = SECRET) -> dict[str, Any]:
     before = ledger_before(name)
-    found: dict[str, Any] = {"secret": SECRET.hex(), "before": before.dumps()}
-    device = device_of(before)
+    found: dict[str, Any] = {"secret": secret.hex(), "before": before.dumps()}
+    device = device_of(before, secret)
     found["steps"] = [{**step, **outcome(device, step)} for step in steps]
     return {**found, **after(device.ledger, steps)}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,34 @@ def check(result: dict[str, Any]) -> None:
 
 def test_node_passes_every_case() -> None:
     check(in_node(HERE / "devices.js"))
+
+
+def test_node_and_python_agree_on_people_drawn_at_random(tmp_path: Path) -> None:
+    rng, people = random.Random(12), {}
+    for i in range(40):
+        steps = [{"limit": {"reports": rng.randint(1, 3)}}]
+        for _ in range(4):
+            plan = rng.choice([name for name in CASES["plans"] if name != "habit"])
+            answers = {name: some_answer(each, rng) for name, each in make_devices.plan_of(plan).columns.items()}
+            steps.append(make_devices.ask(plan, answers, rng.choice(["a", "b"])))
+        people[f"person {i}"] = make_devices.scenario(f"person {i}", steps, rng.randbytes(rng.randint(16, 70)))
+    (tmp_path / "people.json").write_text(json.dumps({**CASES, "devices": people}), encoding="utf-8")
+    found = in_node(HERE / "devices.js", str(tmp_path / "people.json"))
+    assert found["differing"] == []
+
+
+def some_answer(each: sf.Attribute, rng: random.Random) -> Any:
+    """An answer that fits, or none."""
+    domain = getattr(each.domain, "columns", {"": each.domain})
+    low_high = next(iter(domain.values()))
+    if rng.random() < 0.1:
+        return None
+    if isinstance(low_high, sf.Interval):
+        number = rng.uniform(low_high.low, low_high.high)
+        return round(number, 0 if low_high.integer else rng.randint(0, 6))
+    if isinstance(low_high, sf.Items):
+        return rng.sample(list(low_high.labels), rng.randint(2, 3))
+    return rng.choice(low_high.labels)
 
 
 def test_chromium_passes_every_case(page: Page, origin: str) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 COMMANDS = (
     "check", "advise", "randomize", "reconstruct", "train", "predict", "synthesize", "itemsets", "release", "audit",
-    "reproduce", "demo",
+    "reproduce", "demo", "device",
 )
 
 BAD_INPUT = 2

@@ -20,9 +20,13 @@ EXAMPLES = """Examples:
 
   sfumato train plan.toml reports.parquet -o model.json
 
-  sfumato train plan.toml reports.parquet -o model.json --method byclass --test volunteers.csv"""
+  sfumato train plan.toml reports.parquet -o model.json --method byclass --test volunteers.csv
 
-Output = Annotated[Path, typer.Option("--output", "-o", help="The model: .json.", show_default=False)]
+  sfumato train plan.toml reports.parquet -o model.onnx"""
+
+Output = Annotated[
+    Path, typer.Option("--output", "-o", help="The model: .json, or a tree as .onnx.", show_default=False)
+]
 Method = Annotated[str, typer.Option(help=f"One of {', '.join(shipping.METHODS)}.")]
 Holdout = Annotated[
     float | None,
@@ -49,7 +53,10 @@ def train(
     loaded = load_plan(plan)
     if method not in shipping.METHODS:
         raise ValueError(f"--method {method} is unknown; use one of {', '.join(shipping.METHODS)}")
-    check_target(output, (".json",), apart=[plan, reports, test])
+    check_target(output, (".json", ".onnx"), apart=[plan, reports, test])
+    to_onnx = output.suffix.lower() == ".onnx"
+    if to_onnx:
+        shipping.check_exchangeable(method)
     with naming(plan):
         check_learnable(loaded, with_class=True)
     target = str(loaded.target)
@@ -61,7 +68,10 @@ def train(
     if people is not None and test is not None:
         with naming(test):
             trained.measured["test"] = on_people(trained.model, loaded, people)
-    shipping.save(trained.model, output, plan=loaded, measured=trained.measured)
+    if to_onnx:
+        shipping.save_onnx(trained.model, output, plan=loaded)
+    else:
+        shipping.save(trained.model, output, plan=loaded, measured=trained.measured)
     if as_json:
         emit_json({"model": output, **trained.measured, "guarantee": shipping.promise_of(loaded)})
     else:

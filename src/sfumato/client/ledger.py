@@ -147,6 +147,12 @@ class Total:
             seen.setdefault((each.collector, each.attribute, each.domain_identity), set()).add(each.mark)
         return list(dict.fromkeys(name for (_, name, _), marks in seen.items() if len(marks) > 1))
 
+    def to_dict(self) -> dict[str, Any]:
+        """γ (a fraction as text, None: no bound), the sentences, and what was told, as plain data."""
+        kept = ("collector", "survey", "attribute", "level", "gamma", "day")
+        told = [{name: getattr(each, name) for name in kept} for each in self.told]
+        return {"gamma": None if self.gamma is None else str(self.gamma), "words": [*self._sentences()], "told": told}
+
     def __str__(self) -> str:
         return "\n".join(self._sentences())
 

@@ -29,12 +29,12 @@ def read_json(text: str, what: str) -> Any:
 
 def check_nesting(data: Any, what: str) -> None:
     """Refuse data in which tables and lists lie too deep within one another."""
-    level = [data]
-    for _ in range(MOST_NESTED):
-        inner = [part for each in level for part in (each.values() if isinstance(each, Mapping) else each)]
+    inner = [data]
+    for _ in range(MOST_NESTED + 1):
         level = [part for part in inner if isinstance(part, (Mapping, list, tuple))]
         if not level:
             return
+        inner = [part for each in level for part in (each.values() if isinstance(each, Mapping) else each)]
     raise too_deep(what)
 
 

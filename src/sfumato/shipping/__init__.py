@@ -1,5 +1,16 @@
-"""The model goes home: a JSON file with the plan, the promise and the measured error, applied on the device."""
+"""The model goes home: a JSON file with the plan and the measured error, applied on the device; or a tree in ONNX."""
+
+from importlib import import_module
+from typing import Any
 
 from sfumato.shipping.shipped import KINDS, METHODS, Shipped, check_values, load, promise_of, save
 
-__all__ = ["Shipped", "save", "load", "promise_of", "check_values", "METHODS", "KINDS"]
+__all__ = [
+    "Shipped", "save", "load", "save_onnx", "check_exchangeable", "promise_of", "check_values", "METHODS", "KINDS",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("save_onnx", "check_exchangeable"):  # loaded when used
+        return getattr(import_module("sfumato.shipping.exchange"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

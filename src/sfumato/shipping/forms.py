@@ -52,7 +52,7 @@ def reading(name: str, plan: Plan | None, is_number: bool) -> dict[str, Any]:
 
 
 def form_of(model: Any, say: Voice) -> dict[str, Any]:
-    chosen = model.estimator_ if isinstance(model, Chooser) else model
+    chosen = chosen_of(model)
     if (found := tree_of(chosen)) is not None:
         return {"form": "tree", "classes": classes_of(chosen), **tree_form(*found, say)}
     if isinstance(chosen, JointModel):
@@ -64,7 +64,7 @@ def form_of(model: Any, say: Voice) -> dict[str, Any]:
 def number_columns(form: Mapping[str, Any], model: Any) -> list[int]:
     """The columns that are compared or computed with."""
     if form["form"] == "joint":
-        joint = getattr(model, "estimator_", model)
+        joint = chosen_of(model)
         return [j for j, cut in zip(joint.selected_, joint.members_[0].cells, strict=True) if cut.labels is None]
     if form["form"] == "tree":
         return [j for j, each in enumerate(form["columns"]) if "labels" not in each]
@@ -73,10 +73,16 @@ def number_columns(form: Mapping[str, Any], model: Any) -> list[int]:
 
 def classes_of(model: Any) -> list[Any] | None:
     """The classes that the model may name; None where it was fitted without any."""
-    if not hasattr(model, "classes_"):
+    chosen = chosen_of(model)
+    if not hasattr(chosen, "classes_"):
         return None
-    known = model.classes_[model.estimator_.classes_] if isinstance(model, DirectClassifier) else model.classes_
+    known = chosen.classes_[chosen.estimator_.classes_] if isinstance(chosen, DirectClassifier) else chosen.classes_
     return list(known.tolist())
+
+
+def chosen_of(model: Any) -> Any:
+    """The model that answers: a chooser's choice, or the model itself."""
+    return model.estimator_ if isinstance(model, Chooser) else model
 
 
 # --- trees ----------------------------------------------------------------------------------------------------------
@@ -84,7 +90,7 @@ def classes_of(model: Any) -> list[Any] | None:
 
 def tree_of(model: Any) -> tuple[Tree, list[Feature]] | None:
     """The tree that decides, and the columns as it sees them; None where the model is no tree."""
-    chosen = model.estimator_ if isinstance(model, Chooser) else model
+    chosen = chosen_of(model)
     if isinstance(chosen, TreeClassifier):
         return chosen.tree_, chosen.features_
     if isinstance(chosen, DirectClassifier) and (plain := plain_of(chosen)).form == "tree":
@@ -102,7 +108,8 @@ def tree_form(tree: Tree, features: list[Feature], say: Voice) -> dict[str, Any]
     nodes: list[dict[str, Any]] = []
     for node, j in enumerate(tree.column.tolist()):
         if j == LEAF:
-            nodes.append({"counts": tree.counts[node].tolist()})
+            counts = tree.counts[node]
+            nodes.append({"counts": (counts if counts.any() else np.ones_like(counts)).tolist()})
             continue
         cut = np.flatnonzero(tree.bins[node]).tolist() if features[j].categorical else float(tree.cut[node])
         sides = {"left": int(tree.left[node]), "right": int(tree.right[node])}

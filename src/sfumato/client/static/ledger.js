@@ -88,15 +88,17 @@ export class Ledger {
       const texts = told.map((each) => [each.collector, each.survey, each.attribute, each.mark, each.day, each.mechanism ?? "", each.level ?? ""]);
       const others = receipts.map((each) => [each.collector, each.survey, each.plan, each.id, each.digest, each.day]);
       const open = told.every((each) => each.domain && "report" in each && fraction(each.gamma) !== 0);
-      const sound = ledger === 1 && open && isCount(limit.reports) && fraction(limit.gamma) !== 0;
-      return sound && areTexts(...texts.flat(), ...others.flat()) ? new Ledger({ told, receipts, limit, save }) : refuse(damaged);
+      const sound = ledger === 1 && open && isCount(limit.reports) && areTexts(...texts.flat(), ...others.flat());
+      const permitted = { gamma: fraction(limit.gamma), reports: limit.reports };
+      return sound ? new Ledger({ told, receipts, limit: permitted, save }) : refuse(damaged);
     } catch (error) {
       return refuse(/update/.test(error.message) ? error.message : damaged);
     }
   }
 
   dumps() {
-    const { limit, told, receipts } = this;
+    const { told, receipts, limit: { gamma, reports } } = this;
+    const limit = { gamma: gamma && `${gamma.num}${gamma.den > 1n ? `/${gamma.den}` : ""}`, reports };
     return `${JSON.stringify({ ledger: 1, limit, told, ...(receipts.length && { receipts }) }, null, 1)}\n`;
   }
 
@@ -109,7 +111,7 @@ export class Ledger {
     if (given > 1 || den < 1n || num < den || !isCount(reports)) {
       refuse("The limit makes no sense; give one of γ from 1 on, ε from 0 on, or a belief and what it may grow to.");
     }
-    await this.change({ limit: { gamma: given ? `${num}${den > 1n ? `/${den}` : ""}` : null, reports } });
+    await this.change({ limit: { gamma: given ? { num, den } : null, reports } });
   }
 
   /** What a collector was told of an attribute, however its name is written. */
@@ -137,7 +139,7 @@ export class Ledger {
     const { collector, attribute } = entry;
     const { gamma, reports } = this.limit;
     const stop = (kind, parts) => {
-      const odds = gamma ? [say("limit.odds", { gamma: say.number(fraction(gamma)) })] : [];
+      const odds = gamma ? [say("limit.odds", { gamma: say.number(gamma) })] : [];
       const limit = say.listed([...odds, say("limit.reports", { count: reports })]);
       throw new LimitError(say(kind, { whom: collector, name: attribute, limit, ...parts }));
     };
@@ -145,8 +147,7 @@ export class Ledger {
     if (count >= reports) stop("limit.again", { count });
     if (gamma === null) return;
     const total = product([...this.told.filter((each) => each.collector === collector), entry]) ?? stop("limit.unbounded");
-    const most = fraction(gamma);
-    if (total.num * most.den > most.num * total.den) stop("limit.beyond", { gamma: say.number(total, true) });
+    if (total.num * gamma.den > gamma.num * total.den) stop("limit.beyond", { gamma: say.number(total, true) });
   }
 
   async change({ told = this.told, receipts = this.receipts, limit = this.limit }) {

@@ -85,8 +85,8 @@ export interface Told {
 
 export interface Receipt { collector: string; survey: string; plan: string; id: string; digest: string; day: string }
 
-/** How much a collector may learn: γ as a fraction in text (null: any), and how many reports of one answer. */
-export interface Limit { gamma: string | null; reports: number }
+/** How much a collector may learn: γ (null: any), and how many reports of one answer. */
+export interface Limit { gamma: Fraction | null; reports: number }
 
 /** An answer that the person's limit does not permit; its message is a sentence in the survey's language. */
 export class LimitError extends Error {}
@@ -142,7 +142,7 @@ export function readMechanism(domain: Record<string, unknown>, program: Record<s
 
 export interface Model {
   /** The questions whose answers it reads. */
-  names: string[];
+  reads: { name: string }[];
   classes: (string | number | boolean)[];
 }
 

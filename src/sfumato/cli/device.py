@@ -1,0 +1,26 @@
+"""`sfumato device`: answer as a person does, see what was told to whom, apply a model to one's own answers.
+
+A command of the group lives in ``device_<name>.py``: a function of its name and its ``EXAMPLES``.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import typer
+
+COMMANDS = ("answer", "ledger", "predict", "page")
+EXAMPLES = """Examples:
+
+  sfumato device answer plan.toml --submit https://town.example/submit
+
+  sfumato device ledger
+
+  sfumato device predict model.json"""
+
+device = typer.Typer(
+    help="A person's own device: answer plans, see what was told, apply models.", epilog=EXAMPLES, no_args_is_help=True
+)
+for name in COMMANDS:
+    module = import_module(f"sfumato.cli.device_{name}")
+    device.command(epilog=module.EXAMPLES)(getattr(module, name))
