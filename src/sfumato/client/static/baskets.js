@@ -1,20 +1,24 @@
 // The interpreter of drawing programs of baskets (docs/programs-baskets.md), as bitmaps and as seeds.
 // Rows of bits are Uint32Arrays, bit i in half i >> 5; the work is the same for every basket and outcome.
 
-import { below, halves, isList, isWhole, largest, less, need, once, reduced, WORD } from "./program.js";
+import { below, halves, isList, isWhole, less, need } from "./program.js";
 import { codeOf, hex, refuse } from "./words.js";
 
-const MOST_WORK = 2 ** 30;
-const PRIMITIVE = [
-  7, 11, 19, 37, 67, 137, 285, 529, 1033, 2053, 4179, 8219, 17475, 32771, 69643, 131081, 262273, 524327, 1048585,
-  2097157, 4194307,
-]; // of degrees 2 to 22
+const range = (length, each) => Array.from({ length }, (_, i) => each(i));
+const select = (condition, yes, no) => (yes & -condition) | (no & ~-condition);
 
-/** The program of baskets over `labels`, a list or how many there are; seeds are drawn where every size has them. */
+/** The first bits of words. */
+function trimmed(words, count) {
+  const bits = Uint32Array.from(range(2 * Math.ceil(count / 64), (i) => words[i ^ 1]));
+  bits[count >> 5] &= 2 ** (count & 31) - 1;
+  return bits.fill(0, (count >> 5) + 1);
+}
+
+/** Baskets over `labels`, a list or how many there are; seeds are drawn where every size has them. */
 export function readBaskets({ items, sizes }, labels) {
-  need(isWhole(items, 1, 2 ** 22) && items === (labels.length ?? labels) && isList(sizes) && sizes.length, "items");
-  const known = new Map(sizes.map((part) => [part?.size, readSize(part, items)]));
-  need(known.size === sizes.length, "sizes");
+  need(isWhole(items, 1, 2 ** 22) && items === (labels.length ?? labels), "items");
+  const known = new Map(sizes.map((part) => [part.size, readSize(part, items)]));
+  need(known.size && known.size === sizes.length, "sizes");
   const codes = labels.length && new Map(labels.map((label, code) => [label, code]));
   const members = (basket) => basket.map((item) => (codes ? codes.get(item) : item));
   const sized = (basket) =>
@@ -25,36 +29,20 @@ export function readBaskets({ items, sizes }, labels) {
     words: (basket) => sized(basket).words[form],
     code: (basket) => codeOf(members(basket)),
     remember(basket, words) {
-      const size = sized(basket);
-      const bytes = new Uint8Array(size[form](members(basket), words).buffer);
-      return { size: basket.length, [form]: hex(bytes.subarray(0, form === "seed" ? Math.ceil(size.field.bits / 8) : undefined)) };
+      const { [form]: draw, field } = sized(basket);
+      const bytes = new Uint8Array(draw(members(basket), words).buffer);
+      return { size: basket.length, [form]: hex(form === "seed" ? bytes.slice(0, Math.ceil(field.bits / 8)) : bytes) };
     },
     again: (report) => report,
     carries: (report) => known.has(report.size),
-    gamma: once(() => reduced(largest([...known.values()].map((size) => size.gamma())))),
   };
 }
 
-const select = (condition, yes, no) => (yes & -condition) | (no & ~-condition);
-const bitAt = (row, i) => (row[i >> 5] >>> (i & 31)) & 1;
-
-/** The first bits of words. */
-function trimmed(words, count) {
-  const bits = Uint32Array.from({ length: 2 * Math.ceil(count / 64) }, (_, i) => words[i ^ 1]);
-  bits[count >> 5] &= 2 ** (count & 31) - 1;
-  return bits.fill(0, (count >> 5) + 1);
-}
-
-function readSize(part, items) {
-  const { size, rho, kept, words } = part ?? {};
-  need(isWhole(size, 1, Math.min(items, 1000)) && isList(rho, 2) && isList(kept, size + 1), "size");
-  const [threshold, depth] = rho;
-  need(isWhole(depth, 1, 16) && isWhole(threshold, 1, 2 ** depth - 1) && threshold % 2, "rho");
-  const bounds = kept.map(halves);
-  need(bounds.every((bound, i) => !i || !less(...bound, ...bounds[i - 1])), "kept");
-  const field = part.seed && readSeed(part.seed, items, size, depth);
-  const width = Math.ceil(items / 64);
-  need(words?.bitmap === size + depth * width && words.seed === (field && 2 * size + Math.ceil(field.bits / 64)), "words");
+function readSize({ size, rho, kept, words, seed: written }, items) {
+  const [[threshold, depth], bounds, width] = [rho, kept.map(halves), Math.ceil(items / 64)];
+  need(isWhole(size, 1, 1000) && bounds.length === size + 1 && isWhole(depth, 1, 16) && threshold < 2 ** depth, "size");
+  const field = written && readSeed(written, size, depth);
+  need(words.bitmap === size + depth * width && words.seed === (field && 2 * size + Math.ceil(field.bits / 64)), "words");
 
   /** How many items show (size + 1: pure noise), and all in random order: those that show come first. */
   function choose(members, words) {
@@ -91,40 +79,14 @@ function readSize(part, items) {
     field.change(order, wrong).forEach((x, c) => (uniform[c] ^= x & -(shown <= size)));
     return field.row(uniform);
   }
-
-  /** In whole numbers: the number of words for each j items that show, times j!·2^(64·2m) and so on for all alike. */
-  function gamma() {
-    const [m, a] = [BigInt(size), BigInt(threshold)];
-    const bound = kept.map((text) => BigInt(`0x${text}`));
-    const noise = (WORD - bound[size]) * WORD ** (2n * m);
-    const [most, least] = [(c) => (WORD + c - 1n) / c, (c) => WORD / c].map((words) =>
-      bound.map((end, j) => {
-        let chance = (end - (bound[j - 1] ?? 0n)) << BigInt(depth * size);
-        for (let i = 1n; i <= m; i++) {
-          chance *= i <= j ? i * words(m - i + 1n) * words(a) : WORD * words(2n ** BigInt(depth) - a);
-        }
-        return noise + chance;
-      }),
-    );
-    return { num: most.reduce((x, y) => (x > y ? x : y)), den: least.reduce((x, y) => (x < y ? x : y)) };
-  }
-  return { words, field, bitmap, seed, gamma, shows: (elements, item) => field.number(elements, item) < threshold };
+  return { words, field, bitmap, seed, shows: (elements, item) => field.number(elements, item) < threshold };
 }
 
 /** A seed is a row of elements of GF(2^degree); every item has a number that is linear in their bits. */
-function readSeed({ construction, bits, degree, independence, polynomial }, items, size, depth) {
-  const bch = construction === "bch";
-  const count = bch ? Math.ceil((independence * depth) / 2) : independence;
-  const least = bch ? items * depth + 1 : Math.max(items, 2 ** depth);
-  need(/^(bch|polynomial)$/.test(construction) && PRIMITIVE[degree - 2] === polynomial && least <= 2 ** degree, "seed");
-  need(isWhole(independence, size, items) && bits === degree * count, "seed");
-  need(count * depth * (bch ? items + size * size * depth : items * degree) < MOST_WORK, "seed");
+function readSeed({ construction, bits, degree, polynomial }, size, depth) {
+  const [bch, count, order] = [construction === "bch", bits / degree, 2 ** degree - 1];
+  need(isWhole(degree, 2, 22) && isWhole(count, bch ? 1 : size, 2 ** 30 / (size * depth) ** 2), "seed");
   const doubled = (a) => (a << 1) ^ (polynomial & -(a >> (degree - 1)));
-  const powers = once(() => {
-    const found = [1];
-    while (found.length < 2 ** degree - 1) found.push(doubled(found.at(-1)));
-    return found;
-  });
 
   function multiply(a, b) {
     let product = 0;
@@ -132,16 +94,19 @@ function readSeed({ construction, bits, degree, independence, polynomial }, item
     return product;
   }
 
-  function inverse(a) {
+  /** a to the power of an exponent of degree bits. */
+  function power(a, exponent) {
     let found = 1;
-    for (let i = 1; i < degree; i++) found = multiply(found, (a = multiply(a, a)));
+    for (let i = degree - 1; i >= 0; i--) found = select((exponent >> i) & 1, multiply(multiply(found, found), a), multiply(found, found));
     return found;
   }
 
   /** The coefficients of the polynomial through points (Newton's differences). */
   function interpolated(points, values) {
     for (let r = 1; r < size; r++) {
-      for (let i = size - 1; i >= r; i--) values[i] = multiply(values[i] ^ values[i - 1], inverse(points[i] ^ points[i - r]));
+      for (let i = size - 1; i >= r; i--) {
+        values[i] = multiply(values[i] ^ values[i - 1], power(points[i] ^ points[i - r], order - 1));
+      }
     }
     const times = (found, i) => found.map((x, c) => multiply(x, points[i]) ^ (found[c - 1] ?? values[i]));
     return values.reduceRight((found, _, i) => times(found, i), new Array(size).fill(0));
@@ -149,9 +114,7 @@ function readSeed({ construction, bits, degree, independence, polynomial }, item
 
   /** The elements x^(p(2c + 1)) behind each bit of an item's number. */
   const rows = (item) =>
-    Array.from({ length: depth }, (_, bit) =>
-      Array.from({ length: count }, (_, c) => powers()[((item * depth + bit) * (2 * c + 1)) % powers().length]),
-    );
+    range(depth, (bit) => range(count, (c) => power(2, ((item * depth + bit) * (2 * c + 1)) % order)));
 
   /** What to add so that items' numbers change as wanted: by elimination, the lowest bit of an equation its pivot. */
   function solved(order, wanted) {
@@ -170,14 +133,11 @@ function readSeed({ construction, bits, degree, independence, polynomial }, item
     return change;
   }
 
+  const parity = (x) => [16, 8, 4, 2, 1].reduce((sum, by) => sum ^ (sum >> by), x) & 1;
   return {
     bits,
     elements: (row) =>
-      Array.from({ length: count }, (_, c) => {
-        let element = 0;
-        for (let s = degree - 1; s >= 0; s--) element = 2 * element + bitAt(row, c * degree + s);
-        return element;
-      }),
+      range(count, (c) => range(degree, (s) => s + c * degree).reduce((x, i, s) => x | (((row[i >> 5] >>> (i & 31)) & 1) << s), 0)),
     row(elements) {
       const row = new Uint32Array(2 * Math.ceil(bits / 64));
       for (let i = 0; i < bits; i++) row[i >> 5] |= ((elements[Math.floor(i / degree)] >> i % degree) & 1) << (i & 31);
@@ -189,9 +149,4 @@ function readSeed({ construction, bits, degree, independence, polynomial }, item
         : elements.reduceRight((found, element) => multiply(found, item) ^ element, 0) & (2 ** depth - 1),
     change: bch ? solved : interpolated,
   };
-}
-
-function parity(x) {
-  for (const by of [16, 8, 4, 2, 1]) x ^= x >> by;
-  return x & 1;
 }

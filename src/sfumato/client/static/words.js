@@ -29,10 +29,10 @@ export function freshWords(count) {
   return words;
 }
 
-/** The words of a device that answers alike every time; code: a number or BigInt, −1 for a missing value. */
+/** The words of a device that answers alike every time; the code is a number or BigInt. */
 export async function keyedWords(secret, question, noise, code, count) {
   if (!question) refuse("A secret needs a question, so that no two share their noise; give one.");
-  const message = new Uint8Array([...encode(`sfumato/1\0${question}\0${noise}\0`), ...new Array(12).fill(0)]);
+  const message = new Uint8Array([...encode(`sfumato/1\0${question}\0${noise}\0`), ...new Array(12)]);
   const tail = new DataView(message.buffer, message.length - 12);
   tail.setBigUint64(0, BigInt(code));
   const words = new Uint32Array(2 * count);
@@ -63,11 +63,16 @@ export async function sha256(data) {
 
 export const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 
+/** The code of several whole numbers: the first 8 bytes of their SHA-256, each in 8 bytes, least significant first. */
+export async function codeOf(numbers) {
+  return BigInt(`0x${(await sha256(new BigUint64Array(numbers.map(BigInt)))).slice(0, 16)}`);
+}
+
 /** JSON with sorted keys and no spaces, in which numbers are integers or else text. */
 export function canonical(value) {
   if (typeof value === "number") return Number.isInteger(value) ? `${BigInt(value)}` : `"${decimal(value)}"`;
   if (Array.isArray(value)) return `[${value.map(canonical)}]`;
-  if (value === null || typeof value !== "object") return JSON.stringify(value);
+  if (Object(value) !== value) return JSON.stringify(value);
   const keys = Object.keys(value).sort((a, b) => (codePoints(a) < codePoints(b) ? -1 : 1));
   return `{${keys.map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`)}}`;
 }
@@ -75,12 +80,5 @@ export function canonical(value) {
 /** As Python prints it: 1e-05. */
 const decimal = (x) => (Math.abs(x) < 1e-4 ? x.toExponential().replace(/-(\d)$/, "-0$1") : String(x));
 
-/** A key by whose order texts are in that of code points, which differs from that of UTF-16. */
+/** A key that sorts texts by code points, which UTF-16 does not. */
 const codePoints = (text) => Array.from(text, (letter) => letter.codePointAt(0).toString(16).padStart(6, "0")).join();
-
-/** The code of several whole numbers: eight bytes of the SHA-256 of them, each in eight bytes, least significant first. */
-export async function codeOf(numbers) {
-  const bytes = new DataView(new ArrayBuffer(8 * numbers.length));
-  numbers.forEach((number, i) => bytes.setUint32(8 * i, number, true));
-  return BigInt(`0x${(await sha256(bytes)).slice(0, 16)}`);
-}
