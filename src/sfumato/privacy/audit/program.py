@@ -219,17 +219,16 @@ class Part:
     def takes_key(self) -> bool:
         return self.program.keys
 
-    def __call__(self, values: Any, *, key: bytes | None = None, question: str = "") -> Any:
+    def __call__(self, values: Any, *, keys: Sequence[bytes] = (), questions: Sequence[str] = ()) -> Any:
+        """With keys, one key and one question for every value."""
         if not isinstance(values, (list, np.ndarray)):
-            return self([values], key=key, question=question)[0]
-        head = {"ask": json_of(self.name)}
-        if self.level is not None:
-            head["level"] = json_of(self.level)
-        if key is not None:
-            head |= {"key": json_of(key.hex()), "question": json.dumps(question)}
-        return np.concatenate([self._asked(values[block], head) for block in self.program.blocks(len(values))])
+            return self([values])[0]
+        blocks = self.program.blocks(len(values))
+        return np.concatenate([self._asked(values[at], _keyed(keys[at], questions[at])) for at in blocks])
 
-    def _asked(self, values: Any, head: dict[str, str]) -> NDArray[Any]:
+    def _asked(self, values: Any, keyed: dict[str, str]) -> NDArray[Any]:
+        level = {} if self.level is None else {"level": json_of(self.level)}
+        head = {"ask": json_of(self.name), **level, **keyed}
         if not isinstance(self.mechanism, CorrelatedNoise):
             reports = self.program.reports(self.name, **head, true=_column(values))
             return self.program.read(self.name, self.mechanism, reports, len(values))
@@ -252,16 +251,16 @@ class People:
     def takes_key(self) -> bool:
         return self.program.keys
 
-    def __call__(self, table: Mapping[str, Any], *, key: bytes | None = None) -> dict[str, Any]:
-        head = {} if key is None else {"key": json_of(key.hex())}
+    def __call__(self, table: Mapping[str, Any], *, keys: Sequence[bytes] = (), questions: Any = ()) -> dict[str, Any]:
+        """With keys, one for every person; a plan has questions of its own."""
         parts = [
-            self._asked({name: column[block] for name, column in table.items()}, head)
-            for block in self.program.blocks(len(next(iter(table.values()))))
+            self._asked({name: column[at] for name, column in table.items()}, _keyed(keys[at]))
+            for at in self.program.blocks(len(next(iter(table.values()))))
         ]
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
-    def one(self, record: Mapping[str, Any], *, key: bytes | None = None) -> dict[str, Any]:
-        reports = self({name: [value] for name, value in record.items()}, key=key)
+    def one(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        reports = self({name: [value] for name, value in record.items()})
         return {name: column[0] for name, column in reports.items()}
 
     def _asked(self, table: Mapping[str, Any], head: dict[str, str]) -> dict[str, Any]:
@@ -284,6 +283,11 @@ def _column(values: Any) -> str:
     plain = values.tolist() if isinstance(values, np.ndarray) else values
     write = json.dumps if isinstance(plain[0], list) else json_of
     return f"[{','.join(map(write, plain))}]"
+
+
+def _keyed(keys: Sequence[bytes], questions: Sequence[str] = ()) -> dict[str, str]:
+    found = {"keys": [key.hex() for key in keys], "questions": list(questions)}
+    return {name: json.dumps(column) for name, column in found.items() if column}
 
 
 def _columns(table: Mapping[str, Any]) -> str:

@@ -16,10 +16,10 @@ from sfumato.channels import CorrelatedNoise, Mechanism, SelectASize
 from sfumato.domain import Categories, Codes, Floats, Interval, Items
 from sfumato.plan import Attribute, Plan
 from sfumato.privacy.audit.baskets import BasketProbe
-from sfumato.privacy.audit.check import SKIPPED, Check, Randomize, takes
+from sfumato.privacy.audit.check import SKIPPED, Check, Randomize
 from sfumato.privacy.audit.probe import ChannelProbe, Effort, Probe, RowProbe
 from sfumato.privacy.audit.program import People
-from sfumato.privacy.audit.scan import Implementation, check_batches, check_key, check_small_calls
+from sfumato.privacy.audit.scan import Implementation, check_batches, check_key, check_small_calls, keyed_by
 from sfumato.tables import LEVEL_SUFFIX
 
 TOGETHER = "all answers"
@@ -125,13 +125,8 @@ def _probe(attribute: Attribute, samples: int) -> Probe:
 
 def _asked(plan: Plan, ask: Randomize, probe: Probe) -> Implementation:
     one = ask.one if isinstance(ask, People) else ask
-
-    def keyed(record: Any, key: bytes, _: str) -> Any:
-        return one(record, key=key)
-
     repeats = all(each.channel is None or each.channel.repeats for each in plan.attributes.values())
-    with_key = keyed if takes(ask, "key") else None
-    return Implementation(probe, ask, one, with_key, questions=("",), repeats=repeats)
+    return Implementation(probe, ask, one, keyed_by(ask, ask, one, "key"), questions=("",), repeats=repeats)
 
 
 def check_records(plan: Plan, randomize: Randomize | None, alpha: float, effort: Effort) -> list[Check]:
