@@ -26,8 +26,8 @@ async function readQuestion(question) {
   const { name, domain, program, mechanism, columns, levels } = question ?? {};
   try {
     const blur = program === null ? { ...readDomain(domain), ...CLEAR } : await readMechanism(domain, program);
-    const own = [blur.identity, blur.default, domain.columns ? Object.keys(domain.columns) : [name], [...blur.levels].sort()];
-    const told = [mechanism, question.default ?? "", columns, Object.keys(levels).sort()];
+    const own = [blur.identity, blur.default || null, domain.columns ? Object.keys(domain.columns) : [name], [...blur.levels].sort()];
+    const told = [mechanism, question.default, columns, Object.keys(levels).sort()];
     const texts = blur.levels.every((level) => areTexts(Object.values(levels[level].words)));
     if (canonical(own) !== canonical(told) || !texts) damaged("its parts do not agree");
     const gammas = blur.levels.map((level) => [level, agreed(fraction(levels[level].gamma), blur.gamma(level))]);

@@ -31,7 +31,7 @@ export function fraction(text) {
   if (text === null) return null;
   const sound = isText(text) && text.length <= 4000 && /^\d+(\/0*[1-9]\d*)?$/.test(text);
   const [num, den] = sound ? [...text.split("/"), 1].map(BigInt) : [0n, 1n];
-  return num < den ? refuse("A γ is no fraction from 1 on; restore a copy of the ledger.") : { num, den };
+  return num < den ? refuse("A γ is damaged; load it again.") : { num, den };
 }
 
 /** As text; one of more than 1,024 bits is rounded up to a multiple of 2^-64. */
@@ -135,7 +135,7 @@ export class Ledger {
     const number = gamma ?? (epsilon === null ? 1 : Math.exp(epsilon));
     const grows = !belief || (belief.every((share) => /^0\.\d+$/.test(share)) && belief[0] > 0 && belief[0] < belief[1]);
     if (given.length > 1 || !(number >= 1 && number < Infinity) || !grows) {
-      refuse("Give one limit: γ from 1 on, ε from 0 on, or a belief and what it may grow to.");
+      refuse("The limit makes no sense; give one of γ from 1 on, ε from 0 on, or a belief and what it may grow to.");
     }
     const most = belief ? oddsOf(...belief) : given.length ? fractionOf(number) : null;
     await this.change({ limit: { gamma: most, reports: counted(reports) } });

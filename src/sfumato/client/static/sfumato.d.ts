@@ -1,0 +1,139 @@
+/** Types of the device in JavaScript; docs/how-to/answer-in-the-browser.md shows how it is used. */
+
+/** What a person may answer: a number, a label, a basket of items; null where there is no answer. */
+export type Answer = string | number | boolean | (string | number | boolean)[] | null;
+
+/** What is sent of an answer. */
+export type Sent = string | number | boolean | null | { size: number; seed: string } | { size: number; bitmap: string };
+
+/** γ or another exact number. */
+export interface Fraction { num: bigint; den: bigint }
+
+export interface Question {
+  name: string;
+  question: string;
+  role: "attribute" | "class" | "clear";
+  columns: string[];
+  domain: Record<string, unknown>;
+  missing: "pass" | "refuse" | null;
+  outside: "refuse" | "clamp" | null;
+  /** Identity of the mechanism; null: sent as it is. */
+  mechanism: string | null;
+  program: Record<string, unknown> | null;
+  /** By name; "" where there is nothing to choose. */
+  levels: Record<string, { gamma: string | null; words: { sent: string; worst: string; usual: string; visible: string } }>;
+  default: string | null;
+  /** What is executed. */
+  blur: Mechanism;
+  /** The γ of every level as computed from the program. */
+  gammas: Record<string, string | null>;
+}
+
+export interface Survey {
+  survey: 1;
+  plan: string;
+  name: string;
+  description: string;
+  language: string;
+  collector: string | null;
+  submit: string | null;
+  model: string | null;
+  questions: Question[];
+  together: string[];
+  words: Record<string, string>;
+}
+
+/** The survey that a document describes, its figures computed anew; a damaged or newer one is refused. */
+export function readSurvey(document: unknown): Promise<Survey>;
+
+export interface Options {
+  /** The device's own secret: 16 bytes or more, made once, kept, never sent. */
+  secret: Uint8Array;
+  /** Who receives the reports: an address that the device knows for itself. */
+  collector: string;
+  /** Without one nothing is remembered. */
+  ledger?: Ledger;
+  /** The level that is chosen, by question; else the default. */
+  levels?: Record<string, string>;
+  /** The day that the ledger notes, "2026-05-12". */
+  today?: string;
+}
+
+export interface Reply {
+  plan: string;
+  /** The same for the same report. */
+  id: string;
+  report: Record<string, Sent>;
+  told: Told[];
+}
+
+/** A person's reports, remembered before they are returned; all of them or, beyond the limit (`LimitError`), none. */
+export function answer(survey: Survey, answers: Record<string, Answer>, options: Options): Promise<Reply>;
+
+/** One report that a collector holds. */
+export interface Told {
+  collector: string;
+  survey: string;
+  attribute: string;
+  domain: Record<string, unknown>;
+  mechanism: string | null;
+  level: string | null;
+  /** A keyed hash of the true value. */
+  mark: string;
+  report: Sent | Record<string, number>;
+  gamma: string | null;
+  day: string;
+}
+
+export interface Receipt { collector: string; survey: string; plan: string; id: string; digest: string; day: string }
+
+/** An answer that the person's limit does not permit; its message is a sentence in the survey's language. */
+export class LimitError extends Error {}
+
+/** What was told to whom; the same JSON as Python's ledger. */
+export class Ledger {
+  constructor(parts?: {
+    told?: Told[];
+    receipts?: Receipt[];
+    limit?: { gamma: Fraction | null; reports: number };
+    /** Awaited before a report leaves; where it fails, nothing was told. */
+    save?: (text: string) => unknown;
+  });
+  static loads(text: string, save?: (text: string) => unknown): Ledger;
+  dumps(): string;
+  readonly told: Told[];
+  readonly receipts: Receipt[];
+  readonly limit: { gamma: Fraction | null; reports: number };
+  /** γ, ε = ln γ, or a belief and what it may grow to; and how many reports of one answer a collector may hold. */
+  setLimit(limit: { gamma?: number; epsilon?: number; belief?: [number, number]; reports?: number }): Promise<void>;
+  reportsOf(collector: string, attribute: string): Told[];
+  /** What a collector (null: all of them) was told, in the language of a survey's words. */
+  total(collector: string | null, words: Record<string, string>): { gamma: Fraction | null; sentences: string[] };
+}
+
+/** The sentences of a survey's words, with their parts filled in, and numbers as they stand in them. */
+export function voice(words: Record<string, string>): {
+  (name: string, parts?: Record<string, string | number>): string;
+  number(number: Fraction, up?: boolean): string;
+  percent(num: bigint, den: bigint): string;
+  listed(names: string[]): string;
+};
+
+export interface Mechanism {
+  identity: string | null;
+  levels: string[];
+  default: string;
+  /** The exact γ of the report that is remembered; null: no bound. */
+  gamma(level?: string): Fraction | null;
+  /** The answer checked; null where it is missing. */
+  value(answer: unknown, rules?: { missing?: string | null; outside?: string | null }): Answer | Record<string, number>;
+  /** The report that is remembered: keyed by a secret and a question, or fresh. */
+  draw(value: unknown, options?: { level?: string; secret?: Uint8Array; question?: string }): Promise<Told["report"]>;
+  /** What is sent of it: the same, or a fresh blur. */
+  again(report: Told["report"], options?: { level?: string }): Told["report"];
+  /** Whether it can be sent as a report of this level. */
+  carries(report: Told["report"], level?: string): boolean;
+}
+
+/** The mechanism of a domain and a drawing program, checked whole. */
+export function readMechanism(domain: Record<string, unknown>, program: Record<string, unknown>): Promise<Mechanism>;
