@@ -24,7 +24,7 @@ async function begin(request) {
 /** One question: what a device remembers of each answer, and what it sends of that. */
 async function ask({ ask: name, true: answers, level, keys, questions }) {
   const { blur } = survey.questions.find((each) => each.name === name);
-  const how = { level, form: "seed" };
+  const how = { level };
   const reports = [];
   for (const value of Array.isArray(answers) ? answers : rowsOf(answers)) {
     if (keys) Object.assign(how, { secret: bytes(keys[reports.length]), question: questions[reports.length] });

@@ -41,7 +41,7 @@ FEW, MANY = 64, 1 << 17  # answers in a request: at first, at most
 BRISK = 0.2  # seconds; a request that took less is followed by one of twice as many answers
 COPIES, STARTING = (2, 8), 2.0  # more of them as long as all have started within so many seconds
 LONGEST_LINE, QUOTED = 1 << 28, 80  # characters
-NUMBERS: frozenset[type] = frozenset({int, float})
+NUMBERS: frozenset[type] = frozenset({int, float, type(None)})  # no report where there is an answer: the law says never
 LABELS: frozenset[type] = NUMBERS | {str, bool}
 json_of = lru_cache(1 << 16, typed=True)(json.dumps)  # distinct answers are few
 
@@ -182,7 +182,7 @@ class Program:
             return self._items(name, mechanism, self._list(name, reports, count, frozenset({dict})))
         if any(isinstance(each.outputs, Categories) for each in mechanism.levels.values()):
             return np.array(self._list(name, reports, count, LABELS), dtype=object)
-        return np.array(self._list(name, reports, count, NUMBERS), dtype=float)
+        return self._numbers(name, reports, count)
 
     def _list(self, name: str, reports: Any, count: int, kinds: frozenset[type]) -> list[Any]:
         """One report an answer, each of a kind that can be one."""
@@ -194,6 +194,12 @@ class Program:
             odd = next(each for each in reports if type(each) not in kinds)
             raise self._error(f"gave {_quoted(odd)} as a report of {name}")
         return reports
+
+    def _numbers(self, name: str, reports: Any, count: int) -> NDArray[Any]:
+        try:
+            return np.array(self._list(name, reports, count, NUMBERS), dtype=float)
+        except OverflowError:
+            raise self._error(f"gave a number beyond all numbers as a report of {name}") from None
 
     def _items(self, name: str, channel: SelectASize, reports: list[Any]) -> NDArray[np.bool_]:
         form = "seed" if reports and "seed" in reports[0] else "bitmap"

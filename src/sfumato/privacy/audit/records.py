@@ -25,7 +25,7 @@ from sfumato.tables import LEVEL_SUFFIX
 TOGETHER = "all answers"
 MOST_ROWS = 1 << 18
 PLACES = 1000
-ROWS_A_CALL = 128  # of another program, which is slow
+ROWS_A_CALL = 128  # of another program, for which whole people are dear
 
 
 class LevelsProbe(Probe):
@@ -134,9 +134,11 @@ def check_records(plan: Plan, randomize: Randomize | None, alpha: float, effort:
     if not isinstance(randomize, People) and any(isinstance(each.domain, Items) for each in plan.attributes.values()):
         return [Check("records", TOGETHER, SKIPPED, "baskets are not randomized within a table; each by itself is.")]
     asked = _asked(plan, randomize or plan.randomize, PlanProbe(plan, min(effort.samples, MOST_ROWS)))
-    how: Any = {"a_call": ROWS_A_CALL, "share": 0.5} if isinstance(randomize, People) else {}
+    how: Any = {"most": MOST_ROWS}
+    if isinstance(randomize, People):
+        how = {"most": min(MOST_ROWS, effort.samples // 16), "a_call": ROWS_A_CALL, "share": 0.5}
     return [
-        check_batches(asked, "records", TOGETHER, alpha / 3, effort, MOST_ROWS, **how),
+        check_batches(asked, "records", TOGETHER, alpha / 3, effort, **how),
         check_small_calls(asked, "single records", TOGETHER, alpha / 3, effort),
         *check_key(asked, "keyed records", TOGETHER, alpha / 3, effort),
     ]
