@@ -109,10 +109,10 @@ class Voice:
         """``in_words`` with this language's marks."""
         if not _is_finite(number):
             return self("number.unknown" if math.isnan(number) else "number.unlimited")
-        return self._marked(in_words(number, digits, up=up))
+        return self.marked(in_words(number, digits, up=up))
 
     def percent(self, share: float | Fraction, digits: int = 1, *, up: bool = False) -> str:
-        return self._marked(percent(share, digits, up=up))
+        return self.marked(percent(share, digits, up=up))
 
     def shown(self, value: Any) -> str:
         """An answer or a report: text in quotes, numbers with this language's marks."""
@@ -124,7 +124,8 @@ class Voice:
     def listed(self, names: Iterable[object], last: str = "and") -> str:
         return listed(names, self(last))
 
-    def _marked(self, number: str) -> str:
+    def marked(self, number: str) -> str:
+        """A number as English writes it, with this language's marks."""
         return number.translate({ord(","): self("number.group"), ord("."): self("number.decimal")})
 
 

@@ -20,6 +20,7 @@ import os
 import struct
 import threading
 from abc import ABC, abstractmethod
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -208,6 +209,7 @@ def row_codes(rows: Codes) -> Codes:
 _as_text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
+@lru_cache(4096)
 def question_of(*names: str | int) -> str:
     """The names that make a question, as one text: no two lists of names share it."""
     return _as_text(names)

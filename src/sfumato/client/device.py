@@ -111,7 +111,7 @@ class Device:
         whom, day, asked = collector.strip(), self._today().isoformat(), list[Asked]()
         fresh: dict[str, list[Told]] = {}
         for question in questions_of(plan):
-            level = levels.get(question.name, answers.get(question.name + LEVEL_SUFFIX))
+            level = _wanted(question, answers, levels) if question.has_levels else None
             twins = fresh.setdefault(question.same_name, [])
             try:
                 value = question.value(answers)
@@ -128,7 +128,7 @@ class Device:
     def _remembered(self, question: Question, collector: str, mark: str, twins: list[Told]) -> Told | None:
         """What was told of the same value: before, or in the same plan under another spelling."""
         for told in (*self.ledger.reports_of(collector, question.same_name), *twins):
-            if told.mark == mark and told.domain_identity == question.domain_identity and question.carries(told):
+            if told.mark == mark and question.is_over(told) and question.carries(told):
                 return told
         return None
 
@@ -148,6 +148,11 @@ class Device:
     def _keyed(self, purpose: str, text: str) -> str:
         """A keyed hash: the same for the same text, and nothing to anybody without the secret."""
         return self._words.digest(f"sfumato/1/{purpose}\0{text}".encode()).hex()[:DIGITS]
+
+
+def _wanted(question: Question, answers: Mapping[str, Any], levels: Mapping[str, str]) -> str | None:
+    """The level that a person asked for, beside the answers or among them."""
+    return levels.get(question.name, answers.get(question.name + LEVEL_SUFFIX))
 
 
 def _report(asked: list[Asked]) -> dict[str, Any]:

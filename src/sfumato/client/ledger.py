@@ -291,7 +291,7 @@ class Ledger:
         totals: dict[str, Fraction | None] = {}
         for each in new:
             place = each.collector, same_name(each.attribute)
-            earlier = held.get(place) or sum(told.answered for told in self.reports_of(*place))
+            earlier = held.get(place) or len([told for told in self.reports_of(*place) if told.answered])
             held[place] = earlier + 1
             if earlier >= self.limit.reports:
                 raise self._refusal("limit.again", each, count=earlier)

@@ -65,6 +65,10 @@ class Question:
         self.mechanism.level(chosen)
         return chosen
 
+    def is_over(self, told: Told) -> bool:
+        """Whether a report is of the same domain."""
+        return told.domain is self.domain_spec or told.domain_identity == self.domain_identity
+
     def blur(self, told: Told) -> Blur:
         """The blur that a report was drawn by, or its like here."""
         return self.levels[told.level if self.has_levels else None]

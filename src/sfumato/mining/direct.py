@@ -24,7 +24,9 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from sfumato.counts import Reports, encode_known, known_labels
 from sfumato.domain import Floats, as_numbers
 from sfumato.domain.checked import given_labels, given_numbers, given_one_of, given_rows, given_table, given_wholes
+from sfumato.mining.discriminant import linear_scores
 from sfumato.mining.estimator import Channels, Column, Learner, class_codes_in
+from sfumato.mining.naive_bayes import TINY, NormalDensity, given_logs, log_joint
 
 Labels = tuple[Any, ...] | None
 
@@ -126,25 +128,26 @@ class PlainAnswers:
         if self.form == "tree":
             self.data = _nodes(data, columns, known)
         elif self.form == "normal":
-            self.data = {name: given_numbers(data, name, (known, columns)) for name in ("mean", "variance")}
-            self.data["prior"] = given_numbers(data, "prior", (known,), 0.0)
-            if not (self.data["variance"] > 0).all():
-                raise ValueError("a variance is not above zero")
+            self.data = {"log_prior": _log_prior(data, known)}
+            self.densities = _densities(data, columns, known)
         else:
             self.data = {"coef": given_numbers(data, "coef", (known, columns))}
             self.data["intercept"] = given_numbers(data, "intercept", (known,))
 
-    def predict_proba(self, X: Floats) -> Floats:
+    def scores(self, X: Floats) -> Floats:
+        """Shares of classes in leaves, or logarithms up to what all classes have in common."""
         if self.form == "tree":
             return np.asarray(self.data["shares"][self._leaves(X)])
         if self.form == "normal":
-            distance = (X[:, None, :] - self.data["mean"]) ** 2 / self.data["variance"]
-            logs = -0.5 * (np.log(2 * np.pi * self.data["variance"]) + distance).sum(axis=2)
-            return np.asarray(softmax(logs + np.log(self.data["prior"]), axis=1))
-        return np.asarray(softmax(X @ self.data["coef"].T + self.data["intercept"], axis=1))
+            return log_joint(self.data["log_prior"], self.densities, list(X.T))
+        return linear_scores(X, self.data["coef"], self.data["intercept"])
+
+    def predict_proba(self, X: Floats) -> Floats:
+        scores = self.scores(X)
+        return scores if self.form == "tree" else np.asarray(softmax(scores, axis=1))
 
     def predict(self, X: Floats) -> npt.NDArray[Any]:
-        return np.asarray(self.classes_[np.argmax(self.predict_proba(X), axis=1)])
+        return np.asarray(self.classes_[np.argmax(self.scores(X), axis=1)])
 
     def _leaves(self, X: Floats) -> npt.NDArray[np.int64]:
         left, right, column = self.data["left"], self.data["right"], self.data["column"]
@@ -154,6 +157,19 @@ class PlainAnswers:
             value = X[going, column[node]].astype(np.float32)  # scikit-learn's trees compare so
             place[going] = np.where(value <= self.data["cut"][node], left[node], right[node])
         return place
+
+
+def _log_prior(data: Mapping[str, Any], classes: int) -> Floats:
+    prior = given_numbers(data, "prior", (classes,), 0.0)
+    return given_logs(data, "log_prior", np.log(np.maximum(prior, TINY)))
+
+
+def _densities(data: Mapping[str, Any], columns: int, classes: int) -> list[NormalDensity]:
+    """One normal density a column."""
+    mean = given_numbers(data, "mean", (classes, columns))
+    variance = given_numbers(data, "variance", (classes, columns), TINY)
+    peak = given_logs(data, "peak", NormalDensity.of(mean, variance).peak)
+    return [NormalDensity(*column) for column in zip(mean.T, variance.T, peak.T, strict=True)]
 
 
 def _nodes(data: Mapping[str, Any], columns: int, classes: int) -> dict[str, npt.NDArray[Any]]:
@@ -176,7 +192,9 @@ def plain_answers(model: Any) -> dict[str, Any]:
     if isinstance(last, LogisticRegression):
         found = _plain_linear(last, model.steps[0][1] if scaled else None)
     elif isinstance(model, GaussianNB):
-        found = {"form": "normal", "prior": model.class_prior_, "mean": model.theta_, "variance": model.var_}
+        peak = NormalDensity.of(model.theta_, model.var_).peak
+        found = {"form": "normal", "mean": model.theta_, "variance": model.var_, "peak": peak}
+        found |= {"prior": model.class_prior_, "log_prior": np.log(np.maximum(model.class_prior_, TINY))}
     elif isinstance(model, DecisionTreeClassifier):
         found = _plain_tree(model.tree_)
     else:

@@ -63,8 +63,11 @@ class LinearDiscriminant(Learner):
 
     def _probabilities(self, columns: list[Column]) -> Floats:
         """P(class | true values) under normal classes of one covariance."""
+        return np.asarray(softmax(self._scores(columns), axis=1))
+
+    def _scores(self, columns: list[Column]) -> Floats:
         values = self._filled(np.column_stack([as_numbers(column) for column in columns]))
-        return np.asarray(softmax(values @ self.coef_.T + self.intercept_, axis=1))
+        return linear_scores(values, self.coef_, self.intercept_)
 
     def _state(self) -> dict[str, Any]:
         return {"coef": self.coef_.tolist(), "intercept": self.intercept_.tolist(), "fill": self.fill_.tolist()}
@@ -77,6 +80,14 @@ class LinearDiscriminant(Learner):
         model.intercept_ = given_numbers(data, "intercept", (classes,))
         model.fill_ = given_numbers(data, "fill", (columns,))
         return model
+
+
+def linear_scores(values: Floats, coef: Floats, intercept: Floats) -> Floats:
+    """intercept_y + x₁·coef_y1 + x₂·coef_y2 + …, one row a record, added from left to right."""
+    found = np.repeat(intercept[None], len(values), axis=0)
+    for x, slope in zip(values.T, coef.T, strict=True):
+        found += x[:, None] * slope
+    return found
 
 
 def less_noise(covariance: Floats, noise: Floats) -> Floats:

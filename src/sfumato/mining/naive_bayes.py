@@ -10,8 +10,8 @@ Without channels "moments" and "direct" are scikit-learn's GaussianNB.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -37,37 +37,54 @@ TINY = 1e-300  # variances and probabilities in files are above zero
 
 @dataclass(frozen=True)
 class NormalDensity:
-    """log N(x; mean_y, variance_y)."""
+    """log N(x; mean_y, variance_y) = peak_y − curve_y · (x − mean_y)², curve_y = 1/(2·variance_y).
+
+    Logarithms are stated beside what they are of, because languages differ in their last digit.
+    """
 
     mean: Floats
     variance: Floats
+    peak: Floats
+
+    @classmethod
+    def of(cls, mean: Floats, variance: Floats) -> Self:
+        return cls(mean, variance, -0.5 * np.log(2.0 * np.pi * variance))
+
+    @property
+    def curve(self) -> Floats:
+        return 1.0 / (2.0 * self.variance)
 
     def log_density(self, column: npt.NDArray[Any]) -> Floats:
         x = as_numbers(column)[:, None]
-        logs = -0.5 * (np.log(2.0 * np.pi * self.variance) + (x - self.mean) ** 2 / self.variance)
+        logs = self.peak - self.curve * (x - self.mean) ** 2
         return np.where(np.isnan(logs), 0.0, logs)
 
     def to_dict(self) -> dict[str, Any]:
-        return {"form": "normal", "mean": self.mean.tolist(), "variance": self.variance.tolist()}
+        stated = {"mean": self.mean, "variance": self.variance, "peak": self.peak}
+        return {"form": "normal", **{name: part.tolist() for name, part in stated.items()}}
 
 
 @dataclass(frozen=True)
 class CellDensity:
-    """log P(cell | y), for numbers divided by the width of the cell."""
+    """log P(cell | y), for numbers less the logarithm of the cell's width."""
 
     cells: ColumnCells
     p_cell_given_class: Floats
+    logs: Floats
+
+    @classmethod
+    def of(cls, cells: ColumnCells, p_cell_given_class: Floats) -> Self:
+        width = 1.0 if cells.edges is None else np.maximum(np.diff(cells.edges), TINY)
+        return cls(cells, p_cell_given_class, np.log(p_cell_given_class) - np.log(width))
 
     def log_density(self, column: npt.NDArray[Any]) -> Floats:
         places = self.cells.true_cells(column)
-        logs = np.log(self.p_cell_given_class)
-        if self.cells.edges is not None:
-            logs = logs - np.log(np.maximum(np.diff(self.cells.edges), 1e-300))
-        found = logs[:, np.maximum(places, 0)].T
+        found = self.logs[:, np.maximum(places, 0)].T
         return np.where(places[:, None] < 0, 0.0, found)
 
     def to_dict(self) -> dict[str, Any]:
-        return {"form": "cells", "cells": self.cells.to_dict(), "p_cell_given_class": self.p_cell_given_class.tolist()}
+        stated = {"p_cell_given_class": self.p_cell_given_class.tolist(), "log_density": self.logs.tolist()}
+        return {"form": "cells", "cells": self.cells.to_dict(), **stated}
 
 
 Density = NormalDensity | CellDensity
@@ -102,6 +119,7 @@ class NaiveBayes(Learner):
         shares = true_class_shares(reports)
         prior = np.maximum(reports.counts() @ shares, 1e-12)
         self.class_prior_ = prior / prior.sum()
+        self.log_prior_ = np.log(self.class_prior_)
         normal = {name: self._numbers(reports, name) for name in reports.names if self._is_normal(reports, name)}
         spreads = [
             spread(x, counts if reports.column(name).levels else None) for name, (x, counts, _) in normal.items()
@@ -136,7 +154,7 @@ class NaiveBayes(Learner):
 
     def _normal(self, values: Floats, counts: Floats, noise: Floats | float, shares: Floats) -> NormalDensity:
         mean, variance = moments(values, counts @ shares, noise)
-        return NormalDensity(mean, variance + self.epsilon_)
+        return NormalDensity.of(mean, variance + self.epsilon_)
 
     def _in_cells(self, reports: Reports, name: str, shares: Floats) -> CellDensity:
         """P(cell | y): reconstructed through the column's table, or as reported."""
@@ -146,23 +164,20 @@ class NaiveBayes(Learner):
         counts = np.maximum((reports.counts([name], [cells])[: cells.reported] @ shares).T, 0.0)
         total = np.maximum(counts.sum(axis=1, keepdims=True), 1e-12)
         p = counts / total if cells.identity else reconstruct_groups(DenseTable(cells.table, np.float32), counts)
-        return CellDensity(cells, (p * total + PSEUDO_COUNT / cells.size) / (total + PSEUDO_COUNT))
+        return CellDensity.of(cells, (p * total + PSEUDO_COUNT / cells.size) / (total + PSEUDO_COUNT))
 
     # --- classification -----------------------------------------------------------------------------------------
 
     def predict_log_joint(self, X: Any) -> Floats:
         """log P(y) + Σ_j log p(x_j | y); missing values are left out."""
         check_is_fitted(self)
-        return self._log_joint(self._columns(X, reset=False)[1])
+        return self._scores(self._columns(X, reset=False)[1])
 
-    def _log_joint(self, columns: list[Values]) -> Floats:
-        logs = np.repeat(np.log(self.class_prior_)[None], len(columns[0]), axis=0)
-        for density, column in zip(self.densities_, columns, strict=True):
-            logs = logs + density.log_density(column)
-        return np.asarray(logs)
+    def _scores(self, columns: list[Values]) -> Floats:
+        return log_joint(self.log_prior_, self.densities_, columns)
 
     def _probabilities(self, columns: list[Values]) -> Floats:
-        return np.asarray(softmax(self._log_joint(columns), axis=1))
+        return np.asarray(softmax(self._scores(columns), axis=1))
 
     def predict_log_proba(self, X: Any) -> Floats:
         return np.asarray(log_softmax(self.predict_log_joint(X), axis=1))
@@ -171,15 +186,25 @@ class NaiveBayes(Learner):
 
     def _state(self) -> dict[str, Any]:
         densities = [density.to_dict() for density in self.densities_]
-        return {"density": self.density, "prior": self.class_prior_.tolist(), "densities": densities}
+        prior = {"prior": self.class_prior_.tolist(), "log_prior": self.log_prior_.tolist()}
+        return {"density": self.density, **prior, "densities": densities}
 
     @classmethod
     def _from_state(cls, data: Mapping[str, Any]) -> Self:
         model = cls(density=given_one_of(data, "density", DENSITIES))
         columns, classes = len(data["attributes"]), len(given_rows(data, "classes"))
         model.class_prior_ = given_numbers(data, "prior", (classes,), 0.0)
+        model.log_prior_ = given_logs(data, "log_prior", np.log(np.maximum(model.class_prior_, TINY)))
         model.densities_ = [density_from_dict(each, classes) for each in given_rows(data, "densities", columns)]
         return model
+
+
+def log_joint(log_prior: Floats, densities: Sequence[Density], columns: Sequence[Values]) -> Floats:
+    """log P(y) + log p(x₁ | y) + log p(x₂ | y) + …, one row a record, added from left to right."""
+    logs = np.repeat(log_prior[None], len(columns[0]), axis=0)
+    for density, column in zip(densities, columns, strict=True):
+        logs += density.log_density(column)
+    return logs
 
 
 def spread(values: Floats, counts: Floats | None) -> float:
@@ -198,8 +223,14 @@ def reported_labels(column: Column) -> ColumnCells:
 
 def density_from_dict(data: Mapping[str, Any], classes: int) -> Density:
     if given_one_of(data, "form", ("normal", "cells")) == "normal":
-        return NormalDensity(
-            given_numbers(data, "mean", (classes,)), given_numbers(data, "variance", (classes,), TINY)
-        )
+        mean, variance = given_numbers(data, "mean", (classes,)), given_numbers(data, "variance", (classes,), TINY)
+        normal = NormalDensity.of(mean, variance)
+        return replace(normal, peak=given_logs(data, "peak", normal.peak))
     cells = ColumnCells.from_dict(given_table(data, "cells"))
-    return CellDensity(cells, given_numbers(data, "p_cell_given_class", (classes, cells.size), TINY))
+    found = CellDensity.of(cells, given_numbers(data, "p_cell_given_class", (classes, cells.size), TINY))
+    return replace(found, logs=given_logs(data, "log_density", found.logs))
+
+
+def given_logs(data: Mapping[str, Any], key: str, computed: Floats) -> Floats:
+    """The logarithms that stand in the document; files of the first builds hold none."""
+    return given_numbers(data, key, computed.shape) if key in data else computed

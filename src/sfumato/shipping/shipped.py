@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.domain import Interval
 from sfumato.domain.checked import given, given_table, read_json
 from sfumato.mining.estimator import learner_named
 from sfumato.plan import Attribute, Plan
@@ -75,6 +76,13 @@ class Shipped:
             columns |= {f"{name}={label}": shares[:, place] for place, label in enumerate(self.model.classes_)}
         return columns
 
+    def rules(self, table: Any) -> list[list[str]] | None:
+        """The conditions that decided about each person, in the plan's language; None where the model is no tree."""
+        from sfumato.shipping.forms import rules_of
+
+        columns = people_of(table, self.model.attribute_names_, self.plan)
+        return rules_of(self.model, list(columns.values()), "en" if self.plan is None else self.plan.language)
+
     def _ask(self, question: Callable[[Any], Any], table: Any) -> Any:
         people = people_of(table, self.model.attribute_names_, self.plan)
         with warnings.catch_warnings():  # the columns are matched by name here, where scikit-learn cannot see it
@@ -90,9 +98,12 @@ def save(model: Any, path: str | Path, *, plan: Plan | None = None, measured: Ma
     place = Path(path)
     if place.suffix.lower() != ".json":
         raise ValueError(f"{place}: models are saved as .json; name the file so")
+    from sfumato.shipping.forms import device_part
+
+    learned = model.to_dict()
     document = {
         "format": FORMAT, "version": VERSION, "kind": kind, "plan": None if plan is None else plan.to_dict(),
-        "measured": dict(measured or {}), "model": model.to_dict(),
+        "measured": dict(measured or {}), "device": device_part(model, plan), "model": learned,
     }
     write_text(json_text(document) + "\n", place)
 
@@ -147,17 +158,32 @@ def people_of(table: Any, names: Sequence[str], plan: Plan | None) -> dict[str, 
         if name not in given:
             raise ValueError(f"column {name!r} is missing; the model reads {', '.join(names)}")
     columns = read_columns(table, names)
-    for name, values in columns.items():
-        if plan is not None and name in plan.attributes:
-            check_values(plan.attributes[name], values)
-    return columns
+    if plan is None:
+        return columns
+    return {
+        name: checked(plan.attributes[name], values) if name in plan.attributes else values
+        for name, values in columns.items()
+    }
 
 
 def check_values(attribute: Attribute, values: Any) -> None:
     """True values are in the attribute's domain, by the channel's own rule for those outside; a bad one is named by
     its row."""
-    space: Any = attribute.domain if attribute.channel is None else next(iter(attribute.channel.levels.values()))
+    space = space_of(attribute)
     name_row(space.encode if hasattr(space, "encode") else space.clean, values, attribute.name)
+
+
+def checked(attribute: Attribute, values: NDArray[Any]) -> NDArray[Any]:
+    """True values as the model was learned from them: in the domain, clamped where the channel clamps."""
+    check_values(attribute, values)
+    if isinstance(attribute.domain, Interval) and getattr(space_of(attribute), "outside", "") == "clamp":
+        return attribute.domain.clean(values, clamp=True)
+    return values
+
+
+def space_of(attribute: Attribute) -> Any:
+    """What knows the attribute's values: its channel, at the first level of several, or its domain."""
+    return attribute.domain if attribute.channel is None else next(iter(attribute.channel.levels.values()))
 
 
 def _is_one_person(table: Any) -> bool:

@@ -30,7 +30,8 @@ async function readQuestion(question) {
     const told = [mechanism, question.default, columns, Object.keys(levels).sort()];
     const texts = blur.levels.every((level) => areTexts(Object.values(levels[level].words)));
     if (canonical(own) !== canonical(told) || !texts) damaged("its parts do not agree");
-    const gammas = blur.levels.map((level) => [level, agreed(fraction(levels[level].gamma), blur.gamma(level))]);
+    const gammas = blur.levels.map((level) => [level, checked(fraction(levels[level].gamma), blur, level)]);
+    blur.parts?.forEach((part) => part.noiseIdentity()); // now, not while somebody waits for an answer
     return { ...question, blur, gammas: Object.fromEntries(gammas) };
   } catch (error) {
     throw error instanceof TypeError ? new Error(`${name}: The survey is damaged; load it again.`) : named(name, error);
@@ -43,11 +44,13 @@ const CLEAR = {
   gamma: () => null, carries: () => true, draw: (value) => value, again: (report) => report,
 };
 
-/** The larger of two γ that are equal but for the last digits of a computation in doubles, as text. */
-function agreed(stated, computed) {
-  const [a, b] = stated && computed ? [stated.num * computed.den, computed.num * stated.den] : [stated, computed];
-  const same = stated && computed ? (a < b ? b - a : a - b) * 10n ** 9n < b : a === b;
-  return same ? gammaText(a < b ? computed : stated) : damaged("its γ is another");
+/** The larger, as text, of a stated γ and the program's: equal but for the last digits of a computation in doubles. */
+function checked(stated, blur, level) {
+  if (stated === null) return null; // claims nothing
+  const own = blur.gamma(level) ?? damaged("its γ has no bound");
+  const [a, b] = [stated.num * own.den, own.num * stated.den];
+  if ((a < b ? b - a : a - b) * 10n ** 9n > b) damaged("its γ is another");
+  return gammaText(a < b ? own : stated);
 }
 
 const named = (name, error) => Object.assign(error, { message: `${name}: ${error.message}` });

@@ -137,3 +137,19 @@ export interface Mechanism {
 
 /** The mechanism of a domain and a drawing program, checked whole. */
 export function readMechanism(domain: Record<string, unknown>, program: Record<string, unknown>): Promise<Mechanism>;
+
+export interface Model {
+  /** The questions whose answers it reads. */
+  names: string[];
+  classes: (string | number | boolean)[];
+}
+
+/** A model from the JSON (text or data) that `sfumato train` wrote; one that is damaged or foreign is refused. */
+export function readModel(json: unknown): Model;
+
+/** The class of a person, from true answers that stay where they are; `rule`: the conditions that decided, null if none. */
+export function predict(model: Model, answers: Record<string, Answer>): {
+  label: string | number | boolean;
+  probabilities: Record<string, number>;
+  rule: string[] | null;
+};

@@ -3,3 +3,4 @@
 export { answer, readSurvey } from "./device.js";
 export { Ledger, LimitError, voice } from "./ledger.js";
 export { readMechanism } from "./mechanism.js";
+export { predict, readModel } from "./model.js";

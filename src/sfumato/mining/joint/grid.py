@@ -15,7 +15,7 @@ truth by luck.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, Self
@@ -202,11 +202,15 @@ class GridMember(Member):
         patterns, which = np.unique(missing, axis=1, return_inverse=True) if missing.any() else (missing[:, :1], None)
         for number, pattern in enumerate(patterns.T):
             rows = slice(None) if which is None else np.flatnonzero(which.ravel() == number)
-            axes = tuple(1 + j for j in np.flatnonzero(pattern))
-            table = self.joint.sum(axis=axes, dtype=np.float64) if axes else self.joint
+            table = self._summed_over(1 + np.flatnonzero(pattern)) if pattern.any() else self.joint
             kept = [place[rows] for place, gone in zip(places, pattern, strict=True) if not gone]
             found[rows] = np.moveaxis(table, 0, -1)[tuple(kept)] if kept else table
         return found
+
+    def _summed_over(self, axes: Codes) -> Floats:
+        """The joint distribution without these axes, cell by cell, the last axis running fastest."""
+        first = np.moveaxis(self.joint.astype(np.float64), axes, np.arange(axes.size))
+        return added(first.reshape(-1, *first.shape[axes.size :]))
 
     def sample_cells(self, n: int, rng: np.random.Generator) -> tuple[Codes, list[Codes]]:
         cumulative = np.cumsum(self.joint.ravel(), dtype=np.float64)
@@ -231,6 +235,11 @@ class GridMember(Member):
             raise ValueError(f"shape is not {shape}, the classes and the cells of each column")
         joint = given_numbers(data, "joint", (prod(shape),), 0.0)
         return cls(cells, joint.astype(np.float32).reshape(shape))
+
+
+def added(parts: Iterable[Floats]) -> Floats:
+    """The sum of arrays, from the first to the last: NumPy's own sums run in an order that no other language knows."""
+    return np.asarray(sum(parts))
 
 
 def draw_columns(table: npt.NDArray[Any], columns: Codes, rng: np.random.Generator) -> Codes:

@@ -19,7 +19,7 @@ from numba import njit
 from sfumato.counts import Fold, Reports
 from sfumato.domain import Codes, Floats
 from sfumato.domain.checked import given_numbers, given_rows
-from sfumato.mining.joint.grid import Array, Member, Resolution, draw_columns
+from sfumato.mining.joint.grid import Array, Member, Resolution, added, draw_columns
 from sfumato.reconstruction import Axis, ColumnCells, DenseTable, Likelihood
 
 COMPONENTS = 60
@@ -145,11 +145,12 @@ class MixtureMember(Member):
         self.classes = int(p_class.shape[0])
 
     def joint_of_classes(self, places: list[Codes]) -> Floats:
-        mass = np.repeat(self.weights[None].astype(np.float64), places[0].size, axis=0)
+        mass = np.repeat(self.weights[:, None].astype(np.float64), places[0].size, axis=1)
         for place, theta in zip(places, self.thetas, strict=True):
             known = np.vstack([theta, np.ones((1, theta.shape[1]), theta.dtype)])
-            mass *= known[place]
-        return np.asarray(mass @ self.p_class.T.astype(np.float64))
+            mass *= known.T[:, place]
+        p_class = self.p_class.T.astype(np.float64)
+        return added(one[:, None] * share for one, share in zip(mass, p_class, strict=True))
 
     def sample_cells(self, n: int, rng: np.random.Generator) -> tuple[Codes, list[Codes]]:
         component = draw_columns(self.weights[:, None], np.zeros(n, np.int64), rng)

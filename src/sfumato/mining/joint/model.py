@@ -24,6 +24,7 @@ from sfumato.mining.joint.grid import (
     GridProblem,
     Member,
     Resolution,
+    added,
     effective_dimension,
     people_in,
     resolution_for,
@@ -118,14 +119,10 @@ class JointModel(Learner):
 
     # --- Bayes' rule on true values -----------------------------------------------------------------------------
 
-    def predict_proba(self, X: Any) -> Floats:
+    def _probabilities(self, columns: list[Column]) -> Floats:
         """P(class | true values), averaged over members; missing values integrate out."""
-        check_is_fitted(self)
         if not hasattr(self, "classes_"):
             raise ValueError("this model was fitted without classes and cannot classify; pass y to fit")
-        return super().predict_proba(X)
-
-    def _probabilities(self, columns: list[Column]) -> Floats:
         return self.bayes([columns[j] for j in self.selected_], len(columns[0]))
 
     def bayes(self, columns: list[Column], records: int) -> Floats:
@@ -134,7 +131,7 @@ class JointModel(Learner):
         for member in self.members_:
             places = [cut.true_cells(column) for cut, column in zip(member.cells, columns, strict=True)]
             mass = member.joint_of_classes(places) + 1e-300
-            total += mass / mass.sum(axis=1, keepdims=True)
+            total += mass / added(mass.T)[:, None]
         return np.asarray(total / len(self.members_))
 
     # --- synthetic records --------------------------------------------------------------------------------------

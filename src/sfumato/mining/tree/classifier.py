@@ -10,15 +10,15 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from sfumato.channels.base import Channel
-from sfumato.counts import Reports, encode_known
-from sfumato.domain import Floats, as_numbers
+from sfumato.counts import Reports
+from sfumato.domain import Floats
 from sfumato.domain.checked import given, given_flag, given_labels, given_one_of, given_rows, given_table
 from sfumato.mining.estimator import Channels, Column, Learner, remember_names
 from sfumato.mining.joint import JointModel
 from sfumato.mining.joint.grid import people_in
 from sfumato.mining.tree import text
 from sfumato.mining.tree.association import ByClassGrowth, GlobalGrowth, Growth, LocalGrowth, paper_intervals
-from sfumato.mining.tree.model import ClassMass, Feature, Limits, Tree, clean_tree, clean_values, feature_of
+from sfumato.mining.tree.model import ClassMass, Feature, Limits, Tree, clean_tree, clean_values, compared, feature_of
 from sfumato.reconstruction import Axis
 
 RECONSTRUCTIONS = ("joint", "byclass", "local", "global", "none")
@@ -101,9 +101,13 @@ class TreeClassifier(Learner):
 
     def _probabilities(self, columns: list[Column]) -> Floats:
         """Class shares in the leaf that each record of true values falls into."""
-        counts = self.tree_.counts[self._leaves(columns)]
+        counts = self._scores(columns)
         total = counts.sum(axis=1, keepdims=True)
         return np.where(total > 0, counts / np.maximum(total, 1e-300), 1 / len(self.classes_))
+
+    def _scores(self, columns: list[Column]) -> Floats:
+        """Class counts in that leaf."""
+        return np.asarray(self.tree_.counts[self._leaves(columns)])
 
     def apply(self, X: Any) -> npt.NDArray[np.int64]:
         """The index of the leaf of each record."""
@@ -111,9 +115,7 @@ class TreeClassifier(Learner):
         return self._leaves(self._columns(X, reset=False)[1])
 
     def _leaves(self, columns: list[Column]) -> npt.NDArray[np.int64]:
-        values = np.empty((len(columns), len(columns[0])))
-        for j, (feature, column) in enumerate(zip(self.features_, columns, strict=True)):
-            values[j] = as_numbers(column) if feature.labels is None else encode_known(feature.labels, column)
+        values = compared(self.features_, columns)
         return self.tree_.leaves(values, np.array([feature.categorical for feature in self.features_]))
 
     # --- reading the tree ---------------------------------------------------------------------------------------

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.counts import Reports
+from sfumato.counts import Reports, encode_known
+from sfumato.domain import as_numbers
 from sfumato.domain.checked import given_flags, given_numbers, given_rows, given_wholes
 from sfumato.mining.estimator import class_codes_in, true_class_shares
 from sfumato.mining.tree.kernels import Bounds, Nodes, grow, leaves_of, prune_by_code_length
@@ -244,6 +245,14 @@ class ClassMass:
     @classmethod
     def soft(cls, mass: npt.NDArray[np.float64]) -> ClassMass:
         return cls(np.zeros(mass.shape[0], np.uint8), mass.sum(axis=1), np.ascontiguousarray(mass), False)
+
+
+def compared(features: Sequence[Feature], columns: Sequence[npt.NDArray[Any]]) -> Values:
+    """What a tree compares of records of true values, by column: numbers, and codes of labels."""
+    values = np.empty((len(columns), len(columns[0])))
+    for j, (feature, column) in enumerate(zip(features, columns, strict=True)):
+        values[j] = as_numbers(column) if feature.labels is None else encode_known(feature.labels, column)
+    return values
 
 
 def feature_of(cells: ColumnCells) -> Feature:

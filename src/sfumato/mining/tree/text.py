@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from sfumato.mining.tree.model import Feature, Tree
 from sfumato.mining.tree.splits import LEAF
+from sfumato.prose import Voice, voice
+
+MOST_LABELS = 6
 
 
 @dataclass(frozen=True)
@@ -20,20 +24,34 @@ class Condition:
     high: float = np.inf
     labels: tuple[Any, ...] | None = None
 
-    def sentence(self, name: str) -> str:
+    def sentence(self, name: str, say: Voice) -> str:
         if self.labels is not None:
-            return f"{name} is {' or '.join(str(label) for label in self.labels)}"
-        low, high = number(self.low), number(self.high)
+            known, more = list(map(str, self.labels)), len(self.labels) - MOST_LABELS
+            if more > 1:
+                return say("rule.among", name=name, labels=", ".join(known[:MOST_LABELS]), count=more)
+            return say("rule.is", name=name, labels=f" {say('or')} ".join(known))
         if np.isinf(self.low):
-            return f"{name} is below {high}"
+            return say("rule.below", name=name, high=bound(self.high, say, up=True))
+        low = bound(self.low, say, up=False)
         if np.isinf(self.high):
-            return f"{name} is at least {low}"
-        return f"{name} is between {low} and {high}"
+            return say("rule.least", name=name, low=low)
+        return say("rule.between", name=name, low=low, high=bound(self.high, say, up=True))
 
 
 def number(value: float) -> str:
     """A cut in at most five digits."""
     return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.5g}"
+
+
+def bound(value: float, say: Voice, *, up: bool) -> str:
+    """A cut in about five digits, rounded to the side where the sentence stays true."""
+    if abs(value) >= 10_000:
+        return say.marked(f"{math.ceil(value) if up else math.floor(value):,}")
+    nearest = f"{value:.4e}"
+    found, step = float(nearest), 10.0 ** (int(nearest[nearest.index("e") + 1 :]) - 4)
+    if found < value if up else found > value:
+        found += step if up else -step
+    return say.marked(f"{found + 0.0:.5g}")
 
 
 def split_words(tree: Tree, features: list[Feature], node: int) -> tuple[str, str]:
@@ -58,18 +76,15 @@ def export_text(tree: Tree, features: list[Feature], classes: list[Any], node: i
     return f"{indent}{yes}\n{below}{indent}{no}\n{above}"
 
 
-def paths(tree: Tree, features: list[Feature]) -> Iterator[tuple[int, dict[int, Condition]]]:
-    """Every leaf with the conditions on its way, one a column."""
-    waiting: list[tuple[int, dict[int, Condition]]] = [(0, {})]
-    while waiting:
-        node, conditions = waiting.pop()
-        if tree.column[node] == LEAF:
-            yield node, conditions
-            continue
+def ways(tree: Tree, features: list[Feature]) -> list[dict[int, Condition]]:
+    """The conditions on the way to every node, one a column, in the order in which columns are first tested."""
+    found: list[dict[int, Condition]] = [{} for _ in tree.column]
+    for node in np.flatnonzero(tree.column != LEAF).tolist():
         j = int(tree.column[node])
-        left, right = narrowed(conditions.get(j, Condition()), tree, features[j], node)
-        waiting.append((int(tree.right[node]), {**conditions, j: right}))
-        waiting.append((int(tree.left[node]), {**conditions, j: left}))
+        left, right = narrowed(found[node].get(j, Condition()), tree, features[j], node)
+        found[tree.left[node]] = {**found[node], j: left}
+        found[tree.right[node]] = {**found[node], j: right}
+    return found
 
 
 def narrowed(condition: Condition, tree: Tree, feature: Feature, node: int) -> tuple[Condition, Condition]:
@@ -86,16 +101,48 @@ def rules(tree: Tree, features: list[Feature], classes: list[Any]) -> list[str]:
     """One sentence a leaf, the most common first."""
     total = max(float(tree.counts[0].sum()), 1e-12)
     found = []
-    for leaf, conditions in paths(tree, features):
+    conditions_of = ways(tree, features)
+    for leaf in np.flatnonzero(tree.column == LEAF).tolist():
         counts = tree.counts[leaf]
         size = float(counts.sum())
         winner = int(np.argmax(counts))
         certainty = counts[winner] / size if size > 0 else 0.0
-        words = " and ".join(condition.sentence(features[j].name) for j, condition in sorted(conditions.items()))
+        conditions = sorted(conditions_of[leaf].items())
+        words = " and ".join(each.sentence(features[j].name, voice("en")) for j, each in conditions)
         start = f"If {words}, then" if words else "Always"
         sentence = f"{start} {classes[winner]} ({certainty:.0%} of the {size / total:.1%} of people there)."
         found.append((size, sentence))
     return [sentence for _, sentence in sorted(found, key=lambda pair: -pair[0])]
+
+
+def reasons(tree: Tree, features: list[Feature], values: npt.NDArray[np.float64], say: Voice) -> list[list[str]]:
+    """The conditions on each record's way to its leaf, one a column; values as `Tree.leaves` reads them."""
+    conditions_of = ways(tree, features)
+    leaves = tree.leaves(values, np.array([feature.categorical for feature in features])).tolist()
+    missing = np.isnan(values) | (np.array([[feature.categorical] for feature in features]) & (values < 0))
+    return [
+        [
+            unknown(features[j], say) if missing[j, i] else condition.sentence(features[j].name, say)
+            for j, condition in conditions_of[leaf].items()
+        ]
+        for i, leaf in enumerate(leaves)
+    ]
+
+
+def answers_in_words(tree: Tree, features: list[Feature], say: Voice) -> dict[int, list[str]]:
+    """At each node that tests: what it means to go left and to go right, with all that its column was asked before, and
+    what is said where the answer is unknown."""
+    conditions_of, found = ways(tree, features), {}
+    for node in np.flatnonzero(tree.column != LEAF).tolist():
+        j, sides = int(tree.column[node]), (tree.left[node], tree.right[node])
+        words = [conditions_of[side][j].sentence(features[j].name, say) for side in sides]
+        found[node] = [*words, unknown(features[j], say)]
+    return found
+
+
+def unknown(feature: Feature, say: Voice) -> str:
+    """Said of an answer that is missing, or a label that the tree has not seen."""
+    return say("rule.unknown", name=feature.name)
 
 
 def draw_tree(tree: Tree, features: list[Feature], classes: list[Any], ax: Any, max_depth: int) -> Any:

@@ -1,0 +1,219 @@
+"""A model as devices evaluate it, in one of three forms that need +, −, ·, /, exp and comparisons only:
+
+    tree    tests down to a leaf: a number below a cut, or a label among some, goes left; the leaf counts classes
+    sum     start_y + Σ terms_y(x_j), in order; P(y | x) is their softmax
+    joint   Σ over members of P(y, x) / Σ_y P(y, x): grids and mixtures of products, as the model itself states them
+
+and before that, how each answer is checked. `client/static/model.js` reads these forms, and trees go to ONNX from here.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.domain import Categories, Floats, Interval, domain_to_spec
+from sfumato.mining.chooser import Chooser
+from sfumato.mining.direct import DirectClassifier, PlainAnswers, plain_answers
+from sfumato.mining.discriminant import LinearDiscriminant
+from sfumato.mining.joint import JointModel
+from sfumato.mining.naive_bayes import CellDensity, Density, NaiveBayes
+from sfumato.mining.tree import TreeClassifier
+from sfumato.mining.tree.model import Feature, Tree, compared
+from sfumato.mining.tree.splits import LEAF
+from sfumato.mining.tree.text import answers_in_words, reasons
+from sfumato.plan import Plan
+from sfumato.prose import Voice, voice
+from sfumato.shipping.shipped import space_of
+
+
+def device_part(model: Any, plan: Plan | None) -> dict[str, Any]:
+    """What a device needs of a fitted model; the rules of a tree in the plan's language."""
+    names, form = model.attribute_names_, form_of(model, voice("en" if plan is None else plan.language))
+    numbers = {names[j] for j in number_columns(form, model)}
+    return {"reads": [reading(name, plan, name in numbers) for name in names], **form}
+
+
+def reading(name: str, plan: Plan | None, is_number: bool) -> dict[str, Any]:
+    """How an answer is checked: by its domain and the channel's rules for those missing and outside; without a plan a
+    number must be finite, and any label is taken."""
+    attribute = plan.attributes.get(name) if plan is not None else None
+    if attribute is None or not isinstance(attribute.domain, Interval | Categories):
+        return {"name": name, **({"low": -sys.float_info.max, "high": sys.float_info.max} if is_number else {})}
+    space = space_of(attribute)
+    rules = {rule: getattr(space, rule) for rule in ("missing", "outside") if hasattr(space, rule)}
+    if isinstance(attribute.domain, Categories):
+        return {"name": name, "labels": list(attribute.domain.labels), **rules}
+    return {"name": name, **domain_to_spec(attribute.domain), **rules}
+
+
+def form_of(model: Any, say: Voice) -> dict[str, Any]:
+    chosen = model.estimator_ if isinstance(model, Chooser) else model
+    if (found := tree_of(chosen)) is not None:
+        return {"form": "tree", "classes": classes_of(chosen), **tree_form(*found, say)}
+    if isinstance(chosen, JointModel):
+        return {"form": "joint", "classes": classes_of(chosen)}
+    start, terms = sum_of(chosen)
+    return {"form": "sum", "classes": classes_of(chosen), "start": start.tolist(), "terms": list(terms)}
+
+
+def number_columns(form: Mapping[str, Any], model: Any) -> list[int]:
+    """The columns that are compared or computed with."""
+    if form["form"] == "joint":
+        joint = getattr(model, "estimator_", model)
+        return [j for j, cut in zip(joint.selected_, joint.members_[0].cells, strict=True) if cut.labels is None]
+    if form["form"] == "tree":
+        return [j for j, each in enumerate(form["columns"]) if "labels" not in each]
+    return [term["column"] for term in form["terms"] if "labels" not in term]
+
+
+def classes_of(model: Any) -> list[Any] | None:
+    """The classes that the model may name; None where it was fitted without any."""
+    if not hasattr(model, "classes_"):
+        return None
+    known = model.classes_[model.estimator_.classes_] if isinstance(model, DirectClassifier) else model.classes_
+    return list(known.tolist())
+
+
+# --- trees ----------------------------------------------------------------------------------------------------------
+
+
+def tree_of(model: Any) -> tuple[Tree, list[Feature]] | None:
+    """The tree that decides, and the columns as it sees them; None where the model is no tree."""
+    chosen = model.estimator_ if isinstance(model, Chooser) else model
+    if isinstance(chosen, TreeClassifier):
+        return chosen.tree_, chosen.features_
+    if isinstance(chosen, DirectClassifier) and (plain := plain_of(chosen)).form == "tree":
+        return direct_tree(chosen, plain.data)
+    return None
+
+
+def tree_form(tree: Tree, features: list[Feature], say: Voice) -> dict[str, Any]:
+    """The labels of each column, and the nodes, the root first and children after their parents.
+
+    A leaf has ``counts`` of classes. Of a test, ``cut`` is the number below which answers go left, or the places of the
+    labels that do; ``said``: what it means to go left, to go right, and to be unknown.
+    """
+    said = answers_in_words(tree, features, say)
+    nodes: list[dict[str, Any]] = []
+    for node, j in enumerate(tree.column.tolist()):
+        if j == LEAF:
+            nodes.append({"counts": tree.counts[node].tolist()})
+            continue
+        cut = np.flatnonzero(tree.bins[node]).tolist() if features[j].categorical else float(tree.cut[node])
+        sides = {"left": int(tree.left[node]), "right": int(tree.right[node])}
+        missing = {"missing_left": bool(tree.missing_left[node])}
+        nodes.append({"column": j, "cut": cut, **sides, **missing, "said": said[node]})
+    columns = [{} if each.labels is None else {"labels": list(each.labels)} for each in features]
+    return {"columns": columns, "nodes": nodes}
+
+
+def rules_of(model: Any, columns: list[NDArray[Any]], language: str) -> list[list[str]] | None:
+    """The conditions that decided about each record of true values; None where the model is no tree."""
+    found = tree_of(model)
+    if found is None:
+        return None
+    tree, features = found
+    return reasons(tree, features, compared(features, columns), voice(language))
+
+
+def plain_of(model: DirectClassifier) -> PlainAnswers:
+    """The estimator as numbers."""
+    found = model.estimator_
+    if isinstance(found, PlainAnswers):
+        return found
+    return PlainAnswers(plain_answers(found), sum(1 for _ in indicators(model)), len(model.classes_))
+
+
+def indicators(model: DirectClassifier) -> Iterator[tuple[int, int | None]]:
+    """The column and, for one of its labels, the place of the label behind each number that the estimator reads."""
+    for j, labels in enumerate(model.labels_):
+        yield from ((j, None if labels is None else code) for code in range(1 if labels is None else len(labels)))
+
+
+def direct_tree(model: DirectClassifier, nodes: Mapping[str, NDArray[Any]]) -> tuple[Tree, list[Feature]]:
+    """scikit-learn's tree with our tests: numbers are compared as they are, and labels are among those that go left."""
+    features = [
+        Feature(name, np.array([0.0, 1.0]) if labels is None else None, labels)
+        for name, labels in zip(model.attribute_names_, model.labels_, strict=True)
+    ]
+    size, widest = nodes["left"].size, max(len(labels or ()) for labels in model.labels_) + 1
+    column, cut = np.full(size, LEAF, np.int32), np.full(size, np.nan)
+    missing_left, bins = np.zeros(size, bool), np.zeros((size, widest), bool)
+    encoded = list(indicators(model))
+    for node in np.flatnonzero(nodes["left"] >= 0).tolist():
+        j, code = encoded[nodes["column"][node]]
+        column[node] = j
+        if code is None:
+            cut[node] = first_above(nodes["cut"][node])
+            missing_left[node] = model.fill_[j] < cut[node]
+        else:
+            missing_left[node] = nodes["cut"][node] >= 0
+            bins[node, : len(model.labels_[j] or ())] = missing_left[node]
+            bins[node, code] = nodes["cut"][node] >= 1
+    left, right = nodes["left"].astype(np.int32), nodes["right"].astype(np.int32)
+    return Tree(column, cut, left, right, missing_left, bins, nodes["shares"], np.zeros(size)), features
+
+
+def first_above(cut: float) -> float:
+    """The smallest number that scikit-learn's trees, which compare in single precision, find above the cut."""
+    below = np.float32(cut)
+    below = below if below <= cut else np.nextafter(below, np.float32(-np.inf))
+    half = (float(below) + float(np.nextafter(below, np.float32(np.inf)))) / 2
+    return half if np.float32(half) > below else float(np.nextafter(half, np.inf))
+
+
+# --- sums -----------------------------------------------------------------------------------------------------------
+
+Term = dict[str, Any]
+
+
+def sum_of(model: Any) -> tuple[Floats, Iterator[Term]]:
+    """Where the scores start, and what each column adds for every class:
+
+    ``scores`` of its label or cell, or peak − curve · (x − mean)² + slope · x; ``missing`` where the value is missing
+    or the label unknown.
+    """
+    if isinstance(model, NaiveBayes):
+        nothing = np.zeros(len(model.classes_))
+        return model.log_prior_, (density_term(j, each, nothing) for j, each in enumerate(model.densities_))
+    if isinstance(model, LinearDiscriminant):
+        terms = zip(model.coef_.T, model.fill_, strict=True)
+        return model.intercept_, (slope_term(j, slope, fill) for j, (slope, fill) in enumerate(terms))
+    plain = plain_of(model)
+    start = plain.data["log_prior" if plain.form == "normal" else "intercept"]
+    return start, (direct_term(model, plain, *place) for place in enumerate(indicators(model)))
+
+
+def density_term(j: int, density: Density, missing: Floats) -> Term:
+    stated = {"column": j, "missing": missing.tolist()}
+    if isinstance(density, CellDensity):
+        where = {key: part for key, part in density.cells.to_dict().items() if key in ("labels", "edges")}
+        return {**stated, **where, "scores": density.logs.T.tolist()}
+    shape = {"peak": density.peak, "curve": density.curve, "mean": density.mean, "slope": np.zeros_like(missing)}
+    return {**stated, **{name: part.tolist() for name, part in shape.items()}}
+
+
+def slope_term(j: int, slope: Floats, fill: float) -> Term:
+    flat = dict.fromkeys(("peak", "curve", "mean"), [0.0] * slope.size)
+    return {"column": j, "missing": (fill * slope).tolist(), **flat, "slope": slope.tolist()}
+
+
+def direct_term(model: DirectClassifier, plain: PlainAnswers, place: int, source: tuple[int, int | None]) -> Term:
+    """What one number of the estimator adds; an indicator is 1 for its label and 0 for all else."""
+    j, code = source
+    missing = model.fill_[j] if code is None else 0.0
+    if plain.form == "linear" and code is None:
+        return slope_term(j, plain.data["coef"][:, place], missing)
+    if code is None:
+        density = plain.densities[place]
+        return density_term(j, density, density.log_density(np.array([missing]))[0])
+    rows = plain.densities[place].log_density(np.array([0.0, 1.0])) if plain.form == "normal" else np.outer(
+        [0.0, 1.0], plain.data["coef"][:, place]
+    )
+    label = model.labels_[j][code]  # type: ignore[index]
+    return {"column": j, "labels": [label], "scores": [rows[1].tolist()], "missing": rows[0].tolist()}
