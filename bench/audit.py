@@ -3,7 +3,7 @@
     python bench/audit.py              the broken ones, and each sound mechanism once
     python bench/audit.py --runs 200   the broken ones, and 200 sound runs in turn
     python bench/audit.py --only bits  only those with this word in their name
-    python bench/audit.py --javascript the shipped JavaScript and copies of it with one line changed, in place of all that
+    python bench/audit.py --javascript the shipped JavaScript, and copies of it with one line changed
 """
 
 import argparse
@@ -71,4 +71,5 @@ if __name__ == "__main__":
         caught_in_javascript(asked.only, asked.samples)
         sys.exit(bool(alarms({"javascript": plan_of()}, asked.runs, asked.samples, program="javascript")))
     caught(asked.only)
-    sys.exit(bool(alarms({name: each for name, each in sound().items() if asked.only in name}, asked.runs, asked.samples)))
+    mechanisms = {name: each for name, each in sound().items() if asked.only in name}
+    sys.exit(bool(alarms(mechanisms, asked.runs, asked.samples)))

@@ -75,7 +75,6 @@ FAULTS = {
     "refuses": lambda answer: {"error": "no such attribute"},
     "short": lambda answer: {"reports": answer["reports"][1:]},
     "no list": lambda answer: {"reports": 5},
-    "nothing": lambda answer: {"reports": [None] * len(answer["reports"])},
     "text": lambda answer: {"reports": ["5"] * len(answer["reports"])},
     "no reports": lambda answer: {},
 }

@@ -11,7 +11,9 @@ is the one of our JavaScript client.
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -63,28 +65,33 @@ def command_of(program: str | Sequence[str]) -> list[str]:
 
 class Program:
     """A program that runs. It says of itself whether it answers with a device's key (``keys``), whole people at once
-    (``people``; None: it does not), and which attributes it knows (``asks``; None: all)."""
+    (``people``; None: it does not), and which attributes it knows (``asks``)."""
 
-    def __init__(self, program: str | Sequence[str], plan: Plan, *, patience: float = PATIENCE) -> None:
+    def __init__(
+        self, program: str | Sequence[str], plan: Plan, *, patience: float = PATIENCE, document: str = ""
+    ) -> None:
         self.command, self.plan, self.patience = command_of(program), plan, patience
+        self._document = document or json.dumps(survey(plan))
         self.name = program if isinstance(program, str) else shlex.join(program)
         self._size = FEW
         with ExitStack() as closing:
             self._errors = closing.enter_context(tempfile.TemporaryFile())
             self._process = self._started(closing)
             self._talk = closing.enter_context(ThreadPoolExecutor(1))
-            closing.callback(self._process.kill)
-            hello = self.ask("the survey", audit=str(VERSION), survey=json.dumps(survey(plan)))
-            if hello.get("audit") != VERSION:
+            closing.callback(_killed, self._process)
+            hello = self.ask("the survey", audit=str(VERSION), survey=self._document)
+            self.keys, self.asks = hello.get("keys") is True, hello.get("asks", list(plan.attributes))
+            if hello.get("audit") != VERSION or not isinstance(self.asks, list):
                 raise self._error(f'did not answer the survey with {{"audit": {VERSION}}}')
             self._closing = closing.pop_all()
-        self.keys, self.asks = hello.get("keys") is True, hello.get("asks")
         self.people = People(self) if hello.get("people") is True else None
 
     def _started(self, closing: ExitStack) -> subprocess.Popen[bytes]:
         pipe = subprocess.PIPE
         try:
-            process = subprocess.Popen(self.command, stdin=pipe, stdout=pipe, stderr=self._errors)
+            process = subprocess.Popen(
+                self.command, stdin=pipe, stdout=pipe, stderr=self._errors, start_new_session=True
+            )
         except (OSError, ValueError) as error:
             raise self._error(f"cannot be started: {getattr(error, 'strerror', None) or error}") from None
         closing.callback(process.wait)
@@ -104,14 +111,17 @@ class Program:
         """The same program, started again and again."""
         begun, found = perf_counter(), list[Program]()
         while len(found) < COPIES[0] or (len(found) < COPIES[1] and perf_counter() - begun < STARTING):
-            found.append(self._closing.enter_context(Program(self.command, self.plan, patience=self.patience)))
+            found.append(self._closing.enter_context(self._again()))
         return found
+
+    def _again(self) -> Program:
+        return Program(self.command, self.plan, patience=self.patience, document=self._document)
 
     def parts(self, audited: Subject) -> dict[str, Part]:
         """What it answers, under the names that the audit has for it."""
         rows = {name: Part(self, name, None, row) for name, row in audited.rows.items()}
         found = {key: Part(self, *audited.asked[key], channel) for key, channel in audited.checked.items()}
-        return {key: part for key, part in {**found, **rows}.items() if self.asks is None or part.name in self.asks}
+        return {key: part for key, part in {**found, **rows}.items() if part.name in self.asks}
 
     # --- a line there, a line back --------------------------------------------------------------------------------
 
@@ -274,6 +284,12 @@ class People:
         reports = self.program.reports("people", list(blurred), **head, people=_columns(table))
         count = len(next(iter(table.values())))
         return {name: self.program.read(name, channel, reports[name], count) for name, channel in blurred.items()}
+
+
+def _killed(process: subprocess.Popen[bytes]) -> None:
+    """With the processes that it started, which would keep its pipes open."""
+    with suppress(OSError):
+        os.killpg(process.pid, signal.SIGKILL) if hasattr(os, "killpg") else process.kill()
 
 
 def _closed(stream: IO[bytes]) -> None:
