@@ -1,6 +1,7 @@
-// The JavaScript interpreter for tests: node device.js COMMAND, a list of questions to it as JSON on standard input.
+// The JavaScript interpreter for tests: node device.js COMMAND; each line of its input is a list of questions in JSON.
 
-import { readFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+import { freshWords } from "../../src/sfumato/client/static/words.js";
 import { readMechanism } from "../../src/sfumato/client/static/mechanism.js";
 
 const bytesOf = (text) => Uint8Array.from(text.match(/../g), (pair) => parseInt(pair, 16));
@@ -13,42 +14,62 @@ const COMMANDS = {
     return Promise.all(values.map((value) => mechanism.draw(value, asked)));
   },
 
-  /** How often each report is sent of one answer, in so many fresh draws. */
+  /** How often each report is sent of one answer, in so many fresh draws: [[report, count], …]. */
   async counts({ domain, program, level, value, times }) {
     const mechanism = await readMechanism(domain, program);
     const asked = { level: level ?? undefined };
+    const several = "columns" in domain;
     const found = new Map();
     for (let i = 0; i < times; i++) {
       const report = mechanism.again(await mechanism.draw(value, asked), asked);
-      const name = typeof report === "object" ? JSON.stringify(report) : report;
+      const name = several ? Object.values(report).join() : report;
       found.set(name, (found.get(name) ?? 0) + 1);
     }
-    return [...found];
+    return several ? [...found].map(([name, count]) => [name.split(",").map(Number), count]) : [...found];
+  },
+
+  /** How often reports of a basket show each set of some items, of which item i is bit i. */
+  async shown({ program, form, basket, items, times }) {
+    const mechanism = await readMechanism({ items: program.items }, program);
+    const size = mechanism.parts.get("").known.get(basket.length);
+    const found = new Array(2 ** items.length).fill(0);
+    for (let i = 0; i < times; i++) {
+      const report = size[form](basket, freshWords(size.words[form]));
+      const elements = form === "seed" && size.field.elements(report);
+      const shows = (item) => (elements ? size.shows(elements, item) : (report[item >> 5] >>> (item & 31)) & 1);
+      found[items.reduce((set, item, place) => set | (shows(item) << place), 0)]++;
+    }
+    return found;
   },
 
   /** What comes of a program that may be damaged: its reports, or the sentence that refuses it. */
   async attempt({ domain, program, answers }) {
     try {
       const mechanism = await readMechanism(domain, program);
-      const reports = [];
+      const [reports, gammas] = [[], {}];
       for (const level of mechanism.levels) {
         for (const answer of answers) {
           const report = await mechanism.draw(answer, { level });
           reports.push(report, mechanism.again(report, { level }), mechanism.carries(report, level));
         }
-        mechanism.gamma(level);
+        const gamma = mechanism.gamma(level);
+        gammas[level] = gamma && `${gamma.num}/${gamma.den}`;
       }
-      return { reports };
+      return { reports, gammas };
     } catch (error) {
       return { error: error.constructor.name, sentence: error.message };
     }
   },
 };
 
-const found = [];
-for (const question of JSON.parse(readFileSync(0, "utf-8"))) {
+async function answered(question) {
   const before = performance.now();
   const answer = await COMMANDS[process.argv[2]](question);
-  found.push({ answer, seconds: (performance.now() - before) / 1000 });
+  return { answer, seconds: (performance.now() - before) / 1000 };
 }
-console.log(JSON.stringify(found));
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const answers = [];
+  for (const question of JSON.parse(line)) answers.push(await answered(question));
+  console.log(JSON.stringify(answers));
+}

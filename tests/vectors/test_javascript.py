@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Page
-from tests.browser.chromium import in_node
+from tests.browser.chromium import ROOT, STATIC, in_node
+from tests.laws.test_laws import EXAMPLES
 from tests.vectors import make_baskets, make_programs
 
 import sfumato as sf
@@ -19,6 +20,18 @@ from sfumato.client.questions import blur_of
 from sfumato.domain import Categories, Items, Row, domain_to_spec
 
 HERE = Path(__file__).parent
+AGES, SMALL, WIDE = sf.Interval(20, 80), sf.Interval(0, 9), sf.Interval(-90, 99)
+LARGE: list[Mechanism] = [
+    sf.Laplace(AGES, scale=20) >> sf.Discretize(sf.Interval(-200, 300), width=10, outside="clamp"),
+    sf.Laplace(SMALL, scale=9) >> sf.Discretize(WIDE, width=3) >> sf.Discretize(WIDE, width=9),
+    sf.Discretize(SMALL, width=3) >> sf.Discretize(SMALL, width=6) >> sf.SquareWave(SMALL, gamma=9),
+    sf.TwoPhase(sf.SquareWave(AGES, gamma=19), {"normal": 30, "careful": 5}),
+    sf.TwoPhase(sf.Laplace(AGES, scale=30), {"normal": 30, "careful": 5}),
+    sf.TwoPhase(sf.Gaussian(AGES, privacy=1.0), {"normal": 200, "paranoid": 25}),
+    sf.Laplace(sf.Interval(0, 20_000), scale=10_000, step=1),
+    sf.SquareWave(sf.Interval(0, 100_000), gamma=9, step=1),
+    sf.RandomizedResponse(sf.Categories(range(100_000)), gamma=99),
+]
 
 
 def expected_gammas() -> dict[str, dict[str, str | None]]:
@@ -51,6 +64,35 @@ def test_chromium_passes_every_case_and_reads_the_exact_gammas(page: Page, origi
     page.goto(f"{origin}/tests/vectors/programs.json")
     run = "async (cases) => { const { run } = await import('/tests/vectors/run.js'); return run(...cases); }"
     check(page.evaluate(run, [json.loads((HERE / f"{name}.json").read_text()) for name in ("programs", "baskets")]))
+
+
+def test_gamma_of_every_kind_is_that_of_python_and_soon_found() -> None:
+    """Exactly; of large chains to a billionth, from sums of doubles in another order."""
+    mechanisms = [each for found in EXAMPLES.values() for each in found if each.levels] + LARGE
+    asked = [{"domain": domain_to_spec(each.domain), "program": each.program(), "answers": []} for each in mechanisms]
+    for mechanism, found in zip(mechanisms, in_node(HERE / "device.js", "attempt", given=asked), strict=True):
+        assert found["seconds"] < 5
+        for level in mechanism.levels:
+            wanted, stated = blur_of(mechanism, level).gamma, found["answer"]["gammas"][level or ""]
+            assert (wanted is None) == (stated is None), mechanism
+            if wanted is not None and stated != text(wanted):
+                assert mechanism in LARGE or mechanism.kind in ("chain", "two-phase-level"), mechanism
+                assert abs(Fraction(stated) / Fraction(wanted) - 1) < Fraction(2, 10**9), mechanism
+
+
+def test_a_page_over_plain_http_is_told_why_it_cannot_answer(page: Page) -> None:
+    page.route("http://town.example/", lambda route: route.fulfill(body="hello", content_type="text/html"))
+    files = ROOT / STATIC
+    page.route("http://town.example/*.js", lambda route: route.fulfill(path=files / Path(route.request.url).name))
+    page.goto("http://town.example/")
+    said = page.evaluate(
+        """async (program) => {
+            const { readMechanism } = await import("/mechanism.js");
+            return readMechanism({ categories: ["red", "green", "blue"] }, program).catch((error) => error.message);
+        }""",
+        make_programs.MECHANISMS["randomized response"].program(),
+    )
+    assert said == "This page came over plain HTTP, where browsers lend no cryptography; open it by https."
 
 
 # --- keyed answers --------------------------------------------------------------------------------------------------

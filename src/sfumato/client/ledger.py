@@ -72,7 +72,7 @@ class Limit:
             raise ValueError(f"the limit γ = {float(gamma):g} is not a number from 1; give for example 19")
         if isinstance(reports, bool) or not isinstance(reports, int) or reports < 1:
             raise ValueError(f"reports={reports!r} is not a count; give 1 or more")
-        return cls(None if gamma is None else Fraction(gamma), reports)
+        return cls(None if gamma is None else Fraction(repr(gamma) if isinstance(gamma, float) else gamma), reports)
 
     def told_by(self, say: Voice) -> str:
         odds = [] if self.gamma is None else [say("limit.odds", gamma=say.number(self.gamma))]

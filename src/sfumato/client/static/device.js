@@ -1,11 +1,11 @@
 // A person's device: it answers a survey with its own secret, and tells a collector the same thing once.
 
-import { fraction, gammaText, Ledger, sameName } from "./ledger.js";
+import { areTexts, fraction, Ledger, sameName } from "./ledger.js";
 import { readDomain, readMechanism } from "./mechanism.js";
 import { canonical, hex, hmac, refuse, sha256 } from "./words.js";
 
 const damaged = (what) => refuse(`The survey is damaged (${what}); load it again.`);
-const areTexts = (...values) => values.flat().every((value) => typeof value === "string");
+const digits = async (hash) => (await hash).slice(0, 32);
 
 /** The survey that a document describes, its figures computed anew; a damaged or newer one is refused. */
 export async function readSurvey(document) {
@@ -21,20 +21,21 @@ export async function readSurvey(document) {
   return { ...document, questions };
 }
 
-/** A question with its `blur`, which is executed, and the γ of each level as text. */
+/** A question with its `blur`, which is executed. */
 async function readQuestion(question) {
   const { name, domain, program, mechanism, columns, levels } = question ?? {};
   try {
     const blur = program === null ? { ...readDomain(domain), ...CLEAR } : await readMechanism(domain, program);
-    const own = [blur.identity, blur.default || null, domain.columns ? Object.keys(domain.columns) : [name], [...blur.levels].sort()];
-    const told = [mechanism, question.default, columns, Object.keys(levels).sort()];
-    const texts = blur.levels.every((level) => areTexts(Object.values(levels[level].words)));
-    if (canonical(own) !== canonical(told) || !texts) damaged("its parts do not agree");
-    const gammas = blur.levels.map((level) => [level, checked(fraction(levels[level].gamma), blur, level)]);
+    const own = [blur.identity, blur.default || null, Object.keys(domain.columns ?? { [name]: 0 }), [...blur.levels].sort()];
+    if (canonical(own) !== canonical([mechanism, question.default, columns, Object.keys(levels).sort()])) damaged("its program");
+    for (const level of blur.levels) {
+      const { gamma, words } = levels[level];
+      if (!areTexts(Object.values(words)) || !isTrue(fraction(gamma), () => blur.gamma(level))) damaged("its γ or its words");
+    }
     blur.parts?.forEach((part) => part.noiseIdentity()); // now, not while somebody waits for an answer
-    return { ...question, blur, gammas: Object.fromEntries(gammas) };
+    return { ...question, blur };
   } catch (error) {
-    throw error instanceof TypeError ? new Error(`${name}: The survey is damaged; load it again.`) : named(name, error);
+    throw about(name, error instanceof TypeError ? new Error("The survey is damaged; load it again.") : error);
   }
 }
 
@@ -44,16 +45,14 @@ const CLEAR = {
   gamma: () => null, carries: () => true, draw: (value) => value, again: (report) => report,
 };
 
-/** The larger, as text, of a stated γ and the program's: equal but for the last digits of a computation in doubles. */
-function checked(stated, blur, level) {
-  if (stated === null) return null; // claims nothing
-  const own = blur.gamma(level) ?? damaged("its γ has no bound");
-  const [a, b] = [stated.num * own.den, own.num * stated.den];
-  if ((a < b ? b - a : a - b) * 10n ** 9n > b) damaged("its γ is another");
-  return gammaText(a < b ? own : stated);
+/** Whether a stated γ (null claims nothing) is the program's, to a billionth: that of large ones is computed in doubles. */
+function isTrue(stated, compute) {
+  const own = stated && compute();
+  const [a, b] = own ? [stated.num * own.den, own.num * stated.den] : [];
+  return own ? (a < b ? b - a : a - b) * 10n ** 9n < b : !stated;
 }
 
-const named = (name, error) => Object.assign(error, { message: `${name}: ${error.message}` });
+const about = (name, error) => Object.assign(error, { message: `${name}: ${error.message}` });
 
 /**
  * A person's reports for a survey, remembered before they are returned; all of them or, beyond the limit, none.
@@ -64,15 +63,15 @@ export function answer(survey, answers, { ledger = new Ledger(), ...options } = 
   return (ledger.turn = Promise.resolve(ledger.turn).then(work, work)); // one answer after the other
 }
 
-async function answerNow(survey, answers, ledger, { secret, collector, levels = {}, today = localDay() }) {
-  const { plan, name, questions, words } = survey;
-  const whom = `${collector ?? ""}`.trim();
-  if (!whom) refuse("The collector is empty; say who receives the reports, as an address that cannot be forged.");
-  const asked = questions.flatMap((question) => [...question.columns, `${question.name}.level`]);
+async function answerNow({ plan, name: survey, questions, words }, answers, ledger, { secret, collector, levels, today }) {
+  const common = { collector: `${collector ?? ""}`.trim(), survey };
+  const day = today ?? localDay(new Date());
+  if (!common.collector) refuse("The collector is empty; say who receives the reports, as an address that cannot be forged.");
+  const asked = questions.flatMap(({ name, columns }) => [...columns, `${name}.level`]);
   const stray = Object.keys(answers).find((column) => !asked.includes(column));
   if (stray !== undefined) refuse(`${stray} is no question of this survey; drop it.`);
   const keyed = async (purpose, text) => {
-    return hex(await hmac(secret, new TextEncoder().encode(`sfumato/1/${purpose}\0${text}`))).slice(0, 32);
+    return digits(hex(await hmac(secret, new TextEncoder().encode(`sfumato/1/${purpose}\0${text}`))));
   };
 
   /** What is remembered of a question, from before or drawn now. */
@@ -80,45 +79,45 @@ async function answerNow(survey, answers, ledger, { secret, collector, levels = 
     const { name: attribute, domain, mechanism, blur } = question;
     const value = blur.value(domain.columns ? answers : answers[attribute], question);
     const mark = await keyed("mark", await sha256(canonical([sameName(attribute), value])));
-    const known = ledger.reportsOf(whom, attribute).find((told) => told.mark === mark && carries(question, told));
+    const known = ledger.reportsOf(common.collector, attribute).find((told) => isSame(question, told, mark));
     if (known) return known;
-    const level = question.default && (levels[attribute] ?? answers[`${attribute}.level`] ?? question.default);
-    const told = { collector: whom, survey: name, attribute, domain, mechanism, level, mark, report: null, gamma: "1", day: today };
-    const own = question.gammas[level ?? ""];
-    if (own === undefined) refuse(`The level is unknown; choose ${blur.levels.join(" or ")}.`);
-    if (value === null) return told;
-    const drawn = { level, secret, question: JSON.stringify([whom, sameName(attribute)]) };
-    return { ...told, report: await blur.draw(value, drawn), gamma: own };
+    const level = question.default && (levels?.[attribute] ?? answers[`${attribute}.level`] ?? question.default);
+    const { gamma } = question.levels[level ?? ""] ?? refuse(`The level is unknown; choose ${blur.levels.join(" or ")}.`);
+    const drawn = { level, secret, question: JSON.stringify([common.collector, sameName(attribute)]) };
+    const told = value === null ? { report: null, gamma: "1" } : { report: await blur.draw(value, drawn), gamma };
+    return { ...common, attribute, domain, mechanism, level, mark, ...told, day };
   }
 
-  const drafts = await Promise.all(questions.map((each) => remember(each).catch((error) => Promise.reject(named(each.name, error)))));
+  const drafts = await Promise.all(
+    questions.map((each) => remember(each).catch((error) => Promise.reject(about(each.name, error)))),
+  );
   const [fresh, report] = [[], {}];
   let afresh = false;
   const told = questions.map((question, i) => {
-    const { program, default: levelled } = question;
-    const before = [...ledger.told.filter((each) => each === drafts[i]), ...fresh];
-    const known = before.find((each) => each.mark === drafts[i].mark && carries(question, each));
-    const found = known ?? drafts[i];
-    if (!known) fresh.push(found);
-    const sent = question.blur.again(found.report, { level: levelled && found.level });
-    for (const column of question.columns) report[column] = question.domain.columns ? sent?.[column] ?? null : sent;
-    if (levelled !== null) report[`${question.name}.level`] = found.level;
+    const { name, columns, domain, program, blur, default: levelled } = question;
+    const twins = ledger.told.includes(drafts[i]) ? [drafts[i]] : fresh;
+    const found = twins.find((each) => isSame(question, each, drafts[i].mark)) ?? drafts[i];
+    if (twins === fresh && found === drafts[i]) fresh.push(found);
+    const sent = blur.again(found.report, { level: levelled && found.level });
+    for (const column of columns) report[column] = domain.columns && sent ? sent[column] : sent;
+    if (levelled !== null) report[`${name}.level`] = found.level;
     afresh ||= sent !== null && (program?.levels?.[found.level] ?? program)?.permanent !== undefined;
     return found;
   });
-  const digest = (await sha256(canonical(report))).slice(0, 32);
-  const before = ledger.receipts.filter((each) => each.collector === whom && each.plan === plan);
+  const digest = await digits(sha256(canonical(report)));
+  const before = ledger.receipts.filter((each) => each.collector === common.collector && each.plan === plan);
   const same = afresh ? undefined : before.find((each) => each.digest === digest);
-  const id = same?.id ?? (await keyed("id", JSON.stringify([whom, plan, before.length])));
-  await ledger.add(fresh, same ? [] : [{ collector: whom, survey: name, plan, id, digest, day: today }], words);
+  const id = same?.id ?? (await keyed("id", JSON.stringify([common.collector, plan, before.length])));
+  await ledger.add(fresh, same ? [] : [{ ...common, plan, id, digest, day }], words);
   return { plan, id, report, told };
 }
 
-/** Whether what was told can be sent as a report of this question; a seed or a row only by the mechanism that drew it. */
-function carries({ blur, domain, mechanism, default: levelled }, { mechanism: drawn, level, report, domain: over }) {
-  const fits = drawn === mechanism || (drawn && mechanism && !domain.columns && !report?.seed);
-  const known = levelled === null || blur.levels.includes(level);
-  return fits && known && canonical(over) === canonical(domain) && blur.carries(report, levelled && level);
+/** Whether what was told is of the same value and can be sent here; a seed or a row only by the mechanism that drew it. */
+function isSame({ blur, domain, mechanism, default: levelled }, told, mark) {
+  const fits = told.mechanism === mechanism || (told.mechanism && mechanism && !domain.columns && !told.report?.seed);
+  const known = levelled === null || blur.levels.includes(told.level);
+  const same = told.mark === mark && canonical(told.domain) === canonical(domain);
+  return same && fits && known && blur.carries(told.report, levelled && told.level);
 }
 
-const localDay = (now = new Date()) => new Date(now - 60000 * now.getTimezoneOffset()).toISOString().slice(0, 10);
+const localDay = (now) => new Date(now - 60000 * now.getTimezoneOffset()).toISOString().slice(0, 10);

@@ -52,6 +52,15 @@ function sorted(basket, place) {
 
 /** The mechanism of a program over a domain; one sentence where it is damaged or of a newer version. */
 export async function readMechanism(spec, program) {
+  try {
+    return await read(spec, program);
+  } catch (error) {
+    need(error.constructor === Error, "its form"); // a part is not what it is read as
+    throw error;
+  }
+}
+
+async function read(spec, program) {
   let depth = 0;
   for (let level = [[spec, program]]; level.length; level = level.flatMap(Object.values).filter((x) => Object(x) === x)) need(depth++ < 60, "depth");
   const domain = readDomain(spec);
@@ -84,7 +93,7 @@ export async function readMechanism(spec, program) {
 
 function readPart(spec, { kind, values }, program) {
   checkVersion(program);
-  need(kind === (program.kind ? "items" : program.columns && "columns"), "domain");
+  need(kind === (program.kind === "select-a-size" ? "items" : program.columns && "columns"), "domain");
   const part = (kind ? { items: readBaskets, columns: readColumns }[kind] : readProgram)(program, values);
   const noise = part.noise ?? { program };
   return { ...part, noiseIdentity: once(() => sha256(canonical({ domain: spec, ...noise }))) };

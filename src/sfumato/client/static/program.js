@@ -77,18 +77,29 @@ const STEPS = {
     need(isWhole(offset, 0, 2 * MOST_CODES), "offset");
     const alias = readAlias([noise]);
     const weights = once(alias.weights);
-    /** End rows are sums that fall or rise with the code; inner rows slide along the weights. */
-    function gamma() {
-      const [low, high] = [offset - inputs + 1, offset + outputs - 1];
-      const sum = (from, to) => weights().slice(Math.max(from, 0), Math.max(to, 0)).reduce((a, b) => a + b, 0n);
-      const first = [offset, low].map((k) => sum(0, k + 1));
-      const last = [high - inputs + 1, high].map((k) => sum(k, LARGEST));
-      const inner = Array.from({ length: high - low - 1 }, (_, i) => weights()[low + 1 + i] ?? 0n);
-      const [most, least] = [larger, smaller].map((best) => sliding(inner, inputs, best));
-      return outputs === 1 ? ONE : largest([ratio(...first), ratio(...last), ...most.map((x, i) => ratio(x, least[i]))]);
-    }
-    const next = (code, k) => Math.min(Math.max(code + k - offset, 0), outputs - 1);
-    return { pick: (code, high, low) => alias.draw(high, low), weights, next, gamma };
+    const sums = once(() => weights().reduce((found, x, i) => (found.push(found[i] + x), found), [0n]));
+    const before = (k) => sums()[Math.min(Math.max(k, 0), noise.length)];
+    return {
+      pick: (code, high, low) => alias.draw(high, low),
+      next: (code, k) => Math.min(Math.max(code + k - offset, 0), outputs - 1),
+      weights,
+      /** With a map after it: a sum for every run of codes that go to one. */
+      through(codes) {
+        const ends = codes.flatMap((next, i) => (next === codes[i + 1] ? [] : [i + 1]));
+        const upTo = (end, code) => before(end === outputs ? Infinity : end && end + offset - code);
+        const share = (code) => (end, i) => upTo(end, code) - upTo(ends[i - 1] ?? 0, code);
+        return { weights: (code) => ends.map(share(code)), next: (code, i) => codes[ends[i] - 1] };
+      },
+      /** End rows are sums that fall or rise with the code; inner rows slide along the weights. */
+      gamma() {
+        const [low, high] = [offset - inputs + 1, offset + outputs - 1];
+        if (outputs === 1) return ONE;
+        const ends = [ratio(before(offset + 1), before(low + 1)), ratio(WORD - before(high - inputs + 1), WORD - before(high))];
+        const inner = Array.from({ length: high - low - 1 }, (_, i) => weights()[low + 1 + i] ?? 0n);
+        const least = sliding(inner, inputs, smaller);
+        return largest([...ends, ...sliding(inner, inputs, larger).map((most, i) => ratio(most, least[i]))]);
+      },
+    };
   },
 
   window({ inside, window, others }, inputs) {
@@ -143,7 +154,7 @@ const STEPS = {
 
 function mapping(codes) {
   const gamma = () => (new Set(codes).size > 1 ? null : ONE);
-  return { words: 0, pick: () => 0, weights: () => [1n], next: (code) => codes[code], gamma };
+  return { words: 0, pick: () => 0, weights: () => [1n], next: (code) => codes[code], gamma, codes };
 }
 
 function readStep(step, inputs) {
@@ -281,11 +292,16 @@ function gammaOf(size, steps) {
   if (steps.length === 1 || !wordsOf(steps)) return steps[0].gamma();
   const area = ({ inputs, outputs }) => inputs * outputs;
   const sum = (some, cost) => some.reduce((total, step, i) => total + cost(step, i), 0);
-  const short = [...steps.slice(0, -1), steps.at(-1).short ?? steps.at(-1)];
+  const short = [];
+  for (const step of [...steps.slice(0, -1), steps.at(-1).short ?? steps.at(-1)]) {
+    const before = step.codes && short.pop(); // a map joins the step before it
+    const joined = { next: (code, k) => step.next(before.next(code, k)), ...before?.through?.(step.codes) };
+    short.push(before ? { ...before, ...joined, outputs: step.outputs, through: undefined } : step);
+  }
   const work = area(steps[0]) + sum(steps.slice(1), (step, i) => area(steps[i]) * step.outputs);
   if (work <= EXACT_WORK) return gammaOfRows(short, BigInt);
   const bounds = steps.map((step) => step.gamma()).filter(Boolean);
-  const light = sum(short, (step, i) => area(step) * (i && step.words ? size : 1)) <= MOST_WORK;
+  const light = sum(short, (step, i) => area(step) * (i ? size : 1)) <= MOST_WORK;
   const rough = light && gammaOfRows(short, Number);
   let [number, den] = [rough ? rough.num / rough.den : Infinity, 10n ** 9n];
   for (; number % 1; number *= 2) den *= 2n;

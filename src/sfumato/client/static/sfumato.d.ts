@@ -20,13 +20,11 @@ export interface Question {
   /** Identity of the mechanism; null: sent as it is. */
   mechanism: string | null;
   program: Record<string, unknown> | null;
-  /** By name; "" where there is nothing to choose. */
+  /** By name; "" where there is nothing to choose. γ was compared with that of the program. */
   levels: Record<string, { gamma: string | null; words: { sent: string; worst: string; usual: string; visible: string } }>;
   default: string | null;
   /** What is executed. */
   blur: Mechanism;
-  /** The γ of every level as computed from the program. */
-  gammas: Record<string, string | null>;
 }
 
 export interface Survey {
@@ -87,6 +85,9 @@ export interface Told {
 
 export interface Receipt { collector: string; survey: string; plan: string; id: string; digest: string; day: string }
 
+/** How much a collector may learn: γ (null: any), and how many reports of one answer. */
+export interface Limit { gamma: Fraction | null; reports: number }
+
 /** An answer that the person's limit does not permit; its message is a sentence in the survey's language. */
 export class LimitError extends Error {}
 
@@ -95,7 +96,7 @@ export class Ledger {
   constructor(parts?: {
     told?: Told[];
     receipts?: Receipt[];
-    limit?: { gamma: Fraction | null; reports: number };
+    limit?: Limit;
     /** Awaited before a report leaves; where it fails, nothing was told. */
     save?: (text: string) => unknown;
   });
@@ -103,7 +104,7 @@ export class Ledger {
   dumps(): string;
   readonly told: Told[];
   readonly receipts: Receipt[];
-  readonly limit: { gamma: Fraction | null; reports: number };
+  readonly limit: Limit;
   /** γ, ε = ln γ, or a belief and what it may grow to; and how many reports of one answer a collector may hold. */
   setLimit(limit: { gamma?: number; epsilon?: number; belief?: [number, number]; reports?: number }): Promise<void>;
   reportsOf(collector: string, attribute: string): Told[];
@@ -115,6 +116,7 @@ export class Ledger {
 export function voice(words: Record<string, string>): {
   (name: string, parts?: Record<string, string | number>): string;
   number(number: Fraction, up?: boolean): string;
+  /** Rounded up. */
   percent(num: bigint, den: bigint): string;
   listed(names: string[]): string;
 };

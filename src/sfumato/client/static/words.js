@@ -12,10 +12,20 @@ function subtle() {
   return crypto.subtle ?? refuse("This page came over plain HTTP, where browsers lend no cryptography; open it by https.");
 }
 
-/** Words that nobody can predict. */
+const pool = new Uint32Array(1 << 10); // getRandomValues gives no more than 16 times as much
+let used = pool.length;
+
+/** Words that nobody can predict; the pool forgets them. */
 export function freshWords(count) {
   const words = new Uint32Array(2 * count);
-  for (let at = 0; at < words.length; at += 16384) crypto.getRandomValues(words.subarray(at, at + 16384));
+  for (let at = 0; at < words.length; ) {
+    if (used === pool.length) crypto.getRandomValues(pool.subarray((used = 0)));
+    const taken = pool.subarray(used, used + words.length - at);
+    words.set(taken, at);
+    taken.fill(0);
+    at += taken.length;
+    used += taken.length;
+  }
   return words;
 }
 

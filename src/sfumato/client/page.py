@@ -1,0 +1,85 @@
+"""The respondent's page: a folder of static files that any server can serve, made from a plan alone.
+
+The folder holds ``survey.json`` (the questions, the programs that blur, the sentences), the page and the device in
+JavaScript, and ``model.json`` where a model comes home. Opened in a browser, it speaks to nobody but the server that it
+came from and the address that reports are sent to; a Content-Security-Policy in the page itself holds it to that.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from sfumato.client.survey import survey
+from sfumato.plan import Plan
+from sfumato.prose import json_text, voice
+from sfumato.tables import write_text
+
+MODEL = "model.json"
+SHOWN = (".js", ".css")
+"""The endings of the files that a browser reads beside index.html."""
+
+
+def write_page(
+    plan: Plan, folder: str | Path, *, submit: str | None = None, collector: str | None = None,
+    model: str | Path | None = None,
+) -> list[Path]:
+    """Write the page into a folder, which is made where there is none; the files that it needs, index.html last.
+
+    ``submit``: where reports are sent, an address or a path on the page's own server (None: people save them as a
+    file). ``collector``: who receives them (None: whoever serves ``submit``). ``model``: a shipped model, in JSON.
+    """
+    static, place = files("sfumato.client") / "static", Path(folder)
+    if place.exists() and not place.is_dir():
+        raise ValueError(f"{place} is a file; name a folder")
+    home = None if submit is None else _origin(submit)
+    shipped = None if model is None else _model_text(plan, Path(model))
+    document = survey(plan, collector=collector, submit=submit, model=None if model is None else MODEL)
+    texts = {"survey.json": json_text(document) + "\n"} | ({} if shipped is None else {MODEL: shipped})
+    texts |= {
+        part.name: part.read_text(encoding="utf-8") for part in static.iterdir() if part.name.endswith(SHOWN)
+    }
+    texts["index.html"] = _in_language(plan.language, (static / "index.html").read_text(encoding="utf-8"), home)
+    place.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        write_text(text, place / name)
+    return [place / name for name in texts]
+
+
+def _origin(submit: str) -> str:
+    """Where an address leads, as a Content-Security-Policy names it; empty for a path on the page's own server."""
+    parts = urlsplit(submit)
+    if not parts.scheme and not parts.netloc and parts.path and not parts.query and not parts.fragment:
+        return ""
+    if parts.scheme not in ("https", "http") or not parts.hostname or parts.username is not None:
+        raise ValueError(f"submit = {submit!r} is no address; give https://… or a path on the page's own server")
+    if parts.query or parts.fragment:
+        raise ValueError(f"submit = {submit!r} has a ? or #; reports are withdrawn at submit/<id>, so leave it out")
+    if not parts.netloc.isascii() or any(mark in parts.netloc for mark in " ;,'\"*"):
+        raise ValueError(f"submit = {submit!r} has a host that no browser accepts; write it in ASCII")
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _in_language(language: str, page: str, home: str | None) -> str:
+    """index.html with what it says before any script runs in the plan's language, and the one address it may reach."""
+    say, english = voice(language), voice("en")
+    changes = {
+        'lang="en"': f'lang="{language}"',
+        english("device.noscript"): escape(say("device.noscript")),
+        "connect-src 'self'": f"connect-src 'self' {home}" if home else "connect-src 'self'",
+    }
+    for old, new in changes.items():
+        page = page.replace(old, new, 1)
+    return page
+
+
+def _model_text(plan: Plan, path: Path) -> str:
+    """A model that can be read and was learned by this plan, as it stands in its file."""
+    from sfumato.shipping import load
+
+    shipped = load(path)
+    if shipped.plan is not None and shipped.plan.identity != plan.identity:
+        raise ValueError(f"{path}: learned by the plan {shipped.plan.name!r}, which is another one; use its own model")
+    return path.read_text(encoding="utf-8")
