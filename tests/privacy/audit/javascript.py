@@ -8,6 +8,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 import sfumato as sf
+from sfumato.privacy.audit import SAMPLES
 
 STATIC = files("sfumato.client") / "static"
 COIN, AGES, UNIT = sf.Categories(["yes", "no"]), sf.Interval(20, 80, integer=True), sf.Interval(0, 1)
@@ -63,7 +64,9 @@ class Change:
         return ["node", str(folder / "drive.mjs")]
 
 
-GENERATOR = "at < words.length; at++) words[at] = x = Math.imul(x ^ (x >>> 15), 0x2c1b3c6d) + 0x9e3779b9;"
+REFILL = "crypto.getRandomValues(pool.subarray((used = 0)));"
+GENERATOR = "i < pool.length; i++) pool[i] = x = Math.imul(x ^ (x >>> 15), 0x2c1b3c6d) + 0x9e3779b9;"
+SHORT_SEED = "crypto.getRandomValues(new Uint16Array(1))[0]"
 CHANGES = {
     "the bits that chose a place are used again": Change(
         "program.js", "less((wordHigh << bits) >>> bits,", "less(wordHigh,", ("age",)
@@ -75,10 +78,10 @@ CHANGES = {
         "program.js", "bound) => Math.floor((high", "bound) => Math.round((high", ("smokes",)
     ),
     "noise by the clock": Change(
-        "words.js",
-        "for (let at = 0; at < words.length; at += 16384) crypto.getRandomValues(words.subarray(at, at + 16384));",
-        f"for (let at = 0, x = Date.now(); {GENERATOR}",
-        ("share",),
+        "words.js", REFILL, f"for (let i = (used = 0), x = Date.now(); {GENERATOR}", ("share",)
+    ),
+    "a seed of 16 bits": Change(
+        "words.js", REFILL, f"for (let i = (used = 0), x = {SHORT_SEED}; {GENERATOR}", ("share",), SAMPLES
     ),
     "one number in a thousand as it is": Change(
         "mechanism.js",
@@ -94,6 +97,9 @@ CHANGES = {
         "words.js", "tail.setUint32(8, i);", "tail.setUint32(8, 0);", ("body",)
     ),
     "all questions have the same noise": Change(
-        "device.js", "JSON.stringify([whom, sameName(attribute)])", "JSON.stringify([whom])", ("smokes", "drinks")
+        "device.js",
+        "question: JSON.stringify([common.collector, sameName(attribute)])",
+        "question: JSON.stringify([common.collector])",
+        ("smokes", "drinks"),
     ),
 }

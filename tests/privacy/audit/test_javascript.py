@@ -9,6 +9,7 @@ import pytest
 from tests.privacy.audit.javascript import CHANGES, plan_of
 
 import sfumato as sf
+from sfumato.privacy.audit import SAMPLES
 
 
 def test_the_shipped_javascript_passes_with_every_kind_of_mechanism() -> None:
@@ -20,7 +21,7 @@ def test_the_shipped_javascript_passes_with_every_kind_of_mechanism() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", CHANGES)
+@pytest.mark.parametrize("name", [name for name, change in CHANGES.items() if change.samples < SAMPLES])
 def test_one_line_that_is_changed_is_found(name: str, tmp_path) -> None:
     change = CHANGES[name]
     command = change.into(tmp_path / "copy")
