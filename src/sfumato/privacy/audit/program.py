@@ -191,7 +191,8 @@ class Program:
         if isinstance(mechanism, SelectASize):
             return self._items(name, mechanism, self._list(name, reports, count, frozenset({dict})))
         if any(isinstance(each.outputs, Categories) for each in mechanism.levels.values()):
-            return np.array(self._list(name, reports, count, LABELS), dtype=object)
+            labels = self._list(name, reports, count, LABELS)
+            return np.array(labels, dtype=None if set(map(type, labels)) == {str} else object)
         return self._numbers(name, reports, count)
 
     def _list(self, name: str, reports: Any, count: int, kinds: frozenset[type]) -> list[Any]:
@@ -301,10 +302,8 @@ def _closed(stream: IO[bytes]) -> None:
 
 
 def _column(values: Any) -> str:
-    """Baskets are lists themselves, which no cache takes."""
     plain = values.tolist() if isinstance(values, np.ndarray) else values
-    write = json.dumps if isinstance(plain[0], list) else json_of
-    return f"[{','.join(map(write, plain))}]"
+    return json.dumps(plain) if isinstance(plain[0], list) else f"[{','.join(map(json_of, plain))}]"
 
 
 def _keyed(keys: Sequence[bytes], questions: Sequence[str] = ()) -> dict[str, str]:

@@ -72,7 +72,7 @@ def check_small_calls(asked: Implementation, name: str, attribute: str, alpha: f
     reports = [asked.one(record) for record, _ in zip(records, effort.sizes(calls, 0.1, 1), strict=False)]
     true = true[: len(reports)]
     parts.append((true, probe.places(true, columns_of(reports), rng)))
-    for place in range(calls // 100):
+    for place in range(max(len(reports) // 100, len(BATCHES))):
         few = probe.people(rng, BATCHES[place % len(BATCHES)])
         parts.append((few, probe.places(few, asked.many(probe.values(few)), rng)))
     return judge(probe, *_stacked(parts), name, attribute, alpha, "people in small calls")
