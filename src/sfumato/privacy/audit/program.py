@@ -30,9 +30,8 @@ from numpy.typing import NDArray
 
 from sfumato.channels import CorrelatedNoise, Mechanism, SelectASize
 from sfumato.channels.baskets import BasketReports, unpack_bits
-from sfumato.client import survey
 from sfumato.domain import Categories
-from sfumato.plan import Plan
+from sfumato.plan import Plan, survey
 from sfumato.privacy.subject import Subject
 from sfumato.prose import counted
 
