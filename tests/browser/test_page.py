@@ -291,7 +291,7 @@ def test_a_limit_in_percent_refuses_and_a_bad_one_is_announced(person: Responden
     person.page.click("#device summary")
     person.page.fill("#belief", "3")
     person.page.click("#limit button")
-    assert "from 6 to 99" in person.trouble
+    person.page.locator("#trouble", has_text="from 6 to 99").wait_for()
     person.page.fill("#belief", "50")
     person.page.click("#limit button")
     person.page.locator("#trouble", has_text="The limit is set").wait_for()
