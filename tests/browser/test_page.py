@@ -311,13 +311,6 @@ def test_the_model_classifies_offline_with_the_rule_that_decided(person: Respond
     assert "yes" in said and "rule that decided" in said and "age" in said
 
 
-def test_the_model_is_kept_for_a_visit_when_it_cannot_be_fetched(person: Respondent) -> None:
-    person.page.wait_for_timeout(200)
-    person.page.route("**/model.json", lambda route: route.abort())
-    person.open().answer().send()
-    assert "rule that decided" in person.page.inner_text("#verdict")
-
-
 # --- the secret ---------------------------------------------------------------------------------------------------
 
 

@@ -16,7 +16,7 @@ const fill = (id, ...parts) => at(id).replaceChildren(...inside(parts));
 const said = (name, parts) => say(`device.${name}`, { whom, ...parts });
 const digits = (number) => number.toLocaleString(survey.language, { maximumFractionDigits: 20 });
 
-/** An element "tag.class", its properties (objects) and what is inside. */
+/** An element "tag.class": its properties (objects) and what is inside. */
 function make(kind, ...parts) {
   const [tag, className = ""] = kind.split("."), made = Object.assign(document.createElement(tag), { className });
   for (const part of inside(parts)) part.constructor === Object ? Object.assign(made, part) : made.append(part);
@@ -27,7 +27,7 @@ const list = (texts) => texts.map((text) => make("li", text));
 const pick = (properties, ...text) => make("label.pick", make("input", properties), make("span", text));
 const download = (name, text) => make("a", { href: URL.createObjectURL(new Blob([text])), download: name }).click();
 
-/** Announce what is wrong and mark the answer; without words all is well. */
+/** Announce what is wrong; without words all is well. */
 function trouble(text) {
   fill("trouble", text);
   every("#asked input", (input, place) => {
@@ -70,8 +70,6 @@ async function show(to) {
   if (reached) title.focus();
 }
 
-// A question.
-
 async function question(each) {
   const { name, question, domain, mechanism } = each, inputs = domain.items || domain.categories ? choices : numbers;
   fill("asked", make("legend", make("small", said("place", { place: step, count: questions.length })),
@@ -81,7 +79,7 @@ async function question(each) {
   describe(each);
 }
 
-/** Inputs for numbers; what they hold is in `read()`, by column. */
+/** Inputs of numbers; `read()` is what they hold, by column. */
 function numbers({ name, domain, outside }) {
   const inputs = {};
   hint = "";
@@ -96,7 +94,7 @@ function numbers({ name, domain, outside }) {
   });
 }
 
-/** Categories or items: a list, with a search where it is long; what is ticked stays in sight. */
+/** A list to tick, with a search where it is long. */
 function choices({ name, domain: { categories, items }, program }) {
   const labels = categories ?? (items.length ? items : [...Array(items).keys()]);
   const before = new Set([answers[name]].flat());
@@ -126,7 +124,7 @@ function describe({ name, levels: offered }, level = levels[name]) {
   fill("told", parts.map((part) => words[part] && make("p", make("small", said(`told.${part}`)), words[part])));
 }
 
-/** Which level; that of an earlier report to the same collector stays. */
+/** That of an earlier report stays. */
 async function chooseLevel(each) {
   const { name, levels: offered } = each, { ledger } = await recall();
   const level = ledger.reportsOf(whom, name).find((told) => offered[told.level])?.level;
@@ -158,9 +156,6 @@ function keep(found) {
   return go(step + 1);
 }
 
-// What is sent.
-
-/** What this browser keeps, with the ledger read; `text` is the ledger as it is kept. */
 async function recall() {
   const device = await memory.change((kept) => kept);
   return { ...device, text: device.ledger, ledger: Ledger.loads(device.ledger) };
@@ -192,7 +187,7 @@ function inCell(value, { categories }) {
   return typeof value === "number" && !categories ? digits(value) : [value].flat().join(", ");
 }
 
-/** Remember and queue, in one step, what was shown; nothing where another tab has told something since. */
+/** Remember and queue what was shown, in one step; nothing if another tab has told something since. */
 async function commit() {
   const { plan, id, report, before, after } = ready, state = submit ? "waiting" : "file";
   let isStale;
@@ -209,9 +204,6 @@ async function commit() {
   return box.send();
 }
 
-// Afterwards.
-
-/** Show the receipts, where they have changed. */
 async function refresh() {
   const own = Object.values((await recall()).messages).filter(({ plan }) => plan === survey.plan).reverse();
   const now = make("div", own.map(({ id, state, reason }) => make("div.card",
@@ -236,17 +228,7 @@ async function receipt() {
   fill("verdict", make("h2", said("model")), make("p.soft", said("model.here")), make("div.card", parts));
 }
 
-/** The model, fetched now and kept for when there is no connection. */
-async function fetchModel() {
-  const text = await fetch(survey.model).then((response) => response.ok ? response.text() : null, () => null);
-  const { models } = await memory.change((device) =>
-    text ? { ...device, models: { ...device.models, [survey.plan]: text } } : device);
-  return readModel(models?.[survey.plan]);
-}
-
-// The device.
-
-/** Change what the device keeps, and say so; another sentence where that cannot be. */
+/** Change what is kept and say so, or why not. */
 async function change(edit, done, wrong) {
   try {
     const { ledger, text } = await recall(), edited = await edit(ledger);
@@ -269,7 +251,7 @@ async function save() {
   download("sfumato-device.json", JSON.stringify({ device: 1, secret: hex(secret), ledger: JSON.parse(text) }));
 }
 
-/** Take over a saved secret and ledger; what this device has told stays on the list. */
+/** What this device has told stays on the list. */
 async function restore({ target }) {
   const text = await target.files[0].text();
   const union = (...all) => [...new Map(all.flat().map((one) => [JSON.stringify(one), one])).values()];
@@ -302,7 +284,7 @@ async function begin() {
   const secret = crypto.getRandomValues(new Uint8Array(32));
   await memory.change((device) => device ?? { secret, ledger: new Ledger().dumps(), messages: {} });
   box = outbox(memory, submit, refresh);
-  model = survey.model && fetchModel();
+  model = survey.model && fetch(survey.model).then((response) => response.text()).then(readModel);
   model?.catch(() => null);
   history.replaceState(0, "", location.pathname + location.search);
   onpopstate = ({ state }) => show(Math.min(state ?? 0, reached));

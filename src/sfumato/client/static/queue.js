@@ -2,8 +2,7 @@
 
 const SOON = 2000, LATE = 900000, TIMEOUT = 30000, LEASE = 40000, DAY = 86400000;
 
-/** Keeps what `edit` makes of what is kept, in one step whatever other tabs do: in IndexedDB or, where that is
- * forbidden, full or taken away (then it is not `lasting`), in this page alone. */
+/** Keeps what `edit` makes of what is kept, in one step: in IndexedDB or, where that fails, in this page alone. */
 export function openMemory() {
   let held;
   const opening = new Promise((done, fail) => {
@@ -36,8 +35,8 @@ export function openMemory() {
 /** The whole message, as it is sent. */
 export const messageText = ({ plan, id, report }) => JSON.stringify({ plan, reports: [{ id, report }] });
 
-/** The outbox for one address, in memory's `messages` by id; `tell` is called after each round. Waiting becomes sent or
- * refused, withdraw becomes withdrawn or kept. Who sends a message takes it for a LEASE. */
+/** Messages to one address: waiting becomes sent or refused, withdraw becomes withdrawn or kept. A tab that sends one
+ * takes it for a LEASE; `tell` is called after each round. */
 export function outbox(memory, address, tell) {
   let timer;
   const isOpen = ({ submit, state }) => submit === address && ["waiting", "withdraw"].includes(state);
@@ -65,7 +64,7 @@ export function outbox(memory, address, tell) {
     await edit(id, ({ state }) => ({ reason: null, next, ...state === taken.state && outcome }));
   }
 
-  /** At once where it has never left, else by a request, once an attempt that is under way has ended. */
+  // at once where it has never left, else by a request, once an attempt under way has ended
   const withdraw = (id) =>
     edit(id, ({ tries }) => ({ state: tries ? "withdraw" : "withdrawn", reason: null })).then(send);
   return { send, withdraw };
