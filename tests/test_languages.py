@@ -38,7 +38,8 @@ def is_on_the_page(name: str) -> bool:
     """``device.x.y`` is said by the page as "x.y", or as one of the family `x.${…}`."""
     text = "\n".join((SOURCE / "client" / "static" / file).read_text("utf-8") for file in ("index.html", "page.js"))
     own = name.removeprefix("device.")
-    return name.startswith("device.") and (f'"{own}"' in text or f"`{own.split('.')[0]}.${{" in text)
+    family = f"`{own.split('.')[0]}.${{"
+    return name.startswith("device.") and (f'"{own}"' in text or f"data-say={own}>" in text or family in text)
 
 
 def test_numbers_follow_the_language() -> None:

@@ -120,7 +120,7 @@ class Respondent:
 
     def open(self) -> Respondent:
         self.page.goto(self.address)
-        self.page.wait_for_selector("#all:not([hidden]), #broken.trouble:not([hidden])")
+        self.page.wait_for_selector("#all:not([hidden]), #broken.note:not([hidden])")
         return self
 
     def next(self) -> Respondent:

@@ -59,8 +59,9 @@ def damage(folder: Path, edit: Any) -> None:
         (lambda document: document["questions"][0]["program"].update(program=2), "version"),
         (lambda document: document.update(survey=2), "version"),
         (lambda document: document.pop("questions"), "cannot be read"),
+        (lambda document: document.update(collector="https://town.example"), "it names https://town.example"),
     ],
-    ids=["gamma", "domain", "newer-program", "newer-survey", "no-questions"],
+    ids=["gamma", "domain", "newer-program", "newer-survey", "no-questions", "another-collector"],
 )
 def test_a_damaged_or_newer_survey_is_refused_in_a_sentence(
     page: Page, folder: Path, survey: tuple[str, Collector], edit: Any, words: str
@@ -142,14 +143,14 @@ def test_nothing_but_its_own_files_and_the_collector_can_be_reached(page: Page, 
 
 
 def test_without_an_address_the_report_is_saved_as_a_file(page: Page, tmp_path: Path) -> None:
-    write_page(SMALL, tmp_path, collector="https://town.example")
+    write_page(SMALL, tmp_path)
     with collecting(tmp_path) as (address, collector):
         person = Respondent(page, address).open()
-        assert "This page sends nothing." in page.inner_text("#promises")
+        assert "This page sends nothing." in page.inner_text("#whom")
         person.answer({"age": 47})
         shown = person.letters
         with page.expect_download() as download:
             page.click("#next")
         person.wait_for("Saved as a file.")
         assert Path(download.value.path()).read_text() == shown and not collector.requests
-        assert "told https://town.example" in page.locator("#with").text_content()
+        assert f"told {address}" in (page.locator("#with").text_content() or "")

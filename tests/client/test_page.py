@@ -80,6 +80,13 @@ def test_an_address_that_no_report_can_be_sent_to_is_refused_before_anything_is_
     assert not (tmp_path / "page").exists()
 
 
+def test_a_collector_that_is_not_where_reports_go_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="not where reports are sent"):
+        write_page(plan(), tmp_path, submit="https://town.example/r", collector="https://other.example")
+    write_page(plan(), tmp_path, submit="https://town.example/r", collector="https://town.example")
+    assert json.loads((tmp_path / "survey.json").read_text())["collector"] == "https://town.example"
+
+
 def test_a_file_is_no_folder_and_a_foreign_model_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ValueError, match="name a folder"):

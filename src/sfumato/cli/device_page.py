@@ -22,7 +22,7 @@ Submit = Annotated[
     str | None, typer.Option(help="Where reports are sent: https://… or a path.  [default: nowhere, people save them]")
 ]
 Collector = Annotated[
-    str | None, typer.Option(help="Who receives reports, as an address.  [default: whoever serves --submit]")
+    str | None, typer.Option(help="Who receives reports, https://…: sent elsewhere, the page refuses the survey.")
 ]
 Model = Annotated[Path | None, typer.Option(help="A model that people apply to their own answers: .json.")]
 

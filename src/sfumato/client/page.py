@@ -29,12 +29,15 @@ def write_page(
     """Write the page into a folder, which is made where there is none; the files that it needs, index.html last.
 
     ``submit``: where reports are sent, an address or a path on the page's own server (None: people save them as a
-    file). ``collector``: who receives them (None: whoever serves ``submit``). ``model``: a shipped model, in JSON.
+    file). Who receives them is whoever serves ``submit``; ``collector`` names it where the survey must be refused if it
+    is sent elsewhere. ``model``: a shipped model, in JSON.
     """
     static, place = files("sfumato.client") / "static", Path(folder)
     if place.exists() and not place.is_dir():
         raise ValueError(f"{place} is a file; name a folder")
     home = None if submit is None else _origin(submit)
+    if collector is not None and home and collector != home:
+        raise ValueError(f"collector = {collector!r} is not where reports are sent; that is {home}")
     shipped = None if model is None else _model_text(plan, Path(model))
     document = survey(plan, collector=collector, submit=submit, model=None if model is None else MODEL)
     texts = {"survey.json": json_text(document) + "\n"} | ({} if shipped is None else {MODEL: shipped})

@@ -7,50 +7,41 @@ import { messageText, openMemory, outbox } from "./queue.js";
 import { hex } from "./words.js";
 
 const FEW = 8, MOST = 100, answers = {}, levels = {}, memory = openMemory();
-let survey, say, whom, submit, box, model, field, ready, step = 0, reached = 0;
+let survey, questions, say, whom, submit, box, model, read, ready, step = 0, reached = 0;
 
 const at = (id) => document.getElementById(id);
 const every = (selector, work) => document.querySelectorAll(selector).forEach(work);
-const held = (part) => part.replaceAll?.(" %", "\u00a0%") ?? part; // no line ends between a number and its %
-const inside = (parts) => parts.flat().filter(Boolean).map(held);
+const inside = (parts) => parts.flat().filter(Boolean).map((part) => part.replaceAll?.(" %", "\u00a0%") ?? part);
 const fill = (id, ...parts) => at(id).replaceChildren(...inside(parts));
-const said = (name, parts) => say(name.startsWith("page.") ? name : `device.${name}`, { whom, ...parts });
+const said = (name, parts) => say(`device.${name}`, { whom, ...parts });
 const digits = (number) => number.toLocaleString(survey.language, { maximumFractionDigits: 20 });
 
-/** An element "tag.class" with its properties (objects) and what is inside. */
+/** An element "tag.class", its properties (objects) and what is inside. */
 function make(kind, ...parts) {
   const [tag, className = ""] = kind.split("."), made = Object.assign(document.createElement(tag), { className });
   for (const part of inside(parts)) part.constructor === Object ? Object.assign(made, part) : made.append(part);
   return made;
 }
 
-const bullets = (texts) => texts.map((text) => make("li", text));
-const soft = (...text) => make("p.soft", text);
-const labelled = (input, ...text) => make("label", text, input);
+const list = (kind, texts) => texts.map((text) => make(kind, text));
 const pick = (type, name, checked, onchange, ...text) =>
   make("label.pick", make("input", { type, name, checked, onchange }), make("span", text));
+const download = (name, text) => make("a", { href: URL.createObjectURL(new Blob([text])), download: name }).click();
 
-/** Announce what is wrong, and mark the answer; without words all is well. */
-function trouble(text = "") {
+/** Announce what is wrong and mark the answer; without words all is well. */
+function trouble(text) {
   fill("trouble", text);
-  every("#asked input", (input) => { input.ariaInvalid = `${text !== ""}`; });
-  if (text) at("trouble").scrollIntoView({ block: "nearest" });
-  if (text) document.querySelector("#asked input")?.focus();
+  every("#asked input", (input, place) => {
+    input.ariaInvalid = `${Boolean(text)}`;
+    if (text && !place) input.focus();
+  });
 }
 
-function download(name, text) {
-  const href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
-  make("a", { href, download: name }).click();
-  setTimeout(() => URL.revokeObjectURL(href), 60000);
-}
+// Step 0 is the start; then come the questions, the summary and the receipt.
 
-// Steps: 0 the start, then the questions, the summary and the receipt.
-
-const steps = [
-  ["start", start, "begin", () => go(1)], ["question", question, "next", given], ["summary", summary, "send", commit],
-  ["receipt", receipt, "over", () => go(0)],
-];
-const stepAt = (place) => steps[place && 1 + Math.max(place - survey.questions.length, 0)];
+const steps = [["start", refresh, "begin", () => go(1)], ["question", question, "next", given],
+  ["summary", summary, "send", commit], ["receipt", receipt, "over", () => go(0)]];
+const stepAt = (place) => steps[place && 1 + Math.max(place - questions.length, 0)];
 
 function go(to) {
   reached = Math.max(reached, to);
@@ -59,19 +50,18 @@ function go(to) {
 }
 
 async function show(to) {
-  const [kind, build, button] = stepAt(to), each = survey.questions[to - 1];
+  const [kind, build, button] = stepAt(to), each = questions[to - 1], isSummary = kind === "summary";
   step = to;
   trouble();
   await build(each);
-  const { limit: { gamma, reports } } = (await recall()).ledger;
-  at("belief").value = gamma ? 100n * gamma.num / (gamma.num + 19n * gamma.den) : ""; // what γ makes of 5 %
+  const { gamma, reports } = JSON.parse((await recall()).text).limit, [over, under = 1] = gamma?.split("/") ?? [];
+  at("belief").value = gamma && Math.round(100 * over / (+over + 19 * under)); // what 5 % grow to
   at("times").value = reports;
-  at("device").open = kind === "summary" && !ready;
   fill("notice", !memory.lasting && said("device.forgets"));
-  fill("next", said(submit || kind !== "summary" ? button : "save"));
+  fill("next", said(isSummary && !submit ? "save" : button));
   every("[data-step]", (part) => { part.hidden = !part.dataset.step.includes(kind); });
   if (each?.levels[""]) at("level").hidden = true;
-  at("next").hidden = kind === "summary" && !ready;
+  at("next").hidden = at("device").open = isSummary && !ready;
   at("skip").hidden = !each || each.missing === "refuse";
   document.body.className = kind;
   const title = document.querySelector(`[data-step=${kind}] h2`);
@@ -80,73 +70,63 @@ async function show(to) {
   if (reached) title.focus();
 }
 
-function start() {
-  const stays = survey.questions.every(({ mechanism }) => mechanism) ? "start.stays" : "start.most";
-  fill("promises", bullets([stays, "start.blurred", "start.agreed", submit ? "start.whom" : "start.file"]
-    .map((name) => said(name, { submit }))));
-  return refresh();
-}
-
 // A question.
 
 async function question(each) {
-  const { name, question, domain, mechanism } = each;
-  field = domain.items || domain.categories ? listField(each) : numberField(each);
-  fill("asked", make("legend", make("small", said("place", { place: step, count: survey.questions.length })),
-    make("h2", question || name)), field.body, make("p.soft", { id: "hint" }, mechanism && said("stays")));
-  every("#asked input", (input) => input.setAttribute("aria-describedby", "hint trouble"));
+  const { name, question, domain, mechanism } = each, inputs = domain.items || domain.categories ? choices : numbers;
+  fill("asked", make("legend", make("small", said("place", { place: step, count: questions.length })),
+    make("h2", question || name)), inputs(each), make("p.soft", { id: "stays" }, mechanism && said("stays")));
+  every("#asked input", (input) => input.setAttribute("aria-describedby", "stays trouble"));
   if (!each.levels[""]) await chooseLevel(each);
   describe(each);
 }
 
-/** The inputs: {body, hint, read}; `read` gives the answer, null without one. */
-function numberField({ name, domain, outside }) {
-  const fields = Object.entries(domain.columns ?? { [name]: domain }).map(([column, { low, high, integer }]) => {
-    const range = { low: digits(low), high: digits(high) };
-    const hint = said(integer ? "range.whole" : "range", range) + (outside === "clamp" ? ` ${said("range.clamp", range)}` : "");
-    const input = make("input", { type: "number", min: low, max: high, step: integer ? 1 : "any", value: answers[column] ?? "" });
-    return { column, hint, input, body: labelled(input, domain.columns ? column : said("answer"), make("small", hint)) };
+/** Inputs for numbers; what they hold is in `read()`, by column. */
+function numbers({ name, domain, outside }) {
+  const inputs = {};
+  read = () => Object.fromEntries(Object.entries(inputs).map(([column, { valueAsNumber }]) => [column, valueAsNumber]));
+  return Object.entries(domain.columns ?? { [name]: domain }).map(([column, { low: min, high: max, integer }]) => {
+    const range = { low: digits(min), high: digits(max) }, hint = said(integer ? "range.whole" : "range", range);
+    const value = answers[column] ?? "", step = integer ? 1 : "any";
+    inputs[column] = make("input", { type: "number", min, max, step, value });
+    return make("label", domain.columns ? column : said("answer"),
+      make("small", hint, " ", outside === "clamp" && said("range.clamp", range)), inputs[column]);
   });
-  const read = () => {
-    const values = fields.map(({ column, input }) => [column, input.valueAsNumber]);
-    if (values.some(([, value]) => isNaN(value))) return null;
-    return domain.columns ? Object.fromEntries(values) : values[0][1];
-  };
-  return { body: fields.map(({ body }) => body), hint: fields.map(({ hint }) => hint).join(" "), read };
 }
 
-/** Categories and items: a list, with a search where it is long; what is ticked stays in sight. */
-function listField({ name, domain: { categories, items }, program }) {
-  const labels = categories ?? (items.length ? items : [...Array(items).keys()]), ticked = new Set([answers[name] ?? []].flat());
-  const sizes = program?.sizes?.map(({ size }) => `${size}`), rows = make("div.items");
-  const hint = sizes ? said("sizes", { sizes: new Intl.ListFormat(survey.language, { type: "disjunction" }).format(sizes) }) : "";
-  const tally = make("p.soft", { role: "status" }), search = make("input", { type: "search", oninput: draw });
-  const count = () => tally.replaceChildren(sizes ? `${hint} ${said("ticked", { count: ticked.size })}` : "");
-  const tick = (label) => pick(sizes ? "checkbox" : "radio", "answer", ticked.has(label), () => {
+/** Categories or items: a list, with a search where it is long; what is ticked stays in sight. */
+function choices({ name, domain: { categories, items }, program }) {
+  const labels = categories ?? (items.length ? items : [...Array(items).keys()]);
+  const ticked = new Set([answers[name] ?? []].flat()), has = (label) => ticked.has(label);
+  const sizes = program?.sizes?.map(({ size }) => `${size}`);
+  const or = new Intl.ListFormat(survey.language, { type: "disjunction" });
+  const rows = make("div.items"), tally = make("p.soft", { role: "status" });
+  const search = make("input", { type: "search", oninput: draw });
+  const count = () => sizes && tally.replaceChildren(said("sizes", { sizes: or.format(sizes), count: ticked.size }));
+  const tick = (label) => pick(sizes ? "checkbox" : "radio", "answer", has(label), () => {
     if (!sizes) ticked.clear();
     if (!ticked.delete(label)) ticked.add(label);
     count();
   }, `${label}`);
   function draw() {
     const text = search.value.trim().toLowerCase();
-    const found = labels.filter((label) => !ticked.has(label) && `${label}`.toLowerCase().includes(text));
-    const more = found.splice(MOST).length, chosen = search.value ? [...ticked] : labels.filter((label) => ticked.has(label));
-    rows.replaceChildren(...[...chosen, ...found].map(tick), more ? said("more", { count: more }) : "");
+    const found = labels.filter((label) => has(label) || `${label}`.toLowerCase().includes(text));
+    if (found.length > MOST) found.sort((one, other) => has(other) - has(one));
+    const more = found.splice(MOST).length;
+    rows.replaceChildren(...found.map(tick), more ? said("more", { count: more }) : "");
   }
+  read = () => {
+    if (sizes && ticked.size && !sizes.includes(`${ticked.size}`)) throw sizes;
+    return { [name]: !ticked.size ? null : sizes ? labels.filter(has) : [...ticked][0] };
+  };
   draw();
   count();
-  return {
-    body: [tally, labels.length > FEW && labelled(search, said("find")), rows], hint,
-    read() {
-      if (sizes && ticked.size && !sizes.includes(`${ticked.size}`)) throw hint;
-      return ticked.size ? sizes ? labels.filter((label) => ticked.has(label)) : [...ticked][0] : null;
-    },
-  };
+  return [tally, labels.length > FEW && make("label", said("find"), search), rows];
 }
 
 function describe({ name, levels: offered }) {
-  const { words } = offered[levels[name] ?? ""];
-  for (const part of ["sent", "usual", "worst", "visible"]) fill(part, part !== "usual" || !levels[name] ? words[part] : "");
+  const { words } = offered[levels[name] ?? ""], parts = ["sent", levels[name] ? "" : "usual", "worst", "visible"];
+  fill("told", parts.map((part) => words[part] && make("p", make("small", said(`told.${part}`)), words[part])));
 }
 
 /** Which level; that of an earlier report to the same collector stays. */
@@ -155,7 +135,7 @@ async function chooseLevel(each) {
   const level = ledger.reportsOf(whom, name).find((told) => offered[told.level])?.level;
   levels[name] = level ?? levels[name] ?? each.default;
   at("level").disabled = Boolean(level);
-  fill("level", make("legend.minor", said("level")), level && make("p.note", said("level.locked", { level })),
+  fill("level", make("legend", said("level")), level && make("p.note", said("level.locked", { level })),
     Object.entries(offered).map(([one, { words }]) => pick("radio", "level", one === levels[name], () => {
       levels[name] = one;
       describe(each);
@@ -163,21 +143,23 @@ async function chooseLevel(each) {
 }
 
 function given() {
-  const each = survey.questions[step - 1];
-  let value;
+  const each = questions[step - 1], { name, domain, blur, missing } = each;
+  let found;
   try {
-    value = field.read();
-    each.blur.value(value, { ...each, missing: "pass" });
+    found = read();
+    blur.value(domain.columns ? found : found[name], { ...each, missing: "pass" });
   } catch {
-    throw said("error.wrong", { hint: field.hint });
+    let hint = "";
+    every("#asked :is(label small, [role=status])", ({ textContent }) => { hint += `${textContent} `; });
+    throw said("error.wrong", { hint });
   }
-  if (value === null) throw said(each.missing === "refuse" ? "error.needed" : "error.empty");
-  return keep(value);
+  const isMissing = Object.values(found).some((value) => (value ?? NaN) !== value);
+  if (isMissing) throw said(missing === "refuse" ? "error.needed" : "error.empty");
+  return keep(found);
 }
 
-function keep(value) {
-  const { columns, domain } = survey.questions[step - 1];
-  for (const column of columns) answers[column] = value && domain.columns ? value[column] : value;
+function keep(found) {
+  for (const column of questions[step - 1].columns) answers[column] = found[column] ?? null;
   return go(step + 1);
 }
 
@@ -190,16 +172,18 @@ async function recall() {
 }
 
 async function summary() {
-  const { secret, text, ledger } = await recall(), totals = () => bullets(ledger.total(whom, survey.words).sentences);
+  const { secret, text, ledger } = await recall();
+  const totals = () => list("li", ledger.total(whom, survey.words).sentences);
   fill("sofar", totals());
   ready = null;
   try {
-    const made = await answer(survey, answers, { secret, ledger, collector: whom, levels });
+    const made = await answer(survey, answers, { secret, ledger, collector: whom, levels }), { report } = made;
     ready = { ...made, before: text, after: ledger.dumps() };
-    fill("rows", survey.questions.map(({ name, question, columns, domain }) => {
-      const cells = (from) => columns.map((column) => inCell(from[column], domain)).join(", "), level = made.report[`${name}.level`];
+    fill("rows", questions.map(({ name, question, columns, domain }) => {
+      const cells = (from) => columns.map((column) => inCell(from[column], domain)).join(", ");
+      const level = report[`${name}.level`];
       return make("tr", make("th", { scope: "row" }, question || name), make("td", cells(answers)),
-        make("td", make("b", cells(made.report)), level && make("small", said("at", { level }))));
+        make("td", make("b", cells(report)), level && make("small", said("at", { level }))));
     }));
     at("letters").textContent = messageText(made);
     fill("with", totals());
@@ -223,7 +207,8 @@ async function commit() {
     const { state: old, tries = 0, next = 0 } = device.messages[id] ?? {};
     isStale = device.ledger !== before;
     if (isStale || old === "sent" || old === "kept") return device;
-    return { ...device, ledger: after, messages: { ...device.messages, [id]: { plan, id, report, submit, state, tries, next } } };
+    const messages = { ...device.messages, [id]: { plan, id, report, submit, state, tries, next } };
+    return { ...device, ledger: after, messages };
   });
   if (isStale) return show(step).then(() => trouble(said("changed")));
   if (!submit) download(`${id}.json`, messageText(ready));
@@ -238,12 +223,13 @@ async function receipt() {
   if (!survey.model) return;
   let parts;
   try {
-    const { label, probabilities, rule } = predict(await model, answers), share = Math.round(100 * probabilities[label]);
-    parts = [make("h3", said("model.says", { label, share })), rule && soft(said("model.rule")), rule && make("ul", bullets(rule))];
+    const { label, probabilities, rule } = predict(await model, answers);
+    parts = [make("h3", said("model.says", { label, share: Math.round(100 * probabilities[label]) })),
+      rule && [make("p.soft", said("model.rule")), make("ul", list("li", rule))]];
   } catch ({ message }) {
     parts = [make("p.note", said("model.broken", { reason: message }))];
   }
-  fill("verdict", make("h3", said("model")), soft(said("model.here")), parts);
+  fill("verdict", make("h2", said("model")), make("p.soft", said("model.here")), make("div.card", parts.flat()));
 }
 
 /** The model, fetched now and kept for when there is no connection. */
@@ -255,10 +241,10 @@ async function fetchModel() {
 /** Show the receipts, where they have changed. */
 async function refresh() {
   const own = Object.values((await recall()).messages).filter(({ plan }) => plan === survey.plan).reverse();
-  const now = make("div", own.map(({ id, state, reason }) => make("div.card", null,
-    soft(said("number")), make("code", id),
+  const now = make("div", own.map(({ id, state, reason }) => make("div.card",
+    make("small", said("number")), make("code", id),
     make("p", said(`state.${state}`), " ", reason && said(`reason.${reason[0]}`, { reason: reason[1] })),
-    ["sent", "kept", "waiting"].includes(state) && [soft(said("withdraw.means")),
+    ["sent", "kept", "waiting"].includes(state) && [make("p.soft", said("withdraw.means")),
       make("button", { type: "button", onclick: () => box.withdraw(id) }, said("withdraw"))])));
   if (at("receipts").textContent !== now.textContent) fill("receipts", [...now.childNodes]);
 }
@@ -290,9 +276,11 @@ async function save() {
 
 /** Take over a saved secret and ledger; what this device has told stays on the list. */
 async function restore({ target }) {
-  const text = await target.files[0].text(), union = (...all) => [...new Map(all.flat().map((one) => [JSON.stringify(one), one])).values()];
+  const text = await target.files[0].text();
+  const union = (...all) => [...new Map(all.flat().map((one) => [JSON.stringify(one), one])).values()];
   await change((old) => {
-    const { device, secret, ledger } = JSON.parse(text), { told, receipts, limit } = Ledger.loads(JSON.stringify(ledger));
+    const { device, secret, ledger } = JSON.parse(text);
+    const { told, receipts, limit } = Ledger.loads(JSON.stringify(ledger));
     if (device !== 1 || !/^([0-9a-f]{2}){16,}$/.test(secret)) throw device;
     const joined = new Ledger({ told: union(told, old.told), receipts: union(receipts, old.receipts), limit });
     return { secret: Uint8Array.from(secret.match(/../g), (byte) => parseInt(byte, 16)), ledger: joined.dumps() };
@@ -306,12 +294,15 @@ async function begin() {
   document.documentElement.lang = found.language;
   if (!crypto.subtle) throw new Error(said("insecure"));
   survey = await readSurvey(found);
+  questions = survey.questions;
   submit = survey.submit && new URL(survey.submit, location.href).href;
-  whom = survey.collector ?? new URL(submit ?? location.href).origin;
+  whom = new URL(submit ?? location.href).origin; // never a name out of the survey
+  if ((survey.collector ?? whom) !== whom) throw new Error(said("elsewhere", survey));
   every("[data-say]", (part) => { part.textContent = said(part.dataset.say); });
   fill("name", survey.name);
   fill("about", survey.description);
-  fill("together", bullets(survey.together));
+  fill("whom", said(submit ? "start.whom" : "start.file", { submit }));
+  fill("together", list("li", survey.together));
   fill("clears", said("device.clears"));
   navigator.storage?.persist?.().then((lasts) => lasts && fill("clears", said("device.holds")), () => null);
   const secret = crypto.getRandomValues(new Uint8Array(32));
@@ -322,15 +313,13 @@ async function begin() {
   history.replaceState(0, "", location.pathname + location.search);
   onpopstate = ({ state }) => show(Math.min(state ?? 0, reached));
   ononline = box.send;
+  const clicks = { skip: () => keep({}), back: () => history.back(), save };
+  onclick = ({ target }) => clicks[target.id]?.();
   at("asked").oninput = () => trouble();
-  at("skip").onclick = () => keep(null);
-  at("back").onclick = () => history.back();
-  at("save").onclick = save;
   at("restore").onchange = restore;
   onsubmit = (event) => {
     event.preventDefault();
-    const act = event.target.id === "limit" ? setLimit : stepAt(step)[3];
-    Promise.resolve().then(act).catch(trouble);
+    Promise.resolve().then(event.target.id === "limit" ? setLimit : stepAt(step)[3]).catch(trouble);
   };
   await show(0);
   at("all").hidden = false;
@@ -339,6 +328,6 @@ async function begin() {
 }
 
 begin().catch(({ message }) => {
-  at("broken").className = "trouble";
+  at("broken").className = "note";
   fill("broken", say && crypto.subtle ? said("broken", { reason: message }) : message);
 });

@@ -1,9 +1,9 @@
 // What the page keeps, and its outbox: a message is sent by one tab at a time, until it is answered, and then no more.
 
-const SOON = 2000, LATE = 900000, LEASE = 40000, TIMEOUT = 30000, DAY = 86400000;
+const SOON = 2000, LATE = 900000, TIMEOUT = 30000, LEASE = 40000, DAY = 86400000;
 
-/** {lasting, change(key, edit)}: keeps what `edit` makes of what is kept, in one step whatever other tabs do: in
- * IndexedDB or, where that is forbidden, full or taken away, in this page alone. */
+/** Keeps what `edit` makes of what is kept, in one step whatever other tabs do: in IndexedDB or, where that is
+ * forbidden, full or taken away (`lasting` is false then), in this page alone. */
 export function openMemory() {
   const held = {}, opening = new Promise((done, fail) => {
     const asked = indexedDB.open("sfumato", 1);
@@ -11,7 +11,6 @@ export function openMemory() {
     asked.onsuccess = () => done(asked.result);
     asked.onerror = fail;
   });
-  opening.catch(() => null);
   const inDatabase = (key, edit) => opening.then((database) => new Promise((done, fail) => {
     const step = database.transaction("kept", "readwrite", { durability: "strict" });
     const kept = step.objectStore("kept"), asked = kept.get(key);
@@ -20,23 +19,26 @@ export function openMemory() {
     step.oncomplete = () => done(made);
     step.onabort = fail;
   }));
-  const memory = { lasting: true, change: (key, edit) => (memory.lasting ? inDatabase(key, edit) : Promise.reject())
-    .catch(() => {
+  const memory = {
+    lasting: true,
+    change: (key, edit) => (memory.lasting ? inDatabase(key, edit) : Promise.reject()).catch(() => {
       memory.lasting = false;
       return (held[key] = edit(held[key]));
-    }) };
+    }),
+  };
+  opening.catch(() => null);
   return memory;
 }
 
 /** The whole message, as it is sent. */
 export const messageText = ({ plan, id, report }) => JSON.stringify({ plan, reports: [{ id, report }] });
 
-/** The outbox for one address: the messages in memory's "device" by id; `tell` is called after each round.
- * waiting → sent or refused; withdraw → withdrawn or kept. Whoever sends a message takes it for a LEASE. */
+/** The outbox for one address: the `messages` of memory's "device", by id; `tell` is called after each round.
+ * waiting → sent or refused; withdraw → withdrawn or kept. Who sends a message takes it for a LEASE. */
 export function outbox(memory, address, tell) {
   let timer;
   const isOpen = ({ submit, state }) => submit === address && (state === "waiting" || state === "withdraw");
-  const open = async () => Object.values((await memory.change("device", (device) => device)).messages).filter(isOpen);
+  const open = async () => Object.values((await memory.change("device", (kept) => kept)).messages).filter(isOpen);
   const edit = (id, how) => memory.change("device", ({ messages, ...device }) =>
     ({ ...device, messages: { ...messages, [id]: { ...messages[id], ...how(messages[id]) } } }));
 
@@ -51,18 +53,19 @@ export function outbox(memory, address, tell) {
   async function attempt(id) {
     let taken;
     await edit(id, (message) => {
-      taken = isOpen(message) && message.next <= Date.now() ? { ...message, tries: message.tries + 1 } : null;
+      taken = isOpen(message) && message.next <= Date.now() && { ...message, tries: message.tries + 1 };
       return taken && { tries: taken.tries, next: Date.now() + LEASE };
     });
     if (!taken) return;
     const { wait, ...outcome } = await request(taken);
-    const pause = Math.min(SOON * 2 ** (taken.tries - 1), LATE) * (1 + Math.random()) / 2; // 2 s, 4 s, 8 s …, or less
+    const pause = Math.min(SOON * 2 ** (taken.tries - 1), LATE) * (1 + Math.random()) / 2; // 2 s, 4 s, 8 s … or less
     const next = outcome.state ? 0 : Date.now() + Math.max(wait, pause);
     await edit(id, ({ state }) => ({ reason: null, next, ...state === taken.state && outcome }));
   }
 
-  /** At once where it has never left, else by a request, not before an attempt that is under way has ended. */
-  const withdraw = (id) => edit(id, ({ tries }) => ({ state: tries ? "withdraw" : "withdrawn", reason: null })).then(send);
+  /** At once where it has never left, else by a request, once an attempt that is under way has ended. */
+  const withdraw = (id) =>
+    edit(id, ({ tries }) => ({ state: tries ? "withdraw" : "withdrawn", reason: null })).then(send);
   return { send, withdraw };
 }
 
@@ -72,8 +75,8 @@ async function request(message) {
   const how = isNew ? { method: "POST", body: messageText(message), headers } : { method: "DELETE" };
   let response, said;
   try {
-    const signal = AbortSignal.timeout?.(TIMEOUT);
-    response = await fetch(isNew ? submit : `${submit}/${id}`, { ...how, signal, credentials: "omit", cache: "no-store" });
+    const signal = AbortSignal.timeout(TIMEOUT);
+    response = await fetch(isNew ? submit : `${submit}/${id}`, { ...how, signal, credentials: "omit" });
     said = await response.json().catch(() => null);
   } catch {
     return { wait: 0, reason: ["connection"] };
