@@ -291,7 +291,7 @@ def test_a_limit_in_percent_refuses_and_a_bad_one_is_announced(person: Responden
     person.page.click("#device summary")
     person.page.fill("#belief", "3")
     person.page.click("#limit button")
-    assert "from 6 to 99" in person.trouble
+    person.page.locator("#trouble", has_text="from 6 to 99").wait_for()
     person.page.fill("#belief", "50")
     person.page.click("#limit button")
     person.page.locator("#trouble", has_text="The limit is set").wait_for()
@@ -309,13 +309,6 @@ def test_the_model_classifies_offline_with_the_rule_that_decided(person: Respond
     person.answer().send()
     said = person.page.inner_text("#verdict")
     assert "yes" in said and "rule that decided" in said and "age" in said
-
-
-def test_the_model_is_kept_for_a_visit_when_it_cannot_be_fetched(person: Respondent) -> None:
-    person.page.wait_for_timeout(200)
-    person.page.route("**/model.json", lambda route: route.abort())
-    person.open().answer().send()
-    assert "rule that decided" in person.page.inner_text("#verdict")
 
 
 # --- the secret ---------------------------------------------------------------------------------------------------

@@ -10,5 +10,5 @@ def test_a_plan_becomes_a_folder_that_a_browser_opens(sfumato, folder):
 
 
 def test_an_address_that_is_none_is_one_line(refused, folder):
-    assert "submit = 'town'" not in refused("device page plan.toml -o town --submit ftp://town.example")
+    assert "is no address" in refused("device page plan.toml -o town --submit ftp://town.example")
     assert not (folder / "town").exists()

@@ -1,9 +1,10 @@
 // Runs the cases of programs.json and baskets.json; the same file in Node and in a browser. Returns what differs.
 
-import { keyedWords } from "../../src/sfumato/client/static/words.js";
+import { codeOf, keyedWords } from "../../src/sfumato/client/static/words.js";
 import { readMechanism } from "../../src/sfumato/client/static/mechanism.js";
 
-const wordsOf = (texts) => Uint32Array.from(texts.flatMap((text) => [text.slice(0, 8), text.slice(8)]), (half) => `0x${half}`);
+const halvesOf = (texts) => texts.flatMap((text) => [text.slice(0, 8), text.slice(8)]);
+const wordsOf = (texts) => Uint32Array.from(halvesOf(texts), (half) => `0x${half}`);
 const wordsIn = (text) => wordsOf(text.match(/.{16}/g));
 const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 const digits = (half) => half.toString(16).padStart(8, "0");
@@ -40,9 +41,15 @@ export async function run(programs, baskets) {
   for (const [name, level, code, words, report] of programs.draws) {
     check(`${name}: draw`, part(name, level).draw(code, wordsOf(words)), report);
   }
-  for (const [name, codes, words, reports] of programs.rows) check(`${name}: row`, part(name).draw(codes, wordsOf(words)), reports);
-  for (const [name, level, value, code] of programs.read) check(`${name}: read`, part(name, level).entry.code(value), code);
-  for (const [name, level, code, report] of programs.write) check(`${name}: write`, part(name, level).exit.value(code), report);
+  for (const [name, codes, words, reports] of programs.rows) {
+    check(`${name}: row`, part(name).draw(codes, wordsOf(words)), reports);
+  }
+  for (const [name, level, value, code] of programs.read) {
+    check(`${name}: read`, part(name, level).entry.code(value), code);
+  }
+  for (const [name, level, code, report] of programs.write) {
+    check(`${name}: write`, part(name, level).exit.value(code), report);
+  }
   for (const [secret, question, noise, code, words] of programs.keyed) {
     const bytes = Uint8Array.from(secret.match(/../g), (pair) => parseInt(pair, 16));
     const found = await keyedWords(bytes, question, noise, code, words.length);
@@ -59,7 +66,7 @@ export async function run(programs, baskets) {
     if (shows) check(`${program}: shows`, hexOfBits(bitmapOf(found, drawn, baskets.programs[program].items)), shows);
   }
   for (const { members, code } of baskets.codes) {
-    const found = await part("halves of 7").code(members);
+    const found = await codeOf(members);
     check("code of a basket", found.toString(16).padStart(16, "0"), code);
   }
   return { differing, counted, gammas };

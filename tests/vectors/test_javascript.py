@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -70,7 +71,7 @@ def test_gamma_of_every_kind_is_that_of_python_and_soon_found() -> None:
     """Exactly; of large chains to a billionth, from sums of doubles in another order."""
     mechanisms = [each for found in EXAMPLES.values() for each in found if each.levels] + LARGE
     asked = [{"domain": domain_to_spec(each.domain), "program": each.program(), "answers": []} for each in mechanisms]
-    for mechanism, found in zip(mechanisms, in_node(HERE / "device.js", "attempt", given=asked), strict=True):
+    for mechanism, found in zip(mechanisms, in_node(HERE / "interpreter.js", "attempt", given=asked), strict=True):
         assert found["seconds"] < 5
         for level in mechanism.levels:
             wanted, stated = blur_of(mechanism, level).gamma, found["answer"]["gammas"][level or ""]
@@ -124,5 +125,20 @@ def test_a_secret_draws_in_javascript_what_it_draws_in_python() -> None:
             asked.append({**spec, "level": level, "values": values, "secret": SECRET.hex(), "question": QUESTION})
             blur, words = blur_of(mechanism, level), KeyedWords(SECRET, "")
             expected.append([blur.draw(value, words, QUESTION) for value in values])
-    found = in_node(HERE / "device.js", "keyed", given=asked)
+    found = in_node(HERE / "interpreter.js", "keyed", given=asked)
     assert [each["answer"] for each in found] == expected
+
+
+def test_node_18_has_web_crypto_elsewhere() -> None:
+    """There it is no global, but a part of node:crypto."""
+    words = (ROOT / STATIC / "words.js").as_uri()
+    script = f"delete globalThis.crypto; const found = await import('{words}'); console.log(found.freshWords(9).length)"
+    done = subprocess.run(["node", "--input-type=module", "-e", script], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "18\n", done.stderr
+
+
+def test_fresh_words_are_as_many_as_asked_for_and_never_the_same() -> None:
+    found = in_node(HERE / "interpreter.js", "fresh", given=[{"counts": [1, 511, 513, 20_000, 3]}])[0]["answer"]
+    assert [len(row) for row in found] == [2, 1022, 1026, 40_000, 6]
+    halves = [half for row in found for half in row]
+    assert len(set(halves)) > 0.999 * len(halves)  # 42,056 numbers of 32 bits: 0.2 pairs are expected

@@ -38,7 +38,7 @@ def attempt() -> Iterator[Attempt]:
     """Asks one running Node what comes of a program; it is ended when it takes too long."""
     node = shutil.which("node")
     assert node, "there is no node; requirements/debian.txt names the package"
-    command = [node, str(HERE / "device.js"), "attempt"]
+    command = [node, str(HERE / "interpreter.js"), "attempt"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None and process.stdout is not None
 

@@ -36,7 +36,7 @@ TOGETHER = {
 
 
 def draw(command: str, **asked: Any) -> Any:
-    return in_node(HERE / "device.js", command, given=[asked], seconds=300)[0]["answer"]
+    return in_node(HERE / "interpreter.js", command, given=[asked], seconds=300)[0]["answer"]
 
 
 def spec(mechanism: Mechanism) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 // The interpreter of drawing programs of baskets (docs/programs-baskets.md), as bitmaps and as seeds.
 // Rows of bits are Uint32Arrays, bit i in half i >> 5; the work is the same for every basket and outcome.
 
-import { below, halves, isList, isWhole, less, need } from "./program.js";
+import { below, halves, isWhole, less, need } from "./program.js";
 import { codeOf, hex, refuse } from "./words.js";
 
 const range = (length, each) => Array.from({ length }, (_, i) => each(i));
@@ -14,23 +14,21 @@ function trimmed(words, count) {
   return bits.fill(0, (count >> 5) + 1);
 }
 
-/** Baskets over `labels`, a list or how many there are; seeds are drawn where every size has them. */
-export function readBaskets({ items, sizes }, labels) {
-  need(isWhole(items, 1, 2 ** 22) && items === (labels.length ?? labels), "items");
+/** Baskets of items; seeds are drawn where every size has them. */
+export function readBaskets({ items, sizes }, { count, place }) {
+  need(items === count);
   const known = new Map(sizes.map((part) => [part.size, readSize(part, items)]));
-  need(known.size && known.size === sizes.length, "sizes");
-  const codes = labels.length && new Map(labels.map((label, code) => [label, code]));
-  const members = (basket) => basket.map((item) => (codes ? codes.get(item) : item));
+  need(known.size && known.size === sizes.length);
   const sized = (basket) =>
     known.get(basket.length) ?? refuse(`A basket here has ${[...known.keys()].join(" or ")} items; add or drop some.`);
   const form = sizes.every(({ seed }) => seed) ? "seed" : "bitmap";
   return {
     known,
     words: (basket) => sized(basket).words[form],
-    code: (basket) => codeOf(members(basket)),
+    code: (basket) => codeOf(basket.map(place)),
     remember(basket, words) {
       const { [form]: draw, field } = sized(basket);
-      const bytes = new Uint8Array(draw(members(basket), words).buffer);
+      const bytes = new Uint8Array(draw(basket.map(place), words).buffer);
       return { size: basket.length, [form]: hex(form === "seed" ? bytes.slice(0, Math.ceil(field.bits / 8)) : bytes) };
     },
     again: (report) => report,
@@ -40,9 +38,9 @@ export function readBaskets({ items, sizes }, labels) {
 
 function readSize({ size, rho, kept, words, seed: written }, items) {
   const [[threshold, depth], bounds, width] = [rho, kept.map(halves), Math.ceil(items / 64)];
-  need(isWhole(size, 1, 1000) && bounds.length === size + 1 && isWhole(depth, 1, 16) && threshold < 2 ** depth, "size");
+  need(isWhole(size, 1, 1000) && bounds.length === size + 1 && isWhole(depth, 1, 16) && threshold < 2 ** depth);
   const field = written && readSeed(written, size, depth);
-  need(words.bitmap === size + depth * width && words.seed === (field && 2 * size + Math.ceil(field.bits / 64)), "words");
+  need(words.bitmap === size + depth * width && words.seed === (field && 2 * size + Math.ceil(field.bits / 64)));
 
   /** How many items show (size + 1: pure noise), and all in random order: those that show come first. */
   function choose(members, words) {
@@ -85,7 +83,7 @@ function readSize({ size, rho, kept, words, seed: written }, items) {
 /** A seed is a row of elements of GF(2^degree); every item has a number that is linear in their bits. */
 function readSeed({ construction, bits, degree, polynomial }, size, depth) {
   const [bch, count, order] = [construction === "bch", bits / degree, 2 ** degree - 1];
-  need(isWhole(degree, 2, 22) && isWhole(count, bch ? 1 : size, 2 ** 30 / (size * depth) ** 2), "seed");
+  need(isWhole(degree, 2, 22) && isWhole(count, bch ? 1 : size, 2 ** 30 / (size * depth) ** 2));
   const doubled = (a) => (a << 1) ^ (polynomial & -(a >> (degree - 1)));
 
   function multiply(a, b) {
@@ -97,7 +95,10 @@ function readSeed({ construction, bits, degree, polynomial }, size, depth) {
   /** a to the power of an exponent of degree bits. */
   function power(a, exponent) {
     let found = 1;
-    for (let i = degree - 1; i >= 0; i--) found = select((exponent >> i) & 1, multiply(multiply(found, found), a), multiply(found, found));
+    for (let i = degree - 1; i >= 0; i--) {
+      found = multiply(found, found);
+      found = select((exponent >> i) & 1, multiply(found, a), found);
+    }
     return found;
   }
 
@@ -118,7 +119,8 @@ function readSeed({ construction, bits, degree, polynomial }, size, depth) {
 
   /** What to add so that items' numbers change as wanted: by elimination, the lowest bit of an equation its pivot. */
   function solved(order, wanted) {
-    const equations = order.flatMap((item, i) => rows(item).map((row, bit) => [...row, (wanted[i] >> (depth - 1 - bit)) & 1]));
+    const right = (i, bit) => (wanted[i] >> (depth - 1 - bit)) & 1;
+    const equations = order.flatMap((item, i) => rows(item).map((row, bit) => [...row, right(i, bit)]));
     const pivots = equations.map((equation) => {
       const c = equation.findIndex(Boolean);
       const pivot = equation[c] & -equation[c];
@@ -136,8 +138,11 @@ function readSeed({ construction, bits, degree, polynomial }, size, depth) {
   const parity = (x) => [16, 8, 4, 2, 1].reduce((sum, by) => sum ^ (sum >> by), x) & 1;
   return {
     bits,
-    elements: (row) =>
-      range(count, (c) => range(degree, (s) => s + c * degree).reduce((x, i, s) => x | (((row[i >> 5] >>> (i & 31)) & 1) << s), 0)),
+    elements(row) {
+      const found = new Array(count).fill(0);
+      for (let i = 0; i < bits; i++) found[Math.floor(i / degree)] |= ((row[i >> 5] >>> (i & 31)) & 1) << i % degree;
+      return found;
+    },
     row(elements) {
       const row = new Uint32Array(2 * Math.ceil(bits / 64));
       for (let i = 0; i < bits; i++) row[i >> 5] |= ((elements[Math.floor(i / degree)] >> i % degree) & 1) << (i & 31);
@@ -145,7 +150,7 @@ function readSeed({ construction, bits, degree, polynomial }, size, depth) {
     },
     number: (elements, item) =>
       bch
-        ? rows(item).reduce((found, row) => 2 * found + parity(row.reduce((sum, x, c) => sum ^ (x & elements[c]), 0)), 0)
+        ? rows(item).reduce((found, row) => 2 * found + parity(row.reduce((x, y, c) => x ^ (y & elements[c]), 0)), 0)
         : elements.reduceRight((found, element) => multiply(found, item) ^ element, 0) & (2 ** depth - 1),
     change: bch ? solved : interpolated,
   };

@@ -25,7 +25,8 @@ function largest(ratios) {
 /** γ of the report that is remembered, of a program (of one level) that `readMechanism` has read. */
 export function gammaOf({ read, steps, permanent, items, sizes, columns }) {
   if (columns) return null;
-  const found = sizes ? largest(sizes.map((size) => gammaOfSize(size, items))) : gammaOfSteps(read.size, steps.slice(0, permanent));
+  const ofSizes = () => largest(sizes.map((size) => gammaOfSize(size, items)));
+  const found = sizes ? ofSizes() : gammaOfSteps(read.size, steps.slice(0, permanent));
   return found && reduced(found);
 }
 
@@ -69,7 +70,7 @@ function gammaOfRows(steps, as) {
       const found = step.weights(code);
       if (found !== weights) [weights, shares] = [found, found.map(as)];
       shares.forEach((share, k) => {
-        const row = share && (after[step.next(code, k)] ?? need(false, "codes"));
+        const row = share && (after[step.next(code, k)] ?? need(false));
         if (share && rows) rows[code].forEach((x, from) => (row[from] += share * x));
         else if (share) row[code] += share;
       });
@@ -82,7 +83,7 @@ function gammaOfRows(steps, as) {
 // A step picks a number (`weights`: how many words pick each) and goes to the `next` code by it.
 const LAWS = {
   shift({ noise, offset }, inputs, outputs) {
-    need(isWhole(offset, 0, 2 ** 21), "offset");
+    need(isWhole(offset, 0, 2 ** 21));
     const weights = once(() => weightsOf(noise));
     const sums = once(() => weights().reduce((found, x, i) => (found.push(found[i] + x), found), [0n]));
     const before = (k) => sums()[Math.min(Math.max(k, 0), noise.length)];
@@ -100,7 +101,8 @@ const LAWS = {
       gamma() {
         if (outputs === 1) return ONE;
         const [low, high] = [offset - inputs + 1, offset + outputs - 1];
-        const ends = [ratio(before(offset + 1), before(low + 1)), ratio(WORD - before(high - inputs + 1), WORD - before(high))];
+        const from = (k) => WORD - before(k);
+        const ends = [ratio(before(offset + 1), before(low + 1)), ratio(from(high - inputs + 1), from(high))];
         const inner = Array.from({ length: high - low - 1 }, (_, i) => weights()[low + 1 + i] ?? 0n);
         const least = sliding(inner, inputs, smaller);
         return largest([...ends, ...sliding(inner, inputs, larger).map((most, i) => ratio(most, least[i]))]);
@@ -111,7 +113,7 @@ const LAWS = {
   window({ inside, window, others }, inputs) {
     const near = BigInt(`0x${inside}`);
     const far = WORD / 2n - near;
-    need(isWhole(window, 1, 2 ** 20) && far >= 0n && (others || !far), "window");
+    need(isWhole(window, 1, 2 ** 20) && far >= 0n && (others || !far));
     const weights = once(() => [...wordsBelow(window).map((x) => near * x), ...wordsBelow(others).map((x) => far * x)]);
     return {
       words: 2,
@@ -126,7 +128,7 @@ const LAWS = {
   map: ({ codes }) => mapping(codes),
 
   spread({ starts }, inputs, outputs) {
-    need(starts.every((start, i) => (i ? start > starts[i - 1] : !start)), "starts");
+    need(starts.every((start, i) => (i ? start > starts[i - 1] : !start)));
     const sizes = starts.map((start, i) => (starts[i + 1] ?? outputs) - start);
     const runs = starts.flatMap((_, run) => new Array(sizes[run]).fill(run));
     return {
@@ -175,13 +177,13 @@ function sliding(values, width, best) {
 }
 
 /**
- * Of baskets: max_j (N + U[j]·E[j]/p0[j]) / min_j (N + L[j]·E[j]/p0[j]), both times 2^(128m). Of c, c − 1, … that cancel,
- * E[j]/p0[j] leaves j!·2^(bm), and U[j], L[j] leave how many words lead `below` to a number.
+ * Of baskets: max_j (N + U[j]·E[j]/p0[j]) / min_j (N + L[j]·E[j]/p0[j]), both times 2^(128m). Much of U, L and p0 cancels:
+ * of p0 is left 1/(j!·2^(bm)), of U and L how many words lead `below` to a number.
  */
 function gammaOfSize({ size, rho, kept, seed }, items) {
   const [m, a, depth] = [size, ...rho].map(BigInt);
   const bounds = kept.map((text) => BigInt(`0x${text}`));
-  need(rho.length === 2 && bounds.every((bound, j) => bound >= (bounds[j - 1] ?? 0n)) && a % 2n && a < 1n << depth, "size");
+  need(rho.length === 2 && bounds.every((bound, j) => bound >= (bounds[j - 1] ?? 0n)) && a % 2n && a < 1n << depth);
   if (seed) checkSeed(seed, size, rho[1], items);
   const noise = (WORD - bounds[size]) * WORD ** (2n * m);
   const [most, least] = [(c) => (WORD + c - 1n) / c, (c) => WORD / c].map((words) =>
@@ -201,6 +203,6 @@ function checkSeed({ construction, bits, degree, independence, polynomial }, siz
   const bch = construction === "bch";
   const elements = bch ? Math.ceil((independence * depth) / 2) : independence;
   const least = bch ? items * depth + 1 : Math.max(items, 2 ** depth);
-  need((bch || construction === "polynomial") && PRIMITIVE[degree - 2] === polynomial && least <= 2 ** degree, "seed");
-  need(isWhole(independence, size, items) && bits === degree * elements, "seed");
+  need((bch || construction === "polynomial") && PRIMITIVE[degree - 2] === polynomial && least <= 2 ** degree);
+  need(isWhole(independence, size, items) && bits === degree * elements);
 }

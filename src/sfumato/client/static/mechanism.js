@@ -2,20 +2,27 @@
 
 import { readBaskets } from "./baskets.js";
 import { gammaOf } from "./gamma.js";
-import { isList, isWhole, need, readColumns, readProgram } from "./program.js";
+import { isWhole, need, readColumns, readProgram } from "./program.js";
 import { canonical, freshWords, keyedWords, refuse, sha256 } from "./words.js";
 
 /** A domain; its `value(answer, {missing, outside})` is the answer checked, null where it is missing. */
 export function readDomain({ low, high, integer, categories, items, columns }) {
-  if (categories || isList(items)) {
-    const known = new Map((categories ?? items).map((label, place) => [label, place]));
-    if (items) return { kind: "items", values: items, value: basketOf((item) => known.get(item)) };
+  if (categories) {
+    const known = new Set(categories);
     const value = (x) => (known.has(x) ? x : refuse("The answer is none of the categories; choose one."));
-    return { values: categories, value: unlessMissing(value) };
+    return { labels: categories, value: unlessMissing(value) };
   }
   if (items) {
-    need(isWhole(items, 1, 2 ** 22), "items");
-    return { kind: "items", values: items, value: basketOf((item) => (isWhole(item, 0, items - 1) ? item : undefined)) };
+    const codes = Array.isArray(items) && new Map(items.map((label, code) => [label, code]));
+    const count = codes ? items.length : items;
+    need(isWhole(count, 1, 2 ** 22));
+    const place = (item) => (codes ? codes.get(item) : isWhole(item, 0, items - 1) ? item : undefined);
+    const value = (basket) => {
+      const known = Array.isArray(basket) && basket.every((item) => place(item) !== undefined);
+      if (!known || new Set(basket).size < basket.length) refuse("The basket is no list of different items; mend it.");
+      return [...basket].sort((a, b) => place(a) - place(b));
+    };
+    return { kind: "items", count, place, value: unlessMissing(value) };
   }
   if (columns) {
     const parts = Object.entries(columns).map(([name, column]) => [name, readDomain(column)]);
@@ -23,13 +30,14 @@ export function readDomain({ low, high, integer, categories, items, columns }) {
       const found = parts.map(([name, part]) => [name, part.value(row[name])]);
       return found.some(([, x]) => x === null) ? null : Object.fromEntries(found);
     };
-    return { kind: "columns", values: parts.map(([name]) => name), value: unlessMissing(value) };
+    return { kind: "columns", names: Object.keys(columns), value: unlessMissing(value) };
   }
-  need(Number.isFinite(low) && Number.isFinite(high) && low < high, "low and high");
+  need(Number.isFinite(low) && Number.isFinite(high) && low < high);
   const value = (answer, outside) => {
     const x = outside === "clamp" ? Math.min(Math.max(answer, low), high) : answer;
-    if (typeof answer !== "number" || x < low || x > high) refuse(`The answer is no number from ${low} to ${high}; correct it.`);
-    return integer && x % 1 ? refuse("The answer is not a whole number; round it.") : x + 0;
+    const kind = integer ? "whole number" : "number";
+    const sound = typeof answer === "number" && low <= x && x <= high && !(integer && x % 1);
+    return sound ? x + 0 : refuse(`The answer is no ${kind} from ${low} to ${high}; correct it.`);
   };
   return { value: unlessMissing(value) };
 }
@@ -39,29 +47,19 @@ const unlessMissing = (check) => (answer, { missing, outside } = {}) => {
   return missing === "refuse" ? refuse("The answer is missing and the plan asks for one; give one.") : null;
 };
 
-const basketOf = (place) =>
-  unlessMissing((basket) => {
-    const known = isList(basket) && basket.every((item) => place(item) !== undefined);
-    if (!known || new Set(basket).size < basket.length) refuse("The basket is no list of different known items; correct it.");
-    return [...basket].sort((a, b) => place(a) - place(b));
-  });
-
 /** The mechanism of a program over a domain; one sentence where it is damaged or of a newer version. */
-export async function readMechanism(spec, program) {
-  try {
-    return await read(spec, program);
-  } catch (error) {
-    need(error.constructor === Error, "its form"); // a part is not what it is read as
+export const readMechanism = (spec, program) =>
+  read(spec, program).catch((error) => {
+    need(error.constructor === Error); // a part is not what it is read as
     throw error;
-  }
-}
+  });
 
 async function read(spec, program) {
   const domain = readDomain(spec);
   checkVersion(program);
   const [written, usual] = program.levels ? [program.levels, program.default] : [{ "": program }, ""];
   const names = Object.keys(written);
-  need(names.includes(usual), "levels");
+  need(names.includes(usual));
   const parts = new Map(names.map((name) => [name, readPart(spec, domain, written[name])]));
   const at = (name) => parts.get(name ?? usual) ?? refuse(`The level is unknown; choose ${names.join(" or ")}.`);
   return {
@@ -84,10 +82,10 @@ async function read(spec, program) {
   };
 }
 
-function readPart(spec, { kind, values }, program) {
+function readPart(spec, domain, program) {
   checkVersion(program);
-  need(kind === (program.kind === "select-a-size" ? "items" : program.columns && "columns"), "domain");
-  const part = (kind ? { items: readBaskets, columns: readColumns }[kind] : readProgram)(program, values);
+  need(domain.kind === (program.kind === "select-a-size" ? "items" : program.columns && "columns"));
+  const part = ({ items: readBaskets, columns: readColumns }[domain.kind] ?? readProgram)(program, domain);
   const noise = part.noise ?? { program };
   let [identity, gamma] = [];
   return {
@@ -100,5 +98,5 @@ function readPart(spec, { kind, values }, program) {
 function checkVersion(program) {
   const version = program?.program;
   if (version > 1) refuse(`The program is of version ${version} and this device reads version 1; update the device.`);
-  need(version === 1, "version");
+  need(version === 1);
 }

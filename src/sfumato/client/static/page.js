@@ -6,8 +6,8 @@ import { predict, readModel } from "./model.js";
 import { messageText, openMemory, outbox } from "./queue.js";
 import { hex } from "./words.js";
 
-const FEW = 8, MOST = 100, answers = {}, levels = {}, memory = openMemory();
-let survey, questions, say, whom, submit, box, model, read, ready, step = 0, reached = 0;
+const FEW = 8, answers = {}, levels = {}, memory = openMemory();
+let survey, questions, say, whom, submit, box, model, hint, read, ready, step = 0, reached = 0;
 
 const at = (id) => document.getElementById(id);
 const every = (selector, work) => document.querySelectorAll(selector).forEach(work);
@@ -16,19 +16,18 @@ const fill = (id, ...parts) => at(id).replaceChildren(...inside(parts));
 const said = (name, parts) => say(`device.${name}`, { whom, ...parts });
 const digits = (number) => number.toLocaleString(survey.language, { maximumFractionDigits: 20 });
 
-/** An element "tag.class", its properties (objects) and what is inside. */
+/** An element "tag.class": its properties (objects) and what is inside. */
 function make(kind, ...parts) {
   const [tag, className = ""] = kind.split("."), made = Object.assign(document.createElement(tag), { className });
   for (const part of inside(parts)) part.constructor === Object ? Object.assign(made, part) : made.append(part);
   return made;
 }
 
-const list = (kind, texts) => texts.map((text) => make(kind, text));
-const pick = (type, name, checked, onchange, ...text) =>
-  make("label.pick", make("input", { type, name, checked, onchange }), make("span", text));
+const list = (texts) => texts.map((text) => make("li", text));
+const pick = (properties, ...text) => make("label.pick", make("input", properties), make("span", text));
 const download = (name, text) => make("a", { href: URL.createObjectURL(new Blob([text])), download: name }).click();
 
-/** Announce what is wrong and mark the answer; without words all is well. */
+/** Announce what is wrong; without words all is well. */
 function trouble(text) {
   fill("trouble", text);
   every("#asked input", (input, place) => {
@@ -39,8 +38,8 @@ function trouble(text) {
 
 // Step 0 is the start; then come the questions, the summary and the receipt.
 
-const steps = [["start", refresh, "begin", () => go(1)], ["question", question, "next", given],
-  ["summary", summary, "send", commit], ["receipt", receipt, "over", () => go(0)]];
+const steps = [["start", refresh, () => go(1)], ["question", question, given], ["summary", summary, commit],
+  ["receipt", receipt, () => go(0)]];
 const stepAt = (place) => steps[place && 1 + Math.max(place - questions.length, 0)];
 
 function go(to) {
@@ -50,27 +49,26 @@ function go(to) {
 }
 
 async function show(to) {
-  const [kind, build, button] = stepAt(to), each = questions[to - 1], isSummary = kind === "summary";
+  const [kind, build] = stepAt(to), each = questions[to - 1];
   step = to;
+  ready = null;
   trouble();
   await build(each);
   const { gamma, reports } = JSON.parse((await recall()).text).limit, [over, under = 1] = gamma?.split("/") ?? [];
   at("belief").value = gamma && Math.round(100 * over / (+over + 19 * under)); // what 5 % grow to
   at("times").value = reports;
   fill("notice", !memory.lasting && said("device.forgets"));
-  fill("next", said(isSummary && !submit ? "save" : button));
+  fill("next", said(`next.${submit || kind !== "summary" ? kind : "file"}`));
   every("[data-step]", (part) => { part.hidden = !part.dataset.step.includes(kind); });
-  if (each?.levels[""]) at("level").hidden = true;
-  at("next").hidden = at("device").open = isSummary && !ready;
-  at("skip").hidden = !each || each.missing === "refuse";
+  at("level").hidden ||= Boolean(each?.levels[""]);
+  at("skip").hidden ||= each?.missing === "refuse";
+  at("next").hidden = at("device").open = kind === "summary" && !ready;
   document.body.className = kind;
   const title = document.querySelector(`[data-step=${kind}] h2`);
   document.title = `${title.textContent} – ${survey.name}`;
   title.tabIndex = -1;
   if (reached) title.focus();
 }
-
-// A question.
 
 async function question(each) {
   const { name, question, domain, mechanism } = each, inputs = domain.items || domain.categories ? choices : numbers;
@@ -81,65 +79,62 @@ async function question(each) {
   describe(each);
 }
 
-/** Inputs for numbers; what they hold is in `read()`, by column. */
+/** Inputs of numbers; `read()` is what they hold, by column. */
 function numbers({ name, domain, outside }) {
   const inputs = {};
+  hint = "";
   read = () => Object.fromEntries(Object.entries(inputs).map(([column, { valueAsNumber }]) => [column, valueAsNumber]));
   return Object.entries(domain.columns ?? { [name]: domain }).map(([column, { low: min, high: max, integer }]) => {
-    const range = { low: digits(min), high: digits(max) }, hint = said(integer ? "range.whole" : "range", range);
-    const value = answers[column] ?? "", step = integer ? 1 : "any";
+    const range = { low: digits(min), high: digits(max) }, step = integer ? 1 : "any", value = answers[column] ?? "";
+    const beyond = outside === "clamp" ? said("range.clamp", range) : "";
+    const asked = `${said(integer ? "range.whole" : "range", range)} ${beyond}`;
+    hint += asked;
     inputs[column] = make("input", { type: "number", min, max, step, value });
-    return make("label", domain.columns ? column : said("answer"),
-      make("small", hint, " ", outside === "clamp" && said("range.clamp", range)), inputs[column]);
+    return make("label", domain.columns ? column : said("answer"), make("small", asked), inputs[column]);
   });
 }
 
-/** Categories or items: a list, with a search where it is long; what is ticked stays in sight. */
+/** A list to tick, with a search where it is long. */
 function choices({ name, domain: { categories, items }, program }) {
   const labels = categories ?? (items.length ? items : [...Array(items).keys()]);
-  const ticked = new Set([answers[name] ?? []].flat()), has = (label) => ticked.has(label);
-  const sizes = program?.sizes?.map(({ size }) => `${size}`);
-  const or = new Intl.ListFormat(survey.language, { type: "disjunction" });
-  const rows = make("div.items"), tally = make("p.soft", { role: "status" });
-  const search = make("input", { type: "search", oninput: draw });
-  const count = () => sizes && tally.replaceChildren(said("sizes", { sizes: or.format(sizes), count: ticked.size }));
-  const tick = (label) => pick(sizes ? "checkbox" : "radio", "answer", has(label), () => {
-    if (!sizes) ticked.clear();
-    if (!ticked.delete(label)) ticked.add(label);
-    count();
-  }, `${label}`);
-  function draw() {
-    const text = search.value.trim().toLowerCase();
-    const found = labels.filter((label) => has(label) || `${label}`.toLowerCase().includes(text));
-    if (found.length > MOST) found.sort((one, other) => has(other) - has(one));
-    const more = found.splice(MOST).length;
-    rows.replaceChildren(...found.map(tick), more ? said("more", { count: more }) : "");
+  const before = new Set([answers[name]].flat());
+  const sizes = program?.sizes?.map(({ size }) => size), tally = make("p.soft", { role: "status" });
+  const type = items ? "checkbox" : "radio", properties = { type, name: "answer", onchange: count };
+  const rows = labels.map((label) => pick({ ...properties, checked: before.has(label) }, `${label}`));
+  const chosen = () => labels.filter((_, place) => rows[place].firstChild.checked);
+  const oninput = ({ target: { value } }) => rows.forEach((row) => {
+    row.hidden = !row.firstChild.checked && !row.textContent.toLowerCase().includes(value.trim().toLowerCase());
+  });
+  function count() {
+    hint = items ? said("sizes", { sizes: sizes.join(", "), count: chosen().length }) : "";
+    tally.textContent = hint;
   }
   read = () => {
-    if (sizes && ticked.size && !sizes.includes(`${ticked.size}`)) throw sizes;
-    return { [name]: !ticked.size ? null : sizes ? labels.filter(has) : [...ticked][0] };
+    const found = chosen();
+    if (items && found.length && !sizes.includes(found.length)) throw hint;
+    return { [name]: items && found.length ? found : found[0] };
   };
-  draw();
   count();
-  return [tally, labels.length > FEW && make("label", said("find"), search), rows];
+  return [tally, labels.length > FEW && make("label", said("find"), make("input", { type: "search", oninput })),
+    make("div.items", rows)];
 }
 
-function describe({ name, levels: offered }) {
-  const { words } = offered[levels[name] ?? ""], parts = ["sent", levels[name] ? "" : "usual", "worst", "visible"];
+function describe({ name, levels: offered }, level = levels[name]) {
+  const { words } = offered[level ?? ""], parts = ["sent", level ? "" : "usual", "worst", "visible"];
   fill("told", parts.map((part) => words[part] && make("p", make("small", said(`told.${part}`)), words[part])));
 }
 
-/** Which level; that of an earlier report to the same collector stays. */
+/** That of an earlier report stays. */
 async function chooseLevel(each) {
   const { name, levels: offered } = each, { ledger } = await recall();
   const level = ledger.reportsOf(whom, name).find((told) => offered[told.level])?.level;
   levels[name] = level ?? levels[name] ?? each.default;
   at("level").disabled = Boolean(level);
   fill("level", make("legend", said("level")), level && make("p.note", said("level.locked", { level })),
-    Object.entries(offered).map(([one, { words }]) => pick("radio", "level", one === levels[name], () => {
-      levels[name] = one;
-      describe(each);
-    }, one, make("small", words.usual || words.worst))));
+    Object.entries(offered).map(([one, { words }]) => {
+      const onchange = () => describe(each, levels[name] = one), checked = one === levels[name];
+      return pick({ type: "radio", name: "level", checked, onchange }, one, make("small", words.usual || words.worst));
+    }));
 }
 
 function given() {
@@ -149,8 +144,6 @@ function given() {
     found = read();
     blur.value(domain.columns ? found : found[name], { ...each, missing: "pass" });
   } catch {
-    let hint = "";
-    every("#asked :is(label small, [role=status])", ({ textContent }) => { hint += `${textContent} `; });
     throw said("error.wrong", { hint });
   }
   const isMissing = Object.values(found).some((value) => (value ?? NaN) !== value);
@@ -163,19 +156,14 @@ function keep(found) {
   return go(step + 1);
 }
 
-// What is sent.
-
-/** What this browser keeps, with the ledger read; `text` is the ledger as it is kept. */
 async function recall() {
-  const device = await memory.change("device", (kept) => kept);
+  const device = await memory.change((kept) => kept);
   return { ...device, text: device.ledger, ledger: Ledger.loads(device.ledger) };
 }
 
 async function summary() {
-  const { secret, text, ledger } = await recall();
-  const totals = () => list("li", ledger.total(whom, survey.words).sentences);
+  const { secret, text, ledger } = await recall(), totals = () => list(ledger.total(whom, survey.words).sentences);
   fill("sofar", totals());
-  ready = null;
   try {
     const made = await answer(survey, answers, { secret, ledger, collector: whom, levels }), { report } = made;
     ready = { ...made, before: text, after: ledger.dumps() };
@@ -199,11 +187,11 @@ function inCell(value, { categories }) {
   return typeof value === "number" && !categories ? digits(value) : [value].flat().join(", ");
 }
 
-/** Remember and queue, in one step, what was shown; nothing where another tab has told something since. */
+/** Remember and queue what was shown, in one step; nothing if another tab has told something since. */
 async function commit() {
   const { plan, id, report, before, after } = ready, state = submit ? "waiting" : "file";
   let isStale;
-  await memory.change("device", (device) => {
+  await memory.change((device) => {
     const { state: old, tries = 0, next = 0 } = device.messages[id] ?? {};
     isStale = device.ledger !== before;
     if (isStale || old === "sent" || old === "kept") return device;
@@ -216,29 +204,6 @@ async function commit() {
   return box.send();
 }
 
-// Afterwards.
-
-async function receipt() {
-  await refresh();
-  if (!survey.model) return;
-  let parts;
-  try {
-    const { label, probabilities, rule } = predict(await model, answers);
-    parts = [make("h3", said("model.says", { label, share: Math.round(100 * probabilities[label]) })),
-      rule && [make("p.soft", said("model.rule")), make("ul", list("li", rule))]];
-  } catch ({ message }) {
-    parts = [make("p.note", said("model.broken", { reason: message }))];
-  }
-  fill("verdict", make("h2", said("model")), make("p.soft", said("model.here")), make("div.card", parts.flat()));
-}
-
-/** The model, fetched now and kept for when there is no connection. */
-async function fetchModel() {
-  const text = await fetch(survey.model).then((response) => response.ok ? response.text() : null, () => null);
-  return readModel(await memory.change(`model ${survey.plan}`, (kept) => text ?? kept));
-}
-
-/** Show the receipts, where they have changed. */
 async function refresh() {
   const own = Object.values((await recall()).messages).filter(({ plan }) => plan === survey.plan).reverse();
   const now = make("div", own.map(({ id, state, reason }) => make("div.card",
@@ -249,13 +214,25 @@ async function refresh() {
   if (at("receipts").textContent !== now.textContent) fill("receipts", [...now.childNodes]);
 }
 
-// The device.
+async function receipt() {
+  await refresh();
+  if (!survey.model) return;
+  let parts;
+  try {
+    const { label, probabilities, rule } = predict(await model, answers);
+    parts = [make("h3", said("model.says", { label, share: Math.round(100 * probabilities[label]) })),
+      rule && make("p.soft", said("model.rule")), rule && make("ul", list(rule))];
+  } catch ({ message }) {
+    parts = [make("p.note", said("model.broken", { reason: message }))];
+  }
+  fill("verdict", make("h2", said("model")), make("p.soft", said("model.here")), make("div.card", parts));
+}
 
-/** Change what the device keeps, and say so; another sentence where that cannot be. */
+/** Change what is kept and say so, or why not. */
 async function change(edit, done, wrong) {
   try {
     const { ledger, text } = await recall(), edited = await edit(ledger);
-    await memory.change("device", (device) => device.ledger === text ? { ...device, ...edited } : device);
+    await memory.change((device) => device.ledger === text ? { ...device, ...edited } : device);
     await show(step);
     trouble(said(done));
   } catch {
@@ -264,8 +241,8 @@ async function change(edit, done, wrong) {
 }
 
 const setLimit = () => change(async (ledger) => {
-  const belief = Number(at("belief").value), reports = Number(at("times").value);
-  await ledger.setLimit({ belief: belief ? [0.05, belief / 100] : undefined, reports });
+  const belief = at("belief").value / 100, reports = Number(at("times").value);
+  await ledger.setLimit({ belief: belief ? [0.05, belief] : undefined, reports });
   return { ledger: ledger.dumps() };
 }, "limit.done", "error.limit");
 
@@ -274,7 +251,7 @@ async function save() {
   download("sfumato-device.json", JSON.stringify({ device: 1, secret: hex(secret), ledger: JSON.parse(text) }));
 }
 
-/** Take over a saved secret and ledger; what this device has told stays on the list. */
+/** What this device has told stays on the list. */
 async function restore({ target }) {
   const text = await target.files[0].text();
   const union = (...all) => [...new Map(all.flat().map((one) => [JSON.stringify(one), one])).values()];
@@ -302,13 +279,12 @@ async function begin() {
   fill("name", survey.name);
   fill("about", survey.description);
   fill("whom", said(submit ? "start.whom" : "start.file", { submit }));
-  fill("together", list("li", survey.together));
-  fill("clears", said("device.clears"));
+  fill("together", list(survey.together));
   navigator.storage?.persist?.().then((lasts) => lasts && fill("clears", said("device.holds")), () => null);
   const secret = crypto.getRandomValues(new Uint8Array(32));
-  await memory.change("device", (device) => device ?? { secret, ledger: new Ledger().dumps(), messages: {} });
+  await memory.change((device) => device ?? { secret, ledger: new Ledger().dumps(), messages: {} });
   box = outbox(memory, submit, refresh);
-  model = survey.model && fetchModel();
+  model = survey.model && fetch(survey.model).then((response) => response.text()).then(readModel);
   model?.catch(() => null);
   history.replaceState(0, "", location.pathname + location.search);
   onpopstate = ({ state }) => show(Math.min(state ?? 0, reached));
@@ -319,7 +295,7 @@ async function begin() {
   at("restore").onchange = restore;
   onsubmit = (event) => {
     event.preventDefault();
-    Promise.resolve().then(event.target.id === "limit" ? setLimit : stepAt(step)[3]).catch(trouble);
+    Promise.resolve().then(event.target.id === "limit" ? setLimit : stepAt(step)[2]).catch(trouble);
   };
   await show(0);
   at("all").hidden = false;

@@ -1,20 +1,18 @@
-// The interpreter of drawing programs (docs/programs.md).
-// Choices are computed both ways and selected by arithmetic: the time does not tell the answer. What JavaScript cannot
-// promise is that the engine keeps it so, and that memory is equally fast at every place.
+// The interpreter of drawing programs (docs/programs.md). Choices are computed both ways and selected by arithmetic, so
+// that the time does not tell the answer, as far as the engine keeps it so and memory is equally fast at every place.
 
 import { codeOf, refuse } from "./words.js";
 
 const UNIT = 2 ** 32;
 const MOST_CODES = 2 ** 20;
 
-export const need = (sound, what) => sound || refuse(`The program is damaged (${what}); load the survey again.`);
+export const need = (sound) => sound || refuse("The program is damaged; load the survey again.");
 export const isWhole = (x, low, high) => Number.isInteger(x) && low <= x && x <= high;
-export const isList = (x, size = x?.length) => Array.isArray(x) && x.length === size;
-const areSafe = (x) => x.every(Number.isSafeInteger);
+const areSafe = (numbers) => numbers.every(Number.isSafeInteger);
 
-/** A word of sixteen hexadecimal digits as its halves. */
+/** The halves of a word. */
 export function halves(text) {
-  need(typeof text === "string" && /^[0-9a-f]{16}$/.test(text), "a word");
+  need(typeof text === "string" && /^[0-9a-f]{16}$/.test(text));
   return [parseInt(text.slice(0, 8), 16), parseInt(text.slice(8), 16)];
 }
 
@@ -28,7 +26,7 @@ export const less = (aHigh, aLow, bHigh, bLow) => (aHigh < bHigh) | ((aHigh === 
 function readAlias(tables) {
   const size = tables[0].length;
   const bits = Math.log2(size);
-  need(isWhole(bits, 1, 22) && tables.every((table) => isList(table, size)), "noise");
+  need(isWhole(bits, 1, 22) && tables.every((table) => Array.isArray(table) && table.length === size));
   const entries = tables.flat().map(halves);
   const [high, low] = [0, 1].map((half) => Uint32Array.from(entries, (entry) => entry[half]));
   return (wordHigh, wordLow, column = 0) => {
@@ -40,16 +38,16 @@ function readAlias(tables) {
   };
 }
 
-/** draw(code, high, low, high, low): the next code by the halves of up to two words; `inputs` where they are not free. */
+/** draw(code, high, low, high, low) is the next code; `inputs` where they are not free. */
 const STEPS = {
   shift({ noise, offset, outputs }) {
     const alias = readAlias([noise]);
     return { draw: (code, high, low) => Math.min(Math.max(code + alias(high, low) - offset, 0), outputs - 1) };
   },
   window({ inside, window, others }) {
-    const certain = halves(inside);
+    const share = halves(inside);
     const draw = (code, high, low, high2, low2) => {
-      const hit = less(high >>> 1, ((high << 31) | (low >>> 1)) >>> 0, ...certain);
+      const hit = less(high >>> 1, ((high << 31) | (low >>> 1)) >>> 0, ...share);
       const place = below(high2, low2, others);
       const missed = place + window * (place >= code);
       return missed + (code + below(high2, low2, window) - missed) * hit;
@@ -71,59 +69,52 @@ const STEPS = {
   },
 };
 
-function readSteps(steps, size) {
-  return steps.map((step) => {
-    need(Object.hasOwn(STEPS, step.step), "a step");
+const readSteps = (steps, size) =>
+  steps.map((step) => {
+    need(Object.hasOwn(STEPS, step.step));
     const found = { words: 1, inputs: size, outputs: step.outputs, ...STEPS[step.step](step) };
-    need(found.inputs === size && isWhole((size = found.outputs), 1, MOST_CODES), "a step");
+    need(found.inputs === size && isWhole((size = found.outputs), 1, MOST_CODES));
     return found;
   });
-}
 
 const wordsOf = (steps) => steps.reduce((sum, step) => sum + step.words, 0);
 
 function run(steps, code, words) {
   let at = 0;
-  for (const { draw, words: count } of steps) {
-    code = draw(code, words[at], words[at + 1], words[at + 2], words[at + 3]);
-    at += 2 * count;
+  for (const step of steps) {
+    code = step.draw(code, words[at], words[at + 1], words[at + 2], words[at + 3]);
+    at += 2 * step.words;
   }
   return code;
 }
 
 /** How values become codes and codes values; `labels` are the domain's, undefined where it has numbers. */
-function readSpace({ size, labels: own, first, stride, per, edges }, labels) {
-  need(isWhole(size, 1, MOST_CODES), "size");
-  const checked = (value) => (code) => (isWhole(code, 0, size - 1) ? value(code) : need(false, "codes"));
-  if (labels) {
-    const names = own ?? labels;
-    need(isList(names, size), "labels");
-    const codes = new Map(names.map((label, code) => [label, code]));
-    return { size, code: (label) => codes.get(label), value: checked((code) => names[code]), holds: (x) => codes.has(x) };
-  }
-  need(areSafe([per, ...(edges ?? [first, stride])]) && per > 0 && !(stride <= 0), "numbers");
-  const holds = Number.isFinite;
-  if (edges) {
-    need(isList(edges, size + 1), "edges");
-    const code = (x) => edges.slice(1, -1).reduce((count, edge) => count + (edge / per <= x), 0);
-    return { size, holds, code, value: checked((place) => (edges[place] / per + edges[place + 1] / per) / 2) };
-  }
-  const code = (x) => {
+function readSpace({ size, labels: own = [], first, stride, per, edges }, labels) {
+  const names = labels && own.length ? own : labels;
+  need(isWhole(size, 1, MOST_CODES) && (names ? names.length === size : areSafe([per, ...(edges ?? [first, stride])])));
+  need(names || (per > 0 && (edges ? edges.length === size + 1 : stride > 0)));
+  const codes = new Map(names?.map((label, code) => [label, code]));
+  const nearest = (x) => {
     const place = Math.min(Math.max((x * per - first) / stride, 0), size - 1);
     const rest = place % 1;
     return place - rest + ((rest > 0.5) | ((rest === 0.5) & place)); // halves to the even code
   };
-  const far = (place) => (first + stride * place) / per;
-  return { size, holds, code, value: checked(far), far };
+  const cell = (x) => edges.slice(1, -1).reduce((count, edge) => count + (edge / per <= x), 0);
+  const number = (at) => (edges ? (edges[at] / per + edges[at + 1] / per) / 2 : (first + stride * at) / per);
+  return {
+    size, number,
+    code: names ? (label) => codes.get(label) : edges ? cell : nearest,
+    value: (code) => need(isWhole(code, 0, size - 1)) && (names ? names[code] : number(code)),
+    holds: names ? (report) => codes.has(report) : Number.isFinite,
+  };
 }
 
 /** A program of one value: its first `permanent` steps draw what is remembered, the others what is sent of it. */
-export function readProgram({ words, read, steps, write, permanent = steps.length, remembered = write }, labels) {
+export function readProgram({ words, read, steps, write, permanent = steps.length, remembered = write }, { labels }) {
   const [entry, memory, exit] = [read, remembered, write].map((space) => readSpace(space, labels));
   const all = readSteps(steps, entry.size);
-  const sizeAfter = (count) => all[count - 1]?.outputs ?? entry.size;
-  need(words === wordsOf(all) && isWhole(permanent, 0, steps.length), "steps");
-  need(memory.size === sizeAfter(permanent) && exit.size === sizeAfter(steps.length), "sizes");
+  const sizes = [entry, ...all.map(({ outputs }) => ({ size: outputs }))];
+  need(words === wordsOf(all) && memory.size === sizes[permanent].size && exit.size === sizes.at(-1).size);
   const [first, later] = [all.slice(0, permanent), all.slice(permanent)];
   const { inside, ...shared } = steps[0] ?? {}; // windows share one draw at every γ
   const alone = permanent === 1 && shared.step === "window";
@@ -140,12 +131,12 @@ export function readProgram({ words, read, steps, write, permanent = steps.lengt
 }
 
 /** Several numbers at once: the noise of a column lies around a mixture of those before it. */
-export function readColumns({ words, columns }, names) {
-  need(isList(columns, names.length) && words === 2 * names.length, "columns");
+export function readColumns({ words, columns }, { names }) {
   const spaces = columns.map((column, j) => {
-    need(isList(column.weights, j) && areSafe([...column.weights, column.offset]), "weights");
+    need(column.weights.length === j && areSafe([...column.weights, column.offset]));
     return { ...column, ...readSpace(column), alias: readAlias([column.noise]) };
   });
+  need(spaces.length === names.length && words === 2 * names.length);
   const codes = (row) => spaces.map((space, j) => space.code(row[names[j]]));
   function draw(codes, words) {
     const steps = [];
@@ -157,7 +148,7 @@ export function readColumns({ words, columns }, names) {
         sum += high * steps[i] + Math.floor(rest / UNIT);
         rest -= Math.floor(rest / UNIT) * UNIT;
       });
-      need(isWhole(sum, -MOST_CODES, MOST_CODES), "weights"); // so that no product was rounded
+      need(isWhole(sum, -MOST_CODES, MOST_CODES)); // so that no product was rounded
       steps.push(sum);
     });
     return codes.map((code, j) => code + steps[j]);
@@ -166,7 +157,9 @@ export function readColumns({ words, columns }, names) {
     draw,
     words: () => words,
     code: (row) => codeOf(codes(row)),
-    remember: (row, words) => Object.fromEntries(draw(codes(row), words).map((x, j) => [names[j], spaces[j].far(x)])),
+    remember(row, words) {
+      return Object.fromEntries(draw(codes(row), words).map((code, j) => [names[j], spaces[j].number(code)]));
+    },
     again: (report) => report,
     carries: (report) => names.every((name) => Number.isFinite(report[name])),
   };

@@ -2,52 +2,53 @@
 
 const SOON = 2000, LATE = 900000, TIMEOUT = 30000, LEASE = 40000, DAY = 86400000;
 
-/** Keeps what `edit` makes of what is kept, in one step whatever other tabs do: in IndexedDB or, where that is
- * forbidden, full or taken away (`lasting` is false then), in this page alone. */
+/** Keeps what `edit` makes of what is kept, in one step: in IndexedDB or, where that fails, in this page alone. */
 export function openMemory() {
-  const held = {}, opening = new Promise((done, fail) => {
+  let held;
+  const opening = new Promise((done, fail) => {
     const asked = indexedDB.open("sfumato", 1);
     asked.onupgradeneeded = () => asked.result.createObjectStore("kept");
     asked.onsuccess = () => done(asked.result);
     asked.onerror = fail;
   });
-  const inDatabase = (key, edit) => opening.then((database) => new Promise((done, fail) => {
+  const inDatabase = (edit) => opening.then((database) => new Promise((done, fail) => {
     const step = database.transaction("kept", "readwrite", { durability: "strict" });
-    const kept = step.objectStore("kept"), asked = kept.get(key);
+    const kept = step.objectStore("kept"), asked = kept.get("device");
     let made;
-    asked.onsuccess = () => kept.put(made = edit(held[key] = asked.result), key);
+    asked.onsuccess = () => {
+      made = edit(held = asked.result);
+      if (made !== held) kept.put(made, "device");
+    };
     step.oncomplete = () => done(made);
     step.onabort = fail;
   }));
-  const memory = {
-    lasting: true,
-    change: (key, edit) => (memory.lasting ? inDatabase(key, edit) : Promise.reject()).catch(() => {
-      memory.lasting = false;
-      return (held[key] = edit(held[key]));
-    }),
+  const inPage = (edit) => {
+    memory.lasting = false;
+    return (held = edit(held));
   };
   opening.catch(() => null);
+  const change = async (edit) => memory.lasting ? inDatabase(edit).catch(() => inPage(edit)) : inPage(edit);
+  const memory = { lasting: true, change };
   return memory;
 }
 
 /** The whole message, as it is sent. */
 export const messageText = ({ plan, id, report }) => JSON.stringify({ plan, reports: [{ id, report }] });
 
-/** The outbox for one address: the `messages` of memory's "device", by id; `tell` is called after each round.
- * waiting → sent or refused; withdraw → withdrawn or kept. Who sends a message takes it for a LEASE. */
+/** Messages to one address: waiting becomes sent or refused, withdraw becomes withdrawn or kept. A tab that sends one
+ * takes it for a LEASE; `tell` is called after each round. */
 export function outbox(memory, address, tell) {
   let timer;
-  const isOpen = ({ submit, state }) => submit === address && (state === "waiting" || state === "withdraw");
-  const open = async () => Object.values((await memory.change("device", (kept) => kept)).messages).filter(isOpen);
-  const edit = (id, how) => memory.change("device", ({ messages, ...device }) =>
+  const isOpen = ({ submit, state }) => submit === address && ["waiting", "withdraw"].includes(state);
+  const open = async () => Object.values((await memory.change((device) => device)).messages).filter(isOpen);
+  const edit = (id, how) => memory.change(({ messages, ...device }) =>
     ({ ...device, messages: { ...messages, [id]: { ...messages[id], ...how(messages[id]) } } }));
 
   async function send() {
     clearTimeout(timer);
     for (const { id } of navigator.onLine ? await open() : []) await attempt(id);
-    const next = Math.min(...(await open()).map((message) => message.next));
     tell();
-    if (next < Infinity) timer = setTimeout(send, Math.min(Math.max(next - Date.now(), SOON / 4), 3 * SOON));
+    if ((await open()).length) timer = setTimeout(send, SOON);
   }
 
   async function attempt(id) {
@@ -63,7 +64,7 @@ export function outbox(memory, address, tell) {
     await edit(id, ({ state }) => ({ reason: null, next, ...state === taken.state && outcome }));
   }
 
-  /** At once where it has never left, else by a request, once an attempt that is under way has ended. */
+  // at once where it has never left, else by a request, once an attempt under way has ended
   const withdraw = (id) =>
     edit(id, ({ tries }) => ({ state: tries ? "withdraw" : "withdrawn", reason: null })).then(send);
   return { send, withdraw };

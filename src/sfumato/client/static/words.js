@@ -8,9 +8,8 @@ export function refuse(sentence) {
   throw new Error(sentence);
 }
 
-function subtle() {
-  return crypto.subtle ?? refuse("This page came over plain HTTP, where browsers lend no cryptography; open it by https.");
-}
+const subtle = () =>
+  crypto.subtle ?? refuse("This page came over plain HTTP, where browsers lend no cryptography; open it by https.");
 
 const pool = new Uint32Array(1 << 10); // getRandomValues gives no more than 16 times as much
 let used = pool.length;
@@ -48,7 +47,7 @@ let last = {};
 
 /** HMAC-SHA-256 under a secret of 16 bytes or more. */
 export async function hmac(secret, bytes) {
-  if (!(secret instanceof Uint8Array && secret.length >= 16)) refuse("The secret is not 16 bytes or more; make a new one.");
+  if (!(secret instanceof Uint8Array && secret.length > 15)) refuse("The secret is not 16 bytes or more; make one.");
   const name = String(secret);
   if (last.name !== name) {
     last = { name, key: await subtle().importKey("raw", secret, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]) };

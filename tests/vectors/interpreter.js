@@ -1,4 +1,4 @@
-// The JavaScript interpreter for tests: node device.js COMMAND; each line of its input is a list of questions in JSON.
+// The JavaScript interpreter for tests: node interpreter.js COMMAND; each line of its input is a list of questions in JSON.
 
 import { createInterface } from "node:readline";
 import { freshWords } from "../../src/sfumato/client/static/words.js";
@@ -13,6 +13,9 @@ const COMMANDS = {
     const asked = { level: level ?? undefined, secret: bytesOf(secret), question };
     return Promise.all(values.map((value) => mechanism.draw(value, asked)));
   },
+
+  /** Fresh words, so many at a time. */
+  fresh: ({ counts }) => counts.map((count) => Array.from(freshWords(count))),
 
   /** How often each report is sent of one answer, in so many fresh draws: [[report, count], …]. */
   async counts({ domain, program, level, value, times }) {
