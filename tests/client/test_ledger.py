@@ -13,7 +13,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.client import Ledger, LedgerError, Limit, Told
-from sfumato.client.ledger import gamma_text
+from sfumato.guarantee.amplification import gamma_text
 
 PLAN = sf.Plan.from_dict(
     {

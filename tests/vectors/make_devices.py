@@ -24,7 +24,8 @@ from typing import Any
 import sfumato as sf
 from sfumato.channels.baskets.law import SizeLaw
 from sfumato.client import Ledger, LimitError, survey
-from sfumato.client.ledger import gamma_text, same_name
+from sfumato.client.ledger import same_name
+from sfumato.guarantee.amplification import gamma_text
 from sfumato.prose import LANGUAGES, Voice, plain, voice
 
 FILE = Path(__file__).with_name("devices.json")

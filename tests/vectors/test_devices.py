@@ -15,7 +15,8 @@ from tests.vectors import make_devices
 
 import sfumato as sf
 from sfumato.client import Ledger, survey_schema
-from sfumato.client.ledger import gamma_text, same_name
+from sfumato.client.ledger import same_name
+from sfumato.guarantee.amplification import gamma_text
 from sfumato.prose import plain
 
 HERE = Path(__file__).parent

@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from playwright.sync_api import Page
 from tests.browser.chromium import ROOT, STATIC, in_node
 from tests.laws.test_laws import EXAMPLES
@@ -142,3 +143,35 @@ def test_fresh_words_are_as_many_as_asked_for_and_never_the_same() -> None:
     assert [len(row) for row in found] == [2, 1022, 1026, 40_000, 6]
     halves = [half for row in found for half in row]
     assert len(set(halves)) > 0.999 * len(halves)  # 42,056 numbers of 32 bits: 0.2 pairs are expected
+
+
+SUBSETS = """
+import { readMechanism } from "%s/mechanism.js";
+import { readFileSync } from "node:fs";
+const { labels, program, words } = JSON.parse(readFileSync(0, "utf8"));
+const [subsets, baskets] = await Promise.all(
+  [{ categories: labels }, { items: labels }].map((domain) => readMechanism(domain, program)),
+);
+const drawn = words.flatMap((row) => labels.map((label) => {
+  const noise = Uint32Array.from(row);
+  const [one, other] = [[subsets, label], [baskets, [label]]].map(([made, x]) => made.parts.get("").remember(x, noise));
+  return JSON.stringify(one) === JSON.stringify(other);
+}));
+const key = { secret: new Uint8Array(16), question: "q" };
+const again = JSON.stringify(await subsets.draw(labels[3], key)) === JSON.stringify(await subsets.draw(labels[3], key));
+const stray = await subsets.draw("nowhere", key).catch((error) => error.message);
+const differs = subsets.identity !== baskets.identity;
+console.log(JSON.stringify({ drawn, again, stray, differs, gamma: String(subsets.gamma().num) }));
+"""
+
+
+def test_a_subset_of_categories_is_drawn_as_a_basket_of_one(tmp_path: Path) -> None:
+    labels = [f"town {number}" for number in range(40)]
+    channel = sf.SelectASize.design(sf.Items(labels), sizes=[1], gamma=19, up_to=1)
+    words = np.random.default_rng(1).integers(0, 2**32, (20, 2 * 8)).tolist()
+    script = tmp_path / "subsets.mjs"
+    script.write_text(SUBSETS % (ROOT / STATIC).as_uri(), encoding="utf-8")
+    found = in_node(script, given={"labels": labels, "program": channel.program(), "words": words})
+    assert all(found["drawn"]) and found["again"] and found["differs"]
+    assert found["stray"] == "The answer is none of the categories; choose one."
+    assert int(found["gamma"]) == channel.exact_gamma.numerator

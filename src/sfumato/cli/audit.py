@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from sfumato.cli import emit_json, say
 from sfumato.cli.plans import AsJson, PlanFile, ShowValues, asked, load_plan, naming, read_answers
-from sfumato.cli.terminal import emit_json, say
 from sfumato.domain import Categories, Items, as_array
 from sfumato.plan import Plan
 from sfumato.privacy import audit as audit_plan

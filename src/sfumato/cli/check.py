@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from sfumato.cli import console, emit_json, say, say_written
 from sfumato.cli.plans import AsJson, PlanFile, asked, load_plan, read_answers
-from sfumato.cli.terminal import console, emit_json, say, say_written
 from sfumato.guarantee import CombinedGuarantee
 from sfumato.plan import Plan
 from sfumato.plan.page import page_of

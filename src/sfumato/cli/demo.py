@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
-from sfumato.cli.terminal import progress, say, say_table
+from sfumato.cli import progress, say, say_table
 from sfumato.prose import percent
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from sfumato.channels.baskets import BasketReports, Baskets, SelectASize
+from sfumato.cli import emit_json, note, say, say_written
 from sfumato.cli.plans import (
     AsJson,
     PlanFile,
@@ -24,7 +25,6 @@ from sfumato.cli.plans import (
     simulation,
     write_reports,
 )
-from sfumato.cli.terminal import emit_json, note, say, say_written
 from sfumato.domain import Items
 from sfumato.plan import Plan
 from sfumato.tables import as_records, check_target, write_table, write_text

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from sfumato import shipping
+from sfumato.cli import say
 from sfumato.cli.plans import PeopleFile, ShowValues, naming, read_answers
-from sfumato.cli.terminal import say
 from sfumato.tables import check_target, write_table
 
 EXAMPLES = """Examples:

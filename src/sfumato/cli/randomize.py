@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from sfumato.cli import note, say
 from sfumato.cli.plans import (
     PeopleFile,
     PlanFile,
@@ -19,7 +20,6 @@ from sfumato.cli.plans import (
     simulation,
     write_reports,
 )
-from sfumato.cli.terminal import note, say
 from sfumato.tables import check_target
 
 EXAMPLES = """Examples:

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from sfumato.cli import emit_json, progress, say, say_written
 from sfumato.cli.plans import AsJson, PlanFile, ReportFile, asked, columns_of, load_plan, naming, read_answers
-from sfumato.cli.terminal import emit_json, progress, say, say_written
 from sfumato.domain import Interval, Items, Row
 from sfumato.prose import sentence
 from sfumato.reconstruction import Estimate, estimate_of

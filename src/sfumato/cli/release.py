@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from sfumato.cli import emit_json, note, say
 from sfumato.cli.plans import ShowValues, SimulationSeed, naming, read_answers, simulation
-from sfumato.cli.terminal import emit_json, note, say
 from sfumato.prose import json_text
 from sfumato.tables import check_target, write_table, write_text
 

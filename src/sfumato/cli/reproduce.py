@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from sfumato.cli.terminal import progress, say
+from sfumato.cli import progress, say
 
 PAPERS = {
     "as00": "Agrawal & Srikant 2000: trees from reports",

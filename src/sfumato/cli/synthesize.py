@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from sfumato.cli import emit_json, progress, say, say_table, say_written
 from sfumato.cli.plans import AsJson, PlanFile, ReportFile, load_plan, naming, naming_rows, read_answers
-from sfumato.cli.terminal import emit_json, progress, say, say_table, say_written
 from sfumato.prose import json_text, percent
 from sfumato.shipping.training import check_learnable, feature_columns
 from sfumato.tables import check_target, write_table, write_text

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from sfumato import shipping
+from sfumato.cli import emit_json, progress, say, say_written
 from sfumato.cli.plans import AsJson, PlanFile, ReportFile, ShowValues, load_plan, naming, naming_rows, read_answers
-from sfumato.cli.terminal import emit_json, progress, say, say_written
 from sfumato.shipping.training import check_learnable, feature_columns, measured_in_words, on_people
 from sfumato.shipping.training import train as train_model
 from sfumato.tables import check_target

@@ -4,7 +4,7 @@ from sfumato.client.device import Device, Reply
 from sfumato.client.home import Home
 from sfumato.client.ledger import Ledger, LedgerError, Limit, LimitError, Receipt, Told, Total
 from sfumato.client.outbox import Entry, Outbox, OutboxError, Sending
-from sfumato.client.survey import survey, survey_schema
+from sfumato.plan import survey, survey_schema
 
 __all__ = [
     "survey", "survey_schema", "Home", "Device", "Reply", "Ledger", "LedgerError", "Limit", "LimitError", "Receipt",

@@ -325,15 +325,6 @@ def same_name(name: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", name).lower().split())
 
 
-def gamma_text(gamma: Fraction | None) -> str | None:
-    """γ as a fraction in text; one of more than 1,024 bits is rounded up to a multiple of 2^−64."""
-    if gamma is None:
-        return None
-    if max(gamma.numerator, gamma.denominator) >> 1024:
-        gamma = Fraction(math.ceil(gamma * (1 << 64)), 1 << 64)
-    return str(gamma)
-
-
 Entry = TypeVar("Entry", Told, Receipt)
 
 

@@ -12,8 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from sfumato.client.survey import survey
-from sfumato.plan import Plan
+from sfumato.plan import Plan, survey
 from sfumato.prose import json_text, voice
 from sfumato.tables import write_text
 

@@ -12,8 +12,9 @@ from sfumato.channels.base import Channel, Mechanism
 from sfumato.channels.baskets import BasketReports, Baskets, SelectASize
 from sfumato.channels.longitudinal import Longitudinal
 from sfumato.channels.words import KeyedWords
-from sfumato.client.ledger import Told, gamma_text, same_name
+from sfumato.client.ledger import Told, same_name
 from sfumato.domain import Categories, Interval, Items, Row, is_missing
+from sfumato.guarantee.amplification import gamma_text
 from sfumato.plan import Attribute, Plan
 
 

@@ -86,6 +86,15 @@ def rounded_up(gamma: Fraction | None) -> float:
     return nearest if Fraction(nearest) >= gamma else math.nextafter(nearest, math.inf)
 
 
+def gamma_text(gamma: Fraction | None) -> str | None:
+    """γ as a fraction in text; one of more than 1,024 bits is rounded up to a multiple of 2^−64."""
+    if gamma is None:
+        return None
+    if max(gamma.numerator, gamma.denominator) >> 1024:
+        gamma = Fraction(math.ceil(gamma * (1 << 64)), 1 << 64)
+    return str(gamma)
+
+
 def product_of(gammas: list[float]) -> float:
     """Π γ, rounded up."""
     return math.inf if math.inf in gammas else rounded_up(math.prod(map(Fraction, gammas), start=Fraction(1)))

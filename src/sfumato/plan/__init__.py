@@ -3,5 +3,6 @@
 from sfumato.plan.attribute import Attribute
 from sfumato.plan.document import Plan
 from sfumato.plan.schema import plan_schema, program_schema
+from sfumato.plan.survey import survey, survey_schema
 
-__all__ = ["Attribute", "Plan", "plan_schema", "program_schema"]
+__all__ = ["Attribute", "Plan", "plan_schema", "program_schema", "survey", "survey_schema"]

@@ -14,20 +14,21 @@ function trimmed(words, count) {
   return bits.fill(0, (count >> 5) + 1);
 }
 
-/** Baskets of items; seeds are drawn where every size has them. */
+/** Baskets of items, or one category as a basket of one; seeds are drawn where every size has them. */
 export function readBaskets({ items, sizes }, { count, place }) {
   need(items === count);
   const known = new Map(sizes.map((part) => [part.size, readSize(part, items)]));
   need(known.size && known.size === sizes.length);
+  const listed = (answer) => [answer].flat();
   const sized = (basket) =>
-    known.get(basket.length) ?? refuse(`A basket here has ${[...known.keys()].join(" or ")} items; add or drop some.`);
+    known.get(listed(basket).length) ?? refuse(`A basket here has ${[...known.keys()].join(" or ")} items; add or drop some.`);
   const form = sizes.every(({ seed }) => seed) ? "seed" : "bitmap";
   return {
     known,
     words: (basket) => sized(basket).words[form],
-    code: (basket) => codeOf(basket.map(place)),
-    remember(basket, words) {
-      const { [form]: draw, field } = sized(basket);
+    code: (answer) => codeOf(listed(answer).map(place)),
+    remember(answer, words) {
+      const [{ [form]: draw, field }, basket] = [sized(answer), listed(answer)];
       const bytes = new Uint8Array(draw(basket.map(place), words).buffer);
       return { size: basket.length, [form]: hex(form === "seed" ? bytes.slice(0, Math.ceil(field.bits / 8)) : bytes) };
     },

@@ -22,21 +22,22 @@ async function begin(request) {
 }
 
 /** One question: what a device remembers of each answer, and what it sends of that. */
-async function ask({ ask: name, true: answers, level, key, question }) {
+async function ask({ ask: name, true: answers, level, keys, questions }) {
   const { blur } = survey.questions.find((each) => each.name === name);
-  const how = { level, question, secret: key && bytes(key), form: "seed" };
+  const how = { level };
   const reports = [];
   for (const value of Array.isArray(answers) ? answers : rowsOf(answers)) {
+    if (keys) Object.assign(how, { secret: bytes(keys[reports.length]), question: questions[reports.length] });
     reports.push(blur.again(await blur.draw(value, how), how));
   }
   return { reports: Array.isArray(answers) ? reports : columnsOf(reports) };
 }
 
 /** All questions, as a device answers them: each person has a secret, and nothing was told before. */
-async function people({ people: table, key }) {
+async function people({ people: table, keys }) {
   const reports = [];
   for (const answers of rowsOf(table)) {
-    const secret = key ? bytes(key) : newSecret();
+    const secret = keys ? bytes(keys[reports.length]) : newSecret();
     reports.push((await answer(survey, answers, { secret, collector: COLLECTOR })).report);
   }
   return { reports: columnsOf(reports) };

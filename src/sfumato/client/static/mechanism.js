@@ -8,9 +8,9 @@ import { canonical, freshWords, keyedWords, refuse, sha256 } from "./words.js";
 /** A domain; its `value(answer, {missing, outside})` is the answer checked, null where it is missing. */
 export function readDomain({ low, high, integer, categories, items, columns }) {
   if (categories) {
-    const known = new Set(categories);
-    const value = (x) => (known.has(x) ? x : refuse("The answer is none of the categories; choose one."));
-    return { labels: categories, value: unlessMissing(value) };
+    const codes = new Map(categories.map((label, code) => [label, code]));
+    const value = (x) => (codes.has(x) ? x : refuse("The answer is none of the categories; choose one."));
+    return { labels: categories, count: codes.size, place: (x) => codes.get(x), value: unlessMissing(value) };
   }
   if (items) {
     const codes = Array.isArray(items) && new Map(items.map((label, code) => [label, code]));
@@ -84,8 +84,9 @@ async function read(spec, program) {
 
 function readPart(spec, domain, program) {
   checkVersion(program);
-  need(domain.kind === (program.kind === "select-a-size" ? "items" : program.columns && "columns"));
-  const part = ({ items: readBaskets, columns: readColumns }[domain.kind] ?? readProgram)(program, domain);
+  const kind = program.kind === "select-a-size" ? "items" : program.columns && "columns";
+  need(domain.kind === kind || (domain.labels && kind === "items")); // a subset of categories is a basket of one
+  const part = ({ items: readBaskets, columns: readColumns }[kind] ?? readProgram)(program, domain);
   const noise = part.noise ?? { program };
   let [identity, gamma] = [];
   return {

@@ -30,13 +30,12 @@ from sfumato.privacy.audit.check import (
     lower_bound,
     p_value,
     smallest_excess,
-    takes,
     upper_bound,
 )
 from sfumato.privacy.audit.fresh import check_fresh
 from sfumato.privacy.audit.probe import Effort, Probe
 from sfumato.privacy.audit.program import Part
-from sfumato.privacy.audit.scan import Implementation, check_batches, check_key, check_small_calls
+from sfumato.privacy.audit.scan import Implementation, check_batches, check_key, check_small_calls, keyed_by
 from sfumato.prose import percent
 
 Bits = NDArray[np.bool_]
@@ -114,18 +113,13 @@ def check_baskets(
 def _asked(probe: BasketProbe, randomize: Randomize) -> Implementation:
     (name,), channel, size = probe.columns, probe.channel, probe.size
 
-    def read(reports: Any) -> Any:
-        return shown_items(channel, reports, size, 1)[0]
+    def many(table: Any, **keys: Any) -> dict[str, Any]:
+        return {name: randomize(table[name], **keys)}
 
-    def keyed(record: Any, key: bytes, question: str) -> dict[str, Any]:
-        return {name: read(randomize([record[name]], key=key, question=question))}
+    def one(record: Any, **key: Any) -> dict[str, Any]:
+        return {name: shown_items(channel, randomize([record[name]], **key), size, 1)[0]}
 
-    return Implementation(
-        probe,
-        lambda table: {name: randomize(table[name])},
-        lambda record: {name: read(randomize([record[name]]))},
-        keyed if takes(randomize, "key", "question") else None,
-    )
+    return Implementation(probe, many, one, keyed_by(randomize, many, one, "key", "question"))
 
 
 def _drawn(

@@ -29,7 +29,6 @@ from sfumato.privacy.audit.check import (
     outcome,
     p_at_least,
     smallest_excess,
-    takes,
     upper_bound,
 )
 from sfumato.privacy.audit.fresh import check_fresh
@@ -43,7 +42,7 @@ from sfumato.privacy.audit.probe import (
     exact_codes,
     strange_reports,
 )
-from sfumato.privacy.audit.scan import Implementation, check_batches, check_key, check_small_calls
+from sfumato.privacy.audit.scan import Implementation, check_batches, check_key, check_small_calls, keyed_by
 from sfumato.prose import percent, shown
 
 CHECKS = 7
@@ -89,18 +88,19 @@ def asked_of(probe: ChannelProbe, randomize: Randomize) -> Implementation:
     """A function of values as an implementation; what takes no single values is asked for batches of one."""
     (name,) = probe.columns
 
-    def one(record: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: _single(randomize, record[name])}
+    def many(table: Mapping[str, Any], **keys: Any) -> dict[str, Any]:
+        return {name: randomize(table[name], **keys)}
 
-    def keyed(record: Mapping[str, Any], key: bytes, question: str) -> dict[str, Any]:
-        return {name: randomize(record[name], key=key, question=question)}
+    def one(record: Mapping[str, Any], **key: Any) -> dict[str, Any]:
+        return {name: _single(randomize, record[name], **key)}
 
-    with_key = keyed if takes(randomize, "key", "question") else None
-    repeats = probe.channel.repeats
-    return Implementation(probe, lambda table: {name: randomize(table[name])}, one, with_key, repeats=repeats)
+    keyed = keyed_by(randomize, many, one, "key", "question")
+    return Implementation(probe, many, one, keyed, repeats=probe.channel.repeats)
 
 
-def _single(randomize: Randomize, value: Any) -> Any:
+def _single(randomize: Randomize, value: Any, **key: Any) -> Any:
+    if key:
+        return randomize(value, **key)
     try:
         return randomize(value)
     except (TypeError, ValueError, IndexError, AttributeError):

@@ -55,8 +55,9 @@ def outcome(passed: bool) -> str:
 
 def takes(randomize: Randomize, *names: str) -> bool:
     """Whether a function takes arguments of these names, such as a device's key; a program says so itself."""
-    if not getattr(randomize, "takes_key", True):
-        return False
+    said = getattr(randomize, "takes_key", None)
+    if said is not None:
+        return bool(said)
     try:
         return set(names) <= set(inspect.signature(randomize).parameters)
     except (TypeError, ValueError):

@@ -19,10 +19,10 @@ from sfumato.channels import CorrelatedNoise
 from sfumato.domain import Codes, Floats
 from sfumato.privacy.accounting import Width, widths_from
 from sfumato.privacy.attacks import Finding, attack_numbers
-from sfumato.privacy.audit.check import Check, Randomize, exact_tests, outcome, p_at_least, smallest_excess, takes
+from sfumato.privacy.audit.check import Check, Randomize, exact_tests, outcome, p_at_least, smallest_excess
 from sfumato.privacy.audit.fresh import check_fresh
 from sfumato.privacy.audit.probe import Effort, RowProbe
-from sfumato.privacy.audit.scan import Implementation, check_key, check_small_calls, judge
+from sfumato.privacy.audit.scan import Implementation, check_key, check_small_calls, judge, keyed_by
 from sfumato.privacy.population import CONFIDENCE, true_covariance
 from sfumato.prose import shown
 from sfumato.tables import is_table, read_columns
@@ -115,10 +115,7 @@ def _asked(probe: RowProbe, randomize: Randomize) -> Implementation:
     def one(record: Any, **key: Any) -> dict[str, Any]:
         return {name: column[0] for name, column in many(record, **key).items()}
 
-    def keyed(record: Any, key: bytes, question: str) -> dict[str, Any]:
-        return one(record, key=key, question=question)
-
-    return Implementation(probe, many, one, keyed if takes(randomize, "key", "question") else None)
+    return Implementation(probe, many, one, keyed_by(randomize, many, one, "key", "question"))
 
 
 def _check_law(

@@ -11,7 +11,9 @@ is the one of our JavaScript client.
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,9 +30,8 @@ from numpy.typing import NDArray
 
 from sfumato.channels import CorrelatedNoise, Mechanism, SelectASize
 from sfumato.channels.baskets import BasketReports, unpack_bits
-from sfumato.client import survey
 from sfumato.domain import Categories
-from sfumato.plan import Plan
+from sfumato.plan import Plan, survey
 from sfumato.privacy.subject import Subject
 from sfumato.prose import counted
 
@@ -41,7 +42,7 @@ FEW, MANY = 64, 1 << 17  # answers in a request: at first, at most
 BRISK = 0.2  # seconds; a request that took less is followed by one of twice as many answers
 COPIES, STARTING = (2, 8), 2.0  # more of them as long as all have started within so many seconds
 LONGEST_LINE, QUOTED = 1 << 28, 80  # characters
-NUMBERS: frozenset[type] = frozenset({int, float})
+NUMBERS: frozenset[type] = frozenset({int, float, type(None)})  # no report where there is an answer: the law says never
 LABELS: frozenset[type] = NUMBERS | {str, bool}
 json_of = lru_cache(1 << 16, typed=True)(json.dumps)  # distinct answers are few
 
@@ -63,28 +64,33 @@ def command_of(program: str | Sequence[str]) -> list[str]:
 
 class Program:
     """A program that runs. It says of itself whether it answers with a device's key (``keys``), whole people at once
-    (``people``; None: it does not), and which attributes it knows (``asks``; None: all)."""
+    (``people``; None: it does not), and which attributes it knows (``asks``)."""
 
-    def __init__(self, program: str | Sequence[str], plan: Plan, *, patience: float = PATIENCE) -> None:
+    def __init__(
+        self, program: str | Sequence[str], plan: Plan, *, patience: float = PATIENCE, document: str = ""
+    ) -> None:
         self.command, self.plan, self.patience = command_of(program), plan, patience
+        self._document = document or json.dumps(survey(plan))
         self.name = program if isinstance(program, str) else shlex.join(program)
         self._size = FEW
         with ExitStack() as closing:
             self._errors = closing.enter_context(tempfile.TemporaryFile())
             self._process = self._started(closing)
             self._talk = closing.enter_context(ThreadPoolExecutor(1))
-            closing.callback(self._process.kill)
-            hello = self.ask("the survey", audit=str(VERSION), survey=json.dumps(survey(plan)))
-            if hello.get("audit") != VERSION:
+            closing.callback(_killed, self._process)
+            hello = self.ask("the survey", audit=str(VERSION), survey=self._document)
+            self.keys, self.asks = hello.get("keys") is True, hello.get("asks", list(plan.attributes))
+            if hello.get("audit") != VERSION or not isinstance(self.asks, list):
                 raise self._error(f'did not answer the survey with {{"audit": {VERSION}}}')
             self._closing = closing.pop_all()
-        self.keys, self.asks = hello.get("keys") is True, hello.get("asks")
         self.people = People(self) if hello.get("people") is True else None
 
     def _started(self, closing: ExitStack) -> subprocess.Popen[bytes]:
         pipe = subprocess.PIPE
         try:
-            process = subprocess.Popen(self.command, stdin=pipe, stdout=pipe, stderr=self._errors)
+            process = subprocess.Popen(
+                self.command, stdin=pipe, stdout=pipe, stderr=self._errors, start_new_session=True
+            )
         except (OSError, ValueError) as error:
             raise self._error(f"cannot be started: {getattr(error, 'strerror', None) or error}") from None
         closing.callback(process.wait)
@@ -104,14 +110,17 @@ class Program:
         """The same program, started again and again."""
         begun, found = perf_counter(), list[Program]()
         while len(found) < COPIES[0] or (len(found) < COPIES[1] and perf_counter() - begun < STARTING):
-            found.append(self._closing.enter_context(Program(self.command, self.plan, patience=self.patience)))
+            found.append(self._closing.enter_context(self._again()))
         return found
+
+    def _again(self) -> Program:
+        return Program(self.command, self.plan, patience=self.patience, document=self._document)
 
     def parts(self, audited: Subject) -> dict[str, Part]:
         """What it answers, under the names that the audit has for it."""
         rows = {name: Part(self, name, None, row) for name, row in audited.rows.items()}
         found = {key: Part(self, *audited.asked[key], channel) for key, channel in audited.checked.items()}
-        return {key: part for key, part in {**found, **rows}.items() if self.asks is None or part.name in self.asks}
+        return {key: part for key, part in {**found, **rows}.items() if part.name in self.asks}
 
     # --- a line there, a line back --------------------------------------------------------------------------------
 
@@ -181,8 +190,9 @@ class Program:
         if isinstance(mechanism, SelectASize):
             return self._items(name, mechanism, self._list(name, reports, count, frozenset({dict})))
         if any(isinstance(each.outputs, Categories) for each in mechanism.levels.values()):
-            return np.array(self._list(name, reports, count, LABELS), dtype=object)
-        return np.array(self._list(name, reports, count, NUMBERS), dtype=float)
+            labels = self._list(name, reports, count, LABELS)
+            return np.array(labels, dtype=None if set(map(type, labels)) == {str} else object)
+        return self._numbers(name, reports, count)
 
     def _list(self, name: str, reports: Any, count: int, kinds: frozenset[type]) -> list[Any]:
         """One report an answer, each of a kind that can be one."""
@@ -194,6 +204,12 @@ class Program:
             odd = next(each for each in reports if type(each) not in kinds)
             raise self._error(f"gave {_quoted(odd)} as a report of {name}")
         return reports
+
+    def _numbers(self, name: str, reports: Any, count: int) -> NDArray[Any]:
+        try:
+            return np.array(self._list(name, reports, count, NUMBERS), dtype=float)
+        except OverflowError:
+            raise self._error(f"gave a number beyond all numbers as a report of {name}") from None
 
     def _items(self, name: str, channel: SelectASize, reports: list[Any]) -> NDArray[np.bool_]:
         form = "seed" if reports and "seed" in reports[0] else "bitmap"
@@ -219,17 +235,16 @@ class Part:
     def takes_key(self) -> bool:
         return self.program.keys
 
-    def __call__(self, values: Any, *, key: bytes | None = None, question: str = "") -> Any:
+    def __call__(self, values: Any, *, keys: Sequence[bytes] = (), questions: Sequence[str] = ()) -> Any:
+        """With keys, one key and one question for every value."""
         if not isinstance(values, (list, np.ndarray)):
-            return self([values], key=key, question=question)[0]
-        head = {"ask": json_of(self.name)}
-        if self.level is not None:
-            head["level"] = json_of(self.level)
-        if key is not None:
-            head |= {"key": json_of(key.hex()), "question": json.dumps(question)}
-        return np.concatenate([self._asked(values[block], head) for block in self.program.blocks(len(values))])
+            return self([values])[0]
+        blocks = self.program.blocks(len(values))
+        return np.concatenate([self._asked(values[at], _keyed(keys[at], questions[at])) for at in blocks])
 
-    def _asked(self, values: Any, head: dict[str, str]) -> NDArray[Any]:
+    def _asked(self, values: Any, keyed: dict[str, str]) -> NDArray[Any]:
+        level = {} if self.level is None else {"level": json_of(self.level)}
+        head = {"ask": json_of(self.name), **level, **keyed}
         if not isinstance(self.mechanism, CorrelatedNoise):
             reports = self.program.reports(self.name, **head, true=_column(values))
             return self.program.read(self.name, self.mechanism, reports, len(values))
@@ -252,16 +267,16 @@ class People:
     def takes_key(self) -> bool:
         return self.program.keys
 
-    def __call__(self, table: Mapping[str, Any], *, key: bytes | None = None) -> dict[str, Any]:
-        head = {} if key is None else {"key": json_of(key.hex())}
+    def __call__(self, table: Mapping[str, Any], *, keys: Sequence[bytes] = (), questions: Any = ()) -> dict[str, Any]:
+        """With keys, one for every person; a plan has questions of its own."""
         parts = [
-            self._asked({name: column[block] for name, column in table.items()}, head)
-            for block in self.program.blocks(len(next(iter(table.values()))))
+            self._asked({name: column[at] for name, column in table.items()}, _keyed(keys[at]))
+            for at in self.program.blocks(len(next(iter(table.values()))))
         ]
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
-    def one(self, record: Mapping[str, Any], *, key: bytes | None = None) -> dict[str, Any]:
-        reports = self({name: [value] for name, value in record.items()}, key=key)
+    def one(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        reports = self({name: [value] for name, value in record.items()})
         return {name: column[0] for name, column in reports.items()}
 
     def _asked(self, table: Mapping[str, Any], head: dict[str, str]) -> dict[str, Any]:
@@ -269,6 +284,12 @@ class People:
         reports = self.program.reports("people", list(blurred), **head, people=_columns(table))
         count = len(next(iter(table.values())))
         return {name: self.program.read(name, channel, reports[name], count) for name, channel in blurred.items()}
+
+
+def _killed(process: subprocess.Popen[bytes]) -> None:
+    """With the processes that it started, which would keep its pipes open."""
+    with suppress(OSError):
+        os.killpg(process.pid, signal.SIGKILL) if hasattr(os, "killpg") else process.kill()
 
 
 def _closed(stream: IO[bytes]) -> None:
@@ -280,10 +301,13 @@ def _closed(stream: IO[bytes]) -> None:
 
 
 def _column(values: Any) -> str:
-    """Baskets are lists themselves, which no cache takes."""
     plain = values.tolist() if isinstance(values, np.ndarray) else values
-    write = json.dumps if isinstance(plain[0], list) else json_of
-    return f"[{','.join(map(write, plain))}]"
+    return json.dumps(plain) if isinstance(plain[0], list) else f"[{','.join(map(json_of, plain))}]"
+
+
+def _keyed(keys: Sequence[bytes], questions: Sequence[str] = ()) -> dict[str, str]:
+    found = {"keys": [key.hex() for key in keys], "questions": list(questions)}
+    return {name: json.dumps(column) for name, column in found.items() if column}
 
 
 def _columns(table: Mapping[str, Any]) -> str:

@@ -16,16 +16,16 @@ from sfumato.channels import CorrelatedNoise, Mechanism, SelectASize
 from sfumato.domain import Categories, Codes, Floats, Interval, Items
 from sfumato.plan import Attribute, Plan
 from sfumato.privacy.audit.baskets import BasketProbe
-from sfumato.privacy.audit.check import SKIPPED, Check, Randomize, takes
+from sfumato.privacy.audit.check import SKIPPED, Check, Randomize
 from sfumato.privacy.audit.probe import ChannelProbe, Effort, Probe, RowProbe
 from sfumato.privacy.audit.program import People
-from sfumato.privacy.audit.scan import Implementation, check_batches, check_key, check_small_calls
+from sfumato.privacy.audit.scan import Implementation, check_batches, check_key, check_small_calls, keyed_by
 from sfumato.tables import LEVEL_SUFFIX
 
 TOGETHER = "all answers"
 MOST_ROWS = 1 << 18
 PLACES = 1000
-ROWS_A_CALL = 128  # of another program, which is slow
+ROWS_A_CALL = 128  # of another program, for which whole people are dear
 
 
 class LevelsProbe(Probe):
@@ -125,13 +125,8 @@ def _probe(attribute: Attribute, samples: int) -> Probe:
 
 def _asked(plan: Plan, ask: Randomize, probe: Probe) -> Implementation:
     one = ask.one if isinstance(ask, People) else ask
-
-    def keyed(record: Any, key: bytes, _: str) -> Any:
-        return one(record, key=key)
-
     repeats = all(each.channel is None or each.channel.repeats for each in plan.attributes.values())
-    with_key = keyed if takes(ask, "key") else None
-    return Implementation(probe, ask, one, with_key, questions=("",), repeats=repeats)
+    return Implementation(probe, ask, one, keyed_by(ask, ask, one, "key"), questions=("",), repeats=repeats)
 
 
 def check_records(plan: Plan, randomize: Randomize | None, alpha: float, effort: Effort) -> list[Check]:
@@ -139,9 +134,11 @@ def check_records(plan: Plan, randomize: Randomize | None, alpha: float, effort:
     if not isinstance(randomize, People) and any(isinstance(each.domain, Items) for each in plan.attributes.values()):
         return [Check("records", TOGETHER, SKIPPED, "baskets are not randomized within a table; each by itself is.")]
     asked = _asked(plan, randomize or plan.randomize, PlanProbe(plan, min(effort.samples, MOST_ROWS)))
-    how: Any = {"a_call": ROWS_A_CALL, "share": 0.5} if isinstance(randomize, People) else {}
+    how: Any = {"most": MOST_ROWS}
+    if isinstance(randomize, People):
+        how = {"most": min(MOST_ROWS, effort.samples // 16), "a_call": ROWS_A_CALL, "share": 0.5}
     return [
-        check_batches(asked, "records", TOGETHER, alpha / 3, effort, MOST_ROWS, **how),
+        check_batches(asked, "records", TOGETHER, alpha / 3, effort, **how),
         check_small_calls(asked, "single records", TOGETHER, alpha / 3, effort),
         *check_key(asked, "keyed records", TOGETHER, alpha / 3, effort),
     ]

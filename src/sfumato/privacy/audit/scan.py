@@ -19,29 +19,30 @@ from typing import Any
 import numpy as np
 
 from sfumato.domain import Codes, Floats
-from sfumato.privacy.audit.check import FAILED, Check, exact_tests, p_value
+from sfumato.privacy.audit.check import FAILED, Check, Randomize, exact_tests, p_value, takes
 from sfumato.privacy.audit.probe import Effort, Probe
+from sfumato.privacy.audit.program import Part, People
 from sfumato.prose import counted
 
 CELLS, PAIR_CELLS = 32, 6
 MOST_ROWS, ROWS_A_CALL = 1 << 20, 1 << 14
-CALLS, KEYS = (400, 20_000), (600, 3000)  # at least, at most
+CALLS, KEYS, KEYS_A_CALL = (400, 20_000), (600, 3000), 64  # at least, at most
 BATCHES = (2, 7, 40, 300)
-REPEATED = 20
 QUESTIONS = ("one survey/answer", "one survey/another", "two surveys/answer")
 Record = Mapping[str, Any]
+Keyed = Callable[[Record, Sequence[bytes], Sequence[str]], Record]
 Named = tuple[str, Floats]  # what was counted, and its p-values
 
 
 @dataclass(frozen=True)
 class Implementation:
-    """An implementation: columns of many people to columns of reports, one person's answers to theirs, and the same
-    with a device's key and a question (None: it takes none); ``repeats``: asked again with the key it answers alike."""
+    """An implementation: columns of many people to columns of reports, one person's answers to theirs, and columns with
+    a device's key and a question for each (None: it takes none); ``repeats``: asked again it answers alike."""
 
     probe: Probe
     many: Callable[[Record], Record]
     one: Callable[[Record], Record]
-    keyed: Callable[[Record, bytes, str], Record] | None
+    keyed: Keyed | None
     questions: tuple[str, ...] = QUESTIONS
     repeats: bool = True
 
@@ -71,7 +72,7 @@ def check_small_calls(asked: Implementation, name: str, attribute: str, alpha: f
     reports = [asked.one(record) for record, _ in zip(records, effort.sizes(calls, 0.1, 1), strict=False)]
     true = true[: len(reports)]
     parts.append((true, probe.places(true, columns_of(reports), rng)))
-    for place in range(calls // 100):
+    for place in range(max(len(reports) // 100, len(BATCHES))):
         few = probe.people(rng, BATCHES[place % len(BATCHES)])
         parts.append((few, probe.places(few, asked.many(probe.values(few)), rng)))
     return judge(probe, *_stacked(parts), name, attribute, alpha, "people in small calls")
@@ -88,24 +89,40 @@ def check_key(asked: Implementation, name: str, attribute: str, alpha: float, ef
     ask, probe, rng = asked.keyed, asked.probe, np.random.default_rng()
     count = min(max(effort.samples // 5000, KEYS[0]), KEYS[1])
     few = np.vstack([probe.corners(), probe.people(rng, 2)])
-    true = np.resize(few, (count, few.shape[1]))
-    records, found = list(rows_of(probe.values(true))), list[list[Record]]()
-    for record, _ in zip(records, effort.sizes(count, 0.1, 1), strict=False):
-        key = secrets.token_bytes(32)
-        found.append([ask(record, key, question) for question in asked.questions])
-        if asked.repeats and len(found) <= REPEATED and not _same(ask(record, key, asked.questions[0]), found[-1][0]):
+    parts = list[tuple[Codes, Floats]]()
+    for size in effort.sizes(count, 0.1, KEYS_A_CALL):
+        true, keys = np.resize(few, (size, few.shape[1])), [secrets.token_bytes(32) for _ in range(size)]
+        table = probe.values(true)
+        reports = [ask(table, keys, [question] * size) for question in asked.questions]
+        parts.append((true, np.hstack([probe.places(true, each, rng) for each in reports])))
+        again = len(parts) == 1 and asked.repeats and ask(table, keys, [asked.questions[0]] * size)
+        if again and not _same(again, reports[0]):
             text = "the same key, question and answer gave two different reports; asking again wears the noise off."
             return [Check(name, attribute, FAILED, text, 0.0)]
-    true = true[: len(found)]
-    by_question = zip(*found, strict=True)
-    places = np.hstack([probe.places(true, columns_of(reports), rng) for reports in by_question])
+    true, places = _stacked(parts)
     by_key = judge(probe, true, places, name, attribute, alpha / 2, "keys", asked.questions)
     if len(asked.questions) == 1 or not by_key.passed:
         return [by_key]
-    key = secrets.token_bytes(32)
-    told = [ask(record, key, f"question {place}") for place, record in enumerate(records[: len(found)])]
-    places = probe.places(true, columns_of(told), rng)
+    key, questions = secrets.token_bytes(32), [f"question {place}" for place in range(len(true))]
+    places = probe.places(true, ask(probe.values(true), [key] * len(true), questions), rng)
     return [by_key, judge(probe, true, places, name, attribute, alpha / 2, "questions to one key")]
+
+
+def keyed_by(
+    randomize: Randomize, many: Callable[..., Record], one: Callable[..., Record], *names: str
+) -> Keyed | None:
+    """With keys: a program is asked for many people at once, a function that takes these names for one after the other;
+    None where there are no keys."""
+    if not takes(randomize, *names):
+        return None
+    if isinstance(randomize, Part | People):
+        return lambda table, keys, questions: many(table, keys=keys, questions=questions)
+
+    def keyed(table: Record, keys: Sequence[bytes], questions: Sequence[str]) -> Record:
+        asked = (dict(zip(names, both, strict=False)) for both in zip(keys, questions, strict=True))
+        return columns_of([one(record, **more) for record, more in zip(rows_of(table), asked, strict=True)])
+
+    return keyed
 
 
 def judge(

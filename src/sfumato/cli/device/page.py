@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from sfumato.cli import say, say_written
 from sfumato.cli.plans import PlanFile, load_plan
-from sfumato.cli.terminal import say, say_written
 from sfumato.client.page import write_page
 
 EXAMPLES = """Examples:

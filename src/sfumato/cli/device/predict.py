@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from sfumato.cli.asking import AnswersFile, ask_answer, read_person, tell
+from sfumato.cli import emit_json, say
+from sfumato.cli.device.asking import AnswersFile, ask_answer, read_person, tell
 from sfumato.cli.plans import AsJson, ShowValues
-from sfumato.cli.terminal import emit_json, say
 from sfumato.plan import Attribute
 from sfumato.prose import voice
 

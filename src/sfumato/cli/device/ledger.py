@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from sfumato.cli.asking import Folder, Yes, confirmed
+from sfumato.cli import emit_json, say, say_table, say_written
+from sfumato.cli.device.asking import Folder, Yes, confirmed
 from sfumato.cli.plans import AsJson
-from sfumato.cli.terminal import emit_json, say, say_table, say_written
 from sfumato.client import Entry, Home, Ledger, Told
 from sfumato.client.home import read_saved
 from sfumato.prose import in_words

@@ -1,6 +1,6 @@
 """`sfumato device`: answer as a person does, see what was told to whom, apply a model to one's own answers.
 
-A command of the group lives in ``device_<name>.py``: a function of its name and its ``EXAMPLES``.
+A command of the group is a module of this folder: a function of its name and its ``EXAMPLES``.
 """
 
 from __future__ import annotations
@@ -22,5 +22,5 @@ device = typer.Typer(
     help="A person's own device: answer plans, see what was told, apply models.", epilog=EXAMPLES, no_args_is_help=True
 )
 for name in COMMANDS:
-    module = import_module(f"sfumato.cli.device_{name}")
+    module = import_module(f"{__name__}.{name}")
     device.command(epilog=module.EXAMPLES)(getattr(module, name))

@@ -11,9 +11,19 @@ from typing import Annotated, Any
 
 import typer
 
-from sfumato.cli.asking import AnswersFile, Folder, Insecure, Yes, ask_answer, ask_level, confirmed, read_person, tell
+from sfumato.cli import emit_json, say, say_written
+from sfumato.cli.device.asking import (
+    AnswersFile,
+    Folder,
+    Insecure,
+    Yes,
+    ask_answer,
+    ask_level,
+    confirmed,
+    read_person,
+    tell,
+)
 from sfumato.cli.plans import AsJson, PlanFile, ShowValues, load_plan
-from sfumato.cli.terminal import emit_json, say, say_written
 from sfumato.client import Device, Home, Ledger, Outbox, Reply, Total, survey
 from sfumato.client.wire import check_address, origin_of
 from sfumato.plan import Plan

@@ -8,14 +8,17 @@ programs, and refuses a document in which they do not agree.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
-from sfumato.client.questions import blur_of
+from sfumato.channels.base import Mechanism
 from sfumato.domain import domain_to_spec
 from sfumato.guarantee import CombinedGuarantee, Guarantee
+from sfumato.guarantee.amplification import gamma_text
 from sfumato.guarantee.overtime import OverTime
-from sfumato.plan import Attribute, Plan, plan_schema, program_schema
-from sfumato.plan.attribute import ROLES
+from sfumato.plan.attribute import ROLES, Attribute
+from sfumato.plan.document import Plan
+from sfumato.plan.schema import plan_schema, program_schema
 from sfumato.prose import LANGUAGES, Voice, voice
 
 VERSION = 1
@@ -73,7 +76,15 @@ def _level(each: Attribute, name: str | None, say: Voice) -> dict[str, Any]:
     stated: Guarantee | CombinedGuarantee = each.channel.guarantee(**chosen, language=say.language)
     over_time = stated.changes(0) if isinstance(stated, OverTime) else stated
     told = {"sent": stated.sent, "worst": over_time.worst, "usual": getattr(stated, "usual", "")}
-    return {"gamma": blur_of(each.channel, name).gamma, "words": {**told, "visible": stated.besides}}
+    return {"gamma": gamma_text(remembered_gamma(each.channel, name)), "words": {**told, "visible": stated.besides}}
+
+
+def remembered_gamma(mechanism: Mechanism, level: str | None) -> Fraction | None:
+    """The exact γ of what a device remembers: the report, or its permanent part where each round blurs that afresh."""
+    if not mechanism.levels:
+        return None
+    channel = mechanism.level(level)
+    return getattr(channel, "permanent", channel).exact_gamma
 
 
 def _together(plan: Plan, say: Voice) -> list[str]:

@@ -1,0 +1,28 @@
+"""The shipped JavaScript passes the audit, and copies of it with one line changed do not.
+
+``bench/audit.py --javascript`` runs them at default settings.
+"""
+
+from __future__ import annotations
+
+import pytest
+from tests.privacy.audit.javascript import CHANGES, plan_of
+
+import sfumato as sf
+from sfumato.privacy.audit import SAMPLES
+
+
+def test_the_shipped_javascript_passes_with_every_kind_of_mechanism() -> None:
+    told = sf.audit(plan_of(), program="javascript", samples=20_000, people=50)
+    assert told.broken == () and told.unaudited == ()
+    assert {check.attribute for check in told.checks} == {
+        "age", "share", "smokes", "drinks", "sport", "hours", "income (normal)", "income (careful)", "habit",
+        "height, weight, waist", "basket", "basket (baskets of 2)", "basket (baskets of 3)", "all answers",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [name for name, change in CHANGES.items() if change.samples < SAMPLES])
+def test_one_line_that_is_changed_is_found(name: str, tmp_path) -> None:
+    change = CHANGES[name]
+    command = change.into(tmp_path / "copy")
+    assert sf.audit(plan_of(*change.attributes), program=command, samples=change.samples, people=50).broken
