@@ -220,7 +220,7 @@ async function receipt() {
   let parts;
   try {
     const { label, probabilities, rule } = predict(await model, answers);
-    parts = [make("h3", said("model.says", { label, share: Math.round(100 * probabilities[label]) })),
+    parts = [make("h3", said("model.says", { label, share: Math.floor(100 * probabilities[label]) })),
       rule && make("p.soft", said("model.rule")), rule && make("ul", list(rule))];
   } catch ({ message }) {
     parts = [make("p.note", said("model.broken", { reason: message }))];
