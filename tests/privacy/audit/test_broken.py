@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from functools import partial
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -30,7 +31,7 @@ def test_a_fault_that_was_hidden_is_found(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(FAINT))
 def test_a_faint_fault_is_found_at_default_settings(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """By as many reports as the default asks for, however slow a busy machine draws them."""
-    monkeypatch.setattr("sfumato.privacy.audit.audit.Effort", partial(Effort, seconds=300.0))
+    monkeypatch.setattr(import_module("sfumato.privacy.audit.audit"), "Effort", partial(Effort, seconds=300.0))
     subject, implementation = CASES[name]
     assert not sf.audit(subject, implementation=implementation, people=50).passed
 
