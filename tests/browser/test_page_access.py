@@ -151,7 +151,7 @@ def test_a_needed_answer_cannot_be_left_out_and_a_basket_has_its_sizes(
     person.next()
     person.fill(["Market", "Station", "Harbour", "Hospital"])
     page.click("#next")
-    assert "(1, 2, 3). Ticked: 4." in person.trouble
+    assert "1, 2, 3. Ticked: 4." in person.trouble
     assert "Ticked: 4" in page.inner_text("#asked")
 
 

@@ -386,20 +386,19 @@ def terminal(line: str, cwd, *typed: str, interrupt: bool = False) -> tuple[int,
     if pid == 0:
         os.chdir(cwd)
         os.execvp(sys.executable, [sys.executable, "-m", "sfumato.cli", *line.split()])
-    said, answers, until = "", list(typed), time.monotonic() + 60
+    said, answers, until = "", list(typed), time.monotonic() + 120
     while time.monotonic() < until:
-        if not select.select([handle], [], [], 0.2)[0]:
-            continue
-        try:
-            part = os.read(handle, 4096)
-        except OSError:
-            break
-        said += part.decode(errors="replace")
-        if said.rstrip(" ").endswith(":") and said.endswith(": "):
-            if answers:
-                os.write(handle, answers.pop(0).encode() + b"\n")
-            elif interrupt:
-                os.write(handle, b"\x03")
+        if select.select([handle], [], [], 0.2)[0]:
+            try:
+                said += os.read(handle, 4096).decode(errors="replace")
+            except OSError:
+                break
+        elif said.endswith(": ") and answers:
+            os.write(handle, answers.pop(0).encode() + b"\n")
+        elif said.endswith(": ") and interrupt:
+            os.write(handle, b"\x03")
+    else:
+        os.kill(pid, signal.SIGKILL)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), said
 
 

@@ -103,3 +103,9 @@ def test_writing_again_replaces_the_files_and_leaves_others_alone(tmp_path: Path
     write_page(plan(name="another"), tmp_path)
     assert json.loads((tmp_path / "survey.json").read_text())["name"] == "another"
     assert (tmp_path / "logo.svg").read_text() == "<svg/>"
+
+
+def test_a_list_that_is_too_long_for_a_page_is_refused(tmp_path: Path) -> None:
+    many = {"town": {"categories": list(range(10_001)), "channel": "randomized-response", "gamma": 19}}
+    with pytest.raises(ValueError, match=r"attributes\.town: .* more than 10,000; group them"):
+        write_page(plan(attributes=many), tmp_path)

@@ -19,6 +19,8 @@ from sfumato.tables import write_text
 MODEL = "model.json"
 SHOWN = (".js", ".css")
 """The endings of the files that a browser reads beside index.html."""
+MOST_CHOICES = 10_000
+"""A list on the page has at most so many lines."""
 
 
 def write_page(
@@ -34,6 +36,9 @@ def write_page(
     static, place = files("sfumato.client") / "static", Path(folder)
     if place.exists() and not place.is_dir():
         raise ValueError(f"{place} is a file; name a folder")
+    for name, each in plan.attributes.items():
+        if len(getattr(each.domain, "labels", ())) > MOST_CHOICES:
+            raise ValueError(f"attributes.{name}: nobody finds an answer among more than {MOST_CHOICES:,}; group them")
     home = None if submit is None else _origin(submit)
     if collector is not None and home and collector != home:
         raise ValueError(f"collector = {collector!r} is not where reports are sent; that is {home}")

@@ -7,7 +7,7 @@ import { messageText, openMemory, outbox } from "./queue.js";
 import { hex } from "./words.js";
 
 const FEW = 8, answers = {}, levels = {}, memory = openMemory();
-let survey, questions, say, whom, submit, box, model, hint, read, ready, step = 0, reached = 0;
+let survey, questions, say, whom, submit, box, model, hint, read, ready, busy, step = 0, reached = 0;
 
 const at = (id) => document.getElementById(id);
 const every = (selector, work) => document.querySelectorAll(selector).forEach(work);
@@ -201,7 +201,7 @@ async function commit() {
   if (isStale) return show(step).then(() => trouble(said("changed")));
   if (!submit) download(`${id}.json`, messageText(ready));
   await go(step + 1);
-  return box.send();
+  box.send();
 }
 
 async function refresh() {
@@ -210,7 +210,7 @@ async function refresh() {
     make("small", said("number")), make("code", id),
     make("p", said(`state.${state}`), " ", reason && said(`reason.${reason[0]}`, { reason: reason[1] })),
     ["sent", "kept", "waiting"].includes(state) && [make("p.soft", said("withdraw.means")),
-      make("button", { type: "button", onclick: () => box.withdraw(id) }, said("withdraw"))])));
+      make("button", { type: "button", onclick: () => at("receipts").focus(box.withdraw(id)) }, said("withdraw"))])));
   if (at("receipts").textContent !== now.textContent) fill("receipts", [...now.childNodes]);
 }
 
@@ -220,7 +220,7 @@ async function receipt() {
   let parts;
   try {
     const { label, probabilities, rule } = predict(await model, answers);
-    parts = [make("h3", said("model.says", { label, share: Math.round(100 * probabilities[label]) })),
+    parts = [make("h3", said("model.says", { label, share: Math.floor(100 * probabilities[label]) })),
       rule && make("p.soft", said("model.rule")), rule && make("ul", list(rule))];
   } catch ({ message }) {
     parts = [make("p.note", said("model.broken", { reason: message }))];
@@ -295,7 +295,8 @@ async function begin() {
   at("restore").onchange = restore;
   onsubmit = (event) => {
     event.preventDefault();
-    Promise.resolve().then(event.target.id === "limit" ? setLimit : stepAt(step)[2]).catch(trouble);
+    if (!busy) busy = new Promise((done) => done(event.target.id === "limit" ? setLimit() : stepAt(step)[2]()))
+      .catch(trouble).finally(() => { busy = null; });
   };
   await show(0);
   at("all").hidden = false;
