@@ -27,6 +27,7 @@ FALSE_ALARM = 1e-6
 WHOLE_ONLY = "Each attribute by itself: the function was tested on whole records, sfumato's own channels one by one."
 PEOPLE = 1000
 REPEATS = 10
+PEOPLE_OF_PROGRAMS = 6  # times as long as an attribute: whole people take a program long
 
 
 def audit(
@@ -69,7 +70,8 @@ def audit(
     whole, given = _given(audited, implementation)
     records = (audited.is_plan or bool(audited.leveled)) and (not given or whole is not None)
     parts = len(audited.checked) + len(audited.rows) + records
-    alpha, effort = false_alarm / parts, Effort(samples).shared(parts)
+    longer = PEOPLE_OF_PROGRAMS if records and isinstance(implementation, Program) else 1
+    alpha, effort = false_alarm / parts, Effort(samples).shared(parts + longer - 1)
     rows = [
         audit_row(row, reports, truth, given.get(name), people, effort, alpha) for name, row in audited.rows.items()
     ]
@@ -79,7 +81,7 @@ def audit(
             channel, given.get(name), attribute=name, samples=samples, seconds=effort.seconds, false_alarm=alpha
         )
     if records:
-        checks += check_records(audited.plan, whole, alpha, effort)
+        checks += check_records(audited.plan, whole, alpha, effort.longer(longer))
     beliefs = {**{name: target.prior for name, target in population.targets.items()}, **audited.beliefs(prior)}
     total, known = audited.total(beliefs, truth), population if reports is not None or truth is not None else None
     stated = audited.guarantees(total)

@@ -42,6 +42,9 @@ class Effort:
     def shared(self, parts: int) -> Effort:
         return replace(self, seconds=self.seconds * max(self.samples / SAMPLES, 1.0) / max(parts, 1))
 
+    def longer(self, times: int) -> Effort:
+        return replace(self, seconds=self.seconds * times)
+
     def sizes(self, total: int, share: float, block: int = BLOCK) -> Iterator[int]:
         """Sizes of growing blocks, until there are ``total`` or this share of the time is used."""
         start, done, first, given = perf_counter(), 0, min(block, FIRST_BLOCK), share * self.seconds

@@ -19,13 +19,13 @@ from sfumato.privacy.audit.baskets import BasketProbe
 from sfumato.privacy.audit.check import SKIPPED, Check, Randomize
 from sfumato.privacy.audit.probe import ChannelProbe, Effort, Probe, RowProbe
 from sfumato.privacy.audit.program import People
-from sfumato.privacy.audit.scan import Implementation, check_batches, check_key, check_small_calls, keyed_by
+from sfumato.privacy.audit.scan import ROWS_A_CALL, Implementation, check_batches, check_key, check_small_calls, keyed_by
 from sfumato.tables import LEVEL_SUFFIX
 
 TOGETHER = "all answers"
 MOST_ROWS = 1 << 18
 PLACES = 1000
-ROWS_A_CALL = 128  # of another program, for which whole people are dear
+ROWS_OF_PROGRAMS = 128  # a call; whole people take a program long
 
 
 class LevelsProbe(Probe):
@@ -134,11 +134,11 @@ def check_records(plan: Plan, randomize: Randomize | None, alpha: float, effort:
     if not isinstance(randomize, People) and any(isinstance(each.domain, Items) for each in plan.attributes.values()):
         return [Check("records", TOGETHER, SKIPPED, "baskets are not randomized within a table; each by itself is.")]
     asked = _asked(plan, randomize or plan.randomize, PlanProbe(plan, min(effort.samples, MOST_ROWS)))
-    how: Any = {"most": MOST_ROWS}
+    many, share = (MOST_ROWS, ROWS_A_CALL), 0.1
     if isinstance(randomize, People):
-        how = {"most": min(MOST_ROWS, effort.samples // 16), "a_call": ROWS_A_CALL, "share": 0.5}
+        many, share = (effort.samples // 16, ROWS_OF_PROGRAMS), 0.4
     return [
-        check_batches(asked, "records", TOGETHER, alpha / 3, effort, **how),
+        check_batches(asked, "records", TOGETHER, alpha / 3, effort, *many, share),
         check_small_calls(asked, "single records", TOGETHER, alpha / 3, effort),
-        *check_key(asked, "keyed records", TOGETHER, alpha / 3, effort),
+        *check_key(asked, "keyed records", TOGETHER, alpha / 3, effort, share),
     ]

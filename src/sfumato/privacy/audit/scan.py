@@ -78,7 +78,9 @@ def check_small_calls(asked: Implementation, name: str, attribute: str, alpha: f
     return judge(probe, *_stacked(parts), name, attribute, alpha, "people in small calls")
 
 
-def check_key(asked: Implementation, name: str, attribute: str, alpha: float, effort: Effort) -> list[Check]:
+def check_key(
+    asked: Implementation, name: str, attribute: str, alpha: float, effort: Effort, share: float = 0.1
+) -> list[Check]:
     """A device's key: the same question is answered alike, and every other key and every other question afresh.
 
     Four true values are asked in turn, so that a key or a question that does not count shows as few reports over and
@@ -90,7 +92,7 @@ def check_key(asked: Implementation, name: str, attribute: str, alpha: float, ef
     count = min(max(effort.samples // 5000, KEYS[0]), KEYS[1])
     few = np.vstack([probe.corners(), probe.people(rng, 2)])
     parts = list[tuple[Codes, Floats]]()
-    for size in effort.sizes(count, 0.1, KEYS_A_CALL):
+    for size in effort.sizes(count, share, KEYS_A_CALL):
         true, keys = np.resize(few, (size, few.shape[1])), [secrets.token_bytes(32) for _ in range(size)]
         table = probe.values(true)
         reports = [ask(table, keys, [question] * size) for question in asked.questions]
@@ -158,8 +160,10 @@ def _single(places: Floats, names: list[str]) -> Iterator[Named]:
 
 
 def _pair(first: Codes, second: Codes) -> Floats:
+    """Every cell of a pair, and all in which both are in the same half, where noise that is shared shows soonest."""
     counts = np.bincount((first * PAIR_CELLS + second).ravel(), minlength=PAIR_CELLS**2)
-    return p_value(counts, first.size, 1 / PAIR_CELLS**2)
+    alike = int((2 * first // PAIR_CELLS == 2 * second // PAIR_CELLS).sum())
+    return np.append(p_value(counts, first.size, 1 / PAIR_CELLS**2), p_value(alike, first.size, 0.5))
 
 
 def _pairs(places: Floats, names: list[str]) -> Iterator[Named]:
