@@ -72,10 +72,10 @@ CHANGES = {
         "program.js", "less((wordHigh << bits) >>> bits,", "less(wordHigh,", ("age",)
     ),
     "a window's own places are not left out": Change(
-        "program.js", "k - window * (k - window < code)", "k - window", ("share",)
+        "program.js", "place + window * (place >= code)", "place", ("share",)
     ),
-    "rounded in place of cut off": Change(
-        "program.js", "bound) => Math.floor((high", "bound) => Math.round((high", ("smokes",)
+    "what is remembered is sent as it is": Change(
+        "program.js", "exit.value(run(later, memory.code(report), fresh(wordsOf(later))))", "report", ("habit",)
     ),
     "noise by the clock": Change(
         "words.js", REFILL, f"for (let i = (used = 0), x = Date.now(); {GENERATOR}", ("share",)

@@ -36,7 +36,7 @@ from sfumato.privacy.subject import Subject
 from sfumato.prose import counted
 
 VERSION = 1
-READY = {"javascript": ["node", str(files("sfumato.client") / "static" / "drive.mjs")]}
+READY = {"javascript": ["node", str(files("sfumato") / "client" / "static" / "drive.mjs")]}
 PATIENCE = 60.0  # seconds for one line
 FEW, MANY = 64, 1 << 17  # answers in a request: at first, at most
 BRISK = 0.2  # seconds; a request that took less is followed by one of twice as many answers
