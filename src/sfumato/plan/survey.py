@@ -31,7 +31,7 @@ def survey(
 ) -> dict[str, Any]:
     """What a device reads of a plan, as plain data.
 
-    ``collector``: who receives the reports, as an address (None: whoever serves the page). ``submit``: where they are
+    ``collector``: who receives the reports, the origin of ``submit`` (None: not said). ``submit``: where they are
     sent (None: nowhere, the person keeps them as a file). ``model``: where the model is that comes home.
 
     >>> import sfumato as sf
@@ -130,7 +130,7 @@ def survey_schema() -> dict[str, Any]:
                 "name": text,
                 "description": text,
                 "language": {"enum": list(LANGUAGES)},
-                "collector": {**address, "description": "who receives reports; null: whoever serves the page"},
+                "collector": {**address, "description": "who receives reports: the origin of submit"},
                 "submit": {**address, "description": "where reports are sent; null: nowhere"},
                 "model": {**address, "description": "where the model is that comes home"},
                 "questions": {"type": "array", "items": _object(question), "minItems": 1},
