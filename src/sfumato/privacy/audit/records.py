@@ -19,7 +19,14 @@ from sfumato.privacy.audit.baskets import BasketProbe
 from sfumato.privacy.audit.check import SKIPPED, Check, Randomize
 from sfumato.privacy.audit.probe import ChannelProbe, Effort, Probe, RowProbe
 from sfumato.privacy.audit.program import People
-from sfumato.privacy.audit.scan import ROWS_A_CALL, Implementation, check_batches, check_key, check_small_calls, keyed_by
+from sfumato.privacy.audit.scan import (
+    ROWS_A_CALL,
+    Implementation,
+    check_batches,
+    check_key,
+    check_small_calls,
+    keyed_by,
+)
 from sfumato.tables import LEVEL_SUFFIX
 
 TOGETHER = "all answers"
