@@ -5,7 +5,7 @@ import sys
 import numpy as np
 
 import sfumato as sf
-from sfumato.reconstruction.diagnosis import FALSE_ALARM
+from sfumato.reconstruction.methods import FALSE_ALARM
 
 RANGE, LABELS = sf.Interval(20, 80), sf.Categories(list("abcdefgh"))
 CHANNELS = {

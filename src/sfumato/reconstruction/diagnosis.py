@@ -15,19 +15,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import chdtrc, xlogy
 
 from sfumato.domain import Floats
-from sfumato.prose import in_words
-from sfumato.reconstruction.em import Likelihood
-from sfumato.reconstruction.tables import DenseTable
 
 FEW_REPORTS = 30
-FALSE_ALARM = 1e-5
-"""At most this share of sound reports is said not to fit their channel."""
-RUNS, LEAST_EXPECTED = 40, 10  # runs of cells whose counts are compared, and how many reports each has at least
-BEST_STEPS = 60  # rounds of 1, 2, 3 … steps towards the best fit
 
 
 @dataclass(frozen=True)
@@ -100,64 +91,4 @@ def too_many_intervals(reports: float, freedom: float, intervals: int) -> str | 
     return (
         f"through this noise {reports:,.0f} reports decide about {max(freedom, 1):.0f} numbers, "
         f"{intervals} intervals were asked for; trust only broad features or ask for fewer intervals"
-    )
-
-
-# --- do the reports fit their channel? ------------------------------------------------------------------------------
-
-
-def fit_of(counts: Floats, predicted: Floats) -> float:
-    """How often sound reports would fit a prediction as badly as these, at most.
-
-    The deviance 2 Σ N log(N/E) of runs of cells with about equal expectations E, against χ² with as many degrees of
-    freedom as there are runs less one. Of the best prediction that the channel allows it is an upper bound, because
-    the truth fits no better than the best does.
-    """
-    total, expected = float(counts.sum()), predicted / max(float(predicted.sum()), 1e-300)
-    wanted = max(total / RUNS, LEAST_EXPECTED)
-    if total < 2 * wanted:
-        return 1.0
-    run = _runs(total * expected, wanted)
-    observed, hoped = np.bincount(run, counts), np.bincount(run, total * expected)
-    deviance = 2 * float((xlogy(observed, observed / hoped) - observed + hoped).sum())
-    return float(chdtrc(max(hoped.size - 1, 1), max(deviance, 0.0)))
-
-
-def _runs(expected: Floats, wanted: float) -> NDArray[np.int64]:
-    """The run of each cell: neighbours in which ``wanted`` reports or more are expected together."""
-    run, number, held = np.zeros(expected.size, np.int64), 0, 0.0
-    for cell, part in enumerate(expected.tolist()):
-        run[cell] = number
-        held += part
-        if held >= wanted:
-            number, held = number + 1, 0.0
-    return np.minimum(run, max(number - 1, 0))
-
-
-def best_fit(counts: Floats, table: Floats, predicted: Floats) -> float:
-    """``fit_of`` the best prediction that the table allows: of the one at hand, and while that is bad, of better ones.
-
-    A report that no true value can lead to fits never.
-    """
-    if counts[~table.any(axis=1)].any():
-        return 0.0
-    found, problem = fit_of(counts, predicted), Likelihood(DenseTable(table), counts[None])
-    p = np.full((1, table.shape[1]), 1 / table.shape[1])
-    for step in range(BEST_STEPS):
-        if found >= FALSE_ALARM:
-            return found
-        for _ in range(step + 1):
-            p = problem.step(p)
-        found = max(found, fit_of(counts, problem.apply(p)[0]))
-    return found
-
-
-def misfit_in_words(fit: float) -> str | None:
-    """Said where sound reports fit so badly less often than FALSE_ALARM."""
-    if fit >= FALSE_ALARM:
-        return None
-    rarity = "never" if fit < 1e-300 else f"at most once in {in_words(1 / fit, 2)} times"
-    return (
-        f"the reports do not look as if they came through this channel (sound ones would fit as badly {rarity}); "
-        "check that it is the channel and the domain that made them, and that they are reports and not true answers"
     )

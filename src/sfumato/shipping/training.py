@@ -21,8 +21,7 @@ from sfumato.domain import Items, Row, as_array
 from sfumato.mining.estimator import learner_named
 from sfumato.plan import Plan
 from sfumato.prose import percent
-from sfumato.reconstruction.diagnosis import FALSE_ALARM, misfit_in_words
-from sfumato.reconstruction.methods import problem_of
+from sfumato.reconstruction.methods import FALSE_ALARM, misfit_in_words, problem_of
 from sfumato.shipping.shipped import METHODS, Shipped
 from sfumato.tables import LEVEL_SUFFIX, name_row, to_arrow
 
