@@ -52,7 +52,7 @@ def damage(folder: Path, edit: Any) -> None:
 
 
 DAMAGED = {
-    "gamma": (lambda document: document["questions"][0]["levels"]["open"].update(gamma="2"), "cannot be read"),
+    "gamma": (lambda document: document["questions"][0]["levels"]["open"].update(gamma="x"), "cannot be read"),
     "domain": (lambda document: document["questions"][0]["domain"].update(high=91), "cannot be read"),
     "newer program": (lambda document: document["questions"][0]["program"].update(program=2), "version"),
     "newer survey": (lambda document: document.update(survey=2), "version"),

@@ -1,6 +1,7 @@
 // The device as a page uses it, for tests: node device_cases.js COMMAND, a list of questions to it on standard input.
 
 import { readFileSync } from "node:fs";
+import { checkGammas } from "../../src/sfumato/client/static/check/gamma.js";
 import { answer, Ledger, readSurvey } from "../../src/sfumato/client/static/sfumato.js";
 
 const SECRET = new TextEncoder().encode("a device's own secret");
@@ -9,6 +10,9 @@ const sentence = (error) => ({ refused: error.message, name: error.constructor.n
 const COMMANDS = {
   /** Whether a survey is read, or why not. */
   survey: async (text) => ({ read: (await readSurvey(JSON.parse(text))).name }),
+
+  /** Whether a survey states the γ of its programs, or which it does not. */
+  checked: async (text) => ({ read: checkGammas(await readSurvey(JSON.parse(text))).name }),
 
   /** Whether a ledger is read, or why not. */
   ledger: async (text) => ({ read: Ledger.loads(text).told.length }),

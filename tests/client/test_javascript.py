@@ -57,8 +57,7 @@ DAMAGED = [
     set_in("plan", to="0" * 64), set_in("name", to="city"), set_in(*COLOUR, "question", to="Do you lie?"),
     set_in(*COLOUR, "program", "steps", 0, "inside", to="7fffffffffffffff"), set_in(*COLOUR, "mechanism", to=None),
     set_in(*COLOUR, "program", to=None), set_in(*COLOUR, "levels", to={}),
-    *(set_in(*COLOUR, "levels", "", "gamma", to=gamma) for gamma in ("3", 19, "1/0")),
-    set_in("questions", 2, "levels", "", "gamma", to="19"),
+    *(set_in(*COLOUR, "levels", "", "gamma", to=gamma) for gamma in (19, "1/0", "1/2")),
     set_in("questions", 2, "program", to={}), set_in(*COLOUR, "levels", "", "words", to=None),
     set_in(*COLOUR, "columns", to=["a", "b"]), set_in(*COLOUR, "domain", "categories", to=["red"]),
     set_in(*COLOUR, "default", to="shy"), set_in("words", "and", to=3), set_in("questions", to=[]),
@@ -68,7 +67,17 @@ DAMAGED = [
 
 
 def test_a_whole_survey_is_read() -> None:
-    assert asked("survey", [json.dumps(SURVEY)]) == [{"read": "town"}]
+    for command in ("survey", "checked"):
+        assert asked(command, [json.dumps(SURVEY)]) == [{"read": "town"}]
+
+
+def test_a_gamma_that_is_not_the_programs_is_read_and_found_by_the_check() -> None:
+    wrong = [(0, "3"), (0, "19000001/1000000"), (1, "8"), (2, "19")]
+    texts = [json.dumps(set_in("questions", place, "levels", "", "gamma", to=gamma)) for place, gamma in wrong]
+    assert asked("survey", texts) == [{"read": "town"}] * len(texts)
+    for found in asked("checked", texts):
+        assert SENTENCE.fullmatch(found.get("refused", "")) and "another γ" in found["refused"], found
+    assert asked("checked", [json.dumps(set_in(*COLOUR, "levels", "", "gamma", to=None))]) == [{"read": "town"}]
 
 
 def test_a_damaged_survey_is_refused_in_one_sentence() -> None:
@@ -104,7 +113,7 @@ def is_json(text: str) -> bool:
 def test_any_damage_to_what_is_executed_is_found() -> None:
     damaged = [text for text in damages(json.dumps(SURVEY["questions"]), 4000, 1) if is_json(text)]
     documents = [{**SURVEY, "questions": json.loads(text)} for text in damaged]
-    for document, found in zip(documents, asked("survey", [json.dumps(each) for each in documents]), strict=True):
+    for document, found in zip(documents, asked("checked", [json.dumps(each) for each in documents]), strict=True):
         if "read" in found:
             for mine, read in zip(SURVEY["questions"], document["questions"], strict=True):
                 assert {**read, "levels": None} == {**mine, "levels": None}

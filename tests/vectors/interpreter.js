@@ -2,6 +2,7 @@
 
 import { createInterface } from "node:readline";
 import { freshWords } from "../../src/sfumato/client/static/words.js";
+import { gammaOf } from "../../src/sfumato/client/static/check/gamma.js";
 import { readMechanism } from "../../src/sfumato/client/static/mechanism.js";
 
 const bytesOf = (text) => Uint8Array.from(text.match(/../g), (pair) => parseInt(pair, 16));
@@ -55,7 +56,7 @@ const COMMANDS = {
           const report = await mechanism.draw(answer, { level });
           reports.push(report, mechanism.again(report, { level }), mechanism.carries(report, level));
         }
-        const gamma = mechanism.gamma(level);
+        const gamma = gammaOf(program.levels?.[level] ?? program);
         gammas[level] = gamma && `${gamma.num}/${gamma.den}`;
       }
       return { reports, gammas };

@@ -1,6 +1,7 @@
 // Runs the cases of programs.json and baskets.json; the same file in Node and in a browser. Returns what differs.
 
 import { codeOf, keyedWords } from "../../src/sfumato/client/static/words.js";
+import { gammaOf } from "../../src/sfumato/client/static/check/gamma.js";
 import { readMechanism } from "../../src/sfumato/client/static/mechanism.js";
 
 const halvesOf = (texts) => texts.flatMap((text) => [text.slice(0, 8), text.slice(8)]);
@@ -35,7 +36,7 @@ export async function run(programs, baskets) {
     for (const [level, wanted] of Object.entries(noise)) {
       check(`${name}: noise`, await found.parts.get(level === "null" ? "" : level).noiseIdentity(), wanted);
     }
-    gammas[name] = Object.fromEntries(found.levels.map((level) => [level, fraction(found.gamma(level))]));
+    gammas[name] = Object.fromEntries(found.levels.map((level) => [level, fraction(gammaOf(program.levels?.[level] ?? program))]));
   }
   const part = (name, level) => mechanisms[name].parts.get(level ?? "");
   for (const [name, level, code, words, report] of programs.draws) {
@@ -57,7 +58,7 @@ export async function run(programs, baskets) {
   }
   for (const [name, program] of Object.entries(baskets.programs)) {
     mechanisms[name] = await readMechanism({ items: program.items }, program);
-    gammas[name] = { "": fraction(mechanisms[name].gamma("")) };
+    gammas[name] = { "": fraction(gammaOf(program)) };
   }
   for (const { program, size, form, members, words, report, shows } of baskets.cases) {
     const found = part(program).known.get(size);

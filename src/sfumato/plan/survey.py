@@ -2,8 +2,8 @@
 reveal.
 
 Only Python turns channels into drawing programs, so it writes them here beside the questions and the sentences.
-``docs/survey.md`` says what the parts mean. Nothing in it is believed: a device computes identities and γ from the
-programs, and refuses a document in which they do not agree.
+``docs/survey.md`` says what the parts mean. A device computes the identities from the programs, and refuses a document
+in which they do not agree; so it can with γ.
 """
 
 from __future__ import annotations

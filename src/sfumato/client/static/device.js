@@ -7,7 +7,7 @@ import { canonical, hex, hmac, refuse, sha256 } from "./words.js";
 const damaged = (what) => refuse(`The survey is damaged (${what}); load it again.`);
 const digits = async (hash) => (await hash).slice(0, 32);
 
-/** The survey that a document describes, its figures computed anew; a damaged or newer one is refused. */
+/** The survey that a document describes; it is refused where it is newer, or its identities are not those computed here. */
 export async function readSurvey(document) {
   const { survey, plan, name, language, together, words } = document ?? {};
   if (survey > 1) refuse(`The survey is of version ${survey} and this device reads version 1; update the device.`);
@@ -30,7 +30,7 @@ async function readQuestion(question) {
     if (canonical(own) !== canonical([mechanism, question.default, columns, Object.keys(levels).sort()])) damaged("its program");
     for (const level of blur.levels) {
       const { gamma, words } = levels[level];
-      if (!areTexts(Object.values(words)) || !isTrue(fraction(gamma), () => blur.gamma(level))) damaged("its γ or its words");
+      if (!areTexts(Object.values(words)) || fraction(gamma) === undefined) damaged("its words");
     }
     blur.parts?.forEach((part) => part.noiseIdentity()); // now, not while somebody waits for an answer
     return { ...question, blur };
@@ -42,15 +42,8 @@ async function readQuestion(question) {
 /** What is sent as it is. */
 const CLEAR = {
   identity: null, levels: [""], default: "",
-  gamma: () => null, carries: () => true, draw: (value) => value, again: (report) => report,
+  carries: () => true, draw: (value) => value, again: (report) => report,
 };
-
-/** Whether a stated γ (null claims nothing) is the program's, to a billionth: that of large ones is computed in doubles. */
-function isTrue(stated, compute) {
-  const own = stated && compute();
-  const [a, b] = own ? [stated.num * own.den, own.num * stated.den] : [];
-  return own ? (a < b ? b - a : a - b) * 10n ** 9n < b : !stated;
-}
 
 const about = (name, error) => Object.assign(error, { message: `${name}: ${error.message}` });
 

@@ -1,7 +1,6 @@
 // One face for every mechanism, and for the domains that people answer in.
 
 import { readBaskets } from "./baskets.js";
-import { gammaOf } from "./gamma.js";
 import { isWhole, need, readColumns, readProgram } from "./program.js";
 import { canonical, freshWords, keyedWords, refuse, sha256 } from "./words.js";
 
@@ -68,7 +67,6 @@ async function read(spec, program) {
     levels: names,
     default: usual,
     value: domain.value,
-    gamma: (name) => at(name).gamma(),
     carries: (report, name) => parts.has(name ?? usual) && (report === null || at(name).carries(report)),
     again: (report, { level } = {}) => (report === null ? null : at(level).again(report, freshWords)),
     async draw(answer, { level, secret, question } = {}) {
@@ -88,11 +86,10 @@ function readPart(spec, domain, program) {
   need(domain.kind === kind || (domain.labels && kind === "items")); // a subset of categories is a basket of one
   const part = ({ items: readBaskets, columns: readColumns }[kind] ?? readProgram)(program, domain);
   const noise = part.noise ?? { program };
-  let [identity, gamma] = [];
+  let identity;
   return {
     ...part,
     noiseIdentity: () => (identity ??= sha256(canonical({ domain: spec, ...noise }))),
-    gamma: () => (gamma ??= [gammaOf(program)])[0],
   };
 }
 

@@ -20,7 +20,7 @@ export interface Question {
   /** Identity of the mechanism; null: sent as it is. */
   mechanism: string | null;
   program: Record<string, unknown> | null;
-  /** By name; "" where there is nothing to choose. γ was compared with that of the program. */
+  /** By name; "" where there is nothing to choose. γ is as stated; `checkGammas` of check/gamma.js compares it. */
   levels: Record<string, { gamma: string | null; words: { sent: string; worst: string; usual: string; visible: string } }>;
   default: string | null;
   /** What is executed. */
@@ -41,7 +41,7 @@ export interface Survey {
   words: Record<string, string>;
 }
 
-/** The survey that a document describes, its figures computed anew; a damaged or newer one is refused. */
+/** The survey that a document describes; it is refused where it is newer, or its identities are not those computed here. */
 export function readSurvey(document: unknown): Promise<Survey>;
 
 export interface Options {
@@ -125,8 +125,6 @@ export interface Mechanism {
   identity: string | null;
   levels: string[];
   default: string;
-  /** The exact γ of the report that is remembered; null: no bound. */
-  gamma(level?: string): Fraction | null;
   /** The answer checked; null where it is missing. */
   value(answer: unknown, rules?: { missing?: string | null; outside?: string | null }): Answer | Record<string, number>;
   /** The report that is remembered: keyed by a secret and a question, or fresh. */

@@ -1,6 +1,9 @@
 // γ read off a drawing program: the largest ratio within a row of the law, {num, den}; null where it has no bound.
+// The page does not load this: it comes from whoever states the γ. It is for those who have the device from elsewhere.
 
-import { isWhole, need, reduced } from "./program.js";
+import { fraction } from "../ledger.js";
+import { isWhole, need, reduced } from "../program.js";
+import { refuse } from "../words.js";
 
 const WORD = 1n << 64n;
 const EXACT_WORK = 3e6; // multiplications up to which the γ of a chain is computed in whole numbers
@@ -20,6 +23,24 @@ const ratioIn = (row) => ratio(row.reduce(larger), row.reduce(smaller));
 function largest(ratios) {
   if (ratios.includes(null)) return null;
   return ratios.reduce((a, b) => (b && !(a && a.num * b.den >= b.num * a.den) ? b : a), undefined) ?? ONE;
+}
+
+/** The survey that `readSurvey` gave, if every γ in it is that of its program; else it is refused. */
+export function checkGammas(survey) {
+  for (const { name, program, levels } of survey.questions) {
+    for (const [level, { gamma }] of Object.entries(levels)) {
+      const own = program && (() => gammaOf(program.levels?.[level] ?? program));
+      if (!isTrue(fraction(gamma), own)) refuse(`${name}: The survey states another γ than its program has; load it again.`);
+    }
+  }
+  return survey;
+}
+
+/** Whether a stated γ (null claims nothing) is the program's, to a billionth: that of large ones is computed in doubles. */
+function isTrue(stated, compute) {
+  const own = stated && compute?.();
+  const [a, b] = own ? [stated.num * own.den, own.num * stated.den] : [];
+  return own ? (a < b ? b - a : a - b) * 10n ** 9n < b : !stated;
 }
 
 /** γ of the report that is remembered, of a program (of one level) that `readMechanism` has read. */
