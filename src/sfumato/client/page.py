@@ -33,26 +33,35 @@ def write_page(
     file). Who receives them is whoever serves ``submit``; ``collector`` names it where the survey must be refused if it
     is sent elsewhere. ``model``: a shipped model, in JSON.
     """
-    static, place = files("sfumato.client") / "static", Path(folder)
+    place = Path(folder)
     if place.exists() and not place.is_dir():
         raise ValueError(f"{place} is a file; name a folder")
+    shipped = None if model is None else _model_text(plan, Path(model))
+    texts = page_texts(plan, submit=submit, collector=collector, model=shipped)
+    place.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        write_text(text, place / name)
+    return [place / name for name in texts]
+
+
+def page_texts(
+    plan: Plan, *, submit: str | None = None, collector: str | None = None, model: str | None = None
+) -> dict[str, str]:
+    """The files of the page by name, index.html last; ``model`` is a shipped model's text."""
+    static = files("sfumato.client") / "static"
     for name, each in plan.attributes.items():
         if len(getattr(each.domain, "labels", ())) > MOST_CHOICES:
             raise ValueError(f"attributes.{name}: nobody finds an answer among more than {MOST_CHOICES:,}; group them")
     home = None if submit is None else _origin(submit)
     if collector is not None and home and collector != home:
         raise ValueError(f"collector = {collector!r} is not where reports are sent; that is {home}")
-    shipped = None if model is None else _model_text(plan, Path(model))
     document = survey(plan, collector=collector, submit=submit, model=None if model is None else MODEL)
-    texts = {"survey.json": json_text(document) + "\n"} | ({} if shipped is None else {MODEL: shipped})
+    texts = {"survey.json": json_text(document) + "\n"} | ({} if model is None else {MODEL: model})
     texts |= {
         part.name: part.read_text(encoding="utf-8") for part in static.iterdir() if part.name.endswith(SHOWN)
     }
-    texts["index.html"] = _in_language(plan.language, (static / "index.html").read_text(encoding="utf-8"), home)
-    place.mkdir(parents=True, exist_ok=True)
-    for name, text in texts.items():
-        write_text(text, place / name)
-    return [place / name for name in texts]
+    index = (static / "index.html").read_text(encoding="utf-8")
+    return {**texts, "index.html": _in_language(plan.language, index, home)}
 
 
 def _origin(submit: str) -> str:

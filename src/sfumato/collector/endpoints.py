@@ -1,0 +1,142 @@
+"""A table of endpoints becomes both the routes of the service and its OpenAPI document."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+
+from sfumato.collector.messages import LARGEST_BODY, REASONS, SECONDS_FOR_BODY, Problem, RefusedError
+
+if TYPE_CHECKING:
+    from sfumato.collector.service import Service
+
+JSON = "application/json"
+Handler = Callable[["Service", Request], Awaitable[Response]]
+ANYBODY = {
+    "Access-Control-Allow-Origin": "*",
+    "Access-Control-Expose-Headers": "Retry-After",
+    "Cross-Origin-Resource-Policy": "cross-origin",
+}
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """One method at one path: who answers, what is taken, what is answered and why it may be refused.
+
+    ``takes``: the form of the body. ``gives``: the form of a good answer, or its media type. ``refuses``: names of
+    ``REASONS``. ``scope``: what a token must allow; without one, anybody may ask, from any page.
+    """
+
+    method: str
+    path: str
+    handle: Handler
+    summary: str
+    takes: type | None = None
+    gives: Any = JSON
+    good: tuple[int, ...] = (200,)
+    refuses: tuple[str, ...] = ()
+    scope: str = ""
+    query: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+
+    @property
+    def reasons(self) -> set[str]:
+        own = {*self.refuses, *({"unknown"} if "{survey}" in self.path else ())}
+        own |= {"malformed", "large", "slow"} if self.takes else set()
+        own |= {"malformed"} if self.query else set()
+        return own | ({"token", "scope", "store"} if self.scope else set())
+
+
+def answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A value as JSON."""
+    return Response(msgspec.json.encode(value), status, dict(headers or {}), JSON)
+
+
+async def body_of(request: Request, limit: int = LARGEST_BODY) -> bytes:
+    """The body of a request, within bounds on size and time."""
+    if int(request.headers.get("content-length") or 0) > limit:
+        raise RefusedError("large")
+    parts: list[bytes] = []
+    size = 0
+    try:
+        async with asyncio.timeout(SECONDS_FOR_BODY):
+            async for part in request.stream():
+                size += len(part)
+                if size > limit:
+                    raise RefusedError("large")
+                parts.append(part)
+    except TimeoutError:
+        raise RefusedError("slow") from None
+    except ClientDisconnect:
+        raise RefusedError("slow") from None
+    return b"".join(parts)
+
+
+def reader_of(form: type) -> Callable[[Request], Awaitable[Any]]:
+    """Reads a body of this form."""
+    decode: Callable[[bytes], Any] = msgspec.json.Decoder(form).decode
+
+    async def read(request: Request) -> Any:
+        body = await body_of(request)
+        try:
+            return decode(body)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            said = str(error) if isinstance(error, msgspec.ValidationError) else "it is not JSON"
+            raise RefusedError("malformed", f"{REASONS['malformed'][1]}: {said[:200]}") from None
+
+    return read
+
+
+def openapi(endpoints: Iterable[Endpoint], version: str) -> dict[str, Any]:
+    """The OpenAPI 3.1 document of a table of endpoints."""
+    listed = list(endpoints)
+    forms = [each.takes for each in listed if each.takes] + [e.gives for e in listed if isinstance(e.gives, type)]
+    (*_, problem), components = msgspec.json.schema_components(
+        [*forms, Problem], ref_template="#/components/schemas/{name}"
+    )
+    paths: dict[str, Any] = {}
+    for each in listed:
+        paths.setdefault(each.path, {})[each.method.lower()] = _operation(each, problem)
+    token = {"type": "http", "scheme": "bearer", "description": "a token of `sfumato survey token`"}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "sfumato collector", "version": version, "description": "Collects reports, never answers."},
+        "paths": paths,
+        "components": {"schemas": components, "securitySchemes": {"token": token}},
+    }
+
+
+def _operation(each: Endpoint, problem: dict[str, Any]) -> dict[str, Any]:
+    schema = {"$ref": f"#/components/schemas/{each.gives.__name__}"} if isinstance(each.gives, type) else {}
+    media = JSON if isinstance(each.gives, type) else each.gives
+    answers: dict[str, dict[str, Any]] = {
+        str(status): {"description": each.summary, "content": {media: {"schema": schema}} if media else {}}
+        for status in each.good
+    }
+    for reason in sorted(each.reasons):
+        status, sentence = REASONS[reason]
+        said = answers.setdefault(str(int(status)), {"description": "", "content": {JSON: {"schema": problem}}})
+        if isinstance(each.gives, type) and int(status) not in each.good and each.gives.__name__ == "Verdict":
+            said["content"] = {JSON: {"schema": {"anyOf": [problem, schema]}}}
+        said["description"] = "; ".join(filter(None, [said["description"], sentence]))
+    names = [part[1:-1] for part in each.path.split("/") if part.startswith("{")]
+    where = [{"name": name, "in": "path", "required": True, "schema": PATH[name]} for name in names]
+    asked = [{"name": name, "in": "query", "required": False, "schema": form} for name, form in each.query.items()]
+    made: dict[str, Any] = {"summary": each.summary, "parameters": where + asked, "responses": answers}
+    if each.takes:
+        form = {"$ref": f"#/components/schemas/{each.takes.__name__}"}
+        made["requestBody"] = {"required": True, "content": {JSON: {"schema": form}}}
+    return made | ({"security": [{"token": []}]} if each.scope else {})
+
+
+PATH = {
+    "survey": {"type": "string", "pattern": "^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$"},
+    "id": {"type": "string", "pattern": "^[0-9a-f]{32}$"},
+    "job": {"type": "string", "pattern": "^[0-9a-f]{16}$"},
+    "file": {"type": "string"},
+}

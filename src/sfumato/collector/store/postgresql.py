@@ -1,0 +1,108 @@
+"""PostgreSQL, for more than one machine or process: the same tables, many reports in one statement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+from sfumato.collector.store.base import TABLES, Connection, Store, StoreError
+
+SECONDS_TO_CONNECT = 5
+SETTINGS = "-c synchronous_commit=on -c statement_timeout=600000 -c lock_timeout=30000"
+
+
+class PostgresConnection(Connection):
+    def __init__(self, address: str) -> None:
+        psycopg = _psycopg()
+        try:
+            self._own = psycopg.connect(
+                address, autocommit=True, connect_timeout=SECONDS_TO_CONNECT, options=SETTINGS, prepare_threshold=2
+            )
+        except psycopg.OperationalError as error:
+            raise StoreError(f"PostgreSQL cannot be reached ({_first_line(error)}); does it run?") from None
+
+    def execute(self, sql: str, values: Sequence[Any] = ()) -> Any:
+        psycopg = _psycopg()
+        try:
+            return self._own.execute(_marked(sql), values)
+        except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+            raise StoreError(_first_line(error)) from error
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        psycopg = _psycopg()
+        try:
+            with self._own.transaction():
+                yield
+        except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+            raise StoreError(_first_line(error)) from error
+
+    def insert_reports(self, survey: int, rows: Sequence[tuple[bytes, bytes]]) -> set[bytes]:
+        if not rows:
+            return set()
+        ids, bodies = zip(*rows, strict=True)
+        insert = (
+            "INSERT INTO reports SELECT ?, one.id, one.body FROM unnest(?::bytea[], ?::bytea[]) AS one(id, body) "
+            "ON CONFLICT DO NOTHING RETURNING id"
+        )
+        return {bytes(id) for (id,) in self.rows(insert, survey, list(ids), list(bodies))}
+
+    def close(self) -> None:
+        self._own.close()
+
+
+class PostgresStore(Store):
+    blob = "BYTEA"
+
+    def connect(self) -> PostgresConnection:
+        return PostgresConnection(self.address)
+
+    def tidy(self) -> None:
+        """Write every table anew in one transaction: all rows then have the same one, in the order of their keys."""
+        with self.connected() as connection:
+            for table, columns in TABLES.items():
+                key = next(column for column in columns if "PRIMARY KEY" in column)
+                by = key[key.index("(") :].strip("()") if key.startswith("PRIMARY") else key.split()[0]
+                with connection.transaction():
+                    connection.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
+                    connection.execute(f"CREATE TEMPORARY TABLE anew ON COMMIT DROP AS SELECT * FROM {table}")
+                    connection.execute(f"TRUNCATE {table}")
+                    connection.execute(f"INSERT INTO {table} SELECT * FROM anew ORDER BY {by}")
+
+    def version(self, connection: Connection) -> int:
+        connection.execute("SELECT pg_advisory_xact_lock(7307266)")  # of two collectors that start at once one waits
+        if connection.one("SELECT to_regclass('sfumato_version')") == (None,):
+            return 0
+        found = connection.one("SELECT version FROM sfumato_version")
+        return int(found[0]) if found else 0
+
+    def set_version(self, connection: Connection, version: int) -> None:
+        connection.execute("CREATE TABLE IF NOT EXISTS sfumato_version (version INTEGER NOT NULL)")
+        connection.execute("DELETE FROM sfumato_version")
+        connection.execute("INSERT INTO sfumato_version VALUES (?)", (version,))
+
+    def size(self) -> dict[str, int]:
+        with self.connected() as connection:
+            found = connection.one("SELECT pg_total_relation_size('reports')")
+        return {"file": int(found[0]) if found else 0}
+
+
+@cache
+def _marked(sql: str) -> str:
+    """psycopg's marks for values."""
+    return sql.replace("%", "%%").replace("?", "%s")
+
+
+@cache
+def _psycopg() -> Any:
+    try:
+        import psycopg
+    except ImportError:
+        raise StoreError("PostgreSQL needs the extra 'postgresql': pip install 'sfumato[postgresql]'") from None
+    return psycopg
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -1,0 +1,84 @@
+"""The embedded store: one SQLite file beside the collector, written by one process.
+
+Write-ahead log with ``synchronous = FULL``: what was committed survives a loss of power. ``secure_delete`` overwrites
+what is deleted. Readers do not hold up the writer, nor the writer readers.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from sfumato.collector.store.base import Connection, Store, StoreError
+
+PATIENCE = 30.0
+CACHE_KIB = 16_384
+
+
+class SqliteConnection(Connection):
+    def __init__(self, path: str) -> None:
+        try:
+            self._own = sqlite3.connect(path, PATIENCE, isolation_level=None, check_same_thread=False)
+            for setting in (
+                "journal_mode = WAL", "synchronous = FULL", "secure_delete = ON", "foreign_keys = ON",
+                f"cache_size = -{CACHE_KIB}", "journal_size_limit = 67108864",
+            ):  # fmt: skip
+                self._own.execute(f"PRAGMA {setting}")
+        except sqlite3.Error as error:
+            raise StoreError(f"{path}: {error}; is it a store of sfumato, and may it be written?") from None
+
+    def execute(self, sql: str, values: Sequence[Any] = ()) -> Any:
+        try:
+            return self._own.execute(sql, values)
+        except sqlite3.IntegrityError:
+            raise
+        except sqlite3.DatabaseError as error:
+            raise StoreError(str(error)) from error
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        self.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self.execute("COMMIT")
+        except BaseException:
+            with suppress(sqlite3.Error):
+                self._own.execute("ROLLBACK")
+            raise
+
+    def insert_reports(self, survey: int, rows: Sequence[tuple[bytes, bytes]]) -> set[bytes]:
+        insert = "INSERT INTO reports VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+        return {id for id, body in rows if self.execute(insert, (survey, id, body)).rowcount}
+
+    def close(self) -> None:
+        self._own.close()
+
+
+class SqliteStore(Store):
+    blob, table_end = "BLOB", " WITHOUT ROWID"
+
+    def __init__(self, address: str) -> None:
+        super().__init__(address.removeprefix("sqlite://"))
+
+    def connect(self) -> SqliteConnection:
+        return SqliteConnection(self.address)
+
+    def tidy(self) -> None:
+        """VACUUM copies every table in the order of its keys; the write-ahead log is emptied."""
+        with self.connected() as connection:
+            connection.execute("VACUUM")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def version(self, connection: Connection) -> int:
+        found = connection.one("PRAGMA user_version")
+        return int(found[0]) if found else 0
+
+    def set_version(self, connection: Connection, version: int) -> None:
+        connection.execute(f"PRAGMA user_version = {version}")
+
+    def size(self) -> dict[str, int]:
+        parts = {"file": Path(self.address), "log": Path(self.address + "-wal")}
+        return {part: path.stat().st_size if path.exists() else 0 for part, path in parts.items()}

@@ -1,0 +1,178 @@
+"""One thread writes: what arrives while a commit is under way is committed together by the next one.
+
+A report is acknowledged after the commit that holds it has reached the disk, and only then. When the store fails, the
+whole group is told so; devices send again, and a report that had been committed after all is found under its id.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from sfumato.collector.store import REFUSED, Arrival, Connection, Store, StoreError
+
+MOST_WAITING = 20_000
+MOST_TOGETHER = 5_000
+STILL = 1.0
+
+Work = Callable[[Connection], Any]
+
+
+class BusyError(StoreError):
+    """More reports wait than can be written soon."""
+
+
+class Writer:
+    """The thread that writes, and how the event loop hands work to it.
+
+    ``committed(reports, seconds)`` is called after every commit of reports.
+    """
+
+    def __init__(self, store: Store, committed: Callable[[int, float], None] = lambda reports, seconds: None) -> None:
+        self.store, self.committed = store, committed
+        self.waiting = 0
+        self._queue: queue.SimpleQueue[tuple[Sequence[Arrival] | Work | None, asyncio.Future[Any] | None]]
+        self._queue = queue.SimpleQueue()
+        self._refused: Counter[tuple[int, str]] = Counter()
+        self._counting = threading.Lock()
+        self._connection: Connection | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
+
+    def start(self) -> None:
+        """Called on the event loop that will wait for what is written."""
+        self._loop = asyncio.get_running_loop()
+        self._thread.start()
+
+    async def stop(self) -> None:
+        """Write what is waiting, and end."""
+        self._queue.put((None, None))
+        await asyncio.to_thread(self._thread.join)
+
+    async def take(self, arrivals: Sequence[Arrival]) -> list[str]:
+        """The verdicts on reports, once they are safe."""
+        if self.waiting + len(arrivals) > MOST_WAITING:
+            raise BusyError("too many reports are waiting to be written")
+        self.waiting += len(arrivals)
+        try:
+            return await self._hand(arrivals)  # type: ignore[no-any-return]
+        finally:
+            self.waiting -= len(arrivals)
+
+    async def run(self, work: Work) -> Any:
+        """Do some work on the writer's connection, within a transaction of its own."""
+        return await self._hand(work)
+
+    def refuse(self, survey: int, reason: str, number: int = 1) -> None:
+        """Count a refusal; it is written with the next commit, or within about a second."""
+        with self._counting:
+            self._refused[survey, reason] += number
+
+    async def _hand(self, task: Sequence[Arrival] | Work) -> Any:
+        future = asyncio.get_running_loop().create_future()
+        self._queue.put((task, future))
+        return await future
+
+    # --- on the thread ------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while True:
+            group = self._group()
+            ended = any(task is None for task, _ in group)
+            reports = [(task, future) for task, future in group if task is not None and not callable(task)]
+            answers = self._write_reports(reports)
+            for task, future in group:
+                if callable(task):
+                    answers.append((future, self._safely(task)))
+            if self._loop is not None and answers:
+                with suppress(RuntimeError):  # the loop has ended, and nobody waits any more
+                    self._loop.call_soon_threadsafe(_answer, answers)
+            if ended:
+                self._drop()
+                return
+
+    def _group(self) -> list[Any]:
+        """Everything that waits; nothing after a while of stillness."""
+        try:
+            group = [self._queue.get(timeout=STILL)]
+        except queue.Empty:
+            return []
+        size = _size(group[0])
+        with suppress(queue.Empty):
+            while size < MOST_TOGETHER:
+                group.append(self._queue.get_nowait())
+                size += _size(group[-1])
+        return group
+
+    def _write_reports(self, tasks: list[Any]) -> list[tuple[Any, Any]]:
+        with self._counting:
+            refused, self._refused = self._refused, Counter()
+        if not tasks and not refused:
+            return []
+        arrivals = [each for task, _ in tasks for each in task]
+        began = time.perf_counter()
+
+        def write(connection: Connection) -> list[str]:
+            for (survey, reason), number in refused.items():
+                connection.tally(survey, REFUSED + reason, number)
+            return connection.take(arrivals)
+
+        verdicts = self._safely(write)
+        if isinstance(verdicts, BaseException):
+            with self._counting:
+                self._refused += refused
+            return [(future, verdicts) for _, future in tasks]
+        self.committed(len(arrivals), time.perf_counter() - began)
+        answers, place = [], 0
+        for task, future in tasks:
+            answers.append((future, verdicts[place : place + len(task)]))
+            place += len(task)
+        return answers
+
+    def _within(self, work: Work) -> Any:
+        """Do work in a transaction; where the connection was lost, once more on a new one."""
+        for attempt in (1, 2):
+            try:
+                if self._connection is None:
+                    self._connection = self.store.connect()
+                with self._connection.transaction():
+                    return work(self._connection)
+            except StoreError:
+                self._drop()
+                if attempt == 2:
+                    raise
+        return None
+
+    def _safely(self, work: Work) -> Any:
+        """What the work gives, or how it failed."""
+        try:
+            return self._within(work)
+        except BaseException as error:
+            return error
+
+    def _drop(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(Exception):
+                connection.close()
+
+
+def _size(entry: tuple[Any, Any]) -> int:
+    task = entry[0]
+    return 1 if task is None or callable(task) else len(task)
+
+
+def _answer(answers: list[tuple[asyncio.Future[Any], Any]]) -> None:
+    for future, answer in answers:
+        if future.done():  # whoever asked has gone away
+            continue
+        if isinstance(answer, BaseException):
+            future.set_exception(answer)
+        else:
+            future.set_result(answer)

@@ -1,0 +1,270 @@
+"""What a store promises, for SQLite and PostgreSQL alike: exactly once, no order, no trace of what is gone."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+
+import pytest
+
+import sfumato as sf
+from sfumato.collector.access import SCOPES, allows, invitation_hash, issue_invitations, issue_token
+from sfumato.collector.store import ACCEPTED, Arrival, Connection, Store, StoreError, copy_store, name_of, open_store
+from sfumato.collector.store.base import CLOSED, CONFLICT, GONE, SCHEMA, UNINVITED
+
+PLAN = sf.Plan.loads(
+    """
+name = "town"
+[attributes.smokes]
+categories = ["yes", "no"]
+channel = "randomized-response"
+gamma = 19
+"""
+)
+OTHER = sf.Plan.loads('name = "town"\n[attributes.a]\nlow = 0\nhigh = 1\nchannel = "square-wave"\ngamma = 9\n')
+
+
+def take(store: Store, *arrivals: Arrival) -> list[str]:
+    with store.connected() as connection, connection.transaction():
+        return connection.take(arrivals)
+
+
+def opened(store: Store, name: str = "town", invited: bool = False) -> int:
+    with store.connected() as connection, connection.transaction():
+        return connection.open_survey(name, PLAN, invited=invited).number
+
+
+def rows(store: Store, survey: int) -> list[bytes]:
+    with store.connected() as connection:
+        return [row for page in connection.reports(survey, at_once=7) for row in page]
+
+
+def test_a_report_is_stored_once_however_often_it_comes(store: Store) -> None:
+    town = opened(store)
+    one, two = Arrival(town, b"1" * 16, b"one"), Arrival(town, b"2" * 16, b"two")
+    assert take(store, one, two, one) == [ACCEPTED] * 3
+    assert take(store, two, one) == [ACCEPTED] * 2
+    assert sorted(rows(store, town)) == [b"one", b"two"]
+    with store.connected() as connection:
+        assert connection.how_many(town) == 2
+        assert [(what, number) for _, what, number in connection.tallies(town)] == [("accepted", 2)]
+
+
+def test_another_report_under_the_same_id_is_refused(store: Store) -> None:
+    town = opened(store)
+    first, second = Arrival(town, b"1" * 16, b"one"), Arrival(town, b"1" * 16, b"other")
+    assert take(store, first, second) == [ACCEPTED, CONFLICT]
+    assert take(store, second) == [CONFLICT]
+    assert rows(store, town) == [b"one"]
+
+
+def test_the_same_id_in_another_survey_is_another_report(store: Store) -> None:
+    town, village = opened(store), opened(store, "village")
+    assert take(store, Arrival(town, b"1" * 16, b"one"), Arrival(village, b"1" * 16, b"other")) == [ACCEPTED] * 2
+    assert rows(store, village) == [b"other"]
+
+
+def test_what_is_withdrawn_is_gone_and_does_not_come_back(store: Store) -> None:
+    town = opened(store)
+    one = Arrival(town, b"1" * 16, b"one")
+    take(store, one)
+    with store.connected() as connection:
+        with connection.transaction():
+            assert connection.withdraw(town, one.id)
+        with connection.transaction():
+            assert not connection.withdraw(town, one.id) and not connection.withdraw(town, b"2" * 16)
+    assert take(store, one) == [GONE]
+    assert rows(store, town) == []
+
+
+def test_a_closed_survey_takes_nothing_new_and_knows_what_it_has(store: Store) -> None:
+    town = opened(store)
+    one, two = Arrival(town, b"1" * 16, b"one"), Arrival(town, b"2" * 16, b"two")
+    take(store, one)
+    with store.connected() as connection, connection.transaction():
+        connection.close_survey("town")
+    assert take(store, one, two) == [ACCEPTED, CLOSED]
+    with store.connected() as connection, connection.transaction():
+        assert connection.withdraw(town, one.id)
+        connection.open_survey("town", PLAN)
+    assert take(store, two) == [ACCEPTED]
+
+
+def test_an_opened_plan_does_not_change(store: Store) -> None:
+    opened(store)
+    with store.connected() as connection, pytest.raises(ValueError, match="another plan"):
+        connection.open_survey("town", OTHER)
+
+
+@pytest.mark.parametrize("name", ["", "Town", "a b", "-a", "a/b", "health", "é", "a" * 65])
+def test_a_name_must_fit_into_an_address(store: Store, name: str) -> None:
+    with store.connected() as connection, pytest.raises(ValueError, match="cannot stand in an address"):
+        connection.open_survey(name, PLAN)
+
+
+def test_a_plans_name_becomes_one_that_fits() -> None:
+    named = {"Crédit: Été 2026!": "cr-dit-t-2026", "!!": "survey", "health": "survey", "a" * 70: "a" * 64}
+    for name, expected in named.items():
+        assert name_of(sf.Plan(name, PLAN.attributes)) == expected
+
+
+def test_an_invitation_lets_one_report_in_and_no_second_one(store: Store) -> None:
+    town = opened(store, invited=True)
+    with store.connected() as connection, connection.transaction():
+        code, other = issue_invitations(connection, connection.known_survey("town"), 2)
+    first = Arrival(town, b"1" * 16, b"one", invitation_hash(code))
+    assert take(store, first) == [ACCEPTED]
+    assert take(store, first) == [ACCEPTED], "the answer was lost, and the device sends again"
+    assert take(store, Arrival(town, b"2" * 16, b"two", invitation_hash(code))) == [UNINVITED]
+    uninvited = Arrival(town, b"3" * 16, b"three"), Arrival(town, b"4" * 16, b"four", b"x" * 16)
+    assert take(store, *uninvited) == [UNINVITED] * 2
+    twice = [Arrival(town, bytes([place]) * 16, b"five", invitation_hash(other)) for place in (5, 6)]
+    assert sorted(take(store, *twice)) == [ACCEPTED, UNINVITED]
+    with store.connected() as connection:
+        assert connection.invitations(town) == (2, 2) and connection.how_many(town) == 2
+
+
+def test_invitations_belong_to_one_survey(store: Store) -> None:
+    opened(store, invited=True)
+    village = opened(store, "village", invited=True)
+    with store.connected() as connection, connection.transaction():
+        (code,) = issue_invitations(connection, connection.known_survey("town"), 1)
+    assert take(store, Arrival(village, b"1" * 16, b"one", invitation_hash(code))) == [UNINVITED]
+
+
+def test_nobody_is_invited_to_what_is_open_to_all(store: Store) -> None:
+    opened(store)
+    with store.connected() as connection, pytest.raises(ValueError, match="open to everybody"):
+        issue_invitations(connection, connection.known_survey("town"), 1)
+
+
+def test_a_failed_transaction_leaves_nothing(store: Store) -> None:
+    town = opened(store)
+    with store.connected() as connection, pytest.raises(RuntimeError), connection.transaction():
+        connection.take([Arrival(town, b"1" * 16, b"one")])
+        raise RuntimeError
+    assert rows(store, town) == [] and take(store, Arrival(town, b"1" * 16, b"other")) == [ACCEPTED]
+
+
+def test_rows_come_by_their_ids_whatever_the_order_of_arrival(store: Store) -> None:
+    town = opened(store)
+    ids = [secrets.token_bytes(16) for _ in range(40)]
+    for id in ids:
+        take(store, Arrival(town, id, id))
+    assert rows(store, town) == sorted(ids)
+    store.tidy()
+    assert rows(store, town) == sorted(ids)
+
+
+def test_tidying_leaves_everything_but_the_traces(store: Store) -> None:
+    town = opened(store, invited=True)
+    with store.connected() as connection, connection.transaction():
+        codes = issue_invitations(connection, connection.known_survey("town"), 30)
+    for place, code in enumerate(codes[:20]):
+        take(store, Arrival(town, secrets.token_bytes(16), bytes([place]), invitation_hash(code)))
+    with store.connected() as connection:
+        before = connection.tallies(town), connection.invitations(town), connection.surveys()
+    store.tidy()
+    with store.connected() as connection:
+        assert (connection.tallies(town), connection.invitations(town), connection.surveys()) == before
+        if not Path(store.address).exists():
+            for table in ("reports", "invitations"):
+                assert len(connection.rows(f"SELECT DISTINCT xmin::text FROM {table}")) == 1, "they show the order"
+
+
+def test_a_deleted_survey_leaves_nothing(store: Store) -> None:
+    town, village = opened(store, invited=True), opened(store, "village")
+    take(store, Arrival(village, b"1" * 16, b"one"))
+    with store.connected() as connection, connection.transaction():
+        (code,) = issue_invitations(connection, connection.known_survey("town"), 1)
+        issue_token(connection, connection.known_survey("town"))
+        connection.add_job("j", town, "train", {})
+    take(store, Arrival(town, b"1" * 16, b"secret row", invitation_hash(code)))
+    with store.connected() as connection, connection.transaction():
+        assert connection.delete_survey("town") == 1
+        for table in ("reports", "invitations", "tallies", "jobs", "tokens"):
+            assert connection.rows(f"SELECT 1 FROM {table} WHERE survey = ?", town) == []
+    assert rows(store, village) == [b"one"]
+    with store.connected() as connection, pytest.raises(ValueError, match="there are: village"):
+        connection.known_survey("town")
+
+
+def test_a_backup_restores_into_either_kind(store: Store, tmp_path: Path) -> None:
+    town = opened(store, invited=True)
+    with store.connected() as connection, connection.transaction():
+        (code,) = issue_invitations(connection, connection.known_survey("town"), 1)
+        token = issue_token(connection, connection.known_survey("town"), ["read"])
+        connection.ship_model("town", "{}")
+    one = Arrival(town, b"1" * 16, b"one", invitation_hash(code))
+    take(store, one)
+    backup = open_store(str(tmp_path / "backup.db"))
+    assert copy_store(store, backup)["reports"] == 1
+    again = open_store(str(tmp_path / "again.db"))
+    copy_store(backup, again)
+    with again.connected() as connection:
+        assert connection.known_survey("town").model == "{}"
+        assert allows(connection, token, town, "read") == ""
+        assert connection.invitations(town) == (1, 1)
+    assert take(again, one) == [ACCEPTED] and rows(again, town) == [b"one"]
+    with pytest.raises(ValueError, match="empty store"):
+        copy_store(backup, again)
+
+
+def test_tokens_expire_are_revoked_and_reach_only_so_far(store: Store) -> None:
+    town, village = opened(store), opened(store, "village")
+    with store.connected() as connection, connection.transaction():
+        token = issue_token(connection, connection.known_survey("town"), ["read", "jobs"])
+        everywhere = issue_token(connection, None, SCOPES)
+        short = issue_token(connection, None, ["read"], days=1e-9)
+    with store.connected() as connection:
+        assert allows(connection, token, town, "read") == allows(connection, everywhere, village, "export") == ""
+        assert allows(connection, token, town, "export") == allows(connection, token, village, "read") == "scope"
+        assert allows(connection, token, None, "read") == "scope"
+        wrong = token[:-1] + ("A" if token[-1] != "A" else "B")
+        for bad in ("", "x", wrong, short, token + " ", "0" * 16 + token[16:], token.upper()):
+            assert allows(connection, bad, town, "read") == "token", bad
+        assert token.partition(".")[2] not in str(connection.rows("SELECT * FROM tokens"))
+        with connection.transaction():
+            assert connection.revoke_token(token.partition(".")[0]) and not connection.revoke_token("0" * 16)
+        assert allows(connection, token, town, "read") == "token"
+    for scopes, days in ((["reed"], 1), ([], 1), (["read"], 0), (["read"], 99999)):
+        with store.connected() as connection, pytest.raises(ValueError, match="scope"):
+            issue_token(connection, None, scopes, days)
+
+
+def test_a_store_of_a_later_version_is_not_touched(store: Store) -> None:
+    with store.connected() as connection, connection.transaction():
+        store.set_version(connection, SCHEMA + 1)
+    with pytest.raises(StoreError, match="update it"):
+        open_store(store.address)
+
+
+def test_opening_a_store_again_changes_nothing(store: Store) -> None:
+    town = opened(store)
+    take(store, Arrival(town, b"1" * 16, b"one"))
+    assert rows(open_store(store.address), town) == [b"one"]
+
+
+def test_a_file_that_is_no_store_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "other.db").write_text("this is a letter, not a database; it is long enough to look like a file")
+    with pytest.raises(StoreError, match="not a database"):
+        open_store(str(tmp_path / "other.db"))
+
+
+def test_a_password_is_not_shown() -> None:
+    from sfumato.collector.store.postgresql import PostgresStore
+
+    assert PostgresStore("postgresql://me:secret@host/db").shown == "postgresql://me:***@host/db"
+
+
+def test_a_database_that_is_not_there_is_said_to_be_so() -> None:
+    with pytest.raises(StoreError, match="cannot be reached"):
+        open_store("postgresql://nobody@127.0.0.1:9/none")
+
+
+def test_the_canary_sings(store: Store) -> None:
+    with store.connected() as connection:
+        for song in (b"one", b"two"):
+            with connection.transaction():
+                connection.sing(song)
+            assert isinstance(connection, Connection) and connection.song() == song
