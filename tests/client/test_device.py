@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 
 import sfumato as sf
+from sfumato.channels.base import identity_of
 from sfumato.channels.baskets.law import SizeLaw
 from sfumato.client import Ledger, Limit, LimitError
+from sfumato.client.questions import questions_of
 
 SECRET = b"a device's own secret"
 COLOURS = ["red", "green", "blue"]
@@ -113,6 +115,12 @@ def test_beyond_the_limit_on_gamma_nothing_of_a_plan_is_answered(mine: sf.Device
     loud = {"low": 0, "high": 1, "channel": "gaussian", "privacy": 1.0}
     with pytest.raises(LimitError, match="without any bound"):
         ask(mine, plan_of(height=loud), "village", height=0.5)
+
+
+@pytest.mark.parametrize("value", ["a\"ä", 7, -3.0, 33.3, True, None, ["b", "a"], {"x": 1.5, "a": 2}])
+def test_a_mark_is_of_the_canonical_text_of_name_and_value(value: Any) -> None:
+    (question,) = questions_of(plan_of(**{"Größe": AGE}))
+    assert question.identity_of_answer(value) == identity_of(["größe", value])
 
 
 def test_collectors_hold_independent_reports_so_that_together_they_hold_no_more_than_the_product() -> None:

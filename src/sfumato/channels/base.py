@@ -413,8 +413,14 @@ def channel_from_spec(domain: Domain, spec: Mapping[str, Any]) -> Channel:
 
 
 def identity_of(document: Any) -> str:
-    """SHA-256 of the canonical JSON text: keys sorted, no spaces, whole numbers as integers, others as text."""
-    return hashlib.sha256(_as_text(_canonical(document)).encode()).hexdigest()
+    """SHA-256 of the canonical JSON text."""
+    return hashlib.sha256(canonical_text(document).encode()).hexdigest()
+
+
+def canonical_text(document: Any) -> str:
+    """The canonical JSON text: keys sorted, no spaces, whole numbers as integers, others as text."""
+    plain = _canonical(document)
+    return str(plain) if type(plain) is int else _as_text(plain)
 
 
 _as_text = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
@@ -437,12 +443,12 @@ def noise_part(program: Mapping[str, Any]) -> dict[str, Any]:
 def _canonical(value: Any) -> Any:
     if type(value) in (str, int, bool):
         return value
+    if isinstance(value, (float, np.floating)):
+        return int(value) if float(value).is_integer() else repr(float(value))
     if isinstance(value, Mapping):
         return {str(key): _canonical(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
         return [_canonical(part) for part in value]
-    if isinstance(value, (float, np.floating)):
-        return int(value) if float(value).is_integer() else repr(float(value))
     plain = value.item() if isinstance(value, np.generic) else value
     return plain if isinstance(plain, (bool, int, str)) or plain is None else str(plain)
 

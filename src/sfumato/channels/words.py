@@ -30,7 +30,7 @@ from sfumato.domain import Codes
 
 REKEY_BYTES = 1 << 34
 SMALL_BYTES = 4096
-BLOCK = struct.Struct(">4Q")
+BLOCK, PLACE = struct.Struct(">4Q"), struct.Struct(">qI")
 NOISE_STREAM = 0x5F756D61746F  # keeps a seed's noise apart from data simulated with the same seed
 
 
@@ -154,13 +154,7 @@ class KeyedWords(WordSource):
         if not isinstance(secret, (bytes, bytearray)) or len(secret) < 16:
             raise ValueError("key is not a secret of 16 bytes or more; make one per device: secrets.token_bytes(32)")
         self.secret, self._hmac = bytes(secret), hmac.new(secret, digestmod=hashlib.sha256)
-        self._context = _opening(context)
-
-    def about(self, context: str) -> KeyedWords:
-        """The words of the same secret for another question."""
-        other = KeyedWords.__new__(KeyedWords)
-        other.secret, other._hmac, other._context = self.secret, self._hmac, _opening(context)
-        return other
+        self._context = context
 
     def rows(self, codes: Codes, per_code: int) -> Words:
         known = {code: self.row(code, per_code) for code in np.unique(codes).tolist()}
@@ -168,10 +162,14 @@ class KeyedWords(WordSource):
         return np.array(rows, dtype=np.uint64).reshape(codes.size, per_code)
 
     def row(self, code: int, count: int) -> list[int]:
-        message = self._context + code.to_bytes(8, "big", signed=True)
+        return self.row_about(self._context, code, count)
+
+    def row_about(self, context: str, code: int, count: int) -> list[int]:
+        """The words of the same secret for another question."""
+        opening = _opening(context)
         words: list[int] = []
         for counter in range(-(-count // 4)):
-            words += BLOCK.unpack(self.digest(message + counter.to_bytes(4, "big")))
+            words += BLOCK.unpack(self.digest(opening + PLACE.pack(code, counter)))
         return words[:count]
 
     def digest(self, message: bytes) -> bytes:
@@ -181,6 +179,7 @@ class KeyedWords(WordSource):
         return begun.digest()
 
 
+@lru_cache(4096)
 def _opening(context: str) -> bytes:
     return b"sfumato/1\0" + context.encode() + b"\0"
 

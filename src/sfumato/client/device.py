@@ -115,11 +115,12 @@ class Device:
             twins = fresh.setdefault(question.same_name, [])
             try:
                 value = question.value(answers)
-                mark = self._keyed("mark", identity_of([question.same_name, value]))
+                mark = self._keyed("mark", question.identity_of_answer(value))
                 known = self._remembered(question, whom, mark, twins)
                 told = known or self._drawn(question, value, whom, level, plan.name, mark, day)
                 blur = question.blur(told)
-                asked.append(Asked(question, blur, told, blur.sent(told.report), not known))
+                sent = blur.sent(told.report) if known or blur.afresh else told.report
+                asked.append(Asked(question, blur, told, sent, not known))
             except (ValueError, TypeError) as error:
                 raise type(error)(f"{question.name}: {error}") from None
             twins += [] if known else [told]

@@ -262,9 +262,10 @@ class Ledger:
 
     def reports_of(self, collector: str, attribute: str) -> list[Told]:
         """What a collector was told of an attribute, whatever the survey and the domain."""
-        for each in self.told[self._placed :]:
-            self._places.setdefault((each.collector, same_name(each.attribute)), []).append(each)
-        self._placed = len(self.told)
+        if self._placed < len(self.told):
+            for each in self.told[self._placed :]:
+                self._places.setdefault((each.collector, same_name(each.attribute)), []).append(each)
+            self._placed = len(self.told)
         return [*self._places.get((collector, same_name(attribute)), ())]
 
     def receipts_of(self, collector: str, plan: str) -> list[Receipt]:

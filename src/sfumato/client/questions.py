@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from sfumato.channels.base import Channel, Mechanism
+from sfumato.channels.base import Channel, Mechanism, canonical_text
 from sfumato.channels.baskets import BasketReports, Baskets, SelectASize
 from sfumato.channels.longitudinal import Longitudinal
 from sfumato.channels.words import KeyedWords
@@ -33,6 +34,7 @@ class Question:
         self.name, self.domain, self.mechanism = attribute.name, attribute.domain, attribute.channel
         self.columns, self.has_levels = attribute.columns, attribute.has_levels
         self.same_name = same_name(attribute.name)
+        self._opening = f"[{canonical_text(self.same_name)},"
         self.domain_spec, self.domain_identity = attribute.domain_spec, attribute.domain_identity
         self.identity = None if self.mechanism is None else self.mechanism.identity
         names = self.mechanism.levels if self.mechanism is not None and self.has_levels else [None]
@@ -57,6 +59,10 @@ class Question:
         assert isinstance(self.domain, Interval)
         number = self.domain.clean_one(value, clamp=getattr(self.mechanism, "outside", "") == "clamp")
         return int(number) if number.is_integer() else number
+
+    def identity_of_answer(self, value: Any) -> str:
+        """``identity_of([same_name, value])``; all of the text but the value is the same for everybody."""
+        return hashlib.sha256(f"{self._opening}{canonical_text(value)}]".encode()).hexdigest()
 
     def level(self, name: str | None) -> str | None:
         """The level that a person chose, or the default; None where there is nothing to choose."""
@@ -126,7 +132,7 @@ class ValueBlur(Blur):
 
     def draw(self, value: Any, words: KeyedWords, question: str) -> Any:
         code = self.entry.code_of(value)
-        row = words.about(f"{question}\0{self.noise}").row(code, self.program.words)
+        row = words.row_about(f"{question}\0{self.noise}", code, self.program.words)
         return self.outputs.value_of(self.program.draw(code, row))
 
     def carries(self, report: Any, *, same: bool) -> bool:

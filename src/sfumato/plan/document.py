@@ -268,8 +268,10 @@ class Plan:
         if PLAN_COLUMN in columns:
             raise ValueError(f"column {PLAN_COLUMN!r} says that these are reports already; give the true answers")
         for column in columns:
+            if column in asked:
+                continue
             chooser = asked.get(str(column).removesuffix(LEVEL_SUFFIX))
-            if column not in asked and not (chooser and chooser.has_levels):
+            if chooser is None or not chooser.has_levels:
                 hint = suggest(str(column), asked)
                 close = hint if hint.startswith("; did you mean") else ""
                 raise ValueError(f'column {column!r} has no channel{close}; drop it or declare it with role = "clear"')
