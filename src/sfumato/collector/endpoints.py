@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 JSON = "application/json"
 Handler = Callable[["Service", Request], Awaitable[Response]]
+DROPPED = 16
+"""A body of up to so many times what is taken is read to its end."""
 ANYBODY = {
     "Access-Control-Allow-Origin": "*",
     "Access-Control-Expose-Headers": "Retry-After",
@@ -48,8 +51,15 @@ class Endpoint:
     def reasons(self) -> set[str]:
         own = {*self.refuses, *({"unknown"} if "{survey}" in self.path else ())}
         own |= {"malformed", "large", "slow"} if self.takes else set()
-        own |= {"malformed"} if self.query else set()
+        own |= {"malformed"} if self.query or "{id}" in self.path or "{job}" in self.path else set()
         return own | ({"token", "scope", "store"} if self.scope else set())
+
+
+def check_path(parameters: Mapping[str, str]) -> None:
+    """Names in an address are of their form; a survey that is not is unknown."""
+    for name, value in parameters.items():
+        if name != "survey" and not re.fullmatch(PATH[name].get("pattern", ".*"), value):
+            raise RefusedError("malformed", f"the address names no {name}")
 
 
 def answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
@@ -58,8 +68,11 @@ def answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = No
 
 
 async def body_of(request: Request, limit: int = LARGEST_BODY) -> bytes:
-    """The body of a request, within bounds on size and time."""
-    if int(request.headers.get("content-length") or 0) > limit:
+    """The body of a request, within bounds on size and time.
+
+    What is too large is read on for a while and dropped, so that whoever sends it hears why and does not try again.
+    """
+    if int(request.headers.get("content-length") or 0) > DROPPED * limit:
         raise RefusedError("large")
     parts: list[bytes] = []
     size = 0
@@ -67,13 +80,14 @@ async def body_of(request: Request, limit: int = LARGEST_BODY) -> bytes:
         async with asyncio.timeout(SECONDS_FOR_BODY):
             async for part in request.stream():
                 size += len(part)
-                if size > limit:
-                    raise RefusedError("large")
-                parts.append(part)
-    except TimeoutError:
+                if size <= limit:
+                    parts.append(part)
+                elif size > DROPPED * limit:
+                    break
+    except (TimeoutError, ClientDisconnect):
         raise RefusedError("slow") from None
-    except ClientDisconnect:
-        raise RefusedError("slow") from None
+    if size > limit:
+        raise RefusedError("large")
     return b"".join(parts)
 
 
@@ -134,7 +148,7 @@ def _operation(each: Endpoint, problem: dict[str, Any]) -> dict[str, Any]:
     return made | ({"security": [{"token": []}]} if each.scope else {})
 
 
-PATH = {
+PATH: dict[str, dict[str, str]] = {
     "survey": {"type": "string", "pattern": "^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$"},
     "id": {"type": "string", "pattern": "^[0-9a-f]{32}$"},
     "job": {"type": "string", "pattern": "^[0-9a-f]{16}$"},

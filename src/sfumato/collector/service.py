@@ -29,7 +29,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sfumato.client.page import MODEL, page_texts
 from sfumato.collector.access import allows, invitation_hash
-from sfumato.collector.endpoints import ANYBODY, JSON, Endpoint, answer, openapi, reader_of
+from sfumato.collector.endpoints import ANYBODY, JSON, Endpoint, answer, check_path, openapi, reader_of
 from sfumato.collector.form import ReportError, ReportForm
 from sfumato.collector.messages import Batch, One, Problem, Refusal, RefusedError, Sent, Verdict
 from sfumato.collector.metrics import Metrics
@@ -394,6 +394,7 @@ class _Answering:
         service = self.service
         served = service.surveys.get(request.path_params.get("survey", ""))
         try:
+            check_path(request.path_params)
             if each.scope:
                 if "survey" in request.path_params and served is None:
                     raise RefusedError("unknown")
