@@ -22,6 +22,8 @@ MOST_TOGETHER = 5_000
 STILL = 1.0
 
 Work = Callable[[Connection], Any]
+Task = tuple[Sequence[Arrival] | Work | None, asyncio.Future[Any] | None]
+"""What is to be written and who waits for it; None: write no more."""
 
 
 class BusyError(StoreError):
@@ -37,8 +39,8 @@ class Writer:
     def __init__(self, store: Store, committed: Callable[[int, float], None] = lambda reports, seconds: None) -> None:
         self.store, self.committed = store, committed
         self.waiting = 0
-        self._queue: queue.SimpleQueue[tuple[Sequence[Arrival] | Work | None, asyncio.Future[Any] | None]]
-        self._queue = queue.SimpleQueue()
+        self._handed: list[Task] = []
+        self._queue: queue.SimpleQueue[list[Task]] = queue.SimpleQueue()
         self._refused: Counter[tuple[int, str]] = Counter()
         self._counting = threading.Lock()
         self._connection: Connection | None = None
@@ -52,7 +54,7 @@ class Writer:
 
     async def stop(self) -> None:
         """Write what is waiting, and end."""
-        self._queue.put((None, None))
+        self._queue.put([*self._handed, (None, None)])
         await asyncio.to_thread(self._thread.join)
 
     async def take(self, arrivals: Sequence[Arrival]) -> list[str]:
@@ -75,9 +77,17 @@ class Writer:
             self._refused[survey, reason] += number
 
     async def _hand(self, task: Sequence[Arrival] | Work) -> Any:
-        future = asyncio.get_running_loop().create_future()
-        self._queue.put((task, future))
+        """Give a task to the thread, with all others of this turn of the loop: waking the thread is dear."""
+        loop = asyncio.get_running_loop()
+        if not self._handed:
+            loop.call_soon(self._hand_over)
+        future = loop.create_future()
+        self._handed.append((task, future))
         return await future
+
+    def _hand_over(self) -> None:
+        handed, self._handed = self._handed, []
+        self._queue.put(handed)
 
     # --- on the thread ------------------------------------------------------------------------------------------
 
@@ -97,17 +107,15 @@ class Writer:
                 self._drop()
                 return
 
-    def _group(self) -> list[Any]:
+    def _group(self) -> list[Task]:
         """Everything that waits; nothing after a while of stillness."""
         try:
-            group = [self._queue.get(timeout=STILL)]
+            group = self._queue.get(timeout=STILL)
         except queue.Empty:
             return []
-        size = _size(group[0])
         with suppress(queue.Empty):
-            while size < MOST_TOGETHER:
-                group.append(self._queue.get_nowait())
-                size += _size(group[-1])
+            while sum(map(_size, group)) < MOST_TOGETHER:
+                group += self._queue.get_nowait()
         return group
 
     def _write_reports(self, tasks: list[Any]) -> list[tuple[Any, Any]]:
@@ -163,8 +171,8 @@ class Writer:
                 connection.close()
 
 
-def _size(entry: tuple[Any, Any]) -> int:
-    task = entry[0]
+def _size(given: Task) -> int:
+    task = given[0]
     return 1 if task is None or callable(task) else len(task)
 
 

@@ -117,8 +117,8 @@ class Connection(ABC):
         """Everything inside is written, durably, or nothing."""
 
     @abstractmethod
-    def insert_reports(self, survey: int, rows: Sequence[tuple[bytes, bytes]]) -> set[bytes]:
-        """Insert (id, body) pairs of different ids; the ids that were not there yet."""
+    def insert_reports(self, survey: int, rows: Sequence[tuple[bytes, bytes]]) -> int:
+        """Insert (id, body) pairs of different ids; how many of them were not there yet."""
 
     def rows(self, sql: str, *values: Any) -> list[Row]:
         return list(self.execute(sql, values).fetchall())
@@ -218,8 +218,9 @@ class Connection(ABC):
         if invited:
             welcome = [each for each in welcome if self._invite(survey, each.invitation)]
         fresh = self.insert_reports(survey, [(each.id, each.body) for each in welcome])
-        self.tally(survey, "accepted", len(fresh), today)
-        stored |= {id: first[id].body for id in fresh}
+        self.tally(survey, "accepted", fresh, today)
+        if fresh == len(welcome):
+            stored |= {each.id: each.body for each in welcome}
         stored |= self._bodies(survey, [id for id in first if id not in stored])
         refusal = CLOSED if closed else UNINVITED
         return {place: _verdict(each, stored.get(each.id), refusal) for place, each in arrivals.items()}

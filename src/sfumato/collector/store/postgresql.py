@@ -39,15 +39,15 @@ class PostgresConnection(Connection):
         except (psycopg.OperationalError, psycopg.InterfaceError) as error:
             raise StoreError(_first_line(error)) from error
 
-    def insert_reports(self, survey: int, rows: Sequence[tuple[bytes, bytes]]) -> set[bytes]:
+    def insert_reports(self, survey: int, rows: Sequence[tuple[bytes, bytes]]) -> int:
         if not rows:
-            return set()
+            return 0
         ids, bodies = zip(*rows, strict=True)
         insert = (
             "INSERT INTO reports SELECT ?, one.id, one.body FROM unnest(?::bytea[], ?::bytea[]) AS one(id, body) "
-            "ON CONFLICT DO NOTHING RETURNING id"
+            "ON CONFLICT DO NOTHING"
         )
-        return {bytes(id) for (id,) in self.rows(insert, survey, list(ids), list(bodies))}
+        return self.change(insert, survey, list(ids), list(bodies))
 
     def close(self) -> None:
         self._own.close()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,12 @@ from sfumato.collector.store.base import Connection, Store, StoreError
 
 PATIENCE = 30.0
 CACHE_KIB = 16_384
+MOST_ROWS = 256
+
+
+@cache
+def _insert(rows: int) -> str:
+    return f"INSERT INTO reports VALUES {', '.join(['(?, ?, ?)'] * rows)} ON CONFLICT DO NOTHING"
 
 
 class SqliteConnection(Connection):
@@ -49,9 +56,15 @@ class SqliteConnection(Connection):
                 self._own.execute("ROLLBACK")
             raise
 
-    def insert_reports(self, survey: int, rows: Sequence[tuple[bytes, bytes]]) -> set[bytes]:
-        insert = "INSERT INTO reports VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
-        return {id for id, body in rows if self.execute(insert, (survey, id, body)).rowcount}
+    def insert_reports(self, survey: int, rows: Sequence[tuple[bytes, bytes]]) -> int:
+        """In statements of 2ⁱ rows: every call of SQLite gives way to the event loop, so there should be few."""
+        fresh, place = 0, 0
+        while place < len(rows):
+            size = min(1 << ((len(rows) - place).bit_length() - 1), MOST_ROWS)
+            values = [value for id, body in rows[place : place + size] for value in (survey, id, body)]
+            fresh += self.execute(_insert(size), values).rowcount
+            place += size
+        return fresh
 
     def close(self) -> None:
         self._own.close()

@@ -1,0 +1,220 @@
+"""The collector under load: durable submits against a validated no-op, one process, 64 connections, one report each.
+
+    python bench/collector.py                     the ratio, p99 ÷ median, and a training job beside it
+    python bench/collector.py --memory            memory while a million reports arrive in batches of 100
+    python bench/collector.py --store postgresql://…
+
+The no-op is the same application with a writer that says yes without writing: reading, decoding, checking against the
+plan and answering are the same. Rounds alternate, and the median of their ratios counts. The generator is a process of
+its own with prepared requests; where it needs more than half a core it is said, since then it may be what is measured.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import resource
+import secrets
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from sfumato.collector.access import SCOPES, issue_token
+from sfumato.collector.store import open_store
+from sfumato.examples import credit
+
+CONNECTIONS, ROUNDS, SECONDS = 64, 7, 3.0
+PLAN = credit.plan()
+HEAD = b"POST /credit/reports HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+
+
+def serve(address: str, port: int, durable: bool) -> None:
+    """The service; without ``durable`` nothing is written."""
+    import uvicorn
+
+    from sfumato.collector.service import Service, application
+
+    service = Service(open_store(address))
+    if not durable:
+
+        async def yes(arrivals):
+            return [""] * len(arrivals)
+
+        service.writer.take = yes
+    uvicorn.run(application(service), port=port, access_log=False, log_level="warning", server_header=False)
+
+
+def start(address: str, durable: bool) -> tuple[subprocess.Popen, int]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = subprocess.Popen([sys.executable, __file__, "--serve", address, str(port), str(int(durable))])
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+            return process, port
+        except OSError:
+            time.sleep(0.05)
+
+
+def requests(number: int, size: int) -> list[bytes]:
+    """Requests that have never been sent, each with so many reports."""
+    people = credit.people(min(number * size, 20_000), np.random.default_rng())
+    blurred = {name: column.tolist() for name, column in PLAN.randomize(people).items()}
+    rows = list(map(dict, zip(*[[(name, value) for value in column] for name, column in blurred.items()], strict=True)))
+    made = []
+    for _ in range(number):
+        reports = [{"id": secrets.token_hex(16), "report": random.choice(rows)} for _ in range(size)]
+        body = json.dumps({"plan": PLAN.identity, "reports": reports}).encode()
+        made.append(HEAD + f"Content-Length: {len(body)}\r\n\r\n".encode() + body)
+    return made
+
+
+class Line(asyncio.Protocol):
+    """One connection that sends a request as soon as the last one was answered."""
+
+    def __init__(self, waiting: list[bytes], times: list[float], over: asyncio.Event) -> None:
+        self.waiting, self.times, self.over = waiting, times, over
+        self.seen = b""
+
+    def connection_made(self, transport) -> None:
+        self.transport = transport
+        self.send()
+
+    def send(self) -> None:
+        if self.over.is_set() or not self.waiting:
+            self.over.set()
+            self.transport.close()
+            return
+        self.began = time.perf_counter()
+        self.transport.write(self.waiting.pop())
+
+    def data_received(self, data: bytes) -> None:
+        self.seen += data
+        head, _, body = self.seen.partition(b"\r\n\r\n")
+        if not _ or len(body) < int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0]):
+            return
+        assert head.startswith(b"HTTP/1.1 200") and b'"refused":[]' in body, self.seen
+        self.seen = b""
+        self.times.append(time.perf_counter() - self.began)
+        self.send()
+
+
+async def load(port: int, waiting: list[bytes], seconds: float) -> tuple[float, list[float]]:
+    """Requests a second, and the time of each."""
+    times, over = [], asyncio.Event()
+    loop, began = asyncio.get_running_loop(), time.perf_counter()
+    for _ in range(CONNECTIONS):
+        await loop.create_connection(lambda: Line(waiting, times, over), "127.0.0.1", port)
+    try:
+        await asyncio.wait_for(over.wait(), seconds)
+    except TimeoutError:
+        over.set()
+    took = time.perf_counter() - began
+    await asyncio.sleep(0.2)
+    return len(times) / took, times
+
+
+def one_round(port: int, seconds: float = SECONDS) -> tuple[float, float, float]:
+    """(requests a second, median, p99); warns where the generator may be the slower side."""
+    import uvloop
+
+    waiting = requests(int(12_000 * seconds), 1)
+    before = resource.getrusage(resource.RUSAGE_SELF)
+    rate, times = uvloop.run(load(port, waiting, seconds))
+    after = resource.getrusage(resource.RUSAGE_SELF)
+    busy = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / seconds
+    if busy > 0.5:
+        print(f"  (the generator needed {busy:.0%} of a core)")
+    times.sort()
+    return rate, statistics.median(times), times[int(0.99 * len(times))]
+
+
+def ratio(address: str) -> None:
+    durable, port = start(address, True)
+    noop, other = start(address, False)
+    try:
+        one_round(port, 1.0), one_round(other, 1.0)
+        ratios, tails, alone = [], [], []
+        for _ in range(ROUNDS):
+            free, _, _ = one_round(other)
+            rate, median, late = one_round(port)
+            ratios.append(rate / free)
+            tails.append(late / median)
+            alone.append(late)
+            print(f"durable ÷ no-op {ratios[-1]:.2f}, p99 ÷ median {tails[-1]:.1f}")
+        print(f"median: durable ÷ no-op {statistics.median(ratios):.2f} (bar .7)", end=", ")
+        print(f"p99 ÷ median {statistics.median(tails):.1f} (bar 10)")
+        beside_a_job(address, port, statistics.median(alone))
+    finally:
+        for process in (durable, noop):
+            process.send_signal(signal.SIGTERM)
+            process.wait()
+
+
+def beside_a_job(address: str, port: int, alone: float) -> None:
+    """p99 while a training job runs, against p99 without it."""
+    import http.client
+
+    with open_store(address).connected() as connection, connection.transaction():
+        header = {"Authorization": "Bearer " + issue_token(connection, None, SCOPES)}
+
+    def ask(method: str, path: str, body=None):
+        line = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        line.request(method, path, body, header)
+        answer = line.getresponse()
+        return answer.status, json.loads(answer.read())
+
+    late = []
+    status, job = ask("POST", "/credit/api/jobs", json.dumps({"kind": "train", "options": {}}))
+    assert status in (200, 201, 202), job
+    while ask("GET", f"/credit/api/jobs/{job['id']}")[1]["state"] in ("waiting", "running") and len(late) < ROUNDS:
+        late.append(one_round(port, 2.0)[2])
+    state = ask("GET", f"/credit/api/jobs/{job['id']}")[1]["state"]
+    if not late:
+        print("the job was over before a round was")
+        return
+    times = statistics.median(late) / alone
+    print(f"p99 beside a training job ÷ without: {times:.2f} (bar 2), {len(late)} rounds, job {state}")
+
+
+def memory(address: str) -> None:
+    """Resident memory of the service at every tenth of a million reports."""
+    import uvloop
+
+    process, port = start(address, True)
+    try:
+        sizes = []
+        for _ in range(10):
+            uvloop.run(load(port, requests(1000, 100), 600))
+            status = Path(f"/proc/{process.pid}/status").read_text()
+            sizes.append(int(status.split("VmRSS:")[1].split()[0]) / 1024)
+            print(f"{len(sizes) * 100_000:>9,} reports: {sizes[-1]:.0f} MiB")
+        print(f"last ÷ first: {sizes[-1] / sizes[0]:.2f}, last ÷ middle: {sizes[-1] / sizes[4]:.2f}")
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--serve", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--memory", action="store_true")
+    parser.add_argument("--store")
+    asked = parser.parse_args()
+    if asked.serve:
+        serve(asked.serve[0], int(asked.serve[1]), asked.serve[2] == "1")
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            where = asked.store or os.path.join(folder, "store.db")
+            with open_store(where).connected() as opening, opening.transaction():
+                opening.open_survey("credit", PLAN)
+            memory(where) if asked.memory else ratio(where)
