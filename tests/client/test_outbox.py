@@ -14,7 +14,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -492,7 +492,7 @@ def test_another_program_s_database_and_a_newer_outbox_are_left_as_they_are(tmp_
     store.close()
     Outbox(tmp_path / "newer.sqlite")
     store = sqlite3.connect(tmp_path / "newer.sqlite")
-    store.execute("PRAGMA user_version = 2")
+    store.execute("PRAGMA user_version = 3")
     store.close()
     for name, words in {"other": "not an outbox", "newer": "an outbox of version 2; this one reads 1"}.items():
         before = (tmp_path / f"{name}.sqlite").read_bytes()
@@ -518,3 +518,12 @@ def test_damage_anywhere_is_a_sentence_or_harmless(tmp_path: Path, collector: Co
         except OutboxError as error:
             assert str(error).startswith("outbox.sqlite: ") and "\n" not in str(error)
             assert path.read_bytes() == cut
+
+
+def test_an_outbox_from_before_invitations_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "outbox.sqlite"
+    Outbox(path).put("https://town.example/submit", PLAN, "0" * 32, {"a": 1})
+    with closing(sqlite3.connect(path)) as store:
+        store.executescript("ALTER TABLE reports DROP COLUMN invitation; PRAGMA user_version = 1")
+    (entry,) = Outbox(path).entries()
+    assert (entry.report, entry.invitation) == ({"a": 1}, "")

@@ -14,7 +14,7 @@ import pytest
 from tests.collector.serving import PLAN, Running, batch, reports, serving, token
 
 import sfumato as sf
-from sfumato.client import survey
+from sfumato.client import Device, Ledger, Outbox, survey
 from sfumato.collector.access import issue_invitations
 from sfumato.collector.form import ReportForm
 from sfumato.collector.messages import LARGEST_BODY, MOST_REPORTS
@@ -249,3 +249,25 @@ def test_the_document_describes_every_endpoint(anywhere: Running) -> None:
     assert {"get", "post"} >= set(document["paths"]["/{survey}/reports"])
     answers = document["paths"]["/{survey}/reports"]["post"]["responses"]
     assert {"200", "400", "403", "404", "408", "409", "413", "422", "503"} == set(answers)
+
+
+def test_the_python_device_is_taken_at_its_word(town: Running, tmp_path: Path) -> None:
+    outbox, device = Outbox(tmp_path / "outbox.sqlite"), Device(b"a secret of sixteen bytes", Ledger())
+    reply = device.reply(PLAN, {"smokes": "yes", "age": 40, "group": "A"}, collector=town.url)
+    outbox.put(f"{town.url}/town/reports", reply.plan, reply.id, reply.report)
+    assert outbox.send().accepted == [reply.id] and stored(town) == 1
+    outbox.withdraw(reply.id)
+    assert outbox.send().withdrawn == [reply.id] and stored(town) == 0
+
+
+def test_the_python_device_sends_its_invitation(address: str, tmp_path: Path) -> None:
+    with serving(address, invited=True) as running:
+        with open_store(address).connected() as connection, connection.transaction():
+            (code,) = issue_invitations(connection, connection.known_survey("town"), 1)
+        outbox, submit = Outbox(tmp_path / "outbox.sqlite"), f"{running.url}/town/reports"
+        device = Device(b"a secret of sixteen bytes", Ledger())
+        reply = device.reply(PLAN, {"smokes": "yes", "age": 40, "group": "A"}, collector=running.url)
+        outbox.put(submit, reply.plan, reply.id, reply.report, "not-an-invitation")
+        assert "invitation" in outbox.send().refused[reply.id]
+        assert outbox.put(submit, reply.plan, reply.id, reply.report, code) == "waiting"
+        assert outbox.send().accepted == [reply.id] and stored(running) == 1

@@ -31,7 +31,7 @@ from sfumato.client.wire import LONGEST_PAUSE, NOT_THERE, Answer, check_address,
 from sfumato.prose import counted, visible
 
 State = Literal["waiting", "sent", "refused", "withdrawing"]
-KIND, VERSION = 0x5366756D, 1
+KIND, VERSION = 0x5366756D, 2
 """What marks a file as an outbox: SQLite's application_id ("Sfum") and user_version."""
 BATCH = 100
 LONGEST_BACKOFF = 60.0
@@ -42,10 +42,11 @@ TABLES = (
     seal TEXT NOT NULL,
     state TEXT NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'sent', 'refused', 'withdrawing')),
     tried INTEGER NOT NULL DEFAULT 0 CHECK (tried IN (0, 1)), note TEXT NOT NULL DEFAULT '') WITHOUT ROWID""",
+    INVITED := "ALTER TABLE reports ADD COLUMN invitation TEXT NOT NULL DEFAULT ''",
     "CREATE INDEX queues ON reports (state, submit, plan)",
     "CREATE TABLE pauses (submit TEXT PRIMARY KEY, until REAL NOT NULL) WITHOUT ROWID",
     f"PRAGMA application_id = {KIND}",
-    f"PRAGMA user_version = {VERSION}",
+    NUMBERED := f"PRAGMA user_version = {VERSION}",
 )
 
 Ask = Callable[..., Answer]
@@ -66,6 +67,7 @@ class Entry:
     report: dict[str, Any]
     state: State
     note: str
+    invitation: str = ""
 
 
 @dataclass
@@ -100,6 +102,9 @@ class Outbox:
             if kind == version == _single(store, "SELECT count(*) FROM sqlite_schema") == 0:
                 for statement in TABLES:
                     store.execute(statement)
+            elif (kind, version) == (KIND, 1):
+                store.execute(INVITED)
+                store.execute(NUMBERED)
             elif (kind, version) != (KIND, VERSION):
                 what = f"an outbox of version {version}; this one reads {VERSION}" if kind == KIND else "not an outbox"
                 raise OutboxError(f"{self.path.name}: {what}; it is left as it is")
@@ -108,19 +113,26 @@ class Outbox:
 
     # --- what it holds ------------------------------------------------------------------------------------------
 
-    def put(self, submit: str, plan: str, id: str, report: Mapping[str, Any]) -> State:
-        """Queue a report for an address; it is on the disk when this returns. The same again changes nothing."""
+    def put(self, submit: str, plan: str, id: str, report: Mapping[str, Any], invitation: str = "") -> State:
+        """Queue a report for an address; it is on the disk when this returns. The same again changes nothing, except
+        that one which was refused is tried once more with another invitation."""
         check_address(submit, insecure=self.insecure)
         if not re.fullmatch("[0-9a-f]{32}", id):
             raise OutboxError("the id of a report is 32 hexadecimal digits; take it from the device's reply")
         body = (submit, plan, _json(report))
         with self._writing() as store:
-            found = store.execute("SELECT submit, plan, report, state FROM reports WHERE id = ?", [id]).fetchone()
+            known = "SELECT submit, plan, report, state, invitation FROM reports WHERE id = ?"
+            found = store.execute(known, [id]).fetchone()
             if found is None:
-                row = [id, *body, _seal(id, *body)]
-                store.execute("INSERT INTO reports (id, submit, plan, report, seal) VALUES (?, ?, ?, ?, ?)", row)
+                row = [id, *body, _seal(id, *body), invitation]
+                names = "id, submit, plan, report, seal, invitation"
+                store.execute(f"INSERT INTO reports ({names}) VALUES (?, ?, ?, ?, ?, ?)", row)
             elif tuple(found[:3]) != body:
                 raise OutboxError(f"another report has the id {id}, or goes elsewhere; withdraw it before this one")
+            elif found[3] == "refused" and invitation not in ("", found[4]):
+                again = "UPDATE reports SET state = 'waiting', note = '', invitation = ? WHERE id = ?"
+                store.execute(again, [invitation, id])
+                found = None
         state: State = found[3] if found else "waiting"
         return state
 
@@ -206,7 +218,10 @@ class Outbox:
         self, ask: Ask, submit: str, plan: str, batch: list[Entry], done: Sending
     ) -> tuple[int, str | None]:
         """How many of these reports were settled, and what stood in the way of the others."""
-        reports = [{"id": each.id, "report": each.report} for each in batch]
+        reports = [
+            {"id": each.id, "report": each.report, **({"invitation": each.invitation} if each.invitation else {})}
+            for each in batch
+        ]
         answer = ask(submit, _json({"plan": plan, "reports": reports}).encode())
         accepted, refused = answer.verdict([each.id for each in batch])
         if answer.final and not accepted and not refused:
@@ -263,11 +278,12 @@ class Outbox:
 
     def _read(self, where: str, *parts: Any) -> list[Entry]:
         """The reports that are chosen, and are as they were put."""
-        rows = self._run(f"SELECT id, submit, plan, report, state, note, seal FROM reports {where}", *parts)
+        names = "id, submit, plan, report, state, note, invitation, seal"
+        rows = self._run(f"SELECT {names} FROM reports {where}", *parts)
         with self._said():
-            if any(_seal(*row[:4]) != row[6] for row in rows):
+            if any(_seal(*row[:4]) != row[7] for row in rows):
                 raise sqlite3.DatabaseError("a report in the file is damaged")
-        return [Entry(id, submit, plan, json.loads(text), at, note) for id, submit, plan, text, at, note, _ in rows]
+        return [Entry(*row[:3], json.loads(row[3]), *row[4:7]) for row in rows]
 
     @contextmanager
     def _said(self) -> Iterator[None]:
@@ -277,8 +293,9 @@ class Outbox:
         except sqlite3.OperationalError as error:
             hint = "nothing was changed, try again when that is mended"
             raise OutboxError(f"{self.path.name}: {error}; {hint}") from None
-        except sqlite3.DatabaseError as error:
-            raise OutboxError(f"{self.path.name}: {error}; it is left as it is: mend it, or move it away") from None
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # of a damaged name in SQLite's own words
+            said = error if isinstance(error, sqlite3.Error) else "the file is damaged"
+            raise OutboxError(f"{self.path.name}: {said}; it is left as it is: mend it, or move it away") from None
 
     @contextmanager
     def _only_sender(self, seconds: float) -> Iterator[bool]:

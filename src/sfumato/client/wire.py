@@ -1,6 +1,6 @@
 """Asking a collector over HTTP: addresses that reports may go to, one request within bounds, and what an answer says.
 
-    POST submit          {"plan": identity, "reports": [{"id": …, "report": {…}}, …]}
+    POST submit          {"plan": identity, "reports": [{"id": …, "report": {…}, "invitation": …}, …]}
                          → {"accepted": [id, …], "refused": [{"id": …, "reason": …}, …]}
     DELETE submit/id     → 200 or 204: withdrawn; 404: not there (any more)
 """

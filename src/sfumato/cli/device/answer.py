@@ -52,6 +52,7 @@ Collector = Annotated[
     str | None, typer.Option(help="Who receives the report, as an address.  [default: that of --submit]")
 ]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="Write what is sent: .json.")]
+Invitation = Annotated[str, typer.Option(help="The code of an invitation, where the survey needs one.")]
 Offline = Annotated[bool, typer.Option("--offline", help="Queue the report, and send it later.")]
 
 
@@ -62,6 +63,7 @@ def answer(
     submit: Submit = None,
     collector: Collector = None,
     output: Output = None,
+    invitation: Invitation = "",
     offline: Offline = False,
     insecure: Insecure = False,
     home: Folder = None,
@@ -90,7 +92,7 @@ def answer(
     if output is not None:
         message = {"plan": reply.plan, "reports": [{"id": reply.id, "report": reply.report}]}
         write_text(json_text(message) + "\n", output)
-    state, note = ("written", "") if outbox is None else _send(outbox, submit or "", reply, offline)
+    state, note = ("written", "") if outbox is None else _send(outbox, submit or "", reply, invitation, offline)
     if as_json:
         sent = {"plan": reply.plan, "id": reply.id, "report": reply.report}
         emit_json({**sent, "collector": whom, "state": state, "note": note, "total": trial.total(whom).to_dict()})
@@ -176,9 +178,9 @@ def _remember(ledger: Ledger, trial: Ledger) -> None:
     ledger.add(trial.told[len(ledger.told) :], new[0] if new else None)
 
 
-def _send(outbox: Outbox, submit: str, reply: Reply, offline: bool) -> tuple[str, str]:
+def _send(outbox: Outbox, submit: str, reply: Reply, invitation: str, offline: bool) -> tuple[str, str]:
     """The state of the report after it was queued and, unless offline, sent; and why."""
-    outbox.put(submit, reply.plan, reply.id, reply.report)
+    outbox.put(submit, reply.plan, reply.id, reply.report, invitation)
     problem = "offline" if offline else outbox.send().problem
     (entry,) = (each for each in outbox.entries() if each.id == reply.id)
     return entry.state, entry.note or problem or ""
