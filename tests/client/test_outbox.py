@@ -494,7 +494,7 @@ def test_another_program_s_database_and_a_newer_outbox_are_left_as_they_are(tmp_
     store = sqlite3.connect(tmp_path / "newer.sqlite")
     store.execute("PRAGMA user_version = 3")
     store.close()
-    for name, words in {"other": "not an outbox", "newer": "an outbox of version 2; this one reads 1"}.items():
+    for name, words in {"other": "not an outbox", "newer": "an outbox of version 3; this one reads 2"}.items():
         before = (tmp_path / f"{name}.sqlite").read_bytes()
         with pytest.raises(OutboxError, match=words):
             Outbox(tmp_path / f"{name}.sqlite")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 COMMANDS = (
     "check", "advise", "randomize", "reconstruct", "train", "predict", "synthesize", "itemsets", "release", "audit",
-    "reproduce", "demo", "device",
+    "reproduce", "demo", "device", "serve", "simulate", "survey",
 )
 
 Step = TypeVar("Step")

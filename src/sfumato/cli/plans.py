@@ -212,7 +212,8 @@ def naming_rows(path: Path, plan: Plan, table: Any, *, reports: bool) -> Iterato
 def _check_people(plan: Plan, name: str, table: Any) -> None:
     from sfumato.shipping import check_values
 
-    check_values(plan.attributes[name], table.column(name))
+    if not isinstance(plan.attributes[name].domain, Items):
+        check_values(plan.attributes[name], table.column(name))
 
 
 def _check_reports(plan: Plan, name: str, table: Any) -> None:

@@ -283,7 +283,10 @@ class Outbox:
         with self._said():
             if any(_seal(*row[:4]) != row[7] for row in rows):
                 raise sqlite3.DatabaseError("a report in the file is damaged")
-        return [Entry(*row[:3], json.loads(row[3]), *row[4:7]) for row in rows]
+        return [
+            Entry(id, submit, plan, json.loads(text), state, note, invitation)
+            for id, submit, plan, text, state, note, invitation, _ in rows
+        ]
 
     @contextmanager
     def _said(self) -> Iterator[None]:

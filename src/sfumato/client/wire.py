@@ -70,13 +70,14 @@ class Answer:
             return [], {}
         named = {key: found.get(key) if isinstance(found, dict) else None for key in ("accepted", "refused")}
         accepted, listed = (each if isinstance(each, list) else [] for each in named.values())
-        taken = [id for id in ids if id in accepted]
+        taken_in = {each for each in accepted if isinstance(each, str)}
+        taken = [id for id in ids if id in taken_in]
         reasons = {
             each["id"]: visible(str(each.get("reason") or self.said)[:MOST_SAID])
             for each in listed
             if isinstance(each, dict) and isinstance(each.get("id"), str)
         }
-        return taken, {id: reasons[id] for id in ids if id in reasons and id not in taken}
+        return taken, {id: reasons[id] for id in ids if id in reasons and id not in taken_in}
 
 
 class _AsItIs(HTTPErrorProcessor):
@@ -89,26 +90,35 @@ class _AsItIs(HTTPErrorProcessor):
 
 
 def request(submit: str, body: bytes | None, id: str, seconds: float) -> Answer:
-    """Send a body, or without one withdraw an id, within bounds on time and size. What goes to this machine itself
-    passes no proxy."""
-    parts, until = urlsplit(submit), time.monotonic() + seconds
-    direct = [ProxyHandler({})] if _is_loopback(parts) else []
+    """Send a body, or without one withdraw an id."""
+    parts = urlsplit(submit)
     if body is None:
         parts = parts._replace(path=f"{parts.path.rstrip('/')}/{id}")
-    asked = Request(parts.geturl(), body, HEADERS, method="DELETE" if body is None else "POST")
+    return ask(parts.geturl(), "DELETE" if body is None else "POST", body, seconds)
+
+
+def ask(
+    address: str, method: str = "GET", body: bytes | None = None, seconds: float = 15.0, *, token: str = "",
+    most: int = MOST_READ,
+) -> Answer:
+    """One request, answered within so many seconds and bytes. What goes to this machine itself passes no proxy."""
+    until = time.monotonic() + seconds
+    direct = [ProxyHandler({})] if is_loopback(urlsplit(address).hostname) else []
+    headers = HEADERS | ({"Authorization": f"Bearer {token}"} if token else {})
     try:
+        asked = Request(address, body, headers, method=method)
         with build_opener(_AsItIs, *direct).open(asked, timeout=seconds) as response:
             wait = 0.0 if response.status < 300 else _wait(response.headers.get("Retry-After", ""))
-            return Answer(response.status, _read(response, until), wait)
+            return Answer(response.status, _read(response, until, most), wait)
     except (OSError, HTTPException, ValueError) as error:
         return Answer(reason=visible(str(getattr(error, "reason", error)) or type(error).__name__)[:MOST_SAID])
 
 
-def _read(response: Any, until: float) -> bytes:
+def _read(response: Any, until: float, most: int) -> bytes:
     data = b""
     while part := response.read1(1 << 16):
         data += part
-        if len(data) > MOST_READ:
+        if len(data) > most:
             raise ValueError("the answer is too long")
         if time.monotonic() > until:
             raise TimeoutError("timed out")
@@ -132,7 +142,7 @@ def check_address(address: str, insecure: bool = False) -> SplitResult:
         known = False
     if not known or parts.username is not None or parts.fragment or not re.fullmatch("[!-~]+", address):
         raise ValueError("reports cannot be sent to this address; give for example https://town.example/submit")
-    if parts.scheme == "http" and not insecure and not _is_loopback(parts):
+    if parts.scheme == "http" and not insecure and not is_loopback(parts.hostname):
         raise ValueError(f"what is sent to {address} can be read by everybody on the way; use https")
     return parts
 
@@ -149,8 +159,9 @@ def origin_of(address: str) -> str:
     return f"{parts.scheme}://{host}" + ("" if parts.port in (None, usual) else f":{parts.port}")
 
 
-def _is_loopback(parts: SplitResult) -> bool:
+def is_loopback(host: str | None) -> bool:
+    """Whether a host is this machine itself."""
     try:
-        return parts.hostname == "localhost" or ip_address(parts.hostname or "").is_loopback
+        return host == "localhost" or ip_address(host or "").is_loopback
     except ValueError:
         return False

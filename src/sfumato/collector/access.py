@@ -51,6 +51,12 @@ def allows(connection: Connection, token: str, survey: int | None, scope: str) -
     return "" if scope in scopes.split() and reaches in (None, survey) else "scope"
 
 
+def valid_tokens(connection: Connection) -> list[tuple[str, int | None, str, str]]:
+    """(id, survey or None for all, scopes, end) of the tokens that are neither revoked nor past their end."""
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return [row[:4] for row in connection.tokens() if not row[4] and row[3] > now]
+
+
 def issue_invitations(connection: Connection, survey: Survey, number: int) -> list[str]:
     """New single-use invitations; the store keeps their hashes, apart from reports."""
     if not survey.invited:

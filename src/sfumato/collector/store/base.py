@@ -10,6 +10,7 @@ SQL is written once, with ? for values; a dialect says how to connect, to insert
 from __future__ import annotations
 
 import json
+import random
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
@@ -257,6 +258,12 @@ class Connection(ABC):
             last = bytes(page[-1][0])
             yield [bytes(body) for _, body in page if len(body)]
 
+    def shuffled(self, survey: int) -> list[bytes]:
+        """The rows of all reports in an order of chance: their place says nothing about their ids either."""
+        rows = [row for page in self.reports(survey) for row in page]
+        random.SystemRandom().shuffle(rows)
+        return rows
+
     def how_many(self, survey: int) -> int:
         found = self.one("SELECT COUNT(*) FROM reports WHERE survey = ? AND body <> ?", survey, WITHDRAWN)
         return int(found[0]) if found else 0
@@ -320,6 +327,10 @@ class Connection(ABC):
         """(hash, survey, scopes, expires, revoked)."""
         return self.one("SELECT hash, survey, scopes, expires, revoked FROM tokens WHERE id = ?", id)
 
+    def tokens(self) -> list[Row]:
+        """(id, survey, scopes, expires, revoked) of every token."""
+        return self.rows("SELECT id, survey, scopes, expires, revoked FROM tokens ORDER BY id")
+
     def revoke_token(self, id: str) -> bool:
         return self.change("UPDATE tokens SET revoked = 1 WHERE id = ?", id) == 1
 
@@ -351,6 +362,11 @@ class Store(ABC):
     def size(self) -> dict[str, int]:
         """Bytes on disk by part, where that can be told."""
         return {}
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Inside, no other service runs on this store, where only one may. StoreError: another one does."""
+        yield
 
     @contextmanager
     def connected(self) -> Iterator[Connection]:

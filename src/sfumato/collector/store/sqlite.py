@@ -6,9 +6,10 @@ what is deleted. Readers do not hold up the writer, nor the writer readers.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -76,8 +77,29 @@ class SqliteStore(Store):
     def __init__(self, address: str) -> None:
         super().__init__(address.removeprefix("sqlite://"))
 
+    def prepare(self) -> Store:
+        """A new file is its owner's alone, and so is a new folder; the files that SQLite adds follow the first."""
+        place = Path(self.address)
+        if not place.exists():
+            place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with suppress(FileExistsError):
+                os.close(os.open(place, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        return super().prepare()
+
     def connect(self) -> SqliteConnection:
         return SqliteConnection(self.address)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """An exclusive transaction on a file beside, which ends with the process."""
+        beside = f"{Path(self.address).resolve()}.lock"
+        with closing(sqlite3.connect(beside, timeout=0, isolation_level=None)) as lock:
+            try:
+                lock.execute("PRAGMA journal_mode = MEMORY")
+                lock.execute("BEGIN EXCLUSIVE")
+            except sqlite3.OperationalError:
+                raise StoreError(f"{self.address} is served by another process; stop that one first") from None
+            yield
 
     def tidy(self) -> None:
         """VACUUM copies every table in the order of its keys; the write-ahead log is emptied."""

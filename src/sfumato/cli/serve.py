@@ -1,0 +1,85 @@
+"""`sfumato serve`: a collector of one command, on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sfumato.cli import emit_json, say
+from sfumato.cli.plans import AsJson, load_plan, naming
+from sfumato.cli.stores import DEFAULT, Invited, KeepDays, StoreAddress, store_at
+
+EXAMPLES = """Examples:
+
+  sfumato serve plan.toml
+
+  sfumato serve town.toml village.toml --store surveys.db --port 8080
+
+  sfumato serve --store postgresql://collector@localhost/surveys      [dim]what is open there[/dim]"""
+
+Plans = Annotated[
+    list[Path] | None,
+    typer.Argument(metavar="[PLAN]…", help="Plans: .toml or .json; a new one is opened as a survey of its name."),
+]
+Host = Annotated[str, typer.Option(help="Where to listen.")]
+Port = Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 is any free one.")]
+Anywhere = Annotated[bool, typer.Option("--anywhere", help="Listen beyond this machine; a proxy with TLS is in front.")]
+NoToken = Annotated[bool, typer.Option("--no-token", help="Make no analyst's token, where output is logged.")]
+
+
+def serve(
+    plans: Plans = None,
+    store: StoreAddress = DEFAULT,
+    host: Host = "127.0.0.1",
+    port: Port = 8000,
+    invited: Invited = False,
+    keep_days: KeepDays = None,
+    anywhere: Anywhere = False,
+    no_token: NoToken = False,
+    as_json: AsJson = False,
+) -> None:
+    """Collect reports, show the picture, send the model home: serves surveys until it is stopped with Ctrl-C."""
+    from sfumato.collector.access import issue_token, valid_tokens
+    from sfumato.collector.run import address_of, listen, opened, run
+
+    loaded = {path: load_plan(path) for path in plans or []}
+    with listen(host, port, anywhere=anywhere) as listener, store_at(store, new=bool(loaded)) as kept, kept.held():
+        with kept.connected() as connection, connection.transaction():
+            for path, plan in loaded.items():
+                with naming(path):
+                    opened(connection, plan, keep_days=keep_days, invited=invited)
+            surveys = connection.surveys()
+            known = any(reaches is None for _, reaches, _, _ in valid_tokens(connection))
+            token = None if known or no_token else issue_token(connection, None)
+        if not surveys:
+            raise ValueError(f"{kept.shown} holds no survey yet; give a plan: sfumato serve plan.toml")
+        links = _links(address_of(listener), surveys, token)
+        run(kept, listener, lambda: emit_json(links) if as_json else _tell(links))
+    if not as_json:
+        say("stopped")
+
+
+def _links(address: str, surveys: list[Any], token: str | None) -> dict[str, Any]:
+    respond, api = ({each.name: f"{address}/{each.name}/{part}" for each in surveys} for part in ("", "api/"))
+    dashboard = f"{address}/login" + (f"#{token}" if token else "")
+    closed = [each.name for each in surveys if not each.is_open]
+    return {"address": address, "respondents": respond, "analysts": api, "dashboard": dashboard, "token": token,
+            "closed": closed}  # fmt: skip
+
+
+def _tell(links: dict[str, Any]) -> None:
+    """Each link on a line of its own that no terminal breaks."""
+    rows = [("respondents", link) for name, link in links["respondents"].items() if name not in links["closed"]]
+    rows += [("dashboard", links["dashboard"]), *(("analysts", link) for link in links["analysts"].values())]
+    for what, link in [*rows, ("described in", f"{links['address']}/openapi.json")]:
+        print(f"{what:12} {link}")
+    for name in links["closed"]:
+        say(f"survey {name!r} is closed; open it again with: sfumato survey open")
+    if links["token"]:
+        print(f"{'token':12} {links['token']}")
+        say("The token is the analyst's, is valid for 30 days and is not shown again.")
+    else:
+        say("Analysts have their tokens; make another with: sfumato survey token")
+    say("Stop with Ctrl-C.")

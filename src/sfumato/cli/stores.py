@@ -1,0 +1,55 @@
+"""What commands on a store take: its address, and options of surveys."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from sfumato.collector.store import Store
+
+DEFAULT = "sfumato.db"
+BESIDE = ("", "-wal", "-shm", ".lock")
+
+StoreAddress = Annotated[
+    str, typer.Option("--store", envvar="SFUMATO_STORE", help="The store: a file, or postgresql://user@host/database.")
+]
+Name = Annotated[str, typer.Argument(metavar="SURVEY", help="The survey's name.", show_default=False)]
+Invited = Annotated[bool, typer.Option("--invited", help="Take reports with a single-use invitation only.")]
+KeepDays = Annotated[
+    int | None, typer.Option(min=0, help="Delete the survey so many days after it is closed.  [default: never]")
+]
+
+
+@contextmanager
+def store_at(address: str, *, new: bool = False) -> Iterator[Store]:
+    """The store at an address; ``new``: one that is not there is made, and does not stay if no survey is opened."""
+    from sfumato.collector.store import open_store
+
+    place = file_of(address)
+    missing = place is not None and not place.exists()
+    if missing and not new:
+        raise ValueError(f"{place}: there is no store; make one with: sfumato survey open plan.toml --store {place}")
+    store = open_store(address)
+    try:
+        yield store
+    except Exception:
+        if missing and not _holds_surveys(store):
+            for ending in BESIDE:
+                Path(f"{place}{ending}").unlink(missing_ok=True)
+        raise
+
+
+def file_of(address: str) -> Path | None:
+    """The file of an embedded store."""
+    return None if re.match(r"postgres(ql)?://", address) else Path(address.removeprefix("sqlite://"))
+
+
+def _holds_surveys(store: Store) -> bool:
+    with store.connected() as connection:
+        return bool(connection.revisions())

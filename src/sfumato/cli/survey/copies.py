@@ -1,0 +1,67 @@
+"""`sfumato survey export`, `tidy`, `backup` and `restore`: reports taken out, and the store kept in order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sfumato.cli import say
+from sfumato.cli.plans import write_reports
+from sfumato.cli.stores import DEFAULT, Name, StoreAddress, file_of, store_at
+from sfumato.prose import counted
+from sfumato.tables import check_source, check_target, write_whole
+
+Output = Annotated[Path, typer.Option("--output", "-o", help="The reports: .csv or .parquet.", show_default=False)]
+Copy = Annotated[str, typer.Option("--output", "-o", help="The copy: a file, or postgresql://…", show_default=False)]
+Saved = Annotated[str, typer.Argument(metavar="COPY", help="A copy of a store: a file, or postgresql://…")]
+
+
+def export(survey: Name, output: Output, store: StoreAddress = DEFAULT) -> None:
+    """Write the reports of a survey to a file that every other command reads; shuffled, so that no order is left."""
+    from sfumato.collector.form import ReportForm
+
+    check_target(output, apart=[file_of(store)])
+    with store_at(store) as kept, kept.connected() as connection:
+        found = connection.known_survey(survey)
+        rows = connection.shuffled(found.number)
+    if not rows:
+        raise ValueError(f"survey {survey!r} has no report yet")
+    write_reports(ReportForm(found.plan).table(rows), found.plan, output)
+    say(f"{counted(len(rows), 'report')} written to {output}")
+
+
+def tidy(store: StoreAddress = DEFAULT) -> None:
+    """Write the store anew, so that its files show neither the order of arrival nor what was deleted."""
+    with store_at(store) as kept:
+        kept.tidy()
+    say(f"{kept.shown} is tidy")
+
+
+def backup(output: Copy, store: StoreAddress = DEFAULT) -> None:
+    """Copy the whole store, of whichever kind, as it is at one moment; a service may go on writing."""
+    place = file_of(output)
+    with store_at(store) as kept:
+        if place is None:
+            _copy(store, output)
+        else:
+            check_target(place, (".db",), apart=[file_of(store)])
+            write_whole(place, lambda part: _copy(store, str(part)), mode=0o600)
+    say(f"{kept.shown} is copied to {output}")
+
+
+def restore(copy: Saved, store: StoreAddress = DEFAULT) -> None:
+    """Bring a copy back, into a store that is not there or holds nothing; whole or not at all."""
+    place = file_of(copy)
+    if place is not None:
+        check_source(place)
+    with store_at(store, new=True):
+        copied = _copy(copy, store)
+    say(f"{counted(copied['surveys'], 'survey')} with {counted(copied['reports'], 'report')} restored")
+
+
+def _copy(source: str, target: str) -> dict[str, int]:
+    from sfumato.collector.store import copy_store, open_store
+
+    return copy_store(open_store(source), open_store(target))
