@@ -27,6 +27,10 @@ def test_numbers_have_few_digits_and_thousands_set_off(number, words):
     assert in_words(number) == words
 
 
+def test_fewer_digits_than_a_whole_number_has_make_no_power_of_ten():
+    assert [in_words(number, 2) for number in (334.0, 99.6, 12_345, 5.0)] == ["330", "100", "12,000", "5"]
+
+
 @given(st.floats(1e-6, 1e9))
 def test_rounding_is_that_of_the_exact_value(number):
     assert float(in_words(number).replace(",", "")) == float(f"{number:.4g}")

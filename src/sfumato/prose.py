@@ -33,7 +33,7 @@ def in_words(number: float | Fraction, digits: int = 4, *, up: bool = False) -> 
     if abs(exact) > LARGEST_FLOAT:
         return f"{exact.normalize():e}"
     rounded = float(exact)
-    return f"{rounded:,.0f}" if 1000 <= abs(rounded) < 1e15 and rounded.is_integer() else f"{rounded:.{digits}g}"
+    return f"{rounded:,.0f}" if abs(rounded) < 1e15 and rounded.is_integer() else f"{rounded:.{digits}g}"
 
 
 def _is_finite(number: float | Fraction) -> bool:

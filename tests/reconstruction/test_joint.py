@@ -33,6 +33,26 @@ def test_independent_attributes_give_the_product_of_their_estimates():
     assert np.allclose(estimate.probabilities, np.outer(first, second), atol=1e-3)
 
 
+def test_cells_of_categories_have_errors_that_fit_repeated_surveys():
+    rng, found = np.random.default_rng(1), []
+    true = rng.choice(["red", "green", "blue"], (300, 2), p=[0.5, 0.3, 0.2])
+    for _ in range(60):
+        people = true[rng.integers(0, 300, 300)]
+        rows = np.column_stack([COLOUR.randomize(column, rng=rng) for column in people.T])
+        found.append(sf.reconstruct_joint(rows, [COLOUR, COLOUR]))
+    spread = np.std([each.probabilities for each in found], axis=0)
+    stated = np.mean([each.stderr for each in found], axis=0)
+    assert stated.shape == (3, 3) and 0.7 < np.median(stated / spread) < 1.6
+    assert sf.reconstruct_joint(NOISE.randomize(rng.random((50, 2)), rng=rng), [NOISE, NOISE], 4).stderr is None
+
+
+def test_no_reports_at_all_are_refused_in_one_line():
+    choice = sf.Choice({"a": COLOUR, "b": COLOUR})
+    nobody = {"x": np.array([], object), "x.level": np.array([], object), "y": np.array([], object)}
+    with pytest.raises(ValueError, match="there are no reports"):
+        sf.reconstruct_joint(nobody, {"x": choice, "y": COLOUR})
+
+
 def test_dependence_is_found_through_the_noise():
     rng = np.random.default_rng(1)
     x = rng.random(40_000)

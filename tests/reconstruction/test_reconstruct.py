@@ -8,7 +8,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.counts import Counts
-from sfumato.reconstruction import Estimate
+from sfumato.reconstruction import Estimate, intervals_told
 
 UNIT = sf.Interval(0, 1)
 AGES = sf.Interval(20, 80, integer=True)
@@ -269,3 +269,10 @@ def test_one_report_is_enough_to_be_told_that_it_is_too_few():
         estimate = sf.reconstruct([0.5], GAUSS, 10, method)
         assert isinstance(estimate, Estimate)
         assert any("too few reports" in sentence for sentence in estimate.diagnostics.messages)
+
+
+@pytest.mark.parametrize(("n", "intervals"), [(0, 5), (30, 5), (4_000, 10), (200_000, 20)])
+def test_there_are_as_many_intervals_as_the_reports_decide(n, intervals):
+    rng, noise = np.random.default_rng(1), sf.Uniform(UNIT, halfwidth=0.4)
+    assert intervals_told(Counts.of(noise.randomize(rng.random(n), rng=rng), noise)) == intervals
+    assert intervals_told(Counts.of([], sf.RandomizedResponse(COLOURS, keep=0.5))) is None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -17,14 +19,17 @@ from sfumato.tables import write_text
 WHOLE = """<!doctype html>
 <html lang="{language}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark"><title>{title}</title><link rel="icon" href="data:,">
-<style>{style}</style><meta http-equiv="Content-Security-Policy" content="{policy}"></head>
-<body><header><div><h1>{title}</h1>{lead}</div></header>
-<main>{body}</main></body></html>
+<style>{style}</style><meta http-equiv="Content-Security-Policy" content="{policy}">{script}</head>
+<body><header><div><h1>{title}</h1>{lead}</div></header>{news}
+<main{digest}>{body}</main></body></html>
 """
 
-
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
-"""What a browser may do with a page: show it. No script, no network, whatever a label holds."""
+STYLE = (files("sfumato.pages") / "page.css").read_text(encoding="utf-8")
+STYLE_HASH = b64encode(sha256(STYLE.encode()).digest()).decode()
+POLICY = f"default-src 'none'; style-src 'sha256-{STYLE_HASH}'; img-src data:; base-uri 'none'; form-action 'none'"
+"""What a browser may do with a page: show it in this style. No script, no network, whatever a label holds."""
+LIVE_POLICY = POLICY.replace("form-action 'none'", "form-action 'self'; script-src 'self'; connect-src 'self'")
+"""The same for a page that its server keeps fresh: scripts and addresses of that server alone."""
 
 
 @dataclass(frozen=True)
@@ -35,13 +40,18 @@ class Card:
     how: str = ""
     chart: Any = None
     note: str = ""
+    more: Html | None = None
+    """What is folded away below, as `folded` makes it."""
 
 
 class Page:
-    """A page as it grows; every method adds to the section opened last and returns the page."""
+    """A page as it grows; every method adds to the section opened last and returns the page.
 
-    def __init__(self, title: str, lead: str = "", language: str = "en") -> None:
-        self.title, self.lead, self.language = title, lead, language
+    ``script``: the address of a script of the page's own server, for a page that is kept fresh.
+    """
+
+    def __init__(self, title: str, lead: str = "", language: str = "en", script: str | None = None) -> None:
+        self.title, self.lead, self.language, self.script = title, lead, language, script
         self._sections: list[list[Html]] = [[]]
         self._heading = title
         self._charts = 0
@@ -70,8 +80,7 @@ class Page:
 
     def unfold(self, title: str, content: str | Iterable[object]) -> Page:
         """A title behind which prose or a list is folded."""
-        inside = paragraphs(content) if isinstance(content, str) else bullets(content)
-        return self.add(tag("details", tag("summary", title), inside)) if inside else self
+        return self.add(folded(title, content))
 
     def facts(self, pairs: Iterable[tuple[object, object]]) -> Page:
         """Boxes of a number and what it means."""
@@ -86,13 +95,7 @@ class Page:
 
         With ``wrap`` long cells break their lines, for tables of words.
         """
-        given = [row if isinstance(row, Mapping) else list(row) for row in rows]
-        first = given[0] if given else {}
-        names = list(columns) if columns is not None else list(first if isinstance(first, Mapping) else ())
-        top = tag("thead", tag("tr", *(tag("th", name, scope="col") for name in names))) if names else Html()
-        body = [_row([row.get(name) for name in names] if isinstance(row, Mapping) else row) for row in given]
-        whole = tag("table", top, tag("tbody", *body), class_="words" if wrap else None)
-        return self.add(tag("div", whole, class_="scroll", tabindex=0, role="region", aria_label=self._heading))
+        return self.add(table(rows, columns, wrap=wrap, description=self._heading))
 
     def bars(self, rows: Iterable[tuple[str, float | Sequence[float]]]) -> Page:
         """For each label one share or several, as bars from 0 to 1."""
@@ -123,12 +126,29 @@ class Page:
 
     def html(self) -> str:
         """The whole document."""
-        style = (files("sfumato.pages") / "page.css").read_text(encoding="utf-8")
-        opening, *others = self._sections
-        body = [*opening, *(tag("section", *parts) for parts in others)]
+        head = {"title": safe(self.title), "language": safe(self.language), "policy": escape(self.policy)}
         lead = tag("p", self.lead) if self.lead else ""
-        head = {"title": safe(self.title), "language": safe(self.language), "policy": escape(POLICY), "style": style}
-        return WHOLE.format(**head, lead=lead, body="\n".join(body))
+        live = {"script": "", "news": "", "digest": ""}
+        if self.script is not None:
+            live["script"] = tag("script", src=self.script, type="module")
+            live["news"] = tag("p", id="news", role="status")
+            live["digest"] = f' data-digest="{self.digest}"'
+        return WHOLE.format(**head, **live, style=STYLE, lead=lead, body=self._body)
+
+    @property
+    def policy(self) -> str:
+        """The content security policy, also to be sent as a header."""
+        return POLICY if self.script is None else LIVE_POLICY
+
+    @property
+    def digest(self) -> str:
+        """Another one when anything in the page is another."""
+        return sha256("\0".join([self.title, self.lead, self._body]).encode()).hexdigest()[:32]
+
+    @property
+    def _body(self) -> str:
+        opening, *others = self._sections
+        return "\n".join([*opening, *(tag("section", *parts) for parts in others)])
 
     def write(self, path: str | Path) -> None:
         """The document to a file, whole or not at all."""
@@ -138,11 +158,34 @@ class Page:
         picture = Html() if card.chart is None else self._picture(card.chart, card.title)
         how = tag("p", card.how, class_="how") if card.how else Html()
         note = tag("p", card.note, class_="error") if card.note else Html()
-        return tag("div", tag("h3", card.title), how, picture, note, class_="card")
+        return tag("div", tag("h3", card.title), how, picture, note, card.more, class_="card")
 
     def _picture(self, drawing: Any, description: str) -> Html:
         self._charts += 1
         return tag("div", to_svg(drawing, description, prefix=f"c{self._charts}-"), class_="picture")
+
+
+def folded(title: str, content: str | Iterable[object]) -> Html:
+    """A title behind which `Html`, prose or a list is folded; nothing where there is nothing."""
+    if isinstance(content, Html):
+        inside = content
+    else:
+        inside = paragraphs(content) if isinstance(content, str) else bullets(content)
+    return tag("details", tag("summary", title), inside) if inside else Html()
+
+
+def table(
+    rows: Iterable[Mapping[str, object] | Sequence[object]], columns: Sequence[str] | None = None, *,
+    wrap: bool = False, description: str = "",
+) -> Html:
+    """A table that scrolls where the screen is narrow; see `Page.table`."""
+    given = [row if isinstance(row, Mapping) else list(row) for row in rows]
+    first = given[0] if given else {}
+    names = list(columns) if columns is not None else list(first if isinstance(first, Mapping) else ())
+    top = tag("thead", tag("tr", *(tag("th", name, scope="col") for name in names))) if names else Html()
+    body = [_row([row.get(name) for name in names] if isinstance(row, Mapping) else row) for row in given]
+    whole = tag("table", top, tag("tbody", *body), class_="words" if wrap else None)
+    return tag("div", whole, class_="scroll", tabindex=0, role="region", aria_label=description)
 
 
 def _row(cells: Sequence[object]) -> Html:

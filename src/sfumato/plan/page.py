@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from sfumato.guarantee import CombinedGuarantee
-from sfumato.pages import Page
-from sfumato.pages.html import tag
+from sfumato.pages import Html, Page, tag
 from sfumato.plan.attribute import Attribute
+from sfumato.prose import Voice
 
 
 def page_of(attributes: Mapping[str, Attribute], total: CombinedGuarantee, tested: bool | None = None) -> Page:
@@ -17,17 +18,20 @@ def page_of(attributes: Mapping[str, Attribute], total: CombinedGuarantee, teste
     if tested is not None:
         page.note(say("page.good" if tested else "page.bad"), good=tested)
     for name, each in attributes.items():
-        page.section(each.question or name)
-        part = total.parts.get(name)
-        told = {
-            "page.sent": part.sent if part else say("sent.clear"),
-            "page.worst": part.worst if part else say("worst.clear"),
-            "page.visible": part.besides if part else say("visible.clear"),
-        }
-        lines = [(tag("dt", say(head)), tag("dd", _held_together(sentence))) for head, sentence in told.items()]
-        page.add(tag("dl", *(part for line in lines for part in line), class_="told"))
+        page.section(each.question or name).add(told_of(total.parts.get(name), say))
     page.section(say("page.together"))
     return page.items(_held_together(str(total)).splitlines())
+
+
+def told_of(part: Any, say: Voice) -> Html:
+    """What is sent of one question, what it can reveal at worst and what is visible besides; None: sent as it is."""
+    told = {
+        "page.sent": part.sent if part else say("sent.clear"),
+        "page.worst": part.worst if part else say("worst.clear"),
+        "page.visible": part.besides if part else say("visible.clear"),
+    }
+    lines = [(tag("dt", say(head)), tag("dd", _held_together(sentence))) for head, sentence in told.items()]
+    return tag("dl", *(part for line in lines for part in line), class_="told")
 
 
 def _held_together(text: str) -> str:

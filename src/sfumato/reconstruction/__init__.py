@@ -8,6 +8,7 @@ from sfumato.reconstruction.reconstruct import (
     INTERVALS,
     estimate_of,
     intervals_for,
+    intervals_told,
     reconstruct,
     reconstruct_plan,
     shares,
@@ -34,6 +35,7 @@ __all__ = [
     "INTERVALS",
     "estimate_of",
     "intervals_for",
+    "intervals_told",
     "shares",
     # what learners build on: cells, tables, the one EM
     "Axis",

@@ -33,6 +33,7 @@ UNKNOWNS = 10_000  # about this many cells in all, where intervals leave the cho
 COMBINATIONS = 2_000_000  # up to here all combinations of report cells are counted, beyond only those that occur
 MOST_CORRELATED = 4  # attributes
 TURNED_UNKNOWNS, TURNED_CELLS = 3000, 40  # about so many cells in all, and at most so many along each turned axis
+MOST_WITH_ERRORS = 1_000  # cells, true or reported, of a joint distribution whose errors are computed
 POINTS = 3  # along each axis of a turned cell, when it is turned back
 
 
@@ -46,6 +47,8 @@ class JointEstimate:
     diagnostics: Diagnostics
     marginals: tuple[Estimate, ...]
     names: tuple[str, ...] = ()
+    stderr: Floats | None = None
+    """The standard error of every cell, where all attributes are categories and few; else None."""
 
     def marginal(self, attribute: int | str) -> Estimate:
         """The distribution of one attribute, by its place or name, with its error."""
@@ -85,6 +88,8 @@ def reconstruct_joint(
     if isinstance(channels, CorrelatedNoise):
         return reconstruct_correlated(reports, channels, 10 if intervals is None else intervals)
     where = reports if isinstance(reports, Reports) else Reports(reports, channels)
+    if not len(where):
+        raise ValueError("there are no reports; reconstruction needs at least one")
     chosen = [where.column(name) for name in _wanted(where, channels, columns)]
     wishes = _wishes(intervals, chosen)
     return _solve(where, [_axis(column, wish, len(chosen)) for column, wish in zip(chosen, wishes, strict=True)])
@@ -199,7 +204,16 @@ def _solve(where: Reports, axes: list[_Axis]) -> JointEstimate:
     )
     marginals = tuple(_marginal(axis, p, reports, facts) for axis, p in zip(axes, along, strict=True))
     edges, categories = tuple(m.edges for m in marginals), tuple(m.categories for m in marginals)
-    return JointEstimate(edges, categories, joint, facts, marginals, tuple(axis.name for axis in axes))
+    names, stderr = tuple(axis.name for axis in axes), None if numeric else _joint_stderr(factors, joint, reports)
+    return JointEstimate(edges, categories, joint, facts, marginals, names, stderr)
+
+
+def _joint_stderr(factors: list[Floats], joint: Floats, reports: float) -> Floats | None:
+    """The error of every cell through the product of the tables, written out where it is small enough."""
+    if joint.size > MOST_WITH_ERRORS or prod(factor.shape[0] for factor in factors) > MOST_WITH_ERRORS:
+        return None
+    covariance = fisher_spread(ProductTable(factors).dense(), joint.ravel(), reports).covariance
+    return np.asarray(np.sqrt(np.maximum(np.diag(covariance), 0.0)).reshape(joint.shape))
 
 
 def _along(joint: Floats) -> list[Floats]:

@@ -13,11 +13,14 @@ from sfumato.channels import Channel, Mechanism
 from sfumato.counts import Counts, counts_of_plan
 from sfumato.domain import Categories, Floats, Interval
 from sfumato.plan import Plan
+from sfumato.reconstruction.cells import interval_edges
+from sfumato.reconstruction.diagnosis import fisher_spread
 from sfumato.reconstruction.estimate import Estimate
 from sfumato.reconstruction.methods import METHODS, problem_of
 from sfumato.tables import LEVEL_SUFFIX
 
 INTERVALS = 20
+FINENESS = (INTERVALS, 10, 5)
 
 
 def reconstruct(
@@ -73,14 +76,31 @@ def estimate_of(name: str, channel: Mechanism, table: Any, intervals: Any = None
     return estimate
 
 
-def intervals_for(domain: Any) -> Any:
+def intervals_for(domain: Any, about: int = INTERVALS) -> Any:
     """About twenty intervals for numbers; for whole numbers with the same number of them in each."""
     if not isinstance(domain, Interval):
         return None
     if not domain.integer:
-        return INTERVALS
-    width = math.ceil((domain.width + 1) / INTERVALS)
+        return about
+    width = math.ceil((domain.width + 1) / about)
     return np.append(np.arange(domain.low - 0.5, domain.high + 0.5, width), domain.high + 0.5)
+
+
+def intervals_told(counts: Counts) -> Any:
+    """About twenty intervals for numbers, or ten, or five: the most that the reports decide, one by one.
+
+    So many numbers as the reports decide about an even distribution, by the Fisher information, are so many intervals
+    less one.
+    """
+    domain = next(iter(counts.levels.values())).channel.domain
+    wishes = [intervals_for(domain, about) for about in FINENESS]
+    if not isinstance(domain, Interval) or not counts.total:
+        return wishes[-1]
+    problem = problem_of(counts, wishes[0])
+    even = np.full(problem.table.shape[1], 1 / problem.table.shape[1])
+    decided = fisher_spread(problem.table.dense(), even, float(counts.total)).degrees_of_freedom
+    sizes = [interval_edges(domain, wish).size - 1 for wish in wishes]
+    return next((wish for wish, size in zip(wishes, sizes, strict=True) if decided >= size - 1), wishes[-1])
 
 
 def shares(values: NDArray[Any], domain: Any, edges: Floats | None) -> Floats:

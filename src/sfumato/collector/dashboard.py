@@ -1,0 +1,238 @@
+"""The dashboard: a survey's picture as one page that its server keeps fresh, and that is whole without any script.
+
+What lies within noise is grey, by the rules of `telling`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sfumato.collector.analysis import Standing
+from sfumato.collector.comparison import SHOWN_LABELS, Answers, reach, show_groups, show_together, shown_rows
+from sfumato.collector.learned import show_itemsets, show_model
+from sfumato.collector.telling import FAKES, FEWEST_DAYS, POINTS, unusual_days
+from sfumato.pages import Card, Html, Page, folded, table, tag
+from sfumato.pages.drawn import day_bars, histogram, share_bars, swatch
+from sfumato.pages.html import paragraphs
+from sfumato.plan.page import told_of
+from sfumato.prose import counted, in_words, listed, percent, sentence, voice
+from sfumato.reconstruction.estimate import WithError
+from sfumato.reconstruction.methods import FALSE_ALARM
+from sfumato.shipping import promise_of
+
+SCRIPT = "/static/dashboard.js"
+SHOWN_JOBS, SHOWN_DAYS = 10, 60
+BEYOND = 100_000_000  # reports; nobody collects more
+READABLE = 0.05  # half a 90 % bar up to which a question counts as known
+GROUPS = "Each group's 90 % bars; in colour where it differs from the others by more than chance explains."
+FAKED = (
+    "Nobody can be asked to prove an answer. So far fakes could move a share, or the mean of numbers, at worst: with "
+    "reports made up freely, and with false answers that were blurred as the plan says."
+)
+
+
+def dashboard_page(
+    standing: Standing, analysis: Mapping[str, Any], together: Mapping[str, Any] | None = None, script: str = SCRIPT
+) -> Page:
+    """The page of a survey. ``analysis``: what `estimates` gave; ``together``: what `joint` gave of the two questions
+    that the reader chose by ``first`` and ``second`` in the page's address."""
+    reports, questions = int(analysis["reports"]), analysis["questions"]
+    lead = f"{counted(reports, 'report')}; the survey is {standing.state}. People blurred their answers themselves."
+    page = Page(standing.name, lead, script=script).facts(_headline(standing, analysis))
+    _show_crowd(page, questions)
+    _show_telling(page, questions, reports, analysis["class"])
+    show_groups(page, questions, "by_class", f"Compared by {analysis['class']}", GROUPS)
+    show_groups(page, questions, "by_level", "Compared by privacy level", GROUPS)
+    show_together(page, standing.plan, together)
+    if standing.model is not None:
+        show_model(page, standing.model)
+    if standing.itemsets is not None:
+        show_itemsets(page, standing.itemsets)
+    _show_fakes(page, questions, standing)
+    _show_arrivals(page, standing)
+    _show_promise(page, standing)
+    return page
+
+
+def _headline(standing: Standing, analysis: Mapping[str, Any]) -> list[tuple[str, str]]:
+    told = [each["telling"]["half_width"] for each in analysis["questions"].values()]
+    widths = sorted(each["typical"] for each in told if each)
+    taken = "new reports are taken" if standing.state == "open" else "new reports are refused"
+    facts = [(f"{analysis['reports']:,}", "reports"), (standing.state, taken)]
+    if widths:
+        facts.append((f"± {100 * widths[len(widths) // 2]:.1f}", "points: the 90 % bar of a usual share"))
+    facts.append((f"{sum(standing.rejections.values()):,}", "reports turned away"))
+    if standing.invitations is not None:
+        issued, used = standing.invitations
+        facts.append((percent(used / issued if issued else 0.0, 0), f"of {counted(issued, 'invitation')} used"))
+    withdrawn = sum(day[2] for day in standing.days)
+    return [*facts, (f"{withdrawn:,}", "withdrawn")] if withdrawn else facts
+
+
+# --- what the crowd looks like ----------------------------------------------------------------------------------------
+
+
+def _show_crowd(page: Page, questions: Mapping[str, Answers]) -> None:
+    lead = "Reconstructed from the reports, with 90 % bars. A share whose bar reaches zero is grey: it may be nobody."
+    page.section("What the crowd looks like", lead)
+    page.add(tag("p", swatch("seen", "can be told from zero"), swatch("unseen", "within noise"), class_="legend"))
+    page.cards(_card(name, each) for name, each in questions.items())
+
+
+def _card(name: str, each: Answers) -> Card:
+    how = [f"{counted(int(each['reports']), 'answer')}, {each['missing']:,.0f} left out"]
+    how = [*([name] if each["question"] != name else []), *how, *([] if each["blurred"] else ["sent as it is"])]
+    if not each["rows"]:
+        return Card(each["question"], "; ".join(how), note=" ".join(each["messages"]))
+    return Card(each["question"], "; ".join(how), _chart(each), _note(each), folded("The numbers", _numbers(each)))
+
+
+def _chart(each: Answers) -> Html:
+    if each["kind"] != "numbers":
+        return share_bars(shown_rows(each))
+    return histogram(each["rows"], f"{each['question']}: shares of {len(each['rows'])} ranges")
+
+
+def _note(each: Answers) -> str:
+    said = []
+    if each["mean"]:
+        said.append(f"Mean {WithError(each['mean']['value'], reach(each['mean']))} (90 %).")
+    if len(each["rows"]) > len(shown_rows(each)):
+        said.append(f"The largest {SHOWN_LABELS} of {len(each['rows']):,}.")
+    return " ".join([*said, *each["messages"]])
+
+
+def _numbers(each: Answers) -> Html:
+    cells = [
+        [
+            row["label"],
+            percent(row["value"]),
+            f"{percent(row['from'])} to {percent(row['to'])}",
+            "within noise" if row["within_noise"] else "",
+        ]
+        for row in each["rows"]
+    ]
+    return table(cells, ["answer", "share", "90 % bar", "note"], description=f"{each['question']}: numbers")
+
+
+# --- what can and cannot be told --------------------------------------------------------------------------------------
+
+
+def _show_telling(page: Page, questions: Mapping[str, Answers], reports: int, target: str | None) -> None:
+    lead = "Half a 90 % bar of the shares, in points, and how many reports in all would make every one ± 5, ± 2 or ± 1."
+    page.section("What the reports can and cannot tell", lead).items(_verdicts(questions, reports))
+    gaps = [f"difference by {target} that stands out"] if target else []
+    wanted = [f"reports for ±\u00a0{100 * h:g}" for h in POINTS]
+    columns = ["question", "usual\u00a0±", "worst\u00a0±", "mean\u00a0±, in % of the range", *gaps, *wanted]
+    page.table([_told(name, each["telling"], reports, bool(target)) for name, each in questions.items()], columns)
+    if any(each["telling"]["at_least"] for each in questions.values()):
+        page.paragraph(
+            "Marked ≥: shares of ranges of blurred numbers sharpen more slowly than others as reports come in, so "
+            "theirs is the least number. Their means sharpen as fast as shares of categories do.",
+            soft=True,
+        )
+
+
+def _told(name: str, told: Answers, reports: int, grouped: bool) -> list[object]:
+    widths = [told["half_width"] and told["half_width"][key] for key in ("typical", "worst")]
+    gap = [told["smallest_difference"]] if grouped else []
+    points = [*widths, told["mean"] and told["mean"]["half_width"], *gap]
+    wanted = [""] * len(POINTS)
+    if told["needed"]:
+        least = "≥ " if told["at_least"] else ""
+        wanted = ["enough" if count <= reports else least + _about(count) for count in told["needed"].values()]
+    return [name, *("" if width is None else f"{100 * width:.1f}" for width in points), *wanted]
+
+
+def _verdicts(questions: Mapping[str, Answers], reports: int) -> list[str]:
+    """The table in a few sentences."""
+    tellings = {name: each["telling"] for name, each in questions.items()}
+    widths = {name: told["half_width"]["worst"] for name, told in tellings.items() if told["half_width"]}
+    if not widths:
+        return ["There are no answers yet, so nothing can be told."]
+    sharp = [name for name, width in widths.items() if width <= READABLE]
+    broad = [name for name in widths if name not in sharp]
+    said = [f"Every share is known to ± {100 * READABLE:g} points or better: {listed(sharp)}."] if sharp else []
+    if broad:
+        said.append(f"Some shares are less certain than that: {listed(broad)}.")
+    most = max((told["needed"]["2"] for told in tellings.values() if told["needed"]), default=0)
+    if most > reports:
+        more = _about(most - reports)
+        said.append(f"For ± 2 points everywhere about {_about(most)} reports are needed, {more} more than there are.")
+    rows = [row for each in questions.values() for row in each["rows"]]
+    grey = sum(row["within_noise"] for row in rows)
+    if grey:
+        said.append(f"{grey} of {counted(len(rows), 'share')} {'is' if grey == 1 else 'are'} within noise.")
+    return said
+
+
+def _about(count: int) -> str:
+    return f"more than {BEYOND:,}" if count > BEYOND else in_words(count, 2)
+
+
+# --- fakes, arrivals, promises ----------------------------------------------------------------------------------------
+
+
+def _show_fakes(page: Page, questions: Mapping[str, Answers], standing: Standing) -> None:
+    page.section("If some reports were made up", FAKED)
+    ways = {"made_up": "made-up reports", "lies": "false answers"}
+    columns = ["question", *(f"{percent(part, 0)} {words}" for part in FAKES for words in ways.values())]
+    faked = {name: each["fakes"] for name, each in questions.items() if each["fakes"]}
+    rows = [
+        [name, *(_moved(found["of"], part[way]) for part in found["moved"] for way in ways)]
+        for name, found in faked.items()
+    ]
+    if rows:
+        page.table(rows, columns)
+    page.items([*_signs(questions), *_floods(standing.days)])
+
+
+def _moved(what: str, by: float) -> str:
+    return f"{100 * by:.1f} points" if what == "share" else f"mean by {in_words(by, 2)}"
+
+
+def _signs(questions: Mapping[str, Answers]) -> list[str]:
+    """Whether reports look as if their channels made them."""
+    strange = [name for name, each in questions.items() if each["fit"] is not None and each["fit"] < FALSE_ALARM]
+    if strange:
+        return [f"The reports of {listed(strange)} do not look as if they came through their channel."]
+    return ["All reports look as if they came through their channels; fakes that imitate a channel do so too."]
+
+
+def _floods(days: Sequence[tuple[Any, int, int]]) -> list[str]:
+    """Days with far more reports than others."""
+    if len(days) < FEWEST_DAYS:
+        return [f"Unusual days cannot be told before there are {FEWEST_DAYS} of them."]
+    return [
+        f"{sentence(day['what'])[:-1]} on {day['day']}: {day['count']:,}, where {day['usual']:,.0f} is usual."
+        for day in unusual_days(days)
+    ] or ["No day has far more reports or withdrawals than is usual."]
+
+
+def _show_arrivals(page: Page, standing: Standing) -> None:
+    cards = []
+    if standing.days:
+        days, unusual = list(standing.days)[-SHOWN_DAYS:], {day["day"] for day in unusual_days(standing.days)}
+        cards.append(Card("Reports a day", "", day_bars(days, unusual, f"Reports on {counted(len(days), 'day')}")))
+    turned = sorted(standing.rejections.items(), key=lambda pair: -pair[1])
+    away = table([[reason, f"{count:,}"] for reason, count in turned], ["reason", "reports"], description="Turned away")
+    cards.append(Card("Turned away", more=away) if turned else Card("Turned away", note="No report was turned away."))
+    if standing.invitations is not None:
+        issued, used = standing.invitations
+        note = f"{counted(issued, 'invitation')} issued, {used:,} used. Nobody can tell which report came with which."
+        cards.append(Card("Invitations", note=note))
+    if standing.jobs:
+        jobs = [[job["kind"], job["state"], job.get("said") or ""] for job in list(standing.jobs)[:SHOWN_JOBS]]
+        cards.append(Card("Jobs", more=table(jobs, ["job", "state", "said"], wrap=True, description="Jobs")))
+    page.section("Coming in").cards(cards)
+
+
+def _show_promise(page: Page, standing: Standing) -> None:
+    plan, say = standing.plan, voice(standing.plan.language)
+    page.section("What is promised", "What respondents were told, in the words that they read.")
+    total = plan.guarantee() if any(each.channel for each in plan.attributes.values()) else None
+    words, parts = (str(total), total.parts) if total else (promise_of(plan)["words"], {})
+    told = [folded(each.question or name, told_of(parts.get(name), say)) for name, each in plan.attributes.items()]
+    page.add(tag("div", tag("blockquote", paragraphs(words)), *told, lang=plan.language))
+    page.footer(f"The plan's identity is {plan.identity[:16]}. Estimates are of the crowd, never of one person.")

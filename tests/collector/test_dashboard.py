@@ -1,0 +1,143 @@
+"""The dashboard's page: what it shows, and that nothing in a plan or a report can do more than be shown."""
+
+from __future__ import annotations
+
+import json
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from tests.collector.survey_tables import collected, people, town
+from tests.pages.test_page import Reader
+
+import sfumato as sf
+from sfumato import shipping
+from sfumato.collector.analysis import Standing, estimates, joint
+from sfumato.collector.dashboard import dashboard_page
+from sfumato.pages.page import LIVE_POLICY, POLICY
+
+NASTY = "<script>alert(1)</script> & \"'"
+DAYS = [(date(2026, 5, 1) + timedelta(day), 300, 2) for day in range(9)]
+ITEMSETS = {
+    "itemsets": [
+        {"support": 0.4, "stderr": 0.01, "itemsets": ["tea", NASTY], "certainty": 1.0},
+        {"support": 0.11, "stderr": 0.01, "itemsets": ["tea"], "certainty": 0.6},
+    ],
+    "rules": [
+        {"antecedents": ["tea"], "consequents": ["milk"], "confidence": 0.8, "confidence stderr": 0.02, "lift": 1.5}
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def table() -> pa.Table:
+    return collected(town(), people(3_000, np.random.default_rng(7)), shares={"normal": 0.7, "cautious": 0.3})
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    rng = np.random.default_rng(1)
+    columns = {"age": rng.integers(18, 90, 2000), "fare": rng.choice(["yes", "no"], 2000)}
+    young = (columns["age"] < 50) & (columns["fare"] == "yes")
+    learned = sf.TreeClassifier(reconstruction="none").fit(columns, np.where(young, "yes", "no"))
+    path = tmp_path_factory.mktemp("model") / "model.json"
+    shipping.save(learned, path, plan=town())
+    return json.loads(path.read_text())  # type: ignore[no-any-return]
+
+
+def standing(**changes: Any) -> Standing:
+    whole = {"name": "The town", "plan": town(), "days": DAYS, "rejections": {"another plan": 3}, **changes}
+    return Standing(**{"invitations": (4_000, 3_000), **whole})
+
+
+
+def words(page: str) -> str:
+    """All that a page says, its title and style left out."""
+    return " ".join(" ".join(Reader("<html>" + page.partition("</head>")[2]).text).split())
+
+
+def test_it_shows_every_part_of_a_survey(table: pa.Table, model: dict[str, Any]) -> None:
+    jobs = [{"id": "1", "kind": "train", "state": "running", "said": "half way"}]
+    whole = standing(model=model, itemsets=ITEMSETS, jobs=jobs)
+    said = words(dashboard_page(whole, estimates(town(), table), joint(town(), table, "fare", "bus")).html())
+    for part in (
+        "3,000 reports; the survey is open", "How old are you?", "within noise", "What the reports can and cannot tell",
+        "Compared by bus", "Compared by privacy level", "cautious", "Two questions together", "The model",
+        "age is below", "fare is yes", "tea → milk", "1 % made-up reports", "another plan",
+        "75 % of 4,000 invitations used", "half way", "18 withdrawn", "That you take part at all is visible",
+    ):  # fmt: skip
+        assert part in said, part
+    assert "nan" not in said and "None" not in said and "Infinity" not in said
+
+
+def test_a_number_within_noise_is_grey_and_others_are_not() -> None:
+    plan = sf.Plan.from_dict(
+        {"attributes": {"q": {"categories": ["a", "b"], "channel": "randomized-response", "gamma": 19}}}
+    )
+    table = collected(plan, {"q": ["a"] * 500})
+    page = dashboard_page(Standing("one", plan), estimates(plan, table)).html().partition("What the reports can")[0]
+    bars = page.partition('<dl class="shares">')[2]
+    assert bars.count('<rect class="seen"') == 1 and bars.count('<rect class="unseen"') == 1
+    assert bars.index('class="seen"') < bars.index('class="unseen"') and bars.count("within noise") == 1
+
+
+@pytest.mark.parametrize("n", [0, 1, 10])
+def test_few_reports_make_a_page_too(table: pa.Table, n: int) -> None:
+    some = table.slice(0, n)
+    whole = standing(days=[], rejections={}, invitations=(0, 0))
+    said = words(dashboard_page(whole, estimates(town(), some), joint(town(), some, "age", "bus")).html())
+    assert ("There are no reports yet." in said) == (n == 0) and ("too few" in said) == (n > 0)
+    assert "No report was turned away." in said and "cannot be told before there are 5" in said
+
+
+def test_a_plan_without_channels_and_without_classes_makes_a_page() -> None:
+    plan = sf.Plan.from_dict({"attributes": {"q": {"categories": ["a", "b"], "role": "clear"}}})
+    said = words(dashboard_page(Standing("clear", plan, "closed"), estimates(plan, pa.table({"q": ["a", "b"]}))).html())
+    assert "Nothing was blurred" in said and "new reports are refused" in said
+
+
+def test_the_promise_is_in_the_plans_language_and_marked_so(table: pa.Table) -> None:
+    german = town(language="de")
+    page = dashboard_page(standing(plan=german), estimates(german, table)).html()
+    assert '<div lang="de"><blockquote>' in page and '<html lang="en">' in page
+
+
+def test_labels_are_shown_and_never_obeyed(model: dict[str, Any]) -> None:
+    attribute = {"categories": [NASTY, "b"], "channel": "randomized-response", "gamma": 19, "question": NASTY}
+    group = {"categories": [f"x{NASTY}", "y"], "role": "class"}
+    plan = sf.Plan.from_dict({"name": NASTY, "attributes": {NASTY: attribute, "group": group}})
+    rng = np.random.default_rng(0)
+    answers = {NASTY: rng.choice([NASTY, "b"], 500), "group": rng.choice([f"x{NASTY}", "y"], 500)}
+    table = collected(plan, answers)
+    hostile = json.loads(json.dumps(model).replace("fare is yes", "<script>alert(2)</script>"))
+    told = Standing(NASTY, plan, NASTY, [(NASTY, 1, 1)] * 6, {NASTY: 1}, (1, 1), hostile, ITEMSETS, [
+        {"id": NASTY, "kind": NASTY, "state": NASTY, "said": NASTY}
+    ])  # fmt: skip
+    page = dashboard_page(told, estimates(plan, table), joint(plan, table, NASTY, "group")).html()
+    read = Reader(page)
+    assert read.all("script") == [{"src": "/static/dashboard.js", "type": "module"}]
+    assert not any(key.startswith("on") or key == "style" for _, attributes in read.met for key in attributes)
+
+
+def test_the_policy_allows_its_own_script_and_style_and_nothing_else(table: pa.Table) -> None:
+    page = dashboard_page(standing(), estimates(town(), table.slice(0, 0)))
+    assert page.policy == LIVE_POLICY and "unsafe" not in LIVE_POLICY + POLICY
+    assert "script-src 'self'" in LIVE_POLICY and "script-src" not in POLICY
+    assert (Path(sf.__file__).parent / "collector" / "static" / "dashboard.js").is_file()
+
+
+def test_the_digest_changes_with_the_numbers_and_only_then(table: pa.Table) -> None:
+    some = estimates(town(), table.slice(0, 50))
+    first, again = (dashboard_page(standing(), some) for _ in range(2))
+    assert first.digest == again.digest and f'<main data-digest="{first.digest}">' in first.html()
+    assert dashboard_page(standing(rejections={}), some).digest != first.digest
+
+
+def test_pictures_are_described_and_every_number_is_in_a_table(table: pa.Table) -> None:
+    read = Reader(dashboard_page(standing(), estimates(town(), table)).html())
+    pictures = [svg for svg in read.all("svg") if svg.get("aria-hidden") != "true"]
+    assert pictures and all(svg["role"] == "img" and svg["aria-label"] for svg in pictures)
+    assert len(read.all("details")) > 2 * len(town().columns)
