@@ -271,3 +271,28 @@ def test_the_python_device_sends_its_invitation(address: str, tmp_path: Path) ->
         assert "invitation" in outbox.send().refused[reply.id]
         assert outbox.put(submit, reply.plan, reply.id, reply.report, code) == "waiting"
         assert outbox.send().accepted == [reply.id] and stored(running) == 1
+
+
+def test_a_survey_is_deleted_when_its_time_is_over(address: str) -> None:
+    store = open_store(address)
+    with store.connected() as connection, connection.transaction():
+        connection.open_survey("old", PLAN, keep_days=30)
+        connection.open_survey("newer", PLAN, keep_days=30)
+        connection.close_survey("old", today="2020-01-01")
+        connection.close_survey("newer")
+    with serving(address) as running:
+        assert running.ask("GET", "/old/plan").status == 404
+        assert running.ask("GET", "/newer/plan").status == 200
+    with store.connected() as connection:
+        assert [each.name for each in connection.surveys()] == ["newer", "town"]
+
+
+def test_a_plan_too_long_for_a_page_is_still_collected(tmp_path: Path) -> None:
+    labels = [f"street {number}" for number in range(10_001)]
+    spec = {"categories": labels, "channel": "randomized-response", "gamma": 19}
+    plan = sf.Plan.from_dict({"name": "streets", "attributes": {"street": spec}})
+    with serving(str(tmp_path / "store.db"), plan=plan) as running:
+        assert running.ask("GET", "/town/").status == 404
+        assert running.ask("GET", "/town/survey.json").json["plan"] == plan.identity
+        sent = {"id": "0" * 32, "report": {"street": "street 77"}}
+        assert running.ask("POST", "/town/reports", {"plan": plan.identity, "reports": [sent]}).status == 200

@@ -7,7 +7,6 @@ acknowledged when they are safe. It logs what it does itself, never a request: n
 from __future__ import annotations
 
 import asyncio
-import json
 import secrets
 import sys
 import time
@@ -27,6 +26,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from sfumato.client import survey
 from sfumato.client.page import MODEL, page_texts
 from sfumato.collector.access import allows, invitation_hash
 from sfumato.collector.endpoints import ANYBODY, JSON, Endpoint, answer, check_path, openapi, reader_of
@@ -64,14 +64,27 @@ class Served:
 
     @cached_property
     def files(self) -> dict[str, bytes]:
-        """The respondent's page, file by file."""
-        texts = page_texts(self.survey.plan, submit=SUBMIT, model=self.survey.model)
+        """The respondent's page, file by file; none where a plan does not fit onto a page."""
+        try:
+            texts = page_texts(self.survey.plan, submit=SUBMIT, model=self.survey.model)
+        except ValueError:
+            return {}
         return {name: text.encode() for name, text in texts.items()}
 
     @cached_property
     def document(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.files["survey.json"])
-        return found
+        """What a device reads."""
+        return survey(self.survey.plan, submit=SUBMIT, model=MODEL if self.survey.model else None)
+
+    @cached_property
+    def survey_json(self) -> bytes:
+        return json_text(self.document).encode()
+
+    def made(self) -> Served:
+        """With everything made, so that nobody who asks has to wait for it."""
+        for part in ("form", "identity", "files", "survey_json", "plan", "guarantee", "program"):
+            getattr(self, part)
+        return self
 
     @cached_property
     def plan(self) -> bytes:
@@ -110,14 +123,19 @@ class Reader:
                     self._connection = self._store.connect()
                 return work(self._connection)
             except StoreError:
-                self._connection = None
+                self._drop()
                 if attempt == 2:
                     raise
         return None
 
+    def _drop(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(Exception):
+                connection.close()
+
     def stop(self) -> None:
-        if self._connection is not None:
-            self._thread.submit(self._connection.close)
+        self._thread.submit(self._drop)
         self._thread.shutdown()
 
 
@@ -147,6 +165,7 @@ class Service:
     async def start(self) -> None:
         self.writer.start()
         await self.look()
+        await self.delete_expired(day())
         self.log("started", store=type(self.store).__name__, surveys=len(self.surveys), version=version("sfumato"))
 
     async def stop(self) -> None:
@@ -160,7 +179,9 @@ class Service:
         if revisions != self._revisions:
             found = await self.reader.run(lambda connection: connection.surveys())
             known = {(each.survey.number, each.survey.revision): each for each in self.surveys.values()}
-            self.surveys = {one.name: known.get((one.number, one.revision)) or Served(one) for one in found}
+            served = {one.name: known.get((one.number, one.revision)) or Served(one) for one in found}
+            await asyncio.to_thread(lambda: [each.made() for each in served.values()])
+            self.surveys = served
             self._revisions = revisions
 
     async def keep_house(self) -> None:
@@ -176,6 +197,8 @@ class Service:
                     await asyncio.to_thread(self.store.tidy)
             except StoreError as error:
                 self.log("store", said=str(error))
+            except Exception as error:  # the next look may be better
+                self.log("house", kind=type(error).__name__)
 
     async def delete_expired(self, today: str) -> None:
         """Delete the surveys whose time is over."""
@@ -183,7 +206,7 @@ class Service:
             if each.survey.expires is not None and each.survey.expires <= today:
                 reports = await self.writer.run(partial(Connection.delete_survey, name=name))
                 self.log("deleted", survey=name, reports=reports)
-        await self.look()
+                await self.look()
 
     async def healthy(self) -> str:
         """ "" when a canary was written and read; asked more often than once a second, the last answer."""
@@ -291,7 +314,7 @@ async def page(service: Service, request: Request) -> Response:
     """The respondent's page and its parts."""
     name = request.path_params.get("file", "index.html")
     served = service.served(request.path_params["survey"])
-    data = (await asyncio.to_thread(lambda: served.files)).get(name)
+    data = served.files.get(name)
     if data is None:
         raise HTTPException(404)
     return Response(data, media_type=KINDS.get("." + name.rpartition(".")[2], "text/plain"))
@@ -319,7 +342,7 @@ PUBLIC = (
         "DELETE", "/{survey}/reports/{id}", withdraw, "Withdraw a report", gives="", good=(204,),
         refuses=("absent", "busy", "store"),
     ),
-    Endpoint("GET", "/{survey}/survey.json", _told(lambda each: each.files["survey.json"]), "What a device reads"),
+    Endpoint("GET", "/{survey}/survey.json", _told(lambda each: each.survey_json), "What a device reads"),
     Endpoint("GET", "/{survey}/plan", _told(lambda each: each.plan), "The plan and its identity"),
     Endpoint("GET", "/{survey}/guarantee", _told(lambda each: each.guarantee), "What reports can reveal"),
     Endpoint("GET", "/{survey}/program", _told(lambda each: each.program), "What devices execute"),

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from sfumato.plan import Plan
 
@@ -92,8 +92,7 @@ class Survey:
         return (date.fromisoformat(self.closed) + timedelta(days=self.keep_days)).isoformat()
 
 
-@dataclass(frozen=True)
-class Arrival:
+class Arrival(NamedTuple):
     """A report that has come in, checked."""
 
     survey: int
