@@ -110,7 +110,8 @@ def joint(plan: Plan, table: Any, first: str, second: str) -> dict[str, Any]:
     facts = found.diagnostics
     head |= {"labels": [each.labels() for each in found.marginals], "shares": found.probabilities}
     head |= {"stderr": found.stderr, "reports": facts.reports, "missing": facts.missing}
-    return plain({**head, "messages": list(map(sentence, facts.messages))})  # type: ignore[no-any-return]
+    unsure = [] if found.stderr is not None else ["How sure this is can be said of pairs of categories only."]
+    return plain({**head, "messages": [*map(sentence, facts.messages), *unsure]})  # type: ignore[no-any-return]
 
 
 def seen_together(plan: Plan) -> dict[str, Mechanism | None]:
@@ -200,7 +201,7 @@ def _question(asked: Asked, class_blur: Floats | None) -> dict[str, Any]:
     for view, parts, undo in (("by_class", asked.by_class, class_blur), ("by_level", asked.by_level, None)):
         if len(parts) > MOST_GROUPS:
             messages.append(f"{len(parts)} groups are too many to compare; up to {MOST_GROUPS} are.")
-        elif parts:
+        elif parts and found.reports >= FEW_REPORTS:
             same = _items(asked, found.estimate) if edges is None else edges
             told[view] = _groups({label: measure(asked, part, same) for label, part in parts.items()}, undo)
     telling = _telling(asked, found, told["by_class"])

@@ -8,23 +8,23 @@ from typing import Any
 from sfumato.collector.analysis import seen_together
 from sfumato.pages import Card, Html, Page, folded, table, tag
 from sfumato.pages.charts import NINETY_PERCENT
-from sfumato.pages.drawn import compared_numbers, compared_shares, swatch
+from sfumato.pages.drawn import compared_numbers, compared_shares, held, swatch
 from sfumato.plan import Plan
 from sfumato.prose import counted, listed, percent
 from sfumato.reconstruction.estimate import WithError
 
-SHOWN_LABELS = 12
+SHOWN_LABELS, LISTED_LABELS = 12, 100
 HEATS = 8
 
 Answers = Mapping[str, Any]
 
 
-def shown_rows(each: Answers) -> list[Answers]:
-    """The rows that a chart shows: all ranges of numbers, and of many categories or items the largest."""
+def shown_rows(each: Answers, most: int = SHOWN_LABELS) -> list[Answers]:
+    """The rows that are shown: all ranges of numbers, and of many categories or items the largest."""
     rows = list(each["rows"])
-    if len(rows) <= SHOWN_LABELS or each["kind"] == "numbers":
+    if len(rows) <= most or each["kind"] == "numbers":
         return rows
-    return sorted(rows, key=lambda row: -row["value"])[:SHOWN_LABELS]
+    return sorted(rows, key=lambda row: -row["value"])[:most]
 
 
 def reach(row: Answers) -> float:
@@ -92,13 +92,15 @@ def _others(one: Answers) -> str:
 
 
 def _numbers(each: Answers, found: Answers) -> Html:
+    listed_labels = {row["label"] for row in shown_rows(each, LISTED_LABELS)}
     rows = [
         [
             whole["label"],
-            *(percent(group["rows"][place]["value"]) for group in found["groups"]),
+            *(percent(held(group["rows"][place]["value"])) for group in found["groups"]),
             *(_gap(one["rows"][place]) for one in found["differences"]),
         ]
         for place, whole in enumerate(each["rows"])
+        if whole["label"] in listed_labels
     ]
     heads = [f"{one['label']} less {_others(one)}" for one in found["differences"]]
     columns = ["answer", *(str(group["label"]) for group in found["groups"]), *heads]

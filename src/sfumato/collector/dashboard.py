@@ -9,11 +9,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sfumato.collector.analysis import Standing
-from sfumato.collector.comparison import SHOWN_LABELS, Answers, reach, show_groups, show_together, shown_rows
+from sfumato.collector.comparison import (
+    LISTED_LABELS,
+    SHOWN_LABELS,
+    Answers,
+    reach,
+    show_groups,
+    show_together,
+    shown_rows,
+)
 from sfumato.collector.learned import show_itemsets, show_model
 from sfumato.collector.telling import FAKES, FEWEST_DAYS, POINTS, unusual_days
 from sfumato.pages import Card, Html, Page, folded, table, tag
-from sfumato.pages.drawn import day_bars, histogram, share_bars, swatch
+from sfumato.pages.drawn import day_bars, held, histogram, share_bars, swatch
 from sfumato.pages.html import paragraphs
 from sfumato.plan.page import told_of
 from sfumato.prose import counted, in_words, listed, percent, sentence, voice
@@ -107,11 +115,11 @@ def _numbers(each: Answers) -> Html:
     cells = [
         [
             row["label"],
-            percent(row["value"]),
+            percent(held(row["value"])),
             f"{percent(row['from'])} to {percent(row['to'])}",
             "within noise" if row["within_noise"] else "",
         ]
-        for row in each["rows"]
+        for row in shown_rows(each, LISTED_LABELS)
     ]
     return table(cells, ["answer", "share", "90 % bar", "note"], description=f"{each['question']}: numbers")
 
@@ -155,7 +163,7 @@ def _verdicts(questions: Mapping[str, Answers], reports: int) -> list[str]:
     broad = [name for name in widths if name not in sharp]
     said = [f"Every share is known to ± {100 * READABLE:g} points or better: {listed(sharp)}."] if sharp else []
     if broad:
-        said.append(f"Some shares are less certain than that: {listed(broad)}.")
+        said.append(f"Some shares are known less well than ± {100 * READABLE:g} points: {listed(broad)}.")
     most = max((told["needed"]["2"] for told in tellings.values() if told["needed"]), default=0)
     if most > reports:
         more = _about(most - reports)

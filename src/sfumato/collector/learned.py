@@ -19,7 +19,8 @@ CERTAIN = 0.95
 def show_model(page: Page, model: Mapping[str, Any]) -> None:
     """A shipped model: what was measured of it and, of a tree, the rules in the plan's language."""
     page.section("The model", "Learned from the reports; it goes to people's devices and classifies them there.")
-    page.items(measured_in_words(dict(model["measured"])))
+    if model["measured"]:
+        page.items(measured_in_words(dict(model["measured"])))
     device = model["device"]
     if device["form"] != "tree":
         page.paragraph(f"It is a {model['kind']}, which has no rules to read.")

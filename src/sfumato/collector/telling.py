@@ -29,6 +29,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import median
 from typing import Any
 
@@ -166,6 +167,7 @@ def compare(groups: Groups, cells: int) -> dict[str, Any]:
 # --- means, tables and fakes ------------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=64)
 def straight(channel: Channel) -> Floats | None:
     """g(report) for every report code, with E[g | x] = x; None where reports do not follow x along a straight line."""
     if not isinstance(channel.domain, Interval) or isinstance(channel.outputs, Categories):

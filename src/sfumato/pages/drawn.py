@@ -26,11 +26,16 @@ def share_bars(rows: Sequence[Row]) -> Html:
     return tag("dl", *(_share_bar(row, top) for row in rows), class_="shares")
 
 
+def held(share: float) -> float:
+    """A share as it is shown: an estimate without bias may come out below 0 or above 1."""
+    return min(max(float(share), 0.0), 1.0)
+
+
 def _share_bar(row: Row, top: float) -> Html:
     width, low, high = (_along(row[key], top) for key in ("value", "from", "to"))
     bar = f'<rect class="{_kind(row)}" width="{width}" height="100%" rx="2"/>'
     track = Html(f'<svg class="track" aria-hidden="true">{bar}{_whisker(low, high)}</svg>')
-    numbers = tag("span", f"{percent(row['value'])} ", tag("small", f"± {_points(row)}"))
+    numbers = tag("span", f"{percent(held(row['value']))} ", tag("small", f"± {_points(row)}"))
     return tag(
         "div", tag("dt", row["label"]), tag("dd", track, numbers), class_="noise" if row["within_noise"] else None
     )
@@ -93,7 +98,7 @@ def _dot(row: Row, name: str, colour: int, y: float, top: float) -> str:
 
 
 def _along(share: float, top: float) -> str:
-    return f"{100 * max(share, 0.0) / top:.2f}%"
+    return f"{100 * held(share) / top:.2f}%"
 
 
 def day_bars(days: Sequence[tuple[Any, int, int]], unusual: Set[str], description: str) -> Html:
@@ -117,7 +122,7 @@ def day_bars(days: Sequence[tuple[Any, int, int]], unusual: Set[str], descriptio
 def said(row: Row) -> str:
     """A row in words, as its tooltip has it."""
     noise = ", within noise" if row["within_noise"] else ""
-    return f"{row['label']}: {percent(row['value'])} ± {_points(row)} points (90 %){noise}"
+    return f"{row['label']}: {percent(held(row['value']))} ± {_points(row)} points (90 %){noise}"
 
 
 def swatch(kind: str, meaning: object) -> Html:
@@ -138,7 +143,7 @@ def _frame(rows: Sequence[Row], groups: Sequence[Sequence[Row]]) -> tuple[Scale,
         return LEFT + (WIDTH - LEFT - 2) * (number - low) / (high - low)
 
     def height(share: float) -> float:
-        return bottom - (bottom - TOP) * min(max(share, 0.0), top) / top
+        return bottom - (bottom - TOP) * held(share) / top
 
     lines = [
         f'<line class="gridline" x1="{LEFT}" x2="{WIDTH}" y1="{height(y):.1f}" y2="{height(y):.1f}"/>'
@@ -173,7 +178,7 @@ def _short(number: float) -> str:
 
 
 def _reach(rows: Sequence[Row]) -> float:
-    return max([1e-9, *(max(float(row["to"]), float(row["value"])) for row in rows)])
+    return max([1e-9, *(held(max(row["to"], row["value"])) for row in rows)])
 
 
 def _points(row: Row) -> str:
