@@ -139,7 +139,7 @@ def mine(
     as_json: AsJson = False,
 ) -> None:
     """Find the itemsets that many people hold, with standard errors, and rules among them."""
-    from sfumato.mining.itemsets import association_rules, frequent_itemsets
+    from sfumato.mining.itemsets import mine as mine_baskets
 
     loaded, channel = basket_channel(plan)
     if output is not None:
@@ -148,17 +148,15 @@ def mine(
         collected: BasketReports = read_reports(reports, loaded, channel)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            frequent = frequent_itemsets(collected, channel, min_support, max_len)
+            mined = mine_baskets(collected, channel, min_support, max_len, rules)
     for warning in caught:
         note(str(warning.message))
-    found = [{**row, "itemsets": shown(row["itemsets"])} for row in as_records(frequent)]
-    implied = [] if rules is None else as_records(association_rules(frequent, min_threshold=rules))
     if output is not None:
-        write_table(itemset_table(found), output)
+        write_table(itemset_table(mined["itemsets"]), output)
     if as_json:
-        emit_json({"itemsets": found, "rules": [_plain_rule(rule) for rule in implied]})
+        emit_json(mined)
         return
-    _tell(found, implied, min_support)
+    _tell(mined["itemsets"], mined["rules"], min_support)
 
 
 def _tell(found: list[dict[str, Any]], implied: list[dict[str, Any]], min_support: float) -> None:
@@ -167,17 +165,8 @@ def _tell(found: list[dict[str, Any]], implied: list[dict[str, Any]], min_suppor
         sure = "" if row["certainty"] > 0.975 else "  within the noise"
         say(f"  {row['support']:7.2%} ± {row['stderr']:.2%}  {', '.join(map(str, row['itemsets']))}{sure}")
     for rule in sorted(implied, key=lambda rule: -rule["confidence"]):
-        sides = " → ".join(", ".join(map(str, shown(rule[side]))) for side in ("antecedents", "consequents"))
+        sides = " → ".join(", ".join(map(str, rule[side])) for side in ("antecedents", "consequents"))
         say(f"  {rule['confidence']:7.2%} ± {rule['confidence stderr']:.2%}  {sides}")
-
-
-def _plain_rule(rule: dict[str, Any]) -> dict[str, Any]:
-    return {name: shown(value) if isinstance(value, frozenset) else value for name, value in rule.items()}
-
-
-def shown(itemset: frozenset[Any]) -> list[Any]:
-    """The items in a fixed order."""
-    return sorted(itemset, key=lambda label: (type(label).__name__, label))
 
 
 def itemset_table(rows: list[dict[str, Any]]) -> Any:

@@ -12,11 +12,10 @@ import numpy as np
 import typer
 
 from sfumato.channels import Mechanism
-from sfumato.counts import Reports
+from sfumato.counts import from_codes
 from sfumato.domain import VALUES_SHOWN, Categories, Items, as_array, showing_values, the_value
 from sfumato.plan import Plan
 from sfumato.tables import (
-    CODE_SUFFIX,
     LEVEL_SUFFIX,
     PLAN_COLUMN,
     check_source,
@@ -98,26 +97,6 @@ def write_reports(reports: Any, plan: Plan, output: Path) -> None:
     if output.suffix.lower() == ".csv":
         table = table.append_column(PLAN_COLUMN, pa.array([plan.origin] * table.num_rows, pa.string()))
     write_table(table.replace_schema_metadata({PLAN_COLUMN: plan.origin}), output)
-
-
-def as_codes(table: Any, plan: Plan) -> Any:
-    """Reports with the columns of single channels as codes, ``<name>.code``."""
-    return to_arrow(Reports(table, _by_column(plan)).to_codes())
-
-
-def from_codes(table: Any, plan: Plan) -> Any:
-    """Reports with the columns that came as codes turned into values."""
-    channels = {name: one for name, one in _by_column(plan).items() if name + CODE_SUFFIX in table.column_names}
-    if not channels:
-        return table
-    reports = Reports(table, channels)
-    columns = {name: table.column(name) for name in table.column_names if not name.endswith(CODE_SUFFIX)}
-    return to_arrow({**columns, **{name: reports.values(name) for name in channels}})
-
-
-def _by_column(plan: Plan) -> dict[str, Mechanism | None]:
-    """The channel of every column; None where several numbers were blurred together."""
-    return {column: each.channel if column == each.name else None for column, each in plan.columns.items()}
 
 
 def _read_as_meant(table: Any, plan: Plan) -> Any:

@@ -13,13 +13,13 @@ from sfumato.cli.plans import (
     PlanFile,
     ShowValues,
     SimulationSeed,
-    as_codes,
     load_plan,
     naming_rows,
     read_answers,
     simulation,
     write_reports,
 )
+from sfumato.counts import as_codes
 from sfumato.tables import check_target
 
 EXAMPLES = """Examples:

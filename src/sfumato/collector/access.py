@@ -19,6 +19,7 @@ SCOPES = {
     "ship": "sending a model to the devices",
     "metrics": "figures about the service",
 }
+COOKIE = "sfumato"
 TOKEN = re.compile(r"([0-9a-f]{16})\.([A-Za-z0-9_-]{43})")
 
 

@@ -82,13 +82,16 @@ def counts(plan: Plan, table: Any) -> dict[str, Any]:
     return {"reports": table.num_rows, "class": plan.target, "questions": questions}
 
 
-def estimates(plan: Plan, table: Any) -> dict[str, Any]:
+def estimates(plan: Plan, table: Any, question: str = "", intervals: int | None = None) -> dict[str, Any]:
     """What the reports say of every question, with errors; by class and by level; what that can tell; what fakes do.
 
     Every row has ``value``, ``stderr``, the ends ``from`` and ``to`` of its 90 % bar, and ``within_noise``.
+    ``question``: this one only. ``intervals``: of blurred numbers, instead of as many as the reports can tell apart.
     """
-    questions = People(plan, table).questions()
-    found = {asked.name: _question(asked, _class_blur(plan)) for asked in questions}
+    if question and question not in plan.columns:
+        raise ValueError(f"there is no question {question!r}; there are {', '.join(plan.columns)}")
+    questions = [asked for asked in People(plan, table).questions() if asked.name == (question or asked.name)]
+    found = {asked.name: _question(asked, _class_blur(plan), intervals) for asked in questions}
     return plain({"reports": table.num_rows, "class": plan.target, "questions": found})  # type: ignore[no-any-return]
 
 
@@ -184,8 +187,8 @@ def _item_estimate(channel: Any, tally: BasketCounts, items: Any) -> Estimate:
 # --- one question -----------------------------------------------------------------------------------------------------
 
 
-def _question(asked: Asked, class_blur: Floats | None) -> dict[str, Any]:
-    cells = intervals_told(asked.whole) if isinstance(asked.whole, Counts) else None
+def _question(asked: Asked, class_blur: Floats | None, intervals: int | None) -> dict[str, Any]:
+    cells = (intervals or intervals_told(asked.whole)) if isinstance(asked.whole, Counts) else None
     found = measure(asked, asked.whole, cells)
     told: dict[str, Any] = {"question": asked.question, "kind": KINDS[type(asked.domain)]}
     told |= {"blurred": asked.channel is not None, "reports": found.reports, "missing": found.missing}

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import msgspec
 from starlette.requests import ClientDisconnect, Request
@@ -33,25 +34,28 @@ class Endpoint:
     """One method at one path: who answers, what is taken, what is answered and why it may be refused.
 
     ``takes``: the form of the body. ``gives``: the form of a good answer, or its media type. ``refuses``: names of
-    ``REASONS``. ``scope``: what a token must allow; without one, anybody may ask, from any page.
+    ``REASONS``. ``scope``: what a token must allow; without one, anybody may ask, from any page; with
+    ``same_site`` from the collector's own pages only. ``query``: the form of what stands behind the ?.
     """
 
     method: str
     path: str
     handle: Handler
     summary: str
-    takes: type | None = None
+    takes: Any = None
     gives: Any = JSON
     good: tuple[int, ...] = (200,)
     refuses: tuple[str, ...] = ()
     scope: str = ""
-    query: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    query: type | None = None
+    same_site: bool = False
 
     @property
     def reasons(self) -> set[str]:
         own = {*self.refuses, *({"unknown"} if "{survey}" in self.path else ())}
         own |= {"malformed", "large", "slow"} if self.takes else set()
         own |= {"malformed"} if self.query or "{id}" in self.path or "{job}" in self.path else set()
+        own |= {"page"} if self.scope and self.method != "GET" else set()
         return own | ({"token", "scope", "store"} if self.scope else set())
 
 
@@ -91,12 +95,21 @@ async def body_of(request: Request, limit: int = LARGEST_BODY) -> bytes:
     return b"".join(parts)
 
 
-def reader_of(form: type) -> Callable[[Request], Awaitable[Any]]:
+def reader_of(form: Any) -> Callable[[Request], Awaitable[Any]]:
     """Reads a body of this form."""
+    read = decoder_of(form)
+
+    async def read_request(request: Request) -> Any:
+        return read(await body_of(request))
+
+    return read_request
+
+
+def decoder_of(form: Any) -> Callable[[bytes], Any]:
+    """Reads JSON of this form."""
     decode: Callable[[bytes], Any] = msgspec.json.Decoder(form).decode
 
-    async def read(request: Request) -> Any:
-        body = await body_of(request)
+    def read(body: bytes) -> Any:
         try:
             return decode(body)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -106,16 +119,25 @@ def reader_of(form: type) -> Callable[[Request], Awaitable[Any]]:
     return read
 
 
+def from_own_page(request: Request) -> bool:
+    """Whether a page of the collector's own asks; a browser says so, and no other page can make it say so."""
+    site = request.headers.get("sec-fetch-site")
+    if site is not None:
+        return site == "same-origin"
+    return urlsplit(request.headers.get("origin", "")).netloc == request.headers.get("host", "-")
+
+
 def openapi(endpoints: Iterable[Endpoint], version: str) -> dict[str, Any]:
     """The OpenAPI 3.1 document of a table of endpoints."""
     listed = list(endpoints)
     forms = [each.takes for each in listed if each.takes] + [e.gives for e in listed if isinstance(e.gives, type)]
-    (*_, problem), components = msgspec.json.schema_components(
+    (*schemas, problem), components = msgspec.json.schema_components(
         [*forms, Problem], ref_template="#/components/schemas/{name}"
     )
+    schema_of = dict(zip(forms, schemas, strict=True))
     paths: dict[str, Any] = {}
     for each in listed:
-        paths.setdefault(each.path, {})[each.method.lower()] = _operation(each, problem)
+        paths.setdefault(each.path, {})[each.method.lower()] = _operation(each, problem, schema_of)
     token = {"type": "http", "scheme": "bearer", "description": "a token of `sfumato survey token`"}
     return {
         "openapi": "3.1.0",
@@ -125,8 +147,8 @@ def openapi(endpoints: Iterable[Endpoint], version: str) -> dict[str, Any]:
     }
 
 
-def _operation(each: Endpoint, problem: dict[str, Any]) -> dict[str, Any]:
-    schema = {"$ref": f"#/components/schemas/{each.gives.__name__}"} if isinstance(each.gives, type) else {}
+def _operation(each: Endpoint, problem: dict[str, Any], schema_of: Mapping[Any, dict[str, Any]]) -> dict[str, Any]:
+    schema = schema_of.get(each.gives, {})
     media = JSON if isinstance(each.gives, type) else each.gives
     answers: dict[str, dict[str, Any]] = {
         str(status): {"description": each.summary, "content": {media: {"schema": schema}} if media else {}}
@@ -140,11 +162,13 @@ def _operation(each: Endpoint, problem: dict[str, Any]) -> dict[str, Any]:
         said["description"] = "; ".join(filter(None, [said["description"], sentence]))
     names = [part[1:-1] for part in each.path.split("/") if part.startswith("{")]
     where = [{"name": name, "in": "path", "required": True, "schema": PATH[name]} for name in names]
-    asked = [{"name": name, "in": "query", "required": False, "schema": form} for name, form in each.query.items()]
+    asked = [
+        {"name": one.encode_name, "in": "query", "required": one.required, "schema": msgspec.json.schema(one.type)}
+        for one in (msgspec.structs.fields(each.query) if each.query else ())
+    ]
     made: dict[str, Any] = {"summary": each.summary, "parameters": where + asked, "responses": answers}
     if each.takes:
-        form = {"$ref": f"#/components/schemas/{each.takes.__name__}"}
-        made["requestBody"] = {"required": True, "content": {JSON: {"schema": form}}}
+        made["requestBody"] = {"required": True, "content": {JSON: {"schema": schema_of[each.takes]}}}
     return made | ({"security": [{"token": []}]} if each.scope else {})
 
 

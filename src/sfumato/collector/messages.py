@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
@@ -64,6 +64,96 @@ class Problem(Struct):
     reason: str
 
 
+class Which(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """Of one question only; compared by class or by level only; numbers in so many intervals."""
+
+    question: str = ""
+    by: Literal["class", "level", ""] = ""
+    intervals: Annotated[int, Meta(ge=2, le=200)] | None = None
+
+
+class Both(Struct, forbid_unknown_fields=True):
+    """Two questions."""
+
+    first: str
+    second: str
+
+
+class Perhaps(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """Two questions, or none."""
+
+    first: str = ""
+    second: str = ""
+
+
+class TrainOptions(Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=True):
+    """How a model is learned; ``holdout``: the share of reports kept out of training to measure with."""
+
+    method: str = "joint"
+    holdout: Annotated[float, Meta(ge=0, le=0.9)] = 0.2
+    seed: Annotated[int, Meta(ge=0, lt=2**32)] = 0
+
+
+class ItemsetOptions(Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=True):
+    """Which itemsets are looked for; ``rules``: also rules of at least this confidence; ``question``: the basket."""
+
+    min_support: Annotated[float, Meta(gt=0, le=1)]
+    max_len: Annotated[int, Meta(ge=1, le=6)] = 3
+    rules: Annotated[float, Meta(ge=0, le=1)] | None = None
+    question: str | None = None
+
+
+class AuditOptions(Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=True):
+    """How thoroughly a plan is tried: reports drawn of each question, and how often each person answers."""
+
+    samples: Annotated[int, Meta(ge=1_000, le=100_000_000)] | None = None
+    times: Annotated[int, Meta(ge=1, le=10_000)] = 1
+
+
+class Train(Struct, tag_field="kind", tag="train", forbid_unknown_fields=True):
+    """Learn a model from the reports."""
+
+    options: TrainOptions = TrainOptions()
+
+
+class Itemsets(Struct, tag_field="kind", tag="itemsets", forbid_unknown_fields=True):
+    """Find what people hold together."""
+
+    options: ItemsetOptions
+
+
+class Audit(Struct, tag_field="kind", tag="audit", forbid_unknown_fields=True):
+    """Attack the plan, and check that it is kept."""
+
+    options: AuditOptions = AuditOptions()
+
+
+Wanted = Train | Itemsets | Audit
+
+
+class Job(Struct):
+    """A job as it stands: waiting, running, done, failed or stopped."""
+
+    id: str
+    kind: str
+    options: dict[str, str | int | float | None]
+    state: str
+    said: str
+
+
+class Jobs(Struct):
+    """All jobs of a survey, the oldest first."""
+
+    jobs: list[Job]
+
+
+class Shipment(Struct):
+    """The model that goes home: of a job that trained one, or (``format`` and the rest) as a model's file has it."""
+
+    job: Annotated[str, Meta(pattern="^[0-9a-f]{16}$")] | None = None
+    format: str | None = None
+
+
 REASONS: dict[str, tuple[int, str]] = {
     "unknown": (HTTPStatus.NOT_FOUND, "there is no such survey here"),
     "malformed": (HTTPStatus.BAD_REQUEST, "the request is not of the form that /openapi.json describes"),
@@ -76,9 +166,14 @@ REASONS: dict[str, tuple[int, str]] = {
     CONFLICT: (HTTPStatus.CONFLICT, "another report has this id"),
     GONE: (HTTPStatus.CONFLICT, "the report with this id was withdrawn"),
     "absent": (HTTPStatus.NOT_FOUND, "there is no report with this id"),
+    "job": (HTTPStatus.UNPROCESSABLE_ENTITY, "this job cannot be done"),
+    "no job": (HTTPStatus.NOT_FOUND, "there is no such job"),
+    "no result": (HTTPStatus.CONFLICT, "the job has no result; its state says why"),
+    "model": (HTTPStatus.UNPROCESSABLE_ENTITY, "this is no model of this survey"),
     "no model": (HTTPStatus.NOT_FOUND, "no model has been shipped yet"),
     "token": (HTTPStatus.UNAUTHORIZED, "a valid token is needed here; ask for one: sfumato survey token"),
     "scope": (HTTPStatus.FORBIDDEN, "the token does not reach this far"),
+    "page": (HTTPStatus.FORBIDDEN, "only the collector's own pages may ask this with a cookie; send a token"),
     "busy": (HTTPStatus.SERVICE_UNAVAILABLE, "too much at once; send it again later"),
     "store": (HTTPStatus.SERVICE_UNAVAILABLE, "the store cannot be written just now; send it again later"),
 }

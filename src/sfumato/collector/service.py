@@ -28,9 +28,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sfumato.client import survey
 from sfumato.client.page import MODEL, page_texts
-from sfumato.collector.access import allows, invitation_hash
-from sfumato.collector.endpoints import ANYBODY, JSON, Endpoint, answer, check_path, openapi, reader_of
+from sfumato.collector.access import COOKIE, allows, invitation_hash
+from sfumato.collector.analyst import ANALYST, ANALYST_PAGES, Views
+from sfumato.collector.endpoints import ANYBODY, JSON, Endpoint, answer, check_path, from_own_page, openapi, reader_of
 from sfumato.collector.form import ReportError, ReportForm
+from sfumato.collector.jobs import Jobs
 from sfumato.collector.messages import Batch, One, Problem, Refusal, RefusedError, Sent, Verdict
 from sfumato.collector.metrics import Metrics
 from sfumato.collector.store import ACCEPTED, Arrival, Connection, Store, StoreError, Survey, day
@@ -40,7 +42,6 @@ from sfumato.prose import json_text
 SUBMIT = "reports"
 SECONDS_BETWEEN_LOOKS = 1.0
 SECONDS_A_SONG_LASTS = 1.0
-COOKIE = "sfumato"
 KINDS = {".js": "text/javascript", ".css": "text/css", ".html": "text/html", ".json": JSON}
 EVERYWHERE = {
     "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
@@ -148,6 +149,8 @@ class Service:
         self.reader = Reader(store)
         self.metrics = Metrics(lambda: self.writer.waiting, self._bytes_on_disk)
         self.writer = Writer(store, self.metrics.committed)
+        self.jobs = Jobs(self)
+        self.views = Views(store.address)
         self._log = log or _log_line
         self._revisions: list[Any] = []
         self._sung = (0.0, "")
@@ -166,9 +169,12 @@ class Service:
         self.writer.start()
         await self.look()
         await self.delete_expired(day())
+        await self.jobs.start()
         self.log("started", store=type(self.store).__name__, surveys=len(self.surveys), version=version("sfumato"))
 
     async def stop(self) -> None:
+        await self.jobs.stop()
+        await self.views.stop()
         await self.writer.stop()
         self.reader.stop()
         self.log("stopped")
@@ -224,9 +230,12 @@ class Service:
         return said
 
     async def check_token(self, request: Request, scope: str, survey: int | None) -> None:
-        """A token in the header, or in the cookie of a page."""
+        """A token in the header, or in the cookie of a page; a cookie changes something from our own pages only."""
         kind, _, token = request.headers.get("authorization", "").partition(" ")
-        given = token.strip() if kind.lower() == "bearer" else request.cookies.get(COOKIE, "")
+        by_header = kind.lower() == "bearer"
+        given = token.strip() if by_header else request.cookies.get(COOKIE, "")
+        if given and not by_header and request.method not in ("GET", "HEAD") and not from_own_page(request):
+            raise RefusedError("page")
         reason = await self.reader.run(lambda connection: allows(connection, given, survey, scope))
         if reason:
             raise RefusedError(reason)
@@ -352,6 +361,7 @@ PUBLIC = (
     Endpoint("GET", "/openapi.json", describe, "This document"),
 )  # fmt: skip
 PAGES = (
+    *ANALYST_PAGES,
     Endpoint("GET", "/{survey}/", page, "The respondent's page", gives="text/html"),
     Endpoint("GET", "/{survey}/{file}", page, "A part of the page", gives="text/plain"),
 )
@@ -359,7 +369,7 @@ PAGES = (
 
 def endpoints() -> tuple[Endpoint, ...]:
     """All of them, those of the analyst too."""
-    return PUBLIC
+    return PUBLIC + ANALYST
 
 
 def DOCUMENT() -> bytes:  # noqa: N802
@@ -398,7 +408,7 @@ class _Answering:
     def __init__(self, service: Service, path: str, methods: Mapping[str, Endpoint]) -> None:
         self.service, self.methods = service, methods
         self.allowed = sorted({*methods, *(["HEAD"] if "GET" in methods else [])})
-        self.public = not any(each.scope for each in methods.values())
+        self.public = not any(each.scope or each.same_site for each in methods.values())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
@@ -430,7 +440,7 @@ class _Answering:
         except StoreError as error:
             service.log("store", said=str(error))
             refused = RefusedError("store")
-        service.refuse(refused.reason, None if request.method in ("GET", "HEAD") else served)
+        service.refuse(refused.reason, None if each.scope or request.method in ("GET", "HEAD") else served)
         return answer(Problem(refused.said), refused.status, refused.headers())
 
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sfumato.channels import Channel
+from sfumato.channels import Channel, Mechanism
 from sfumato.counts.columns import (
     BaseCodes,
     Column,
@@ -44,7 +44,7 @@ from sfumato.counts.columns import (
 from sfumato.counts.tallies import Counts
 from sfumato.domain import MISSING, Categories, Codes, Floats, as_array
 from sfumato.plan import Plan
-from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, kind_of, read_column
+from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, kind_of, read_column, to_arrow
 
 MOST_DENSE = 200_000_000  # more combinations than this are not laid out in one array
 
@@ -363,6 +363,26 @@ def counts_of_plan(table: Any, plan: Plan, *, by: str | None = None, weights: An
     label = plan.attributes[by].channel if by in plan.attributes else None
     reports = Reports(given, held, target=by, weights=weights, label_channel=label)  # type: ignore[arg-type]
     return {name: reports.of(name, by_class=by is not None) for name, one in held.items() if one is not None}
+
+
+def as_codes(table: Any, plan: Plan) -> Any:
+    """Reports with the columns of single channels as codes, ``<name>.code``."""
+    return to_arrow(Reports(table, _by_column(plan)).to_codes())
+
+
+def from_codes(table: Any, plan: Plan) -> Any:
+    """Reports with the columns that came as codes turned into values."""
+    channels = {name: one for name, one in _by_column(plan).items() if name + CODE_SUFFIX in table.column_names}
+    if not channels:
+        return table
+    reports = Reports(table, channels)
+    columns = {name: table.column(name) for name in table.column_names if not name.endswith(CODE_SUFFIX)}
+    return to_arrow({**columns, **{name: reports.values(name) for name in channels}})
+
+
+def _by_column(plan: Plan) -> dict[str, Mechanism | None]:
+    """The channel of every column; None where several numbers were blurred together."""
+    return {column: each.channel if column == each.name else None for column, each in plan.columns.items()}
 
 
 def _cells(column: Column, cells: Any) -> tuple[NDArray[np.int32], int]:

@@ -92,12 +92,18 @@ class Shipped:
 
 def save(model: Any, path: str | Path, *, plan: Plan | None = None, measured: Mapping[str, Any] | None = None) -> None:
     """Write a fitted model to a .json file, whole or not at all."""
-    kind = type(model).__name__
-    if kind not in KINDS:
-        raise TypeError(f"a {kind} cannot be shipped; use one of {', '.join(KINDS)}")
+    text = dumps(model, plan=plan, measured=measured)
     place = Path(path)
     if place.suffix.lower() != ".json":
         raise ValueError(f"{place}: models are saved as .json; name the file so")
+    write_text(text, place)
+
+
+def dumps(model: Any, *, plan: Plan | None = None, measured: Mapping[str, Any] | None = None) -> str:
+    """A fitted model as the text of its file."""
+    kind = type(model).__name__
+    if kind not in KINDS:
+        raise TypeError(f"a {kind} cannot be shipped; use one of {', '.join(KINDS)}")
     from sfumato.shipping.forms import device_part
 
     learned = model.to_dict()
@@ -105,7 +111,7 @@ def save(model: Any, path: str | Path, *, plan: Plan | None = None, measured: Ma
         "format": FORMAT, "version": VERSION, "kind": kind, "plan": None if plan is None else plan.to_dict(),
         "measured": dict(measured or {}), "device": device_part(model, plan), "model": learned,
     }
-    write_text(json_text(document) + "\n", place)
+    return json_text(document) + "\n"
 
 
 def load(path: str | Path) -> Shipped:
@@ -114,31 +120,34 @@ def load(path: str | Path) -> Shipped:
     if not place.is_file():
         raise ValueError(f"{place}: {'is a folder; name a file' if place.is_dir() else 'no such file'}")
     try:
-        document = read_json(place.read_text(encoding="utf-8"), "the file")
+        return loads(place.read_text(encoding="utf-8"))
     except UnicodeDecodeError:
         raise ValueError(f"{place}: not a whole JSON file, nor any text in UTF-8; save or copy it again") from None
     except ValueError as error:
         raise ValueError(f"{place}: {error}") from None
-    _check_header(place, document)
+
+
+def loads(text: str) -> Shipped:
+    """Read the text of a model's file."""
+    document = read_json(text, "the file")
+    _check_header(document)
     try:
         plan = None if given(document, "plan") is None else Plan.from_dict(document["plan"])
         model = learner_named(document["kind"]).from_dict(given_table(document, "model"))
         return Shipped(model, plan, given_table(document, "measured"))
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{place}: the model inside is damaged ({error}); save it again") from None
+        raise ValueError(f"the model inside is damaged ({error}); save it again") from None
 
 
-def _check_header(place: Path, document: Any) -> None:
+def _check_header(document: Any) -> None:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise ValueError(f"{place}: not a model of sfumato; make one with sfumato train or shipping.save")
+        raise ValueError("not a model of sfumato; make one with sfumato train or shipping.save")
     if document.get("version") != VERSION:
         version = document.get("version")
-        raise ValueError(
-            f"{place}: written in version {version!r} of the format, this sfumato reads {VERSION}; update it"
-        )
+        raise ValueError(f"written in version {version!r} of the format, this sfumato reads {VERSION}; update it")
     if document.get("kind") not in KINDS:
         kind = document.get("kind")
-        raise ValueError(f"{place}: holds a {kind!r}, which is unknown{suggest(str(kind), KINDS)}")
+        raise ValueError(f"holds a {kind!r}, which is unknown{suggest(str(kind), KINDS)}")
 
 
 def promise_of(plan: Plan) -> dict[str, Any]:

@@ -305,11 +305,16 @@ class Connection(ABC):
     def add_job(self, id: str, survey: int, kind: str, options: dict[str, Any]) -> None:
         self.change("INSERT INTO jobs VALUES (?, ?, ?, ?, 'waiting', '', NULL)", id, survey, kind, json.dumps(options))
 
-    def set_job(self, id: str, state: str, said: str = "", result: bytes | None = None) -> None:
-        self.change("UPDATE jobs SET state = ?, said = ?, result = ? WHERE id = ?", state, said, result, id)
+    def move_job(self, id: str, old: str, new: str, said: str = "", result: bytes | None = None) -> bool:
+        """From one state to another; whether it was in that state."""
+        set_state = "UPDATE jobs SET state = ?, said = ?, result = ? WHERE id = ? AND state = ?"
+        return self.change(set_state, new, said, result, id, old) == 1
+
+    def delete_job(self, id: str) -> None:
+        self.change("DELETE FROM jobs WHERE id = ?", id)
 
     def jobs(self, survey: int | None = None) -> list[dict[str, Any]]:
-        """Jobs without their results."""
+        """Jobs without their results, by id."""
         where, values = ("", ()) if survey is None else (" WHERE survey = ?", (survey,))
         names = ("id", "survey", "kind", "options", "state", "said")
         found = self.rows(f"SELECT {', '.join(names)} FROM jobs{where} ORDER BY id", *values)

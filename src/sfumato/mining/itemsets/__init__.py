@@ -2,6 +2,8 @@
 
 from sfumato.mining.itemsets.adaptive import PaddingAndSampling, compare_collections
 from sfumato.mining.itemsets.apriori import SupportWarning, frequent_itemsets
-from sfumato.mining.itemsets.rules import association_rules
+from sfumato.mining.itemsets.rules import association_rules, mine
 
-__all__ = ["SupportWarning", "frequent_itemsets", "association_rules", "PaddingAndSampling", "compare_collections"]
+__all__ = [
+    "SupportWarning", "frequent_itemsets", "association_rules", "mine", "PaddingAndSampling", "compare_collections",
+]

@@ -16,7 +16,10 @@ from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
-from sfumato.tables import as_records, as_table
+from sfumato.channels.baskets import SelectASize
+from sfumato.mining.itemsets.apriori import frequent_itemsets
+from sfumato.prose import plain
+from sfumato.tables import Records, as_records, as_table
 
 METRICS = (
     "support", "confidence", "lift", "leverage", "conviction", "zhangs_metric", "jaccard", "certainty", "kulczynski",
@@ -48,6 +51,16 @@ def association_rules(itemsets: Any, metric: str = "confidence", min_threshold: 
     known = _estimates(itemsets)
     rows = [rule for rule in _rules(known) if rule[metric] >= min_threshold]
     return as_table(rows, COLUMNS)
+
+
+def mine(
+    reports: Any, channel: SelectASize | None, min_support: float, max_len: int = 3, rules: float | None = None
+) -> dict[str, Records]:
+    """Frequent itemsets, and the rules of at least this confidence among them, as plain data in a fixed order."""
+    frequent = frequent_itemsets(reports, channel, min_support, max_len)
+    implied = [] if rules is None else as_records(association_rules(frequent, min_threshold=rules))
+    found: dict[str, Records] = plain({"itemsets": as_records(frequent), "rules": implied})
+    return found
 
 
 def _estimates(itemsets: Any) -> Estimates:

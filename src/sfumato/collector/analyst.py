@@ -1,0 +1,364 @@
+"""What an analyst may ask with a token: figures, the reports themselves, jobs, the model that goes home, the dashboard.
+
+Figures are computed by a process that is kept, from the reports as they are; an answer is given again until something
+has changed, and for a few seconds in any case. Reports leave by a process of their own, which holds nobody up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from functools import partial
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
+
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.types import Receive, Scope, Send
+
+from sfumato.collector.access import COOKIE, allows
+from sfumato.collector.endpoints import JSON, Endpoint, Handler, answer, body_of, decoder_of, from_own_page, reader_of
+from sfumato.collector.jobs import Child, EndedError
+from sfumato.collector.messages import Both, Job, Jobs, Perhaps, RefusedError, Shipment, Wanted, Which
+from sfumato.collector.store import Connection
+from sfumato.collector.work import MOST_WORDS
+from sfumato.pages import Page, tag
+from sfumato.pages.page import LIVE_POLICY
+
+if TYPE_CHECKING:
+    from sfumato.collector.service import Served, Service
+
+LOGIN = "/static/login.js"
+SECONDS_OF_AN_ANSWER = 300
+SECONDS_FRESH = 2.0
+REST = 4
+"""After an answer that took long, as many times as long nothing is computed for the same question."""
+MOST_WAITING, MOST_KEPT = 16, 64
+LARGEST_MODEL = 16 << 20
+LARGEST_FORM = 4096
+CHUNK = 1 << 16
+
+
+class Views:
+    """A process that answers analysts' questions, started when it is first asked and replaced when it fails."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self._child: Child | None = None
+        self._lock = asyncio.Lock()
+        self._waiting = 0
+        self._kept: dict[Any, tuple[float, Any, bytes]] = {}
+
+    async def ask(self, do: str, **given: Any) -> bytes:
+        """An answer of the process. ValueError: it was refused."""
+        if self._waiting >= MOST_WAITING:
+            raise RefusedError("busy")
+        self._waiting += 1
+        try:
+            async with self._lock:
+                return await self._ask(do, given)
+        finally:
+            self._waiting -= 1
+
+    async def _ask(self, do: str, given: Mapping[str, Any]) -> bytes:
+        self._child = self._child or await Child.start(self.address)
+        try:
+            async with asyncio.timeout(SECONDS_OF_AN_ANSWER):
+                return await self._child.answer(do, **given)
+        except (EndedError, TimeoutError):
+            await self.stop()
+            raise RefusedError("busy", "this could not be computed; ask again later") from None
+        except asyncio.CancelledError:
+            await self.stop()
+            raise
+
+    async def told(self, service: Service, served: Served, do: str, **given: Any) -> bytes:
+        """The same for a figure of a survey, kept as long as nothing has changed."""
+        key = (do, served.survey.number, *sorted(given.items()))
+        until, stamp, found = self._kept.get(key, (0.0, None, b""))
+        began = time.monotonic()
+        if began < until:
+            return found
+        now = await service.reader.run(lambda connection: _stamp(connection, served))
+        if now != stamp:
+            found = await self.ask(do, survey=served.survey.name, **given)
+        rest = max(SECONDS_FRESH, REST * (time.monotonic() - began))
+        self._kept.pop(key, None)
+        self._kept[key] = (time.monotonic() + rest, now, found)
+        for old in list(self._kept)[:-MOST_KEPT]:
+            del self._kept[old]
+        return found
+
+    async def stop(self) -> None:
+        child, self._child = self._child, None
+        if child is not None:
+            await child.end()
+
+
+def _stamp(connection: Connection, served: Served) -> Any:
+    """Another one when a figure may be another."""
+    number = served.survey.number
+    jobs = [(job["id"], job["state"], job["said"]) for job in connection.jobs(number)]
+    return connection.tallies(number), jobs, served.survey.revision
+
+
+class Export(Response):
+    """All reports, as they come out of a process of their own; they are nowhere else meanwhile."""
+
+    media_type = "application/vnd.apache.parquet"
+
+    def __init__(self, name: str, child: Child, size: int) -> None:
+        attached = {"Content-Length": str(size), "Content-Disposition": f'attachment; filename="{name}.parquet"'}
+        super().__init__(headers=attached)
+        self.child, self.size = child, size
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            async with asyncio.timeout(SECONDS_OF_AN_ANSWER):
+                await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+                while part := await self.child.read(min(CHUNK, self.size)):
+                    self.size -= len(part)
+                    await send({"type": "http.response.body", "body": part, "more_body": self.size > 0})
+        finally:
+            await self.child.end()
+
+
+# --- figures and reports --------------------------------------------------------------------------------------------
+
+
+def _figure(do: str, query: type | None = None) -> Handler:
+    async def tell(service: Service, request: Request) -> Response:
+        return Response(await _told(service, request, do, query), media_type=JSON)
+
+    return tell
+
+
+async def _told(service: Service, request: Request, do: str, query: type | None) -> bytes:
+    """A figure of a survey, as the query of a request wants it."""
+    served = service.served(request.path_params["survey"])
+    try:
+        given = msgspec.convert(dict(request.query_params), query, strict=False) if query else None
+        return await service.views.told(service, served, do, **(msgspec.to_builtins(given) if given else {}))
+    except ValueError as error:
+        raise RefusedError("malformed", str(error)[:MOST_WORDS]) from None
+
+
+async def export(service: Service, request: Request) -> Response:
+    name = service.served(request.path_params["survey"]).survey.name
+    child = await Child.start(service.store.address)
+    try:
+        async with asyncio.timeout(SECONDS_OF_AN_ANSWER):
+            return Export(name, child, await child.ask("export", survey=name))
+    except BaseException as error:
+        await child.end()
+        if isinstance(error, (EndedError, TimeoutError, ValueError)):
+            raise RefusedError("busy", "this could not be written; ask again later") from None
+        raise
+
+
+# --- jobs and the model ---------------------------------------------------------------------------------------------
+
+
+async def add_job(service: Service, request: Request) -> Response:
+    survey = service.served(request.path_params["survey"]).survey
+    wanted: Wanted = await read_wanted(request)
+    kind, options = wanted.__struct_config__.tag, msgspec.to_builtins(wanted.options)
+    try:
+        await service.views.ask("check", survey=survey.name, kind=kind, options=options)
+    except ValueError as error:
+        raise RefusedError("job", str(error)) from None
+    id = await service.jobs.add(survey.number, str(kind), options)
+    return answer(Job(id, str(kind), options, "waiting", ""), 202, {"Location": f"/{survey.name}/api/jobs/{id}"})
+
+
+read_wanted = reader_of(Wanted)
+
+
+async def jobs(service: Service, request: Request) -> Response:
+    return answer(Jobs([_shown(job) for job in await _jobs(service, request)]))
+
+
+async def job(service: Service, request: Request) -> Response:
+    return answer(_shown(await _job(service, request, request.path_params["job"])))
+
+
+async def job_result(service: Service, request: Request) -> Response:
+    return Response(await _result(service, await _job(service, request, request.path_params["job"])), media_type=JSON)
+
+
+async def end_job(service: Service, request: Request) -> Response:
+    await service.jobs.end(await _job(service, request, request.path_params["job"]))
+    return Response(status_code=204)
+
+
+async def _jobs(service: Service, request: Request) -> list[dict[str, Any]]:
+    number = service.served(request.path_params["survey"]).survey.number
+    found: list[dict[str, Any]] = await service.reader.run(lambda connection: connection.jobs(number))
+    return found
+
+
+async def _job(service: Service, request: Request, id: str) -> dict[str, Any]:
+    found = next((job for job in await _jobs(service, request) if job["id"] == id), None)
+    if found is None:
+        raise RefusedError("no job")
+    return found
+
+
+async def _result(service: Service, job: Mapping[str, Any]) -> bytes:
+    found: bytes | None = await service.reader.run(lambda connection: connection.job_result(job["id"]))
+    if found is None:
+        raise RefusedError("no result")
+    return found
+
+
+def _shown(job: Mapping[str, Any]) -> Job:
+    return Job(job["id"], job["kind"], job["options"], job["state"], job["said"])
+
+
+async def ship(service: Service, request: Request) -> Response:
+    """Send a model home: what a job has learned, or one that was learned elsewhere by the same plan."""
+    name = service.served(request.path_params["survey"]).survey.name
+    body = await body_of(request, LARGEST_MODEL)
+    shipment: Shipment = read_shipment(body)
+    if shipment.job is not None:
+        body = await _result(service, await _job(service, request, shipment.job))
+    try:
+        model = await service.views.ask("model", survey=name, text=body.decode())
+    except ValueError as error:
+        raise RefusedError("model", str(error)) from None
+    return await _ship(service, name, model.decode())
+
+
+read_shipment = decoder_of(Shipment)
+
+
+async def unship(service: Service, request: Request) -> Response:
+    return await _ship(service, service.served(request.path_params["survey"]).survey.name, None)
+
+
+async def _ship(service: Service, name: str, model: str | None) -> Response:
+    await service.writer.run(lambda connection: connection.ship_model(name, model))
+    await service.look()
+    return Response(status_code=204)
+
+
+# --- pages ----------------------------------------------------------------------------------------------------------
+
+
+def page_headers(policy: str) -> dict[str, str]:
+    """With the referrer policy of a page of ours, its own requests say where they come from."""
+    return {"Content-Security-Policy": f"{policy}; frame-ancestors 'none'", "Referrer-Policy": "same-origin"}
+
+
+async def dashboard(service: Service, request: Request) -> Response:
+    survey = service.served(request.path_params["survey"]).survey
+    try:
+        await service.check_token(request, "read", survey.number)
+    except RefusedError as error:
+        if error.reason == "token":
+            return RedirectResponse(f"/login?survey={survey.name}", 303)
+        raise
+    html = await _told(service, request, "dashboard", Perhaps)
+    return Response(html, media_type="text/html", headers=page_headers(LIVE_POLICY))
+
+
+async def login_form(service: Service, request: Request) -> Response:
+    return _login_page(request.query_params.get("survey", ""))
+
+
+def _login_page(survey: str, said: str = "", status: int = 200) -> Response:
+    page = Page("Sign in", "With the token that `sfumato serve` or `sfumato survey token` has shown.", script=LOGIN)
+    if said:
+        page.note(said, good=False)
+    asked = tag("input", name_="token", type="password", autocomplete="off", required="")
+    about = tag("input", name_="survey", type="hidden", value=survey)
+    button = tag("button", "Sign in")
+    page.add(tag("form", about, tag("label", "Token ", asked), " ", button, method="post", action="/login"))
+    return Response(page.html(), status, page_headers(page.policy), "text/html")
+
+
+async def login(service: Service, request: Request) -> Response:
+    """The token goes into a cookie that no script reads and no other site sends."""
+    if not from_own_page(request):
+        raise RefusedError("page")
+    form = dict(parse_qsl((await body_of(request, LARGEST_FORM)).decode(errors="replace")))
+    token = form.get("token", "").strip()
+    for name, served in service.surveys.items():
+        if form.get("survey", name) not in ("", name):
+            continue
+        refused = await service.reader.run(partial(allows, token=token, survey=served.survey.number, scope="read"))
+        if not refused:
+            response = RedirectResponse(f"/{name}/dashboard", 303)
+            secure = request.url.scheme == "https" or request.headers.get("origin", "").startswith("https:")
+            response.set_cookie(COOKIE, token, httponly=True, samesite="strict", secure=secure)
+            return response
+    return _login_page(form.get("survey", ""), RefusedError("token").said, 401)
+
+
+async def logout(service: Service, request: Request) -> Response:
+    if not from_own_page(request):
+        raise RefusedError("page")
+    response = RedirectResponse("/login", 303)
+    response.delete_cookie(COOKIE, httponly=True, samesite="strict")
+    return response
+
+
+async def static(service: Service, request: Request) -> Response:
+    found = STATIC.get(request.path_params["file"])
+    if found is None:
+        raise HTTPException(404)
+    return Response(found, media_type="text/javascript")
+
+
+STATIC = {name: (files("sfumato.collector") / "static" / name).read_bytes() for name in ("dashboard.js", "login.js")}
+JOB = ("no job",)
+ANALYST = (
+    Endpoint(
+        "GET", "/{survey}/api/counts", _figure("counts"), "How many reports there are", refuses=("busy",), scope="read"
+    ),
+    Endpoint(
+        "GET", "/{survey}/api/estimates", _figure("estimates", Which), "What the reports say", refuses=("busy",),
+        scope="read", query=Which,
+    ),
+    Endpoint(
+        "GET", "/{survey}/api/joint", _figure("joint", Both), "Two questions together", refuses=("busy",), scope="read",
+        query=Both,
+    ),
+    Endpoint(
+        "GET", "/{survey}/api/reports.parquet", export, "The reports themselves, shuffled", gives=Export.media_type,
+        refuses=("busy",), scope="export",
+    ),
+    Endpoint("GET", "/{survey}/api/jobs", jobs, "All jobs", gives=Jobs, scope="jobs"),
+    Endpoint(
+        "POST", "/{survey}/api/jobs", add_job, "Start a job", Wanted, Job, good=(202,), refuses=("job", "busy"),
+        scope="jobs",
+    ),
+    Endpoint("GET", "/{survey}/api/jobs/{job}", job, "A job as it stands", gives=Job, refuses=JOB, scope="jobs"),
+    Endpoint(
+        "DELETE", "/{survey}/api/jobs/{job}", end_job, "Stop a job, or delete one that has ended", gives="",
+        good=(204,), refuses=("no job", "busy"), scope="jobs",
+    ),
+    Endpoint(
+        "GET", "/{survey}/api/jobs/{job}/result", job_result, "What came of a job", refuses=("no job", "no result"),
+        scope="jobs",
+    ),
+    Endpoint(
+        "PUT", "/{survey}/api/model", ship, "Send a model home", Shipment, "", good=(204,),
+        refuses=("no job", "no result", "model", "busy"), scope="ship",
+    ),
+    Endpoint(
+        "DELETE", "/{survey}/api/model", unship, "Take the model back", gives="", good=(204,), refuses=("busy",),
+        scope="ship",
+    ),
+)  # fmt: skip
+ANALYST_PAGES = (
+    Endpoint("GET", "/login", login_form, "Sign in", gives="text/html", same_site=True),
+    Endpoint("POST", "/login", login, "Sign in", gives="text/html", same_site=True),
+    Endpoint("POST", "/logout", logout, "Sign out", gives="text/html", same_site=True),
+    Endpoint("GET", "/static/{file}", static, "A script of these pages", gives="text/javascript", same_site=True),
+    Endpoint("GET", "/{survey}/dashboard", dashboard, "The dashboard", gives="text/html", same_site=True),
+)

@@ -1,0 +1,192 @@
+"""Processes beside the service: one that is asked and kept, one for every job. Whatever they do, reports come first.
+
+A job is a row of the store: waiting, running, done, failed or stopped. One runs at a time; it is moved from one state
+to the next only by whoever finds it in that state, so that of two collectors with one store only one runs it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+import sys
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from sfumato.collector.messages import RefusedError
+from sfumato.collector.store import Connection, StoreError
+from sfumato.collector.work import STORE
+
+if TYPE_CHECKING:
+    from sfumato.collector.service import Service
+
+SECONDS_OF_A_JOB = 3_600
+SECONDS_BETWEEN_TRIES = 1.0
+MOST_JOBS = 100
+"""Of one survey, with their results; to start another one, an old one is deleted."""
+ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")}
+RESTARTED = "the service was restarted"
+
+
+class EndedError(Exception):
+    """The process has ended, or has answered that it could not; nothing is known of the answer."""
+
+
+class Child:
+    """A process of `work`; it has the store's address in its environment, where other users cannot read it."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+
+    @classmethod
+    async def start(cls, address: str) -> Child:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "sfumato.collector.work", stdin=PIPE, stdout=PIPE, stderr=DEVNULL,
+            env={**os.environ, **ONE_THREAD, STORE: address}, start_new_session=True,
+        )  # fmt: skip
+        return cls(process)
+
+    async def ask(self, do: str, **given: Any) -> int:
+        """How many bytes the answer has. ValueError: it was refused, with this sentence."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        try:
+            self._process.stdin.write(json.dumps({"do": do, **given}).encode() + b"\n")
+            await self._process.stdin.drain()
+            line = await self._process.stdout.readline()
+        except ConnectionError:
+            line = b""
+        if not line.endswith(b"\n"):
+            raise EndedError("killed")
+        head: dict[str, Any] = json.loads(line)
+        if "refused" in head:
+            raise ValueError(head["refused"])
+        if "store" in head:
+            raise StoreError(head["store"])
+        if "failed" in head:
+            raise EndedError(head["failed"])
+        return int(head["size"])
+
+    async def read(self, most: int) -> bytes:
+        """The next bytes of an answer."""
+        assert self._process.stdout is not None
+        return await self._process.stdout.read(most)
+
+    async def answer(self, do: str, **given: Any) -> bytes:
+        assert self._process.stdout is not None
+        try:
+            return await self._process.stdout.readexactly(await self.ask(do, **given))
+        except asyncio.IncompleteReadError:
+            raise EndedError("killed") from None
+
+    async def end(self) -> None:
+        with suppress(ProcessLookupError):
+            self._process.kill()
+        await self._process.wait()
+
+
+class Jobs:
+    """Runs the jobs of all surveys, one after the other."""
+
+    def __init__(self, service: Service, seconds: float = SECONDS_OF_A_JOB) -> None:
+        self.service, self.seconds = service, seconds
+        self._added = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._running = ""
+        self._child: Child | None = None
+
+    async def start(self) -> None:
+        await self.service.writer.run(_fail_running)
+        self._task = asyncio.create_task(self._run())
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+        if self._running:
+            with suppress(StoreError):
+                await self.service.writer.run(partial(_fail, id=self._running, said=RESTARTED))
+
+    async def add(self, survey: int, kind: str, options: Mapping[str, Any]) -> str:
+        """The id of a new job; later ones have larger ids."""
+        id: str = await self.service.writer.run(partial(_add, survey=survey, kind=kind, options=dict(options)))
+        self._added.set()
+        return id
+
+    async def end(self, job: Mapping[str, Any]) -> None:
+        """Stop a job that has not ended; delete one that has, with its result."""
+        if not await self.service.writer.run(partial(_stop, id=job["id"])):
+            await self.service.writer.run(partial(Connection.delete_job, id=job["id"]))
+        elif self._running == job["id"] and self._child is not None:
+            await self._child.end()
+
+    async def _run(self) -> None:
+        while True:
+            self._added.clear()
+            self._running, survey = await self._insist(_take_next)
+            if not self._running:
+                await self._added.wait()
+            elif said := await self._do(self._running, survey):
+                await self._insist(partial(_fail, id=self._running, said=said))
+
+    async def _insist(self, work: Callable[[Connection], Any]) -> Any:
+        """Have something written, as soon as the store can be."""
+        while True:
+            try:
+                return await self.service.writer.run(work)
+            except StoreError as error:
+                self.service.log("store", said=str(error))
+                await asyncio.sleep(SECONDS_BETWEEN_TRIES)
+
+    async def _do(self, id: str, survey: int) -> str:
+        """Why it failed; "" when it did not."""
+        try:
+            self._child = await Child.start(self.service.store.address)
+            async with asyncio.timeout(self.seconds):
+                await self._child.ask("job", survey=survey, id=id)
+            return ""
+        except TimeoutError:
+            return f"it took more than {self.seconds:,.0f} seconds, and was ended"
+        except EndedError as error:
+            return f"its process ended before it was done ({error})"
+        except (ValueError, OSError) as error:
+            return str(error)
+        finally:
+            if self._child is not None:
+                await self._child.end()
+            self._child = None
+
+
+def _fail_running(connection: Connection) -> None:
+    for job in connection.jobs():
+        _fail(connection, job["id"], RESTARTED)
+
+
+def _fail(connection: Connection, id: str, said: str) -> None:
+    connection.move_job(id, "running", "failed", said)
+
+
+def _take_next(connection: Connection) -> tuple[str, int]:
+    """The job that has waited longest, and its survey."""
+    for job in connection.jobs():
+        if job["state"] == "waiting" and connection.move_job(job["id"], "waiting", "running"):
+            return job["id"], job["survey"]
+    return "", 0
+
+
+def _stop(connection: Connection, id: str) -> bool:
+    return any(connection.move_job(id, state, "stopped") for state in ("waiting", "running"))
+
+
+def _add(connection: Connection, survey: int, kind: str, options: dict[str, Any]) -> str:
+    jobs = connection.jobs()
+    if sum(job["survey"] == survey for job in jobs) >= MOST_JOBS:
+        raise RefusedError("job", f"{MOST_JOBS} jobs are kept already; delete one of them first")
+    last = int(jobs[-1]["id"][:8], 16) if jobs else 0
+    id = f"{last + 1:08x}{secrets.token_hex(4)}"
+    connection.add_job(id, survey, kind, options)
+    return id

@@ -1,0 +1,272 @@
+"""What an analyst asks for, computed in a process of its own: `python -m sfumato.collector.work`.
+
+The process is told in its environment where the store is. It reads requests, a line of JSON each, and answers with a
+line of JSON: ``size``, and as many bytes after it, or why not. It takes the time that others leave, and ends when
+whoever asks has ended.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import sys
+import threading
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from sfumato.channels.baskets import SelectASize
+from sfumato.collector.form import ReportForm
+from sfumato.collector.store import REFUSED, Connection, Store, StoreError, Survey, open_store
+from sfumato.plan import Plan
+from sfumato.prose import counted, json_text
+from sfumato.tables import PLAN_COLUMN
+
+STORE = "SFUMATO_STORE"
+NICE = 19
+LARGEST_RESULT = 64 << 20
+MOST_WORDS = 2_000
+
+Say = Callable[[str], None]
+
+
+def read_table(connection: Connection, survey: Survey) -> Any:
+    """All reports of a survey as a PyArrow table, in the order of their random ids."""
+    return ReportForm(survey.plan).table(row for page in connection.reports(survey.number) for row in page)
+
+
+# --- jobs -----------------------------------------------------------------------------------------------------------
+
+
+def train(plan: Plan, table: Any, say: Say, method: str = "joint", holdout: float = 0.2, seed: int = 0) -> str:
+    """A model in the form of its file, with what was measured of it."""
+    from sfumato import shipping
+    from sfumato.counts import from_codes
+    from sfumato.shipping.training import measured_in_words
+    from sfumato.shipping.training import train as learn
+
+    def progress(steps: Iterable[Any], what: str) -> Iterator[Any]:
+        say(what)
+        return iter(steps)
+
+    values = from_codes(table, plan)
+    classed = values.filter(values[plan.target].is_valid())
+    if not classed.num_rows:
+        raise ValueError("there are no reports with a class yet")
+    trained = learn(plan, classed, method, holdout=holdout, seed=seed, progress=progress)
+    say(" ".join(measured_in_words(trained.measured)))
+    return shipping.dumps(trained.model, plan=plan, measured=trained.measured)
+
+
+def itemsets(
+    plan: Plan, table: Any, say: Say, min_support: float, max_len: int = 3, rules: float | None = None,
+    question: str | None = None,
+) -> str:
+    """What people hold together, as `sfumato itemsets mine --json` tells it."""
+    from sfumato.collector.people import baskets_in
+    from sfumato.mining.itemsets import mine
+
+    name, channel = basket_of(plan, question)
+    baskets, _ = baskets_in(table, name, channel)
+    if not len(baskets):
+        raise ValueError("there are no baskets yet")
+    say(f"looking for itemsets in {counted(len(baskets), 'basket')}")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = mine(baskets, channel, min_support, max_len, rules)
+    counts = [f"{counted(len(rows), what[:-1])} found" for what, rows in found.items()]
+    say("; ".join([*counts, *(str(warning.message) for warning in caught)]))
+    return json_text(found)
+
+
+def audit(plan: Plan, table: Any, say: Say, samples: int | None = None, times: int = 1) -> str:
+    """The plan attacked, and its implementation checked."""
+    from sfumato.privacy.audit import SAMPLES
+    from sfumato.privacy.audit import audit as attack
+
+    told = attack(plan, samples=samples or SAMPLES, times=times)
+    say(told.headline())
+    return json_text(told.to_dict())
+
+
+KINDS: dict[str, Callable[..., str]] = {"train": train, "itemsets": itemsets, "audit": audit}
+
+
+def check_job(plan: Plan, kind: str, options: Mapping[str, Any]) -> None:
+    """Refuse what this plan has no answer to."""
+    if kind == "train":
+        from sfumato.shipping.training import check_learnable, estimator
+
+        check_learnable(plan, with_class=True)
+        estimator(options.get("method", "joint"), plan, 0)
+    if kind == "itemsets":
+        basket_of(plan, options.get("question"))
+
+
+def basket_of(plan: Plan, question: str | None = None) -> tuple[str, SelectASize]:
+    """The question that asks for a basket, and its channel."""
+    found = {name: one.channel for name, one in plan.attributes.items() if isinstance(one.channel, SelectASize)}
+    name = next(iter(found)) if question is None and len(found) == 1 else question
+    if name not in found:
+        raise ValueError(f"choose the question that asks for a basket; there are: {', '.join(found) or 'none'}")
+    return name, found[name]
+
+
+# --- requests -------------------------------------------------------------------------------------------------------
+
+
+class Desk:
+    """Answers requests from the store; the table read last is kept for the next request."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._stamp: Any = None
+        self._table: Any = None
+
+    def answer(self, do: str, survey: str | int, **given: Any) -> bytes:
+        """``survey``: its name or its number."""
+        with self.store.connected() as connection:
+            one = next((each for each in connection.surveys() if survey in (each.name, each.number)), None)
+            if one is None:
+                raise ValueError("the survey has been deleted")
+            doing: Callable[..., str | bytes] = getattr(self, f"do_{do}")
+            found = doing(connection, one, **given)
+            return found.encode() if isinstance(found, str) else found
+
+    def table(self, connection: Connection, survey: Survey) -> Any:
+        taken = [row for row in connection.tallies(survey.number) if not row[1].startswith(REFUSED)]
+        if self._stamp != (survey.number, taken):
+            self._stamp = self._table = None
+            self._table = read_table(connection, survey)
+            self._stamp = survey.number, taken
+        return self._table
+
+    def do_counts(self, connection: Connection, survey: Survey) -> str:
+        from sfumato.collector.analysis import counts
+
+        return json_text(counts(survey.plan, self.table(connection, survey)))
+
+    def do_estimates(
+        self, connection: Connection, survey: Survey, question: str = "", by: str = "", intervals: int | None = None
+    ) -> str:
+        from sfumato.collector.analysis import estimates
+
+        told = estimates(survey.plan, self.table(connection, survey), question, intervals)
+        for each in told["questions"].values():
+            each.pop({"class": "by_level", "level": "by_class"}.get(by), None)
+        return json_text(told)
+
+    def do_joint(self, connection: Connection, survey: Survey, first: str, second: str) -> str:
+        from sfumato.collector.analysis import joint
+
+        return json_text(joint(survey.plan, self.table(connection, survey), first, second))
+
+    def do_dashboard(self, connection: Connection, survey: Survey, first: str = "", second: str = "") -> str:
+        from sfumato.collector.analysis import estimates, joint
+        from sfumato.collector.dashboard import dashboard_page
+
+        table = self.table(connection, survey)
+        together = joint(survey.plan, table, first, second) if first or second else None
+        return dashboard_page(standing(connection, survey), estimates(survey.plan, table), together).html()
+
+    def do_export(self, connection: Connection, survey: Survey) -> bytes:
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        table, written = ReportForm(survey.plan).table(connection.shuffled(survey.number)), pa.BufferOutputStream()
+        parquet.write_table(table.replace_schema_metadata({PLAN_COLUMN: survey.plan.origin}), written)
+        return written.getvalue()  # type: ignore[no-any-return]
+
+    def do_model(self, connection: Connection, survey: Survey, text: str) -> str:
+        """The model as it is shipped: what a device executes follows from it, whatever the text says of that."""
+        from sfumato import shipping
+        from sfumato.shipping.forms import device_part
+
+        shipped = shipping.loads(text)
+        if shipped.plan is None or shipped.plan.identity != survey.plan.identity:
+            raise ValueError("the model was learned by another plan; ship one of this survey's own")
+        return json_text(json.loads(text) | {"device": device_part(shipped.model, survey.plan)})
+
+    def do_check(self, connection: Connection, survey: Survey, kind: str, options: Mapping[str, Any]) -> str:
+        check_job(survey.plan, kind, options)
+        return ""
+
+    def do_job(self, connection: Connection, survey: Survey, id: str) -> str:
+        """Do a job; its result goes into the store, if nobody has stopped it meanwhile."""
+        job = next(job for job in connection.jobs(survey.number) if job["id"] == id)
+        words = job["said"]
+
+        def say(what: str) -> None:
+            nonlocal words
+            words = what[:MOST_WORDS]
+            with connection.transaction():
+                if not connection.move_job(id, "running", "running", words):
+                    raise ValueError("it was stopped")
+
+        say(f"reading {counted(connection.how_many(survey.number), 'report')}")
+        result = KINDS[job["kind"]](survey.plan, read_table(connection, survey), say, **job["options"]).encode()
+        if len(result) > LARGEST_RESULT:
+            raise ValueError(f"the result is {len(result):,} bytes long; {LARGEST_RESULT:,} can be kept")
+        with connection.transaction():
+            connection.move_job(id, "running", "done", words, result)
+        return ""
+
+
+def standing(connection: Connection, survey: Survey) -> Any:
+    """What the dashboard shows besides what reports say."""
+    from sfumato.collector.analysis import Standing
+
+    days: dict[str, Counter[str]] = {}
+    for day, what, number in connection.tallies(survey.number):
+        days.setdefault(day, Counter())[what] += number
+    refused = sum(days.values(), Counter())
+    jobs = connection.jobs(survey.number)
+    mined = [job["id"] for job in jobs if job["kind"] == "itemsets" and job["state"] == "done"]
+    found = connection.job_result(mined[-1]) if mined else None
+    return Standing(
+        survey.name, survey.plan, survey.state,
+        days=[(day, each["accepted"], each["withdrawn"]) for day, each in days.items()],
+        rejections={what.removeprefix(REFUSED): refused[what] for what in refused if what.startswith(REFUSED)},
+        invitations=connection.invitations(survey.number) if survey.invited else None,
+        model=None if survey.model is None else json.loads(survey.model),
+        itemsets=None if found is None else json.loads(found), jobs=jobs,
+    )  # fmt: skip
+
+
+def main() -> None:
+    with suppress(OSError, AttributeError):
+        os.nice(NICE)
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever a library prints is no answer
+    asked: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(asked,), daemon=True).start()
+    desk: Desk | None = None
+    while True:
+        body = b""
+        try:
+            request = json.loads(asked.get())
+            desk = desk or Desk(open_store(os.environ[STORE]))
+            body = desk.answer(**request)
+            head: dict[str, Any] = {"size": len(body)}
+        except StoreError as error:
+            head = {"store": str(error)}
+        except (ValueError, TypeError) as error:
+            head = {"refused": str(error)[:MOST_WORDS]}
+        except Exception as error:
+            head = {"failed": type(error).__name__}
+        answers.write(json.dumps(head).encode() + b"\n")
+        answers.write(body)
+        answers.flush()
+
+
+def _listen(asked: queue.SimpleQueue[bytes]) -> None:
+    for line in sys.stdin.buffer:
+        asked.put(line)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()
