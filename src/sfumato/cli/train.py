@@ -10,7 +10,7 @@ import typer
 from sfumato import shipping
 from sfumato.cli import emit_json, progress, say, say_written
 from sfumato.cli.plans import AsJson, PlanFile, ReportFile, ShowValues, load_plan, naming, naming_rows, read_answers
-from sfumato.shipping.training import check_learnable, feature_columns, measured_in_words, on_people
+from sfumato.shipping.training import check_learnable, feature_columns, learned_from, measured_in_words, on_people
 from sfumato.shipping.training import train as train_model
 from sfumato.tables import check_target
 
@@ -61,7 +61,7 @@ def train(
         check_learnable(loaded, with_class=True)
     target = str(loaded.target)
     table = read_answers(reports, loaded, [*feature_columns(loaded), target], reports=True)
-    people = None if test is None else read_answers(test, loaded, [*loaded.channels, target], reports=False)
+    people = None if test is None else read_answers(test, loaded, [*learned_from(loaded), target], reports=False)
     share = holdout if holdout is not None else (DEFAULT_HOLDOUT if test is None else 0.0)
     with naming_rows(reports, loaded, table, reports=True):
         trained = train_model(loaded, table, method, holdout=share, seed=seed, progress=progress)

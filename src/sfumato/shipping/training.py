@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.channels import Channel
+from sfumato.channels import Channel, Mechanism
 from sfumato.counts import fold_hash
 from sfumato.domain import Items, Row, as_array
 from sfumato.mining.estimator import learner_named
@@ -90,7 +90,7 @@ def estimator(method: str, plan: Plan, seed: int) -> Any:
     wishes = {"label_channel": label_channel(plan), "random_state": int(stream(seed, "fit").integers(2**31 - 1))}
     if wishes["label_channel"] is not None and "label_channel" not in taken:
         raise ValueError(f"method {method} takes classes as they are, but theirs are blurred; use joint")
-    return cls(channels=plan.channels, **{key: wish for key, wish in wishes.items() if key in taken}, **options)
+    return cls(channels=learned_from(plan), **{key: wish for key, wish in wishes.items() if key in taken}, **options)
 
 
 # --- the records ----------------------------------------------------------------------------------------------------
@@ -100,23 +100,30 @@ def check_learnable(plan: Plan, *, with_class: bool) -> None:
     """A plan from which a model of records can be learned."""
     if with_class and plan.target is None:
         raise ValueError('no attribute is the class; give the one to predict role = "class"')
-    if not plan.channels:
-        raise ValueError("there is no attribute beside the class to learn from; add one")
+    if not learned_from(plan):
+        unread = "; no model here reads sets of items, or numbers blurred together" if plan.channels else ""
+        raise ValueError(f"there is no attribute beside the class to learn from; add one{unread}")
     for name, attribute in plan.attributes.items():
-        if isinstance(attribute.domain, (Items, Row)):
-            raise ValueError(f"attribute {name!r} holds {attribute.domain}, which no model here reads; drop it")
         if attribute.role == "class" and attribute.has_levels:
             raise ValueError(f"the class {name!r} has levels to choose from; give it one channel or none")
 
 
+def learned_from(plan: Plan) -> dict[str, Mechanism | None]:
+    """The channels of the attributes that a model reads: all but the class, sets of items, numbers blurred together."""
+    unread = {name for name, each in plan.attributes.items() if isinstance(each.domain, (Items, Row))}
+    return {name: channel for name, channel in plan.channels.items() if name not in unread}
+
+
 def feature_columns(plan: Plan) -> list[str]:
     """The columns of reports that a model reads: the attributes, and the levels that people chose."""
-    return [*plan.channels, *(n + LEVEL_SUFFIX for n, c in plan.channels.items() if c is not None and c.has_levels)]
+    read = learned_from(plan)
+    return [*read, *(name + LEVEL_SUFFIX for name, each in read.items() if each is not None and each.has_levels)]
 
 
 def features(plan: Plan, table: Any) -> Any:
     """The columns that a model reads of a PyArrow table of reports, or of true values, which have no levels."""
-    return table.select([name for name in feature_columns(plan) if name in plan.channels or name in table.column_names])
+    read = learned_from(plan)
+    return table.select([name for name in feature_columns(plan) if name in read or name in table.column_names])
 
 
 def classes(plan: Plan, table: Any) -> NDArray[Any]:
