@@ -48,7 +48,8 @@ types: $(READY)  ## strict types
 	@$(BIN)/mypy
 
 unit: $(READY)  ## the tests alone; make unit ARGS="tests/cli -k typo"
-	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --dist loadfile $(ARGS)
+	@PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
+		$(BIN)/python -m pytest -q -n auto --dist worksteal $(ARGS)
 
 docs: $(READY)  ## the documentation as HTML in build/docs
 	@$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -d build/doctrees docs build/docs
