@@ -35,7 +35,7 @@ $(BENCH_READY): $(READY) requirements/bench.txt
 	@$(INSTALL) --require-hashes -r requirements/bench.txt
 	@touch $@
 
-demo: $(READY)  ## a survey of 100,000 simulated people, end to end; ends with a report to open
+demo: $(READY)  ## a collector, 100,000 simulated people and a model that goes home; ends with a report to open
 	@$(BIN)/sfumato demo --output build/demo
 
 test: $(READY) debian lint types unit  ## the whole check: lint, types, import contract, laws, units
