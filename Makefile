@@ -35,7 +35,7 @@ $(BENCH_READY): $(READY) requirements/bench.txt
 	@$(INSTALL) --require-hashes -r requirements/bench.txt
 	@touch $@
 
-demo: $(READY)  ## a survey of 100,000 simulated people, end to end; ends with a report to open
+demo: $(READY)  ## a collector, 100,000 simulated people and a model that goes home; ends with a report to open
 	@$(BIN)/sfumato demo --output build/demo
 
 test: $(READY) debian lint types unit  ## the whole check: lint, types, import contract, laws, units
@@ -48,7 +48,8 @@ types: $(READY)  ## strict types
 	@$(BIN)/mypy
 
 unit: $(READY)  ## the tests alone; make unit ARGS="tests/cli -k typo"
-	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --dist loadfile $(ARGS)
+	@PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
+		$(BIN)/python -m pytest -q -n auto --dist worksteal $(ARGS)
 
 docs: $(READY)  ## the documentation as HTML in build/docs
 	@$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -d build/doctrees docs build/docs

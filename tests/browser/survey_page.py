@@ -17,6 +17,7 @@ import sfumato as sf
 
 STOPS = ["Market", "Station", "Harbour", "Hospital", "Old Mill", "School", "Stadium", "Museum", "North Gate"]
 YES_NO = ["yes", "no"]
+PATIENCE, POLLING = 30, 10  # seconds that a busy machine may take, and milliseconds until one looks again
 ANSWERS = {
     "age": 47,
     "income": 31337.125,
@@ -116,7 +117,7 @@ class Respondent:
 
     def __init__(self, page: Page, address: str) -> None:
         self.page, self.address = page, address
-        page.set_default_timeout(8_000)
+        page.set_default_timeout(1_000 * PATIENCE)
 
     def open(self) -> Respondent:
         self.page.goto(self.address)
@@ -146,7 +147,7 @@ class Respondent:
 
     def wait_for(self, text: str) -> Respondent:
         self.page.wait_for_function(
-            "text => document.getElementById('receipts').innerText.includes(text)", arg=text, polling=50
+            "text => document.getElementById('receipts').innerText.includes(text)", arg=text, polling=POLLING
         )
         return self
 
@@ -179,7 +180,7 @@ class Respondent:
         before = self.title
         self.page.bring_to_front()
         self.page.click(selector)
-        self.page.wait_for_function("before => document.title !== before", arg=before, polling=50)
+        self.page.wait_for_function("before => document.title !== before", arg=before, polling=POLLING)
 
     def send(self) -> Respondent:
         self.next()
@@ -190,12 +191,12 @@ def another_tab(context: BrowserContext, address: str) -> Respondent:
     return Respondent(context.new_page(), address).open()
 
 
-def eventually(condition: Callable[[], bool], page: Page, seconds: float = 8.0) -> None:
+def eventually(condition: Callable[[], bool], page: Page, seconds: float = PATIENCE) -> None:
     """Wait, while the browser goes on, for what must come."""
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it did not come"
-        page.wait_for_timeout(50)
+        page.wait_for_timeout(POLLING)
 
 
 __all__ = ["ANSWERS", "Collector", "Respondent", "another_tab", "collecting", "eventually", "says", "town"]

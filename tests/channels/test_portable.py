@@ -26,7 +26,7 @@ made = {
 }
 made |= {f"square wave {gamma}": sf.SquareWave(short, gamma=gamma) for gamma in (2.7, 3, 19, 50.5)}
 made["together"] = sf.CorrelatedNoise({"a": domain, "b": short}, [[300.0, 2.5], [2.5, 0.09]], privacy=0.7)
-made["baskets"] = sf.SelectASize.design(sf.Items(1000), sizes=[3, 5, 12], gamma=19, up_to=2)
+made["baskets"] = sf.SelectASize.design(sf.Items(1000), sizes=[3, 5], gamma=19, up_to=2)
 print(json.dumps({name: each.identity for name, each in made.items()}))
 """
 

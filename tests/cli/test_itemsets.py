@@ -5,8 +5,23 @@ import pytest
 from pyarrow import csv, parquet
 
 
+@pytest.fixture(scope="module")
+def kept():
+    """The answer of the design that all tests use, and the files of it."""
+    return {}
+
+
 @pytest.fixture
-def baskets(folder, sfumato):
+def baskets(folder, sfumato, kept):
+    if not kept:
+        kept["answer"] = design(folder, sfumato)
+        kept["files"] = {name: (folder / name).read_text() for name in ("baskets.csv", "baskets.json")}
+    for name, text in kept["files"].items():
+        folder.write(name, text)
+    return kept["answer"]
+
+
+def design(folder, sfumato):
     rng = np.random.default_rng(1)
     others = rng.permuted(np.tile(np.arange(8, 50), (8000, 1)), axis=1)[:, :3]
     chance = rng.random(8000)

@@ -73,11 +73,19 @@ def test_a_command_loads_no_other_command_and_nothing_that_it_does_not_use(folde
     assert not {"pyarrow", "sklearn", "altair", "matplotlib", "sfumato.mining", "sfumato.privacy"} & loaded
 
 
-STARTED = "import sys, os; os.write(1, b'.'); from sfumato.cli import main; main()"
+# It says that it has started when it listens to Ctrl-C: until then Python answers itself.
+STARTED = """
+import os, signal
+from sfumato.cli import main
+
+listen = signal.signal
+signal.signal = lambda *how: listen(*how) and os.write(1, b".")
+main()
+"""
 
 
 def interrupted(words, seconds, cwd) -> subprocess.CompletedProcess:
-    """A command that is sent Ctrl-C so many seconds after Python has started."""
+    """A command that is sent Ctrl-C so many seconds after it has started."""
     command = [sys.executable, "-c", STARTED, *words]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=cwd)
     assert process.stdout is not None

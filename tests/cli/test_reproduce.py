@@ -1,4 +1,8 @@
+from dataclasses import replace
+
 import pytest
+
+from sfumato.papers import as00
 
 
 def test_an_unknown_paper_is_refused_with_the_list(refused):
@@ -10,7 +14,8 @@ def test_a_file_in_the_place_of_the_folder_is_refused(refused):
 
 
 @pytest.mark.parametrize("paper", ["as00"])
-def test_a_paper_is_reproduced_quickly_and_says_what_was_kept(sfumato, folder, paper):
+def test_a_paper_is_reproduced_quickly_and_says_what_was_kept(sfumato, folder, paper, monkeypatch):
+    monkeypatch.setattr(as00, "QUICK", replace(as00.QUICK, train=600, test=300, levels=(25,), functions=(1,)))
     answer = sfumato(f"reproduce {paper} --quick -o again")
     assert answer.code == 0, answer.err
     assert "kept: " in answer.out

@@ -12,6 +12,7 @@ from tests.collector.survey_tables import STOPS, collected, people, town
 from tests.statistics import critical_z
 
 import sfumato as sf
+from sfumato.channels.baskets import BasketReports
 from sfumato.collector.analysis import counts, estimates, joint
 from sfumato.collector.telling import FAKES, NINETY_PERCENT, needed, turned_around, unusual_days
 
@@ -134,6 +135,38 @@ def test_where_groups_do_not_differ_one_comparison_in_ten_stands_out() -> None:
     assert abs(np.mean(out) - 0.1) < critical_z() * spread
 
 
+def test_bars_of_groups_hold_the_truth_nine_times_in_ten_where_the_class_is_blurred() -> None:
+    """Over repeated surveys of a crowd whose shares are known; the bars must not miss more often than they say."""
+    blurred = {"channel": "randomized-response", "gamma": 9}
+    plan = sf.Plan.from_dict(
+        {"attributes": {"q": {"categories": [*"abc"], **blurred},
+                        "group": {"categories": ["x", "y"], "role": "class", **blurred}}}
+    )  # fmt: skip
+    rng, truth, held, gaps = np.random.default_rng(8), {"x": [0.5, 0.3, 0.2], "y": [0.2, 0.3, 0.5]}, [], []
+    for seed in range(80):
+        group = rng.choice(["x", "y"], 1_500, p=[0.3, 0.7])
+        answers = np.array([*"abc"])[[rng.choice(3, p=truth[each]) for each in group]]
+        told = estimates(plan, collected(plan, {"q": answers, "group": group}, seed))["questions"]["q"]["by_class"]
+        for each in told["groups"]:
+            pairs = zip(each["rows"], truth[each["label"]], strict=True)
+            held += [row["from"] <= share <= row["to"] for row, share in pairs]
+        (gap,) = told["differences"]
+        gaps += [row["from"] <= d <= row["to"] for row, d in zip(gap["rows"], [0.3, 0.0, -0.3], strict=True)]
+    for found in (held, gaps):
+        least = 0.9 - critical_z() * np.sqrt(0.1 * 0.9 / (len(found) / 3))  # the shares of one survey hang together
+        assert least < np.mean(found) < 0.97, np.mean(found)
+
+
+def test_a_class_whose_blur_cannot_be_undone_is_not_compared() -> None:
+    flat = {"channel": "randomized-response", "keep": 0.5}
+    plan = sf.Plan.from_dict(
+        {"attributes": {"q": {"categories": ["a", "b"], "channel": "randomized-response", "gamma": 19},
+                        "group": {"categories": ["x", "y"], "role": "class", **flat}}}
+    )  # fmt: skip
+    told = estimates(plan, collected(plan, {"q": ["a", "b"] * 50, "group": ["x", "y"] * 50}))["questions"]
+    assert told["q"]["by_class"] is None and told["q"]["rows"]
+
+
 def test_numbers_are_shown_in_as_many_ranges_as_the_reports_decide(found: dict[str, Any]) -> None:
     assert len(found["questions"]["age"]["rows"]) == 10
     noisy = sf.Plan.from_dict(
@@ -225,7 +258,7 @@ def test_the_mean_of_numbers_sharpens_as_it_is_said_to() -> None:
     plan = sf.Plan.from_dict({"attributes": {"age": {"low": 20, "high": 80, "channel": "square-wave", "gamma": 19}}})
     rng = np.random.default_rng(2)
     few = estimates(plan, collected(plan, {"age": rng.uniform(20, 50, 400)}))["questions"]["age"]["telling"]
-    assert few["at_least"]
+    assert few["rough"]
     wanted = few["mean"]["needed"]["1"]
     enough = estimates(plan, collected(plan, {"age": rng.uniform(20, 50, wanted)}))["questions"]["age"]["telling"]
     assert enough["mean"]["half_width"] == pytest.approx(0.01, rel=0.15)
@@ -299,6 +332,26 @@ def test_made_up_reports_of_numbers_move_the_mean_as_far_as_is_said(channel: str
     codes[:fakes] = lies.column("age").codes
     lied = estimates(plan, pa.table({"age.code": codes}))["questions"]["age"]["mean"]["value"]
     assert lied - honest["mean"]["value"] == pytest.approx(moved(honest, share)["lies"], abs=slack)
+
+
+def test_made_up_baskets_move_an_item_as_far_as_is_said() -> None:
+    channel = sf.SelectASize.design(sf.Items(STOPS), [2], 9, 1)
+    plan = sf.Plan.from_dict({"attributes": {"stops": {"items": STOPS, **channel.to_spec()}}})
+    n, fakes = 8_000, 400
+    baskets = [["Market", STOPS[1 + place % 5]] for place in range(n)]
+    table = collected(plan, {"stops": baskets})
+    honest = estimates(plan, table)["questions"]["stops"]
+    column = table.column_names[1]
+    rows = table[column].to_pylist()
+    whole = BasketReports.of_bytes(channel.items, table["stops.size"].to_numpy(), rows, column.endswith("seed"))
+    shown = np.array(["School" in basket for basket in channel.expand(whole).to_lists()])
+    rows[:fakes] = [rows[int(np.flatnonzero(shown)[0])]] * fakes
+    poisoned = estimates(plan, table.set_column(1, column, pa.array(rows, table[column].type)))["questions"]["stops"]
+    shift = poisoned["rows"][-1]["value"] - honest["rows"][-1]["value"]
+    law = channel.laws[2]
+    expected = 0.05 * (law.estimator(1)[1] - honest["rows"][-1]["value"])
+    slack = critical_z() * honest["rows"][-1]["stderr"] * np.sqrt(2 * 0.05)
+    assert shift == pytest.approx(expected, abs=slack) and expected <= moved(honest, 0.05)["made_up"] + 1e-12
 
 
 def test_reports_that_the_channel_hardly_makes_show_as_a_misfit() -> None:

@@ -99,6 +99,12 @@ def test_a_plan_without_channels_and_without_classes_makes_a_page() -> None:
     assert "Nothing was blurred" in said and "new reports are refused" in said
 
 
+def test_a_model_without_rules_says_so(table: pa.Table) -> None:
+    naive = {"kind": "NaiveBayes", "plan": None, "measured": {}, "device": {"form": "sum", "classes": ["yes", "no"]}}
+    said = words(dashboard_page(standing(model=naive), estimates(town(), table.slice(0, 40))).html())
+    assert "It is a NaiveBayes, which has no rules to read." in said
+
+
 def test_the_promise_is_in_the_plans_language_and_marked_so(table: pa.Table) -> None:
     german = town(language="de")
     page = dashboard_page(standing(plan=german), estimates(german, table)).html()

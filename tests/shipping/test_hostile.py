@@ -10,7 +10,7 @@ import sfumato as sf
 from sfumato import shipping
 from sfumato.cli import run
 
-MUTATIONS = 40
+MUTATIONS = 15
 """Of each method here; ``bench/hostile.py`` makes ten thousand."""
 
 

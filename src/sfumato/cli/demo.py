@@ -1,20 +1,27 @@
-"""`sfumato demo`: the whole flow on simulated people, ending with a page to open."""
+"""`sfumato demo`: the whole loop on simulated people, ending with a page to open."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 
-from sfumato.cli import progress, say, say_table
-from sfumato.prose import percent
+from sfumato.cli import note, progress, say, say_table
+from sfumato.prose import percent, sentence
 
 if TYPE_CHECKING:
+    from sfumato.examples.loop import Analyst
     from sfumato.examples.survey import Comparison, Lesson, Survey
+    from sfumato.pages import Page
 
 FRESH = 10_000
+AT_ONCE = 10_000
+STORE = "survey.db"
+NEEDED = ("starlette", "msgspec", "uvicorn", "prometheus_client")
 EXAMPLES = "Example: [bold]sfumato demo -o sfumato-demo[/bold]"
 
 Folder = Annotated[Path, typer.Option("--output", "-o", help="The folder for the plan, the tables and the page.")]
@@ -23,16 +30,23 @@ Seed = Annotated[int, typer.Option(min=0, help="The simulation's seed: the same 
 
 
 def demo(output: Folder = Path("sfumato-demo"), people: People = 100_000, seed: Seed = 1) -> None:
-    """A credit survey end to end: plan, people, reports, reconstruction, a classifier, and a page with the picture."""
+    """A credit survey end to end: a collector, people who answer, the picture, a model that goes home, and a page."""
+    from sfumato.cli.stores import remove_store
     from sfumato.examples import credit
     from sfumato.examples.survey import Survey
+    from sfumato.tables import write_text
 
     output.mkdir(parents=True, exist_ok=True)
+    remove_store(output / STORE)
+    write_text(credit.PLAN.read_text(encoding="utf-8"), output / "plan.toml")
     survey = Survey.simulate(credit.plan(), lambda rng: credit.people(people, rng), np.random.default_rng(seed))
-    say(f"{people:,} people answered the plan '{survey.plan.name}'; every answer was blurred before it was sent")
-    comparisons = [survey.compare(name) for name in progress(survey.asked, "reconstructing")]
-    lesson = _learn(survey, seed)
-    _save(survey, comparisons, lesson, output)
+    say(f"{people:,} people answer the plan '{survey.plan.name}'; every answer is blurred before it is sent")
+    if any(find_spec(name) is None for name in NEEDED):
+        note("no collector is installed (pip install 'sfumato[collector]'); the reports are handed over in memory")
+        comparisons, lesson = _compare(survey), _learn(survey, seed)
+        _save(survey, survey.reports, comparisons, lesson, output)
+    else:
+        comparisons, lesson = _loop(survey, output, seed)
     rows = [
         (c.name, c.channel.kind, percent(c.error, 2), percent(c.error_of_reports), f"{c.covered} of {c.truth.size}")
         for c in comparisons
@@ -41,31 +55,99 @@ def demo(output: Folder = Path("sfumato-demo"), people: People = 100_000, seed: 
     say(f"\nlearning {lesson.target!r}: accuracy on {lesson.tested:,} people who were not asked")
     say_table([(what, percent(accuracy)) for what, accuracy in lesson.rows()], [""], [""])
     say(f"\n{survey.plan.guarantee()}\n")
+    if (output / STORE).exists():
+        say(f"the collector's own dashboard: sfumato serve --store {output / STORE}")
     say(f"open {output / 'report.html'}")
 
 
-def _learn(survey: Survey, seed: int) -> Lesson:
+def _compare(survey: Survey) -> list[Comparison]:
+    return [survey.compare(name) for name in progress(survey.asked, "reconstructing")]
+
+
+def _learn(survey: Survey, seed: int, model: Any = None) -> Lesson:
     import pyarrow
 
     from sfumato.examples import credit
     from sfumato.examples.survey import learn
 
     fresh = pyarrow.table(credit.people(FRESH, np.random.default_rng([seed, 1])))
-    (lesson,) = (learn(survey, fresh, seed) for _ in progress(["learning"], "learning to classify"))
+    (lesson,) = (learn(survey, fresh, seed, model) for _ in progress(["learning"], "learning to classify"))
     return lesson
 
 
-def _save(survey: Survey, comparisons: list[Comparison], lesson: Lesson, output: Path) -> None:
+# --- with a collector -------------------------------------------------------------------------------------------------
+
+
+def _loop(survey: Survey, output: Path, seed: int) -> tuple[list[Comparison], Lesson]:
+    """Served, answered, reconstructed, learned, sent home and applied there."""
+    from sfumato import shipping
+    from sfumato.counts import from_codes
+    from sfumato.examples.browser import person_at
+    from sfumato.examples.loop import Story, look_inside, serving, show_story
+    from sfumato.examples.survey import Survey
+    from sfumato.tables import write_text
+
+    store, model = output / STORE, output / "model.json"
+    with serving(output / "plan.toml", store) as analyst, person_at(analyst.survey) as person:
+        sent = _send(survey, analyst, leave_out=int(person is not None))
+        *_, somebody = survey.people.slice(survey.people.num_rows - 1).to_pylist()
+        in_browser = _answer(person, somebody)
+        job = analyst.train(seed)
+        collected = Survey(survey.plan, survey.people, from_codes(analyst.reports(), survey.plan))
+        comparisons = _compare(collected)
+        (learned,) = (analyst.ship(job) for _ in progress(["learning"], "waiting for the model"))
+        write_text(analyst.shipped(), model)
+        verdict = _classify(person, somebody, survey.plan.target)
+    lesson = _learn(collected, seed, shipping.load(model).model)
+    story = Story(sent, **look_inside(store, analyst.token), in_browser=in_browser, learned=learned, verdict=verdict)
+    _save(survey, collected.reports, comparisons, lesson, output, lambda page: show_story(page, story))
+    return comparisons, lesson
+
+
+def _send(survey: Survey, analyst: Analyst, leave_out: int) -> Any:
+    from sfumato.collector.simulate import Crowd, plain
+
+    crowd = Crowd(survey.plan, analyst.survey)
+    number = survey.reports.num_rows - leave_out
+    for start in progress(range(0, number, AT_ONCE), "sending reports"):
+        some = survey.reports.slice(start, min(AT_ONCE, number - start))
+        crowd.send({name: plain(some.column(name)) for name in some.column_names})
+    say(f"a collector at {analyst.address}: {crowd.outcome}")
+    return crowd.outcome
+
+
+def _answer(person: Any, answers: dict[str, Any]) -> str:
+    from sfumato.examples.browser import MISSING
+
+    if person is not None:
+        person.send(answers)
+    told = "one person answered in a real browser, saw what would be sent, and sent it" if person else MISSING
+    say(told)
+    return sentence(told)
+
+
+def _classify(person: Any, answers: dict[str, Any], target: str | None) -> str:
+    applied = "the model was fetched by devices and applied to the true answers there"
+    if person is not None:
+        said = person.verdict(answers)
+        applied += f"; in the browser, with the network off: “{said}” ({target} {answers[str(target)]} in truth)"
+    say(applied)
+    return sentence(applied)
+
+
+def _save(
+    survey: Survey, received: Any, comparisons: list[Comparison], lesson: Lesson, output: Path,
+    show_more: Callable[[Page], None] | None = None,
+) -> None:  # fmt: skip
     from sfumato import shipping
     from sfumato.cli.plans import write_reports
     from sfumato.cli.reconstruct import estimate_table
-    from sfumato.examples import credit
     from sfumato.examples.survey import survey_page
-    from sfumato.tables import write_table, write_text
+    from sfumato.tables import write_table
 
-    write_text(credit.PLAN.read_text(encoding="utf-8"), output / "plan.toml")
     write_table(survey.people, output / "people.parquet")
-    write_reports(survey.reports, survey.plan, output / "reports.parquet")
+    write_reports(received, survey.plan, output / "reports.parquet")
     write_table(estimate_table({one.name: one.estimate for one in comparisons}), output / "estimates.csv")
-    shipping.save(lesson.model, output / "model.json", plan=survey.plan, measured=lesson.measured())
-    survey_page(survey, comparisons, lesson).write(output / "report.html")
+    if show_more is None:
+        shipping.save(lesson.model, output / "model.json", plan=survey.plan, measured=lesson.measured())
+    survey_page(survey, comparisons, lesson, *([show_more] if show_more else [])).write(output / "report.html")

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from sfumato.collector.store import Store
 
 DEFAULT = "sfumato.db"
-BESIDE = ("", "-wal", "-shm", ".lock")
 
 StoreAddress = Annotated[
     str, typer.Option("--store", envvar="SFUMATO_STORE", help="The store: a file, or postgresql://user@host/database.")
@@ -39,15 +38,20 @@ def store_at(address: str, *, new: bool = False) -> Iterator[Store]:
     try:
         yield store
     except Exception:
-        if missing and not _holds_surveys(store):
-            for ending in BESIDE:
-                Path(f"{place}{ending}").unlink(missing_ok=True)
+        if missing and place is not None and not _holds_surveys(store):
+            remove_store(place)
         raise
 
 
 def file_of(address: str) -> Path | None:
     """The file of an embedded store."""
     return None if re.match(r"postgres(ql)?://", address) else Path(address.removeprefix("sqlite://"))
+
+
+def remove_store(place: Path) -> None:
+    """Remove an embedded store with the files beside it."""
+    for ending in ("", "-wal", "-shm", ".lock"):
+        Path(f"{place}{ending}").unlink(missing_ok=True)
 
 
 def _holds_surveys(store: Store) -> bool:

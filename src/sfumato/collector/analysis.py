@@ -37,7 +37,7 @@ from sfumato.prose import counted, plain, sentence
 from sfumato.reconstruction import Diagnostics, Estimate, intervals_told, reconstruct, reconstruct_joint
 from sfumato.reconstruction.diagnosis import FEW_REPORTS
 from sfumato.reconstruction.estimate import WithError
-from sfumato.reconstruction.methods import left_inverse, misfit_in_words
+from sfumato.reconstruction.methods import misfit_in_words
 
 MOST_GROUPS, MOST_ITEMS = 6, 1_000
 JOINT_INTERVALS = 5
@@ -90,8 +90,9 @@ def estimates(plan: Plan, table: Any, question: str = "", intervals: int | None 
     """
     if question and question not in plan.columns:
         raise ValueError(f"there is no question {question!r}; there are {', '.join(plan.columns)}")
-    questions = [asked for asked in People(plan, table).questions() if asked.name == (question or asked.name)]
-    found = {asked.name: _question(asked, _class_blur(plan), intervals) for asked in questions}
+    people = People(plan, table)
+    questions = [asked for asked in people.questions() if asked.name == (question or asked.name)]
+    found = {asked.name: _question(asked, people.class_blur, intervals) for asked in questions}
     return plain({"reports": table.num_rows, "class": plan.target, "questions": found})  # type: ignore[no-any-return]
 
 
@@ -236,12 +237,6 @@ def _messages(found: Measure) -> list[str]:
     return [*map(sentence, filter(None, [misfit_in_words(facts.fit)])), few]
 
 
-def _class_blur(plan: Plan) -> Floats | None:
-    """The inverse of the table through which the class itself went; None where it is clear."""
-    channel = plan.attributes[plan.target].channel if plan.target else None
-    return None if channel is None or channel.has_levels else left_inverse(channel.level(None).matrix())
-
-
 def _groups(measures: Mapping[Hashable, Measure], undo: Floats | None) -> dict[str, Any]:
     """Groups side by side. A group without answers is left out, unless a blur may have hidden its people in others."""
     there = {label: each for label, each in measures.items() if each.estimate is not None}
@@ -263,17 +258,18 @@ def _groups(measures: Mapping[Hashable, Measure], undo: Floats | None) -> dict[s
 def _telling(asked: Asked, found: Measure, by_class: Mapping[str, Any] | None) -> dict[str, Any]:
     """The bars as they are, and how many reports in all would make them ±5, ±2 and ±1 points.
 
-    ``at_least``: shares of ranges of blurred numbers, whose error falls more slowly than that of one report by one.
+    ``rough``: shares of ranges of blurred numbers, whose errors do not follow 1/√n: what is smooth is found sooner, and
+    what the noise hides later.
     """
     answered = found.reports / max(found.reports + found.missing, 1) or 1.0
-    told: dict[str, Any] = {"half_width": None, "needed": None, "at_least": False, "mean": None}
+    told: dict[str, Any] = {"half_width": None, "needed": None, "rough": False, "mean": None}
     told["smallest_difference"] = by_class["smallest"] if by_class else None
     variance = _variance_of_one(asked, found)
     if variance is not None:
         told["needed"] = needed(variance / answered)
     if found.estimate is not None:
         told["half_width"] = half_widths(found.estimate.stderr**2)
-        told["at_least"] = isinstance(asked.whole, Counts) and isinstance(asked.domain, Interval)
+        told["rough"] = isinstance(asked.whole, Counts) and isinstance(asked.domain, Interval)
     if found.mean is not None and isinstance(asked.domain, Interval):
         width, spread = float(asked.domain.width), found.mean.stderr**2
         told["mean"] = {"half_width": half_widths(np.array([spread]))["worst"] / width}
@@ -283,13 +279,12 @@ def _telling(asked: Asked, found: Measure, by_class: Mapping[str, Any] | None) -
 
 def _variance_of_one(asked: Asked, found: Measure) -> float | None:
     """What one report adds to the variance of the least certain share; of categories it is known before any comes."""
-    if not (isinstance(asked.whole, Counts) and isinstance(asked.domain, Categories)):
+    tables = turned_around(asked.whole) if isinstance(asked.whole, Counts) else None
+    if tables is None or not isinstance(asked.domain, Categories):
         return None if found.estimate is None else found.reports * float((found.estimate.stderr**2).max())
-    tables, size = turned_around(asked.whole), asked.domain.size
-    if tables is None:
-        return None
-    p = np.zeros(size) if found.estimate is None else found.estimate.probabilities
-    return variance_of_one(*tables, (found.reports * p + 0.5) / (found.reports + size / 2))
+    p = np.zeros(asked.domain.size) if found.estimate is None else found.estimate.probabilities
+    held = (found.reports * p + 0.5) / (found.reports + p.size / 2)
+    return variance_of_one(*tables, held)
 
 
 def _fakes(asked: Asked, found: Measure) -> dict[str, Any] | None:

@@ -49,7 +49,7 @@ def show_groups(page: Page, questions: Mapping[str, Answers], view: str, title: 
 def _comparison(each: Answers, found: Answers, labels: Sequence[Any]) -> Card:
     groups = found["groups"]
     if len(groups) < 2:
-        only = f"Only {groups[0]['label']} has answers" if groups else "No group has answers"
+        only = f"Only {groups[0]['label']} can be seen" if groups else "No group can be seen"
         return Card(each["question"], note=f"{only}; there is nothing to compare.")
     shown = {row["label"] for row in shown_rows(each)}
     series = []

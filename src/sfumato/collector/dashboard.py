@@ -134,10 +134,10 @@ def _show_telling(page: Page, questions: Mapping[str, Answers], reports: int, ta
     wanted = [f"reports for ±\u00a0{100 * h:g}" for h in POINTS]
     columns = ["question", "usual\u00a0±", "worst\u00a0±", "mean\u00a0±, in % of the range", *gaps, *wanted]
     page.table([_told(name, each["telling"], reports, bool(target)) for name, each in questions.items()], columns)
-    if any(each["telling"]["at_least"] for each in questions.values()):
+    if any(each["telling"]["rough"] for each in questions.values()):
         page.paragraph(
-            "Marked ≥: shares of ranges of blurred numbers sharpen more slowly than others as reports come in, so "
-            "theirs is the least number. Their means sharpen as fast as shares of categories do.",
+            "Marked ~: shares of ranges of blurred numbers sharpen in their own time, sooner where people are spread "
+            "smoothly and later where the noise hides detail, so theirs is a rough guide. Means keep to the rule.",
             soft=True,
         )
 
@@ -148,8 +148,8 @@ def _told(name: str, told: Answers, reports: int, grouped: bool) -> list[object]
     points = [*widths, told["mean"] and told["mean"]["half_width"], *gap]
     wanted = [""] * len(POINTS)
     if told["needed"]:
-        least = "≥ " if told["at_least"] else ""
-        wanted = ["enough" if count <= reports else least + _about(count) for count in told["needed"].values()]
+        rough = "~ " if told["rough"] else ""
+        wanted = ["enough" if count <= reports else rough + _about(count) for count in told["needed"].values()]
     return [name, *("" if width is None else f"{100 * width:.1f}" for width in points), *wanted]
 
 

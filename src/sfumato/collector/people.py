@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from sfumato.plan import Plan
 from sfumato.reconstruction import intervals_for
 from sfumato.reconstruction.cells import interval_edges
 from sfumato.reconstruction.estimate import WithError
+from sfumato.reconstruction.methods import left_inverse
 from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX
 
 
@@ -74,7 +76,7 @@ class People:
             self.reports = self.reports.aimed(codes, classes=[*self.classes, None])
 
     def _classes(self) -> tuple[tuple[Hashable, ...], NDArray[Any]]:
-        """The classes, and everybody's code (−1: not given); none where the plan names no class, or too many."""
+        """The classes, and everybody's code (−1: not given); none where there is no class that can be told."""
         target = self.plan.attributes.get(self.plan.target or "")
         nobody = np.full(self.table.num_rows, MISSING)
         if target is None or not isinstance(target.domain, Categories) or target.has_levels:
@@ -82,9 +84,21 @@ class People:
         if target.channel is None:
             return target.domain.labels, clear_codes(self.table[target.name], target.domain)
         reported = target.channel.level(None).outputs
-        if not isinstance(reported, Categories) or reported.size != target.domain.size:
+        if self.class_blur is None or not isinstance(reported, Categories):
             return (), nobody
         return reported.labels, self.table[target.name + CODE_SUFFIX].to_numpy()
+
+    @cached_property
+    def class_blur(self) -> Floats | None:
+        """The inverse of the table through which the class itself went; None where it is clear, or has none."""
+        channel = self.plan.attributes[self.plan.target].channel if self.plan.target else None
+        if channel is None or channel.has_levels:
+            return None
+        table = channel.level(None).matrix()
+        try:
+            return left_inverse(table) if table.shape[0] == table.shape[1] else None
+        except ValueError:
+            return None
 
     def questions(self) -> list[Asked]:
         """All questions in the plan's order."""

@@ -72,11 +72,12 @@ def reports_of(
     if others:
         answers = {name: column for name, column in people.items() if name not in baskets}
         blurred = replace(plan, attributes=others).randomize(answers, rng, levels=levels)
-        reports = {name: _plain(column) for name, column in blurred.items()}
+        reports = {name: plain(column) for name, column in blurred.items()}
     return reports | {name: _baskets(channel, people[name], rng) for name, channel in baskets.items()}
 
 
-def _plain(column: Any) -> list[Any]:
+def plain(column: Any) -> list[Any]:
+    """A column of reports as devices send it."""
     return [None if is_missing(value) else value for value in as_array(column).tolist()]
 
 

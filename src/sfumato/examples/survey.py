@@ -98,7 +98,7 @@ class Lesson:
         return list(self.model.rules()[:SHOWN_RULES])
 
     def measured(self) -> dict[str, Any]:
-        """What goes home with the model."""
+        """What goes home with a model that was learned here."""
         spread = float(np.sqrt(self.from_reports * (1 - self.from_reports) / self.tested))
         return {"method": "joint", "test": {"records": self.tested, "accuracy": self.from_reports, "stderr": spread}}
 
@@ -111,12 +111,16 @@ class Lesson:
         ]
 
 
-def learn(survey: Survey, fresh: Any, seed: int) -> Lesson:
-    """Train on the survey's reports (and, to compare, on its people), test on people who were not asked."""
+def learn(survey: Survey, fresh: Any, seed: int, model: Any = None) -> Lesson:
+    """Train on the survey's reports (and, to compare, on its people), test on people who were not asked; ``model``: one
+    that was learned from the reports already."""
     plan = survey.plan
     truth = classes(plan, fresh)
-    sources = (("joint", survey.reports), ("none", survey.reports), ("none", survey.people))
-    trees = [estimator(how, plan, seed).fit(features(plan, table), classes(plan, table)) for how, table in sources]
+
+    def tree(how: str, table: Any) -> Any:
+        return estimator(how, plan, seed).fit(features(plan, table), classes(plan, table))
+
+    trees = [model or tree("joint", survey.reports), tree("none", survey.reports), tree("none", survey.people)]
     ours, uncorrected, clean = (float(np.mean(tree.predict(features(plan, fresh)) == truth)) for tree in trees)
     largest = float(np.unique(truth, return_counts=True)[1].max() / len(truth))
     return Lesson(str(plan.target), len(truth), trees[0], ours, uncorrected, clean, largest)
@@ -125,8 +129,10 @@ def learn(survey: Survey, fresh: Any, seed: int) -> Lesson:
 # --- the page ---------------------------------------------------------------------------------------------------------
 
 
-def survey_page(survey: Survey, comparisons: list[Comparison], lesson: Lesson) -> Page:
-    """The whole survey on a page, with the truth that a real one would not know."""
+def survey_page(
+    survey: Survey, comparisons: list[Comparison], lesson: Lesson, show_more: Callable[[Page], None] = lambda page: None
+) -> Page:
+    """The whole survey on a page, with the truth that a real one would not know; ``show_more`` adds a section."""
     people = survey.people.num_rows
     lead = f"{people:,} people blurred their own answers; this is what can still be read, and what cannot."
     page = Page(f"A {survey.plan.name} survey, blurred", lead).facts(_headline(people, comparisons, lesson))
@@ -135,6 +141,7 @@ def survey_page(survey: Survey, comparisons: list[Comparison], lesson: Lesson) -
     lead = "Each distribution is reconstructed from the reports alone. Point at a bar for its numbers."
     page.section("What the crowd looks like", lead).legend(MARKS).cards(map(_card, comparisons))
     _show_lesson(page, lesson)
+    show_more(page)
     _show_promises(page, survey)
     names = ("plan.toml", "reports.parquet", "estimates.csv", "model.json")
     files = [part for name in names for part in (tag("code", name), ", ")]

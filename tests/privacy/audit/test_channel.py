@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from tests.laws.test_laws import CHANNELS
@@ -27,9 +29,11 @@ from sfumato.privacy.audit.channel import (
     share_read_off,
 )
 from sfumato.privacy.audit.check import Check
+from sfumato.privacy.audit.fresh import check_fresh
 from sfumato.privacy.audit.law import by_residue, check_law
 from sfumato.privacy.audit.probe import ChannelProbe, Effort, law_columns
 
+fresh = sys.modules[check_fresh.__module__]  # `privacy.audit` is the function where modules are looked up by name
 COLOURS = sf.Categories(["red", "green", "blue"])
 UNIT, AGES = sf.Interval(0, 1), sf.Interval(20, 80, integer=True)
 QUICK = 120_000
@@ -59,7 +63,9 @@ def test_noise_reused_after_a_fork_is_caught() -> None:
     assert set(found) == {"fresh noise"} and "after a fork" in found["fresh noise"]
 
 
-def test_noise_that_begins_anew_in_every_new_process_is_caught() -> None:
+def test_noise_that_begins_anew_in_every_new_process_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fresh, "CALLS", (128, 128))  # what is drawn here has little to do with other processes
+    monkeypatch.setattr(fresh, "LONGEST", fresh.LONG)
     probe, alone = ChannelProbe(AGE, 20_000), SeededAtImport(AGE)
     assert not check_fresh_noise(probe, alone, "x", 1e-7, Effort(seconds=10)).passed
     check = check_fresh_noise(probe, AGE.randomize, "x", 1e-7, Effort(seconds=10))

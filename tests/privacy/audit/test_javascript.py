@@ -21,6 +21,7 @@ def test_the_shipped_javascript_passes_with_every_kind_of_mechanism() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.usefixtures("two_starts")
 @pytest.mark.parametrize("name", [name for name, change in CHANGES.items() if change.samples < SAMPLES])
 def test_one_line_that_is_changed_is_found(name: str, tmp_path) -> None:
     change = CHANGES[name]

@@ -43,6 +43,7 @@ def driver(tmp_path: Path):
     return made
 
 
+@pytest.mark.usefixtures("two_starts")
 def test_a_sound_program_passes_and_nothing_is_left_out(driver) -> None:
     plan, command = driver({**LEVELS, "town": SMALL["town"]})
     told = sf.audit(plan, program=command, **QUICK)
@@ -52,6 +53,7 @@ def test_a_sound_program_passes_and_nothing_is_left_out(driver) -> None:
     assert {"key", "keyed records", "fresh noise", "small calls"} <= {check.name for check in told.checks}
 
 
+@pytest.mark.usefixtures("two_starts")
 def test_baskets_travel_as_hexadecimal_digits(driver) -> None:
     channel = sf.SelectASize.design(sf.Items(20), sizes=[3], gamma=9, up_to=2)
     spec = {"items": 20, **{name: value for name, value in channel.to_spec().items() if name != "items"}}
@@ -67,6 +69,7 @@ def test_a_stream_that_begins_anew_with_every_start_is_found(driver) -> None:
     assert "after a new start" in fresh.text
 
 
+@pytest.mark.usefixtures("two_starts")
 def test_what_a_program_leaves_out_is_said(driver) -> None:
     plan, command = driver(SMALL, "little")
     told = sf.audit(plan, program=command, **QUICK)

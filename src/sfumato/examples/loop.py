@@ -1,0 +1,155 @@
+"""The whole loop around a collector of its own: people answer it over HTTP, an analyst reads the picture and learns a
+model from it, and the model goes home to the devices."""
+
+from __future__ import annotations
+
+import io
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sfumato.client.wire import Answer, ask
+from sfumato.collector.simulate import Outcome
+from sfumato.collector.store import REFUSED, open_store
+from sfumato.pages import Page, tag
+
+LARGEST = 1 << 30
+PATIENCE = 600.0
+BETWEEN_LOOKS = 0.2
+# The service ends when whoever started it has ended, in whatever way.
+CHILD = """
+import os, signal, sys, threading
+threading.Thread(target=lambda: (sys.stdin.read(), os.kill(os.getpid(), signal.SIGTERM)), daemon=True).start()
+from sfumato.cli import main
+main()
+"""
+
+
+@contextmanager
+def serving(plan: Path, store: Path) -> Iterator[Analyst]:
+    """A collector in a process of its own, on a free port of this machine, and its analyst."""
+    command = [sys.executable, "-c", CHILD, "serve", str(plan), "--store", str(store), "--port", "0", "--json"]
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None and process.stderr is not None
+    try:
+        lines: list[str] = []
+        while (line := process.stdout.readline()) not in ("", "}\n"):
+            lines.append(line)
+        if not line:
+            raise ValueError(f"the collector did not start: {process.stderr.read().strip()}")
+        yield Analyst(json.loads("".join([*lines, line])))
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=PATIENCE)
+
+
+class Analyst:
+    """Whoever has the token of a running service, which has one survey."""
+
+    def __init__(self, links: dict[str, Any]) -> None:
+        self.address: str = links["address"]
+        (self.survey,) = links["respondents"].values()
+        (self.api,) = links["analysts"].values()
+        self.token: str = links["token"]
+
+    def reports(self) -> Any:
+        """All reports, as a PyArrow table."""
+        from pyarrow import parquet
+
+        return parquet.read_table(io.BytesIO(self._ask("reports.parquet").data))
+
+    def train(self, seed: int) -> str:
+        """Start to learn a model, in a process beside the service; the job's id."""
+        wanted = json.dumps({"kind": "train", "options": {"seed": seed}})
+        return str(json.loads(self._ask("jobs", "POST", wanted).data)["id"])
+
+    def ship(self, job: str) -> str:
+        """Wait until a job is done, and send its model home; what the job said."""
+        end = time.monotonic() + PATIENCE
+        while (found := json.loads(self._ask(f"jobs/{job}").data))["state"] in ("waiting", "running"):
+            if time.monotonic() > end:
+                raise ValueError("the model is not learned within ten minutes")
+            time.sleep(BETWEEN_LOOKS)
+        if found["state"] != "done":
+            raise ValueError(f"no model was learned: {found['said']}")
+        self._ask("model", "PUT", json.dumps({"job": job}))
+        return str(found["said"])
+
+    def shipped(self) -> str:
+        """The model as a device gets it: from the survey's page, without a token."""
+        return _good(ask(self.survey + "model.json", seconds=PATIENCE, most=LARGEST)).data.decode()
+
+    def _ask(self, path: str, method: str = "GET", body: str | None = None) -> Answer:
+        sent = None if body is None else body.encode()
+        return _good(ask(self.api + path, method, sent, PATIENCE, token=self.token, most=LARGEST))
+
+
+def _good(answer: Answer) -> Answer:
+    if not answer.good:
+        raise ValueError(f"the collector {answer.said}: {answer.data[:300].decode(errors='replace')}")
+    return answer
+
+
+@dataclass(frozen=True)
+class Story:
+    """What went over the wire, what the collector has in the end, and what came home."""
+
+    sent: Outcome
+    accepted: int
+    refused: int
+    bytes_kept: int
+    id: str
+    row: str
+    in_browser: str
+    learned: str
+    verdict: str
+
+
+def look_inside(path: Path, token: str) -> dict[str, Any]:
+    """What a store holds of its one survey; its token is revoked, and it is tidied as at the end of a day."""
+    store, tallies = open_store(str(path)), Counter[str]()
+    with store.connected() as connection, connection.transaction():
+        (survey,) = connection.surveys()
+        for _, what, number in connection.tallies(survey.number):
+            tallies["refused" if what.startswith(REFUSED) else what] += number
+        id, row = connection.one("SELECT id, body FROM reports WHERE body <> ? LIMIT 1", b"") or (b"", b"")
+        connection.revoke_token(token.partition(".")[0])
+    store.tidy()
+    return {"accepted": tallies["accepted"], "refused": tallies["refused"], "bytes_kept": store.size()["file"],
+            "id": bytes(id).hex(), "row": bytes(row).hex()}  # fmt: skip
+
+
+def show_story(page: Page, story: Story) -> None:
+    """The loop as a part of a page."""
+    sent, everybody = story.sent, max(story.accepted, 1)
+    page.section(
+        "How the reports came here",
+        "A collector ran on this machine. Devices sent it their reports over HTTP, it kept them in one file, and its "
+        "analyst read them from there.",
+    )
+    page.facts(
+        [
+            (f"{story.accepted:,}", f"reports accepted, {story.refused:,} refused"),
+            (f"{sent.rate:,.0f}", "reports a second, each safely on the disk before it was acknowledged"),
+            (f"{sent.bytes / max(sent.sent, 1):,.0f} bytes", "of a report on the wire, its id included"),
+            (f"{story.bytes_kept / everybody:,.0f} bytes", "of a report in the store, with everything around it"),
+        ]
+    )
+    learned = f"A model was learned beside the service, and said of itself: “{story.learned}”"
+    page.items([story.in_browser, learned, story.verdict])
+    page.paragraph(
+        "This is all that the collector keeps of one of these people: an id, which is random and says nothing about "
+        "when or from where, and a row of answers as they were sent. No time, no address and no order of arrival is "
+        "with it."
+    )
+    page.table([[tag("code", story.id), tag("code", story.row)]], ["id", "row"])
