@@ -9,12 +9,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from tests.collector.survey_tables import STOPS, collected, people, town
+from tests.laws.test_laws import EXAMPLES
 from tests.statistics import critical_z
 
 import sfumato as sf
 from sfumato.channels.baskets import BasketReports
 from sfumato.collector.analysis import counts, estimates, joint
 from sfumato.collector.telling import FAKES, NINETY_PERCENT, needed, turned_around, unusual_days
+from sfumato.plan import Attribute
 
 N = 6_000
 SHARES = {"normal": 0.7, "cautious": 0.3}
@@ -174,6 +176,19 @@ def test_numbers_are_shown_in_as_many_ranges_as_the_reports_decide(found: dict[s
     )
     told = estimates(noisy, collected(noisy, {"age": np.random.default_rng(1).uniform(18, 90, 500)}))
     assert len(told["questions"]["age"]["rows"]) == 5
+
+
+@pytest.mark.parametrize("kind", sorted(set(EXAMPLES) - {"select-a-size", "correlated-gaussian"}))
+def test_reports_of_every_channel_are_read(kind: str) -> None:
+    channel, rng = EXAMPLES[kind][0], np.random.default_rng(2)
+    group = Attribute("group", sf.Categories(["x", "y"]), role="class")
+    plan = sf.Plan("every", {"q": Attribute("q", channel.domain, channel), "group": group})
+    ends = getattr(channel.domain, "labels", None) or [channel.domain.low, channel.domain.high]  # type: ignore[union-attr]
+    values = rng.choice(ends, 60)
+    shares = dict.fromkeys(map(str, channel.levels), 1.0) if channel.has_levels else None
+    told = estimates(plan, collected(plan, {"q": values, "group": rng.choice(["x", "y"], 60)}, shares=shares))
+    assert told["questions"]["q"]["reports"] == 60 and len(told["questions"]["q"]["by_class"]["groups"]) == 2
+    assert json.dumps(told, allow_nan=False)
 
 
 # --- few reports ------------------------------------------------------------------------------------------------------

@@ -129,6 +129,13 @@ def test_one_column_gives_the_counts_that_reconstruction_reads():
     assert np.array_equal(found.levels[None].missing, plain.levels[None].missing)
 
 
+def test_levels_of_labels_are_read_from_an_array_of_text_too():
+    level = np.array(["hard", "soft", "hard"])
+    given = {"colour": np.array(["red", "green", "blue"]), "colour.level": level}
+    found = Reports(given, {"colour": CHOICE}).of("colour")
+    assert [tally.histogram.sum() for tally in found.levels.values()] == [1, 2]
+
+
 @pytest.mark.parametrize("beside", ["column", "argument"])
 def test_levels_follow_one_another_and_come_apart_again(beside):
     rng = np.random.default_rng(2)

@@ -183,7 +183,7 @@ class Reports:
         if level is None:
             return Column(name, channel, base_codes(values, channel, coded, name), levels, starts)
         codes = np.full(values.size, MISSING, np.int32)
-        nothing: Any = None if values.dtype.kind == "O" else np.nan
+        nothing: Any = np.nan if values.dtype.kind in "iuf" else None
         for place, (one, start) in enumerate(zip(levels.values(), starts.tolist(), strict=True)):
             part = base_codes(np.where(level == place, values, nothing), one, coded, name)
             codes = np.where(part < 0, codes, part + np.int32(start))
