@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from tests.collector.serving import PLAN, reports
 import sfumato as sf
 from sfumato import shipping
 from sfumato.channels.baskets import SelectASize
+from sfumato.cli import run
 from sfumato.client import Device, Ledger
 from sfumato.collector import work
 from sfumato.collector.form import ReportForm
@@ -55,20 +57,28 @@ def test_a_trained_model_is_a_models_file_and_knows_its_error(store: Store) -> N
     assert shipped.predict({"smokes": "yes", "age": 30}) in ("A", "B")
 
 
-def test_itemsets_are_those_of_the_reports_themselves(store: Store) -> None:
-    answers = [[1, 2, 3 + place % 5] for place in range(300)]
+def test_itemsets_are_those_that_the_command_finds_in_an_export(
+    store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    smokes = {"categories": ["yes", "no"], "channel": "randomized-response", "gamma": 19}
+    plan = sf.Plan.from_dict({"attributes": {"smokes": smokes, **SHOP.to_dict()["attributes"]}})
     sent = [
         {"id": f"{place:032x}", "report": Device(place.to_bytes(32, "big"), Ledger()).reply(
-            SHOP, {"basket": basket}, collector="town.example").report}
-        for place, basket in enumerate(answers)
+            plan, {"basket": [1, 2, 3 + place % 5], "smokes": "no"}, collector="town.example").report}
+        for place in range(300)
     ]  # fmt: skip
-    sent.append({"id": "f" * 32, "report": {"basket": None}})
-    done, result = job(collected(store, sent, SHOP), "itemsets", min_support=0.3, max_len=2, rules=0.5)
+    sent.append({"id": "f" * 32, "report": {"basket": None, "smokes": "yes"}})
+    desk = collected(store, sent, plan)
+    done, result = job(desk, "itemsets", min_support=0.3, max_len=2, rules=0.5)
     assert done["state"] == "done" and "found" in done["said"] and result is not None
     mined = json.loads(result)
-    assert set(mined) == {"itemsets", "rules"}
     assert {tuple(row["itemsets"]) for row in mined["itemsets"]} >= {(1,), (2,), (1, 2)}
     assert any((rule["antecedents"], rule["consequents"]) == ([1], [2]) for rule in mined["rules"])
+    (tmp_path / "plan.json").write_text(plan.to_json())
+    (tmp_path / "reports.parquet").write_bytes(desk.answer("export", survey="town"))
+    files = [str(tmp_path / name) for name in ("plan.json", "reports.parquet")]
+    assert run(["itemsets", "mine", *files, "--min-support", "0.3", "--max-len", "2", "--rules", "0.5", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == mined
 
 
 def test_an_audit_is_the_audit_of_the_plan(store: Store) -> None:

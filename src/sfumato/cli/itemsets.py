@@ -1,7 +1,8 @@
 """`sfumato itemsets`: design the blur of baskets, apply it, and mine what people sent.
 
 In files, baskets are a column ``basket``: in Parquet a list of items, in CSV the items with a separator between them.
-Reports are the disclosed ``size`` and a column ``bitmap`` or ``seed``: bytes in Parquet, hexadecimal digits in CSV.
+Reports are the disclosed ``size`` and a column ``bitmap`` or ``seed``: bytes in Parquet, hexadecimal digits in CSV. In
+what a collector exports they are named after their question: ``basket.size``, ``basket.seed``.
 """
 
 from __future__ import annotations
@@ -240,9 +241,12 @@ def report_table(reports: BasketReports, channel: SelectASize, text: bool) -> An
 def read_reports(path: Path, plan: Plan, channel: SelectASize) -> BasketReports:
     """The inverse of `report_table`."""
     table = read_answers(path, plan, (), text=["bitmap", "seed"], reports=True)
+    asked = next(name for name, each in plan.attributes.items() if each.channel is channel)
+    table = table.rename_columns([name.removeprefix(f"{asked}.") for name in table.column_names])
     names = [name for name in ("bitmap", "seed") if name in table.column_names]
     if "size" not in table.column_names or len(names) != 1:
         raise ValueError(f"{path}: needs the columns size and bitmap (or seed); it has {', '.join(table.column_names)}")
+    table = table.filter(table["size"].is_valid())
     cells = table[names[0]].to_pylist()
     try:
         rows = [bytes.fromhex(cell) if isinstance(cell, str) else bytes(cell) for cell in cells]

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,7 @@ from sfumato.collector.access import COOKIE, allows
 from sfumato.collector.endpoints import JSON, Endpoint, Handler, answer, body_of, decoder_of, from_own_page, reader_of
 from sfumato.collector.jobs import Child, EndedError
 from sfumato.collector.messages import Both, Job, Jobs, Perhaps, RefusedError, Shipment, Wanted, Which
-from sfumato.collector.store import Connection
+from sfumato.collector.store import Connection, Survey
 from sfumato.collector.work import MOST_WORDS
 from sfumato.pages import Page, tag
 from sfumato.pages.page import LIVE_POLICY
@@ -37,20 +38,20 @@ SECONDS_OF_AN_ANSWER = 300
 SECONDS_FRESH = 2.0
 REST = 4
 """After an answer that took long, as many times as long nothing is computed for the same question."""
-MOST_WAITING, MOST_KEPT = 16, 64
-LARGEST_MODEL = 16 << 20
-LARGEST_FORM = 4096
-CHUNK = 1 << 16
+MOST_WAITING, MOST_KEPT, MOST_EXPORTS = 16, 64, 2
+LARGEST_MODEL, LARGEST_FORM, CHUNK = 16 << 20, 4096, 1 << 16
 
 
 class Views:
     """A process that answers analysts' questions, started when it is first asked and replaced when it fails."""
 
-    def __init__(self, address: str) -> None:
-        self.address = address
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self.exporting = asyncio.Semaphore(MOST_EXPORTS)
         self._child: Child | None = None
         self._lock = asyncio.Lock()
         self._waiting = 0
+        self._under_way: dict[Any, asyncio.Task[bytes]] = {}
         self._kept: dict[Any, tuple[float, Any, bytes]] = {}
 
     async def ask(self, do: str, **given: Any) -> bytes:
@@ -60,14 +61,14 @@ class Views:
         self._waiting += 1
         try:
             async with self._lock:
-                return await self._ask(do, given)
+                return await self._answer(do, given)
         finally:
             self._waiting -= 1
 
-    async def _ask(self, do: str, given: Mapping[str, Any]) -> bytes:
-        self._child = self._child or await Child.start(self.address)
+    async def _answer(self, do: str, given: Mapping[str, Any]) -> bytes:
         try:
             async with asyncio.timeout(SECONDS_OF_AN_ANSWER):
+                self._child = self._child or await Child.start(self.service.store.address)
                 return await self._child.answer(do, **given)
         except (EndedError, TimeoutError):
             await self.stop()
@@ -76,19 +77,25 @@ class Views:
             await self.stop()
             raise
 
-    async def told(self, service: Service, served: Served, do: str, **given: Any) -> bytes:
-        """The same for a figure of a survey, kept as long as nothing has changed."""
+    async def told(self, served: Served, do: str, **given: Any) -> bytes:
+        """The same for a figure of a survey: kept as long as nothing has changed, computed once for all who ask."""
         key = (do, served.survey.number, *sorted(given.items()))
-        until, stamp, found = self._kept.get(key, (0.0, None, b""))
-        began = time.monotonic()
-        if began < until:
+        until, _, found = self._kept.get(key, (0.0, None, b""))
+        if time.monotonic() < until:
             return found
-        now = await service.reader.run(lambda connection: _stamp(connection, served))
+        if key not in self._under_way:
+            self._under_way[key] = asyncio.create_task(self._renewed(key, served, do, given))
+            self._under_way[key].add_done_callback(lambda _: self._under_way.pop(key))
+        return await asyncio.shield(self._under_way[key])
+
+    async def _renewed(self, key: Any, served: Served, do: str, given: Mapping[str, Any]) -> bytes:
+        began = time.monotonic()
+        now = await self.service.reader.run(partial(_stamp, survey=served.survey))
+        _, stamp, found = self._kept.pop(key, (0.0, None, b""))
         if now != stamp:
             found = await self.ask(do, survey=served.survey.name, **given)
-        rest = max(SECONDS_FRESH, REST * (time.monotonic() - began))
-        self._kept.pop(key, None)
-        self._kept[key] = (time.monotonic() + rest, now, found)
+        ended = time.monotonic()
+        self._kept[key] = (ended + max(SECONDS_FRESH, REST * (ended - began)), now, found)
         for old in list(self._kept)[:-MOST_KEPT]:
             del self._kept[old]
         return found
@@ -99,32 +106,20 @@ class Views:
             await child.end()
 
 
-def _stamp(connection: Connection, served: Served) -> Any:
+def _stamp(connection: Connection, survey: Survey) -> Any:
     """Another one when a figure may be another."""
-    number = served.survey.number
-    jobs = [(job["id"], job["state"], job["said"]) for job in connection.jobs(number)]
-    return connection.tallies(number), jobs, served.survey.revision
+    jobs = [(job["id"], job["state"], job["said"]) for job in connection.jobs(survey.number)]
+    invitations = connection.invitations(survey.number) if survey.invited else None
+    return connection.tallies(survey.number), jobs, invitations, survey.revision
 
 
-class Export(Response):
-    """All reports, as they come out of a process of their own; they are nowhere else meanwhile."""
-
-    media_type = "application/vnd.apache.parquet"
-
-    def __init__(self, name: str, child: Child, size: int) -> None:
-        attached = {"Content-Length": str(size), "Content-Disposition": f'attachment; filename="{name}.parquet"'}
-        super().__init__(headers=attached)
-        self.child, self.size = child, size
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            async with asyncio.timeout(SECONDS_OF_AN_ANSWER):
-                await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-                while part := await self.child.read(min(CHUNK, self.size)):
-                    self.size -= len(part)
-                    await send({"type": "http.response.body", "body": part, "more_body": self.size > 0})
-        finally:
-            await self.child.end()
+@contextmanager
+def refusing(reason: str) -> Iterator[None]:
+    """What makes no sense inside is refused for this reason, in the words that were found for it."""
+    try:
+        yield
+    except ValueError as error:
+        raise RefusedError(reason, str(error)[:MOST_WORDS]) from None
 
 
 # --- figures and reports --------------------------------------------------------------------------------------------
@@ -140,24 +135,50 @@ def _figure(do: str, query: type | None = None) -> Handler:
 async def _told(service: Service, request: Request, do: str, query: type | None) -> bytes:
     """A figure of a survey, as the query of a request wants it."""
     served = service.served(request.path_params["survey"])
-    try:
-        given = msgspec.convert(dict(request.query_params), query, strict=False) if query else None
-        return await service.views.told(service, served, do, **(msgspec.to_builtins(given) if given else {}))
-    except ValueError as error:
-        raise RefusedError("malformed", str(error)[:MOST_WORDS]) from None
+    with refusing("malformed"):
+        given = msgspec.to_builtins(msgspec.convert(dict(request.query_params), query, strict=False)) if query else {}
+        return await service.views.told(served, do, **given)
 
 
 async def export(service: Service, request: Request) -> Response:
-    name = service.served(request.path_params["survey"]).survey.name
-    child = await Child.start(service.store.address)
+    name, exporting = service.served(request.path_params["survey"]).survey.name, service.views.exporting
+    if exporting.locked():
+        raise RefusedError("busy")
+    await exporting.acquire()
+    child = None
     try:
+        child = await Child.start(service.store.address)
         async with asyncio.timeout(SECONDS_OF_AN_ANSWER):
-            return Export(name, child, await child.ask("export", survey=name))
+            return Export(name, child, await child.ask("export", survey=name), exporting)
     except BaseException as error:
-        await child.end()
+        exporting.release()
+        if child is not None:
+            await child.end()
         if isinstance(error, (EndedError, TimeoutError, ValueError)):
             raise RefusedError("busy", "this could not be written; ask again later") from None
         raise
+
+
+class Export(Response):
+    """All reports, as they come out of a process of their own; they are nowhere else meanwhile."""
+
+    media_type = "application/vnd.apache.parquet"
+
+    def __init__(self, name: str, child: Child, size: int, exporting: asyncio.Semaphore) -> None:
+        attached = {"Content-Length": str(size), "Content-Disposition": f'attachment; filename="{name}.parquet"'}
+        super().__init__(headers=attached)
+        self.child, self.size, self.exporting = child, size, exporting
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            async with asyncio.timeout(SECONDS_OF_AN_ANSWER):
+                await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+                while part := await self.child.read(min(CHUNK, self.size)):
+                    self.size -= len(part)
+                    await send({"type": "http.response.body", "body": part, "more_body": self.size > 0})
+        finally:
+            self.exporting.release()
+            await self.child.end()
 
 
 # --- jobs and the model ---------------------------------------------------------------------------------------------
@@ -166,57 +187,51 @@ async def export(service: Service, request: Request) -> Response:
 async def add_job(service: Service, request: Request) -> Response:
     survey = service.served(request.path_params["survey"]).survey
     wanted: Wanted = await read_wanted(request)
-    kind, options = wanted.__struct_config__.tag, msgspec.to_builtins(wanted.options)
-    try:
+    kind, options = str(wanted.__struct_config__.tag), msgspec.to_builtins(wanted.options)
+    with refusing("job"):
         await service.views.ask("check", survey=survey.name, kind=kind, options=options)
-    except ValueError as error:
-        raise RefusedError("job", str(error)) from None
-    id = await service.jobs.add(survey.number, str(kind), options)
-    return answer(Job(id, str(kind), options, "waiting", ""), 202, {"Location": f"/{survey.name}/api/jobs/{id}"})
+    id = await service.jobs.add(survey.number, kind, options)
+    return answer(Job(id, kind, options, "waiting", ""), 202, {"Location": f"/{survey.name}/api/jobs/{id}"})
 
 
 read_wanted = reader_of(Wanted)
 
 
 async def jobs(service: Service, request: Request) -> Response:
-    return answer(Jobs([_shown(job) for job in await _jobs(service, request)]))
+    return answer(Jobs(await _jobs(service, request)))
 
 
 async def job(service: Service, request: Request) -> Response:
-    return answer(_shown(await _job(service, request, request.path_params["job"])))
+    return answer(await _job(service, request, request.path_params["job"]))
 
 
 async def job_result(service: Service, request: Request) -> Response:
-    return Response(await _result(service, await _job(service, request, request.path_params["job"])), media_type=JSON)
+    return Response(await _result(service, request, request.path_params["job"]), media_type=JSON)
 
 
 async def end_job(service: Service, request: Request) -> Response:
-    await service.jobs.end(await _job(service, request, request.path_params["job"]))
+    await service.jobs.end((await _job(service, request, request.path_params["job"])).id)
     return Response(status_code=204)
 
 
-async def _jobs(service: Service, request: Request) -> list[dict[str, Any]]:
+async def _jobs(service: Service, request: Request) -> list[Job]:
     number = service.served(request.path_params["survey"]).survey.number
-    found: list[dict[str, Any]] = await service.reader.run(lambda connection: connection.jobs(number))
-    return found
+    return msgspec.convert(await service.reader.run(lambda connection: connection.jobs(number)), list[Job])
 
 
-async def _job(service: Service, request: Request, id: str) -> dict[str, Any]:
-    found = next((job for job in await _jobs(service, request) if job["id"] == id), None)
+async def _job(service: Service, request: Request, id: str) -> Job:
+    found = next((job for job in await _jobs(service, request) if job.id == id), None)
     if found is None:
         raise RefusedError("no job")
     return found
 
 
-async def _result(service: Service, job: Mapping[str, Any]) -> bytes:
-    found: bytes | None = await service.reader.run(lambda connection: connection.job_result(job["id"]))
+async def _result(service: Service, request: Request, id: str) -> bytes:
+    job = await _job(service, request, id)
+    found: bytes | None = await service.reader.run(lambda connection: connection.job_result(job.id))
     if found is None:
         raise RefusedError("no result")
     return found
-
-
-def _shown(job: Mapping[str, Any]) -> Job:
-    return Job(job["id"], job["kind"], job["options"], job["state"], job["said"])
 
 
 async def ship(service: Service, request: Request) -> Response:
@@ -225,11 +240,9 @@ async def ship(service: Service, request: Request) -> Response:
     body = await body_of(request, LARGEST_MODEL)
     shipment: Shipment = read_shipment(body)
     if shipment.job is not None:
-        body = await _result(service, await _job(service, request, shipment.job))
-    try:
+        body = await _result(service, request, shipment.job)
+    with refusing("model"):
         model = await service.views.ask("model", survey=name, text=body.decode())
-    except ValueError as error:
-        raise RefusedError("model", str(error)) from None
     return await _ship(service, name, model.decode())
 
 

@@ -117,11 +117,11 @@ class Jobs:
         self._added.set()
         return id
 
-    async def end(self, job: Mapping[str, Any]) -> None:
+    async def end(self, id: str) -> None:
         """Stop a job that has not ended; delete one that has, with its result."""
-        if not await self.service.writer.run(partial(_stop, id=job["id"])):
-            await self.service.writer.run(partial(Connection.delete_job, id=job["id"]))
-        elif self._running == job["id"] and self._child is not None:
+        if not await self.service.writer.run(partial(_stop, id=id)):
+            await self.service.writer.run(partial(Connection.delete_job, id=id))
+        elif self._running == id and self._child is not None:
             await self._child.end()
 
     async def _run(self) -> None:
@@ -130,8 +130,11 @@ class Jobs:
             self._running, survey = await self._insist(_take_next)
             if not self._running:
                 await self._added.wait()
-            elif said := await self._do(self._running, survey):
+                continue
+            said = await self._do(self._running, survey)
+            if said:
                 await self._insist(partial(_fail, id=self._running, said=said))
+            self.service.log("job", id=self._running, done=not said)
 
     async def _insist(self, work: Callable[[Connection], Any]) -> Any:
         """Have something written, as soon as the store can be."""

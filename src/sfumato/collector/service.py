@@ -150,7 +150,7 @@ class Service:
         self.metrics = Metrics(lambda: self.writer.waiting, self._bytes_on_disk)
         self.writer = Writer(store, self.metrics.committed)
         self.jobs = Jobs(self)
-        self.views = Views(store.address)
+        self.views = Views(self)
         self._log = log or _log_line
         self._revisions: list[Any] = []
         self._sung = (0.0, "")

@@ -119,12 +119,13 @@ def basket_of(plan: Plan, question: str | None = None) -> tuple[str, SelectASize
 
 
 class Desk:
-    """Answers requests from the store; the table read last is kept for the next request."""
+    """Answers requests from the store; the table read last, and what it says, are kept for the next request."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
         self._stamp: Any = None
         self._table: Any = None
+        self._estimates: dict[str, Any] = {}
 
     def answer(self, do: str, survey: str | int, **given: Any) -> bytes:
         """``survey``: its name or its number."""
@@ -139,10 +140,17 @@ class Desk:
     def table(self, connection: Connection, survey: Survey) -> Any:
         taken = [row for row in connection.tallies(survey.number) if not row[1].startswith(REFUSED)]
         if self._stamp != (survey.number, taken):
-            self._stamp = self._table = None
+            self._stamp, self._table, self._estimates = None, None, {}
             self._table = read_table(connection, survey)
             self._stamp = survey.number, taken
         return self._table
+
+    def estimates(self, connection: Connection, survey: Survey) -> dict[str, Any]:
+        from sfumato.collector.analysis import estimates
+
+        table = self.table(connection, survey)
+        self._estimates = self._estimates or estimates(survey.plan, table)
+        return self._estimates
 
     def do_counts(self, connection: Connection, survey: Survey) -> str:
         from sfumato.collector.analysis import counts
@@ -154,10 +162,16 @@ class Desk:
     ) -> str:
         from sfumato.collector.analysis import estimates
 
-        told = estimates(survey.plan, self.table(connection, survey), question, intervals)
-        for each in told["questions"].values():
-            each.pop({"class": "by_level", "level": "by_class"}.get(by), None)
-        return json_text(told)
+        if question or intervals:
+            told = estimates(survey.plan, self.table(connection, survey), question, intervals)
+        else:
+            told = self.estimates(connection, survey)
+        left_out = {"class": "by_level", "level": "by_class"}.get(by)
+        questions = {
+            name: {key: part for key, part in each.items() if key != left_out}
+            for name, each in told["questions"].items()
+        }
+        return json_text(told | {"questions": questions})
 
     def do_joint(self, connection: Connection, survey: Survey, first: str, second: str) -> str:
         from sfumato.collector.analysis import joint
@@ -165,12 +179,12 @@ class Desk:
         return json_text(joint(survey.plan, self.table(connection, survey), first, second))
 
     def do_dashboard(self, connection: Connection, survey: Survey, first: str = "", second: str = "") -> str:
-        from sfumato.collector.analysis import estimates, joint
+        from sfumato.collector.analysis import joint
         from sfumato.collector.dashboard import dashboard_page
 
-        table = self.table(connection, survey)
-        together = joint(survey.plan, table, first, second) if first or second else None
-        return dashboard_page(standing(connection, survey), estimates(survey.plan, table), together).html()
+        told = self.estimates(connection, survey)
+        together = joint(survey.plan, self.table(connection, survey), first, second) if first or second else None
+        return dashboard_page(standing(connection, survey), told, together).html()
 
     def do_export(self, connection: Connection, survey: Survey) -> bytes:
         import pyarrow as pa
@@ -197,21 +211,20 @@ class Desk:
     def do_job(self, connection: Connection, survey: Survey, id: str) -> str:
         """Do a job; its result goes into the store, if nobody has stopped it meanwhile."""
         job = next(job for job in connection.jobs(survey.number) if job["id"] == id)
-        words = job["said"]
+        words = ""
 
-        def say(what: str) -> None:
+        def say(what: str, state: str = "running", result: bytes | None = None) -> None:
             nonlocal words
             words = what[:MOST_WORDS]
-            with connection.transaction():
-                if not connection.move_job(id, "running", "running", words):
+            with self.store.connected() as writing, writing.transaction():
+                if not writing.move_job(id, "running", state, words, result):
                     raise ValueError("it was stopped")
 
         say(f"reading {counted(connection.how_many(survey.number), 'report')}")
         result = KINDS[job["kind"]](survey.plan, read_table(connection, survey), say, **job["options"]).encode()
         if len(result) > LARGEST_RESULT:
             raise ValueError(f"the result is {len(result):,} bytes long; {LARGEST_RESULT:,} can be kept")
-        with connection.transaction():
-            connection.move_job(id, "running", "done", words, result)
+        say(words, "done", result)
         return ""
 
 
@@ -252,7 +265,7 @@ def main() -> None:
             body = desk.answer(**request)
             head: dict[str, Any] = {"size": len(body)}
         except StoreError as error:
-            head = {"store": str(error)}
+            head = {"store": str(error)[:MOST_WORDS]}
         except (ValueError, TypeError) as error:
             head = {"refused": str(error)[:MOST_WORDS]}
         except Exception as error:
