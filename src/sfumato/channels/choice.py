@@ -158,7 +158,7 @@ class Blur(Channel):
         if first is None:
             sizes = self._spread.sizes
             return np.repeat(inside / sizes[:, None], sizes, axis=0)
-        return np.asarray(self._spread.law(first)[:, self._spread.starts] @ inside)
+        return np.asarray(self._spread.law_of_runs(first) @ inside)
 
     def interval_width(self, confidence: float) -> float | None:
         return self.first_phase.interval_width(confidence)

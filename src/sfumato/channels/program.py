@@ -472,11 +472,14 @@ class Spread(Step):
         return start[code] + below(words[0], size[code].view(np.uint64)).view(np.int64)
 
     def law(self, first: Codes | None = None) -> Floats:
-        """Cells cut through runs in proportion to the codes on each side."""
+        return np.repeat(self.law_of_runs(first), self.sizes, axis=1)
+
+    def law_of_runs(self, first: Codes | None = None) -> Floats:
+        """The law of any code of each run; cells cut through runs in proportion to the codes on each side."""
         bounds = np.arange(self.outputs + 1) if first is None else np.append(first, self.outputs)
         bounds[0] = 0
         shared = np.minimum(bounds[1:, None], self.starts + self.sizes) - np.maximum(bounds[:-1, None], self.starts)
-        return np.repeat(np.maximum(shared, 0) / self.sizes, self.sizes, axis=1)
+        return np.asarray(np.maximum(shared, 0) / self.sizes)
 
     def exact(self) -> list[list[int]]:
         start, size = (column.tolist() for column in self.runs)

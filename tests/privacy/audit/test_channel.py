@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -29,11 +29,10 @@ from sfumato.privacy.audit.channel import (
     share_read_off,
 )
 from sfumato.privacy.audit.check import Check
-from sfumato.privacy.audit.fresh import check_fresh
 from sfumato.privacy.audit.law import by_residue, check_law
 from sfumato.privacy.audit.probe import ChannelProbe, Effort, law_columns
 
-fresh = sys.modules[check_fresh.__module__]  # `privacy.audit` is the function where modules are looked up by name
+fresh = import_module("sfumato.privacy.audit.fresh")
 COLOURS = sf.Categories(["red", "green", "blue"])
 UNIT, AGES = sf.Interval(0, 1), sf.Interval(20, 80, integer=True)
 QUICK = 120_000
