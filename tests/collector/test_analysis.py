@@ -379,6 +379,18 @@ def test_reports_that_the_channel_hardly_makes_show_as_a_misfit() -> None:
     assert told["fit"] < 1e-5 and "do not look as if they came through this channel" in told["messages"][0]
 
 
+@pytest.mark.parametrize("channel", ["gaussian", "uniform", "laplace"])
+def test_a_heap_of_equal_reports_is_seen_and_sound_reports_make_none(channel: str) -> None:
+    plan = sf.Plan.from_dict({"attributes": {"age": {"low": 20, "high": 80, "channel": channel, "privacy": 0.5}}})
+    table = collected(plan, {"age": np.full(20_000, 50.0)})  # as heaped as people can be
+    assert estimates(plan, table)["questions"]["age"]["heaps"] == []
+    codes = table["age.code"].to_numpy().copy()
+    codes[:200] = plan.attributes["age"].channel.outputs.size - 1
+    (heap,) = estimates(plan, pa.table({"age.code": codes}))["questions"]["age"]["heaps"]
+    assert heap["count"] in (200, 201) and heap["expected"] < 100
+    assert heap["report"] == plan.attributes["age"].channel.outputs.value_of(codes[0])
+
+
 def test_a_flood_is_an_unusual_day_and_ordinary_days_are_not() -> None:
     rng = np.random.default_rng(1)
     quiet = [(f"2026-05-{day + 1:02}", int(rng.poisson(300)), int(rng.poisson(3))) for day in range(28)]

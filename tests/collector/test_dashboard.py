@@ -78,7 +78,7 @@ def test_a_number_within_noise_is_grey_and_others_are_not() -> None:
         {"attributes": {"q": {"categories": ["a", "b"], "channel": "randomized-response", "gamma": 19}}}
     )
     table = collected(plan, {"q": ["a"] * 500})
-    page = dashboard_page(Standing("one", plan), estimates(plan, table)).html().partition("What the reports can")[0]
+    page = dashboard_page(Standing("one", plan), estimates(plan, table)).html().partition("<h2>What the reports can")[0]
     bars = page.partition('<dl class="shares">')[2]
     assert bars.count('<rect class="seen"') == 1 and bars.count('<rect class="unseen"') == 1
     assert bars.index('class="seen"') < bars.index('class="unseen"') and bars.count("within noise") == 1
@@ -97,6 +97,15 @@ def test_a_plan_without_channels_and_without_classes_makes_a_page() -> None:
     plan = sf.Plan.from_dict({"attributes": {"q": {"categories": ["a", "b"], "role": "clear"}}})
     said = words(dashboard_page(Standing("clear", plan, "closed"), estimates(plan, pa.table({"q": ["a", "b"]}))).html())
     assert "Nothing was blurred" in said and "new reports are refused" in said
+
+
+def test_a_heap_of_equal_reports_is_named() -> None:
+    plan = sf.Plan.from_dict({"attributes": {"age": {"low": 20, "high": 80, "channel": "gaussian", "privacy": 0.5}}})
+    table = collected(plan, {"age": np.random.default_rng(1).uniform(20, 80, 500)})
+    codes = table["age.code"].to_numpy().copy()
+    codes[:20] = 0
+    said = words(dashboard_page(Standing("one", plan), estimates(plan, pa.table({"age.code": codes}))).html())
+    assert "came 20 times, where whatever people answer" in said and "All reports look as if" not in said
 
 
 def test_a_model_without_rules_says_so(table: pa.Table) -> None:

@@ -110,6 +110,13 @@ def test_categories_stand_in_their_own_order():
     assert texts == ["z", "a"]
 
 
+def test_contents_lead_to_every_section():
+    read = Reader(Page("Title").contents().section("First").section("Second & last").html())
+    assert [link["href"] for link in read.all("a")] == ["#part-1", "#part-2"]
+    assert [section["id"] for section in read.all("section")] == ["part-1", "part-2"]
+    assert Reader(Page("Title").section("First").html()).all("nav") == []
+
+
 def test_a_page_is_written_whole(tmp_path: Path):
     place = tmp_path / "page.html"
     Page("Title").paragraph("text").write(place)

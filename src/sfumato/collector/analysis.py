@@ -20,6 +20,7 @@ from sfumato.collector.telling import (
     bar,
     compare,
     half_widths,
+    heaps,
     mean_of,
     moved,
     needed,
@@ -193,14 +194,15 @@ def _question(asked: Asked, class_blur: Floats | None, intervals: int | None) ->
     found = measure(asked, asked.whole, cells)
     told: dict[str, Any] = {"question": asked.question, "kind": KINDS[type(asked.domain)]}
     told |= {"blurred": asked.channel is not None, "reports": found.reports, "missing": found.missing}
-    told |= {"rows": [], "mean": None, "by_class": None, "by_level": None, "fit": None, "fakes": None}
+    told |= {"rows": [], "mean": None, "by_class": None, "by_level": None, "fit": None, "heaps": [], "fakes": None}
     if found.estimate is None:
         lost = f"Nobody has answered this question yet; {found.missing:,.0f} left it out."
         said = lost if found.missing else "There are no reports yet."
         return {**told, "telling": _telling(asked, found, None), "messages": [said]}
     told["rows"] = _rows(found.estimate)
     told["mean"] = None if found.mean is None else bar(float(found.mean), found.mean.stderr**2)
-    told["fit"] = found.estimate.diagnostics.fit if isinstance(asked.whole, Counts) else None
+    if isinstance(asked.whole, Counts):
+        told |= {"fit": found.estimate.diagnostics.fit, "heaps": heaps(asked.whole)}
     messages, edges = _messages(found), found.estimate.edges
     for view, parts, undo in (("by_class", asked.by_class, class_blur), ("by_level", asked.by_level, None)):
         if len(parts) > MOST_GROUPS:

@@ -24,7 +24,7 @@ from sfumato.pages import Card, Html, Page, folded, table, tag
 from sfumato.pages.drawn import day_bars, held, histogram, share_bars, swatch
 from sfumato.pages.html import paragraphs
 from sfumato.plan.page import told_of
-from sfumato.prose import counted, in_words, listed, percent, sentence, voice
+from sfumato.prose import counted, in_words, listed, percent, sentence, shown, voice
 from sfumato.reconstruction.estimate import WithError
 from sfumato.reconstruction.methods import FALSE_ALARM
 from sfumato.shipping import promise_of
@@ -47,7 +47,7 @@ def dashboard_page(
     that the reader chose by ``first`` and ``second`` in the page's address."""
     reports, questions = int(analysis["reports"]), analysis["questions"]
     lead = f"{counted(reports, 'report')}; the survey is {standing.state}. People blurred their answers themselves."
-    page = Page(standing.name, lead, script=script).facts(_headline(standing, analysis))
+    page = Page(standing.name, lead, script=script).facts(_headline(standing, analysis)).contents()
     _show_crowd(page, questions)
     _show_telling(page, questions, reports, analysis["class"])
     show_groups(page, questions, "by_class", f"Compared by {analysis['class']}", GROUPS)
@@ -202,10 +202,16 @@ def _moved(what: str, by: float) -> str:
 
 def _signs(questions: Mapping[str, Answers]) -> list[str]:
     """Whether reports look as if their channels made them."""
+    heaped = {name: each["heaps"][0] for name, each in questions.items() if each["heaps"]}
+    said = [
+        f"{name}: the report {shown(heap['report'])} came {heap['count']:,} times, where whatever people answer "
+        f"{in_words(heap['expected'], 2)} are expected at most."
+        for name, heap in heaped.items()
+    ]
     strange = [name for name, each in questions.items() if each["fit"] is not None and each["fit"] < FALSE_ALARM]
     if strange:
-        return [f"The reports of {listed(strange)} do not look as if they came through their channel."]
-    return ["All reports look as if they came through their channels; fakes that imitate a channel do so too."]
+        said.append(f"The reports of {listed(strange)} do not look as if they came through their channel.")
+    return said or ["All reports look as if they came through their channels; fakes that imitate a channel do so too."]
 
 
 def _floods(days: Sequence[tuple[Any, int, int]]) -> list[str]:

@@ -22,6 +22,10 @@ Fakes. An estimate that is a mean of g(report) moves, when a share φ of the rep
 
 For shares of categories g(s) is column s of the table's left inverse B; for the mean of numbers it is (s − a)/b with
 E[report | x] = a + b·x; for an item (1[shown] − ρ)/λ₁.
+
+A heap of equal reports shows whatever the answers are. Each of n reports is s with chance max_x P[s | x] at most, so c
+of them are with chance P(Binomial(n, max_x P[s | x]) ≥ c) at most; they are a heap where that, times the number of
+possible reports, is below the rate of false alarms.
 """
 
 from __future__ import annotations
@@ -34,6 +38,7 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+from scipy.special import bdtrc
 
 from sfumato.channels import Channel
 from sfumato.counts import Counts
@@ -43,13 +48,14 @@ from sfumato.prose import finite
 from sfumato.reconstruction import intervals_for
 from sfumato.reconstruction.cells import interval_edges
 from sfumato.reconstruction.estimate import WithError
-from sfumato.reconstruction.methods import left_inverse
+from sfumato.reconstruction.methods import FALSE_ALARM, left_inverse
 
 POINTS = (0.05, 0.02, 0.01)
 FAKES = (0.01, 0.05)
 MOST_INVERTED = 500  # categories whose table is turned around
 STRAIGHT = 0.01  # of the range: so far E[report | x] may lie off a straight line
 FAR, FEWEST_DAYS = 5.0, 5
+MOST_HEAPS = 5
 
 
 # --- numbers with their bars ----------------------------------------------------------------------------------------
@@ -242,6 +248,25 @@ def worst_of_mean(counts: Counts | None, mean: float, domain: Interval) -> dict[
 def moved(worst: Mapping[str, float]) -> list[dict[str, float | None]]:
     """What 1 % and 5 % of fakes do at worst."""
     return [{"share": part, **{how: finite(part * whole) for how, whole in worst.items()}} for part in FAKES]
+
+
+@lru_cache(maxsize=64)
+def most_likely(channel: Channel) -> Floats:
+    """max_x P[s | x] of every report code s."""
+    return np.asarray(channel.matrix().max(axis=1))
+
+
+def heaps(counts: Counts) -> list[dict[str, Any]]:
+    """The reports that came more often than any answers can explain, the most surprising first."""
+    found = []
+    for level, tally in counts.levels.items():
+        seen, channel = tally.histogram.sum(axis=0), tally.channel
+        most = most_likely(channel)
+        chances = bdtrc(np.maximum(seen - 1, 0), int(seen.sum()), most) * most.size * len(counts.levels)
+        for code in np.flatnonzero((seen > 1) & (chances < FALSE_ALARM)).tolist():
+            told = {"report": channel.outputs.decode(np.array(code)).item(), "level": level, "count": int(seen[code])}
+            found.append((chances[code], {**told, "expected": float(seen.sum() * most[code])}))
+    return [told for _, told in sorted(found, key=lambda pair: pair[0])[:MOST_HEAPS]]
 
 
 def unusual_days(days: Sequence[tuple[Any, int, int]]) -> list[dict[str, Any]]:

@@ -53,14 +53,22 @@ class Page:
     def __init__(self, title: str, lead: str = "", language: str = "en", script: str | None = None) -> None:
         self.title, self.lead, self.language, self.script = title, lead, language, script
         self._sections: list[list[Html]] = [[]]
+        self._titles: list[str] = []
         self._heading = title
+        self._contents = False
         self._charts = 0
 
     def section(self, title: str, lead: str = "") -> Page:
         """Begin a section."""
         self._sections.append([tag("h2", title)])
+        self._titles.append(title)
         self._heading = title
         return self.add(tag("p", lead, class_="lead")) if lead else self
+
+    def contents(self) -> Page:
+        """Links to all sections, before the first of them."""
+        self._contents = True
+        return self
 
     def add(self, *parts: object) -> Page:
         """Anything: `Html` as it is, other things escaped."""
@@ -148,7 +156,11 @@ class Page:
     @property
     def _body(self) -> str:
         opening, *others = self._sections
-        return "\n".join([*opening, *(tag("section", *parts) for parts in others)])
+        places = [f"part-{place}" if self._contents else None for place in range(1, len(others) + 1)]
+        sections = [tag("section", *parts, id=place) for place, parts in zip(places, others, strict=True)]
+        links = [tag("a", title, href=f"#{place}") for place, title in zip(places, self._titles, strict=True) if place]
+        ways = [tag("nav", *links, aria_label="Contents")] if links else []
+        return "\n".join([*opening, *ways, *sections])
 
     def write(self, path: str | Path) -> None:
         """The document to a file, whole or not at all."""

@@ -11,7 +11,7 @@ function nameOf(part) {
 }
 
 function put(fresh) {
-  const main = document.querySelector("main"), all = "summary, .scroll, select, button";
+  const main = document.querySelector("main"), all = "a, summary, .scroll, select, button";
   const open = new Map([...main.querySelectorAll("details")].map((each) => [nameOf(each), each.open]));
   const across = new Map([...main.querySelectorAll(".scroll")].map((each) => [nameOf(each), each.scrollLeft]));
   const focus = [...main.querySelectorAll(all)].indexOf(document.activeElement), chosen = [...main.querySelectorAll("select")];

@@ -1,0 +1,68 @@
+"""What made-up reports do to the credit survey: as the dashboard states it, as it is when measured, and what shows."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import sfumato as sf
+from sfumato.collector.analysis import estimates
+from sfumato.collector.telling import FAKES, straight, turned_around
+from sfumato.examples import credit
+from sfumato.reconstruction.methods import FALSE_ALARM
+
+PEOPLE = 20_000
+
+
+def told(plan: sf.Plan, table: Any, name: str, codes: Any = None) -> dict[str, Any]:
+    """What is told of one question, with other codes where given."""
+    column = f"{name}.code"
+    changed = table if codes is None else table.set_column(table.column_names.index(column), column, pa.array(codes))
+    return estimates(plan, changed, name)["questions"][name]
+
+
+def values(each: dict[str, Any]) -> Any:
+    """What fakes are said to move: the shares, or the mean."""
+    return np.array([each["mean"]["value"]] if each["mean"] else [row["value"] for row in each["rows"]])
+
+
+def worst(channel: Any, counts: sf.Counts, each: dict[str, Any]) -> tuple[int, Any]:
+    """The code and the answer that move the estimate most."""
+    now = values(each)
+    if each["mean"]:
+        ends = [float(channel.domain.low), float(channel.domain.high)]
+        return int(np.abs(straight(channel) - now[0]).argmax()), max(ends, key=lambda end: abs(end - now[0]))
+    undo = turned_around(counts)[1]
+    return int(np.abs(undo - now[:, None]).max(axis=0).argmax()), each["rows"][int(now.argmin())]["category"]
+
+
+def main() -> int:
+    plan, rng = credit.plan(), np.random.default_rng(5)
+    reports = plan.randomize(pa.table(credit.people(PEOPLE, rng)), rng=rng)
+    table = pa.table({**sf.Reports(reports, plan).to_codes(), "group": reports["group"]})
+    print(f"{PEOPLE:,} people; shares in points, means in % of the range")
+    heads = ["made up: stated", "measured", "shows", "lies: stated", "measured", "shows"]
+    print(" " * 14 + "".join(f"{head:>17s}" for head in heads))
+    for share in FAKES:
+        for name, counts in plan.counts(table).items():
+            channel, honest = plan.attributes[name].channel, told(plan, table, name)
+            unit = channel.domain.width if honest["mean"] else 1.0
+            stated = next(each for each in honest["fakes"]["moved"] if each["share"] == share)
+            code, answer = worst(channel, counts, honest)
+            rows = rng.choice(PEOPLE, round(share * PEOPLE), replace=False)
+            lied = channel.randomize(np.array([answer] * rows.size, dtype=object), rng)
+            lies = sf.Reports({name: lied}, {name: channel}).column(name).codes
+            line = f"{share:.0%} {name:11s}"
+            for way, fakes in (("made_up", code), ("lies", lies)):
+                codes = table[f"{name}.code"].to_numpy().copy()
+                codes[rows] = fakes
+                found = told(plan, table, name, codes)
+                moved = np.abs(values(found) - values(honest)).max()
+                shows = "yes" if found["heaps"] or found["fit"] < FALSE_ALARM else "no"
+                line += f"{100 * stated[way] / unit:>17.1f}{100 * moved / unit:>17.1f}{shows:>17s}"
+            print(line, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
