@@ -210,6 +210,16 @@ def test_a_backup_restores_into_either_kind(store: Store, tmp_path: Path) -> Non
         copy_store(backup, again)
 
 
+def test_a_copy_is_of_one_moment_and_holds_up_nobody(store: Store) -> None:
+    town = opened(store)
+    take(store, Arrival(town, b"1" * 16, b"one"))
+    with store.connected() as reading, reading.snapshot():
+        assert reading.how_many(town) == 1
+        assert take(store, Arrival(town, b"2" * 16, b"two")) == [ACCEPTED]
+        assert reading.how_many(town) == 1
+    assert sorted(rows(store, town)) == [b"one", b"two"]
+
+
 def test_tokens_expire_are_revoked_and_reach_only_so_far(store: Store) -> None:
     town, village = opened(store), opened(store, "village")
     with store.connected() as connection, connection.transaction():

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from sfumato.plan import Plan
@@ -115,6 +116,11 @@ class Connection(ABC):
     @abstractmethod
     def transaction(self) -> Iterator[None]:
         """Everything inside is written, durably, or nothing."""
+
+    @contextmanager
+    @abstractmethod
+    def snapshot(self) -> Iterator[None]:
+        """Everything read inside is as it was at one moment; nobody who writes is held up."""
 
     @abstractmethod
     def insert_reports(self, survey: int, rows: Sequence[tuple[bytes, bytes]]) -> int:
@@ -418,21 +424,30 @@ def open_store(address: str) -> Store:
 
 
 def copy_store(source: Store, target: Store) -> dict[str, int]:
-    """Every table of one store into another, empty one, of whichever kind; how many rows each."""
-    with source.connected() as giver, target.connected() as taker, giver.transaction(), taker.transaction():
+    """Every table of one store as it is at one moment, by its keys, into another, empty one, of whichever kind; how
+    many rows each. Whoever writes to the source is not held up."""
+    with source.connected() as giver, target.connected() as taker, giver.snapshot(), taker.transaction():
         if taker.surveys():
             raise ValueError(f"{target.shown} holds surveys already; restore into an empty store")
         copied = {}
         for table in TABLES:
             if table == "canary":
                 continue
-            rows = giver.execute(f"SELECT * FROM {table}")
+            rows = giver.execute(f"SELECT * FROM {table} ORDER BY 1, 2")
             copied[table] = 0
             while page := rows.fetchmany(AT_ONCE):
-                for row in page:
-                    taker.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)
+                _insert(taker, table, page)
                 copied[table] += len(page)
     return copied
+
+
+def _insert(taker: Connection, table: str, page: Sequence[Row]) -> None:
+    if table == "reports":
+        for survey, reports in groupby(page, lambda row: int(row[0])):
+            taker.insert_reports(survey, [(bytes(id), bytes(body)) for _, id, body in reports])
+        return
+    for row in page:
+        taker.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)
 
 
 def check_name(name: str) -> str:

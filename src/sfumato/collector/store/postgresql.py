@@ -39,6 +39,12 @@ class PostgresConnection(Connection):
         except (psycopg.OperationalError, psycopg.InterfaceError) as error:
             raise StoreError(_first_line(error)) from error
 
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        with self.transaction():
+            self.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            yield
+
     def insert_reports(self, survey: int, rows: Sequence[tuple[bytes, bytes]]) -> int:
         if not rows:
             return 0

@@ -47,8 +47,13 @@ class SqliteConnection(Connection):
             raise StoreError(str(error)) from error
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
-        self.execute("BEGIN IMMEDIATE")
+    def snapshot(self) -> Iterator[None]:
+        with self.transaction("BEGIN"):
+            yield
+
+    @contextmanager
+    def transaction(self, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
+        self.execute(begin)
         try:
             yield
             self.execute("COMMIT")
