@@ -62,6 +62,8 @@ lock: $(VENV)/.uv  ## resolve requirements/*.txt again from pyproject.toml
 	@echo uv | $(LOCK) - --output-file requirements/uv.txt
 	@$(LOCK) pyproject.toml --extra dev --output-file requirements/dev.txt
 	@$(LOCK) pyproject.toml --extra bench --constraint requirements/dev.txt --output-file requirements/bench.txt
+	@$(LOCK) pyproject.toml --extra collector --extra postgresql --constraint requirements/dev.txt \
+		--output-file requirements/collector.txt
 	@$(LOCK) --no-deps requirements/data.in --output-file requirements/data.txt
 	@! grep -nE '://|--index|--find-links' requirements/*.txt
 

@@ -30,7 +30,7 @@ def locked(path: Path) -> dict[str, str]:
     return {name_of(block): block for block in blocks if block.strip()}
 
 
-@pytest.mark.parametrize("extra", ["dev", "bench"])
+@pytest.mark.parametrize("extra", ["dev", "bench", "collector"])
 def test_a_lock_holds_every_declared_package_by_hash(extra):
     packages = locked(ROOT / "requirements" / f"{extra}.txt")
     assert (declared(extra) | {name_of(one) for one in RUN_TIME}) - set(packages) == set()

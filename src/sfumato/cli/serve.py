@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -53,10 +54,8 @@ def serve(
             surveys = connection.surveys()
             known = any(reaches is None for _, reaches, _, _ in valid_tokens(connection))
             token = None if known or no_token else issue_token(connection, None)
-        if not surveys:
-            raise ValueError(f"{kept.shown} holds no survey yet; give a plan: sfumato serve plan.toml")
         links = _links(address_of(listener), surveys, token)
-        run(kept, listener, lambda: emit_json(links) if as_json else _tell(links))
+        run(kept, listener, lambda: _tell(links, as_json))
     if not as_json:
         say("stopped")
 
@@ -69,17 +68,24 @@ def _links(address: str, surveys: list[Any], token: str | None) -> dict[str, Any
             "closed": closed}  # fmt: skip
 
 
-def _tell(links: dict[str, Any]) -> None:
+def _tell(links: dict[str, Any], as_json: bool) -> None:
+    emit_json(links) if as_json else _show(links)
+    sys.stdout.flush()  # whoever reads along waits for it
+
+
+def _show(links: dict[str, Any]) -> None:
     """Each link on a line of its own that no terminal breaks."""
     rows = [("respondents", link) for name, link in links["respondents"].items() if name not in links["closed"]]
     rows += [("dashboard", links["dashboard"]), *(("analysts", link) for link in links["analysts"].values())]
     for what, link in [*rows, ("described in", f"{links['address']}/openapi.json")]:
         print(f"{what:12} {link}")
+    if not links["respondents"]:
+        say("There is no survey yet; open one with: sfumato survey open plan.toml")
     for name in links["closed"]:
-        say(f"survey {name!r} is closed; open it again with: sfumato survey open")
+        say(f"Survey {name!r} is closed; open it again with: sfumato survey open")
     if links["token"]:
         print(f"{'token':12} {links['token']}")
         say("The token is the analyst's, is valid for 30 days and is not shown again.")
     else:
-        say("Analysts have their tokens; make another with: sfumato survey token")
+        say("A token for an analyst: sfumato survey token")
     say("Stop with Ctrl-C.")
