@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 import sfumato as sf
-from sfumato.collector.analysis import estimates
-from sfumato.collector.telling import FAKES, straight, turned_around
+from sfumato.collector.picture.analysis import estimates
+from sfumato.collector.picture.telling import FAKES, straight, turned_around
 from sfumato.examples import credit
 from sfumato.reconstruction.methods import FALSE_ALARM
 

@@ -16,8 +16,8 @@ from tests.browser.test_page_access import violations
 from tests.collector.survey_tables import collected, people, town
 from tests.collector.test_dashboard import DAYS, ITEMSETS
 
-from sfumato.collector.analysis import Standing, estimates, joint
-from sfumato.collector.dashboard import dashboard_page
+from sfumato.collector.picture.analysis import Standing, estimates, joint
+from sfumato.collector.picture.dashboard import dashboard_page
 
 SCRIPT = ROOT / "src/sfumato/collector/static/dashboard.js"
 TREE = {

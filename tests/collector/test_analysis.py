@@ -14,8 +14,8 @@ from tests.statistics import critical_z
 
 import sfumato as sf
 from sfumato.channels.baskets import BasketReports
-from sfumato.collector.analysis import counts, estimates, joint
-from sfumato.collector.telling import FAKES, NINETY_PERCENT, needed, turned_around, unusual_days
+from sfumato.collector.picture.analysis import counts, estimates, joint
+from sfumato.collector.picture.telling import FAKES, NINETY_PERCENT, needed, turned_around, unusual_days
 from sfumato.plan import Attribute
 
 N = 6_000

@@ -15,8 +15,8 @@ from tests.pages.test_page import Reader
 
 import sfumato as sf
 from sfumato import shipping
-from sfumato.collector.analysis import Standing, estimates, joint
-from sfumato.collector.dashboard import dashboard_page
+from sfumato.collector.picture.analysis import Standing, estimates, joint
+from sfumato.collector.picture.dashboard import dashboard_page
 from sfumato.pages.page import LIVE_POLICY, POLICY
 
 NASTY = "<script>alert(1)</script> & \"'"

@@ -66,7 +66,7 @@ def itemsets(
     question: str | None = None,
 ) -> str:
     """What people hold together, as `sfumato itemsets mine --json` tells it."""
-    from sfumato.collector.people import baskets_in
+    from sfumato.collector.picture.people import baskets_in
     from sfumato.mining.itemsets import mine
 
     name, channel = basket_of(plan, question)
@@ -146,21 +146,21 @@ class Desk:
         return self._table
 
     def estimates(self, connection: Connection, survey: Survey) -> dict[str, Any]:
-        from sfumato.collector.analysis import estimates
+        from sfumato.collector.picture.analysis import estimates
 
         table = self.table(connection, survey)
         self._estimates = self._estimates or estimates(survey.plan, table)
         return self._estimates
 
     def do_counts(self, connection: Connection, survey: Survey) -> str:
-        from sfumato.collector.analysis import counts
+        from sfumato.collector.picture.analysis import counts
 
         return json_text(counts(survey.plan, self.table(connection, survey)))
 
     def do_estimates(
         self, connection: Connection, survey: Survey, question: str = "", by: str = "", intervals: int | None = None
     ) -> str:
-        from sfumato.collector.analysis import estimates
+        from sfumato.collector.picture.analysis import estimates
 
         if question or intervals:
             told = estimates(survey.plan, self.table(connection, survey), question, intervals)
@@ -174,13 +174,13 @@ class Desk:
         return json_text(told | {"questions": questions})
 
     def do_joint(self, connection: Connection, survey: Survey, first: str, second: str) -> str:
-        from sfumato.collector.analysis import joint
+        from sfumato.collector.picture.analysis import joint
 
         return json_text(joint(survey.plan, self.table(connection, survey), first, second))
 
     def do_dashboard(self, connection: Connection, survey: Survey, first: str = "", second: str = "") -> str:
-        from sfumato.collector.analysis import joint
-        from sfumato.collector.dashboard import dashboard_page
+        from sfumato.collector.picture.analysis import joint
+        from sfumato.collector.picture.dashboard import dashboard_page
 
         told = self.estimates(connection, survey)
         together = joint(survey.plan, self.table(connection, survey), first, second) if first or second else None
@@ -230,7 +230,7 @@ class Desk:
 
 def standing(connection: Connection, survey: Survey) -> Any:
     """What the dashboard shows besides what reports say."""
-    from sfumato.collector.analysis import Standing
+    from sfumato.collector.picture.analysis import Standing
 
     days: dict[str, Counter[str]] = {}
     for day, what, number in connection.tallies(survey.number):

@@ -14,8 +14,16 @@ from typing import Any
 import numpy as np
 
 from sfumato.channels import Mechanism
-from sfumato.collector.people import Asked, BasketCounts, ClearCounts, People, channels_of, clear_edges, columns_of
-from sfumato.collector.telling import (
+from sfumato.collector.picture.people import (
+    Asked,
+    BasketCounts,
+    ClearCounts,
+    People,
+    channels_of,
+    clear_edges,
+    columns_of,
+)
+from sfumato.collector.picture.telling import (
     Groups,
     bar,
     compare,

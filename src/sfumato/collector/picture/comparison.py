@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sfumato.collector.analysis import seen_together
+from sfumato.collector.picture.analysis import seen_together
 from sfumato.pages import Card, Html, Page, folded, table, tag
 from sfumato.pages.charts import NINETY_PERCENT
 from sfumato.pages.drawn import compared_numbers, compared_shares, held, swatch

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sfumato.channels import Mechanism
 from sfumato.channels.baskets import BasketReports, SelectASize
 from sfumato.channels.correlated import CorrelatedNoise
-from sfumato.collector.telling import mean_with_error
+from sfumato.collector.picture.telling import mean_with_error
 from sfumato.counts import Counts, Reports
 from sfumato.domain import MISSING, Categories, Domain, Floats, Interval, Items
 from sfumato.plan import Plan

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sfumato.collector.analysis import Standing
-from sfumato.collector.comparison import (
+from sfumato.collector.picture.analysis import Standing
+from sfumato.collector.picture.comparison import (
     LISTED_LABELS,
     SHOWN_LABELS,
     Answers,
@@ -18,8 +18,8 @@ from sfumato.collector.comparison import (
     show_together,
     shown_rows,
 )
-from sfumato.collector.learned import show_itemsets, show_model
-from sfumato.collector.telling import FAKES, FEWEST_DAYS, POINTS, unusual_days
+from sfumato.collector.picture.learned import show_itemsets, show_model
+from sfumato.collector.picture.telling import FAKES, FEWEST_DAYS, POINTS, unusual_days
 from sfumato.pages import Card, Html, Page, folded, table, tag
 from sfumato.pages.drawn import day_bars, held, histogram, share_bars, swatch
 from sfumato.pages.html import paragraphs

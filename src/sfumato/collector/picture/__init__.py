@@ -1,0 +1,1 @@
+"""What a survey's reports say so far: figures for a program, and a page for people."""
