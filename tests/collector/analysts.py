@@ -61,8 +61,8 @@ class Analyst:
         return self.job(id)
 
     def under_way(self, id: str) -> int:
-        """The process of a job that has begun to work."""
-        until(lambda: self.job(id)["said"])
+        """The process of an audit that has begun to work."""
+        until(lambda: self.job(id)["said"].startswith("attacking"))
         return jobs_process(self.running)
 
 

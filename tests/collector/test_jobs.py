@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import secrets
 import signal
 from pathlib import Path
 
 from tests.collector.analysts import ENDLESS, Analyst, children, fill, is_alive, until
+from tests.collector.postgres import Cluster
 from tests.collector.serving import PLAN, serving
 
 from sfumato.collector.service import Service
-from sfumato.collector.store import Store, open_store
+from sfumato.collector.store import open_store
 
 
 def test_a_model_is_trained_fetched_and_shipped_to_the_devices(address: str) -> None:
@@ -35,7 +37,8 @@ def test_a_model_is_trained_fetched_and_shipped_to_the_devices(address: str) -> 
         assert [job["id"] for job in analyst.ask("GET", "jobs").json["jobs"]] == [id]
 
 
-def test_jobs_wait_for_one_another_and_can_be_stopped_and_deleted(address: str) -> None:
+def test_jobs_wait_for_one_another_and_can_be_stopped_and_deleted(tmp_path: Path) -> None:
+    address = str(tmp_path / "store.db")
     with serving(address) as running:
         analyst = Analyst(running)
         first, second = analyst.add(ENDLESS), analyst.add({"kind": "audit", "options": {"samples": 1000}})
@@ -60,8 +63,8 @@ def test_jobs_wait_for_one_another_and_can_be_stopped_and_deleted(address: str) 
         assert analyst.under_way(third)
 
 
-def test_a_job_whose_process_is_killed_has_failed_and_the_next_one_runs(address: str) -> None:
-    with serving(address) as running:
+def test_a_job_whose_process_is_killed_has_failed_and_the_next_one_runs(tmp_path: Path) -> None:
+    with serving(str(tmp_path / "store.db")) as running:
         analyst = Analyst(running)
         first, second = analyst.add(ENDLESS), analyst.add({"kind": "audit", "options": {"samples": 1000}})
         os.kill(analyst.under_way(first), signal.SIGKILL)
@@ -85,6 +88,22 @@ def test_a_job_ends_with_the_service_however_that_ends(address: str) -> None:
             assert (failed["state"], failed["said"]) == ("failed", "the service was restarted")
 
 
+def test_jobs_and_figures_outlive_a_restarted_database(postgres: Cluster) -> None:
+    with serving(postgres.new_database(f"t{secrets.token_hex(6)}")) as running:
+        fill(running.address, 50)
+        analyst = Analyst(running)
+        id = analyst.add(ENDLESS)
+        process = analyst.under_way(id)
+        postgres.stop("immediate")
+        assert analyst.ask("GET", "counts").status == 503
+        postgres.start()
+        until(lambda: analyst.ask("GET", "counts").status == 200)
+        assert analyst.job(id)["state"] == "running" and is_alive(process)
+        assert analyst.ask("DELETE", f"jobs/{id}").status == 204
+        until(lambda: not is_alive(process))
+        assert analyst.ended(analyst.add({"kind": "audit", "options": {"samples": 1000}}))["state"] == "done"
+
+
 def test_a_job_without_reports_fails_with_a_sentence(tmp_path: Path) -> None:
     with serving(str(tmp_path / "store.db")) as running:
         analyst = Analyst(running)
@@ -93,7 +112,9 @@ def test_a_job_without_reports_fails_with_a_sentence(tmp_path: Path) -> None:
         assert b"class" not in running.end()
 
 
-def test_a_job_that_takes_too_long_is_ended(store: Store) -> None:
+def test_a_job_that_takes_too_long_is_ended(tmp_path: Path) -> None:
+    store = open_store(str(tmp_path / "store.db"))
+
     async def scene() -> None:
         service = Service(store, log=lambda facts: None)
         service.jobs.seconds = 0.5

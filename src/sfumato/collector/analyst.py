@@ -29,6 +29,7 @@ from sfumato.collector.store import Connection, Survey
 from sfumato.collector.work import MOST_WORDS
 from sfumato.pages import Page, tag
 from sfumato.pages.page import LIVE_POLICY
+from sfumato.prose import sentence
 
 if TYPE_CHECKING:
     from sfumato.collector.service import Served, Service
@@ -254,7 +255,8 @@ async def unship(service: Service, request: Request) -> Response:
 
 
 async def _ship(service: Service, name: str, model: str | None) -> Response:
-    await service.writer.run(lambda connection: connection.ship_model(name, model))
+    with refusing("unknown"):
+        await service.writer.run(lambda connection: connection.ship_model(name, model))
     await service.look()
     return Response(status_code=204)
 
@@ -284,9 +286,9 @@ async def login_form(service: Service, request: Request) -> Response:
 
 
 def _login_page(survey: str, said: str = "", status: int = 200) -> Response:
-    page = Page("Sign in", "With the token that `sfumato serve` or `sfumato survey token` has shown.", script=LOGIN)
+    page = Page("Sign in", "With the token that sfumato serve or sfumato survey token has shown.", script=LOGIN)
     if said:
-        page.note(said, good=False)
+        page.note(sentence(said), good=False)
     asked = tag("input", name_="token", type="password", autocomplete="off", required="")
     about = tag("input", name_="survey", type="hidden", value=survey)
     button = tag("button", "Sign in")

@@ -1,7 +1,8 @@
 """Processes beside the service: one that is asked and kept, one for every job. Whatever they do, reports come first.
 
 A job is a row of the store: waiting, running, done, failed or stopped. One runs at a time; it is moved from one state
-to the next only by whoever finds it in that state, so that of two collectors with one store only one runs it.
+to the next only by whoever finds it in that state, so that of two collectors with one store only one runs it. What runs
+when a collector starts is taken for left over from one that was killed.
 """
 
 from __future__ import annotations

@@ -87,6 +87,7 @@ def audit(plan: Plan, table: Any, say: Say, samples: int | None = None, times: i
     from sfumato.privacy.audit import SAMPLES
     from sfumato.privacy.audit import audit as attack
 
+    say("attacking the plan")
     told = attack(plan, samples=samples or SAMPLES, times=times)
     say(told.headline())
     return json_text(told.to_dict())

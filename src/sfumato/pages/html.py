@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-VOID = ("br", "hr", "img", "link", "meta")
+VOID = ("br", "hr", "img", "input", "link", "meta")
 
 
 class Html(str):
