@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -17,8 +18,9 @@ from sfumato.client import npm
 
 USE = """
 import * as device from "sfumato";
+import { gammaOf } from "sfumato/check/gamma.js";
 import { canonical } from "sfumato/words.js";
-console.log(JSON.stringify([Object.keys(device).sort(), canonical({ b: 1, a: [0.5] })]));
+console.log(JSON.stringify([Object.keys(device).sort(), canonical({ b: 1, a: [0.5] }), typeof gammaOf]));
 """
 
 
@@ -28,6 +30,15 @@ def test_the_folder_says_what_it_is_and_holds_every_file(tmp_path: Path) -> None
     assert made["version"] == sf.__version__ and made["type"] == "module" and made["types"] == "./sfumato.d.ts"
     static = {path.name for path in (ROOT / STATIC).iterdir()} - {"package.json"}
     assert set(made["files"]) == static and {"sfumato.js", "sfumato.d.ts"} <= static
+
+
+def test_device_and_page_stay_small_without_a_build_step() -> None:
+    """All that a browser loads of them, as it stands; `check` is for those who do not trust whoever made the survey."""
+    loaded = [path for path in (ROOT / STATIC).iterdir() if path.suffix in (".js", ".css", ".html")]
+    assert sum(path.stat().st_size for path in loaded) < 60_000
+    for path in loaded:
+        assert "check/" not in "".join(re.findall(r' from "(.+)"', path.read_text(encoding="utf-8")))
+        assert max(map(len, path.read_text(encoding="utf-8").splitlines())) <= 120 or path.suffix == ".html", path.name
 
 
 def test_a_folder_with_files_in_it_is_left_alone(tmp_path: Path) -> None:
@@ -48,5 +59,6 @@ def test_npm_packs_it_and_node_imports_it(tmp_path: Path) -> None:
         archive.extractall(tmp_path / "node_modules", filter="data")
     (tmp_path / "node_modules" / "package").rename(tmp_path / "node_modules" / "sfumato")
     (tmp_path / "use.mjs").write_text(USE, encoding="utf-8")
-    names, text = in_node(tmp_path / "use.mjs")
+    names, text, kind = in_node(tmp_path / "use.mjs")
     assert {"answer", "readSurvey", "Ledger", "readMechanism"} <= set(names) and text == '{"a":["0.5"],"b":1}'
+    assert kind == "function"

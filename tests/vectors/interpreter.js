@@ -36,11 +36,12 @@ const COMMANDS = {
   async shown({ program, form, basket, items, times }) {
     const mechanism = await readMechanism({ items: program.items }, program);
     const size = mechanism.parts.get("").known.get(basket.length);
+    const { rho } = program.sizes.find((each) => each.size === basket.length);
     const found = new Array(2 ** items.length).fill(0);
     for (let i = 0; i < times; i++) {
       const report = size[form](basket, freshWords(size.words[form]));
       const elements = form === "seed" && size.field.elements(report);
-      const shows = (item) => (elements ? size.shows(elements, item) : (report[item >> 5] >>> (item & 31)) & 1);
+      const shows = (item) => (elements ? size.field.number(elements, item) < rho[0] : (report[item >> 3] >> (item & 7)) & 1);
       found[items.reduce((set, item, place) => set | (shows(item) << place), 0)]++;
     }
     return found;

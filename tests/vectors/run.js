@@ -8,15 +8,18 @@ const halvesOf = (texts) => texts.flatMap((text) => [text.slice(0, 8), text.slic
 const wordsOf = (texts) => Uint32Array.from(halvesOf(texts), (half) => `0x${half}`);
 const wordsIn = (text) => wordsOf(text.match(/.{16}/g));
 const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
-const digits = (half) => half.toString(16).padStart(8, "0");
+const digits = (byte) => byte.toString(16).padStart(2, "0");
 
 /** A row of bits as words of sixteen digits each. */
-const hexOfBits = (bits) => Array.from(bits, (_, i) => digits(bits[i ^ 1])).join("");
+function hexOfBits(bytes) {
+  const words = Array.from({ length: Math.ceil(bytes.length / 8) }, (_, i) => bytes.slice(8 * i, 8 * i + 8));
+  return words.map((word) => Array.from(word, digits).reverse().join("").padStart(16, "0")).join("");
+}
 
 /** The bitmap that a seed stands for. */
-function bitmapOf(size, seed, items) {
-  const [elements, bits] = [size.field.elements(seed), new Uint32Array(2 * Math.ceil(items / 64))];
-  for (let item = 0; item < items; item++) bits[item >> 5] |= size.shows(elements, item) << (item & 31);
+function bitmapOf({ field }, [threshold], seed, items) {
+  const [elements, bits] = [field.elements(seed), new Uint8Array(8 * Math.ceil(items / 64))];
+  for (let item = 0; item < items; item++) bits[item >> 3] |= (field.number(elements, item) < threshold) << (item & 7);
   return bits;
 }
 
@@ -34,7 +37,7 @@ export async function run(programs, baskets) {
     const found = (mechanisms[name] = await readMechanism(domain, program));
     check(`${name}: identity`, found.identity, identity);
     for (const [level, wanted] of Object.entries(noise)) {
-      check(`${name}: noise`, await found.parts.get(level === "null" ? "" : level).noiseIdentity(), wanted);
+      check(`${name}: noise`, found.parts.get(level === "null" ? "" : level).noise, wanted);
     }
     gammas[name] = Object.fromEntries(found.levels.map((level) => [level, fraction(gammaOf(program.levels?.[level] ?? program))]));
   }
@@ -46,7 +49,7 @@ export async function run(programs, baskets) {
     check(`${name}: row`, part(name).draw(codes, wordsOf(words)), reports);
   }
   for (const [name, level, value, code] of programs.read) {
-    check(`${name}: read`, part(name, level).entry.code(value), code);
+    check(`${name}: read`, part(name, level).codes(value), code);
   }
   for (const [name, level, code, report] of programs.write) {
     check(`${name}: write`, part(name, level).exit.value(code), report);
@@ -64,7 +67,9 @@ export async function run(programs, baskets) {
     const found = part(program).known.get(size);
     const drawn = found[form](members, wordsIn(words));
     check(`${program}: ${form} of ${size}`, hexOfBits(drawn), report);
-    if (shows) check(`${program}: shows`, hexOfBits(bitmapOf(found, drawn, baskets.programs[program].items)), shows);
+    const { items, sizes } = baskets.programs[program];
+    const { rho } = sizes.find((each) => each.size === size);
+    if (shows) check(`${program}: shows`, hexOfBits(bitmapOf(found, rho, drawn, items)), shows);
   }
   for (const { members, code } of baskets.codes) {
     const found = await codeOf(members);

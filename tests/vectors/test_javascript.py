@@ -94,7 +94,7 @@ def test_a_page_over_plain_http_is_told_why_it_cannot_answer(page: Page) -> None
         }""",
         make_programs.MECHANISMS["randomized response"].program(),
     )
-    assert said == "This page came over plain HTTP, where browsers lend no cryptography; open it by https."
+    assert said == "Browsers lend no cryptography over plain HTTP; open the page by https."
 
 
 # --- keyed answers --------------------------------------------------------------------------------------------------
@@ -155,7 +155,8 @@ const [subsets, baskets] = await Promise.all(
 );
 const drawn = words.flatMap((row) => labels.map((label) => {
   const noise = Uint32Array.from(row);
-  const [one, other] = [[subsets, label], [baskets, [label]]].map(([made, x]) => made.parts.get("").remember(x, noise));
+  const [one, other] = [subsets, baskets].map((made) => made.parts.get(""))
+    .map((part, i) => part.remember(part.codes([label, [label]][i]), noise));
   return JSON.stringify(one) === JSON.stringify(other);
 }));
 const key = { secret: new Uint8Array(16), question: "q" };

@@ -152,7 +152,8 @@ def in_range(report: Any, case: dict[str, Any]) -> bool:
     """Nothing, whether it can be carried, a number, a label, several numbers, or a basket in hexadecimal digits."""
     program = case["program"]
     spaces = [part for level in program.get("levels", {"": program}).values() for part in ends(level)]
-    labels = [label for part in spaces for label in part.get("labels") or case["domain"].get("categories") or []]
+    own = [part["labels"] for part in spaces if isinstance(part.get("labels"), list)]
+    labels = [label for each in (*own, case["domain"].get("categories") or []) for label in each]
     if report is None or isinstance(report, bool) or report in labels:
         return True
     if isinstance(report, (int, float)):

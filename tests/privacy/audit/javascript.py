@@ -64,42 +64,45 @@ class Change:
         return ["node", str(folder / "drive.mjs")]
 
 
-REFILL = "crypto.getRandomValues(pool.subarray((used = 0)));"
-GENERATOR = "i < pool.length; i++) pool[i] = x = Math.imul(x ^ (x >>> 15), 0x2c1b3c6d) + 0x9e3779b9;"
+REFILL = "crypto.getRandomValues(words.subarray(at, at + MOST))"
+GENERATOR = """for (const i of words.keys()) {
+  const x = (globalThis.drawn = (globalThis.drawn ?? -1) + 1) % 1024 ? globalThis.x : SEED;
+  words[i] = globalThis.x = Math.imul(x ^ (x >>> 15), 0x2c1b3c6d) + 0x9e3779b9;
+}"""
 SHORT_SEED = "crypto.getRandomValues(new Uint16Array(1))[0]"
 CHANGES = {
     "the bits that chose a place are used again": Change(
-        "program.js", "less((wordHigh << bits) >>> bits,", "less(wordHigh,", ("age",)
+        "mechanism.js", "less((wordHigh << bits) >>> bits,", "less(wordHigh,", ("age",)
     ),
     "a window's own places are not left out": Change(
-        "program.js", "place + window * (place >= code)", "place", ("share",)
+        "mechanism.js", "place + window * (place >= code)", "place", ("share",)
     ),
     "what is remembered is sent as it is": Change(
-        "program.js", "exit.value(run(later, memory.code(report), fresh(wordsOf(later))))", "report", ("habit",)
+        "mechanism.js", "exit.value(later.run(memory.code(report), freshWords(later.words)))", "report", ("habit",)
     ),
     "noise by the clock": Change(
-        "words.js", REFILL, f"for (let i = (used = 0), x = Date.now(); {GENERATOR}", ("share",)
+        "words.js", REFILL, GENERATOR.replace("SEED", "Date.now()"), ("share",)
     ),
     "a seed of 16 bits": Change(
-        "words.js", REFILL, f"for (let i = (used = 0), x = {SHORT_SEED}; {GENERATOR}", ("share",), SAMPLES
+        "words.js", REFILL, GENERATOR.replace("SEED", SHORT_SEED), ("share",), SAMPLES
     ),
     "one number in a thousand as it is": Change(
         "mechanism.js",
-        "if (value === null) return null;",
-        'if (value === null || (typeof value === "number" && Math.random() < 1e-3)) return value;',
+        "if (value === null) return null",
+        'if (value === null || (typeof value === "number" && Math.random() < 1e-3)) return value',
         ("share",),
         500_000,
     ),
     "the question does not count": Change(
-        "words.js", "`sfumato/1\\0${question}\\0${noise}\\0`", "`sfumato/1\\0\\0${noise}\\0`", ("smokes",)
+        "words.js", "sfumato/1\\0${question}\\0", "sfumato/1\\0\\0", ("smokes",)
     ),
     "every block of words is the first": Change(
-        "words.js", "tail.setUint32(8, i);", "tail.setUint32(8, 0);", ("body",)
+        "words.js", "tail.setUint32(8, i)", "tail.setUint32(8, 0)", ("body",)
     ),
     "all questions have the same noise": Change(
-        "device.js",
-        "question: JSON.stringify([common.collector, sameName(attribute)])",
-        "question: JSON.stringify([common.collector])",
+        "sfumato.js",
+        "question: JSON.stringify([whom, name])",
+        "question: JSON.stringify([whom])",
         ("smokes", "drinks"),
     ),
 }

@@ -1,100 +1,194 @@
-// One face for every mechanism, and for the domains that people answer in.
+// Domains, and the interpreter of drawing programs (docs/programs.md). Choices are computed both ways and selected by
+// arithmetic, so that the time does not tell the answer. Programs are checked by identity; check/gamma.js checks more.
 
-import { readBaskets } from "./baskets.js";
-import { isWhole, need, readColumns, readProgram } from "./program.js";
-import { canonical, freshWords, keyedWords, refuse, sha256 } from "./words.js";
+import {readBaskets} from "./baskets.js"
+import {
+	below, canonical, checkVersion, codeOf, codesOf, freshWords, halves, isWhole, keyedWords, less, need, reasonOf,
+	refuse, sha256,
+} from "./words.js"
 
-/** A domain; its `value(answer, {missing, outside})` is the answer checked, null where it is missing. */
-export function readDomain({ low, high, integer, categories, items, columns }) {
-  if (categories) {
-    const codes = new Map(categories.map((label, code) => [label, code]));
-    const value = (x) => (codes.has(x) ? x : refuse("The answer is none of the categories; choose one."));
-    return { labels: categories, count: codes.size, place: (x) => codes.get(x), value: unlessMissing(value) };
-  }
-  if (items) {
-    const codes = Array.isArray(items) && new Map(items.map((label, code) => [label, code]));
-    const count = codes ? items.length : items;
-    need(isWhole(count, 1, 2 ** 22));
-    const place = (item) => (codes ? codes.get(item) : isWhole(item, 0, items - 1) ? item : undefined);
-    const value = (basket) => {
-      const known = Array.isArray(basket) && basket.every((item) => place(item) !== undefined);
-      if (!known || new Set(basket).size < basket.length) refuse("The basket is no list of different items; mend it.");
-      return [...basket].sort((a, b) => place(a) - place(b));
-    };
-    return { kind: "items", count, place, value: unlessMissing(value) };
-  }
-  if (columns) {
-    const parts = Object.entries(columns).map(([name, column]) => [name, readDomain(column)]);
-    const value = (row) => {
-      const found = parts.map(([name, part]) => [name, part.value(row[name])]);
-      return found.some(([, x]) => x === null) ? null : Object.fromEntries(found);
-    };
-    return { kind: "columns", names: Object.keys(columns), value: unlessMissing(value) };
-  }
-  need(Number.isFinite(low) && Number.isFinite(high) && low < high);
-  const value = (answer, outside) => {
-    const x = outside === "clamp" ? Math.min(Math.max(answer, low), high) : answer;
-    const kind = integer ? "whole number" : "number";
-    const sound = typeof answer === "number" && low <= x && x <= high && !(integer && x % 1);
-    return sound ? x + 0 : refuse(`The answer is no ${kind} from ${low} to ${high}; correct it.`);
-  };
-  return { value: unlessMissing(value) };
+const UNIT = 2 ** 32
+const clamped = (x, low, high) => Math.min(Math.max(x, low), high)
+
+// `value(answer, {missing, outside})` is the answer checked, null where it is missing.
+export function readDomain({low, high, integer, categories, items, columns}) {
+	if (columns) {
+		const names = Object.keys(columns), parts = names.map(name => readDomain(columns[name]))
+		const value = row => {
+			const found = names.map((name, j) => [name, parts[j].value(row?.[name])])
+			return found.some(([, x]) => x === null) ? null : Object.fromEntries(found)
+		}
+		return {names, value}
+	}
+	const labels = categories ?? items, codes = labels?.map && codesOf(labels), count = codes?.size ?? items
+	const place = item => codes ? codes.get(item) : isWhole(item, 0, items - 1) ? item : undefined
+	const isKnown = item => place(item) !== undefined
+	need(labels ? isWhole(count, 1, 2 ** 22) : [low, high].every(Number.isFinite) && low < high)
+	const check = (answer, outside) => {
+		if (categories) return isKnown(answer) ? answer : refuse("The answer is none of the categories; choose one.")
+		if (items) {
+			const isBasket = Array.isArray(answer) && answer.every(isKnown) && new Set(answer).size === answer.length
+			if (!isBasket) refuse("The answer is no list of different items; mend it.")
+			return [...answer].sort((a, b) => place(a) - place(b))
+		}
+		const x = outside === "clamp" ? clamped(answer, low, high) : answer
+		const isSound = typeof answer === "number" && low <= x && x <= high && !(integer && x % 1)
+		if (!isSound) refuse(`The answer is no ${integer ? "whole " : ""}number from ${low} to ${high}; correct it.`)
+		return x + 0
+	}
+	const value = (answer, {missing, outside} = {}) => {
+		if ((answer ?? NaN) === answer) return check(answer, outside)
+		return missing === "refuse" ? refuse("The answer is missing; give one.") : null
+	}
+	return {labels: categories, count, place, value}
 }
 
-const unlessMissing = (check) => (answer, { missing, outside } = {}) => {
-  if ((answer ?? NaN) === answer) return check(answer, outside);
-  return missing === "refuse" ? refuse("The answer is missing and the plan asks for one; give one.") : null;
-};
-
-/** The mechanism of a program over a domain; one sentence where it is damaged or of a newer version. */
 export const readMechanism = (spec, program) =>
-  read(spec, program).catch((error) => {
-    need(error.constructor === Error); // a part is not what it is read as
-    throw error;
-  });
+	read(spec, program).catch(error => refuse(reasonOf(error, "program")))
 
 async function read(spec, program) {
-  const domain = readDomain(spec);
-  checkVersion(program);
-  const [written, usual] = program.levels ? [program.levels, program.default] : [{ "": program }, ""];
-  const names = Object.keys(written);
-  need(names.includes(usual));
-  const parts = new Map(names.map((name) => [name, readPart(spec, domain, written[name])]));
-  const at = (name) => parts.get(name ?? usual) ?? refuse(`The level is unknown; choose ${names.join(" or ")}.`);
-  return {
-    parts,
-    identity: await sha256(canonical({ domain: spec, program })),
-    levels: names,
-    default: usual,
-    value: domain.value,
-    carries: (report, name) => parts.has(name ?? usual) && (report === null || at(name).carries(report)),
-    again: (report, { level } = {}) => (report === null ? null : at(level).again(report, freshWords)),
-    async draw(answer, { level, secret, question } = {}) {
-      const [value, part] = [domain.value(answer), at(level)];
-      if (value === null) return null;
-      const count = part.words(value);
-      if (secret === undefined) return part.remember(value, freshWords(count));
-      const noise = await part.noiseIdentity();
-      return part.remember(value, await keyedWords(secret, question, noise, await part.code(value), count));
-    },
-  };
+	const domain = readDomain(spec), parts = new Map()
+	const {levels: written = {"": program}, default: usual = ""} = checked(program), levels = Object.keys(written)
+	for (const name of levels) {
+		const part = checked(written[name])
+		const reader = part.kind === "select-a-size" ? readBaskets : part.columns ? readColumns : readProgram
+		const {noise = {program: part}, ...found} = reader(part, domain)
+		parts.set(name, {again: report => report, ...found, noise: await sha256(canonical({domain: spec, ...noise}))})
+	}
+	need(parts.has(usual))
+	const at = name => parts.get(name ?? usual) ?? refuse(`The level is unknown; choose ${levels.join(" or ")}.`)
+	return {
+		parts, levels,
+		default: usual,
+		identity: await sha256(canonical({domain: spec, program})),
+		value: domain.value,
+		carries: (report, name) => parts.has(name ?? usual) && (report === null || at(name).carries(report)),
+		again: (report, {level} = {}) => report === null ? null : at(level).again(report),
+		async draw(answer, {level, secret, question} = {}) {
+			const value = domain.value(answer), part = at(level)
+			if (value === null) return null
+			const codes = part.codes(value), count = part.words(codes)
+			if (secret === undefined) return part.remember(codes, freshWords(count))
+			const code = codes.map ? await codeOf(codes) : codes
+			return part.remember(codes, await keyedWords(secret, question, part.noise, code, count))
+		},
+	}
 }
 
-function readPart(spec, domain, program) {
-  checkVersion(program);
-  const kind = program.kind === "select-a-size" ? "items" : program.columns && "columns";
-  need(domain.kind === kind || (domain.labels && kind === "items")); // a subset of categories is a basket of one
-  const part = ({ items: readBaskets, columns: readColumns }[kind] ?? readProgram)(program, domain);
-  const noise = part.noise ?? { program };
-  let identity;
-  return {
-    ...part,
-    noiseIdentity: () => (identity ??= sha256(canonical({ domain: spec, ...noise }))),
-  };
+const checked = program => checkVersion(program?.program, "program") && program
+
+// Alias tables of 2^bits entries: threshold · 2^bits + alias.
+function readAlias(tables) {
+	const size = tables[0].length, bits = Math.log2(size), entries = tables.flat().map(halves)
+	const [high, low] = [0, 1].map(half => Uint32Array.from(entries, entry => entry[half]))
+	return (column, wordHigh, wordLow) => {
+		const place = wordHigh >>> (32 - bits), i = column * size + place
+		const alias = low[i] & (size - 1), lower = ((high[i] << (32 - bits)) | (low[i] >>> bits)) >>> 0
+		return alias + (place - alias) * less((wordHigh << bits) >>> bits, wordLow, high[i] >>> bits, lower)
+	}
 }
 
-function checkVersion(program) {
-  const version = program?.program;
-  if (version > 1) refuse(`The program is of version ${version} and this device reads version 1; update the device.`);
-  need(version === 1);
+// Each makes the function (code, high, low, high, low) → next code.
+const STEPS = {
+	__proto__: null,
+	shift({noise, offset, outputs}) {
+		const alias = readAlias([noise])
+		return (code, high, low) => clamped(code + alias(0, high, low) - offset, 0, outputs - 1)
+	},
+	window({inside, window, others}) {
+		const share = halves(inside)
+		return (code, high, low, high2, low2) => {
+			const hit = less(high >>> 1, ((high << 31) | (low >>> 1)) >>> 0, ...share), place = below(high2, low2, others)
+			const missed = place + window * (place >= code)
+			return missed + (code + below(high2, low2, window) - missed) * hit
+		}
+	},
+	table: ({tables}) => readAlias(tables),
+	map: ({codes: [...codes]}) => code => codes[code],
+	spread({starts, outputs}) {
+		const ends = [...starts.slice(1), outputs]
+		return (code, high, low) => {
+			const run = ends.reduce((count, end) => count + (end <= code), 0)
+			return starts[run] + below(high, low, ends[run] - starts[run])
+		}
+	},
+}
+const WORDS = {window: 2, map: 0}
+
+function readSteps(steps) {
+	const draws = steps.map(step => STEPS[step.step](step)), words = steps.map(({step}) => WORDS[step] ?? 1)
+	const run = (code, noise) => {
+		let at = 0
+		draws.forEach((draw, i) => {
+			code = draw(code, noise[at], noise[at + 1], noise[at + 2], noise[at + 3])
+			at += 2 * words[i]
+		})
+		return code
+	}
+	return {run, words: words.reduce((sum, count) => sum + count, 0)}
+}
+
+// How values become codes and codes values; numbers have no labels.
+function readSpace({size, labels: own, first, stride, per, edges}, labels) {
+	const names = labels && own?.length ? own : labels, codes = names && codesOf(names)
+	const isGrid = edges ? edges.length === size + 1 : stride > 0, numbers = [per, ...edges ?? [first, stride]]
+	need(names ? names.length === size : isGrid && per > 0 && numbers.every(Number.isSafeInteger))
+	const nearest = x => {
+		const place = clamped((x * per - first) / stride, 0, size - 1), rest = place % 1
+		return place - rest + ((rest > 0.5) | ((rest === 0.5) & place)) // halves to the even code
+	}
+	const cell = x => edges.slice(1, -1).reduce((count, edge) => count + (edge / per <= x), 0)
+	const number = at => edges ? (edges[at] / per + edges[at + 1] / per) / 2 : (first + stride * at) / per
+	return {
+		number,
+		code: names ? label => codes.get(label) : edges ? cell : nearest,
+		value: code => need(isWhole(code, 0, size - 1)) && (names ? names[code] : number(code)),
+		holds: names ? report => codes.has(report) : Number.isFinite,
+	}
+}
+
+// The first `permanent` steps draw what is remembered, the others what is sent of it.
+function readProgram({read, steps, write, permanent = steps.length, remembered = write}, {labels}) {
+	const [entry, memory, exit] = [read, remembered, write].map(space => readSpace(space, labels))
+	const kept = steps.slice(0, permanent), first = readSteps(kept), later = readSteps(steps.slice(permanent))
+	const {inside, ...shared} = steps[0] ?? {} // windows share one draw at every γ
+	return {
+		exit,
+		draw: readSteps(steps).run,
+		noise: {read, steps: permanent === 1 && shared.step === "window" ? [shared] : kept},
+		codes: entry.code,
+		words: () => first.words,
+		remember: (code, words) => memory.value(first.run(code, words)),
+		again: report => exit.value(later.run(memory.code(report), freshWords(later.words))),
+		carries: memory.holds,
+	}
+}
+
+// The noise of a column lies around a mixture of those before it.
+function readColumns({columns}, {names}) {
+	const spaces = columns.map(({noise, offset, weights: [...weights], ...space}) =>
+		({...readSpace(space), offset, weights, alias: readAlias([noise])}))
+	need(spaces.length === names.length)
+	function draw(codes, words) {
+		const steps = []
+		spaces.forEach(({alias, offset, weights}, j) => {
+			let sum = alias(0, words[4 * j], words[4 * j + 1]) - offset, rest = words[4 * j + 2]
+			weights.forEach((weight, i) => {
+				const high = Math.floor(weight / UNIT)
+				rest += (weight - high * UNIT) * steps[i]
+				sum += high * steps[i] + Math.floor(rest / UNIT)
+				rest -= Math.floor(rest / UNIT) * UNIT
+			})
+			steps.push(need(Math.abs(sum) <= 2 ** 20) && sum) // so that no product was rounded
+		})
+		return codes.map((code, j) => code + steps[j])
+	}
+	return {
+		draw,
+		codes: row => spaces.map((space, j) => space.code(row[names[j]])),
+		words: () => 2 * names.length,
+		remember: (codes, words) =>
+			Object.fromEntries(draw(codes, words).map((code, j) => [names[j], spaces[j].number(code)])),
+		carries: report => names.every(name => Number.isFinite(report[name])),
+	}
 }

@@ -135,7 +135,7 @@ export interface Mechanism {
   carries(report: Told["report"], level?: string): boolean;
 }
 
-/** The mechanism of a domain and a drawing program, checked whole. */
+/** The mechanism of a domain and a drawing program; `gammaOf` of check/gamma.js also refuses one that was never sound. */
 export function readMechanism(domain: Record<string, unknown>, program: Record<string, unknown>): Promise<Mechanism>;
 
 export interface Model {

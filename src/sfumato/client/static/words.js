@@ -1,83 +1,86 @@
-// Where noise comes from and what things are named by: 64-bit words, HMAC, hashes and canonical JSON.
-// A word is two halves of 32 bits; several are a Uint32Array [high, low, high, low, …].
+// What the rest stands on: refusals, noise, hashes. A word of noise has 64 bits, as two halves; several are one
+// Uint32Array [high, low, high, low, …].
 
-const crypto = globalThis.crypto ?? (await import("node:crypto")).webcrypto;
-const encode = (text) => new TextEncoder().encode(text);
+const crypto = globalThis.crypto ?? (await import("node:crypto")).webcrypto
+const UNIT = 2 ** 32, MOST = 2 ** 14 // getRandomValues fills no more at once
 
 export function refuse(sentence) {
-  throw new Error(sentence);
+	throw new Error(sentence)
+}
+
+const damage = what => `The ${what} is damaged; load it again.`
+export const need = (sound, what = "program") => sound || refuse(damage(what))
+export const reasonOf = (error, what) => error.constructor === Error ? error.message : damage(what)
+
+export function checkVersion(version, what) {
+	if (version > 1) refuse(`The ${what} is of version ${version}; update the device.`)
+	return need(version === 1, what)
+}
+
+export const isWhole = (x, low, high) => Number.isInteger(x) && low <= x && x <= high
+export const areTexts = (...values) => values.flat().every(value => typeof value === "string")
+export const range = length => [...Array(length).keys()]
+export const codesOf = labels => new Map(labels.map((label, code) => [label, code]))
+export const hex = bytes => Array.from(bytes, byte => byte.toString(16).padStart(2, "0")).join("")
+
+export function halves(text) {
+	need(/^[0-9a-f]{16}$/.test(text))
+	return [0, 8].map(from => parseInt(text.slice(from, from + 8), 16))
+}
+
+// ⌊word · bound / 2^64⌋ for bounds up to 2^21: no product is rounded.
+export const below = (high, low, bound) => Math.floor((high * bound + Math.floor(low * bound / UNIT)) / UNIT)
+
+// 1 where word a is less than word b, else 0.
+export const less = (aHigh, aLow, bHigh, bLow) => (aHigh < bHigh) | ((aHigh === bHigh) & (aLow < bLow))
+
+export function freshWords(count) {
+	const words = new Uint32Array(2 * count)
+	for (let at = 0; at < words.length; at += MOST) crypto.getRandomValues(words.subarray(at, at + MOST))
+	return words
+}
+
+// The words of a device that answers alike every time.
+export async function keyedWords(secret, question, noise, code, count) {
+	if (!question) refuse("A secret needs a question; give one.")
+	const message = encoded(`sfumato/1\0${question}\0${noise}\0${"\0".repeat(12)}`), words = new Uint32Array(2 * count)
+	const tail = new DataView(message.buffer, message.length - 12)
+	tail.setBigUint64(0, BigInt(code))
+	for (let i = 0; 4 * i < count; i++) {
+		tail.setUint32(8, i)
+		const block = new DataView((await hmac(secret, message)).buffer)
+		for (let j = 0; j < 8; j++) words[8 * i + j] = block.getUint32(4 * j)
+	}
+	return words
 }
 
 const subtle = () =>
-  crypto.subtle ?? refuse("This page came over plain HTTP, where browsers lend no cryptography; open it by https.");
+	crypto.subtle ?? refuse("Browsers lend no cryptography over plain HTTP; open the page by https.")
+const encoded = data => typeof data === "string" ? new TextEncoder().encode(data) : data
+let last = {}
 
-const pool = new Uint32Array(1 << 10); // getRandomValues gives no more than 16 times as much
-let used = pool.length;
-
-/** Words that nobody can predict; the pool forgets them. */
-export function freshWords(count) {
-  const words = new Uint32Array(2 * count);
-  for (let at = 0; at < words.length; ) {
-    if (used === pool.length) crypto.getRandomValues(pool.subarray((used = 0)));
-    const taken = pool.subarray(used, used + words.length - at);
-    words.set(taken, at);
-    taken.fill(0);
-    at += taken.length;
-    used += taken.length;
-  }
-  return words;
+export async function hmac(secret, data) {
+	if (!(secret instanceof Uint8Array && secret.length > 15)) refuse("The secret is not 16 bytes or more; make one.")
+	const name = `${secret}`
+	if (last.name !== name) {
+		last = {name, key: await subtle().importKey("raw", secret, {name: "HMAC", hash: "SHA-256"}, false, ["sign"])}
+	}
+	return new Uint8Array(await subtle().sign("HMAC", last.key, encoded(data)))
 }
 
-/** The words of a device that answers alike every time; the code is a number or BigInt. */
-export async function keyedWords(secret, question, noise, code, count) {
-  if (!question) refuse("A secret needs a question, so that no two share their noise; give one.");
-  const message = new Uint8Array([...encode(`sfumato/1\0${question}\0${noise}\0`), ...new Array(12)]);
-  const tail = new DataView(message.buffer, message.length - 12);
-  tail.setBigUint64(0, BigInt(code));
-  const words = new Uint32Array(2 * count);
-  for (let i = 0; 4 * i < count; i++) {
-    tail.setUint32(8, i);
-    const block = new DataView((await hmac(secret, message)).buffer);
-    for (let j = 0; j < 8; j++) words[8 * i + j] = block.getUint32(4 * j);
-  }
-  return words;
-}
+export const sha256 = async data => hex(new Uint8Array(await subtle().digest("SHA-256", encoded(data))))
 
-let last = {};
-
-/** HMAC-SHA-256 under a secret of 16 bytes or more. */
-export async function hmac(secret, bytes) {
-  if (!(secret instanceof Uint8Array && secret.length > 15)) refuse("The secret is not 16 bytes or more; make one.");
-  const name = String(secret);
-  if (last.name !== name) {
-    last = { name, key: await subtle().importKey("raw", secret, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]) };
-  }
-  return new Uint8Array(await subtle().sign("HMAC", last.key, bytes));
-}
-
-/** SHA-256 of text or bytes, in hexadecimal. */
-export async function sha256(data) {
-  return hex(new Uint8Array(await subtle().digest("SHA-256", typeof data === "string" ? encode(data) : data)));
-}
-
-export const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-
-/** The code of several whole numbers: the first 8 bytes of their SHA-256, each in 8 bytes, least significant first. */
 export async function codeOf(numbers) {
-  return BigInt(`0x${(await sha256(new BigUint64Array(numbers.map(BigInt)))).slice(0, 16)}`);
+	return BigInt(`0x${(await sha256(new BigUint64Array(numbers.map(BigInt)))).slice(0, 16)}`)
 }
 
-/** JSON with sorted keys and no spaces, in which numbers are integers or else text. */
+// JSON with sorted keys and no spaces, in which numbers are integers or else text.
 export function canonical(value) {
-  if (typeof value === "number") return Number.isInteger(value) ? `${BigInt(value)}` : `"${decimal(value)}"`;
-  if (Array.isArray(value)) return `[${value.map(canonical)}]`;
-  if (Object(value) !== value) return JSON.stringify(value);
-  const keys = Object.keys(value).sort((a, b) => (codePoints(a) < codePoints(b) ? -1 : 1));
-  return `{${keys.map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`)}}`;
+	if (typeof value === "number") return Number.isInteger(value) ? `${BigInt(value)}` : `"${decimal(value)}"`
+	if (Array.isArray(value)) return `[${value.map(canonical)}]`
+	if (Object(value) !== value) return JSON.stringify(value)
+	const keys = Object.keys(value).map(key => [hex(encoded(key)), key]).sort() // by code points, as Python does
+	return `{${keys.map(([, key]) => `${JSON.stringify(key)}:${canonical(value[key])}`)}}`
 }
 
-/** As Python prints it: 1e-05. */
-const decimal = (x) => (Math.abs(x) < 1e-4 ? x.toExponential().replace(/-(\d)$/, "-0$1") : String(x));
-
-/** A key that sorts texts by code points, which UTF-16 does not. */
-const codePoints = (text) => Array.from(text, (letter) => letter.codePointAt(0).toString(16).padStart(6, "0")).join();
+const decimal = x => Math.abs(x) < 1e-4 ? x.toExponential().replace(/-(\d)$/, "-0$1") : `${x}` // 1e-05, as in Python
