@@ -5,6 +5,7 @@ import {answer, Ledger, LimitError, predict, readModel, readSurvey, voice} from 
 import {hex, range} from "./words.js"
 
 const FEW = 8, answers = {}, levels = {}, memory = openMemory()
+const invitation = location.hash.split("invitation=")[1]
 let survey, questions, say, whom, submit, box, model, hint, read, ready, busy, step = 0, reached = 0
 
 const at = id => document.getElementById(id)
@@ -156,14 +157,14 @@ async function summary() {
 	fill("sofar", totals())
 	try {
 		const made = await answer(survey, answers, {secret, ledger, collector: whom, levels}), {report} = made
-		ready = {...made, before: text, after: ledger.dumps()}
+		ready = {...made, invitation, before: text, after: ledger.dumps()}
 		fill("rows", questions.map(({name, question, columns, domain}) => {
 			const cells = from => columns.map(column => inCell(from[column], domain)).join(", ")
 			const level = report[`${name}.level`]
 			return make("tr", make("th", {scope: "row"}, question || name), make("td", cells(answers)),
 				make("td", make("b", cells(report)), level && make("small", said("at", {level}))))
 		}))
-		at("letters").textContent = messageText(made)
+		at("letters").textContent = messageText(ready)
 		fill("with", totals())
 	} catch (error) {
 		trouble(said(error instanceof LimitError ? "refused" : "impossible", {reason: error.message}))
@@ -179,13 +180,13 @@ function inCell(value, {categories}) {
 
 // Remember and queue what was shown, unless another tab has told something since.
 async function commit() {
-	const {plan, id, report, before, after} = ready, state = submit ? "waiting" : "file"
+	const {before, after, told, ...sent} = ready, {id} = sent, state = submit ? "waiting" : "file"
 	let isStale
 	await memory.change(({messages, ...device}) => {
 		const message = {tries: 0, next: 0, ...messages[id]}
 		isStale = device.ledger !== before
 		if (isStale || ["sent", "kept"].includes(message.state)) return {messages, ...device}
-		return {...device, ledger: after, messages: {...messages, [id]: {...message, plan, id, report, submit, state}}}
+		return {...device, ledger: after, messages: {...messages, [id]: {...message, ...sent, submit, state}}}
 	})
 	if (isStale) return show(step).then(() => trouble(said("changed")))
 	if (!submit) download(`${id}.json`, messageText(ready))

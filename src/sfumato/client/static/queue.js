@@ -34,7 +34,8 @@ export function openMemory() {
 	return memory
 }
 
-export const messageText = ({plan, id, report}) => JSON.stringify({plan, reports: [{id, report}]})
+export const messageText = ({plan, id, report, invitation}) =>
+	JSON.stringify({plan, reports: [{id, report, invitation}]})
 
 // Messages to one address: waiting becomes sent or refused, withdraw becomes withdrawn or kept.
 export function outbox(memory, address, tell) {
