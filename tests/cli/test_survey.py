@@ -4,33 +4,48 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import pty
 import secrets
 import stat
+import sys
+from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 import pytest
 from pyarrow import parquet
 from tests.cli.conftest import PLAN
+from tests.collector.conftest import postgres
 
+from sfumato import cli
+from sfumato.channels.baskets import SelectASize
 from sfumato.collector.access import allows
 from sfumato.collector.form import ReportForm
 from sfumato.collector.simulate import drawn_people, reports_of
-from sfumato.collector.store import Arrival, open_store
-from sfumato.plan import Plan
+from sfumato.collector.store import Arrival, Store, open_store
+from sfumato.domain import Items
+
+__all__ = ["postgres"]  # the fixture of a temporary cluster
 
 
 @pytest.fixture
 def town(sfumato, folder):
     """A store with a survey and forty reports."""
     assert sfumato("survey open plan.toml").code == 0
-    plan = Plan.loads(PLAN)
-    reports = reports_of(plan, drawn_people(plan, 40, np.random.default_rng(4)))
-    rows = [ReportForm(plan).pack(dict(zip(reports, row, strict=True))) for row in zip(*reports.values(), strict=True)]
     store = open_store(str(folder / "sfumato.db"))
-    with store.connected() as connection, connection.transaction():
-        number = connection.known_survey("town").number
-        assert connection.take([Arrival(number, secrets.token_bytes(16), row) for row in rows]) == [""] * 40
+    take(store, "town", 40)
     return store
+
+
+def take(store: Store, name: str, people: int) -> None:
+    """Reports of people who are drawn at random."""
+    with store.connected() as connection, connection.transaction():
+        survey = connection.known_survey(name)
+        form = ReportForm(survey.plan)
+        reports = reports_of(survey.plan, drawn_people(survey.plan, people, np.random.default_rng(4)))
+        rows = [form.pack(dict(zip(reports, row, strict=True))) for row in zip(*reports.values(), strict=True)]
+        assert not any(connection.take([Arrival(survey.number, secrets.token_bytes(16), row) for row in rows]))
 
 
 def listed(sfumato, store: str = "sfumato.db") -> dict:
@@ -108,6 +123,18 @@ def test_exported_reports_are_read_by_the_other_commands_and_have_no_order(sfuma
     assert sfumato("reconstruct plan.toml c.csv -a district --json").code == 0
 
 
+def test_exported_baskets_are_mined_from_either_kind_of_file(sfumato, folder):
+    channel = SelectASize.design(Items(100), sizes=[2], gamma=19)
+    plan = {"name": "shop", "attributes": {"basket": {"items": 100, **channel.to_spec()}}}
+    folder.write("shop.json", json.dumps(plan))
+    sfumato("survey open shop.json")
+    take(open_store(str(folder / "sfumato.db")), "shop", 300)
+    for name in ("b.parquet", "b.csv"):
+        assert sfumato(f"survey export shop -o {name}").code == 0
+        mined = sfumato(f"itemsets mine shop.json {name} --min-support 0.5 --max-len 1 --json")
+        assert mined.code == 0 and "itemsets" in json.loads(mined.out)
+
+
 def test_a_copy_is_whole_private_and_comes_back(sfumato, refused, folder, town):
     sfumato("survey token town")
     assert sfumato("survey backup -o copy.db").code == 0
@@ -141,3 +168,36 @@ def test_tidying_keeps_everything(sfumato, town):
 def test_the_end_of_a_survey_is_said(sfumato):
     sfumato("survey open plan.toml --keep-days 0 --name fleeting")
     assert "it is deleted on 20" in sfumato("survey close fleeting").out
+
+
+def test_a_store_moves_to_postgresql_and_back(sfumato, refused, town, postgres):
+    address = postgres.new_database("moved")
+    assert sfumato(f"survey restore sfumato.db --store {address}").out == "1 survey with 40 reports restored\n"
+    assert listed(sfumato, address) == listed(sfumato)
+    assert sfumato(f"survey export town -o r.parquet --store {address}").code == 0
+    assert sfumato(f"survey close town --store {address}").code == 0
+    assert "holds surveys already" in refused(f"survey backup -o {address}")
+    assert sfumato(f"survey backup -o back.db --store {address}").code == 0
+    assert listed(sfumato, "back.db")["surveys"]["town"]["state"] == "closed"
+    assert sfumato(f"survey delete town --yes --store {address}").code == 0
+    away = address.replace(address.split(":")[2].split("/")[0], "9")
+    assert "PostgreSQL cannot be reached" in refused(f"survey list --store {away}")
+
+
+def test_deleting_is_asked_at_a_terminal(folder, town):
+    pid, handle = pty.fork()
+    if pid == 0:
+        os.chdir(folder.path)
+        os.environ["PYTHONPATH"] = str(Path(cli.__file__).parents[2])
+        os.execv(sys.executable, [sys.executable, "-m", "sfumato.cli", "survey", "delete", "town"])
+    said = b""
+    while b"[y/N]" not in said:
+        said += os.read(handle, 1000)
+    os.write(handle, b"n\n")
+    with suppress(OSError):  # the end, as Linux tells it
+        while part := os.read(handle, 1000):
+            said += part
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 2
+    assert b"its 40 reports cannot be brought back" in said and b"was not deleted" in said
+    with town.connected() as connection:
+        assert connection.how_many(connection.known_survey("town").number) == 40

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import secrets
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 import sfumato as sf
+from sfumato.client import Outbox
 from sfumato.collector.access import SCOPES, allows, invitation_hash, issue_invitations, issue_token
 from sfumato.collector.store import ACCEPTED, Arrival, Connection, Store, StoreError, copy_store, name_of, open_store
 from sfumato.collector.store.base import CLOSED, CONFLICT, GONE, SCHEMA, UNINVITED
@@ -278,3 +281,23 @@ def test_the_canary_sings(store: Store) -> None:
             with connection.transaction():
                 connection.sing(song)
             assert isinstance(connection, Connection) and connection.song() == song
+
+
+def test_a_database_of_somebody_else_is_left_as_it_is(tmp_path: Path) -> None:
+    place = tmp_path / "notes.db"
+    with closing(sqlite3.connect(place)) as other, other:
+        other.execute("CREATE TABLE notes (text TEXT)")
+    Outbox(tmp_path / "outbox.db")
+    for path in (place, tmp_path / "outbox.db"):
+        before = path.read_bytes()
+        with pytest.raises(StoreError, match="another database, not a store of sfumato"):
+            open_store(str(path))
+        assert path.read_bytes() == before
+
+
+def test_one_process_holds_a_file_and_the_next_one_after_it(tmp_path: Path) -> None:
+    first, second = (open_store(str(tmp_path / "store.db")) for _ in range(2))
+    with first.held(), pytest.raises(StoreError, match="served by another process"), second.held():
+        raise AssertionError
+    with second.held():
+        pass

@@ -123,7 +123,7 @@ def randomize(
     with naming(people):
         baskets = read_baskets(people, channel, separator)
         reports = channel.randomize(baskets, rng=simulation(seed), compress=compress)
-    write_reports(report_table(reports, channel, text=output.suffix.lower() == ".csv"), loaded, output)
+    write_reports(report_table(reports, channel), loaded, output)
     if seed is not None:
         note("these reports are a simulation: whoever knows the seed can undo the noise")
     say(f"{len(reports):,} reports written to {output}")
@@ -229,19 +229,20 @@ def _split(text: str | None, separator: str, numbered: bool) -> list[Any]:
     return [int(part) if numbered and part.isdigit() else part for part in parts]
 
 
-def report_table(reports: BasketReports, channel: SelectASize, text: bool) -> Any:
-    """Reports as a table; `text` for files that cannot hold bytes."""
+def report_table(reports: BasketReports, channel: SelectASize) -> Any:
+    """Reports as a table."""
     import pyarrow as pa
 
     rows = reports.to_bytes(max(channel.seed_bits.values()) if reports.compressed else channel.items.size)
     name = "seed" if reports.compressed else "bitmap"
-    return pa.table({"size": reports.sizes, name: [row.hex() for row in rows] if text else rows})
+    return pa.table({"size": reports.sizes, name: rows})
 
 
 def read_reports(path: Path, plan: Plan, channel: SelectASize) -> BasketReports:
     """The inverse of `report_table`."""
-    table = read_answers(path, plan, (), text=["bitmap", "seed"], reports=True)
     asked = next(name for name, each in plan.attributes.items() if each.channel is channel)
+    text = [prefix + form for form in ("bitmap", "seed") for prefix in ("", f"{asked}.")]
+    table = read_answers(path, plan, (), text=text, reports=True)
     table = table.rename_columns([name.removeprefix(f"{asked}.") for name in table.column_names])
     names = [name for name in ("bitmap", "seed") if name in table.column_names]
     if "size" not in table.column_names or len(names) != 1:

@@ -90,13 +90,22 @@ def _without_origin(table: Any, plan: Plan | None, reports: bool | None) -> Any:
 
 
 def write_reports(reports: Any, plan: Plan, output: Path) -> None:
-    """Reports with the plan that made them: in Parquet's metadata, in CSV in a column of its own."""
+    """Reports with the plan that made them: in Parquet's metadata, in CSV in a column of its own, and bytes in hex."""
     import pyarrow as pa
 
     table = to_arrow(reports)
     if output.suffix.lower() == ".csv":
+        table = pa.table({name: _as_text(table.column(name)) for name in table.column_names})
         table = table.append_column(PLAN_COLUMN, pa.array([plan.origin] * table.num_rows, pa.string()))
     write_table(table.replace_schema_metadata({PLAN_COLUMN: plan.origin}), output)
+
+
+def _as_text(column: Any) -> Any:
+    import pyarrow as pa
+
+    if not pa.types.is_binary(column.type) and not pa.types.is_fixed_size_binary(column.type):
+        return column
+    return pa.array([None if cell is None else cell.hex() for cell in column.to_pylist()], pa.string())
 
 
 def _read_as_meant(table: Any, plan: Plan) -> Any:

@@ -7,8 +7,7 @@ has changed, and for a few seconds in any case. Reports leave by a process of th
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from importlib.resources import files
@@ -23,95 +22,18 @@ from starlette.types import Receive, Scope, Send
 
 from sfumato.collector.access import COOKIE, allows
 from sfumato.collector.endpoints import JSON, Endpoint, Handler, answer, body_of, decoder_of, from_own_page, reader_of
-from sfumato.collector.jobs import Child, EndedError
 from sfumato.collector.messages import Both, Job, Jobs, Perhaps, RefusedError, Shipment, Wanted, Which
-from sfumato.collector.store import Connection, Survey
+from sfumato.collector.processes import SECONDS_OF_AN_ANSWER, Child, EndedError
 from sfumato.collector.work import MOST_WORDS
 from sfumato.pages import Page, tag
 from sfumato.pages.page import LIVE_POLICY
 from sfumato.prose import sentence
 
 if TYPE_CHECKING:
-    from sfumato.collector.service import Served, Service
+    from sfumato.collector.service import Service
 
 LOGIN = "/static/login.js"
-SECONDS_OF_AN_ANSWER = 300
-SECONDS_FRESH = 2.0
-REST = 4
-"""After an answer that took long, as many times as long nothing is computed for the same question."""
-MOST_WAITING, MOST_KEPT, MOST_EXPORTS = 16, 64, 2
 LARGEST_MODEL, LARGEST_FORM, CHUNK = 16 << 20, 4096, 1 << 16
-
-
-class Views:
-    """A process that answers analysts' questions, started when it is first asked and replaced when it fails."""
-
-    def __init__(self, service: Service) -> None:
-        self.service = service
-        self.exporting = asyncio.Semaphore(MOST_EXPORTS)
-        self._child: Child | None = None
-        self._lock = asyncio.Lock()
-        self._waiting = 0
-        self._under_way: dict[Any, asyncio.Task[bytes]] = {}
-        self._kept: dict[Any, tuple[float, Any, bytes]] = {}
-
-    async def ask(self, do: str, **given: Any) -> bytes:
-        """An answer of the process. ValueError: it was refused."""
-        if self._waiting >= MOST_WAITING:
-            raise RefusedError("busy")
-        self._waiting += 1
-        try:
-            async with self._lock:
-                return await self._answer(do, given)
-        finally:
-            self._waiting -= 1
-
-    async def _answer(self, do: str, given: Mapping[str, Any]) -> bytes:
-        try:
-            async with asyncio.timeout(SECONDS_OF_AN_ANSWER):
-                self._child = self._child or await Child.start(self.service.store.address)
-                return await self._child.answer(do, **given)
-        except (EndedError, TimeoutError):
-            await self.stop()
-            raise RefusedError("busy", "this could not be computed; ask again later") from None
-        except asyncio.CancelledError:
-            await self.stop()
-            raise
-
-    async def told(self, served: Served, do: str, **given: Any) -> bytes:
-        """The same for a figure of a survey: kept as long as nothing has changed, computed once for all who ask."""
-        key = (do, served.survey.number, *sorted(given.items()))
-        until, _, found = self._kept.get(key, (0.0, None, b""))
-        if time.monotonic() < until:
-            return found
-        if key not in self._under_way:
-            self._under_way[key] = asyncio.create_task(self._renewed(key, served, do, given))
-            self._under_way[key].add_done_callback(lambda _: self._under_way.pop(key))
-        return await asyncio.shield(self._under_way[key])
-
-    async def _renewed(self, key: Any, served: Served, do: str, given: Mapping[str, Any]) -> bytes:
-        began = time.monotonic()
-        now = await self.service.reader.run(partial(_stamp, survey=served.survey))
-        _, stamp, found = self._kept.pop(key, (0.0, None, b""))
-        if now != stamp:
-            found = await self.ask(do, survey=served.survey.name, **given)
-        ended = time.monotonic()
-        self._kept[key] = (ended + max(SECONDS_FRESH, REST * (ended - began)), now, found)
-        for old in list(self._kept)[:-MOST_KEPT]:
-            del self._kept[old]
-        return found
-
-    async def stop(self) -> None:
-        child, self._child = self._child, None
-        if child is not None:
-            await child.end()
-
-
-def _stamp(connection: Connection, survey: Survey) -> Any:
-    """Another one when a figure may be another."""
-    jobs = [(job["id"], job["state"], job["said"]) for job in connection.jobs(survey.number)]
-    invitations = connection.invitations(survey.number) if survey.invited else None
-    return connection.tallies(survey.number), jobs, invitations, survey.revision
 
 
 @contextmanager
@@ -330,46 +252,27 @@ async def static(service: Service, request: Request) -> Response:
 
 
 STATIC = {name: (files("sfumato.collector") / "static" / name).read_bytes() for name in ("dashboard.js", "login.js")}
-JOB = ("no job",)
+
+
+def _api(scope: str, method: str, path: str, handle: Handler, summary: str, *refuses: str, **more: Any) -> Endpoint:
+    return Endpoint(method, f"/{{survey}}/api/{path}", handle, summary, scope=scope, refuses=("busy", *refuses), **more)
+
+
+ENDED: dict[str, Any] = {"gives": "", "good": (204,)}
+FILE = Export.media_type
 ANALYST = (
-    Endpoint(
-        "GET", "/{survey}/api/counts", _figure("counts"), "How many reports there are", refuses=("busy",), scope="read"
-    ),
-    Endpoint(
-        "GET", "/{survey}/api/estimates", _figure("estimates", Which), "What the reports say", refuses=("busy",),
-        scope="read", query=Which,
-    ),
-    Endpoint(
-        "GET", "/{survey}/api/joint", _figure("joint", Both), "Two questions together", refuses=("busy",), scope="read",
-        query=Both,
-    ),
-    Endpoint(
-        "GET", "/{survey}/api/reports.parquet", export, "The reports themselves, shuffled", gives=Export.media_type,
-        refuses=("busy",), scope="export",
-    ),
-    Endpoint("GET", "/{survey}/api/jobs", jobs, "All jobs", gives=Jobs, scope="jobs"),
-    Endpoint(
-        "POST", "/{survey}/api/jobs", add_job, "Start a job", Wanted, Job, good=(202,), refuses=("job", "busy"),
-        scope="jobs",
-    ),
-    Endpoint("GET", "/{survey}/api/jobs/{job}", job, "A job as it stands", gives=Job, refuses=JOB, scope="jobs"),
-    Endpoint(
-        "DELETE", "/{survey}/api/jobs/{job}", end_job, "Stop a job, or delete one that has ended", gives="",
-        good=(204,), refuses=("no job", "busy"), scope="jobs",
-    ),
-    Endpoint(
-        "GET", "/{survey}/api/jobs/{job}/result", job_result, "What came of a job", refuses=("no job", "no result"),
-        scope="jobs",
-    ),
-    Endpoint(
-        "PUT", "/{survey}/api/model", ship, "Send a model home", Shipment, "", good=(204,),
-        refuses=("no job", "no result", "model", "busy"), scope="ship",
-    ),
-    Endpoint(
-        "DELETE", "/{survey}/api/model", unship, "Take the model back", gives="", good=(204,), refuses=("busy",),
-        scope="ship",
-    ),
-)  # fmt: skip
+    _api("read", "GET", "counts", _figure("counts"), "How many reports there are"),
+    _api("read", "GET", "estimates", _figure("estimates", Which), "What the reports say", query=Which),
+    _api("read", "GET", "joint", _figure("joint", Both), "Two questions together", query=Both),
+    _api("export", "GET", "reports.parquet", export, "The reports themselves, in an order of chance", gives=FILE),
+    _api("jobs", "GET", "jobs", jobs, "All jobs", gives=Jobs),
+    _api("jobs", "POST", "jobs", add_job, "Start a job", "job", takes=Wanted, gives=Job, good=(202,)),
+    _api("jobs", "GET", "jobs/{job}", job, "A job as it stands", "no job", gives=Job),
+    _api("jobs", "DELETE", "jobs/{job}", end_job, "Stop a job, or delete one that has ended", "no job", **ENDED),
+    _api("jobs", "GET", "jobs/{job}/result", job_result, "What came of a job", "no job", "no result"),
+    _api("ship", "PUT", "model", ship, "Send a model home", "no job", "no result", "model", takes=Shipment, **ENDED),
+    _api("ship", "DELETE", "model", unship, "Take the model back", **ENDED),
+)
 ANALYST_PAGES = (
     Endpoint("GET", "/login", login_form, "Sign in", gives="text/html", same_site=True),
     Endpoint("POST", "/login", login, "Sign in", gives="text/html", same_site=True),

@@ -1,4 +1,4 @@
-"""Processes beside the service: one that is asked and kept, one for every job. Whatever they do, reports come first.
+"""Jobs of analysts, each in a process of its own.
 
 A job is a row of the store: waiting, running, done, failed or stopped. One runs at a time; it is moved from one state
 to the next only by whoever finds it in that state, so that of two collectors with one store only one runs it. What runs
@@ -8,19 +8,15 @@ when a collector starts is taken for left over from one that was killed.
 from __future__ import annotations
 
 import asyncio
-import json
-import os
 import secrets
-import sys
-from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sfumato.collector.messages import RefusedError
+from sfumato.collector.processes import Child, EndedError
 from sfumato.collector.store import Connection, StoreError
-from sfumato.collector.work import STORE
 
 if TYPE_CHECKING:
     from sfumato.collector.service import Service
@@ -29,64 +25,7 @@ SECONDS_OF_A_JOB = 3_600
 SECONDS_BETWEEN_TRIES = 1.0
 MOST_JOBS = 100
 """Of one survey, with their results; to start another one, an old one is deleted."""
-ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")}
 RESTARTED = "the service was restarted"
-
-
-class EndedError(Exception):
-    """The process has ended, or has answered that it could not; nothing is known of the answer."""
-
-
-class Child:
-    """A process of `work`; it has the store's address in its environment, where other users cannot read it."""
-
-    def __init__(self, process: Process) -> None:
-        self._process = process
-
-    @classmethod
-    async def start(cls, address: str) -> Child:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "sfumato.collector.work", stdin=PIPE, stdout=PIPE, stderr=DEVNULL,
-            env={**os.environ, **ONE_THREAD, STORE: address}, start_new_session=True,
-        )  # fmt: skip
-        return cls(process)
-
-    async def ask(self, do: str, **given: Any) -> int:
-        """How many bytes the answer has. ValueError: it was refused, with this sentence."""
-        assert self._process.stdin is not None and self._process.stdout is not None
-        try:
-            self._process.stdin.write(json.dumps({"do": do, **given}).encode() + b"\n")
-            await self._process.stdin.drain()
-            line = await self._process.stdout.readline()
-        except ConnectionError:
-            line = b""
-        if not line.endswith(b"\n"):
-            raise EndedError("killed")
-        head: dict[str, Any] = json.loads(line)
-        if "refused" in head:
-            raise ValueError(head["refused"])
-        if "store" in head:
-            raise StoreError(head["store"])
-        if "failed" in head:
-            raise EndedError(head["failed"])
-        return int(head["size"])
-
-    async def read(self, most: int) -> bytes:
-        """The next bytes of an answer."""
-        assert self._process.stdout is not None
-        return await self._process.stdout.read(most)
-
-    async def answer(self, do: str, **given: Any) -> bytes:
-        assert self._process.stdout is not None
-        try:
-            return await self._process.stdout.readexactly(await self.ask(do, **given))
-        except asyncio.IncompleteReadError:
-            raise EndedError("killed") from None
-
-    async def end(self) -> None:
-        with suppress(ProcessLookupError):
-            self._process.kill()
-        await self._process.wait()
 
 
 class Jobs:

@@ -29,12 +29,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from sfumato.client import survey
 from sfumato.client.page import MODEL, page_texts
 from sfumato.collector.access import COOKIE, allows, invitation_hash
-from sfumato.collector.analyst import ANALYST, ANALYST_PAGES, Views
+from sfumato.collector.analyst import ANALYST, ANALYST_PAGES
 from sfumato.collector.endpoints import ANYBODY, JSON, Endpoint, answer, check_path, from_own_page, openapi, reader_of
 from sfumato.collector.form import ReportError, ReportForm
 from sfumato.collector.jobs import Jobs
 from sfumato.collector.messages import Batch, One, Problem, Refusal, RefusedError, Sent, Verdict
 from sfumato.collector.metrics import Metrics
+from sfumato.collector.processes import Views
 from sfumato.collector.store import ACCEPTED, Arrival, Connection, Store, StoreError, Survey, day
 from sfumato.collector.writer import BusyError, Writer
 from sfumato.prose import json_text

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
-MISSING = "there is no browser here to answer in (it takes the Python package playwright, and chromium)"
+MISSING = "no browser that could answer was found (it takes chromium and the Python package playwright)"
 PATIENCE = 60_000
 
 
@@ -61,10 +61,14 @@ def person_at(address: str) -> Iterator[Person | None]:
     if found is None or find_spec("playwright") is None:
         yield None
         return
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import Error, sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found)
+        try:
+            browser = playwright.chromium.launch(executable_path=found)
+        except Error:  # it is there and cannot run here
+            yield None
+            return
         try:
             yield Person(browser.new_context().new_page(), address)
         finally:

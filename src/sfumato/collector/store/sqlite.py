@@ -16,6 +16,8 @@ from typing import Any
 
 from sfumato.collector.store.base import Connection, Store, StoreError
 
+KIND = 0x53666D63
+"""What marks a file as a store: SQLite's application_id ("Sfmc")."""
 PATIENCE = 30.0
 CACHE_KIB = 16_384
 MOST_ROWS = 256
@@ -89,7 +91,19 @@ class SqliteStore(Store):
             place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with suppress(FileExistsError):
                 os.close(os.open(place, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        self._check_kind(place)
         return super().prepare()
+
+    def _check_kind(self, place: Path) -> None:
+        """Look without touching: a database of something else stays as it is."""
+        try:
+            with closing(sqlite3.connect(f"{place.absolute().as_uri()}?mode=ro", PATIENCE, uri=True)) as found:
+                (kind,) = found.execute("PRAGMA application_id").fetchone()
+                (tables,) = found.execute("SELECT COUNT(*) FROM sqlite_schema").fetchone()
+        except sqlite3.Error as error:
+            raise StoreError(f"{self.address}: {error}; is it a store of sfumato, and may it be written?") from None
+        if tables and kind != KIND:
+            raise StoreError(f"{self.address}: is another database, not a store of sfumato; it is left as it is")
 
     def connect(self) -> SqliteConnection:
         return SqliteConnection(self.address)
@@ -102,8 +116,10 @@ class SqliteStore(Store):
             try:
                 lock.execute("PRAGMA journal_mode = MEMORY")
                 lock.execute("BEGIN EXCLUSIVE")
-            except sqlite3.OperationalError:
-                raise StoreError(f"{self.address} is served by another process; stop that one first") from None
+            except sqlite3.OperationalError as error:
+                busy = error.sqlite_errorcode == sqlite3.SQLITE_BUSY
+                said = f"{self.address} is served by another process; stop that one first"
+                raise StoreError(said if busy else f"{beside}: {error}") from None
             yield
 
     def tidy(self) -> None:
@@ -118,6 +134,7 @@ class SqliteStore(Store):
 
     def set_version(self, connection: Connection, version: int) -> None:
         connection.execute(f"PRAGMA user_version = {version}")
+        connection.execute(f"PRAGMA application_id = {KIND}")
 
     def size(self) -> dict[str, int]:
         parts = {"file": Path(self.address), "log": Path(self.address + "-wal")}
