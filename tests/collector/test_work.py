@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import secrets
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from pyarrow import parquet
 from tests.collector.serving import PLAN, reports
+from tests.statistics import critical_z
 
 import sfumato as sf
 from sfumato import shipping
@@ -123,8 +125,17 @@ def test_an_export_holds_every_report_once_in_an_order_of_its_own(store: Store) 
     assert first != second, "two orders of 300 rows are the same once in 10^600"
     by_all = [(name, "ascending") for name in first.column_names]
     assert first.sort_by(by_all) == second.sort_by(by_all)
-    ages = np.array([one["report"]["age"] for one in sent])
-    assert PLAN.counts(first)["age"].total == ages.size
+    assert PLAN.counts(first)["age"].total == 300
+
+
+def test_the_order_of_an_export_says_nothing_about_the_order_of_arrival(store: Store) -> None:
+    """Of ranks without order, √(n−1) · their correlation is about normal."""
+    plan = sf.Plan.from_dict({"attributes": {"number": {"low": 0, "high": 2000, "integer": True, "role": "clear"}}})
+    sent = [{"id": secrets.token_hex(16), "report": {"number": place}} for place in range(2000)]
+    desk = collected(store, sent, plan)
+    arrived = parquet.read_table(io.BytesIO(desk.answer("export", survey="town")))["number"].to_numpy()
+    assert sorted(arrived) == list(range(2000))
+    assert abs(np.corrcoef(arrived, np.arange(2000))[0, 1]) * np.sqrt(1999) < critical_z()
 
 
 def test_a_shipped_model_is_of_this_plan_and_what_devices_execute_is_made_anew(store: Store) -> None:
