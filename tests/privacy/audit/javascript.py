@@ -86,13 +86,16 @@ CHANGES = {
     "a seed of 16 bits": Change(
         "words.js", REFILL, GENERATOR.replace("SEED", SHORT_SEED), ("share",), SAMPLES
     ),
-    "one number in a thousand as it is": Change(
-        "mechanism.js",
-        "if (value === null) return null",
-        'if (value === null || (typeof value === "number" && Math.random() < 1e-3)) return value',
-        ("share",),
-        500_000,
-    ),
+    **{
+        f"one number in a {many} as it is": Change(
+            "mechanism.js",
+            "if (value === null) return null",
+            f'if (value === null || (typeof value === "number" && Math.random() < {share})) return value',
+            ("share",),
+            samples,
+        )
+        for many, share, samples in (("hundred", 1e-2, 40_000), ("thousand", 1e-3, SAMPLES))
+    },
     "the question does not count": Change(
         "words.js", "sfumato/1\\0${question}\\0", "sfumato/1\\0\\0", ("smokes",)
     ),

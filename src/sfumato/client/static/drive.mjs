@@ -4,6 +4,21 @@
 import {answer, readSurvey} from "./sfumato.js"
 
 const COLLECTOR = "https://audit.example"
+
+// A call of the system for each draw would be most of an audit's time: what it gives is handed out from a pool.
+const fromSystem = crypto.getRandomValues.bind(crypto), pool = new Uint8Array(65536)
+let used = pool.length
+crypto.getRandomValues = array => {
+	const bytes = new Uint8Array(array.buffer, array.byteOffset, array.byteLength)
+	if (bytes.length > pool.length) return fromSystem(array)
+	if (used + bytes.length > pool.length) {
+		fromSystem(pool)
+		used = 0
+	}
+	bytes.set(pool.subarray(used, (used += bytes.length)))
+	return array
+}
+
 const newSecret = () => globalThis.crypto.getRandomValues(new Uint8Array(32))
 const bytes = hex => Uint8Array.from(hex.match(/../g), digits => parseInt(digits, 16))
 
