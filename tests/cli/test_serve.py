@@ -78,9 +78,12 @@ def test_no_header_tells_what_serves_and_none_is_believed(running: Running):
 def test_a_signal_ends_it_in_order(folder, how: int):
     with service(folder.path, "plan.toml") as running:
         token = running.links["token"]
+        with socket.create_connection(("127.0.0.1", int(running.address.rpartition(":")[2]))) as wire:
+            wire.sendall(b"what is this\r\n\r\n")
+            assert wire.recv(100).startswith(b"HTTP/1.1 400")
         code, said = running.stop(how)
     events = [json.loads(line)["event"] for line in said.splitlines()]
-    assert (code, events) == (0, ["started", "stopped"])
+    assert (code, events) == (0, ["started", "server", "stopped"])
     assert "127.0.0.1" not in said and token not in said
     if how == signal.SIGINT:  # the token that was printed is still valid, and no second one is made
         with service(folder.path) as again:

@@ -11,15 +11,8 @@ import pytest
 from pyarrow import parquet
 from tests.cli.conftest import PLAN
 from tests.cli.service import Running, service
-from tests.collector.serving import PLAN as TOWN
-from tests.collector.serving import serving as collector
-from tests.collector.test_form import PLAN as EVERYTHING
 
-import sfumato as sf
 from sfumato.cli import run
-from sfumato.collector.form import ReportForm
-from sfumato.collector.simulate import Crowd, drawn_levels, drawn_people, reports_of
-from sfumato.collector.store import open_store
 
 
 @pytest.fixture(scope="module")
@@ -109,42 +102,9 @@ def test_a_running_service_notices_that_a_survey_is_closed(command, running):
     assert code == 1 and "3 reports refused: the survey is closed" in said
 
 
-def test_lost_answers_are_asked_for_again_and_nobody_is_counted_twice(tmp_path):
-    address, rng = str(tmp_path / "store.db"), np.random.default_rng(3)
-    with collector(address, faults=0.4) as losing:
-        crowd = Crowd(TOWN, f"{losing.url}/town", batch=50)
-        crowd.send(reports_of(TOWN, drawn_people(TOWN, 1500, rng), rng))
-    assert crowd.outcome.accepted == 1500 and not crowd.outcome.refused and not crowd.outcome.problem
-    with open_store(address).connected() as connection:
-        assert connection.how_many(connection.known_survey("town").number) == 1500
-
-
-def test_where_nobody_answers_it_gives_up_and_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr("sfumato.collector.simulate.PAUSE", 0.001)
-    with collector(str(tmp_path / "store.db")) as gone:
-        crowd = Crowd(TOWN, f"{gone.url}/town", batch=10)
-    crowd.send(reports_of(TOWN, drawn_people(TOWN, 100, np.random.default_rng(3))))
-    assert (crowd.outcome.accepted, crowd.outcome.unanswered) == (0, 100)
-    assert "100 reports without an answer: no connection" in str(crowd.outcome)
-
-
 def wait_for(running: Running, path: str) -> None:
     """Until the service has noticed."""
     for _ in range(10_000):
         if running.get(path)[0] == 200:
             return
     raise AssertionError(f"{path} is not there")
-
-
-@pytest.mark.parametrize("items", [64, 1000])
-def test_every_kind_of_question_is_simulated_as_its_form_expects(items):
-    channel = sf.SelectASize.design(sf.Items(items), sizes=[2, 3], gamma=19)
-    spec = EVERYTHING.to_dict()
-    spec["attributes"]["basket"] = {"items": items, **channel.to_spec()}
-    plan, rng = sf.Plan.from_dict(spec), np.random.default_rng(2)
-    reports = reports_of(plan, drawn_people(plan, 300, rng), rng, drawn_levels(plan))
-    form = ReportForm(plan)
-    rows = [form.pack(dict(zip(reports, row, strict=True))) for row in zip(*reports.values(), strict=True)]
-    assert form.table(rows).num_rows == 300
-    assert set(reports["income.level"]) == {"open", "careful"}
-    assert {basket["size"] for basket in reports["basket"]} == {2, 3}

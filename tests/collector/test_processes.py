@@ -56,7 +56,7 @@ def test_a_figure_is_computed_once_for_all_who_ask_and_again_when_something_chan
         answers = await asyncio.gather(*(views.told(town, "counts") for _ in range(40)))
         assert len(set(answers)) == 1 and views.asked == 1
         assert await views.told(town, "counts") == answers[0] and views.asked == 1, "nothing has changed"
-        await service.writer.run(lambda connection: connection.tally(1, "accepted", 1))
+        await service.writer.run(lambda connection: connection.tally(town.survey.number, "accepted", 1))
         await views.told(town, "counts")
         assert views.asked == 2
         await asyncio.gather(views.told(town, "counts"), views.told(town, "estimates", question="age"))

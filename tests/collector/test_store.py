@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import sqlite3
+import threading
 from contextlib import closing
 from pathlib import Path
 
@@ -190,6 +191,38 @@ def test_a_deleted_survey_leaves_nothing(store: Store) -> None:
     assert rows(store, village) == [b"one"]
     with store.connected() as connection, pytest.raises(ValueError, match="there are: village"):
         connection.known_survey("town")
+
+
+def test_a_number_is_never_used_again(store: Store) -> None:
+    """A service that has not heard of it yet would put reports of the old plan among those of the new one."""
+    town = opened(store)
+    with store.connected() as connection:
+        with connection.transaction():
+            before = connection.revisions()
+            connection.delete_survey("town")
+        with connection.transaction():
+            village = connection.open_survey("village", OTHER)
+            connection.tally(town, "refused: plan", 1)
+        assert village.number != town and connection.revisions() != before
+        assert connection.tallies(town) == [], "nothing is counted of what is gone"
+    assert take(store, Arrival(town, b"1" * 16, b"one")) == [CLOSED]
+
+
+def test_what_arrives_while_a_survey_is_deleted_does_not_stay(store: Store) -> None:
+    town, done = opened(store), []
+
+    def delete() -> None:
+        with store.connected() as connection, connection.transaction():
+            done.append(connection.delete_survey("town"))
+
+    deleting = threading.Thread(target=delete)
+    with store.connected() as connection:
+        with connection.transaction():
+            assert connection.take([Arrival(town, b"1" * 16, b"one")]) == [ACCEPTED]
+            deleting.start()
+            deleting.join(0.3)
+        deleting.join(60)
+        assert done == [1] and connection.rows("SELECT id FROM reports") == []
 
 
 def test_a_backup_restores_into_either_kind(store: Store, tmp_path: Path) -> None:

@@ -41,11 +41,12 @@ def collected(store: Store, sent: list[dict[str, Any]], plan: sf.Plan = PLAN) ->
 def job(desk: Desk, kind: str, **options: Any) -> tuple[dict[str, Any], bytes | None]:
     """A job done here, as the store has it afterwards."""
     with desk.store.connected() as connection, connection.transaction():
-        connection.add_job("1" * 16, 1, kind, options)
+        town = connection.known_survey("town").number
+        connection.add_job("1" * 16, town, kind, options)
         connection.move_job("1" * 16, "waiting", "running")
-    desk.answer("job", survey=1, id="1" * 16)
+    desk.answer("job", survey=town, id="1" * 16)
     with desk.store.connected() as connection:
-        return connection.jobs(1)[0], connection.job_result("1" * 16)
+        return connection.jobs(town)[0], connection.job_result("1" * 16)
 
 
 def test_a_trained_model_is_a_models_file_and_knows_its_error(store: Store) -> None:
@@ -94,7 +95,7 @@ def test_without_reports_there_is_nothing_to_learn(store: Store) -> None:
         job(collected(store, []), "train")
     with pytest.raises(ValueError, match="stopped"), store.connected() as connection:
         connection.move_job("1" * 16, "running", "stopped")
-        Desk(store).answer("job", survey=1, id="1" * 16)
+        Desk(store).answer("job", survey="town", id="1" * 16)
 
 
 def test_a_result_that_is_too_large_is_not_kept(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,16 +164,17 @@ def test_the_table_is_read_again_when_reports_came_or_went(store: Store) -> None
     collected(store, sent)
     assert rows() == 20
     with store.connected() as connection, connection.transaction():
-        connection.withdraw(1, bytes.fromhex(sent[0]["id"]))
+        connection.withdraw(connection.known_survey("town").number, bytes.fromhex(sent[0]["id"]))
     assert rows() == 19
 
 
 def test_the_standing_of_a_survey_is_what_was_counted(store: Store) -> None:
     collected(store, reports(5))
     with store.connected() as connection, connection.transaction():
+        town = connection.known_survey("town").number
         for today, number in (("2026-01-01", 2), ("2026-01-02", 3)):
-            connection.tally(1, "refused: plan", number, today)
-        connection.add_job("1" * 16, 1, "itemsets", {})
+            connection.tally(town, "refused: plan", number, today)
+        connection.add_job("1" * 16, town, "itemsets", {})
         connection.move_job("1" * 16, "waiting", "done", "", b'{"itemsets": [], "rules": []}')
         told = standing(connection, connection.known_survey("town"))
     assert told.rejections == {"plan": 5} and told.itemsets == {"itemsets": [], "rules": []}

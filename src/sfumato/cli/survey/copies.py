@@ -48,7 +48,7 @@ def backup(output: Copy, store: StoreAddress = DEFAULT) -> None:
         else:
             check_target(place, (".db",), apart=[file_of(store)])
             write_whole(place, lambda part: _copy(store, str(part)), mode=0o600)
-    say(f"{kept.shown} is copied to {output}")
+    say(f"{kept.shown} is copied to {place or 'the other database'}")
 
 
 def restore(copy: Saved, store: StoreAddress = DEFAULT) -> None:

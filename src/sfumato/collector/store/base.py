@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -26,6 +27,7 @@ Row = tuple[Any, ...]
 SCHEMA = 1
 WITHDRAWN = b""
 AT_ONCE = 50_000
+LARGEST_NUMBER = 2**31 - 1
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
 RESERVED = {"health", "metrics", "login", "logout", "static", "surveys"}
 
@@ -105,6 +107,9 @@ class Arrival(NamedTuple):
 class Connection(ABC):
     """One connection to a database; used by one thread at a time."""
 
+    hold = ""
+    """Behind a SELECT within a transaction: nobody changes or deletes these rows before its end."""
+
     @abstractmethod
     def execute(self, sql: str, values: Sequence[Any] = ()) -> Any:
         """Run one statement; a cursor with the rows and ``rowcount``."""
@@ -142,7 +147,10 @@ class Connection(ABC):
     def open_survey(
         self, name: str, plan: Plan, *, keep_days: int | None = None, invited: bool = False, today: str | None = None
     ) -> Survey:
-        """A new survey; the plan is frozen. The same plan under the same name again opens it again."""
+        """A new survey; the plan is frozen. The same plan under the same name again opens it again.
+
+        Its number is random: one that is deleted leaves none behind that another survey could get.
+        """
         check_name(name)
         found = self.survey(name)
         if found is not None:
@@ -154,10 +162,9 @@ class Connection(ABC):
             set_open = "UPDATE surveys SET state = 'open', closed = NULL, revision = revision + 1"
             self.change(f"{set_open} WHERE name = ?", name)
         else:
-            number = (self.one("SELECT COALESCE(MAX(number), 0) + 1 FROM surveys") or (1,))[0]
             self.change(
                 "INSERT INTO surveys VALUES (?, ?, ?, 'open', ?, NULL, ?, ?, NULL, 0)",
-                number, name, plan.to_json(), today or day(), keep_days, int(invited),
+                secrets.randbelow(LARGEST_NUMBER), name, plan.to_json(), today or day(), keep_days, int(invited),
             )  # fmt: skip
         return self.known_survey(name)
 
@@ -168,12 +175,12 @@ class Connection(ABC):
         self.change(f"{set_closed} WHERE name = ? AND state = 'open'", today or day(), name)
 
     def delete_survey(self, name: str) -> int:
-        """Delete a survey and everything of it; how many reports that were."""
+        """Delete a survey and everything of it; how many reports that were. What is being taken is waited for."""
         number = self.known_survey(name).number
+        self.change("DELETE FROM surveys WHERE number = ?", number)
         reports = self.change("DELETE FROM reports WHERE survey = ?", number)
         for table in ("invitations", "tallies", "tokens", "jobs"):
             self.change(f"DELETE FROM {table} WHERE survey = ?", number)
-        self.change("DELETE FROM surveys WHERE number = ?", number)
         return reports
 
     def ship_model(self, name: str, model: str | None) -> None:
@@ -205,13 +212,14 @@ class Connection(ABC):
         """Store reports within a transaction; for each of them "" or the reason why not.
 
         The same id with the same row is accepted again; with another row it is refused, as is one that was withdrawn.
+        They are written in the order of their ids: of two services with the same reports one waits for the other.
         """
         verdicts = dict[int, str]()
         by_survey: dict[int, list[int]] = {}
         for place, each in enumerate(arrivals):
             by_survey.setdefault(each.survey, []).append(place)
-        for number, places in by_survey.items():
-            state = self.one("SELECT state, invited FROM surveys WHERE number = ?", number)
+        for number, places in sorted(by_survey.items()):
+            state = self.one(f"SELECT state, invited FROM surveys WHERE number = ?{self.hold}", number)
             verdicts |= self._take(number, state, {place: arrivals[place] for place in places}, today or day())
         return [verdicts[place] for place in range(len(arrivals))]
 
@@ -220,7 +228,7 @@ class Connection(ABC):
         closed = state is None or state[0] != "open"
         invited = bool(state and state[1])
         stored = self._bodies(survey, first) if closed or invited else {}
-        welcome = [] if closed else [each for each in first.values() if each.id not in stored]
+        welcome = [] if closed else sorted(each for each in first.values() if each.id not in stored)
         if invited:
             welcome = [each for each in welcome if self._invite(survey, each.invitation)]
         fresh = self.insert_reports(survey, [(each.id, each.body) for each in welcome])
@@ -276,12 +284,12 @@ class Connection(ABC):
     # --- tallies, invitations, the canary -----------------------------------------------------------------------
 
     def tally(self, survey: int, what: str, number: int, today: str | None = None) -> None:
-        """Count something of a day; by the day, and no finer."""
+        """Count something of a day, by the day and no finer; nothing of a survey that is gone."""
         if number:
             self.change(
-                "INSERT INTO tallies VALUES (?, ?, ?, ?) ON CONFLICT (survey, day, what) "
-                "DO UPDATE SET number = tallies.number + excluded.number",
-                survey, today or day(), what, number,
+                "INSERT INTO tallies SELECT number, ?, ?, ? FROM surveys WHERE number = ? "
+                "ON CONFLICT (survey, day, what) DO UPDATE SET number = tallies.number + excluded.number",
+                today or day(), what, number, survey,
             )  # fmt: skip
 
     def tallies(self, survey: int) -> list[tuple[str, str, int]]:

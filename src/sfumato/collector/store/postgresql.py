@@ -14,6 +14,8 @@ SETTINGS = "-c synchronous_commit=on -c statement_timeout=600000 -c lock_timeout
 
 
 class PostgresConnection(Connection):
+    hold = " FOR SHARE"
+
     def __init__(self, address: str) -> None:
         psycopg = _psycopg()
         try:
