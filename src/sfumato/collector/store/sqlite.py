@@ -19,8 +19,10 @@ from sfumato.collector.store.base import Connection, Store, StoreError
 KIND = 0x53666D63
 """What marks a file as a store: SQLite's application_id ("Sfmc")."""
 PATIENCE = 30.0
-CACHE_KIB = 16_384
+CACHE_KIB = 65_536
 MOST_ROWS = 256
+LOG_PAGES, LOG_BYTES = 8_000, 1 << 26
+"""The log is copied into the file when it has so many pages: random keys touch the same pages again and again."""
 
 
 @cache
@@ -34,7 +36,7 @@ class SqliteConnection(Connection):
             self._own = sqlite3.connect(path, PATIENCE, isolation_level=None, check_same_thread=False)
             for setting in (
                 "journal_mode = WAL", "synchronous = FULL", "secure_delete = ON", "foreign_keys = ON",
-                f"cache_size = -{CACHE_KIB}", "journal_size_limit = 67108864",
+                f"cache_size = -{CACHE_KIB}", f"wal_autocheckpoint = {LOG_PAGES}", f"journal_size_limit = {LOG_BYTES}",
             ):  # fmt: skip
                 self._own.execute(f"PRAGMA {setting}")
         except sqlite3.Error as error:
