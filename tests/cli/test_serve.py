@@ -90,6 +90,17 @@ def test_a_signal_ends_it_in_order(folder, how: int):
             assert again.links["token"] is None and again.links["dashboard"].endswith("/login")
 
 
+def test_a_survey_may_be_opened_while_it_runs(folder, sfumato):
+    assert sfumato("survey open plan.toml").code == sfumato("survey delete town --yes").code == 0
+    with service(folder.path, "--no-token") as running:
+        assert running.links["respondents"] == {} and running.links["token"] is None
+        assert running.get("/town/plan")[0] == 404
+        assert sfumato("survey open plan.toml").code == 0
+        while running.get("/town/plan")[0] == 404:  # until it has noticed
+            pass
+        assert running.get("/town/plan")[1]["state"] == "open"
+
+
 def test_it_listens_on_this_machine_only_unless_told_otherwise(refused):
     said = refused("serve plan.toml --host 0.0.0.0")
     assert "proxy with TLS" in said and "--anywhere" in said

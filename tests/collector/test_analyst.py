@@ -191,7 +191,9 @@ def test_over_tls_the_cookie_is_secure(running: Running) -> None:
 
 def test_a_page_of_another_site_changes_nothing_with_a_cookie(running: Running) -> None:
     cookie = {"Cookie": f"sfumato={issued(running, 'town', 'ship')}"}
-    for foreign in ({}, {"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}, {"Origin": "https://evil"}):
+    origins = ("https://evil", "null", "http://[", f"{running.url}.evil", f"https://evil/{running.url}")
+    sites: list[dict[str, str]] = [{}, *({"Sec-Fetch-Site": each} for each in ("cross-site", "same-site"))]
+    for foreign in (*sites, *({"Origin": each} for each in origins)):
         assert running.ask("DELETE", "/town/api/model", **cookie, **foreign).status == 403, foreign
         assert running.ask("POST", "/login", b"token=x", **FORM, **foreign).status == 403
         assert running.ask("POST", "/logout", **foreign).status == 403

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import time
@@ -17,8 +18,10 @@ import sfumato as sf
 from sfumato.client import Device, Ledger, Outbox, survey
 from sfumato.collector.access import issue_invitations
 from sfumato.collector.form import ReportForm
-from sfumato.collector.messages import LARGEST_BODY, MOST_REPORTS
+from sfumato.collector.messages import LARGEST_BODY, MOST_REPORTS, RefusedError
+from sfumato.collector.service import Service
 from sfumato.collector.store import open_store
+from sfumato.collector.writer import Writer
 
 
 @pytest.fixture
@@ -124,6 +127,7 @@ GOOD = reports(1)[0]
         {"plan": PLAN.identity, "reports": [GOOD], "extra": 1},
         {"plan": PLAN.identity, "reports": [GOOD | {"id": "x"}]},
         {"plan": PLAN.identity, "reports": [GOOD | {"id": GOOD["id"].upper()}]},
+        {"plan": PLAN.identity, "reports": [GOOD | {"id": GOOD["id"] + "\n"}]},
         {"plan": PLAN.identity, "reports": [{"id": GOOD["id"]}]},
         {"plan": PLAN.identity, "reports": [GOOD | {"at": 12}]},
         {"plan": PLAN.identity, "reports": [{"id": GOOD["id"], "report": {"age": [1]}}]},
@@ -221,12 +225,51 @@ def test_health_writes_and_reads(anywhere: Running) -> None:
         assert anywhere.ask("GET", "/health").json == {"status": "ok"}
 
 
+def test_many_who_ask_for_its_health_at_once_cost_one_canary(tmp_path: Path) -> None:
+    songs = list[bytes]()
+
+    class Listening(Writer):
+        async def run(self, work: Any) -> Any:
+            songs.append(b"la")
+            return await super().run(work)
+
+    async def ask() -> None:
+        service = Service(open_store(str(tmp_path / "store.db")))
+        service.writer = Listening(service.store)
+        service.writer.start()
+        try:
+            assert set(await asyncio.gather(*(service.healthy() for _ in range(50)))) == {""}
+            assert len(songs) == 1
+        finally:
+            await service.writer.stop()
+            service.reader.stop()
+
+    asyncio.run(ask())
+
+
+def test_its_health_says_nothing_about_where_the_store_is(tmp_path: Path) -> None:
+    with serving(str(tmp_path / "store.db")) as running:
+        with open_store(running.address).connected() as connection:
+            connection.execute("DROP TABLE canary")
+        ill = running.ask("GET", "/health")
+        assert ill.status == 503 and ill.json == {"reason": RefusedError("store").said}
+        assert "canary" in running.end().decode()
+
+
+def test_an_address_without_its_last_stroke_leads_to_the_page(anywhere: Running) -> None:
+    """Whatever the proxy in front is called, and by the same protocol."""
+    led = anywhere.ask("GET", "/town", Host="other.example")
+    assert led.status == 307 and led.headers["location"] == "town/"
+    assert anywhere.ask("GET", "/nowhere").status == anywhere.ask("GET", "/town/plan/").status == 404
+
+
 def test_metrics_count_answers_and_refusals(anywhere: Running) -> None:
     anywhere.ask("POST", "/town/reports", batch(*reports(3)))
     anywhere.ask("POST", "/town/reports", b"nonsense")
     text = anywhere.ask("GET", "/metrics", **token(anywhere.address, "metrics")).data.decode()
     assert 'sfumato_answers_total{path="/{survey}/reports",status="200"}' in text
     assert 'sfumato_refused_total{reason="malformed"}' in text and 'sfumato_store_bytes{part="log"}' in text
+    assert "_created" not in text, "the time of the first report is nobody's business"
     assert anywhere.ask("GET", "/metrics", **token(anywhere.address, "read")).status == 403
 
 

@@ -15,7 +15,7 @@ SECONDS_FOR_BODY = 10.0
 ID = "^[0-9a-f]{32}$"
 
 Identity = Annotated[str, Meta(pattern="^[0-9a-f]{64}$", description="the identity of the plan that was answered")]
-ReportId = Annotated[str, Meta(pattern=ID, description="the report's id, made by the device")]
+ReportId = Annotated[str, Meta(pattern=ID, max_length=32, description="the report's id, made by the device")]
 Invitation = Annotated[str, Meta(pattern="^[A-Za-z0-9_-]{8,64}$", description="a single-use invitation")]
 Part = str | int | float | bool | dict[str, str | int] | None
 Report = Annotated[dict[str, Part], Meta(description="a value for every column of the plan", min_length=1)]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
 
 
 class Metrics:
     def __init__(self, waiting: Callable[[], float], bytes_on_disk: Callable[[], dict[str, int]]) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # they tell when the first report came
         self._registry = kept = CollectorRegistry()
         self.answers = Counter("sfumato_answers", "Requests answered", ["path", "status"], registry=kept)
         self.accepted = Counter("sfumato_reports_accepted", "Reports acknowledged", ["survey"], registry=kept)

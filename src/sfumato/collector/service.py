@@ -7,6 +7,7 @@ acknowledged when they are safe. It logs what it does itself, never a request: n
 from __future__ import annotations
 
 import asyncio
+import math
 import secrets
 import sys
 import time
@@ -14,7 +15,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from importlib.metadata import version
 from typing import Any
 
@@ -22,7 +23,7 @@ import msgspec
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -154,7 +155,8 @@ class Service:
         self.views = Views(self)
         self._log = log or _log_line
         self._revisions: list[Any] = []
-        self._sung = (0.0, "")
+        self._singing: asyncio.Task[str] | None = None
+        self._sung_until = 0.0
 
     def log(self, event: str, **facts: Any) -> None:
         """One line about the service itself."""
@@ -216,19 +218,23 @@ class Service:
                 await self.look()
 
     async def healthy(self) -> str:
-        """ "" when a canary was written and read; asked more often than once a second, the last answer."""
-        when, said = self._sung
-        if time.monotonic() - when < SECONDS_A_SONG_LASTS:
-            return said
+        """ "" when a canary was written and read; those who ask within a second are told the same."""
+        if self._singing is None or time.monotonic() > self._sung_until:
+            self._sung_until = math.inf
+            self._singing = asyncio.create_task(self._sing())
+        return await asyncio.shield(self._singing)
+
+    async def _sing(self) -> str:
         song = secrets.token_bytes(8)
         try:
             await self.writer.run(lambda connection: connection.sing(song))
             heard = await self.reader.run(lambda connection: connection.song())
-            said = "" if heard == song else "what was written is not what is read"
+            return "" if heard == song else "what was written is not what is read"
         except StoreError as error:
-            said = str(error)
-        self._sung = (time.monotonic(), said)
-        return said
+            self.log("store", said=str(error))
+            return RefusedError("store").said
+        finally:
+            self._sung_until = time.monotonic() + SECONDS_A_SONG_LASTS
 
     async def check_token(self, request: Request, scope: str, survey: int | None) -> None:
         """A token in the header, or in the cookie of a page; a cookie changes something from our own pages only."""
@@ -330,6 +336,11 @@ async def page(service: Service, request: Request) -> Response:
     return Response(data, media_type=KINDS.get("." + name.rpartition(".")[2], "text/plain"))
 
 
+async def to_page(service: Service, request: Request) -> Response:
+    """Relative, so that it holds behind every proxy: an address of ours would be without TLS."""
+    return RedirectResponse(f"{service.served(request.path_params['survey']).survey.name}/")
+
+
 async def health(service: Service, request: Request) -> Response:
     said = await service.healthy()
     return answer(Problem(said), 503) if said else answer({"status": "ok"})
@@ -363,6 +374,7 @@ PUBLIC = (
 )  # fmt: skip
 PAGES = (
     *ANALYST_PAGES,
+    Endpoint("GET", "/{survey}", to_page, "To the respondent's page", gives="text/html"),
     Endpoint("GET", "/{survey}/", page, "The respondent's page", gives="text/html"),
     Endpoint("GET", "/{survey}/{file}", page, "A part of the page", gives="text/plain"),
 )
@@ -373,6 +385,7 @@ def endpoints() -> tuple[Endpoint, ...]:
     return PUBLIC + ANALYST
 
 
+@cache
 def DOCUMENT() -> bytes:  # noqa: N802
     return json_text(openapi(endpoints(), version("sfumato"))).encode()
 
@@ -400,7 +413,9 @@ def application(service: Service) -> ASGIApp:
         by_path.setdefault(each.path, {})[each.method] = each
     routes = [Route(path, _Answering(service, path, methods)) for path, methods in by_path.items()]
     problems = {404: _not_here, 405: _not_so, 500: _failed}
-    return _Counting(service, Starlette(routes=routes, exception_handlers=problems, lifespan=lifespan))
+    app = Starlette(routes=routes, exception_handlers=problems, lifespan=lifespan)
+    app.router.redirect_slashes = False
+    return _Counting(service, app)
 
 
 class _Answering:
