@@ -31,7 +31,7 @@ Seed = Annotated[int, typer.Option(min=0, help="The simulation's seed: the same 
 
 def demo(output: Folder = Path("sfumato-demo"), people: People = 100_000, seed: Seed = 1) -> None:
     """A credit survey end to end: a collector, people who answer, the picture, a model that goes home, and a page."""
-    from sfumato.cli.stores import remove_store
+    from sfumato.cli.serve.stores import remove_store
     from sfumato.examples import credit
     from sfumato.examples.survey import Survey
     from sfumato.tables import write_text

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import typer
 
 from sfumato.cli import note, say
-from sfumato.cli.stores import DEFAULT, Name, StoreAddress, store_at
+from sfumato.cli.serve.stores import DEFAULT, Name, StoreAddress, store_at
 from sfumato.tables import check_target, write_whole
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import typer
 
 from sfumato.cli import emit_json, say, say_table
 from sfumato.cli.plans import AsJson, PlanFile, load_plan, naming
-from sfumato.cli.stores import DEFAULT, Invited, KeepDays, Name, StoreAddress, store_at
+from sfumato.cli.serve.stores import DEFAULT, Invited, KeepDays, Name, StoreAddress, store_at
 from sfumato.prose import counted
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import typer
 
 from sfumato.cli import emit_json, say
 from sfumato.cli.plans import AsJson, load_plan, naming
-from sfumato.cli.stores import DEFAULT, Invited, KeepDays, StoreAddress, store_at
+from sfumato.cli.serve.stores import DEFAULT, Invited, KeepDays, StoreAddress, store_at
 
 EXAMPLES = """Examples:
 
