@@ -43,6 +43,15 @@ def test_reports_lie_on_the_grid_and_missing_rows_stay_missing() -> None:
         assert grid.number(np.rint(steps)) == reports[name][0]
 
 
+@pytest.mark.parametrize("correlation", [-0.99, 0.0, 0.9])
+def test_no_noise_is_beyond_its_reach(correlation: float) -> None:
+    spread = np.array([[100.0, 60.0 * correlation], [60.0 * correlation, 36.0]])
+    pair = CorrelatedNoise({"a": sf.Interval(0, 60), "b": sf.Interval(0, 30)}, spread, ratio=1)
+    words = np.random.default_rng(1).integers(0, 2**64, (100_000, 4), dtype=np.uint64)
+    drawn = np.abs(pair.noise_of(words)).max(axis=0)
+    assert (drawn <= pair.reach).all() and (drawn > 0.3 * np.array(pair.reach)).all()
+
+
 def test_privacy_gives_every_attribute_at_least_the_wanted_share() -> None:
     channel = CorrelatedNoise(AGES, [[100, 30], [30, 50]], privacy=0.7)
     widths = channel.guarantee().interval(0.95)

@@ -164,6 +164,33 @@ def test_numbers_blurred_together_are_kept_as_reported() -> None:
     assert table["a"].to_pylist() == [each["a"] for each in sent]
     with pytest.raises(ReportError, match="a"):
         form.pack({"a": sent[0]["a"] + 1e-7, "b": 4.0})
+    with pytest.raises(ReportError, match="b"):
+        form.pack({"a": 3.0, "b": 1e9})
+
+
+@pytest.mark.parametrize("value", [1e299, -1e299, 10**299, 2**64, 1e-300])
+def test_numbers_beyond_all_measure_are_refused_on_the_finest_grid_too(value: float) -> None:
+    fine: dict[str, Any] = {"low": 0, "high": 1e-12}
+    pair = {"columns": {"a": fine, "b": fine}, "channel": "correlated-gaussian",
+            "covariance": [[1e-24, 0], [0, 1e-24]], "ratio": 1.0}  # fmt: skip
+    noisy = {name: fine | {"channel": name, "privacy": 1.0} for name in ("gaussian", "uniform")}
+    for asked in (pair, fine | {"channel": "square-wave", "gamma": 9}, *noisy.values()):
+        form = ReportForm(sf.Plan.from_dict({"attributes": {"x": asked}}))
+        with pytest.raises(ReportError):
+            form.pack(dict.fromkeys(form.parts[0].names, value))
+
+
+@pytest.mark.parametrize("labels", [[1, "a"], [True, "no"], [2**63, 1], [10**30, 0.5]])
+def test_clear_answers_that_no_column_can_hold_are_refused_before_anybody_answers(labels: list[Any]) -> None:
+    plan = sf.Plan.from_dict({"attributes": {"group": {"categories": labels, "role": "clear"}}})
+    with pytest.raises(ValueError, match=r"attributes\.group: .*write all of them as text"):
+        ReportForm(plan)
+
+
+@pytest.mark.parametrize("labels", [[1, 2.5], [True, False], ["1", "true"], [-(2**63), 2**63 - 1]])
+def test_clear_answers_of_one_kind_are_kept_as_they_are(labels: list[Any]) -> None:
+    form = ReportForm(sf.Plan.from_dict({"attributes": {"group": {"categories": labels, "role": "clear"}}}))
+    assert form.table([form.pack({"group": label}) for label in labels])["group"].to_pylist() == labels
 
 
 @pytest.mark.parametrize("items", [64, 100, 1000])

@@ -133,6 +133,14 @@ class CorrelatedNoise(Mechanism):
             steps[:, j] = drawn + ((self._centre(steps, j) + (words[:, 2 * j + 1] >> 32).astype(np.int64)) >> 32)
         return steps
 
+    @cached_property
+    def reach(self) -> tuple[int, ...]:
+        """The most steps of noise in each column: |k_j| ≤ r_j + 1 + ⌊Σ_{i<j} |W_ji| · reach_i⌋, r_j that of e_j."""
+        found: list[int] = []
+        for row, noise in zip(np.abs(self._weights).tolist(), self._noises, strict=True):
+            found.append(noise.reach + 1 + sum(w * k for w, k in zip(row, found, strict=False)) // UNIT)
+        return tuple(found)
+
     def _centre(self, steps: Codes, column: int) -> Codes:
         """2^32 · Σ_{i<j} W_ji · k_i."""
         return np.asarray(steps[:, :column] @ self._weights[column, :column])

@@ -25,7 +25,7 @@ from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX
 SIZE_SUFFIX = ".size"
 NO_BASKET = 0
 NUMBERS = {int, float}
-LARGEST = 1e300
+LARGEST_INTEGER = 2**63
 
 Pack = Callable[[Mapping[str, Any]], tuple[Any, ...]]
 Read = Callable[[NDArray[Any]], dict[str, Any]]
@@ -74,8 +74,8 @@ class ReportForm:
     def pack(self, report: Mapping[str, Any]) -> bytes:
         """The row of a report; one that no device makes is refused, by its question and without its value."""
         if len(report) != len(self._names) or not self._names.issuperset(report):
-            wrong = sorted(self._names.symmetric_difference(report))
-            raise ReportError(f"the report and the plan differ in {wrong[0][:80]!r}")
+            wrong = min(self._names.symmetric_difference(report))
+            raise ReportError(f"the report and the plan differ in {wrong[:80]!r}")
         values: list[Any] = []
         for pack in self._packing:
             values += pack(report)
@@ -119,9 +119,10 @@ def _coder(name: str, channel: Channel) -> Callable[[Any], int]:
     if isinstance(space, Categories):
         return _label_coder(name, space.labels, may_miss)
     code_of, value_of = space.code_of, space.value_of
+    least, most = value_of(0), value_of(space.size - 1)
 
     def number_code(value: Any) -> int:
-        if type(value) in NUMBERS and abs(value) < LARGEST:
+        if type(value) in NUMBERS and least <= value <= most:
             code = code_of(value)
             if value_of(code) == value:
                 return code
@@ -175,6 +176,8 @@ def _level_part(name: str, levels: Mapping[str, Channel]) -> Part:
 
 
 def _clear_label(name: str, domain: Any) -> Part:
+    if not _fit_a_column(domain.labels):
+        raise ValueError(f"attributes.{name}: no column holds categories of such kinds; write all of them as text")
     code = _label_coder(name, domain.labels, may_miss=True)
 
     def read(rows: NDArray[Any]) -> dict[str, Any]:
@@ -184,6 +187,13 @@ def _clear_label(name: str, domain: Any) -> Part:
         return {name: pa.array(list(domain.labels)).take(pa.array(found, mask=found < 0))}
 
     return Part((name,), "i", ((name, "<i4"),), lambda report: (code(report[name]),), read)
+
+
+def _fit_a_column(labels: Iterable[Any]) -> bool:
+    """Texts, truth values or numbers, and not of several kinds."""
+    kinds = {"number" if type(label) in NUMBERS else type(label).__name__ for label in labels}
+    small = all(-LARGEST_INTEGER <= label < LARGEST_INTEGER for label in labels if type(label) is int)
+    return len(kinds) == 1 and small
 
 
 def _clear_number(name: str, domain: Any) -> Part:
@@ -206,12 +216,16 @@ def _clear_number(name: str, domain: Any) -> Part:
 
 
 def _row_part(channel: CorrelatedNoise) -> Part:
-    """Several numbers, each on its grid and beyond its ends; all of them are there or none."""
+    """Several numbers, each on its grid and beyond its ends as far as noise reaches; all of them are there or none."""
     grids: dict[str, Grid] = dict(zip(channel.domains, channel.inputs, strict=True))
+    ends = {
+        name: (grid.number(-steps), grid.number(grid.size - 1 + steps))
+        for (name, grid), steps in zip(grids.items(), channel.reach, strict=True)
+    }
 
     def number(name: str, value: Any) -> float:
         first, stride, per = grids[name].floats
-        if type(value) in NUMBERS and abs(value) < LARGEST:
+        if type(value) in NUMBERS and ends[name][0] <= value <= ends[name][1]:
             code = round((value * per - first) / stride)
             if grids[name].number(code) == value:
                 return float(value)
