@@ -40,7 +40,8 @@ def serve(address: str, port: int, durable: bool) -> None:
     """The service; without ``durable`` nothing is written."""
     import uvicorn
 
-    from sfumato.collector.service import Service, application
+    from sfumato.collector.application import application
+    from sfumato.collector.service import Service
 
     service = Service(open_store(address))
     if not durable:

@@ -168,7 +168,8 @@ def main(address: str, port: int, faults: float, patience: float) -> None:
     import uvicorn
 
     from sfumato.collector import endpoints
-    from sfumato.collector.service import Service, application
+    from sfumato.collector.application import application
+    from sfumato.collector.service import Service
 
     endpoints.SECONDS_FOR_BODY = patience
     app = application(Service(open_store(address)))

@@ -12,8 +12,9 @@ from typing import Any
 import uvicorn
 
 from sfumato.client.wire import is_loopback
+from sfumato.collector.application import application
 from sfumato.collector.form import ReportForm
-from sfumato.collector.service import Service, application
+from sfumato.collector.service import Service
 from sfumato.collector.store import Connection, Store, StoreError, Survey, name_of
 from sfumato.plan import Plan
 

@@ -1,4 +1,4 @@
-"""The collector as an application: what anybody may ask of a survey, what an analyst may, and how it runs.
+"""What the endpoints of a collector share: the surveys as they stand, who writes and who reads, and how it lives.
 
 It answers over HTTP and believes nobody. Reports are checked against the plan, written by one thread in groups, and
 acknowledged when they are safe. It logs what it does itself, never a request: no value, address, user agent or time.
@@ -11,44 +11,33 @@ import math
 import secrets
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from importlib.metadata import version
 from typing import Any
 
 import msgspec
-from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
-from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sfumato.client import survey
 from sfumato.client.page import MODEL, page_texts
-from sfumato.collector.access import COOKIE, allows, invitation_hash
-from sfumato.collector.analyst import ANALYST, ANALYST_PAGES
-from sfumato.collector.endpoints import ANYBODY, JSON, Endpoint, answer, check_path, from_own_page, openapi, reader_of
-from sfumato.collector.form import ReportError, ReportForm
+from sfumato.collector.access import COOKIE, allows
+from sfumato.collector.endpoints import from_own_page
+from sfumato.collector.form import ReportForm
 from sfumato.collector.jobs import Jobs
-from sfumato.collector.messages import Batch, One, Problem, Refusal, RefusedError, Sent, Verdict
+from sfumato.collector.messages import RefusedError
 from sfumato.collector.metrics import Metrics
 from sfumato.collector.processes import Views
-from sfumato.collector.store import ACCEPTED, Arrival, Connection, Store, StoreError, Survey, day
-from sfumato.collector.writer import BusyError, Writer
+from sfumato.collector.store import Connection, Store, StoreError, Survey, day
+from sfumato.collector.writer import Writer
 from sfumato.prose import json_text
 
 SUBMIT = "reports"
 SECONDS_BETWEEN_LOOKS = 1.0
 SECONDS_A_SONG_LASTS = 1.0
-KINDS = {".js": "text/javascript", ".css": "text/css", ".html": "text/html", ".json": JSON}
-EVERYWHERE = {
-    "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
-    "Content-Security-Policy": "frame-ancestors 'none'",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -153,7 +142,7 @@ class Service:
         self.writer = Writer(store, self.metrics.committed)
         self.jobs = Jobs(self)
         self.views = Views(self)
-        self._log = log or _log_line
+        self._log = log or log_line
         self._revisions: list[Any] = []
         self._singing: asyncio.Task[str] | None = None
         self._sung_until = 0.0
@@ -260,250 +249,5 @@ class Service:
             return {}
 
 
-# --- what anybody may ask -------------------------------------------------------------------------------------------
-
-
-async def submit(service: Service, request: Request) -> Response:
-    """Store reports, or say of each why not."""
-    served = service.served(request.path_params["survey"])
-    batch: Batch = await read_batch(request)
-    return await _take(service, served, batch.plan, batch.reports)
-
-
-async def submit_one(service: Service, request: Request) -> Response:
-    served = service.served(request.path_params["survey"])
-    one: One = await read_one(request)
-    return await _take(service, served, one.plan, [Sent(request.path_params["id"], one.report, one.invitation)])
-
-
-read_batch, read_one = reader_of(Batch), reader_of(One)
-
-
-async def _take(service: Service, served: Served, plan: str, reports: list[Sent]) -> Response:
-    if plan != served.identity:
-        raise RefusedError("plan")
-    refused: dict[int, tuple[str, str]] = {}
-    arrivals: dict[int, Arrival] = {}
-    number, pack = served.survey.number, served.form.pack
-    for place, each in enumerate(reports):
-        try:
-            code = None if each.invitation is None else invitation_hash(each.invitation)
-            arrivals[place] = Arrival(number, bytes.fromhex(each.id), pack(each.report), code)
-        except ReportError as error:
-            refused[place] = ("report", str(error))
-    verdicts = await service.writer.take(list(arrivals.values())) if arrivals else []
-    for place, verdict in zip(arrivals, verdicts, strict=True):
-        if verdict != ACCEPTED:
-            refused[place] = (verdict, RefusedError(verdict).said)
-    for reason, _ in refused.values():
-        service.refuse(reason, served)
-    accepted = [each.id for place, each in enumerate(reports) if place not in refused]
-    service.metrics.accepted.labels(served.survey.name).inc(len(accepted))
-    told = Verdict(accepted, [Refusal(reports[place].id, said) for place, (_, said) in sorted(refused.items())])
-    reasons = {reason for reason, _ in refused.values()}
-    return answer(told, RefusedError(reasons.pop()).status if not accepted and len(reasons) == 1 else 200)
-
-
-async def withdraw(service: Service, request: Request) -> Response:
-    served = service.served(request.path_params["survey"])
-    id = bytes.fromhex(request.path_params["id"])
-    if not await service.writer.run(lambda connection: connection.withdraw(served.survey.number, id)):
-        raise RefusedError("absent")
-    return Response(status_code=204)
-
-
-def _told(what: Callable[[Served], bytes]) -> Callable[[Service, Request], Any]:
-    async def tell(service: Service, request: Request) -> Response:
-        return Response(what(service.served(request.path_params["survey"])), media_type=JSON)
-
-    return tell
-
-
-async def model(service: Service, request: Request) -> Response:
-    found = service.served(request.path_params["survey"]).survey.model
-    if found is None:
-        raise RefusedError("no model")
-    return Response(found, media_type=JSON)
-
-
-async def page(service: Service, request: Request) -> Response:
-    """The respondent's page and its parts."""
-    name = request.path_params.get("file", "index.html")
-    served = service.served(request.path_params["survey"])
-    data = served.files.get(name)
-    if data is None:
-        raise HTTPException(404)
-    return Response(data, media_type=KINDS.get("." + name.rpartition(".")[2], "text/plain"))
-
-
-async def to_page(service: Service, request: Request) -> Response:
-    """Relative, so that it holds behind every proxy: an address of ours would be without TLS."""
-    return RedirectResponse(f"{service.served(request.path_params['survey']).survey.name}/")
-
-
-async def health(service: Service, request: Request) -> Response:
-    said = await service.healthy()
-    return answer(Problem(said), 503) if said else answer({"status": "ok"})
-
-
-async def metrics(service: Service, request: Request) -> Response:
-    text = await asyncio.to_thread(service.metrics.text)
-    return Response(text, media_type="text/plain; version=0.0.4")
-
-
-async def describe(service: Service, request: Request) -> Response:
-    return Response(DOCUMENT(), media_type=JSON)
-
-
-TAKEN = ("plan", "report", "closed", "invitation", "conflict", "withdrawn", "busy", "store")
-PUBLIC = (
-    Endpoint("POST", "/{survey}/reports", submit, "Send reports", Batch, Verdict, refuses=TAKEN),
-    Endpoint("PUT", "/{survey}/reports/{id}", submit_one, "Send one report", One, Verdict, refuses=TAKEN),
-    Endpoint(
-        "DELETE", "/{survey}/reports/{id}", withdraw, "Withdraw a report", gives="", good=(204,),
-        refuses=("absent", "busy", "store"),
-    ),
-    Endpoint("GET", "/{survey}/survey.json", _told(lambda each: each.survey_json), "What a device reads"),
-    Endpoint("GET", "/{survey}/plan", _told(lambda each: each.plan), "The plan and its identity"),
-    Endpoint("GET", "/{survey}/guarantee", _told(lambda each: each.guarantee), "What reports can reveal"),
-    Endpoint("GET", "/{survey}/program", _told(lambda each: each.program), "What devices execute"),
-    Endpoint("GET", f"/{{survey}}/{MODEL}", model, "The model that goes home", refuses=("no model",)),
-    Endpoint("GET", "/health", health, "Whether a canary was written and read", refuses=("store",)),
-    Endpoint("GET", "/metrics", metrics, "Figures for Prometheus", gives="text/plain", scope="metrics"),
-    Endpoint("GET", "/openapi.json", describe, "This document"),
-)  # fmt: skip
-PAGES = (
-    *ANALYST_PAGES,
-    Endpoint("GET", "/{survey}", to_page, "To the respondent's page", gives="text/html"),
-    Endpoint("GET", "/{survey}/", page, "The respondent's page", gives="text/html"),
-    Endpoint("GET", "/{survey}/{file}", page, "A part of the page", gives="text/plain"),
-)
-
-
-def endpoints() -> tuple[Endpoint, ...]:
-    """All of them, those of the analyst too."""
-    return PUBLIC + ANALYST
-
-
-@cache
-def DOCUMENT() -> bytes:  # noqa: N802
-    return json_text(openapi(endpoints(), version("sfumato"))).encode()
-
-
-# --- the application ------------------------------------------------------------------------------------------------
-
-
-def application(service: Service) -> ASGIApp:
-    """The ASGI application of a service."""
-
-    @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        await service.start()
-        house = asyncio.create_task(service.keep_house())
-        try:
-            yield
-        finally:
-            house.cancel()
-            with suppress(asyncio.CancelledError):
-                await house
-            await service.stop()
-
-    by_path: dict[str, dict[str, Endpoint]] = {}
-    for each in (*endpoints(), *PAGES):
-        by_path.setdefault(each.path, {})[each.method] = each
-    routes = [Route(path, _Answering(service, path, methods)) for path, methods in by_path.items()]
-    problems = {404: _not_here, 405: _not_so, 500: _failed}
-    app = Starlette(routes=routes, exception_handlers=problems, lifespan=lifespan)
-    app.router.redirect_slashes = False
-    return _Counting(service, app)
-
-
-class _Answering:
-    """One path: the right endpoint, its token, and every refusal as a sentence."""
-
-    def __init__(self, service: Service, path: str, methods: Mapping[str, Endpoint]) -> None:
-        self.service, self.methods = service, methods
-        self.allowed = sorted({*methods, *(["HEAD"] if "GET" in methods else [])})
-        self.public = not any(each.scope or each.same_site for each in methods.values())
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, receive)
-        response = await self._answer(request)
-        if self.public:
-            response.headers.update(ANYBODY)
-        await response(scope, receive, send)
-
-    async def _answer(self, request: Request) -> Response:
-        if request.method == "OPTIONS" and self.public:
-            return _preflight(self.allowed)
-        each = self.methods.get("GET" if request.method == "HEAD" else request.method)
-        if each is None:
-            allowed = ", ".join(self.allowed)
-            return answer(Problem(f"this address takes {allowed}"), 405, {"Allow": allowed})
-        service = self.service
-        served = service.surveys.get(request.path_params.get("survey", ""))
-        try:
-            check_path(request.path_params)
-            if each.scope:
-                if "survey" in request.path_params and served is None:
-                    raise RefusedError("unknown")
-                await service.check_token(request, each.scope, None if served is None else served.survey.number)
-            return await each.handle(service, request)
-        except RefusedError as error:
-            refused = error
-        except BusyError:
-            refused = RefusedError("busy")
-        except StoreError as error:
-            service.log("store", said=str(error))
-            refused = RefusedError("store")
-        service.refuse(refused.reason, None if each.scope or request.method in ("GET", "HEAD") else served)
-        return answer(Problem(refused.said), refused.status, refused.headers())
-
-
-def _preflight(allowed: list[str]) -> Response:
-    headers = {"Access-Control-Allow-Methods": ", ".join(allowed), "Access-Control-Allow-Headers": "Content-Type"}
-    return Response(status_code=204, headers={**headers, "Access-Control-Max-Age": "600"})
-
-
-class _Counting:
-    """Adds what every answer carries, and counts it by the path's pattern."""
-
-    def __init__(self, service: Service, app: ASGIApp) -> None:
-        self.service, self.app = service, app
-        self.always = [(name.lower().encode(), value.encode()) for name, value in EVERYWHERE.items()]
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            return await self.app(scope, receive, send)
-
-        async def sending(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                given = {name for name, _ in message["headers"]}
-                message["headers"] += [pair for pair in self.always if pair[0] not in given]
-                route = scope.get("route")
-                self.service.metrics.answers.labels(getattr(route, "path", "other"), message["status"]).inc()
-            await send(message)
-
-        await self.app(scope, receive, sending)
-
-
-async def _not_here(request: Request, error: Exception) -> Response:
-    return answer(Problem("there is nothing at this address"), 404)
-
-
-async def _not_so(request: Request, error: Exception) -> Response:
-    return answer(Problem("this address does not take this method"), 405, getattr(error, "headers", None))
-
-
-async def _failed(request: Request, error: Exception) -> Response:
-    """What nobody foresaw: said without detail to whoever asked, by kind and place in the log."""
-    place = error.__traceback__
-    while place is not None and place.tb_next is not None:
-        place = place.tb_next
-    where = "" if place is None else f"{place.tb_frame.f_code.co_filename.rpartition('/')[2]}:{place.tb_lineno}"
-    _log_line({"event": "failed", "day": day(), "kind": type(error).__name__, "where": where})
-    return answer(Problem("something went wrong here; send it again later"), 500)
-
-
-def _log_line(facts: dict[str, Any]) -> None:
+def log_line(facts: dict[str, Any]) -> None:
     print(msgspec.json.encode(facts).decode(), file=sys.stderr, flush=True)
