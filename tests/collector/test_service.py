@@ -20,7 +20,7 @@ from sfumato.collector.access import issue_invitations
 from sfumato.collector.form import ReportForm
 from sfumato.collector.messages import LARGEST_BODY, MOST_REPORTS, RefusedError
 from sfumato.collector.service import Service
-from sfumato.collector.store import open_store
+from sfumato.collector.store import day, open_store
 from sfumato.collector.writer import Writer
 
 
@@ -328,6 +328,15 @@ def test_a_survey_is_deleted_when_its_time_is_over(address: str) -> None:
         assert running.ask("GET", "/newer/plan").status == 200
     with store.connected() as connection:
         assert [each.name for each in connection.surveys()] == ["newer", "town"]
+
+
+def test_a_store_that_was_not_tidied_today_is_tidied(town: Running) -> None:
+    """At midnight or, after a night without service, when it is there again."""
+    until = time.monotonic() + 30
+    with open_store(town.address).connected() as connection:
+        while connection.tidied() != day():
+            assert time.monotonic() < until
+            time.sleep(0.1)
 
 
 def test_a_plan_too_long_for_a_page_is_still_collected(tmp_path: Path) -> None:

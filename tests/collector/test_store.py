@@ -13,7 +13,17 @@ import pytest
 import sfumato as sf
 from sfumato.client import Outbox
 from sfumato.collector.access import SCOPES, allows, invitation_hash, issue_invitations, issue_token
-from sfumato.collector.store import ACCEPTED, Arrival, Connection, Store, StoreError, copy_store, name_of, open_store
+from sfumato.collector.store import (
+    ACCEPTED,
+    Arrival,
+    Connection,
+    Store,
+    StoreError,
+    copy_store,
+    day,
+    name_of,
+    open_store,
+)
 from sfumato.collector.store.base import CLOSED, CONFLICT, GONE, SCHEMA, UNINVITED
 
 PLAN = sf.Plan.loads(
@@ -191,6 +201,42 @@ def test_a_deleted_survey_leaves_nothing(store: Store) -> None:
     assert rows(store, village) == [b"one"]
     with store.connected() as connection, pytest.raises(ValueError, match="there are: village"):
         connection.known_survey("town")
+
+
+def test_it_is_known_when_a_store_was_tidied(store: Store) -> None:
+    with store.connected() as connection:
+        assert connection.tidied() == ""
+        store.tidy()
+        assert connection.tidied() == day()
+
+
+def test_a_survey_opened_again_is_not_deleted_any_more(store: Store) -> None:
+    with store.connected() as connection, connection.transaction():
+        for name in ("old", "again"):
+            connection.open_survey(name, PLAN, keep_days=30)
+            connection.close_survey(name, today="2020-01-01")
+        connection.open_survey("again", PLAN)
+        assert connection.delete_expired("2020-01-30") == {}
+        assert connection.delete_expired("2020-01-31") == {"old": 0}
+
+
+def test_what_is_written_to_a_file_that_is_gone_is_not_acknowledged(tmp_path: Path) -> None:
+    place, away = tmp_path / "store.db", tmp_path / "away.db"
+    store = open_store(str(place))
+    town = opened(store)
+    with store.connected() as connection:
+        with connection.transaction():
+            connection.take([Arrival(town, b"1" * 16, b"one")])
+        place.rename(away)
+        with pytest.raises(StoreError, match="moved"), connection.transaction():
+            connection.take([Arrival(town, b"2" * 16, b"two")])
+        with pytest.raises(StoreError, match="moved"):
+            connection.revisions()
+    with pytest.raises(StoreError):
+        store.connect()
+    assert not place.exists(), "no empty store takes its place"
+    away.rename(place)
+    assert rows(store, town)[0] == b"one"
 
 
 def test_a_number_is_never_used_again(store: Store) -> None:

@@ -38,6 +38,7 @@ from sfumato.prose import json_text
 SUBMIT = "reports"
 SECONDS_BETWEEN_LOOKS = 1.0
 SECONDS_A_SONG_LASTS = 1.0
+SECONDS_BETWEEN_TIDIES = 600.0
 
 
 @dataclass(frozen=True)
@@ -183,15 +184,17 @@ class Service:
             self._revisions = revisions
 
     async def keep_house(self) -> None:
-        """Look for changes; when a day has passed, delete what has had its time and tidy the store."""
-        today = day()
+        """Look for changes; once a day delete what has had its time, and tidy the store."""
+        today, again = day(), 0.0
         while True:
             await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
             try:
                 await self.look()
                 if day() != today:
+                    await self.delete_expired(day())
                     today = day()
-                    await self.delete_expired(today)
+                if time.monotonic() > again and await self.reader.run(Connection.tidied) != day():
+                    again = time.monotonic() + SECONDS_BETWEEN_TIDIES
                     await asyncio.to_thread(self.store.tidy)
             except StoreError as error:
                 self.log("store", said=str(error))
@@ -200,11 +203,10 @@ class Service:
 
     async def delete_expired(self, today: str) -> None:
         """Delete the surveys whose time is over."""
-        for name, each in list(self.surveys.items()):
-            if each.survey.expires is not None and each.survey.expires <= today:
-                reports = await self.writer.run(partial(Connection.delete_survey, name=name))
-                self.log("deleted", survey=name, reports=reports)
-                await self.look()
+        deleted = await self.writer.run(partial(Connection.delete_expired, today=today))
+        for name, reports in deleted.items():
+            self.log("deleted", survey=name, reports=reports)
+        await self.look()
 
     async def healthy(self) -> str:
         """ "" when a canary was written and read; those who ask within a second are told the same."""

@@ -28,6 +28,8 @@ SCHEMA = 1
 WITHDRAWN = b""
 AT_ONCE = 50_000
 LARGEST_NUMBER = 2**31 - 1
+TIDIED = 2
+"""Where beside the canary it is noted when the store was tidied."""
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
 RESERVED = {"health", "metrics", "login", "logout", "static", "surveys"}
 
@@ -183,6 +185,11 @@ class Connection(ABC):
             self.change(f"DELETE FROM {table} WHERE survey = ?", number)
         return reports
 
+    def delete_expired(self, today: str) -> dict[str, int]:
+        """Delete the surveys whose time is over; by name, how many reports each had."""
+        over = [each.name for each in self.surveys() if each.expires is not None and each.expires <= today]
+        return {name: self.delete_survey(name) for name in over}
+
     def ship_model(self, name: str, model: str | None) -> None:
         """The model that goes home to the devices."""
         self.known_survey(name)
@@ -306,13 +313,21 @@ class Connection(ABC):
         found = self.one("SELECT COUNT(*), COALESCE(SUM(used), 0) FROM invitations WHERE survey = ?", survey)
         return (int(found[0]), int(found[1])) if found else (0, 0)
 
-    def sing(self, song: bytes) -> None:
+    def sing(self, song: bytes, place: int = 1) -> None:
         """Write the canary."""
-        self.change("INSERT INTO canary VALUES (1, ?) ON CONFLICT (place) DO UPDATE SET song = excluded.song", song)
+        write = "INSERT INTO canary VALUES (?, ?) ON CONFLICT (place) DO UPDATE SET song = excluded.song"
+        self.change(write, place, song)
 
-    def song(self) -> bytes:
-        found = self.one("SELECT song FROM canary WHERE place = 1")
+    def song(self, place: int = 1) -> bytes:
+        found = self.one("SELECT song FROM canary WHERE place = ?", place)
         return bytes(found[0]) if found else b""
+
+    def note_tidied(self) -> None:
+        self.sing(day().encode(), TIDIED)
+
+    def tidied(self) -> str:
+        """The day on which the store was last tidied; "" for never."""
+        return self.song(TIDIED).decode()
 
     # --- jobs and tokens ----------------------------------------------------------------------------------------
 

@@ -78,6 +78,7 @@ class PostgresStore(Store):
                     connection.execute(f"CREATE TEMPORARY TABLE anew ON COMMIT DROP AS SELECT * FROM {table}")
                     connection.execute(f"TRUNCATE {table}")
                     connection.execute(f"INSERT INTO {table} SELECT * FROM anew ORDER BY {by}")
+            connection.note_tidied()
 
     def version(self, connection: Connection) -> int:
         connection.execute("SELECT pg_advisory_xact_lock(7307266)")  # of two collectors that start at once one waits

@@ -32,23 +32,34 @@ def _insert(rows: int) -> str:
 
 class SqliteConnection(Connection):
     def __init__(self, path: str) -> None:
+        self._path, there = path, f"{Path(path).absolute().as_uri()}?mode=rw"
         try:
-            self._own = sqlite3.connect(path, PATIENCE, isolation_level=None, check_same_thread=False)
+            self._own = sqlite3.connect(there, PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
+            self._file = os.stat(path)
             for setting in (
                 "journal_mode = WAL", "synchronous = FULL", "secure_delete = ON", "foreign_keys = ON",
                 f"cache_size = -{CACHE_KIB}", f"wal_autocheckpoint = {LOG_PAGES}", f"journal_size_limit = {LOG_BYTES}",
             ):  # fmt: skip
                 self._own.execute(f"PRAGMA {setting}")
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             raise StoreError(f"{path}: {error}; is it a store of sfumato, and may it be written?") from None
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> Any:
+        """What is written to a file that has been moved or deleted meanwhile is not written."""
         try:
-            return self._own.execute(sql, values)
+            done = self._own.execute(sql, values)
         except sqlite3.IntegrityError:
             raise
         except sqlite3.DatabaseError as error:
             raise StoreError(str(error)) from error
+        if not self._is_in_place():
+            raise StoreError(f"{self._path} was moved, deleted or replaced")
+        return done
+
+    def _is_in_place(self) -> bool:
+        with suppress(OSError):
+            return os.path.samestat(os.stat(self._path), self._file)
+        return False
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -128,7 +139,10 @@ class SqliteStore(Store):
         """VACUUM copies every table in the order of its keys; the write-ahead log is emptied."""
         with self.connected() as connection:
             connection.execute("VACUUM")
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            held_up, *_ = connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")[0]
+            if held_up:
+                raise StoreError("somebody reads for long; the write-ahead log is not emptied yet")
+            connection.note_tidied()
 
     def version(self, connection: Connection) -> int:
         found = connection.one("PRAGMA user_version")
