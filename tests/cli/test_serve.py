@@ -74,6 +74,29 @@ def test_no_header_tells_what_serves_and_none_is_believed(running: Running):
     assert answer.startswith(b"http/1.1 200") and b"\nserver:" not in answer
 
 
+def test_headers_without_end_are_hung_up_on_and_long_ones_answered(running: Running):
+    port = int(running.address.rpartition(":")[2])
+    with socket.create_connection(("127.0.0.1", port)) as wire:
+        wire.settimeout(PATIENCE)
+        for length in (40_000, 50_000):
+            wire.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\nCookie: %s\r\n\r\n" % (b"x" * length))
+            assert _answer(wire).startswith(b"HTTP/1.1 200")
+        wire.sendall(b"POST /town/reports HTTP/1.1\r\nHost: x\r\nContent-Length: 300000\r\n\r\n" + b" " * 300_000)
+        assert b"not of the form" in _answer(wire)
+        sent = 0
+        with pytest.raises(ConnectionError):
+            while sent < 50_000_000:
+                wire.sendall(b"GET /health HTTP/1.1\r\nHost: " if not sent else b"x" * 10_000)
+                sent += 10_000
+
+
+def _answer(wire: socket.socket) -> bytes:
+    answer = b""
+    while not answer.endswith(b"}"):
+        answer += wire.recv(4096)
+    return answer
+
+
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_it_in_order(folder, how: int):
     with service(folder.path, "plan.toml") as running:

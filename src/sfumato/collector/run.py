@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import errno
 import logging
+import math
 import signal
 import socket
 from collections.abc import Callable
 from typing import Any
 
 import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from sfumato.client.wire import is_loopback
 from sfumato.collector.application import application
@@ -19,6 +21,7 @@ from sfumato.collector.store import Connection, Store, StoreError, Survey, name_
 from sfumato.plan import Plan
 
 MOST_AT_ONCE = 1000
+LARGEST_HEAD = 1 << 16
 SECONDS_BETWEEN_REQUESTS = 15
 SECONDS_TO_FINISH = 10
 
@@ -81,10 +84,30 @@ def run(store: Store, listener: socket.socket, ready: Callable[[], None] = lambd
 def _settings(service: Service) -> uvicorn.Config:
     """No address, user agent or time is written down, and nothing that a client says about others is believed."""
     return uvicorn.Config(
-        application(service), lifespan="on", ws="none", log_config=None, log_level="warning", access_log=False,
-        server_header=False, proxy_headers=False, limit_concurrency=MOST_AT_ONCE,
+        application(service), http=_Bounded, lifespan="on", ws="none", log_config=None, log_level="warning",
+        access_log=False, server_header=False, proxy_headers=False, limit_concurrency=MOST_AT_ONCE,
         timeout_keep_alive=SECONDS_BETWEEN_REQUESTS, timeout_graceful_shutdown=SECONDS_TO_FINISH,
     )  # fmt: skip
+
+
+class _Bounded(HttpToolsProtocol):
+    """Hangs up on a request whose head has no end, which would be gathered in memory."""
+
+    head: float = 0
+
+    def data_received(self, data: bytes) -> None:
+        self.head += len(data)
+        super().data_received(data)
+        if self.head > LARGEST_HEAD:
+            self.send_400_response("The headers are too long.")
+
+    def on_headers_complete(self) -> None:
+        self.head = -math.inf
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self.head = 0
+        super().on_message_complete()
 
 
 class _Server(uvicorn.Server):
