@@ -210,6 +210,14 @@ def test_it_is_known_when_a_store_was_tidied(store: Store) -> None:
         assert connection.tidied() == day()
 
 
+@pytest.mark.parametrize("days", [-1, 36_501, 10**12])
+def test_a_survey_is_kept_for_some_days_of_the_calendar(store: Store, days: int) -> None:
+    with store.connected() as connection:
+        with pytest.raises(ValueError, match="36,500 days"), connection.transaction():
+            connection.open_survey("town", PLAN, keep_days=days)
+        assert connection.surveys() == []
+
+
 def test_a_survey_opened_again_is_not_deleted_any_more(store: Store) -> None:
     with store.connected() as connection, connection.transaction():
         for name in ("old", "again"):
@@ -347,6 +355,12 @@ def test_a_password_is_not_shown() -> None:
     from sfumato.collector.store.postgresql import PostgresStore
 
     assert PostgresStore("postgresql://me:secret@host/db").shown == "postgresql://me:***@host/db"
+    assert PostgresStore("postgresql://host:5432/db").shown == "postgresql://host:5432/db"
+    assert PostgresStore("postgresql://me:se/cr@et@host/db").shown == "postgresql://me:***@host/db"
+    assert PostgresStore("postgresql://me@host/db?password=secret&a=b").shown == "postgresql://me@host/db?password=***&a=b"
+    with pytest.raises(StoreError, match="cannot be read") as refused:
+        open_store("postgresql://me:sec%ret@host/db")
+    assert "sec" not in str(refused.value)
 
 
 def test_a_database_that_is_not_there_is_said_to_be_so() -> None:

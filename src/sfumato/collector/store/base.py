@@ -28,6 +28,7 @@ SCHEMA = 1
 WITHDRAWN = b""
 AT_ONCE = 50_000
 LARGEST_NUMBER = 2**31 - 1
+MOST_DAYS = 36_500
 TIDIED = 2
 """Where beside the canary it is noted when the store was tidied."""
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
@@ -154,6 +155,8 @@ class Connection(ABC):
         Its number is random: one that is deleted leaves none behind that another survey could get.
         """
         check_name(name)
+        if keep_days is not None and not 0 <= keep_days <= MOST_DAYS:
+            raise ValueError(f"a survey can be kept for up to {MOST_DAYS:,} days after its end, not {keep_days:,}")
         found = self.survey(name)
         if found is not None:
             if found.plan.identity != plan.identity:
@@ -432,7 +435,7 @@ class Store(ABC):
     @property
     def shown(self) -> str:
         """The address without a password."""
-        return re.sub(r"://([^:/@]*):[^@/]*@", r"://\1:***@", self.address)
+        return re.sub(r"(?<=password=)[^&]*", "***", re.sub(r"(://[^:/@]*):.*@", r"\1:***@", self.address))
 
 
 def open_store(address: str) -> Store:

@@ -24,6 +24,8 @@ class PostgresConnection(Connection):
             )
         except psycopg.OperationalError as error:
             raise StoreError(f"PostgreSQL cannot be reached ({_first_line(error)}); does it run?") from None
+        except psycopg.ProgrammingError:  # it repeats what it cannot read, which may be a password
+            raise StoreError("this address of PostgreSQL cannot be read; write % in a password as %25") from None
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> Any:
         psycopg = _psycopg()
