@@ -76,3 +76,5 @@ def test_the_proxy_writes_nothing_down_and_ends_what_is_slow() -> None:
     assert text.count("access_log off;") == text.count("error_log /dev/null emerg;") == servers == 2
     for setting in ("client_header_timeout", "client_body_timeout", "limit_req ", "limit_conn ", "session_tickets off"):
         assert setting in text
+    for kept_in_memory in ("client_body_buffer_size 1m;", "proxy_max_temp_file_size 0;"):
+        assert kept_in_memory in text, "reports and exports would lie in its temporary files"
