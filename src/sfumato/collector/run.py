@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import logging
-import math
 import signal
 import socket
 from collections.abc import Callable
@@ -21,7 +20,7 @@ from sfumato.collector.store import Connection, Store, StoreError, Survey, name_
 from sfumato.plan import Plan
 
 MOST_AT_ONCE = 1000
-LARGEST_HEAD = 1 << 16
+MOST_BESIDE_BODY = 1 << 16
 SECONDS_BETWEEN_REQUESTS = 15
 SECONDS_TO_FINISH = 10
 
@@ -91,22 +90,22 @@ def _settings(service: Service) -> uvicorn.Config:
 
 
 class _Bounded(HttpToolsProtocol):
-    """Hangs up on a request whose head has no end, which would be gathered in memory."""
+    """Hangs up on a request in which what is not its body has no end, and would be gathered in memory."""
 
-    head: float = 0
+    beside_body = 0
 
     def data_received(self, data: bytes) -> None:
-        self.head += len(data)
+        self.beside_body += len(data)
         super().data_received(data)
-        if self.head > LARGEST_HEAD:
+        if self.beside_body > MOST_BESIDE_BODY:
             self.send_400_response("The headers are too long.")
 
-    def on_headers_complete(self) -> None:
-        self.head = -math.inf
-        super().on_headers_complete()
+    def on_body(self, body: bytes) -> None:
+        self.beside_body -= len(body)
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
-        self.head = 0
+        self.beside_body = 0
         super().on_message_complete()
 
 
