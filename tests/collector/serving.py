@@ -165,8 +165,11 @@ def batch(*given: dict[str, Any], plan: str = PLAN.identity) -> dict[str, Any]:
 
 
 def main(address: str, port: int, faults: float, patience: float) -> None:
+    import faulthandler
+
     import uvicorn
 
+    faulthandler.register(signal.SIGUSR1)  # where it stands, for whoever wonders
     from sfumato.collector import endpoints
     from sfumato.collector.application import application
     from sfumato.collector.service import Service

@@ -178,6 +178,7 @@ def test_a_database_that_is_restarted_under_load_loses_nothing() -> None:
             _wait_for(senders, 100)
             senders.finish()
             assert running.ask("GET", "/health").status == 200
+        assert running.log.count(b'"event":"store"') == 1, "a line a request would tell when they came"
         check_exactly_once(address, senders)
 
 

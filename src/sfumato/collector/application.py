@@ -103,7 +103,7 @@ class _Answering:
         except BusyError:
             refused = RefusedError("busy")
         except StoreError as error:
-            service.log("store", said=str(error))
+            service.trouble(error)
             refused = RefusedError("store")
         service.refuse(refused.reason, None if each.scope or request.method in ("GET", "HEAD") else served)
         return answer(Problem(refused.said), refused.status, refused.headers())

@@ -82,7 +82,7 @@ class Jobs:
             try:
                 return await self.service.writer.run(work)
             except StoreError as error:
-                self.service.log("store", said=str(error))
+                self.service.trouble(error)
                 await asyncio.sleep(SECONDS_BETWEEN_TRIES)
 
     async def _do(self, id: str, survey: int) -> str:

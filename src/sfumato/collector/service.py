@@ -13,7 +13,6 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from importlib.metadata import version
@@ -31,13 +30,14 @@ from sfumato.collector.jobs import Jobs
 from sfumato.collector.messages import RefusedError
 from sfumato.collector.metrics import Metrics
 from sfumato.collector.processes import Views
-from sfumato.collector.store import Connection, Store, StoreError, Survey, day
+from sfumato.collector.store import Connection, Kept, Store, StoreError, Survey, day
 from sfumato.collector.writer import Writer
 from sfumato.prose import json_text
 
 SUBMIT = "reports"
 SECONDS_BETWEEN_LOOKS = 1.0
 SECONDS_A_SONG_LASTS = 1.0
+SECONDS_BETWEEN_COMPLAINTS = 60.0
 SECONDS_BETWEEN_TIDIES = 600.0
 
 
@@ -102,33 +102,14 @@ class Reader:
     """A connection that reads, on a thread of its own."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
+        self._kept = Kept(store)
         self._thread = ThreadPoolExecutor(1, "reader")
-        self._connection: Connection | None = None
 
     async def run(self, work: Callable[[Connection], Any]) -> Any:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._run, work)
-
-    def _run(self, work: Callable[[Connection], Any]) -> Any:
-        for attempt in (1, 2):
-            try:
-                if self._connection is None:
-                    self._connection = self._store.connect()
-                return work(self._connection)
-            except StoreError:
-                self._drop()
-                if attempt == 2:
-                    raise
-        return None
-
-    def _drop(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            with suppress(Exception):
-                connection.close()
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._kept.run, work)
 
     def stop(self) -> None:
-        self._thread.submit(self._drop)
+        self._thread.submit(self._kept.drop)
         self._thread.shutdown()
 
 
@@ -147,10 +128,19 @@ class Service:
         self._revisions: list[Any] = []
         self._singing: asyncio.Task[str] | None = None
         self._sung_until = 0.0
+        self._failures, self._told_of_trouble = 0, -math.inf
 
     def log(self, event: str, **facts: Any) -> None:
         """One line about the service itself."""
         self._log({"event": event, "day": day(), **facts})
+
+    def trouble(self, error: StoreError) -> None:
+        """A line about a store that fails, and no more than one a minute: a line a request would tell when they come,
+        and whoever reads lines slowly would hold up everybody."""
+        self._failures += 1
+        if time.monotonic() - self._told_of_trouble > SECONDS_BETWEEN_COMPLAINTS:
+            self.log("store", said=str(error), failures=self._failures)
+            self._told_of_trouble, self._failures = time.monotonic(), 0
 
     def served(self, name: str) -> Served:
         found = self.surveys.get(name)
@@ -197,7 +187,7 @@ class Service:
                     again = time.monotonic() + SECONDS_BETWEEN_TIDIES
                     await asyncio.to_thread(self.store.tidy)
             except StoreError as error:
-                self.log("store", said=str(error))
+                self.trouble(error)
             except Exception as error:  # the next look may be better
                 self.log("house", kind=type(error).__name__)
 
@@ -222,7 +212,7 @@ class Service:
             heard = await self.reader.run(lambda connection: connection.song())
             return "" if heard == song else "what was written is not what is read"
         except StoreError as error:
-            self.log("store", said=str(error))
+            self.trouble(error)
             return RefusedError("store").said
         finally:
             self._sung_until = time.monotonic() + SECONDS_A_SONG_LASTS

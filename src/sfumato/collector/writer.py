@@ -13,9 +13,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
-from sfumato.collector.store import REFUSED, Arrival, Connection, Store, StoreError
+from sfumato.collector.store import REFUSED, Arrival, Connection, Kept, Store, StoreError
 
 MOST_WAITING = 20_000
 MOST_TOGETHER = 5_000
@@ -43,7 +44,7 @@ class Writer:
         self._queue: queue.SimpleQueue[list[Task]] = queue.SimpleQueue()
         self._refused: Counter[tuple[int, str]] = Counter()
         self._counting = threading.Lock()
-        self._connection: Connection | None = None
+        self._kept = Kept(store)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
 
@@ -104,7 +105,7 @@ class Writer:
                 with suppress(RuntimeError):  # the loop has ended, and nobody waits any more
                     self._loop.call_soon_threadsafe(_answer, answers)
             if ended:
-                self._drop()
+                self._kept.drop()
                 return
 
     def _group(self) -> list[Task]:
@@ -143,32 +144,18 @@ class Writer:
             place += len(task)
         return answers
 
-    def _within(self, work: Work) -> Any:
-        """Do work in a transaction; where the connection was lost, once more on a new one."""
-        for attempt in (1, 2):
-            try:
-                if self._connection is None:
-                    self._connection = self.store.connect()
-                with self._connection.transaction():
-                    return work(self._connection)
-            except StoreError:
-                self._drop()
-                if attempt == 2:
-                    raise
-        return None
-
     def _safely(self, work: Work) -> Any:
         """What the work gives, or how it failed."""
         try:
-            return self._within(work)
+            return self._kept.run(partial(_within, work))
         except BaseException as error:
             return error
 
-    def _drop(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            with suppress(Exception):
-                connection.close()
+
+def _within(work: Work, connection: Connection) -> Any:
+    """Work inside a transaction."""
+    with connection.transaction():
+        return work(connection)
 
 
 def _size(given: Task) -> int:

@@ -5,6 +5,7 @@ from sfumato.collector.store.base import (
     REFUSED,
     Arrival,
     Connection,
+    Kept,
     Store,
     StoreError,
     Survey,
@@ -15,6 +16,6 @@ from sfumato.collector.store.base import (
 )
 
 __all__ = [
-    "ACCEPTED", "REFUSED", "Arrival", "Connection", "Store", "StoreError", "Survey", "copy_store", "day", "name_of",
-    "open_store",
+    "ACCEPTED", "REFUSED", "Arrival", "Connection", "Kept", "Store", "StoreError", "Survey", "copy_store", "day",
+    "name_of", "open_store",
 ]  # fmt: skip

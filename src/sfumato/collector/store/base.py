@@ -14,8 +14,8 @@ import random
 import re
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from itertools import groupby
@@ -436,6 +436,36 @@ class Store(ABC):
     def shown(self) -> str:
         """The address without a password."""
         return re.sub(r"(?<=password=)[^&]*", "***", re.sub(r"(://[^:/@]*):.*@", r"\1:***@", self.address))
+
+
+class Kept:
+    """A connection that is kept, and made anew after anything went wrong on it; used by one thread."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._connection: Connection | None = None
+
+    def run(self, work: Callable[[Connection], Any]) -> Any:
+        """Do some work; where the store failed, once more on a new connection."""
+        try:
+            return self._try(work)
+        except StoreError:
+            return self._try(work)
+
+    def _try(self, work: Callable[[Connection], Any]) -> Any:
+        try:
+            if self._connection is None:
+                self._connection = self.store.connect()
+            return work(self._connection)
+        except BaseException:
+            self.drop()
+            raise
+
+    def drop(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(Exception):
+                connection.close()
 
 
 def open_store(address: str) -> Store:

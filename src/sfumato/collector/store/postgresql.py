@@ -31,7 +31,7 @@ class PostgresConnection(Connection):
         psycopg = _psycopg()
         try:
             return self._own.execute(_marked(sql), values)
-        except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+        except (psycopg.OperationalError, psycopg.InterfaceError, psycopg.InternalError) as error:
             raise StoreError(_first_line(error)) from error
 
     @contextmanager
@@ -40,7 +40,7 @@ class PostgresConnection(Connection):
         try:
             with self._own.transaction():
                 yield
-        except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+        except (psycopg.OperationalError, psycopg.InterfaceError, psycopg.InternalError) as error:
             raise StoreError(_first_line(error)) from error
 
     @contextmanager
