@@ -19,9 +19,11 @@ class PostgresConnection(Connection):
     def __init__(self, address: str) -> None:
         psycopg = _psycopg()
         try:
+            given = psycopg.conninfo.conninfo_to_dict(address).get("options", "")
             self._own = psycopg.connect(
-                address, autocommit=True, connect_timeout=SECONDS_TO_CONNECT, options=SETTINGS, prepare_threshold=2
-            )
+                address, autocommit=True, connect_timeout=SECONDS_TO_CONNECT, options=f"{given} {SETTINGS}",
+                prepare_threshold=2,
+            )  # fmt: skip
         except psycopg.OperationalError as error:
             raise StoreError(f"PostgreSQL cannot be reached ({_first_line(error)}); does it run?") from None
         except psycopg.ProgrammingError:  # it repeats what it cannot read, which may be a password
