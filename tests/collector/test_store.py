@@ -370,6 +370,15 @@ def test_settings_of_an_address_hold_unless_they_would_lose_reports(postgres: Cl
         assert connection.one("SHOW synchronous_commit") == ("on",)
 
 
+def test_a_database_that_may_not_be_written_is_a_fault_of_the_store(postgres: Cluster) -> None:
+    """As a former primary is; the service then connects anew, and devices send again."""
+    address = postgres.new_database(f"t{secrets.token_hex(6)}")
+    town = opened(open_store(address))
+    store = PostgresStore(f"{address}?options=-c%20default_transaction_read_only%3Don")
+    with pytest.raises(StoreError, match="read-only"):
+        take(store, Arrival(town, b"1" * 16, b"one"))
+
+
 def test_a_database_that_is_not_there_is_said_to_be_so() -> None:
     with pytest.raises(StoreError, match="cannot be reached"):
         open_store("postgresql://nobody@127.0.0.1:9/none")

@@ -33,7 +33,9 @@ class PostgresConnection(Connection):
         psycopg = _psycopg()
         try:
             return self._own.execute(_marked(sql), values)
-        except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+        except psycopg.IntegrityError:
+            raise
+        except psycopg.Error as error:
             raise StoreError(_first_line(error)) from error
 
     @contextmanager
@@ -42,7 +44,9 @@ class PostgresConnection(Connection):
         try:
             with self._own.transaction():
                 yield
-        except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+        except psycopg.IntegrityError:
+            raise
+        except psycopg.Error as error:
             raise StoreError(_first_line(error)) from error
 
     @contextmanager
