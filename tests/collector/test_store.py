@@ -210,6 +210,9 @@ def test_it_is_known_when_a_store_was_tidied(store: Store) -> None:
         assert connection.tidied() == ""
         store.tidy()
         assert connection.tidied() == day()
+        connection.open_survey("town", PLAN)
+        connection.delete_survey("town")
+        assert connection.tidied() == "", "what was deleted may still be in the files"
 
 
 @pytest.mark.parametrize("days", [-1, 36_501, 10**12])

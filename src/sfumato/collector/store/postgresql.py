@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from sfumato.collector.store.base import TABLES, Connection, Store, StoreError
+from sfumato.collector.store.base import TABLES, Connection, Store, StoreError, day
 
 SECONDS_TO_CONNECT = 5
 SETTINGS = "-c synchronous_commit=on -c statement_timeout=600000 -c lock_timeout=30000"
@@ -86,7 +86,7 @@ class PostgresStore(Store):
                     connection.execute(f"CREATE TEMPORARY TABLE anew ON COMMIT DROP AS SELECT * FROM {table}")
                     connection.execute(f"TRUNCATE {table}")
                     connection.execute(f"INSERT INTO {table} SELECT * FROM anew ORDER BY {by}")
-            connection.note_tidied()
+            connection.note_tidied(day())
 
     def version(self, connection: Connection) -> int:
         connection.execute("SELECT pg_advisory_xact_lock(7307266)")  # of two collectors that start at once one waits
