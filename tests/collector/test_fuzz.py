@@ -24,7 +24,6 @@ from sfumato.collector.access import SCOPES
 from sfumato.collector.form import ReportError, ReportForm
 from sfumato.collector.store import open_store
 
-
 CHECKS = (
     "not_a_server_error", "status_code_conformance", "content_type_conformance", "response_headers_conformance",
     "response_schema_conformance", "negative_data_rejection", "positive_data_acceptance", "missing_required_header",

@@ -331,7 +331,7 @@ def test_a_survey_is_deleted_when_its_time_is_over(address: str) -> None:
 
 
 def test_a_store_that_was_not_tidied_today_is_tidied(town: Running) -> None:
-    """At midnight or, after a night without service, when it is there again."""
+    """At midnight or, after a night without service, when it is there again; and when something was deleted."""
     until = time.monotonic() + 30
     with open_store(town.address).connected() as connection:
         while connection.tidied() != day():

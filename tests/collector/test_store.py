@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.collector.postgres import Cluster
 
 import sfumato as sf
 from sfumato.client import Outbox
@@ -25,6 +26,7 @@ from sfumato.collector.store import (
     open_store,
 )
 from sfumato.collector.store.base import CLOSED, CONFLICT, GONE, SCHEMA, UNINVITED
+from sfumato.collector.store.postgresql import PostgresStore
 
 PLAN = sf.Plan.loads(
     """
@@ -208,6 +210,9 @@ def test_it_is_known_when_a_store_was_tidied(store: Store) -> None:
         assert connection.tidied() == ""
         store.tidy()
         assert connection.tidied() == day()
+        connection.open_survey("town", PLAN)
+        connection.delete_survey("town")
+        assert connection.tidied() == "", "what was deleted may still be in the files"
 
 
 @pytest.mark.parametrize("days", [-1, 36_501, 10**12])
@@ -352,8 +357,6 @@ def test_a_file_that_is_no_store_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_password_is_not_shown() -> None:
-    from sfumato.collector.store.postgresql import PostgresStore
-
     assert PostgresStore("postgresql://me:secret@host/db").shown == "postgresql://me:***@host/db"
     assert PostgresStore("postgresql://host:5432/db").shown == "postgresql://host:5432/db"
     assert PostgresStore("postgresql://me:se/cr@et@host/db").shown == "postgresql://me:***@host/db"
@@ -361,6 +364,22 @@ def test_a_password_is_not_shown() -> None:
     with pytest.raises(StoreError, match="cannot be read") as refused:
         open_store("postgresql://me:sec%ret@host/db")
     assert "sec" not in str(refused.value)
+
+
+def test_settings_of_an_address_hold_unless_they_would_lose_reports(postgres: Cluster) -> None:
+    wanted = "-c%20search_path%3Dpg_temp%20-c%20synchronous_commit%3Doff"
+    with PostgresStore(f"{postgres.address}?options={wanted}").connected() as connection:
+        assert connection.one("SHOW search_path") == ("pg_temp",)
+        assert connection.one("SHOW synchronous_commit") == ("on",)
+
+
+def test_a_database_that_may_not_be_written_is_a_fault_of_the_store(postgres: Cluster) -> None:
+    """As a former primary is; the service then connects anew, and devices send again."""
+    address = postgres.new_database(f"t{secrets.token_hex(6)}")
+    town = opened(open_store(address))
+    store = PostgresStore(f"{address}?options=-c%20default_transaction_read_only%3Don")
+    with pytest.raises(StoreError, match="read-only"):
+        take(store, Arrival(town, b"1" * 16, b"one"))
 
 
 def test_a_database_that_is_not_there_is_said_to_be_so() -> None:

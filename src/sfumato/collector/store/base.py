@@ -186,6 +186,7 @@ class Connection(ABC):
         reports = self.change("DELETE FROM reports WHERE survey = ?", number)
         for table in ("invitations", "tallies", "tokens", "jobs"):
             self.change(f"DELETE FROM {table} WHERE survey = ?", number)
+        self.note_tidied("")
         return reports
 
     def delete_expired(self, today: str) -> dict[str, int]:
@@ -325,11 +326,11 @@ class Connection(ABC):
         found = self.one("SELECT song FROM canary WHERE place = ?", place)
         return bytes(found[0]) if found else b""
 
-    def note_tidied(self) -> None:
-        self.sing(day().encode(), TIDIED)
+    def note_tidied(self, today: str) -> None:
+        self.sing(today.encode(), TIDIED)
 
     def tidied(self) -> str:
-        """The day on which the store was last tidied; "" for never."""
+        """The day on which the store was last tidied; "" for never, and when something was deleted since."""
         return self.song(TIDIED).decode()
 
     # --- jobs and tokens ----------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from sfumato.collector.store.base import TABLES, Connection, Store, StoreError
+from sfumato.collector.store.base import TABLES, Connection, Store, StoreError, day
 
 SECONDS_TO_CONNECT = 5
 SETTINGS = "-c synchronous_commit=on -c statement_timeout=600000 -c lock_timeout=30000"
@@ -19,9 +19,11 @@ class PostgresConnection(Connection):
     def __init__(self, address: str) -> None:
         psycopg = _psycopg()
         try:
+            given = psycopg.conninfo.conninfo_to_dict(address).get("options", "")
             self._own = psycopg.connect(
-                address, autocommit=True, connect_timeout=SECONDS_TO_CONNECT, options=SETTINGS, prepare_threshold=2
-            )
+                address, autocommit=True, connect_timeout=SECONDS_TO_CONNECT, options=f"{given} {SETTINGS}",
+                prepare_threshold=2,
+            )  # fmt: skip
         except psycopg.OperationalError as error:
             raise StoreError(f"PostgreSQL cannot be reached ({_first_line(error)}); does it run?") from None
         except psycopg.ProgrammingError:  # it repeats what it cannot read, which may be a password
@@ -31,7 +33,9 @@ class PostgresConnection(Connection):
         psycopg = _psycopg()
         try:
             return self._own.execute(_marked(sql), values)
-        except (psycopg.OperationalError, psycopg.InterfaceError, psycopg.InternalError) as error:
+        except psycopg.IntegrityError:
+            raise
+        except psycopg.Error as error:
             raise StoreError(_first_line(error)) from error
 
     @contextmanager
@@ -40,7 +44,9 @@ class PostgresConnection(Connection):
         try:
             with self._own.transaction():
                 yield
-        except (psycopg.OperationalError, psycopg.InterfaceError, psycopg.InternalError) as error:
+        except psycopg.IntegrityError:
+            raise
+        except psycopg.Error as error:
             raise StoreError(_first_line(error)) from error
 
     @contextmanager
@@ -80,7 +86,7 @@ class PostgresStore(Store):
                     connection.execute(f"CREATE TEMPORARY TABLE anew ON COMMIT DROP AS SELECT * FROM {table}")
                     connection.execute(f"TRUNCATE {table}")
                     connection.execute(f"INSERT INTO {table} SELECT * FROM anew ORDER BY {by}")
-            connection.note_tidied()
+            connection.note_tidied(day())
 
     def version(self, connection: Connection) -> int:
         connection.execute("SELECT pg_advisory_xact_lock(7307266)")  # of two collectors that start at once one waits

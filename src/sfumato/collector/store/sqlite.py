@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sfumato.collector.store.base import Connection, Store, StoreError
+from sfumato.collector.store.base import Connection, Store, StoreError, day
 
 KIND = 0x53666D63
 """What marks a file as a store: SQLite's application_id ("Sfmc")."""
@@ -142,7 +142,7 @@ class SqliteStore(Store):
             held_up, *_ = connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")[0]
             if held_up:
                 raise StoreError("somebody reads for long; the write-ahead log is not emptied yet")
-            connection.note_tidied()
+            connection.note_tidied(day())
 
     def version(self, connection: Connection) -> int:
         found = connection.one("PRAGMA user_version")
