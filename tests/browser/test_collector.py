@@ -18,7 +18,7 @@ from sfumato.collector.access import SCOPES, issue_invitations
 from sfumato.collector.simulate import Crowd, reports_of
 from sfumato.collector.store import open_store
 
-PEOPLE = 3000
+PEOPLE = 1500
 
 
 def open_class() -> sf.Plan:
@@ -54,7 +54,7 @@ def crowd(number: int) -> dict[str, Any]:
     stops = [list(map(str, chance.choice(["Market", "Station", "Harbour"], 2, replace=False))) for _ in range(number)]
     return {
         "age": age, "income": chance.uniform(0, 200_000, number), "fare": chance.choice(["yes", "no"], number),
-        "stops": stops, "district": chance.choice(["Centre", "North"], number), "bus": np.where(age < 50, "yes", "no"),
+        "stops": stops, "district": chance.choice(["Centre", "North"], number), "bus": np.where(age < 65, "yes", "no"),
     }  # fmt: skip
 
 
@@ -72,7 +72,7 @@ def test_the_whole_loop(service: Running, chromium: Browser) -> None:
     assert "1 report" in board.inner_text("header")
 
     people = Crowd(PLAN, f"{service.url}/town")
-    people.send(reports_of(PLAN, crowd(PEOPLE)), invitations=iter(others))
+    people.send(reports_of(PLAN, crowd(PEOPLE), levels={"age": "open"}), invitations=iter(others))
     assert people.outcome.accepted == PEOPLE
     board.bring_to_front()
     eventually(lambda: f"{PEOPLE + 1:,}" in board.inner_text("header"), board, seconds=60)
