@@ -382,6 +382,29 @@ def test_a_database_that_may_not_be_written_is_a_fault_of_the_store(postgres: Cl
         take(store, Arrival(town, b"1" * 16, b"one"))
 
 
+def test_a_copy_that_begins_while_a_store_is_tidied_is_whole(postgres: Cluster) -> None:
+    """What is emptied and filled by another transaction looks empty to a copy that has begun before its end."""
+    store = open_store(postgres.new_database(f"t{secrets.token_hex(6)}"))
+    town, found = opened(store), list[int]()
+    take(store, Arrival(town, b"1" * 16, b"one"))
+
+    def copy() -> None:
+        with store.connected() as connection, connection.snapshot():
+            connection.surveys()
+            found.append(connection.how_many(town))
+
+    copying = threading.Thread(target=copy)
+    with store.connected() as tidying, tidying.transaction():
+        tidying.execute("LOCK TABLE reports IN ACCESS EXCLUSIVE MODE")
+        tidying.execute("CREATE TEMPORARY TABLE anew ON COMMIT DROP AS SELECT * FROM reports")
+        tidying.execute("TRUNCATE reports")
+        copying.start()
+        copying.join(0.3)
+        tidying.execute("INSERT INTO reports SELECT * FROM anew")
+    copying.join(60)
+    assert found == [1]
+
+
 def test_a_database_that_is_not_there_is_said_to_be_so() -> None:
     with pytest.raises(StoreError, match="cannot be reached"):
         open_store("postgresql://nobody@127.0.0.1:9/none")

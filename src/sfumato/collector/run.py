@@ -6,6 +6,7 @@ import errno
 import logging
 import signal
 import socket
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +16,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from sfumato.client.wire import is_loopback
 from sfumato.collector.application import application
 from sfumato.collector.form import ReportForm
-from sfumato.collector.service import Service
+from sfumato.collector.service import SECONDS_BETWEEN_COMPLAINTS, Service
 from sfumato.collector.store import Connection, Store, StoreError, Survey, name_of
 from sfumato.plan import Plan
 
@@ -125,12 +126,15 @@ class _Server(uvicorn.Server):
 
 
 class _Said(logging.Handler):
-    """What the server has to say, as one of the service's own lines: the last one, without what led to it."""
+    """What the server has to say, as one of the service's own lines: the last one, without what led to it, and the
+    same no more than once a minute."""
 
     def __init__(self, service: Service) -> None:
         super().__init__(logging.WARNING)
-        self.service = service
+        self.service, self.silent_until = service, dict[str, float]()
 
     def emit(self, record: logging.LogRecord) -> None:
-        lines = record.getMessage().strip().splitlines()
-        self.service.log("server", said=lines[-1] if lines else "")
+        said = (record.getMessage().strip().splitlines() or [""])[-1]
+        if time.monotonic() > self.silent_until.get(said, 0.0):
+            self.silent_until[said] = time.monotonic() + SECONDS_BETWEEN_COMPLAINTS
+            self.service.log("server", said=said)

@@ -53,6 +53,7 @@ class PostgresConnection(Connection):
     def snapshot(self) -> Iterator[None]:
         with self.transaction():
             self.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            self.execute(f"LOCK TABLE {', '.join(TABLES)} IN ACCESS SHARE MODE")  # TRUNCATE empties older snapshots
             yield
 
     def insert_reports(self, survey: int, rows: Sequence[tuple[bytes, bytes]]) -> int:
