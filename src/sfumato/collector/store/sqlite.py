@@ -19,7 +19,7 @@ from sfumato.collector.store.base import Connection, Store, StoreError, day
 KIND = 0x53666D63
 """What marks a file as a store: SQLite's application_id ("Sfmc")."""
 PATIENCE = 30.0
-CACHE_KIB = 65_536
+CACHE_KIB = 16_384
 MOST_ROWS = 256
 LOG_PAGES, LOG_BYTES = 8_000, 1 << 26
 """The log is copied into the file when it has so many pages: random keys touch the same pages again and again."""
