@@ -31,3 +31,7 @@ def test_the_printed_link_leads_to_the_dashboard_and_leaves_no_trace_of_the_toke
         assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")
         page.go_back()
         assert secret not in page.url
+        page.goto(f"{running.url}/town/dashboard")
+        page.get_by_role("button", name="Sign out").click()
+        page.wait_for_url("**/login")
+        assert page.context.cookies() == []

@@ -228,6 +228,8 @@ async def login(service: Service, request: Request) -> Response:
         if form.get("survey", name) not in ("", name):
             continue
         refused = await service.reader.run(partial(allows, token=token, survey=served.survey.number, scope="read"))
+        if refused == "token":
+            break
         if not refused:
             response = RedirectResponse(f"/{name}/dashboard", 303)
             secure = request.url.scheme == "https" or request.headers.get("origin", "").startswith("https:")

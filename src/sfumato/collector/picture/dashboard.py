@@ -249,4 +249,5 @@ def _show_promise(page: Page, standing: Standing) -> None:
     words, parts = (str(total), total.parts) if total else (promise_of(plan)["words"], {})
     told = [folded(each.question or name, told_of(parts.get(name), say)) for name, each in plan.attributes.items()]
     page.add(tag("div", tag("blockquote", paragraphs(words)), *told, lang=plan.language))
-    page.footer(f"The plan's identity is {plan.identity[:16]}. Estimates are of the crowd, never of one person.")
+    said = f"The plan's identity is {plan.identity[:16]}. Estimates are of the crowd, never of one person."
+    page.footer(tag("form", said, " ", tag("button", "Sign out"), method="post", action="/logout"))
