@@ -25,7 +25,8 @@ from sfumato.collector.store import (
     name_of,
     open_store,
 )
-from sfumato.collector.store.base import CLOSED, CONFLICT, GONE, SCHEMA, UNINVITED
+from sfumato.collector.store.base import SCHEMA
+from sfumato.collector.store.connection import CLOSED, CONFLICT, GONE, UNINVITED
 from sfumato.collector.store.postgresql import PostgresStore
 
 PLAN = sf.Plan.loads(

@@ -14,13 +14,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import random
 import re
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -29,6 +28,7 @@ from urllib.parse import urlsplit
 
 from sfumato.client.wire import LONGEST_PAUSE, NOT_THERE, Answer, check_address, request
 from sfumato.prose import counted, visible
+from sfumato.tables.files import held_alone, own_file
 
 State = Literal["waiting", "sent", "refused", "withdrawing"]
 KIND, VERSION = 0x5366756D, 2
@@ -96,7 +96,7 @@ class Outbox:
 
     def __init__(self, path: str | Path, *, insecure: bool = False) -> None:
         self.path, self.insecure = Path(path), insecure
-        _owned_file(self.path)
+        own_file(self.path)
         with self._writing() as store:
             kind, version = (_single(store, f"PRAGMA {name}") for name in ("application_id", "user_version"))
             if kind == version == _single(store, "SELECT count(*) FROM sqlite_schema") == 0:
@@ -302,24 +302,9 @@ class Outbox:
 
     @contextmanager
     def _only_sender(self, seconds: float) -> Iterator[bool]:
-        """Whether this is the one sender: an exclusive transaction on a file beside, which ends with the process."""
-        turn = self.path.with_name(f"{self.path.name}.sender")
-        _owned_file(turn)
-        with self._said(), closing(_connected(turn, seconds)) as store:
-            try:
-                store.execute("BEGIN EXCLUSIVE")
-                alone = True
-            except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
-                    raise
-                alone = False
+        """Whether this is the one sender: it holds a file beside, until the process ends."""
+        with self._said(), held_alone(self.path.with_name(f"{self.path.name}.sender"), seconds) as alone:
             yield alone
-
-
-def _owned_file(path: Path) -> None:
-    """An empty file that only its owner can read, where there is none."""
-    with suppress(FileExistsError):
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
 def _connected(path: Path, seconds: float) -> sqlite3.Connection:

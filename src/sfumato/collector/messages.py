@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from sfumato.collector.store.base import CLOSED, CONFLICT, GONE, UNINVITED
+from sfumato.collector.store.connection import CLOSED, CONFLICT, GONE, UNINVITED
 
 MOST_REPORTS = 1000
 LARGEST_BODY = 1 << 20

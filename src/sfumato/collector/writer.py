@@ -55,7 +55,8 @@ class Writer:
 
     async def stop(self) -> None:
         """Write what is waiting, and end."""
-        self._queue.put([*self._handed, (None, None)])
+        self._hand_over()
+        self._queue.put([(None, None)])
         await asyncio.to_thread(self._thread.join)
 
     async def take(self, arrivals: Sequence[Arrival]) -> list[str]:

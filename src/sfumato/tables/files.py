@@ -1,11 +1,11 @@
-"""Files written whole or not at all, and what a run that was killed left of them."""
+"""Files written whole or not at all, what a run that was killed left of them, and files of one owner or process."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
@@ -69,3 +69,27 @@ def _lock(handle: int) -> bool:
     except (ImportError, OSError):
         return False
     return True
+
+
+def own_file(path: Path) -> None:
+    """An empty file that only its owner can read, where there is none."""
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+
+
+@contextmanager
+def held_alone(path: Path, seconds: float = 0.0) -> Iterator[bool]:
+    """Whether this process alone holds a file, after waiting for at most so long: by an exclusive transaction of
+    SQLite, which holds on every system and ends with the process."""
+    import sqlite3
+
+    own_file(path)
+    with closing(sqlite3.connect(path, timeout=seconds, isolation_level=None)) as lock:
+        try:
+            lock.execute("BEGIN EXCLUSIVE")
+            alone = True
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                raise
+            alone = False
+        yield alone

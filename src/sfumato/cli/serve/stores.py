@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,7 +27,7 @@ KeepDays = Annotated[
 @contextmanager
 def store_at(address: str, *, new: bool = False) -> Iterator[Store]:
     """The store at an address; ``new``: one that is not there is made, and does not stay if no survey is opened."""
-    from sfumato.collector.store import open_store
+    from sfumato.collector.store import file_of, open_store
 
     place = file_of(address)
     missing = place is not None and not place.exists()
@@ -41,11 +40,6 @@ def store_at(address: str, *, new: bool = False) -> Iterator[Store]:
         if missing and place is not None and not _holds_surveys(store):
             remove_store(place)
         raise
-
-
-def file_of(address: str) -> Path | None:
-    """The file of an embedded store."""
-    return None if re.match(r"postgres(ql)?://", address) else Path(address.removeprefix("sqlite://"))
 
 
 def remove_store(place: Path) -> None:

@@ -9,7 +9,8 @@ import typer
 
 from sfumato.cli import say
 from sfumato.cli.plans import write_reports
-from sfumato.cli.serve.stores import DEFAULT, Name, StoreAddress, file_of, store_at
+from sfumato.cli.serve.stores import DEFAULT, Name, StoreAddress, store_at
+from sfumato.collector.store import file_of
 from sfumato.prose import counted
 from sfumato.tables import check_source, check_target, write_whole
 

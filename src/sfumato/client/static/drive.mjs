@@ -6,6 +6,7 @@ import {answer, readSurvey} from "./sfumato.js"
 const COLLECTOR = "https://audit.example"
 
 // A call of the system for each draw would be most of an audit's time: what it gives is handed out from a pool.
+const crypto = globalThis.crypto ?? (await import("node:crypto")).webcrypto
 const fromSystem = crypto.getRandomValues.bind(crypto), pool = new Uint8Array(65536)
 let used = pool.length
 crypto.getRandomValues = array => {
@@ -19,7 +20,7 @@ crypto.getRandomValues = array => {
 	return array
 }
 
-const newSecret = () => globalThis.crypto.getRandomValues(new Uint8Array(32))
+const newSecret = () => crypto.getRandomValues(new Uint8Array(32))
 const bytes = hex => Uint8Array.from(hex.match(/../g), digits => parseInt(digits, 16))
 
 /** A table by columns as a list of rows, and back. */

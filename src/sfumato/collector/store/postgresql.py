@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from sfumato.collector.store.base import TABLES, Connection, Store, StoreError, day
+from sfumato.collector.store.base import Store
+from sfumato.collector.store.connection import TABLES, Connection, StoreError, day
 
 SECONDS_TO_CONNECT = 5
 SETTINGS = "-c synchronous_commit=on -c statement_timeout=600000 -c lock_timeout=30000"

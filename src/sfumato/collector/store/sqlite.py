@@ -14,7 +14,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sfumato.collector.store.base import Connection, Store, StoreError, day
+from sfumato.collector.store.base import Store
+from sfumato.collector.store.connection import Connection, StoreError, day
+from sfumato.tables.files import held_alone, own_file
 
 KIND = 0x53666D63
 """What marks a file as a store: SQLite's application_id ("Sfmc")."""
@@ -102,8 +104,7 @@ class SqliteStore(Store):
         place = Path(self.address)
         if not place.exists():
             place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with suppress(FileExistsError):
-                os.close(os.open(place, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+            own_file(place)
         self._check_kind(place)
         return super().prepare()
 
@@ -123,17 +124,14 @@ class SqliteStore(Store):
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """An exclusive transaction on a file beside, which ends with the process."""
-        beside = f"{Path(self.address).resolve()}.lock"
-        with closing(sqlite3.connect(beside, timeout=0, isolation_level=None)) as lock:
-            try:
-                lock.execute("PRAGMA journal_mode = MEMORY")
-                lock.execute("BEGIN EXCLUSIVE")
-            except sqlite3.OperationalError as error:
-                busy = error.sqlite_errorcode == sqlite3.SQLITE_BUSY
-                said = f"{self.address} is served by another process; stop that one first"
-                raise StoreError(said if busy else f"{beside}: {error}") from None
-            yield
+        beside = Path(f"{Path(self.address).resolve()}.lock")
+        try:
+            with held_alone(beside) as alone:
+                if not alone:
+                    raise StoreError(f"{self.address} is served by another process; stop that one first")
+                yield
+        except sqlite3.Error as error:
+            raise StoreError(f"{beside}: {error}") from None
 
     def tidy(self) -> None:
         """VACUUM copies every table in the order of its keys; the write-ahead log is emptied."""
