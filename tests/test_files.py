@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.tables.files import write_whole
+from sfumato.tables.files import held_alone, write_whole
 
 KILLED = """
 import os, signal, sys
@@ -80,3 +80,12 @@ def test_a_failed_run_leaves_the_old_file(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError):
         write_whole(tmp_path / "a.csv", lambda part: (_ for _ in ()).throw(RuntimeError()))
     assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
+
+
+def test_a_file_is_held_by_one_at_a_time_and_nothing_else_is_left_beside_it(tmp_path: Path) -> None:
+    place = tmp_path / "held"
+    with held_alone(place) as first, held_alone(place) as second:
+        assert (first, second) == (True, False)
+    with held_alone(place) as again:
+        assert again
+    assert [each.name for each in tmp_path.iterdir()] == ["held"] and place.stat().st_mode & 0o777 == 0o600

@@ -146,6 +146,8 @@ def test_a_copy_is_whole_private_and_comes_back(sfumato, refused, folder, town):
     assert "no such file" in refused("survey restore nothing.db --store new.db")
     folder.write("text.db", "no database at all, and long enough to look like one\n" * 20)
     assert "is it a store" in refused("survey restore text.db --store new.db")
+    Path("empty.db").touch()
+    assert "what sfumato survey backup has written" in refused("survey restore empty.db --store new.db")
     assert sfumato("survey backup -o copy.db").code == 0, "a newer copy replaces an older one"
 
 

@@ -86,6 +86,7 @@ def held_alone(path: Path, seconds: float = 0.0) -> Iterator[bool]:
     own_file(path)
     with closing(sqlite3.connect(path, timeout=seconds, isolation_level=None)) as lock:
         try:
+            lock.execute("PRAGMA journal_mode = MEMORY")  # no further file beside it
             lock.execute("BEGIN EXCLUSIVE")
             alone = True
         except sqlite3.OperationalError as error:

@@ -320,14 +320,14 @@ def _is_same(one: Path, other: Path) -> bool:
     return one.resolve() == other.resolve()
 
 
-def check_source(path: Path) -> Path:
+def check_source(path: Path, needs: str = "a header and at least one row") -> Path:
     """A file that is there and holds something."""
     if path.is_dir():
         raise ValueError(f"{path}: is a folder; name a file")
     if not path.exists():
         raise ValueError(f"{path}: no such file")
     if path.stat().st_size == 0:
-        raise ValueError(f"{path}: the file is empty; it needs a header and at least one row")
+        raise ValueError(f"{path}: the file is empty; it needs {needs}")
     return path
 
 

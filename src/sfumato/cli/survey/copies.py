@@ -56,7 +56,7 @@ def restore(copy: Saved, store: StoreAddress = DEFAULT) -> None:
     """Bring a copy back, into a store that is not there or holds nothing; whole or not at all."""
     place = file_of(copy)
     if place is not None:
-        check_source(place)
+        check_source(place, "what sfumato survey backup has written")
     with store_at(store, new=True):
         copied = _copy(copy, store)
     say(f"{counted(copied['surveys'], 'survey')} with {counted(copied['reports'], 'report')} restored")
