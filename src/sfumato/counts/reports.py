@@ -41,6 +41,7 @@ from sfumato.counts.columns import (
     tally,
     weights_of,
 )
+from sfumato.counts.questions import Question
 from sfumato.counts.tallies import Counts
 from sfumato.domain import MISSING, Categories, Codes, Floats, as_array
 from sfumato.plan import Plan
@@ -306,6 +307,20 @@ class Reports:
             tallies[level] = tally(channel, column.ranks[own], only(group, own), rows, only(self.weights, own))
         return Counts(tallies, self.classes if by_class else None)
 
+    def ask(self, questions: Sequence[Question]) -> list[Any]:
+        """The answers to several questions in one pass over the reports."""
+        return [question.of(self) for question in questions]
+
+    def summed(self, flat: Codes, size: int, *, squared: bool = False) -> NDArray[Any]:
+        """How many people (summed weights) are at each place; a place below zero does not count."""
+        return sum_at(flat, self._weight(squared), size)
+
+    def hashes(self, salt: int) -> NDArray[np.uint32]:
+        """The 32-bit hash of every record's place under the seed; folds and all other chance of a record are its."""
+        if salt not in self._hashes:
+            self._hashes[salt] = fold_hash(self.seed, np.arange(self._size), salt)
+        return self._hashes[salt]
+
     def cells_of(self, name: str | int, cell_of_code: Any, missing: int) -> NDArray[np.int32]:
         """The cell of every record's report, ``missing`` where there is none."""
         column = self.column(name)
@@ -338,9 +353,7 @@ class Reports:
 
     def folds(self, of: int, salt: int = 0) -> NDArray[np.int32]:
         """The fold of every record."""
-        if salt not in self._hashes:
-            self._hashes[salt] = fold_hash(self.seed, np.arange(self._size), salt)
-        return np.asarray(self._hashes[salt] % np.uint32(of), np.int32)
+        return np.asarray(self.hashes(salt) % np.uint32(of), np.int32)
 
     def chosen(self, fold: Fold) -> NDArray[np.bool_]:
         """Which records a fold holds."""
