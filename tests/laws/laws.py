@@ -12,7 +12,7 @@ from tests.statistics import assert_fits
 
 from sfumato.channels.base import Channel, Mechanism, mechanism_from_spec
 from sfumato.channels.program import Program, largest_ratio
-from sfumato.channels.words import KeyedWords, SimulatedWords, secure_words
+from sfumato.channels.words import KeyedWords, RecordWords, SimulatedWords, secure_words
 from sfumato.domain import MISSING, Items
 from sfumato.plan import program_schema
 
@@ -79,9 +79,10 @@ def columns_sum_to_one(channel: Channel) -> None:
 def samples_fit_the_table(channel: Channel) -> None:
     law = channel.law()
     for code in {0, channel.inputs.size // 3, channel.inputs.size - 1}:
-        source = SimulatedWords(np.random.default_rng(11 + code))
-        reports = channel.report_codes(np.full(SAMPLES, code), source)
-        assert_fits(np.bincount(reports, minlength=channel.outputs.size), law[:, code])
+        of_records = RecordWords(b"secret of one job", np.arange(SAMPLES), f"{code}")
+        for source in (SimulatedWords(np.random.default_rng(11 + code)), of_records):
+            reports = channel.report_codes(np.full(SAMPLES, code), source)
+            assert_fits(np.bincount(reports, minlength=channel.outputs.size), law[:, code])
 
 
 def stated_gamma_covers_the_table(channel: Channel) -> None:

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sfumato.channels.drawing import report_array
 from sfumato.channels.program import Program, Step
-from sfumato.channels.words import WordSource, noise_generator, source_for
+from sfumato.channels.words import Key, WordSource, noise_generator, source_for
 from sfumato.domain import (
     MISSING,
     Categories,
@@ -69,7 +69,7 @@ class Mechanism(ABC):
 
     @abstractmethod
     def randomize(
-        self, values: Any, rng: Rng = None, *, level: Any = None, key: bytes | None = None, question: str = ""
+        self, values: Any, rng: Rng = None, *, level: Any = None, key: Key = None, question: str = ""
     ) -> Any:
         """Reports for values."""
 
@@ -154,7 +154,7 @@ class Mechanism(ABC):
         """Whether people choose a level, which then travels beside the report."""
         return bool(self.levels) and None not in self.levels
 
-    def _source(self, rng: Rng, key: bytes | None, question: str) -> WordSource:
+    def _source(self, rng: Rng, key: Key, question: str) -> WordSource:
         if key is not None and rng is not None:
             raise ValueError("both rng and key are given; use key for a device, rng for a simulation")
         if key is not None and not question:
@@ -250,7 +250,7 @@ class Channel(Mechanism):
     # --- drawing reports ----------------------------------------------------------------------------------------
 
     def randomize(
-        self, values: ArrayLike, rng: Rng = None, *, level: Any = None, key: bytes | None = None, question: str = ""
+        self, values: ArrayLike, rng: Rng = None, *, level: Any = None, key: Key = None, question: str = ""
     ) -> Any:
         """Reports for values, in the same shape; the input is not touched.
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from sfumato.channels.base import Channel, CodeSpace, Mechanism, Rng, channel_from_spec
 from sfumato.channels.program import Spread, Step
-from sfumato.channels.words import noise_generator
+from sfumato.channels.words import Key, RecordWords, noise_generator
 from sfumato.domain import Codes, Domain, Floats, Grid, Interval, as_array
 from sfumato.guarantee import Guarantee
 from sfumato.prose import Voice, voice
@@ -61,7 +61,7 @@ class Choice(Mechanism):
         return self._levels
 
     def randomize(
-        self, values: ArrayLike, rng: Rng = None, *, level: str | ArrayLike | None = None, key: bytes | None = None,
+        self, values: ArrayLike, rng: Rng = None, *, level: str | ArrayLike | None = None, key: Key = None,
         question: str = "",
     ) -> Any:
         """Reports for values, each through the channel of its level: one name, one name per value, or the default."""
@@ -70,11 +70,12 @@ class Choice(Mechanism):
         if array.ndim == 0:
             return self.level(str(chosen)).randomize(values, rng, key=key, question=question)
         generator = None if rng is None else noise_generator(rng)
-        parts = {
-            name: channel.randomize(array[chosen == name], generator, key=key, question=question)
-            for name, channel in self.levels.items()
-            if (chosen == name).any()
-        }
+        parts = {}
+        for name, channel in self.levels.items():
+            own = chosen == name
+            if own.any():
+                theirs = key.some(own) if isinstance(key, RecordWords) else key
+                parts[name] = channel.randomize(array[own], generator, key=theirs, question=question)
         if not parts:
             return self.level(None).randomize(array, generator)
         reports = np.empty(array.shape, dtype=np.result_type(*parts.values()))

@@ -32,7 +32,7 @@ from sfumato.channels.additive import (
     normal_quantile,
 )
 from sfumato.channels.base import Channel, Mechanism, Rng, read_space
-from sfumato.channels.words import KeyedWords, WordSource, row_codes
+from sfumato.channels.words import Key, KeyedWords, WordSource, row_codes
 from sfumato.domain import Codes, Domain, Floats, Grid, Interval, Row, as_numbers
 from sfumato.guarantee import CombinedGuarantee
 from sfumato.prose import voice
@@ -96,7 +96,7 @@ class CorrelatedNoise(Mechanism):
     # --- drawing reports ----------------------------------------------------------------------------------------
 
     def randomize(
-        self, values: Any, rng: Rng = None, *, level: Any = None, key: bytes | None = None, question: str = ""
+        self, values: Any, rng: Rng = None, *, level: Any = None, key: Key = None, question: str = ""
     ) -> Any:
         """Reports for a mapping of columns, or for an array with one row a person; a missing value hides the row."""
         if isinstance(values, Mapping):

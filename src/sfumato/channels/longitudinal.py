@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from sfumato.channels.base import Channel, Rng, write_space
 from sfumato.channels.chain import Chain, stage_from_spec
 from sfumato.channels.program import Program, largest_of
-from sfumato.channels.words import KeyedWords, PermanentWords, WordSource
+from sfumato.channels.words import Key, KeyedWords, PermanentWords, WordSource
 from sfumato.domain import Categories, Domain
 from sfumato.guarantee import Guarantee, rounded_up
 from sfumato.guarantee.overtime import OverTime
@@ -58,7 +58,7 @@ class Longitudinal(Chain):
 
     # --- drawing reports ----------------------------------------------------------------------------------------
 
-    def _source(self, rng: Rng, key: bytes | None, question: str) -> WordSource:
+    def _source(self, rng: Rng, key: Key, question: str) -> WordSource:
         source = super()._source(rng, key, question)
         return PermanentWords(source, self.permanent.drawing.words) if isinstance(source, KeyedWords) else source
 

@@ -1,6 +1,6 @@
 """Where the noise comes from: 64-bit words that nobody can predict, repeat or, when keyed, change.
 
-Three sources give words:
+Four sources give words:
 
 - ``SecureWords`` (the default): AES-256 in counter mode under a key from the operating system, or the operating
   system's own generator where the ``cryptography`` package is missing. A forked process starts a new stream, each
@@ -9,6 +9,8 @@ Three sources give words:
 - ``KeyedWords``: HMAC-SHA-256 of (question, true code) under a device secret. The same person asked the same question
   again gives the same report, so that repeating the question teaches nothing; a changed value draws afresh.
   ``PermanentWords`` takes the first words of a row from them and the others fresh.
+- ``RecordWords``: AES-256 of a record's place in its data set under a key of (the secret of a job, question), for a job
+  that blurs many people's records at once and may have to run some of them again.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import os
 import struct
 import threading
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -44,6 +47,10 @@ class WordSource(ABC):
     @abstractmethod
     def row(self, code: int, count: int) -> list[int]:
         """The words of one code; the same as those of ``rows``."""
+
+    def some(self, rows: Any) -> WordSource:
+        """The source for some of the rows that it was made for."""
+        return self
 
 
 class SecureWords(WordSource):
@@ -151,9 +158,8 @@ class KeyedWords(WordSource):
     """words = HMAC-SHA-256(secret, "sfumato/1" ‖ 0 ‖ context ‖ 0 ‖ true code ‖ counter), four words a block."""
 
     def __init__(self, secret: bytes, context: str) -> None:
-        if not isinstance(secret, (bytes, bytearray)) or len(secret) < 16:
-            raise ValueError("key is not a secret of 16 bytes or more; make one per device: secrets.token_bytes(32)")
-        self.secret, self._hmac = bytes(secret), hmac.new(secret, digestmod=hashlib.sha256)
+        self.secret = check_secret(secret, "device")
+        self._hmac = hmac.new(self.secret, digestmod=hashlib.sha256)
         self._context = context
 
     def rows(self, codes: Codes, per_code: int) -> Words:
@@ -179,6 +185,13 @@ class KeyedWords(WordSource):
         return begun.digest()
 
 
+def check_secret(secret: Any, whose: str) -> bytes:
+    """A secret that nobody can guess."""
+    if not isinstance(secret, (bytes, bytearray)) or len(secret) < 16:
+        raise ValueError(f"key is not a secret of 16 bytes or more; make one per {whose}: secrets.token_bytes(32)")
+    return bytes(secret)
+
+
 @lru_cache(4096)
 def _opening(context: str) -> bytes:
     return b"sfumato/1\0" + context.encode() + b"\0"
@@ -197,6 +210,70 @@ class PermanentWords(WordSource):
     def row(self, code: int, count: int) -> list[int]:
         kept = min(self._permanent, count)
         return self._keyed.row(code, kept) + secure_words().row(code, count - kept)
+
+
+class RecordWords(WordSource):
+    """The words of records by their places in a data set (whole numbers from 0), whatever is drawn before or beside:
+
+        words 2b and 2b + 1 of the record at place r = AES-256(k, r ‖ b),   r and b of 64 bits, high byte first,
+        k = HMAC-SHA-256(secret, "sfumato/1/records" ‖ 0 ‖ question),       words with their low byte first;
+
+    where the ``cryptography`` package is missing, the first 16 bytes of HMAC-SHA-256(k, r ‖ b) stand for AES.
+
+    The words do not depend on the value, unlike a device's: a job blurs each record once, so that there is no second
+    value to compare the first with; and a record that is run again after a failure has the same value and gives the same
+    report, where fresh noise would be a second report of one answer. That holds within one job. Whoever has the secret
+    can take the noise off, and two jobs with one secret would show which answers changed between them; so a job makes
+    its secret itself (``secrets.token_bytes(32)``), and writes it nowhere, keeps it nowhere and never uses it again.
+
+    Calls take the places in their order, one a code.
+    """
+
+    def __init__(self, secret: bytes, places: Any, question: str = "") -> None:
+        self._secret, self._question = check_secret(secret, "job"), question
+        self._places, self._taken = np.asarray(places), 0
+        if self._places.dtype.kind not in "iu" or (self._places < 0).any():
+            raise ValueError("places are not whole numbers from 0; give each record's number in the whole data set")
+        key = hmac.digest(self._secret, b"sfumato/1/records\0" + question.encode(), "sha256")
+        self._encrypted = _aes_blocks(key) or _hmac_blocks(key)
+
+    def about(self, question: str) -> RecordWords:
+        """The words of the same records for a question."""
+        return RecordWords(self._secret, self._places, question)
+
+    def some(self, rows: Any) -> RecordWords:
+        return RecordWords(self._secret, self._places[rows], self._question)
+
+    def rows(self, codes: Codes, per_code: int) -> Words:
+        places = self._places[self._taken : self._taken + codes.size]
+        if places.size < codes.size:
+            raise ValueError(f"{self._places.size:,} places are too few for the values; give one place a record")
+        self._taken += codes.size
+        blocks = np.empty((codes.size, -(-per_code // 2), 2), dtype=">u8")
+        blocks[:, :, 0], blocks[:, :, 1] = places[:, None], np.arange(blocks.shape[1])
+        words = np.frombuffer(self._encrypted(blocks.tobytes()), dtype="<u8").reshape(codes.size, -1)
+        return np.ascontiguousarray(words[:, :per_code], dtype=np.uint64)
+
+    def row(self, code: int, count: int) -> list[int]:
+        return [int(word) for word in self.rows(np.zeros(1, dtype=np.int64), count)[0]]
+
+
+def _aes_blocks(key: bytes) -> Callable[[bytes], bytes] | None:
+    """AES-256 of blocks of 16 bytes; None where the package is missing. The blocks are counters, all different, so that
+    this is AES in counter mode at any place."""
+    try:
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+    except ImportError:
+        return None
+    return Cipher(algorithms.AES(key), modes.ECB()).encryptor().update
+
+
+def _hmac_blocks(key: bytes) -> Callable[[bytes], bytes]:
+    def encrypted(blocks: bytes) -> bytes:
+        starts = range(0, len(blocks), 16)
+        return b"".join(hmac.digest(key, blocks[start : start + 16], "sha256")[:16] for start in starts)
+
+    return encrypted
 
 
 def row_codes(rows: Codes) -> Codes:
@@ -233,8 +310,14 @@ def secure_words() -> SecureWords:
     return source
 
 
-def source_for(rng: np.random.Generator | int | None, key: bytes | None = None, context: str = "") -> WordSource:
-    """The secure source for None, a simulation for a NumPy Generator or a seed, or a device's keyed words."""
+Key = bytes | RecordWords | None
+"""A device's secret, or the words of a job's records."""
+
+
+def source_for(rng: np.random.Generator | int | None, key: Key = None, context: str = "") -> WordSource:
+    """The secure source for None, a simulation for a NumPy Generator or a seed, keyed words of a device or a job."""
+    if isinstance(key, RecordWords):
+        return key.about(context)
     if key is not None:
         return KeyedWords(key, context)
     return secure_words() if rng is None else SimulatedWords(rng)

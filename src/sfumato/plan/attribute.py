@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from sfumato.channels.base import Mechanism, Rng, identity_of, mechanism_from_spec
+from sfumato.channels.words import Key
 from sfumato.domain import DOMAIN_KEYS, Domain, Interval, Items, Row, domain_from_spec, domain_to_spec
 from sfumato.prose import suggest
 
@@ -78,7 +79,7 @@ class Attribute:
         return self.channel is not None and self.channel.has_levels
 
     def randomize(
-        self, values: Any, rng: Rng, *, key: bytes | None = None, question: str = "", level: Any = None
+        self, values: Any, rng: Rng, *, key: Key = None, question: str = "", level: Any = None
     ) -> Any:
         """Reports for a column; a column in the clear is checked against its domain and passed on."""
         if isinstance(self.domain, Items):

@@ -19,7 +19,7 @@ from sfumato.channels.baskets.program import KIND, SizeProgram, basket_program, 
 from sfumato.channels.baskets.reports import BasketReports, Baskets, bitmap_width, rows_by_size
 from sfumato.channels.baskets.seeds import SeedGenerator
 from sfumato.channels.program import Words
-from sfumato.channels.words import KeyedWords, WordSource, row_codes
+from sfumato.channels.words import Key, KeyedWords, WordSource, row_codes
 from sfumato.domain import Categories, Codes, Floats, Items
 from sfumato.domain.checked import given, given_numbers, given_whole
 from sfumato.guarantee import Guarantee
@@ -129,7 +129,7 @@ class SelectASize(Channel):
 
     def randomize(
         self, values: Any, rng: np.random.Generator | int | None = None, *, level: Any = None,
-        compress: bool = False, key: bytes | None = None, question: str = "",
+        compress: bool = False, key: Key = None, question: str = "",
     ) -> BasketReports:
         """Reports of baskets: bitmaps, or with `compress` seeds that show the itemsets mined with the same law."""
         self.level(level)
@@ -138,7 +138,7 @@ class SelectASize(Channel):
         width = max(g.words for g in self.generators.values()) if compress else bitmap_width(self.items.size)
         words = np.zeros((len(baskets), width), dtype=np.uint64)
         for size, rows in rows_by_size(baskets.sizes, self.laws, ROWS_AT_ONCE):
-            drawn = self._reports(size, baskets.members(rows, size), source, compress)
+            drawn = self._reports(size, baskets.members(rows, size), source.some(rows), compress)
             words[rows, : drawn.shape[1]] = drawn
         return BasketReports(self.items, baskets.sizes.astype(np.uint16), words, compress)
 
