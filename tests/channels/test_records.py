@@ -48,7 +48,7 @@ def test_the_words_are_a_published_function() -> None:
 
 
 def test_known_words() -> None:
-    """As openssl enc -aes-256-ecb gives them too. A change of these would make a job that is half done draw other noise for its second half."""
+    """As openssl gives them too; with other ones a job that is half done would draw other noise for its rest."""
     assert RecordWords(SECRET, [0, 1, 2**62], "q").rows(np.zeros(3), 2).tolist() == [
         [3734685086623648223, 5155742097829238419],
         [15968427909869775151, 9877925787654816826],

@@ -221,10 +221,10 @@ class RecordWords(WordSource):
     where the ``cryptography`` package is missing, the first 16 bytes of HMAC-SHA-256(k, r ‖ b) stand for AES.
 
     The words do not depend on the value, unlike a device's: a job blurs each record once, so that there is no second
-    value to compare the first with; and a record that is run again after a failure has the same value and gives the same
-    report, where fresh noise would be a second report of one answer. That holds within one job. Whoever has the secret
-    can take the noise off, and two jobs with one secret would show which answers changed between them; so a job makes
-    its secret itself (``secrets.token_bytes(32)``), and writes it nowhere, keeps it nowhere and never uses it again.
+    value to compare the first with; and a record that is run again after a failure has the same value and gives the
+    same report, where fresh noise would be a second report of one answer. That holds within one job. Whoever has the
+    secret can take the noise off, and two jobs with one secret would show which answers changed between them; so a job
+    makes its secret itself (``secrets.token_bytes(32)``), writes it nowhere, keeps it nowhere, never uses it again.
 
     Calls take the places in their order, one a code.
     """
