@@ -1,18 +1,10 @@
-"""Columns of reports, every report as a base code, whatever the kind of table it came in; and the folds of records.
-
-Which records are held out is decided by a hash of the record's place (its row, from 0) under the seed:
-
-    fold = mix(mix(mix(seed ⊕ salt·0x9E3779B9) ⊕ ⌊place/2³²⌋) ⊕ place mod 2³²) mod folds,    all modulo 2³²,
-    mix(h): h ⊕= h >> 16; h = h·0x21F0AAAD mod 2³²; h ⊕= h >> 15; h = h·0x735A2D97 mod 2³²; h ⊕= h >> 15.
-
-Both factors are below 2³¹, so no product leaves a signed 64-bit integer: SQL repeats it with *, %, >> and xor.
-"""
+"""Columns of reports, every report as a base code, whatever the kind of table it came in."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -26,8 +18,18 @@ from sfumato.plan import Plan
 from sfumato.tables import CODE_SUFFIX, PLAN_COLUMN, is_table, name_row, read_columns
 
 CLEAR_BASE_CELLS = 1024
+MOST_VALUES = 1 << 20  # clear numbers of which more than so many differ are read on a grid of so many cells
 WORTH_COMPILING = 1 << 16
 BaseCodes = NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """What is known of a column's codes: how many people have each, how many none, how many chose each level."""
+
+    histogram: Codes
+    missing: int
+    people: Codes
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,18 +37,23 @@ class Column:
     """One column: the base code of every report, and what the codes mean.
 
     ``levels`` maps each level to its channel ({} for a clear column) and ``starts`` gives its first base code.
-    Clear numbers have ``edges`` between their codes, clear labels ``labels``.
+    Clear numbers have ``edges`` between their codes, and the ``values`` that occur, each ``occurring`` so often; clear
+    labels have ``labels``. Where the
+    reports are elsewhere there are no ``codes``, but what is ``known`` of them.
     """
 
     name: str
     channel: Any
-    codes: BaseCodes
+    codes: BaseCodes | None = None
     levels: Mapping[Any, Channel] = field(default_factory=dict)
     starts: Codes = field(default_factory=lambda: np.zeros(1, np.int64))
     level: BaseCodes | None = None
     edges: Floats | None = None
     labels: tuple[Hashable, ...] | None = None
     integer: bool = False
+    values: Floats | None = None
+    occurring: Codes | None = None
+    known: Counted | None = None
 
     @cached_property
     def size(self) -> int:
@@ -56,22 +63,42 @@ class Column:
         return len(self.labels) if self.labels is not None else len(self.edges) - 1  # type: ignore[arg-type]
 
     @cached_property
+    def counted(self) -> Counted:
+        """How many people have each code, of all that there are, not only of those whose codes are here."""
+        if self.known is not None:
+            return self.known
+        codes = self.present
+        histogram = np.bincount(codes[codes >= 0], minlength=self.size)
+        levels = np.zeros(codes.size, np.int32) if self.level is None else self.level
+        people = np.bincount(levels, minlength=max(len(self.levels), 1))
+        return Counted(histogram, codes.size - int(histogram.sum()), people)
+
+    @property
+    def present(self) -> BaseCodes:
+        """The codes, which are in memory."""
+        assert self.codes is not None, f"the reports of {self.name!r} are not in memory"
+        return self.codes
+
+    @cached_property
     def has_missing(self) -> bool:
-        return bool((self.codes < 0).any())
+        return bool((self.present < 0).any() if self.known is None else self.known.missing)
+
+    @property
+    def histogram(self) -> Codes:
+        """How many people have each code."""
+        return self.counted.histogram
+
+    @property
+    def people(self) -> Codes:
+        """How many reports came through each level."""
+        return self.counted.people
 
     @cached_property
     def ranks(self) -> BaseCodes:
         """The code of every report within its own level, −1 where it is missing."""
         if len(self.levels) < 2:
-            return self.codes
-        return np.where(self.codes < 0, MISSING, self.codes - self.starts[self.level]).astype(np.int32)
-
-    @cached_property
-    def people(self) -> Codes:
-        """How many reports came through each level."""
-        if self.level is None:
-            return np.array([self.codes.size])
-        return np.bincount(self.level, minlength=len(self.levels))
+            return self.present
+        return np.where(self.present < 0, MISSING, self.present - self.starts[self.level]).astype(np.int32)
 
 
 def columns_in(table: Any) -> dict[str, NDArray[Any]]:
@@ -116,22 +143,57 @@ def clear_column(name: str, values: NDArray[Any]) -> Column:
         labels = known_labels(values)
         return Column(name, None, encode_known(labels, values).astype(np.int32), labels=labels)
     numbers = as_numbers(values)
-    absent = np.isnan(numbers)
-    known = numbers[~absent]
-    edges = quantile_edges(known, CLEAR_BASE_CELLS)
-    codes = np.where(absent, MISSING, np.searchsorted(edges[1:-1], numbers, side="right")).astype(np.int32)
+    known = numbers[~np.isnan(numbers)]
     integer = bool(known.size) and bool(np.all(known == np.rint(known)))
-    return Column(name, None, codes, edges=edges, integer=integer)
+    found = np.unique(known, return_counts=True)
+    if found[0].size > MOST_VALUES:
+        span = (float(found[0][0]), float(found[0][-1]))
+        found = on_grid(np.bincount(grid_cells(known, *span), minlength=MOST_VALUES), *span)
+    column = clear_numbers(name, *found, integer=integer)
+    return replace(column, codes=run_codes(column, numbers))
 
 
-def quantile_edges(known: Floats, cells: int) -> Floats:
+def clear_numbers(name: str, values: Floats, counts: Codes, *, integer: bool) -> Column:
+    """What a column of clear numbers means, from the values that occur and how often."""
+    edges = quantile_edges(values, counts, CLEAR_BASE_CELLS)
+    return Column(name, None, edges=edges, integer=integer, values=values, occurring=counts)
+
+
+def run_codes(column: Column, numbers: Floats) -> BaseCodes:
+    """The run that each number of a clear column lies in, −1 where it is missing."""
+    assert column.edges is not None
+    place = np.searchsorted(column.edges[1:-1], numbers, side="right")
+    return np.where(np.isnan(numbers), MISSING, place).astype(np.int32)
+
+
+def grid_cells(numbers: Floats, low: float, high: float) -> Codes:
+    """The cell of each number among MOST_VALUES equal ones: for numbers of which more than so many differ."""
+    return np.minimum((numbers - low) * (MOST_VALUES / (high - low)), MOST_VALUES - 1).astype(np.int64)
+
+
+def on_grid(counts: Codes, low: float, high: float) -> tuple[Floats, Codes]:
+    """The middles of the grid's cells that hold any number, and how many."""
+    filled = np.flatnonzero(counts)
+    middles = low + (filled + 0.5) * ((high - low) / MOST_VALUES)
+    return np.asarray(middles, np.float64), counts[filled]
+
+
+def value_places(column: Column, numbers: Floats) -> Codes:
+    """The place of each number among the column's values: its own, or on a grid the nearest."""
+    assert column.values is not None
+    above = np.minimum(np.searchsorted(column.values, numbers), column.values.size - 1)
+    below = np.maximum(above - 1, 0)
+    return np.where(numbers - column.values[below] < column.values[above] - numbers, below, above)
+
+
+def quantile_edges(unique: Floats, counts: Codes, cells: int) -> Floats:
     """Edges half-way between neighbouring values, at most ``cells`` cells of about equal counts."""
-    if known.size == 0:
+    if unique.size == 0:
         return np.array([0.0, 1.0])
-    unique, counts = np.unique(known, return_counts=True)
     if unique.size > cells:
-        targets = np.arange(1, cells) * (known.size / cells)
-        cuts = np.unique(np.searchsorted(np.cumsum(counts), targets) + 1)
+        below = np.cumsum(counts)
+        targets = np.arange(1, cells) * (below[-1] / cells)
+        cuts = np.unique(np.searchsorted(below, targets) + 1)
         cuts = cuts[cuts < unique.size]
     else:
         cuts = np.arange(1, unique.size)
@@ -142,7 +204,12 @@ def quantile_edges(known: Floats, cells: int) -> Floats:
 
 def known_labels(array: NDArray[Any]) -> tuple[Any, ...]:
     """The labels of a column, sorted where they can be."""
-    found = {value for value in array.ravel().tolist() if not is_missing(value)}
+    return sorted_labels({value for value in array.ravel().tolist() if not is_missing(value)})
+
+
+def sorted_labels(found: Iterable[Any]) -> tuple[Any, ...]:
+    """Labels in order, or in that of their texts where they have none."""
+    found = list(found)
     try:
         return tuple(sorted(found))
     except TypeError:
@@ -155,13 +222,18 @@ def encode_known(labels: tuple[Any, ...], values: ArrayLike) -> Codes:
     return np.array([code_of.get(value, MISSING) for value in as_array(values).ravel().tolist()], dtype=np.int64)
 
 
-def base_codes(values: NDArray[Any], channel: Channel, coded: bool, name: str) -> BaseCodes:
-    """Report codes of values, or of what already are codes."""
-    if coded:
-        name_row(lambda some: _check_codes(some, channel.outputs.size), values, name + CODE_SUFFIX)
-        numbers = as_numbers(values)
-        return np.where(np.isnan(numbers), MISSING, numbers).astype(np.int32)
-    return codes_of(values, channel, name)
+def base_codes(
+    values: NDArray[Any], channel: Channel, coded: bool, name: str, places: Codes | None = None
+) -> BaseCodes:
+    """Report codes of values, or of what already are codes; ``places``: the rows that errors name."""
+    if not coded:
+        return codes_of(values, channel, name, places)
+    size = channel.outputs.size
+    if values.dtype.kind in "iu" and (not values.size or (values.min() >= MISSING and values.max() < size)):
+        return values.astype(np.int32, copy=False)
+    name_row(lambda some: _check_codes(some, size), values, name + CODE_SUFFIX, places)
+    numbers = as_numbers(values)
+    return np.where(np.isnan(numbers), MISSING, numbers).astype(np.int32)
 
 
 def _check_codes(values: NDArray[Any], size: int) -> None:
@@ -171,64 +243,19 @@ def _check_codes(values: NDArray[Any], size: int) -> None:
         raise ValueError(f"{codes[wrong][0]:g} is no report code; codes are 0 to {size - 1}, and −1 for missing")
 
 
-# --- folds ---------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Fold:
-    """Some of ``of`` folds: one number or a range of them; ``~Fold(…)`` are all others.
-
-    Folds with different salts are drawn independently of each other.
-
-    >>> len(Fold(range(0, 3), 10).numbers), (~Fold(0, 5)).numbers
-    (3, (1, 2, 3, 4))
-    """
-
-    numbers: tuple[int, ...]
-    of: int
-    salt: int = 0
-
-    def __init__(self, numbers: int | Sequence[int], of: int, salt: int = 0) -> None:
-        chosen = (numbers,) if isinstance(numbers, int) else tuple(numbers)
-        if of < 1 or any(not 0 <= number < of for number in chosen):
-            raise ValueError(f"fold {numbers} of {of} does not exist; folds are numbered from 0 to {of - 1}")
-        object.__setattr__(self, "numbers", chosen)
-        object.__setattr__(self, "of", of)
-        object.__setattr__(self, "salt", salt)
-
-    def __invert__(self) -> Fold:
-        return Fold([number for number in range(self.of) if number not in self.numbers], self.of, self.salt)
-
-
-def fold_hash(seed: int, place: NDArray[Any], salt: int = 0) -> NDArray[np.uint32]:
-    """The 32-bit hash of each place under the seed, as the head of this module says."""
-    start = _mix(np.uint64((seed ^ (salt * 0x9E3779B9)) & 0xFFFFFFFF))
-    places = np.asarray(place).astype(np.uint64)
-    high = places >> np.uint64(32)
-    begun = _mix(start ^ high) if high.any() else _mix(start)
-    return np.asarray(_mix(begun ^ (places & np.uint64(0xFFFFFFFF))), dtype=np.uint32)
-
-
-def _mix(h: Any) -> Any:
-    low = np.uint64(0xFFFFFFFF)
-    h = h ^ (h >> np.uint64(16))
-    h = (h * np.uint64(0x21F0AAAD)) & low
-    h = h ^ (h >> np.uint64(15))
-    h = (h * np.uint64(0x735A2D97)) & low
-    return h ^ (h >> np.uint64(15))
-
-
 def kernels_for(size: int) -> Any:
     """The compiled loops, or None where numba is missing or too few reports would have to wait for it to load."""
     worth = size >= WORTH_COMPILING or "sfumato.counts.kernels" in sys.modules
     return kernels_in("sfumato.counts.kernels") if worth else None
 
 
-def codes_of(reports: NDArray[Any], channel: Channel, name: str = "reports") -> BaseCodes:
+def codes_of(
+    reports: NDArray[Any], channel: Channel, name: str = "reports", places: Codes | None = None
+) -> BaseCodes:
     """Report codes in one row, −1 for missing; a report that cannot be is refused by its row."""
     flat, space = reports.reshape(-1), channel.outputs
     if not isinstance(space, Categories) and flat.dtype.kind == "f" and np.isinf(flat).any():
-        name_row(_check_finite, flat, name)
+        name_row(_check_finite, flat, name, places)
     kernels = kernels_for(flat.size)
     if kernels and isinstance(space, Grid) and flat.dtype.kind in "fiu":
         numbers = np.ascontiguousarray(flat, dtype=np.float64)
@@ -236,7 +263,7 @@ def codes_of(reports: NDArray[Any], channel: Channel, name: str = "reports") -> 
     try:
         return np.atleast_1d(channel.encode_reports(flat)).ravel().astype(np.int32)
     except (ValueError, TypeError):
-        name_row(channel.encode_reports, flat, name)
+        name_row(channel.encode_reports, flat, name, places)
         raise
 
 
@@ -323,11 +350,22 @@ def weights_of(weights: ArrayLike | None, size: int, name: str = "weights") -> F
     return people
 
 
+def whole_weights(weights: Floats, largest: float, records: int) -> Floats:
+    """Weights as whole multiples of a power of two so small that sums of them are exact, in whatever order.
+
+    The power follows from the largest weight and the number of records alone: every sum is below 2⁵² multiples.
+    """
+    if not largest:
+        return weights
+    unit = 2.0 ** (np.ceil(np.log2(largest * records)) - 52)
+    return np.asarray(np.rint(weights / unit) * unit)
+
+
 def check_length(name: str, length: int, size: int) -> None:
     if length != size:
         raise ValueError(f"{name} has {length} entries for {size} reports; give one per report")
 
 
-def only(values: Any, chosen: NDArray[np.bool_] | None) -> Any:
+def only(values: Any, chosen: Any) -> Any:
     """The chosen values (None: all) of something that need not be there."""
     return values if values is None or chosen is None else values[chosen]

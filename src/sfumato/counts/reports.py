@@ -13,18 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
-from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sfumato.channels import Channel, Mechanism
+from sfumato.channels import Channel
 from sfumato.counts.columns import (
     BaseCodes,
     Column,
-    Fold,
     Tally,
     base_codes,
     channels_by_name,
@@ -33,39 +30,34 @@ from sfumato.counts.columns import (
     check_mechanism,
     classes_of,
     clear_column,
-    fold_hash,
-    only,
     place_into,
     reports_in,
     sum_at,
-    tally,
     weights_of,
+    whole_weights,
 )
-from sfumato.counts.questions import Question
+from sfumato.counts.folds import Fold, fold_hash
+from sfumato.counts.questions import Cells, Combinations, Combining, Counting, Question, Tallying, Valuing
 from sfumato.counts.tallies import Counts
-from sfumato.domain import MISSING, Categories, Codes, Floats, as_array
+from sfumato.domain import MISSING, Categories, Codes, Floats, as_array, as_numbers
 from sfumato.plan import Plan
-from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, kind_of, read_column, to_arrow
+from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, is_source, kind_of, read_column
 
-MOST_DENSE = 200_000_000  # more combinations than this are not laid out in one array
-
-
-@dataclass(frozen=True, eq=False)
-class Combinations:
-    """The combinations of cells that occur: ``rows[i]`` (one cell a column, sorted) with ``counts[i]`` (by class)."""
-
-    rows: NDArray[np.int32]
-    counts: Floats
+SAMPLED = 1_000_000
+SAMPLE_SALT = 5  # keeps the sample apart from learners' folds
 
 
 class Reports:
-    """Reports in memory: arrays, mappings of columns, and frames.
+    """Where reports are: arrays, mappings and frames in memory, or files, relations and clusters that hold them.
 
-    ``channels``: a plan, a mapping from column name to channel (others are clear), or one entry a column (None:
-    clear). ``target``: the name of the class column, or the class of every record. ``levels``: by column the level of
-    every record, or one for all, where the table has no column ``<name>.level``. A column ``<name>.code`` holds report
-    codes in the place of the values of ``<name>``. ``weights``: how many people each record stands for. ``seed``
-    decides the folds.
+    ``table``: a table in memory; or a path, several, a pattern (``"day-*.parquet"``), a DuckDB relation, a Polars
+    LazyFrame or a Spark DataFrame, whose rows stay where they are. ``channels``: a plan, a mapping from column name to
+    channel (others are clear), or one entry a column (None: clear). ``target``: the name of the class column, or the
+    class of every record; None: that of the plan, False: none. ``levels``: by column the level of every record, or one
+    for all, where the table has no column ``<name>.level``. A column ``<name>.code`` holds report codes in the place of
+    the values of ``<name>``. ``weights``: how many people each record stands for, an array or the name of a column.
+    ``seed`` decides the folds by each record's place: its row, or the number in the column ``place``. ``engine`` reads
+    paths: "arrow" (default), "duckdb", "polars", or a cluster's address (``spark://host:7077``).
 
     >>> import sfumato as sf
     >>> coin = sf.RandomizedResponse(sf.Categories(["yes", "no"]), keep=0.75)
@@ -75,14 +67,39 @@ class Reports:
     [[1, 0], [1, 0], [0, 1]]
     """
 
+    in_memory = True
+    passes = 0
+    """How often the rows were gone through, where they are not in memory."""
+
+    def __new__(cls, table: Any = None, *args: Any, **options: Any) -> Reports:
+        if cls is Reports and is_source(table):
+            from sfumato.counts.frames import FrameReports
+
+            return super().__new__(FrameReports)
+        return super().__new__(cls)
+
     def __init__(
-        self, table: Any, channels: Any = None, *, target: Any = None, weights: ArrayLike | None = None,
+        self, table: Any, channels: Any = None, *, target: Any = None, weights: Any = None,
         levels: Mapping[str, Any] | None = None, label_channel: Channel | None = None, seed: int = 0,
+        place: str | None = None, engine: str | None = None,
     ) -> None:
+        if engine is not None:
+            raise ValueError(f"engine={engine!r} reads paths, and this table is in memory; leave engine out")
         self._given = reports_in(table, channels)
         self.kind = "mapping" if isinstance(table, dict) else kind_of(table)
-        self._levels = dict(levels or {})
-        self.seed = seed
+        self._describe(channels, target, label_channel, levels, seed)
+        rows = next(iter(self._given.values()), as_array([] if target is None or target is False else target))
+        self._size = self._all = len(rows)  # here, and of all that these are a part of
+        self._places = None if place is None else self._aside(place).astype(np.int64)
+        self._weigh(self._aside(weights) if isinstance(weights, str) else weights)
+        self.classes, self.class_codes = self._classes(target if self.target is None else self.target)
+
+    def _describe(
+        self, channels: Any, target: Any, label_channel: Channel | None, levels: Mapping[str, Any] | None, seed: int
+    ) -> None:
+        """What is known before a row is read: names, channels, the class column."""
+        self.plan = channels if isinstance(channels, Plan) else None
+        self._levels, self.seed = dict(levels or {}), seed
         if isinstance(channels, Plan):
             plan, channels = channels, {}
             target = plan.target if target is None and plan.target and self._holds(plan.target) else target
@@ -97,14 +114,23 @@ class Reports:
         self.target = target if isinstance(target, str) else None
         self.names = tuple(name for name in names if name != self.target)
         self.channels = channels_by_name(channels, self.names)
-        rows = next(iter(self._given.values()), as_array(target if target is not None else []))
-        self._size = len(rows)
-        self.label_channel = label_channel
-        self.classes, self.class_codes = self._classes(target, label_channel)
-        self.weights = weights_of(weights, self._size)
+        self.label_channel = None if target is False else label_channel
         self._columns: dict[str, Column] = {}
         self._hashes: dict[int, NDArray[np.uint32]] = {}
         self._chosen: dict[Fold, NDArray[np.bool_]] = {}
+
+    def _aside(self, name: str) -> NDArray[Any]:
+        """A column that is no report: it is taken out."""
+        if name not in self._given:
+            raise ValueError(f"column {name!r} is not in the table; it has {', '.join(self._given)}")
+        self.names = tuple(each for each in self.names if each != name)
+        self.channels.pop(name, None)
+        return as_numbers(self._given[name])
+
+    def _weigh(self, weights: ArrayLike | None) -> None:
+        given = weights_of(weights, self._size)
+        self._largest = 0.0 if given is None else float(given.max(initial=0.0))
+        self.weights = None if given is None else whole_weights(given, self._largest, self._size)
 
     def __len__(self) -> int:
         return self._size
@@ -122,17 +148,29 @@ class Reports:
             other.target, other.label_channel = None, label_channel
             other.classes, other.class_codes = tuple(classes), np.asarray(target, np.int64)
         elif target is not None:
-            other.target = target if isinstance(target, str) else None
-            other.names = tuple(name for name in self.names if name != other.target)
-            other.channels = {name: self.channels[name] for name in other.names}
-            of_class = self.channels.get(target) if isinstance(target, str) else None
-            other.label_channel = label_channel or of_class
-            other.classes, other.class_codes = self._classes(target, other.label_channel)
-        other.weights = self.weights if weights is None else weights_of(weights, self._size)
+            other._aim(target, label_channel)
+            other.classes, other.class_codes = other._classes(target)
+        if weights is not None:
+            other._weigh(weights)
         return other
 
+    def _aim(self, target: Any, label_channel: Channel | None) -> None:
+        of_class = self.channels.get(target) if isinstance(target, str) else None
+        self.target = target if isinstance(target, str) else None
+        self.names = tuple(name for name in self.names if name != self.target)
+        self.channels = {name: self.channels[name] for name in self.names}
+        self.label_channel = label_channel or of_class
+
+    def within(self, fold: Fold) -> Reports:
+        """The reports of the people in a fold alone; they keep their places and the classes of all."""
+        return self.of_records(np.flatnonzero(self.chosen(fold)))
+
+    def sampled(self, most: int = SAMPLED) -> Reports:
+        """In memory: all reports, or where they are more than ``most`` those of a fold of about so many people."""
+        return self if len(self) <= most else self.within(Fold(0, -(-len(self) // most), SAMPLE_SALT))
+
     def of_records(self, rows: Codes) -> Reports:
-        """The reports of some records alone; they keep the classes of all."""
+        """The reports of some records alone; they keep their places and the classes of all."""
         other = copy(self)
         other._size, other._columns, other._hashes, other._chosen = rows.size, {}, {}, {}
         other._given = {name: as_array(column)[rows] for name, column in self._given.items()}
@@ -140,9 +178,31 @@ class Reports:
             name: level if level is None or isinstance(level, str) else as_array(level)[rows]
             for name, level in self._levels.items()
         }
+        other._places = self.places[rows]
         other.class_codes = None if self.class_codes is None else self.class_codes[rows]
         other.weights = None if self.weights is None else self.weights[rows]
         return other
+
+    def as_clear(self) -> Reports:
+        """The same reports, read as if they were true values."""
+        other = copy(self)
+        other._given = {**self._given, **{name: self.values(name) for name in self.names}}
+        other.channels, other._columns = dict.fromkeys(self.names), {}
+        return other
+
+    @property
+    def places(self) -> Codes:
+        """The place of every record: its row in the whole table, from 0, unless a column says it."""
+        return np.arange(self._size) if self._places is None else self._places
+
+    @property
+    def weighted(self) -> bool:
+        return self.weights is not None
+
+    @property
+    def people(self) -> float:
+        """How many people the reports stand for."""
+        return float(self.counts(by_class=False))
 
     def values(self, name: str | int) -> NDArray[Any]:
         """The reports of a column as they came; those that came as codes, decoded."""
@@ -182,11 +242,11 @@ class Reports:
             raise type(error)(f"column {name!r}: {error}") from None
         starts = np.cumsum([0] + [one.outputs.size for one in levels.values()])[:-1]
         if level is None:
-            return Column(name, channel, base_codes(values, channel, coded, name), levels, starts)
+            return Column(name, channel, base_codes(values, channel, coded, name, self._places), levels, starts)
         codes = np.full(values.size, MISSING, np.int32)
         nothing: Any = np.nan if values.dtype.kind in "iuf" else None
         for place, (one, start) in enumerate(zip(levels.values(), starts.tolist(), strict=True)):
-            part = base_codes(np.where(level == place, values, nothing), one, coded, name)
+            part = base_codes(np.where(level == place, values, nothing), one, coded, name, self._places)
             codes = np.where(part < 0, codes, part + np.int32(start))
         return Column(name, channel, codes, levels, starts, level)
 
@@ -231,8 +291,9 @@ class Reports:
                 found.append(name)
         return found
 
-    def _classes(self, target: Any, channel: Channel | None) -> tuple[tuple[Hashable, ...] | None, Codes | None]:
-        if target is None:
+    def _classes(self, target: Any) -> tuple[tuple[Hashable, ...] | None, Codes | None]:
+        channel = self.label_channel
+        if target is None or target is False:
             return None, None
         if isinstance(target, str) and not self._holds(target):
             raise ValueError(f"class column {target!r} is not in the table; it has {', '.join(self._given)}")
@@ -241,115 +302,136 @@ class Reports:
             given = self._given[target + CODE_SUFFIX if coded else target] if isinstance(target, str) else target
             codes = base_codes(read_column(given, "target"), check_channel(channel), coded, "target")
             check_length("target", codes.size, self._size)
-            if not isinstance(channel.outputs, Categories):
-                raise TypeError(f"the class went through a {channel.kind} channel, which is not for categories")
-            if (codes < 0).any():
-                raise ValueError("a class label is missing; drop records without a class")
-            return channel.outputs.labels, codes.astype(np.int64)
+            return check_label_channel(channel), check_labelled(codes)
         labels = self._given[target] if isinstance(target, str) else target
         return classes_of(labels, self._size)
 
     # --- the one question -----------------------------------------------------------------------------------------
 
-    def counts(
+    def ask(self, questions: Sequence[Question]) -> list[Any]:
+        """The answers to several questions, in one pass over the reports."""
+        return [question.of(self) for question in questions]
+
+    def prepare(self, questions: Sequence[Question]) -> None:
+        """These are about to be asked one by one: where a pass over the reports is dear, they are answered together."""
+
+    def counting(
         self, columns: Sequence[str | int] | str | int = (), cells: Sequence[Any] | Mapping[Any, Any] | None = None,
         *, by_class: bool = True, fold: Fold | None = None, by_fold: int | None = None, squared: bool = False,
-        missing: bool | None = None, dtype: Any = np.float64,
+        missing: bool | None = None,
+    ) -> Counting:
+        """The question that `counts` asks."""
+        by_class = by_class and self.classes is not None
+        return Counting(*self._cut(columns, cells, missing), by_class, fold, by_fold, squared)
+
+    def counts(
+        self, columns: Sequence[str | int] | str | int = (), cells: Sequence[Any] | Mapping[Any, Any] | None = None,
+        **options: Any,
     ) -> NDArray[Any]:
         """N[(fold,) cell of the first column, …, cell of the last (, class)], summed weights of the records.
 
         ``cells``: for each column the cell of every base code, or an object with ``cell_of_code`` and ``reported``, the
-        number of cells (None: each code is a cell). Missing reports go to a
-        last extra cell, which a column has when a report of it is missing (``missing=True``: always). ``fold``: only
+        number of cells (None: each code is a cell). Missing reports go to a last extra cell, which a column has when a
+        report of it is missing (``missing=True``: always). ``by_class=False``: all classes together. ``fold``: only
         these records; ``by_fold``: apart for each of so many folds. ``squared``: squares of the weights are summed.
         """
-        flat, shape = self._places(columns, cells, by_class, missing)
-        if by_fold is not None:
-            flat += self.folds(by_fold).astype(np.int64) * prod(shape)
-            shape = (by_fold, *shape)
-        size = prod(shape)
-        if size > MOST_DENSE:
-            raise ValueError(f"{size:,} combinations of cells are too many to lay out; ask for .combinations(…)")
-        if fold is not None:
-            flat = np.where(self.chosen(fold), flat, -1)
-        return sum_at(flat, self._weight(squared), size).reshape(shape).astype(dtype, copy=False)
+        found: NDArray[Any] = self.ask([self.counting(columns, cells, **options)])[0]
+        return found
 
     def combinations(
         self, columns: Sequence[str | int], cells: Sequence[Any] | Mapping[Any, Any] | None = None, *,
         by_class: bool = True, fold: Fold | None = None, squared: bool = False, missing: bool | None = None,
     ) -> Combinations:
         """The same counts, but only of the combinations of cells that occur."""
-        flat, shape = self._places(columns, cells, False, missing)
-        if prod(shape) > 2**62:
-            raise ValueError(f"{len(shape)} columns have too many combinations of cells to number; use fewer cells")
-        groups = len(self.classes) if by_class and self.classes is not None else 1
-        chosen = slice(None) if fold is None else np.flatnonzero(self.chosen(fold))
-        found, place = np.unique(flat[chosen], return_inverse=True)
-        if by_class and self.class_codes is not None:
-            place = place * groups + self.class_codes[chosen]
-        weight = self._weight(squared)
-        counts = np.bincount(place, None if weight is None else weight[chosen], minlength=found.size * groups)
-        rows = np.column_stack(np.unravel_index(found, shape)).astype(np.int32)
-        shaped = counts.astype(float).reshape(found.size, groups)
-        return Combinations(rows, shaped if by_class and self.classes is not None else shaped[:, 0])
+        question = Combining(*self._cut(columns, cells, missing), by_class and self.classes is not None, fold, squared)
+        found: Combinations = self.ask([question])[0]
+        return found
 
     def of(self, name: str | int, *, by_class: bool = False, fold: Fold | None = None) -> Counts:
         """The counts of one column's report codes, per level, for reconstruction."""
-        column = self.column(name)
-        if not column.levels:
-            raise ValueError(f"column {column.name!r} is sent in the clear; count it with .counts([{column.name!r}])")
-        chosen = np.ones(self._size, bool) if fold is None else self.chosen(fold)
-        group = self.class_codes if by_class else None
-        rows = 1 if group is None else len(self.classes or ())
-        tallies: dict[Hashable, Tally] = {}
-        for place, (level, channel) in enumerate(column.levels.items()):
-            own = chosen if column.level is None else chosen & (column.level == place)
-            tallies[level] = tally(channel, column.ranks[own], only(group, own), rows, only(self.weights, own))
-        return Counts(tallies, self.classes if by_class else None)
+        return self.tallies([name], by_class=by_class, fold=fold)[0]
 
-    def ask(self, questions: Sequence[Question]) -> list[Any]:
-        """The answers to several questions in one pass over the reports."""
-        return [question.of(self) for question in questions]
+    def tallies(
+        self, names: Sequence[str | int], *, by_class: bool = False, fold: Fold | None = None
+    ) -> list[Counts]:
+        """The counts of several columns' report codes in one pass."""
+        columns = [self.column(name) for name in names]
+        for column in columns:
+            if not column.levels:
+                raise ValueError(
+                    f"column {column.name!r} is sent in the clear; count it with .counts([{column.name!r}])"
+                )
+        by_class = by_class and self.classes is not None
+        answers = self.ask([Tallying(column.name, by_class, fold) for column in columns])
+        return [
+            Counts(
+                {
+                    level: Tally(channel, *found)
+                    for (level, channel), found in zip(column.levels.items(), answer, strict=True)
+                },
+                self.classes if by_class else None,
+            )
+            for column, answer in zip(columns, answers, strict=True)
+        ]
 
-    def summed(self, flat: Codes, size: int, *, squared: bool = False) -> NDArray[Any]:
-        """How many people (summed weights) are at each place; a place below zero does not count."""
-        return sum_at(flat, self._weight(squared), size)
+    def value_counts(self, names: Sequence[str]) -> list[Floats]:
+        """For columns of clear numbers: how many people of each class have each of ``column(name).values``."""
+        return self.ask([Valuing(name) for name in names])
 
-    def hashes(self, salt: int) -> NDArray[np.uint32]:
-        """The 32-bit hash of every record's place under the seed; folds and all other chance of a record are its."""
-        if salt not in self._hashes:
-            self._hashes[salt] = fold_hash(self.seed, np.arange(self._size), salt)
-        return self._hashes[salt]
-
-    def cells_of(self, name: str | int, cell_of_code: Any, missing: int) -> NDArray[np.int32]:
-        """The cell of every record's report, ``missing`` where there is none."""
-        column = self.column(name)
-        return np.append(_cells(column, cell_of_code)[0], np.int32(missing))[column.codes]  # code −1: the last entry
-
-    def _places(
-        self, columns: Any, cells: Any, by_class: bool, missing: bool | None
-    ) -> tuple[Codes, tuple[int, ...]]:
-        """Every record's place in the array of all combinations, and the array's shape."""
+    def _cut(self, columns: Any, cells: Any, missing: bool | None) -> tuple[tuple[str, ...], tuple[Cells, ...]]:
+        """The names of columns, and their cells."""
         wanted: list[str | int] = [columns] if isinstance(columns, (str, int)) else list(columns)
         if isinstance(cells, Mapping):
             cells = [cells.get(name) for name in wanted]
         cells = [None] * len(wanted) if cells is None else cells
+        found = [self.column(name) for name in wanted]
+        return tuple(column.name for column in found), tuple(
+            _cells(column, mapping, column.has_missing if missing is None else missing)
+            for column, mapping in zip(found, cells, strict=True)
+        )
+
+    # --- records in memory ----------------------------------------------------------------------------------------
+
+    def places_in(
+        self, columns: Sequence[str], cells: Sequence[Cells], by_class: bool
+    ) -> tuple[Codes, tuple[int, ...]]:
+        """Every record's place in the array of all combinations of cells (and class), and the array's shape."""
         flat = np.zeros(self._size, np.int64)
         shape: list[int] = []
-        for name, mapping in zip(wanted, cells, strict=True):
+        for name, cut in zip(columns, cells, strict=True):
             column = self.column(name)
-            cell_of_code, last = _cells(column, mapping)
-            shape.append(last + bool(column.has_missing if missing is None else missing))
-            place_into(flat, column.codes, cell_of_code, shape[-1], last)
+            cell_of_code = np.arange(column.size, dtype=np.int32) if cut.cell_of_code is None else cut.cell_of_code
+            place_into(flat, column.present, cell_of_code, cut.all, cut.count)
+            shape.append(cut.all)
         if by_class and self.classes is not None and self.class_codes is not None:
             flat = flat * len(self.classes) + self.class_codes
             shape.append(len(self.classes))
         return flat, tuple(shape)
 
-    def _weight(self, squared: bool) -> Floats | None:
-        return self.weights if self.weights is None or not squared else self.weights**2
+    def cells_of(self, name: str | int, cells: Any, missing: int) -> NDArray[np.int32]:
+        """The cell of every record's report, ``missing`` where there is none."""
+        column = self.column(name)
+        cut = _cells(column, cells, False)
+        assert cut.cell_of_code is not None
+        return np.append(cut.cell_of_code, np.int32(missing))[column.present]  # code −1: the last entry
+
+    def summed(self, flat: Codes, size: int, *, squared: bool = False) -> NDArray[Any]:
+        """How many people (summed weights) are at each place; a place below zero does not count."""
+        return sum_at(flat, self.weight(squared), size)
+
+    def weight(self, squared: bool = False) -> Floats | None:
+        """How many people each record stands for, or the square of that; None: one each."""
+        if self.weights is None or not squared:
+            return self.weights
+        return whole_weights(self.weights**2, self._largest**2, self._all)
 
     # --- folds ----------------------------------------------------------------------------------------------------
+
+    def hashes(self, salt: int) -> NDArray[np.uint32]:
+        """The 32-bit hash of every record's place under the seed."""
+        if salt not in self._hashes:
+            self._hashes[salt] = fold_hash(self.seed, self.places, salt)
+        return self._hashes[salt]
 
     def folds(self, of: int, salt: int = 0) -> NDArray[np.int32]:
         """The fold of every record."""
@@ -358,9 +440,7 @@ class Reports:
     def chosen(self, fold: Fold) -> NDArray[np.bool_]:
         """Which records a fold holds."""
         if fold not in self._chosen:
-            inside = np.zeros(fold.of, dtype=bool)
-            inside[list(fold.numbers)] = True
-            self._chosen[fold] = inside[self.folds(fold.of, fold.salt)]
+            self._chosen[fold] = fold.holds(self.hashes(fold.salt))
         return self._chosen[fold]
 
     def __repr__(self) -> str:
@@ -368,41 +448,25 @@ class Reports:
         return f"Reports({len(self):,} records of {', '.join(self.names)}{classes})"
 
 
-def counts_of_plan(table: Any, plan: Plan, *, by: str | None = None, weights: Any = None) -> dict[str, Counts]:
-    """The counts of every attribute that went through a channel, by name; ``by``: apart by the class in this column."""
-    given = reports_in(table, plan)
-    channels = {name: each.channel for name, each in plan.attributes.items() if name != by}
-    held = {name: one for name, one in channels.items() if name in given or name + CODE_SUFFIX in given}
-    label = plan.attributes[by].channel if by in plan.attributes else None
-    reports = Reports(given, held, target=by, weights=weights, label_channel=label)  # type: ignore[arg-type]
-    return {name: reports.of(name, by_class=by is not None) for name, one in held.items() if one is not None}
+def check_label_channel(channel: Channel) -> tuple[Hashable, ...]:
+    """The labels that a channel of classes reports."""
+    if not isinstance(channel.outputs, Categories):
+        raise TypeError(f"the class went through a {channel.kind} channel, which is not for categories")
+    return channel.outputs.labels
 
 
-def as_codes(table: Any, plan: Plan) -> Any:
-    """Reports with the columns of single channels as codes, ``<name>.code``."""
-    return to_arrow(Reports(table, _by_column(plan)).to_codes())
+def check_labelled(codes: NDArray[Any]) -> Codes:
+    """Class codes, none of them missing."""
+    if (codes < 0).any():
+        raise ValueError("a class label is missing; drop records without a class")
+    return codes.astype(np.int64)
 
 
-def from_codes(table: Any, plan: Plan) -> Any:
-    """Reports with the columns that came as codes turned into values."""
-    channels = {name: one for name, one in _by_column(plan).items() if name + CODE_SUFFIX in table.column_names}
-    if not channels:
-        return table
-    reports = Reports(table, channels)
-    columns = {name: table.column(name) for name in table.column_names if not name.endswith(CODE_SUFFIX)}
-    return to_arrow({**columns, **{name: reports.values(name) for name in channels}})
-
-
-def _by_column(plan: Plan) -> dict[str, Mechanism | None]:
-    """The channel of every column; None where several numbers were blurred together."""
-    return {column: each.channel if column == each.name else None for column, each in plan.columns.items()}
-
-
-def _cells(column: Column, cells: Any) -> tuple[NDArray[np.int32], int]:
-    """(the cell of every base code, how many cells): given as an array, or by an object that holds both."""
+def _cells(column: Column, cells: Any, missing: bool) -> Cells:
+    """The cells of a column's base codes: given as an array, by an object that holds them, or each its own."""
     if cells is None:
-        return np.arange(column.size, dtype=np.int32), column.size
+        return Cells(None, column.size, missing)
     mapping = np.asarray(getattr(cells, "cell_of_code", cells), dtype=np.int32)
     if mapping.shape != (column.size,):
         raise ValueError(f"cells of {column.name!r} map {mapping.size} codes, there are {column.size}; map every code")
-    return mapping, int(getattr(cells, "reported", int(mapping.max(initial=-1)) + 1))
+    return Cells(mapping, int(getattr(cells, "reported", int(mapping.max(initial=-1)) + 1)), missing)

@@ -71,7 +71,7 @@ class Chooser(Learner):
 
     def _learn(self, reports: Reports, rng: np.random.Generator) -> None:
         recipes = self._recipes()
-        logs = judged_recipes(recipes, reports, self.classes_, rng)
+        logs = judged_recipes(recipes, reports.sampled(), self.classes_, rng)
         self.scores_ = {name: float(each.mean()) for name, each in logs.items()}
         best = max(self.scores_, key=lambda name: self.scores_[name])
         self.chosen_ = next(name for name in recipes if about_as_good(logs[name], logs[best]))

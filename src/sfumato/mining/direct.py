@@ -47,10 +47,11 @@ class DirectClassifier(Learner):
         self.estimator = estimator
         self.channels = channels
 
-    def _channels(self) -> Channels:
-        return None
+    def _takes_reports_as_true(self) -> bool:
+        return True
 
     def _learn(self, reports: Reports, rng: np.random.Generator) -> None:
+        reports = reports.sampled()
         columns = [reports.values(name) for name in reports.names]
         self.labels_: list[Labels] = [None if c.dtype.kind in "iuf" else known_labels(c) for c in columns]
         self.fill_ = [filling(column) for column in columns]

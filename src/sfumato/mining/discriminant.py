@@ -42,11 +42,12 @@ class LinearDiscriminant(Learner):
         for column in columns:
             if column.labels is not None or isinstance(getattr(column.channel, "domain", None), Categories):
                 raise TypeError(f"column {column.name!r} holds categories; a linear discriminant needs numbers")
+        noise = np.array([mean_noise(column) for column in columns])
+        reports = reports.sampled()
         values = np.column_stack([as_numbers(reports.values(name)) for name in reports.names])
         weight = np.ones(len(reports)) if reports.weights is None else reports.weights
         present = np.where(np.isnan(values), 0.0, weight[:, None])
         self.fill_ = (np.nan_to_num(values) * present).sum(axis=0) / np.maximum(present.sum(axis=0), 1e-300)
-        noise = np.array([mean_noise(column) for column in columns])
         self._discriminate(self._filled(values), np.eye(len(self.classes_))[class_codes_in(reports)], weight, noise)
 
     def _discriminate(self, values: Floats, of_class: Floats, weight: Floats, noise: Floats) -> None:

@@ -96,6 +96,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
         seed = int(rng.integers(SEEDS))
         if isinstance(X, Reports):
             reports = self._aimed(X, y, sample_weight)
+            reports = reports.as_clear() if self._takes_reports_as_true() else reports
         else:
             reports = self._reports(X, y, sample_weight, seed)
         self.attribute_names_ = list(reports.names)
@@ -116,8 +117,12 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
             return reports
         return reports.of_records(np.flatnonzero(weight))
 
+    def _takes_reports_as_true(self) -> bool:
+        """Whether it learns from reports as if nothing had been blurred."""
+        return False
+
     def _channels(self) -> Channels:
-        return self.channels
+        return None if self._takes_reports_as_true() else self.channels
 
     def _class_codes(self, y: Any, records: int) -> Codes | None:
         """Every record's reported class as its place among the classes, which are remembered."""

@@ -23,7 +23,7 @@ from sfumato.channels.base import Channel
 from sfumato.counts import Column, Reports
 from sfumato.domain import Categories, Floats, as_numbers
 from sfumato.domain.checked import given_numbers, given_one_of, given_rows, given_table
-from sfumato.mining.estimator import Channels, Learner, class_codes_in, true_class_shares
+from sfumato.mining.estimator import Channels, Learner, true_class_shares
 from sfumato.mining.estimator import Column as Values
 from sfumato.mining.moments import code_noise, code_values, moments
 from sfumato.mining.tree.association import reconstruct_groups
@@ -121,10 +121,7 @@ class NaiveBayes(Learner):
         self.class_prior_ = prior / prior.sum()
         self.log_prior_ = np.log(self.class_prior_)
         normal = {name: self._numbers(reports, name) for name in reports.names if self._is_normal(reports, name)}
-        spreads = [
-            spread(x, counts if reports.column(name).levels else None) for name, (x, counts, _) in normal.items()
-        ]
-        self.epsilon_ = self.var_smoothing * max(spreads, default=0.0)
+        self.epsilon_ = self.var_smoothing * max((spread(reports.column(name)) for name in normal), default=0.0)
         self.densities_: list[Density] = [
             self._normal(*normal[name], shares) if name in normal else self._in_cells(reports, name, shares)
             for name in reports.names
@@ -148,9 +145,8 @@ class NaiveBayes(Learner):
                 counts[seen],
                 code_noise(column)[seen] if self.density == "moments" else 0.0,
             )
-        of_class = np.eye(len(self.classes_))[class_codes_in(reports)]
-        weight = 1.0 if reports.weights is None else reports.weights[:, None]
-        return as_numbers(reports.values(name)), of_class * weight, 0.0
+        assert column.values is not None
+        return column.values, reports.value_counts([name])[0], 0.0
 
     def _normal(self, values: Floats, counts: Floats, noise: Floats | float, shares: Floats) -> NormalDensity:
         mean, variance = moments(values, counts @ shares, noise)
@@ -207,10 +203,11 @@ def log_joint(log_prior: Floats, densities: Sequence[Density], columns: Sequence
     return logs
 
 
-def spread(values: Floats, counts: Floats | None) -> float:
-    """The variance of all values, each once or as often as it was counted."""
-    weight = np.ones((values.size, 1)) if counts is None else counts.sum(axis=1, keepdims=True)
-    return float(moments(values, weight)[1][0])
+def spread(column: Column) -> float:
+    """The variance of all values of a column, each record counting once."""
+    values = column.values if column.values is not None else code_values(column)
+    occurring = column.occurring if column.occurring is not None else column.histogram
+    return float(moments(values, occurring[:, None].astype(np.float64))[1][0])
 
 
 def reported_labels(column: Column) -> ColumnCells:

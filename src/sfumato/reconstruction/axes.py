@@ -98,7 +98,8 @@ class Axis:
     """One column of reports, ready to be cut into cells at any resolution."""
 
     def __init__(self, column: Column) -> None:
-        self.column, self.name, self.codes = column, column.name, column.codes
+        self.column, self.name = column, column.name
+        self.codes: Any = column.codes
         self.noisy = bool(column.levels)
         self._most: int | None = None
         self._cuts: dict[tuple[int, float, float], ColumnCells] = {}
@@ -190,7 +191,7 @@ class Axis:
     @cached_property
     def _below(self) -> Codes:
         """How many reports have each code or a lower one."""
-        return np.cumsum(np.bincount(self.codes[self.codes >= 0], minlength=self.column.size))
+        return np.cumsum(self.column.histogram)
 
     def level_of(self, codes: NDArray[np.int32]) -> Codes:
         """Which block of levels a code came through, 0 where there is but one."""

@@ -33,7 +33,7 @@ PLAN_COLUMN = "sfumato.plan"
 
 def is_table(data: Any) -> bool:
     """Does it have named columns? Arrays and lists of rows have none."""
-    if isinstance(data, Mapping) or _is_lazy(data):
+    if isinstance(data, Mapping) or is_lazy(data):
         return True
     return not isinstance(data, np.ndarray) and (hasattr(data, "columns") or hasattr(data, "column_names"))
 
@@ -104,7 +104,7 @@ def _labels(table: Any) -> list[Any]:
     if isinstance(table, Mapping):
         return list(table)
     if is_table(table):
-        if _is_lazy(table):
+        if is_lazy(table):
             return list(table.collect_schema().names())
         return list(table.column_names if hasattr(table, "column_names") else table.columns)
     shape = np.shape(table)
@@ -126,8 +126,11 @@ def _twice(names: Sequence[str]) -> str:
     return next(name for name in names if names.count(name) > 1)
 
 
-def name_row(check: Callable[[Any], Any], values: Any, column: str) -> None:
-    """Run a check that refuses a column; its refusal then says in which row, from 1: "row 17, column 'age': …"."""
+def name_row(check: Callable[[Any], Any], values: Any, column: str, places: Any = None) -> None:
+    """Run a check that refuses a column; its refusal then says in which row, from 1: "row 17, column 'age': …".
+
+    ``places``: the rows that the values stand in, from 0, where they are a part of a table.
+    """
     refusal = _refusal(check, values)
     if refusal is None:
         return
@@ -141,7 +144,8 @@ def name_row(check: Callable[[Any], Any], values: Any, column: str) -> None:
             high = middle
     found = _refusal(check, array[low : low + 1]) or refusal
     words = re.sub(r" in row [\d,]+", "", str(found))  # the place in what was checked, which nobody knows
-    raise type(found)(f"row {low + 1:,}, column {column!r}: {words}") from None
+    row = low if places is None else int(places[low])
+    raise type(found)(f"row {row + 1:,}, column {column!r}: {words}") from None
 
 
 def _refusal(check: Callable[[Any], Any], values: Any) -> Exception | None:
@@ -273,10 +277,10 @@ def _as_kind_of(table: Any, native: Any) -> Any:
         return duckdb.from_arrow(native)
     if kind == "spark":
         return table.sparkSession.createDataFrame(native)
-    return native.lazy() if _is_lazy(table) else native
+    return native.lazy() if is_lazy(table) else native
 
 
-def _is_lazy(table: Any) -> bool:
+def is_lazy(table: Any) -> bool:
     return type(table).__name__ == "LazyFrame"
 
 

@@ -7,16 +7,24 @@ whoever asked; the rows do not.
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from glob import glob, has_magic
+from importlib import import_module
+from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.tables.frames import PLAN_COLUMN, check_source, column_names, is_lazy, kind_of
+
 Result = TypeVar("Result")
 BATCH_ROWS = 1 << 18
+ENGINES = ("arrow", "duckdb", "polars")
+DUCKDB_MEMORY = "512MB"
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,3 +50,179 @@ class Source(ABC):
         Work and result must be picklable, and the result small. Every row is in exactly one batch of one share;
         batches hold about BATCH_ROWS rows.
         """
+
+
+class LocalSource(Source):
+    """Rows that this process reads, one batch after the other, in the order of the table."""
+
+    place: str | None = None
+
+    @abstractmethod
+    def tables(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Arrow tables or record batches with these columns, in order."""
+
+    def gather(self, work: Callable[[Iterator[Batch]], Result], columns: Sequence[str]) -> list[Result]:
+        wanted = [*columns, *([self.place] if self.place is not None and self.place not in columns else [])]
+        return [work(self._batches(wanted or self.names[:1]))]
+
+    def _batches(self, columns: Sequence[str]) -> Iterator[Batch]:
+        before = 0
+        for table in self.tables(columns):
+            if self.place is None:
+                places = np.arange(before, before + table.num_rows)
+            else:
+                places = np.asarray(table.column(self.place)).astype(np.int64)
+            before += table.num_rows
+            yield Batch(places, table)
+
+
+class ParquetSource(LocalSource):
+    """Parquet files, one after the other in the order of their names."""
+
+    kind = "parquet"
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self.paths, first = list(paths), _opened(paths[0])
+        self.names = list(first.schema_arrow.names)
+        self.origins = []
+        for path in self.paths:
+            file = _opened(path)
+            if missing := [name for name in self.names if name not in file.schema_arrow.names]:
+                raise ValueError(f"{path}: column {missing[0]!r} is missing, which {self.paths[0]} has; write it again")
+            said = (file.schema_arrow.metadata or {}).get(PLAN_COLUMN.encode())
+            self.origins.append(None if said is None else said.decode())
+        self._labels = [field.name for field in first.schema_arrow if _is_text(field.type)]
+
+    def tables(self, columns: Sequence[str]) -> Iterator[Any]:
+        import pyarrow
+
+        for path in self.paths:
+            file = _opened(path, [name for name in self._labels if name in columns])
+            try:
+                yield from file.iter_batches(BATCH_ROWS, columns=list(columns), use_threads=False)
+            except (pyarrow.ArrowException, OSError) as error:
+                raise _unreadable(path, error) from None
+
+
+def _opened(path: Path, labels: Sequence[str] = ()) -> Any:
+    import pyarrow
+    from pyarrow import parquet
+
+    check_source(path)
+    try:
+        return parquet.ParquetFile(path, read_dictionary=list(labels), pre_buffer=False)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise _unreadable(path, error) from None
+
+
+def _unreadable(path: Path, error: Exception) -> ValueError:
+    reason = re.sub(r": invalid value '.*|: Row #.*", "", str(error).splitlines()[0]).rstrip(". ")
+    return ValueError(f"{path}: not a readable Parquet file ({reason}); write it again, or leave it out")
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow.types as types
+
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_dictionary(kind))
+
+
+class DuckSource(LocalSource):
+    """A DuckDB relation; what a query must hold beyond the connection's memory limit goes to its temporary folder."""
+
+    kind = "duckdb"
+
+    def __init__(self, relation: Any, origins: Sequence[str | None] = ()) -> None:
+        self.relation, self.names, self.origins = relation, column_names(relation), list(origins)
+
+    @classmethod
+    def of_paths(cls, paths: Sequence[Path]) -> DuckSource:
+        """Parquet files under a connection of their own, whose memory is limited and which spills."""
+        import duckdb
+
+        origins = ParquetSource(paths).origins
+        connection = duckdb.connect(config={"memory_limit": DUCKDB_MEMORY, "preserve_insertion_order": True})
+        return cls(connection.read_parquet([str(path) for path in paths]), origins)
+
+    def tables(self, columns: Sequence[str]) -> Iterator[Any]:
+        chosen = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
+        yield from self.relation.project(chosen).to_arrow_reader(BATCH_ROWS)
+
+
+class PolarsSource(LocalSource):
+    """A Polars LazyFrame, collected in batches by its streaming engine."""
+
+    kind = "polars"
+
+    def __init__(self, frame: Any, origins: Sequence[str | None] = ()) -> None:
+        self.frame, self.names, self.origins = frame, column_names(frame), list(origins)
+
+    @classmethod
+    def of_paths(cls, paths: Sequence[Path]) -> PolarsSource:
+        import polars
+
+        return cls(polars.scan_parquet([str(path) for path in paths]), ParquetSource(paths).origins)
+
+    def tables(self, columns: Sequence[str]) -> Iterator[Any]:
+        chosen = self.frame.select(list(columns))
+        for frame in chosen.collect_batches(chunk_size=BATCH_ROWS, maintain_order=True, engine="streaming"):
+            yield frame.to_arrow()
+
+
+# --- finding it -----------------------------------------------------------------------------------------------------
+
+
+def is_source(data: Any) -> bool:
+    """Whether it is a table whose rows are elsewhere: paths, a relation, a lazy frame, a frame of a cluster."""
+    if isinstance(data, (list, tuple)):
+        return bool(data) and all(isinstance(each, (str, Path)) for each in data)
+    return isinstance(data, (str, Path, Source)) or is_lazy(data) or kind_of(data) in ("duckdb", "spark")
+
+
+def source_of(data: Any, engine: str | None = None, place: str | None = None) -> Source:
+    """The source of a table that is elsewhere; ``engine`` reads paths, ``place`` numbers the rows by a column."""
+    if isinstance(data, Source):
+        return data
+    if isinstance(data, (str, Path, list, tuple)):
+        return _source_of_paths(data, engine or "arrow", place)
+    if engine is not None:
+        raise ValueError(f"engine={engine!r} reads paths, and this table has an engine of its own; leave engine out")
+    if kind_of(data) == "spark":
+        source: Source = import_module("sfumato.tables.spark").SparkSource(data, place=place)
+        return source
+    return _placed(DuckSource(data) if kind_of(data) == "duckdb" else PolarsSource(data), place)
+
+
+def _source_of_paths(data: Any, engine: str, place: str | None) -> Source:
+    if engine not in ENGINES:
+        spark = import_module("sfumato.tables.spark")
+        source: Source = spark.SparkSource.of_paths(spark.session_at(engine), data, place=place)
+        return source
+    paths = found_paths(data)
+    for path in paths:
+        if path.suffix.lower() not in (".parquet", ".pq"):
+            raise ValueError(f"{path}: is not Parquet, which engines read; convert it with sfumato or your own tools")
+    made = {"arrow": ParquetSource, "duckdb": DuckSource.of_paths, "polars": PolarsSource.of_paths}[engine]
+    return _placed(made(paths), place)
+
+
+def _placed(source: LocalSource, place: str | None) -> LocalSource:
+    if place is not None and place not in source.names:
+        raise ValueError(f"column {place!r} is not in the table; it has {', '.join(source.names)}")
+    source.place = place
+    return source
+
+
+def found_paths(data: Any) -> list[Path]:
+    """The files that paths, folders and patterns name, in the order of their names."""
+    found: list[Path] = []
+    for each in [data] if isinstance(data, (str, Path)) else data:
+        path = Path(each)
+        if path.is_dir():
+            found += sorted(path.glob("*.parquet"))
+        elif has_magic(str(each)) and not path.exists():
+            found += sorted(map(Path, glob(str(each), recursive=True)))
+        else:
+            found.append(path)
+    if not found:
+        raise ValueError(f"{data}: no such file; name a Parquet file, a folder of them, or a pattern that fits some")
+    return found

@@ -7,7 +7,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.counts import Fold, Reports
-from sfumato.mining.joint.grid import GridProblem, Resolution, people_in, resolution_for
+from sfumato.mining.joint.grid import GridProblem, Resolution, resolution_for
 from sfumato.mining.joint.selection import mean_and_z
 from sfumato.reconstruction import Axis, DenseTable, Steps, maximise_likelihood
 
@@ -110,7 +110,7 @@ def test_weights_count_as_people_in_means_and_squared_in_errors():
     error = np.sqrt(np.sum((weight[chosen] * (gains[chosen] - expected)) ** 2)) / weight[chosen].sum()
     mean, z = mean_and_z(loss, weighted, held)
     assert (mean, mean / z) == (pytest.approx(expected, rel=1e-6), pytest.approx(error, rel=1e-6))
-    assert people_in(weighted.reports) == weight.sum()
+    assert weighted.reports.people == weight.sum()
 
 
 def test_more_columns_get_fewer_and_wider_cells():

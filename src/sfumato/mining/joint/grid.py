@@ -23,7 +23,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.counts import Fold, Reports
+from sfumato.counts import Fold, Question, Reports
 from sfumato.domain import Codes, Floats
 from sfumato.domain.checked import given_numbers, given_rows
 from sfumato.reconstruction import Axis, ColumnCells, OverRelaxed, ProductTable, Steps, maximise_likelihood
@@ -88,11 +88,6 @@ def golden(place: int) -> float:
     return float((place * 0.6180339887498949) % 1.0)
 
 
-def people_in(reports: Reports) -> float:
-    """How many people the reports stand for."""
-    return float(len(reports) if reports.weights is None else reports.weights.sum())
-
-
 @dataclass(frozen=True)
 class GridProblem:
     """Some columns at one resolution: counts of reports in cells of (s₁..s_D, y'), and the tables that lead to them."""
@@ -122,9 +117,13 @@ class GridProblem:
 
     def counts(self, fold: Fold | None = None, *, squared: bool = False) -> Array:
         """N(s₁..s_D, y') of all people or of those in a fold."""
-        names = [cut.name for cut in self.cells]
-        found = self.reports.counts(names, self.cells, by_class=self.by_class, fold=fold, squared=squared)
+        found: Floats = self.reports.ask([self.question(fold, squared=squared)])[0]
         return found.astype(np.float32)
+
+    def question(self, fold: Fold | None = None, *, squared: bool = False) -> Question:
+        """What `counts` asks."""
+        names = [cut.name for cut in self.cells]
+        return self.reports.counting(names, self.cells, by_class=self.by_class, fold=fold, squared=squared)
 
     def fit(self, counts: Array, steps: int, joint: Array | None = None) -> Array:
         """P(y, t) after so many EM steps, over-relaxed once under way; a clear histogram is exact after one."""

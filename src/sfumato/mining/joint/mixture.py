@@ -43,7 +43,7 @@ class MixtureFit:
         self, reports: Reports, axes: Sequence[Axis], resolution: Resolution, rng: np.random.Generator,
         components: int = COMPONENTS, pseudo_count: float = PSEUDO_COUNT, *, by_class: bool | None = None,
     ) -> None:
-        self.reports = reports
+        self.reports = reports = reports.sampled()
         self.by_class = reports.classes is not None if by_class is None else by_class
         self.cells = tuple(resolution.cut(axis) for axis in axes)
         pairs = zip(axes, self.cells, strict=True)

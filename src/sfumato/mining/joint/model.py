@@ -26,7 +26,6 @@ from sfumato.mining.joint.grid import (
     Resolution,
     added,
     effective_dimension,
-    people_in,
     resolution_for,
     shift_of,
 )
@@ -105,9 +104,10 @@ class JointModel(Learner):
         limit, tolerance = (5 * self.max_iter, TOLERANCE / 10) if single else (self.max_iter, TOLERANCE)
         found: list[Member] = []
         self.n_iter_ = limit
-        for member in range(count):
-            resolution = resolution_for(core, people_in(reports), member).coarsened(core, MOST_REPORT_CELLS)
-            problem = GridProblem.of(reports, core, resolution)
+        resolutions = [resolution_for(core, reports.people, member) for member in range(count)]
+        problems = [GridProblem.of(reports, core, each.coarsened(core, MOST_REPORT_CELLS)) for each in resolutions]
+        reports.prepare([problems[0].question(HELD_OUT), *(problem.question() for problem in problems)])
+        for member, problem in enumerate(problems):
             counts, joint, steps = problem.counts(), None, self.n_iter_
             held = problem.counts(HELD_OUT) if member == 0 else counts
             if member == 0 and 0 < held.sum() < counts.sum():

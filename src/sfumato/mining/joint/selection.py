@@ -31,7 +31,6 @@ from sfumato.mining.joint.grid import (
     Resolution,
     draw_columns,
     effective_dimension,
-    people_in,
     resolution_for,
 )
 from sfumato.reconstruction import Axis, ColumnCells
@@ -55,7 +54,7 @@ class Selector:
 
     def __init__(self, reports: Reports, axes: Sequence[Axis], most_dimensions: float) -> None:
         self.reports, self.axes, self.most_dimensions = reports, axes, most_dimensions
-        self.people = people_in(reports)
+        self.people = reports.people
         self._losses: dict[tuple[Chosen, Resolution], Array] = {}
 
     def loss(self, chosen: Chosen, resolution: Resolution) -> Array:
@@ -72,15 +71,32 @@ class Selector:
     def gain(self, smaller: Chosen, larger: Chosen) -> tuple[float, float]:
         """Mean gain of the larger set over the smaller, cut equally coarsely, and that mean in standard errors."""
         smaller, larger = tuple(sorted(smaller)), tuple(sorted(larger))
-        subset = [self.axes[j] for j in larger]
-        resolution = resolution_for(subset, self.people, selecting=True).coarsened(subset, MOST_REPORT_CELLS)
+        resolution = self._resolution(larger)
         added = tuple(place for place, j in enumerate(larger) if j not in smaller)
         before = np.expand_dims(self.loss(smaller, resolution), added)
         return mean_and_z(before - self.loss(larger, resolution), self._problem(larger, resolution), HELD_OUT)
 
+    def _resolution(self, chosen: Chosen) -> Resolution:
+        subset = [self.axes[j] for j in chosen]
+        return resolution_for(subset, self.people, selecting=True).coarsened(subset, MOST_REPORT_CELLS)
+
+    def prepare(self, pairs: Sequence[tuple[Chosen, Chosen]]) -> None:
+        """These smaller and larger sets are about to be judged: their counts are asked for together."""
+        questions = []
+        for smaller, larger in ((tuple(sorted(a)), tuple(sorted(b))) for a, b in pairs):
+            resolution = self._resolution(larger)
+            problem = self._problem(larger, resolution)
+            questions += [problem.question(HELD_OUT), problem.question(~HELD_OUT)]
+            questions.append(self._problem(smaller, resolution).question(~HELD_OUT))
+            if self.reports.weighted:
+                questions.append(problem.question(HELD_OUT, squared=True))
+        self.reports.prepare(questions)
+
     def best(self, chosen: Chosen, additions: Sequence[Chosen]) -> Chosen | None:
         """The addition that gains most, if it gains enough."""
-        judged = [(self.gain(chosen, chosen + extra), extra) for extra in additions if self._fits(chosen + extra)]
+        fitting = [extra for extra in additions if self._fits(chosen + extra)]
+        self.prepare([(chosen, chosen + extra) for extra in fitting])
+        judged = [(self.gain(chosen, chosen + extra), extra) for extra in fitting]
         if not judged:
             return None
         (mean, z), extra = max(judged)
@@ -103,7 +119,9 @@ class Selector:
     def prune(self, chosen: Chosen) -> Chosen:
         """Drop, one at a time, the column whose loss costs least, while it costs less than the least gain."""
         while len(chosen) > 1:
-            costs = [(self.gain(tuple(k for k in chosen if k != j), chosen)[0], j) for j in chosen]
+            without = {j: tuple(k for k in chosen if k != j) for j in chosen}
+            self.prepare([(rest, chosen) for rest in without.values()])
+            costs = [(self.gain(rest, chosen)[0], j) for j, rest in without.items()]
             cost, least = min(costs)
             if cost >= LEAST_GAIN:
                 break
@@ -114,7 +132,7 @@ class Selector:
 def mean_and_z(gains: Array, problem: GridProblem, fold: Fold) -> tuple[float, float]:
     """The mean of what every cell gains over the people of a fold, and that mean in standard errors."""
     counts = problem.counts(fold)
-    squares = counts if problem.reports.weights is None else problem.counts(fold, squared=True)
+    squares = problem.counts(fold, squared=True) if problem.reports.weighted else counts
     seen = counts > 0
     gains, people = gains[seen].astype(np.float64), counts[seen].astype(np.float64)
     total = max(float(people.sum()), 1e-12)
@@ -133,7 +151,7 @@ def cap_helpers(reports: Reports, chosen: list[Axis]) -> list[Axis]:
     """Columns with a small I(y; t_j | the others) help mostly by telling about other columns: few cells do."""
     if len(chosen) < 3 or len(reports.classes or ()) < 2 or not all(axis.noisy for axis in chosen):
         return chosen
-    resolution = resolution_for(chosen, people_in(reports), selecting=True).coarsened(chosen, MOST_REPORT_CELLS)
+    resolution = resolution_for(chosen, reports.people, selecting=True).coarsened(chosen, MOST_REPORT_CELLS)
     problem = GridProblem.of(reports, chosen, resolution)
     joint = problem.fit(problem.counts(), STEPS)
     information = [class_entropy(joint.sum(axis=1 + j)) - class_entropy(joint) for j in range(len(chosen))]
@@ -219,6 +237,14 @@ class Dependence:
         joint = problem.fit(problem.counts(self.fitted), SCREENING_STEPS)
         return np.log(np.maximum(problem.expected(joint)[..., 0], TINY))
 
+    def prepare(self, pairs: Sequence[tuple[int, int]]) -> None:
+        """These pairs are about to be judged: their counts are asked for together."""
+        problems = [self._problem(*pair) for pair in pairs]
+        alone = [self._problem(j).question(self.fitted) for j in sorted({j for pair in pairs for j in pair})]
+        squares = [each.question(self.held, squared=True) for each in problems if self.reports.weighted]
+        together = [each.question(fold) for each in problems for fold in (self.fitted, self.held)]
+        self.reports.prepare([*alone, *together, *squares])
+
     def gain(self, first: int, second: int) -> float:
         """Mean held-out gain of the pair, 0 unless it is clear."""
         problem = self._problem(first, second)
@@ -233,25 +259,27 @@ def grow_forest(reports: Reports, axes: Sequence[Axis], placed: Sequence[int]) -
     if not rest:
         return []
     dependence = Dependence(reports, axes)
-    known, branches = list(placed), []
-    gains = {
-        (min(i, j), max(i, j)): dependence.gain(min(i, j), max(i, j))
-        for j in rest
-        for i in range(len(axes))
-        if i != j and (i in placed or i < j)
-    }
+    known, parents = list(placed), dict[int, int | None]()
+    pairs = [(min(i, j), max(i, j)) for j in rest for i in range(len(axes)) if i != j and (i in placed or i < j)]
+    dependence.prepare(pairs)
+    gains = {pair: dependence.gain(*pair) for pair in pairs}
     while rest:
-        pairs = [(gains[min(i, j), max(i, j)], i, j) for j in rest for i in known]
-        best, parent, child = max(pairs, default=(0.0, None, rest[0]))
-        branches.append(make_branch(reports, axes, child, parent if best > 0 else None))
+        judged = [(gains[min(i, j), max(i, j)], i, j) for j in rest for i in known]
+        best, parent, child = max(judged, default=(0.0, None, rest[0]))
+        parents[child] = parent if best > 0 else None
         known.append(child)
         rest.remove(child)
-    return branches
+    problems = {child: branch_problem(reports, axes, child, parent) for child, parent in parents.items()}
+    reports.prepare([problem.question() for problem in problems.values()])
+    return [make_branch(problems[child], child, parent) for child, parent in parents.items()]
 
 
-def make_branch(reports: Reports, axes: Sequence[Axis], child: int, parent: int | None) -> Branch:
+def branch_problem(reports: Reports, axes: Sequence[Axis], child: int, parent: int | None) -> GridProblem:
     chosen = [axes[child]] if parent is None else [axes[child], axes[parent]]
-    problem = GridProblem.of(reports, chosen, FINAL, by_class=False)
+    return GridProblem.of(reports, chosen, FINAL, by_class=False)
+
+
+def make_branch(problem: GridProblem, child: int, parent: int | None) -> Branch:
     joint = problem.fit(problem.counts(), FINAL_STEPS)[0]
     table = np.maximum(joint.reshape(joint.shape[0], -1), 1e-12)
     parent_cells = None if parent is None else problem.cells[1]

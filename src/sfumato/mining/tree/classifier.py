@@ -15,7 +15,6 @@ from sfumato.domain import Floats
 from sfumato.domain.checked import given, given_flag, given_labels, given_one_of, given_rows, given_table
 from sfumato.mining.estimator import Channels, Column, Learner, remember_names
 from sfumato.mining.joint import JointModel
-from sfumato.mining.joint.grid import people_in
 from sfumato.mining.tree import text
 from sfumato.mining.tree.association import ByClassGrowth, GlobalGrowth, Growth, LocalGrowth, paper_intervals
 from sfumato.mining.tree.model import ClassMass, Feature, Limits, Tree, clean_tree, clean_values, compared, feature_of
@@ -60,8 +59,8 @@ class TreeClassifier(Learner):
 
     # --- fitting ------------------------------------------------------------------------------------------------
 
-    def _channels(self) -> Channels:
-        return None if self.reconstruction == "none" else self.channels
+    def _takes_reports_as_true(self) -> bool:
+        return self.reconstruction == "none"
 
     def _learn(self, reports: Reports, rng: np.random.Generator) -> None:
         if self.reconstruction not in RECONSTRUCTIONS:
@@ -93,7 +92,7 @@ class TreeClassifier(Learner):
         remember_names(model, self.attribute_names_, hasattr(self, "feature_names_in_"))
         model._learn(reports, rng)
         self.joint_ = model
-        self.tree_, found = distilled_tree(model, limits, people_in(reports), rng)
+        self.tree_, found = distilled_tree(model, limits, reports.people, rng)
         by_name = {feature.name: feature for feature in found}
         self.features_ = [by_name.get(axis.name, feature_of(axis.at(2))) for axis in axes]
 

@@ -1,0 +1,269 @@
+"""Reports that stay where they are: counted in batches by the engine that holds them.
+
+One kernel counts a batch, that of `Reports` in memory; engines only bring batches to it, where the rows are. So
+rounding, levels, missing values, weights and folds are the same code for every engine, and so are the counts, bit for
+bit. A first pass (`Surveying`) tells what a table in memory would show at once: how many rows, which classes, labels
+and values there are, how often each code occurs. Every further pass answers all questions asked together.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.channels import Channel
+from sfumato.counts.columns import Column, Counted, clear_numbers, on_grid, run_codes, sorted_labels
+from sfumato.counts.folds import Fold
+from sfumato.counts.parts import NOTHING, Form, Known, Part
+from sfumato.counts.questions import Question
+from sfumato.counts.reports import SAMPLE_SALT, SAMPLED, Reports, check_label_channel
+from sfumato.counts.surveys import Gridding, Surveyed, Surveying
+from sfumato.domain import Codes, is_missing
+from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, PLAN_COLUMN, Batch, source_of
+
+LOG = logging.getLogger("sfumato")
+REMEMBERED = 1 << 28  # bytes of answers that are kept for whoever asks again
+
+
+@dataclass(frozen=True, eq=False)
+class Fetching(Question):
+    """The rows of a fold themselves, with their places: a sample."""
+
+    names: tuple[str, ...]
+    fold: Fold
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.names
+
+    def of(self, part: Any) -> list[tuple[NDArray[np.int64], Any]]:
+        chosen = part.chosen(self.fold)
+        return [(part.places[chosen], part._table.filter(chosen))]
+
+
+@dataclass(frozen=True, eq=False)
+class Asking:
+    """The work that a source does: every question of every batch, the answers merged."""
+
+    form: Form
+    questions: tuple[Question, ...]
+
+    def __call__(self, batches: Iterator[Batch]) -> list[Any] | None:
+        answers: list[Any] | None = None
+        for batch in batches:
+            part = Part(self.form, batch)
+            if not len(part):
+                continue
+            new = [question.of(part) for question in self.questions]
+            answers = new if answers is None else self.merged([answers, new])
+        return answers
+
+    def merged(self, parts: Sequence[list[Any]]) -> list[Any]:
+        return [
+            question.merged([part[place] for part in parts]) for place, question in enumerate(self.questions)
+        ]
+
+
+class FrameReports(Reports):
+    """Reports in files, in a relation, on a cluster."""
+
+    in_memory = False
+    on_pass: Callable[[int, float], None] | None = None
+    """Called after every pass with its number and its seconds."""
+
+    def __init__(
+        self, table: Any, channels: Any = None, *, target: Any = None, weights: Any = None,
+        levels: Mapping[str, Any] | None = None, label_channel: Channel | None = None, seed: int = 0,
+        place: str | None = None, engine: str | None = None,
+    ) -> None:
+        self.source = source_of(table, engine, place)
+        self.kind = self.source.kind
+        reports = [name for name in self.source.names if name not in (PLAN_COLUMN, weights, place)]
+        self._given = dict.fromkeys(reports, NOTHING)
+        if target not in (None, False) and not isinstance(target, str):
+            raise TypeError("target holds classes in memory, but the reports are elsewhere; name the class column")
+        if weights is not None and (not isinstance(weights, str) or weights not in self.source.names):
+            raise ValueError(f"weights={weights!r} is no column; the table has {', '.join(self.source.names)}")
+        if isinstance(target, str) and not self._holds(target):
+            raise ValueError(f"class column {target!r} is not in the table; it has {', '.join(self._given)}")
+        for name, level in (levels or {}).items():
+            if level is not None and not isinstance(level, str):
+                raise TypeError(f"levels of {name!r} are in memory, but the reports are elsewhere; name one level")
+        self._describe(channels, target, label_channel, levels, seed)
+        self._weight_column, self._among, self._decoded = weights, tuple[Fold, ...](), dict[str, Any]()
+        self._known: Known | None = None
+        self._answers: dict[Hashable, Any] = {}
+        self.passes = 0
+
+    # --- what there is --------------------------------------------------------------------------------------------
+
+    @property
+    def known(self) -> Known:
+        """What the first pass tells, made when first needed."""
+        if self._known is None:
+            self._known = self._survey()
+        return self._known
+
+    def __len__(self) -> int:
+        return self.known.rows
+
+    @property
+    def classes(self) -> tuple[Hashable, ...] | None:  # type: ignore[override]
+        if self.target is None:
+            return None
+        return self.known.classes if self.label_channel is None else check_label_channel(self.label_channel)
+
+    @property
+    def weighted(self) -> bool:
+        return self._weight_column is not None
+
+    def column(self, name: str | int) -> Column:
+        name = name if isinstance(name, str) else self.names[name]
+        if name not in self.names:
+            raise ValueError(f"column {name!r} is not among the reports; they have {', '.join(self.names)}")
+        return self.known.columns[name]
+
+    def values(self, name: str | int) -> NDArray[Any]:
+        raise TypeError("the reports are not in memory; read some of them with .sampled()")
+
+    def _survey(self) -> Known:
+        if self.plan is not None and self.source.origins:
+            self.plan.check_origin(self.source.origins)
+        found: Surveyed | None = self._passed([Surveying(self.names)], self._form(None))[0]
+        if found is None:
+            raise ValueError("there are no reports; give at least one")
+        if self.plan is not None and found.origins:
+            self.plan.check_origin(sorted(found.origins, key=str))
+        crowded = {name: each for name, each in found.numbers.items() if each.values is None}
+        questions = [Gridding(name, each.low, each.high) for name, each in crowded.items()]
+        grids = dict(zip(crowded, self._passed(questions, self._form(None)), strict=True)) if questions else {}
+        columns = {name: self._column(name, found, grids.get(name)) for name in self.names}
+        classes = tuple(np.unique(np.array(list(found.classes))).tolist()) if self.target is not None else None
+        if self.label_channel is not None:
+            classes = check_label_channel(self.label_channel)
+        return Known(found.rows, classes, columns, found.largest)
+
+    def _column(self, name: str, found: Surveyed, grid: Codes | None) -> Column:
+        channel = self.channels[name]
+        if channel is not None:
+            levels = dict(channel.levels)
+            starts = np.cumsum([0] + [one.outputs.size for one in levels.values()])[:-1]
+            return Column(name, channel, None, levels, starts, known=found.coded[name])
+        if name in found.labels:
+            held = found.labels[name]
+            labels = sorted_labels(label for label in held if not is_missing(label))
+            seen = np.array([held[label] for label in labels], np.int64)
+            missing = sum(held.values()) - int(seen.sum())
+            return Column(name, None, labels=labels, known=Counted(seen, missing, np.array([found.rows])))
+        numbers = found.numbers[name]
+        values, counts = (numbers.values, numbers.counts) if grid is None else on_grid(grid, numbers.low, numbers.high)
+        assert values is not None
+        integer = numbers.integer and values.size > 0
+        column = clear_numbers(name, values, counts, integer=integer)
+        runs = run_codes(column, values)
+        histogram = np.bincount(runs, counts, column.size).astype(np.int64)
+        return replace(column, known=Counted(histogram, numbers.missing, np.array([found.rows])))
+
+    # --- passes ---------------------------------------------------------------------------------------------------
+
+    def ask(self, questions: Sequence[Question]) -> list[Any]:
+        new = [each for each in questions if each.key is None or each.key not in self._answers]
+        found = iter(self._passed(new, self._form(self.known)) if new else [])
+        answers = [next(found) if each in new else self._answers[each.key] for each in questions]
+        return answers
+
+    def prepare(self, questions: Sequence[Question]) -> None:
+        unknown = {each.key: each for each in questions if each.key is not None and each.key not in self._answers}
+        if not unknown:
+            return
+        for key, answer in zip(unknown, self.ask(list(unknown.values())), strict=True):
+            self._answers[key] = answer
+        while len(self._answers) > 1 and sum(each.nbytes for each in self._answers.values()) > REMEMBERED:
+            self._answers.pop(next(iter(self._answers)))
+
+    def _passed(self, questions: Sequence[Question], form: Form) -> list[Any]:
+        """The answers of one pass over the rows."""
+        begun, work = perf_counter(), Asking(form, tuple(questions))
+        columns = self._read_by(questions)
+        parts = [part for part in self.source.gather(work, columns) if part is not None]
+        seconds = perf_counter() - begun
+        self.passes += 1
+        LOG.info("pass %d: %d questions of %d columns, %.1f s", self.passes, len(questions), len(columns), seconds)
+        if self.on_pass is not None:
+            self.on_pass(self.passes, seconds)
+        return work.merged(parts) if parts else [None] * len(questions)
+
+    def _read_by(self, questions: Sequence[Question]) -> list[str]:
+        """The columns of the table that these questions read."""
+        wanted: dict[str, None] = {}
+        for question in questions:
+            for name in question.columns:
+                wanted |= dict.fromkeys(self._stored(name))
+        if self.target is not None and any(question.by_class for question in questions):
+            wanted |= dict.fromkeys(self._stored(self.target))
+        if self._weight_column is not None:
+            wanted[self._weight_column] = None
+        if PLAN_COLUMN in self.source.names and any(isinstance(each, Surveying) for each in questions):
+            wanted[PLAN_COLUMN] = None
+        return list(wanted)
+
+    def _stored(self, name: str) -> list[str]:
+        held = [name] if name in self._given else [name + CODE_SUFFIX]
+        return held + [name + LEVEL_SUFFIX] * (name + LEVEL_SUFFIX in self._given)
+
+    def _form(self, known: Known | None) -> Form:
+        return Form(
+            self.names, self.channels, self._levels, self.target, self.label_channel, self._weight_column, self.seed,
+            self._among, self._decoded, known,
+        )
+
+    # --- others of them -------------------------------------------------------------------------------------------
+
+    def aimed(
+        self, target: Any, *, classes: Sequence[Hashable] | None = None, weights: Any = None,
+        label_channel: Channel | None = None,
+    ) -> Reports:
+        if classes is not None or (target is not None and not isinstance(target, str)) or weights is not None:
+            raise TypeError("the reports are not in memory; name their class column and their column of weights")
+        if target is None or (target == self.target and label_channel in (None, self.label_channel)):
+            return self
+        if not self._holds(target):
+            raise ValueError(f"class column {target!r} is not in the table; it has {', '.join(self._given)}")
+        other = self._other()
+        other._aim(target, label_channel)
+        return other
+
+    def within(self, fold: Fold) -> Reports:
+        other = self._other()
+        other._among = (*self._among, fold)
+        return other
+
+    def as_clear(self) -> Reports:
+        other = self._other()
+        other._decoded = {name: channel for name, channel in self.channels.items() if channel is not None}
+        other.channels = dict.fromkeys(self.names)
+        return other
+
+    def _other(self) -> FrameReports:
+        """The same rows, to be surveyed anew; both count their passes together."""
+        other = copy(self)
+        other._known, other._answers = None, {}
+        return other
+
+    def sampled(self, most: int = SAMPLED) -> Reports:
+        import pyarrow as pa
+
+        fold = Fold(0, max(-(-len(self) // most), 1), SAMPLE_SALT)
+        parts: list[tuple[Codes, Any]] = self.ask([Fetching(self.names, fold)])[0]
+        places = np.concatenate([place for place, _ in parts])
+        order = np.argsort(places, kind="stable")
+        tables = [part if isinstance(part, pa.Table) else pa.Table.from_batches([part]) for _, part in parts]
+        batch = Batch(places[order], pa.concat_tables(tables).take(order))
+        return Part(self._form(self.known), batch).alone()
