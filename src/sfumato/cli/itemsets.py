@@ -248,11 +248,5 @@ def read_reports(path: Path, plan: Plan, channel: SelectASize) -> BasketReports:
     if "size" not in table.column_names or len(names) != 1:
         raise ValueError(f"{path}: needs the columns size and bitmap (or seed); it has {', '.join(table.column_names)}")
     table = table.filter(table["size"].is_valid())
-    cells = table[names[0]].to_pylist()
-    try:
-        rows = [bytes.fromhex(cell) if isinstance(cell, str) else bytes(cell) for cell in cells]
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"{path}: a {names[0]} is not readable; write the reports with sfumato itemsets randomize"
-        ) from None
-    return BasketReports.of_bytes(channel.items, table["size"].to_pylist(), rows, names[0] == "seed")
+    with naming(f"{path}: {names[0]}"):
+        return BasketReports.of_arrow(channel.items, table["size"], table[names[0]], names[0] == "seed")

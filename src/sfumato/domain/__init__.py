@@ -253,6 +253,10 @@ class Items:
     def size(self) -> int:
         return len(self.labels)
 
+    def of(self, codes: Iterable[int]) -> Items:
+        """Some of the items."""
+        return Items([self.labels[code] for code in codes])
+
     def __str__(self) -> str:
         return f"sets of {self.size} items"
 

@@ -11,7 +11,7 @@ import sfumato as sf
 from sfumato.channels.base import channel_from_spec
 from sfumato.channels.baskets.channel import SelectASize
 from sfumato.channels.baskets.law import SizeLaw
-from sfumato.channels.baskets.reports import unpack_bits
+from sfumato.channels.baskets.reports import BasketReports, unpack_bits
 
 
 @pytest.fixture(scope="module")
@@ -168,3 +168,27 @@ def test_baskets_are_no_steps_of_a_chain() -> None:
     tiny = sf.SelectASize.design(sf.Items(3), sizes=[2], gamma=19, up_to=2)
     with pytest.raises(TypeError, match="select-a-size is not drawn step by step"):
         (tiny >> sf.RandomizedResponse(tiny.outputs, keep=0.5)).program()
+
+
+@pytest.mark.parametrize("compress", [False, True], ids=["bitmaps", "seeds"])
+def test_some_items_alone_are_expanded(compress: bool) -> None:
+    channel = sf.SelectASize.design(sf.Items(71), sizes=[2, 3], gamma=19, up_to=2)
+    reports = channel.randomize([[1, 2], [3, 4, 5]] * 50, rng=1, compress=compress)
+    shown = unpack_bits(channel.expand(reports).words, 71)
+    chosen = np.array([0, 5, 69, 70])
+    part = channel.expand(reports, chosen)
+    assert part.items.labels == (0, 5, 69, 70) and np.array_equal(unpack_bits(part.words, 4), shown[:, chosen])
+
+
+def test_seeds_that_are_too_short_are_refused() -> None:
+    channel = sf.SelectASize.design(sf.Items(1000), sizes=[6], gamma=19, up_to=3)
+    assert channel.seed_bits[6] > 64
+    with pytest.raises(ValueError, match="a seed of 8 bytes is too short"):
+        channel.expand(BasketReports.of_bytes(channel.items, [6], [bytes(8)], compressed=True))
+
+
+def test_reports_that_a_channel_cannot_have_made_are_refused(channel: SelectASize) -> None:
+    with pytest.raises(ValueError, match="size 9 have no design"):
+        channel.expand(BasketReports.of_lists(sf.Items(50), [[1, 2]], [9]))
+    with pytest.raises(ValueError, match="over 20 items for a channel of 50"):
+        channel.expand(BasketReports.of_lists(sf.Items(20), [[1, 2]], [3]))

@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 import sfumato as sf
-from sfumato.channels.baskets.reports import BasketReports, Baskets, pack_bits, rows_by_size, unpack_bits
+from sfumato.channels.baskets.reports import BasketReports, Baskets, pack_bits, pick_bits, rows_by_size, unpack_bits
 from sfumato.domain import showing_values
 
 ROWS = [[3, 1], [0], [2, 0, 3], []]
@@ -140,3 +140,70 @@ def test_seeds_and_bitmaps_do_not_add_up() -> None:
 def test_a_size_is_needed_for_every_report() -> None:
     with pytest.raises(ValueError, match="2 sizes for 3 reports"):
         BasketReports.of_lists(ITEMS, SHOWN, [2, 1])
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.binary(), pa.large_binary(), pa.binary_view(), pa.binary(1), pa.dictionary(pa.int8(), pa.binary())]
+)
+def test_bytes_come_back_from_every_kind_of_arrow(kind: pa.DataType) -> None:
+    short = reports().to_bytes(bits=3)
+    column = pa.chunked_array([pa.array(part, kind) for part in (short, short[:1], [])])
+    again = BasketReports.of_arrow(ITEMS, pa.array([2, 1, 2, 2]), column, compressed=False)
+    assert again.to_lists() == [*SHOWN, SHOWN[0]]
+    assert again[1:].sizes.tolist() == [1, 2, 2]
+    part = BasketReports.of_arrow(ITEMS, [1, 2], column.slice(1, 2), compressed=False)
+    assert part.to_lists() == SHOWN[1:]
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
+def test_texts_of_hexadecimal_digits_are_bytes(kind: pa.DataType) -> None:
+    column = pa.array(["0fA0", "", "01020304050607080910"], kind)
+    seeds = BasketReports.of_arrow(ITEMS, [1, 1, 1], column, compressed=True)
+    assert seeds.words.tolist() == [[0xA00F, 0], [0, 0], [0x0807060504030201, 0x1009]]
+
+
+@pytest.mark.parametrize("cells", [["0g"], ["012"], [None], ["0 "]])
+def test_other_texts_are_no_reports(cells: list[str | None]) -> None:
+    with pytest.raises(ValueError, match=r"hexadecimal digits|missing"):
+        BasketReports.of_arrow(ITEMS, [1], pa.array(cells, pa.string()), compressed=True)
+
+
+@pytest.mark.parametrize("sizes", [[-1], [65_536 + 2], [2.0], ["2"]])
+def test_a_size_that_is_none_is_refused(sizes: list[object]) -> None:
+    with pytest.raises(ValueError, match="a size is no whole number"):
+        BasketReports.of_lists(ITEMS, [["tea"]], np.array(sizes))
+
+
+def test_reports_over_other_items_are_refused() -> None:
+    with pytest.raises(ValueError, match="a report has 16 bytes where 3 items need 8"):
+        BasketReports.of_arrow(ITEMS, [1], pa.array([bytes(9)]), compressed=False)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_some_items_alone_are_picked(monkeypatch: pytest.MonkeyPatch, compiled: bool) -> None:
+    if not compiled:
+        monkeypatch.setattr("sfumato.channels.baskets.reports.kernels_in", lambda module: None)
+    bits = np.random.default_rng(1).random((50, 150)) < 0.5
+    for places in (np.array([3, 64, 149]), np.arange(0, 150, 2), np.array([149, 0])):
+        assert np.array_equal(unpack_bits(pick_bits(pack_bits(bits), places), places.size), bits[:, places])
+
+
+def test_baskets_hold_what_they_hold_of_some_items() -> None:
+    baskets = Baskets.read([["tea", "bread"], [], ["milk"], ["bread"]], ITEMS)
+    assert baskets.holding(np.array([0, 2])).to_lists() == [["tea", "bread"], [], [], ["bread"]]
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.dictionary(pa.int8(), pa.string()), pa.string_view()])
+def test_labels_in_arrow_lists_are_found(kind: pa.DataType) -> None:
+    column = pa.array(SHOWN, pa.list_(pa.string())).cast(pa.list_(kind))
+    assert Baskets.read(column).to_lists() == [["tea"], [], ["bread", "milk"]]
+    assert Baskets.read(column, ITEMS).to_lists() == SHOWN
+    with pytest.raises(ValueError, match=r"unknown item.* in basket 2"):
+        Baskets.read(column, sf.Items(["tea", "bread"]))
+    with pytest.raises(ValueError, match=r"unknown item.* in basket 0"):
+        Baskets.read(column, sf.Items(3))
+
+
+def test_a_column_of_arrow_without_lists_is_refused() -> None:
+    with pytest.raises(TypeError, match="not of lists"):
+        Baskets.read(pa.array(["tea"]))

@@ -14,7 +14,7 @@ from tests.statistics import assert_mean_zero
 import sfumato as sf
 from sfumato.channels.baskets import BasketReports, Baskets, SelectASize, SizeLaw, pack_bits, unpack_bits
 from sfumato.mining.itemsets import supports
-from sfumato.mining.itemsets.supports import ColumnBitmaps, Group, SupportCounter
+from sfumato.mining.itemsets.supports import ColumnBitmaps, MemoryHolder, SupportCounter
 from sfumato.reconstruction import DenseTable
 
 ITEMS = 12
@@ -29,7 +29,7 @@ def channel() -> SelectASize:
 
 
 def levels(reports: BasketReports, channel: SelectASize) -> list:
-    counter = SupportCounter([Group(ColumnBitmaps.of_reports(reports, channel), channel.laws)])
+    counter = SupportCounter(MemoryHolder.of_reports([(reports, channel)]))
     singles = np.arange(ITEMS)[:, None]
     pairs = np.column_stack(np.triu_indices(ITEMS, 1))
     triples = np.array([[a, b, c] for a in range(4) for b in range(a + 1, 4) for c in range(b + 1, 4)])

@@ -16,7 +16,7 @@ from sfumato.channels.base import Channel
 from sfumato.channels.baskets.design import Goal, design_law
 from sfumato.channels.baskets.law import SIGNIFICANCE, SizeLaw, support_where_significant, table
 from sfumato.channels.baskets.program import KIND, SizeProgram, basket_program, read_program, within
-from sfumato.channels.baskets.reports import BasketReports, Baskets, bitmap_width, rows_by_size
+from sfumato.channels.baskets.reports import BasketReports, Baskets, bitmap_width, pick_bits, rows_by_size
 from sfumato.channels.baskets.seeds import SeedGenerator
 from sfumato.channels.program import Words
 from sfumato.channels.words import Key, KeyedWords, WordSource, row_codes
@@ -196,15 +196,36 @@ class SelectASize(Channel):
     def seed_bits(self) -> dict[int, int]:
         return {size: generator.bits for size, generator in self.generators.items()}
 
-    def expand(self, reports: BasketReports) -> BasketReports:
-        """Seeds as the bitmaps that they stand for; bitmaps as they are."""
+    def check(self, reports: BasketReports) -> None:
+        """Refuse reports that this channel cannot have made."""
+        if reports.items.size != self.items.size:
+            raise ValueError(
+                f"reports over {reports.items.size} items for a channel of {self.items.size}; use its own channel"
+            )
+        found, width = np.flatnonzero(np.bincount(reports.sizes)).tolist(), 8 * reports.words.shape[1]
+        for size in found:
+            if size not in self.laws:
+                raise ValueError(
+                    f"reports of size {size} have no design in this channel; use the channel that made them"
+                )
+            if reports.compressed and 8 * width < self.seed_bits[size]:
+                raise ValueError(
+                    f"a seed of {width} bytes is too short: those of this channel have {self.seed_bits[size]} bits; "
+                    "use the channel that made them"
+                )
+
+    def expand(self, reports: BasketReports, chosen: Codes | None = None) -> BasketReports:
+        """Seeds as the bitmaps that they stand for, bitmaps as they are; with `chosen` of these items alone."""
+        self.check(reports)
+        items = self.items if chosen is None else self.items.of(chosen)
         if not reports.compressed:
-            return reports
-        bitmaps = np.empty((len(reports), bitmap_width(self.items.size)), dtype=np.uint64)
+            return reports if chosen is None else BasketReports(items, reports.sizes, pick_bits(reports.words, chosen))
+        bitmaps = np.empty((len(reports), bitmap_width(items.size)), dtype=np.uint64)
         for size, rows in rows_by_size(reports.sizes, self.laws, ROWS_AT_ONCE):
             generator = self.generators[size]
-            bitmaps[rows] = generator.expand(np.ascontiguousarray(reports.words[rows, : generator.words]))
-        return BasketReports(self.items, reports.sizes, bitmaps)
+            seeds = np.ascontiguousarray(reports.words[rows, : generator.words])
+            bitmaps[rows] = generator.expand(seeds, chosen)
+        return BasketReports(items, reports.sizes, bitmaps)
 
     # --- statements ----------------------------------------------------------------------------------------------
 

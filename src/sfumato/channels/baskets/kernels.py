@@ -15,6 +15,17 @@ from sfumato.domain import Codes
 
 
 @njit(cache=True)
+def pick_bits(words: Words, places: Codes, picked: Words) -> None:
+    for row in range(words.shape[0]):
+        for word in range(picked.shape[1]):
+            first, bits = 64 * word, np.uint64(0)
+            for i in range(min(64, places.size - first)):
+                place = places[first + i]
+                bits |= ((words[row, place >> 6] >> np.uint64(place & 63)) & np.uint64(1)) << np.uint64(i)
+            picked[row, word] = bits
+
+
+@njit(cache=True)
 def expand(seeds: Words, tables: Words, threshold: int, mask: Words, bitmaps: Words) -> None:
     width = mask.size
     depth = tables.shape[2] // width

@@ -16,10 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.channels.baskets.arrow import lists_of, words_of
+from sfumato.channels.drawing import kernels_in
 from sfumato.channels.program import Words
 from sfumato.domain import Codes, Items, named
 
 Sizes = NDArray[np.uint16]
+LARGEST_DISCLOSED = np.iinfo(np.uint16).max
 
 # --- rows of bits -----------------------------------------------------------------------------------------------------
 
@@ -45,6 +48,16 @@ def unpack_bits(words: Words, count: int) -> NDArray[np.bool_]:
     """The first `count` bits of rows of words."""
     octets = np.ascontiguousarray(words.astype("<u8", copy=False)).view(np.uint8)
     return np.unpackbits(octets, axis=-1, bitorder="little", count=count).astype(bool)
+
+
+def pick_bits(words: Words, places: Codes) -> Words:
+    """Rows of bits with these alone, in this order."""
+    kernels = kernels_in("sfumato.channels.baskets.kernels")
+    if kernels is None:
+        return pack_bits(unpack_bits(words, 64 * words.shape[1])[:, places])
+    picked = np.zeros((len(words), bitmap_width(len(places))), dtype=np.uint64)
+    kernels.pick_bits(np.ascontiguousarray(words), places, picked)
+    return picked
 
 
 # --- baskets ----------------------------------------------------------------------------------------------------------
@@ -89,6 +102,14 @@ class Baskets:
         starts = np.concatenate([[0], np.cumsum(sizes)])
         return Baskets(self.items, starts, self.codes[np.repeat(first - starts[:-1], sizes) + np.arange(starts[-1])])
 
+    def holding(self, chosen: Codes) -> Baskets:
+        """What they hold of the chosen items (rising codes) alone."""
+        place = np.full(self.items.size, -1)
+        place[chosen] = np.arange(chosen.size)
+        codes = place[self.codes]
+        held = np.concatenate([[0], np.cumsum(codes >= 0)])
+        return Baskets(self.items.of(chosen), held[self.starts], codes[codes >= 0])
+
     def members(self, rows: Codes, size: int) -> Codes:
         """The item codes of rows that all have `size` items, one row a basket."""
         return np.asarray(self.codes[self.starts[rows][:, None] + np.arange(size)])
@@ -114,13 +135,17 @@ def _from_lists(baskets: Iterable[Iterable[Hashable]], items: Items | None) -> B
 
 
 def _from_flat(labels: Any, lengths: Codes, items: Items | None) -> Baskets:
-    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    known = items if items is not None else Items(_sorted_labels(labels))
+    starts = _starts(lengths)
+    known = items if items is not None else Items(sorted_labels(labels))
     codes = _codes_of(labels, known, starts)
     return Baskets(known, starts, _sorted_without_repeats(codes, starts, known))
 
 
-def _sorted_labels(labels: Any) -> list[Hashable]:
+def _starts(lengths: Codes) -> Codes:
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+def sorted_labels(labels: Any) -> list[Hashable]:
     found = set(labels.tolist() if isinstance(labels, np.ndarray) else labels)
     try:
         return sorted(found)
@@ -136,12 +161,17 @@ def _codes_of(labels: Any, items: Items, starts: Codes) -> Codes:
             place = int(np.flatnonzero(outside)[0])
             _refuse_unknown(int(codes[place]), place, starts, f"use the items 0 to {items.size - 1}")
         return codes
-    code_of = {label: code for code, label in enumerate(items.labels)}
     values = labels.tolist() if isinstance(labels, np.ndarray) else labels
-    codes = np.fromiter((code_of.get(label, -1) for label in values), dtype=np.int64, count=len(values))
+    return _known(values, np.arange(len(values)), items, starts)
+
+
+def _known(labels: Sequence[Hashable], which: Codes, items: Items, starts: Codes) -> Codes:
+    """The code of labels[which] at every place."""
+    code_of = {label: code for code, label in enumerate(items.labels)}
+    codes = np.fromiter((code_of.get(label, -1) for label in labels), dtype=np.int64, count=len(labels))[which]
     if (codes < 0).any():
         place = int(np.flatnonzero(codes < 0)[0])
-        _refuse_unknown(values[place], place, starts, f"declare it in Items (now {items.size} labels)")
+        _refuse_unknown(labels[which[place]], place, starts, f"declare it in Items (now {items.size} labels)")
     return codes
 
 
@@ -200,12 +230,11 @@ def _from_one_hot(table: Any, items: Items | None) -> Baskets:
 
 
 def _from_arrow(column: Any, items: Items | None) -> Baskets:
-    import pyarrow.compute as pc
-
-    if column.null_count:
-        raise ValueError("a basket is missing (null); drop the row or give an empty list")
-    lengths = np.asarray(pc.list_value_length(column)).astype(np.int64)
-    return _from_flat(np.asarray(pc.list_flatten(column)), lengths, items)
+    labels, which, lengths = lists_of(column)
+    if items is not None and isinstance(items.labels, range):
+        return _from_flat(np.asarray(labels)[which], lengths, items)
+    starts, known = _starts(lengths), items if items is not None else Items(sorted_labels(labels))
+    return Baskets(known, starts, _sorted_without_repeats(_known(labels, which, known, starts), starts, known))
 
 
 # --- reports ----------------------------------------------------------------------------------------------------------
@@ -230,7 +259,7 @@ class BasketReports:
     def of_lists(cls, items: Items, reported: Any, sizes: Sequence[int]) -> BasketReports:
         """Reports that came as lists of items, each with the true size of its basket."""
         baskets = Baskets.read(reported, items)
-        return cls(items, np.asarray(sizes, dtype=np.uint16), bitmaps_of(baskets))
+        return cls(items, _disclosed(sizes), bitmaps_of(baskets))
 
     @classmethod
     def of_bytes(cls, items: Items, sizes: Sequence[int], reports: Iterable[bytes], compressed: bool) -> BasketReports:
@@ -239,12 +268,22 @@ class BasketReports:
         width = -(-max((len(row) for row in rows), default=1) // 8)
         octets = b"".join(row.ljust(8 * width, b"\0") for row in rows)
         words = np.frombuffer(octets, dtype="<u8").astype(np.uint64).reshape(len(rows), width)
-        if not compressed and rows and width != bitmap_width(items.size):
+        return cls(items, _disclosed(sizes), words, compressed)._checked()
+
+    @classmethod
+    def of_arrow(cls, items: Items, sizes: Any, reports: Any, compressed: bool) -> BasketReports:
+        """The same from a column of Arrow: bytes, or texts of hexadecimal digits."""
+        return cls(items, _disclosed(sizes), words_of(reports), compressed)._checked()
+
+    def _checked(self) -> BasketReports:
+        """Bitmaps have a bit for each of these items."""
+        width = self.words.shape[1]
+        if not self.compressed and len(self) and width != bitmap_width(self.items.size):
             raise ValueError(
-                f"a report has {8 * width} bytes where {items.size} items need {8 * bitmap_width(items.size)}; "
-                "give the items that the reports were made with"
+                f"a report has {8 * width} bytes where {self.items.size} items need "
+                f"{8 * bitmap_width(self.items.size)}; give the items that the reports were made with"
             )
-        return cls(items, np.asarray(sizes, dtype=np.uint16), words, compressed)
+        return self
 
     def to_bytes(self, bits: int | None = None) -> list[bytes]:
         """Each report as little-endian bytes: whole words, or only as many bytes as `bits` need."""
@@ -274,6 +313,14 @@ class BasketReports:
         labels = self.items.labels
         shown = unpack_bits(self.words, self.items.size)
         return [[labels[code] for code in np.flatnonzero(row).tolist()] for row in shown]
+
+
+def _disclosed(sizes: Any) -> Sizes:
+    """The sizes of baskets that people disclosed."""
+    array = np.asarray(sizes)
+    if array.size and not (array.dtype.kind in "iu" and array.min() >= 0 and array.max() <= LARGEST_DISCLOSED):
+        raise ValueError(f"a size is no whole number up to {LARGEST_DISCLOSED:,}; give the true size of every basket")
+    return array.astype(np.uint16)
 
 
 def bitmaps_of(baskets: Baskets) -> Words:

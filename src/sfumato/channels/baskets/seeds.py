@@ -180,23 +180,27 @@ class SeedGenerator:
 
     # --- on the collector's side ------------------------------------------------------------------------------------
 
-    def expand(self, seeds: Words) -> Words:
-        """The bitmaps that seeds stand for, one row a seed: item i is in iff its number is below the threshold."""
-        bitmaps = np.empty((len(seeds), bitmap_width(self.items)), dtype=np.uint64)
-        mask, kernels = item_mask(self.items), _compiled()
+    def expand(self, seeds: Words, chosen: Codes | None = None) -> Words:
+        """The bitmaps that seeds stand for, one row a seed: item i is in iff its number is below the threshold.
+
+        With `chosen` bit i stands for item chosen[i].
+        """
+        tables = self._tables if chosen is None else self._tables_of(self.columns[chosen])
+        mask, kernels = item_mask(self.items if chosen is None else chosen.size), _compiled()
+        bitmaps = np.empty((len(seeds), mask.size), dtype=np.uint64)
         if kernels is not None:
-            tables = self._tables.reshape(*self._tables.shape[:2], -1)
-            kernels.expand(np.ascontiguousarray(seeds), tables, self.threshold, mask, bitmaps)
+            flat = tables.reshape(*tables.shape[:2], -1)
+            kernels.expand(np.ascontiguousarray(seeds), flat, self.threshold, mask, bitmaps)
             return bitmaps
         for start in range(0, len(seeds), ROWS_AT_ONCE):
             part = slice(start, start + ROWS_AT_ONCE)
-            bitmaps[part] = self._below(seeds[part]) & mask
+            bitmaps[part] = self._below(seeds[part], tables) & mask
         return bitmaps
 
-    def _below(self, seeds: Words) -> Words:
+    def _below(self, seeds: Words, tables: Words) -> Words:
         """Which numbers are below the threshold, by a comparator on their planes."""
-        planes = np.zeros((len(seeds), *self._tables.shape[2:]), dtype=np.uint64)
-        for nibble, table in enumerate(self._tables):
+        planes = np.zeros((len(seeds), *tables.shape[2:]), dtype=np.uint64)
+        for nibble, table in enumerate(tables):
             value = (seeds[:, nibble // 16] >> np.uint64(NIBBLE * (nibble % 16))) & np.uint64(15)
             planes ^= table[value.astype(np.int64)]
         below = np.zeros_like(planes[:, 0])
@@ -211,13 +215,17 @@ class SeedGenerator:
 
     @cached_property
     def _tables(self) -> Words:
-        """(nibble, value, plane, word): the planes of all items' numbers that four bits of the seed add."""
-        functions = np.moveaxis(unpack_bits(self.columns, self.bits), 0, -1)  # plane, seed bit, item
+        return self._tables_of(self.columns)
+
+    def _tables_of(self, columns: Words) -> Words:
+        """(nibble, value, plane, word): the planes of the items' numbers that four bits of the seed add."""
+        functions = np.moveaxis(unpack_bits(columns, self.bits), 0, -1)  # plane, seed bit, item
         planes = np.moveaxis(pack_bits(functions), 1, 0)  # seed bit, plane, word
-        tables = np.zeros((-(-self.bits // NIBBLE), 1 << NIBBLE, *planes.shape[1:]), dtype=np.uint64)
-        for bit in range(self.bits):
-            values = np.flatnonzero(np.arange(1 << NIBBLE) >> (bit % NIBBLE) & 1)
-            tables[bit // NIBBLE, values] ^= planes[bit]
+        by_nibble = np.zeros((-(-self.bits // NIBBLE), NIBBLE, *planes.shape[1:]), dtype=np.uint64)
+        by_nibble.reshape(-1, *planes.shape[1:])[: self.bits] = planes
+        tables = np.zeros_like(by_nibble[:, :1])
+        for bit in range(NIBBLE):
+            tables = np.concatenate([tables, tables ^ by_nibble[:, bit : bit + 1]], axis=1)
         return tables
 
 

@@ -40,7 +40,7 @@ from sfumato.collector.picture.telling import (
 )
 from sfumato.counts import Counts, Reports
 from sfumato.domain import Categories, Domain, Floats, Interval, Items
-from sfumato.mining.itemsets.supports import ColumnBitmaps, Group, SupportCounter
+from sfumato.mining.itemsets.supports import MemoryHolder, SupportCounter
 from sfumato.plan import Plan
 from sfumato.prose import counted, plain, sentence
 from sfumato.reconstruction import Diagnostics, Estimate, intervals_told, reconstruct, reconstruct_joint
@@ -184,8 +184,8 @@ def _clear_estimate(domain: Domain, tally: ClearCounts) -> Estimate:
 
 def _item_estimate(channel: Any, tally: BasketCounts, items: Any) -> Estimate:
     """The share of people who hold each item. To the error of the blur comes s(1−s)/n of people drawn from a crowd."""
-    group = Group(ColumnBitmaps.of_reports(tally.reports, channel), channel.laws)
-    level = SupportCounter([group]).count(np.arange(channel.items.size)[:, None])
+    holder = MemoryHolder.of_reports([(tally.reports, channel)])
+    level = SupportCounter(holder).count(np.arange(channel.items.size)[:, None])
     if items is None:
         items = np.sort(np.argsort(-level.support, kind="stable")[:MOST_ITEMS])
     shares = level.support[items]

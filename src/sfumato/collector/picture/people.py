@@ -190,5 +190,5 @@ def baskets_in(table: Any, name: str, channel: SelectASize) -> tuple[BasketRepor
     form = next(form for form in ("seed", "bitmap") if f"{name}.{form}" in table.column_names)
     sizes = table[f"{name}.size"]
     there = sizes.is_valid().to_numpy()
-    rows = table[f"{name}.{form}"].filter(there).to_pylist()
-    return BasketReports.of_bytes(channel.items, sizes.filter(there).to_numpy(), rows, form == "seed"), there
+    rows = table[f"{name}.{form}"].filter(there)
+    return BasketReports.of_arrow(channel.items, sizes.filter(there), rows, form == "seed"), there

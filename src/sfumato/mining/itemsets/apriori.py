@@ -17,8 +17,10 @@ from sfumato.channels import Mechanism
 from sfumato.channels.baskets import BasketReports, Baskets, SelectASize
 from sfumato.channels.choice import Choice
 from sfumato.domain import Codes, Items
-from sfumato.mining.itemsets.supports import ColumnBitmaps, Group, Level, SupportCounter
+from sfumato.mining.itemsets.sources import SourceHolder, design_of
+from sfumato.mining.itemsets.supports import Group, Holder, Level, MemoryHolder, SupportCounter
 from sfumato.tables import Records, as_table
+from sfumato.tables.sources import Source
 
 
 class SupportWarning(UserWarning):
@@ -47,22 +49,25 @@ def frequent_itemsets(
     check_support(min_support)
     if max_len is not None and max_len < 1:
         raise ValueError(f"max_len = {max_len} is no itemset size; give 1 or more, or None for no limit")
+    holder = holder_of(reports, channel)
+    if not any(group.total for group in holder.groups):
+        raise ValueError("there are no reports; give at least one")
+    longest = min(group.longest(max_len) for group in holder.groups)
+    for group in holder.groups:
+        check_group(group, longest)
+    if len(holder.groups) == 1:
+        warn_if_hidden(holder.groups[0], min_support, longest)
+    levels = apriori(SupportCounter(holder), holder.items.size, min_support, longest)
+    return itemset_table(levels, holder.items, min_support)
+
+
+def holder_of(reports: Any, channel: Mechanism | None) -> Holder:
+    """Whoever counts these baskets: in memory, or where they are."""
+    if isinstance(reports, Source):
+        return SourceHolder.of_baskets(reports) if channel is None else SourceHolder.of_reports(reports, channel)
     if channel is None:
-        baskets = Baskets.read(reports)
-        longest = int(baskets.sizes.max(initial=0))
-        longest, items = longest if max_len is None else min(max_len, longest), baskets.items
-        groups = [Group(ColumnBitmaps.of_baskets(baskets), None)]
-    else:
-        parts = _by_level(reports, channel)
-        longest = min(min(max_len or each.up_to, max(each.sizes)) for _, each in parts)
-        items = parts[0][1].items
-        for part, each in parts:
-            check_reports(part, each, longest)
-        if not channel.has_levels:
-            warn_if_hidden(*parts[0], min_support, longest)
-        groups = [Group(ColumnBitmaps.of_reports(part, each), each.laws) for part, each in parts]
-    levels = apriori(SupportCounter(groups), items.size, min_support, longest)
-    return itemset_table(levels, items, min_support)
+        return MemoryHolder.of_baskets(Baskets.read(reports))
+    return MemoryHolder.of_reports(_by_level(reports, channel))
 
 
 def check_support(min_support: float) -> None:
@@ -70,61 +75,46 @@ def check_support(min_support: float) -> None:
         raise ValueError(f"min_support = {min_support!r} is no share of the people; give a number above 0 and up to 1")
 
 
-def _by_level(reports: Any, channel: Mechanism) -> list[tuple[Any, SelectASize]]:
+def _by_level(reports: Any, channel: Mechanism) -> list[tuple[BasketReports, SelectASize]]:
     """The reports of each level that has any, and their channel."""
-    if not channel.has_levels:
-        if not isinstance(channel, SelectASize):
-            raise TypeError(f"channel={channel!r} does not report sets of items; itemsets need SelectASize")
-        return [(reports, channel)]
-    if not isinstance(reports, Mapping):
+    if channel.has_levels and not isinstance(reports, Mapping):
         raise TypeError("people chose among levels; give a mapping from each level to its reports")
-    parts = []
-    for name, part in reports.items():
-        each = channel.level(name)
-        if not isinstance(each, SelectASize):
-            raise TypeError(f"level {name!r} is a {each.kind} channel; itemsets need SelectASize at every level")
-        parts.append((part, each))
-    if not parts:
-        raise ValueError("there are no reports; give at least one level with reports")
+    given = reports if channel.has_levels else {None: reports}
+    parts = [(part, design_of(channel.level(name))) for name, part in given.items()]
+    for part, _ in parts:
+        if not isinstance(part, BasketReports):
+            raise TypeError(
+                f"reports of type {type(part).__name__} carry no true sizes; give what channel.randomize returned, or "
+                "BasketReports.of_lists(items, lists, sizes); for clean baskets set channel=None"
+            )
     return parts
 
 
-def check_reports(reports: Any, channel: SelectASize, longest: int) -> None:
-    """Reports that this channel can have made, and that show itemsets of so many items."""
-    if not isinstance(reports, BasketReports):
-        raise TypeError(
-            f"reports of type {type(reports).__name__} carry no true sizes; give what channel.randomize returned, or "
-            "BasketReports.of_lists(items, lists, sizes); for clean baskets set channel=None"
-        )
-    if not len(reports):
-        raise ValueError("there are no reports; give at least one")
-    if reports.items.size != channel.items.size:
+def check_group(group: Group, longest: int) -> None:
+    """There are people, and what they sent shows itemsets of so many items."""
+    if group.channel is None:
+        return
+    if not group.total:
+        raise ValueError("a level has no reports; leave it out")
+    if group.compressed and longest > group.channel.up_to:
         raise ValueError(
-            f"reports over {reports.items.size} items for a channel of {channel.items.size}; use its own channel"
-        )
-    strange = set(np.unique(reports.sizes).tolist()) - set(channel.sizes)
-    if strange:
-        raise ValueError(
-            f"reports of size {min(strange)} have no design in this channel; use the channel that made them"
-        )
-    if reports.compressed and longest > channel.up_to:
-        raise ValueError(
-            f"seeds are made for itemsets up to {channel.up_to}; lower max_len to {channel.up_to} or design with "
-            f"up_to={longest}"
+            f"seeds are made for itemsets up to {group.channel.up_to}; lower max_len to {group.channel.up_to} or "
+            f"design with up_to={longest}"
         )
 
 
-def warn_if_hidden(reports: BasketReports, channel: SelectASize, min_support: float, longest: int) -> None:
+def warn_if_hidden(group: Group, min_support: float, longest: int) -> None:
     """A warning when min_support is below what these reports can show, with the number that would do."""
-    sizes, people = np.unique(reports.sizes, return_counts=True)
-    shares = dict(zip(sizes.tolist(), people.tolist(), strict=True))
+    if group.channel is None:
+        return
+    shares = dict(zip(group.sizes, group.people.tolist(), strict=True))
     for k in range(longest, 0, -1):
         if not any(size >= k for size in shares):
             continue
-        needed = channel.reports_needed(min_support, k, shares)
-        if needed > len(reports):
+        needed = group.channel.reports_needed(min_support, k, shares)
+        if needed > group.total:
             warnings.warn(
-                f"min_support = {min_support:g} is below what {len(reports):,} reports can show for itemsets of {k}: "
+                f"min_support = {min_support:g} is below what {group.total:,} reports can show for itemsets of {k}: "
                 f"about {needed:,} reports are needed; raise min_support, lower max_len or collect more",
                 SupportWarning,
                 stacklevel=3,

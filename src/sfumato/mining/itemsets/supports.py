@@ -23,7 +23,8 @@ never on their reports, so the average stays unbiased. Levels must not depend on
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
@@ -35,7 +36,6 @@ from sfumato.channels.baskets import (
     BasketReports,
     Baskets,
     SelectASize,
-    SizeLaw,
     Words,
     bitmap_width,
     bitmaps_of,
@@ -61,30 +61,41 @@ class ColumnBitmaps:
     columns: Words
 
     @classmethod
-    def of_reports(cls, reports: BasketReports, channel: SelectASize | None) -> ColumnBitmaps:
-        """Reports by disclosed size; seeds are expanded piece by piece and never all at once."""
-        sizes, people = np.unique(reports.sizes, return_counts=True)
-        parts = (reports[_as_slice(rows)] for _, rows in rows_by_size(reports.sizes, sizes.tolist(), ROWS_AT_ONCE))
-        bitmaps = ((part if channel is None else channel.expand(part)).words for part in parts)
-        return cls._build(reports.items, tuple(sizes.tolist()), people, bitmaps)
+    def of_reports(
+        cls, reports: BasketReports, channel: SelectASize | None, sizes: Sequence[int] | None = None,
+        chosen: Codes | None = None,
+    ) -> ColumnBitmaps:
+        """Reports by disclosed size (those that occur, or those given); with `chosen` of these items alone.
+
+        Seeds are expanded piece by piece and never all at once.
+        """
+        if channel is not None:
+            channel.check(reports)
+        people = np.bincount(reports.sizes)
+        groups = tuple(np.flatnonzero(people).tolist() if sizes is None else sizes)
+        people = np.pad(people, (0, max(groups, default=0) + 1))[list(groups)]
+        parts = (reports[_as_slice(rows)] for _, rows in rows_by_size(reports.sizes, groups, ROWS_AT_ONCE))
+        bitmaps = ((part if channel is None else channel.expand(part, chosen)).words for part in parts)
+        return cls._build(reports.items.size if chosen is None else chosen.size, groups, people, bitmaps)
 
     @classmethod
     def of_baskets(cls, baskets: Baskets) -> ColumnBitmaps:
-        """Clean baskets, one group."""
+        """Clean baskets, one group: that of the largest."""
         starts = range(0, len(baskets), ROWS_AT_ONCE)
         bitmaps = (bitmaps_of(baskets[start : start + ROWS_AT_ONCE]) for start in starts)
-        return cls._build(baskets.items, (0,), np.array([len(baskets)]), bitmaps)
+        largest = int(baskets.sizes.max(initial=0))
+        return cls._build(baskets.items.size, (largest,), np.array([len(baskets)]), bitmaps)
 
     @classmethod
-    def _build(cls, items: Items, groups: tuple[int, ...], people: Counts, bitmaps: Iterable[Words]) -> ColumnBitmaps:
+    def _build(cls, items: int, groups: tuple[int, ...], people: Counts, bitmaps: Iterable[Words]) -> ColumnBitmaps:
         """Bitmaps group by group, in parts of whole words except for the last of a group."""
         bounds = np.concatenate([[0], np.cumsum(-(-people // 64))]).astype(np.int64)
-        columns = np.zeros((64 * bitmap_width(items.size), int(bounds[-1])), dtype=np.uint64)
+        columns = np.zeros((64 * bitmap_width(items), int(bounds[-1])), dtype=np.uint64)
         filled = 0
         for words in bitmaps:
             _transpose_into(words, columns, filled)
             filled += -(-len(words) // 64)
-        return cls(groups, people, bounds, columns[: items.size])
+        return cls(groups, people, bounds, columns[:items])
 
     def counts(self, itemsets: Codes) -> Counts:
         """How many people of each group show all items of each row of `itemsets`."""
@@ -135,24 +146,40 @@ class Level:
 
 @dataclass(eq=False)
 class Group:
-    """People who reported through one design (`laws`), or clean baskets; it remembers what it has counted."""
+    """People who reported through one design (`channel`), or clean baskets, which count as of the largest's size.
 
-    bitmaps: ColumnBitmaps
-    laws: Mapping[int, SizeLaw] | None
+    It remembers what was counted of them.
+    """
+
+    items: Items
+    sizes: tuple[int, ...]
+    people: Counts
+    channel: SelectASize | None
+    compressed: bool = False
     counted: list[tuple[Codes, Counts]] = field(default_factory=list)
 
-    def estimates(self, itemsets: Codes) -> tuple[Floats, Floats]:
-        """Support and variance; all proper subsets of the itemsets were counted before."""
-        counts, total, k = self.bitmaps.counts(itemsets), max(int(self.bitmaps.people.sum()), 1), itemsets.shape[1]
-        if self.laws is None:
+    @property
+    def total(self) -> int:
+        return int(self.people.sum())
+
+    def longest(self, max_len: int | None) -> int:
+        """The most items of an itemset that can be read from them."""
+        if self.channel is None:
+            return self.sizes[0] if max_len is None else min(max_len, self.sizes[0])
+        return min(max_len or self.channel.up_to, max(self.channel.sizes))
+
+    def estimates(self, itemsets: Codes, counts: Counts) -> tuple[Floats, Floats]:
+        """Support and variance from counts[itemset, size]; all proper subsets of the itemsets came before."""
+        total, k = max(self.total, 1), itemsets.shape[1]
+        if self.channel is None:
             return counts[:, 0] / total, np.zeros(len(itemsets))
         self.counted.append((self._keys(itemsets), counts))
         by_size = self._counts_by_subset_size(itemsets)
         support, variance = np.zeros(len(itemsets)), np.zeros(len(itemsets))
-        for group, size in enumerate(self.bitmaps.groups):
+        for group, size in enumerate(self.sizes):
             if size < k:
                 continue
-            law, j = self.laws[size], np.arange(k + 1)
+            law, j = self.channel.laws[size], np.arange(k + 1)
             signal = float(law.estimator(k)[k] / (1.0 - law.rho) ** k)  # 1/λ_k
             g = by_size[:, :, group] @ ((-law.rho) ** (k - j) * signal)
             square = by_size[:, :, group] @ ((1.0 - 2.0 * law.rho) ** j * law.rho ** (2 * (k - j)) * signal**2)
@@ -161,10 +188,10 @@ class Group:
         return support, variance
 
     def _counts_by_subset_size(self, itemsets: Codes) -> Floats:
-        """[itemset, j, group]: the sum of c_S over the subsets S of j items."""
+        """[itemset, j, size]: the sum of c_S over the subsets S of j items."""
         rows, k = itemsets.shape
-        sums = np.zeros((rows, k + 1, len(self.bitmaps.groups)))
-        sums[:, 0] = self.bitmaps.people
+        sums = np.zeros((rows, k + 1, len(self.sizes)))
+        sums[:, 0] = self.people
         for j in range(1, k + 1):
             keys, counts = self.counted[j - 1]
             for columns in combinations(range(k), j):
@@ -173,7 +200,7 @@ class Group:
 
     def _keys(self, itemsets: Codes) -> Codes:
         """One number an itemset, rising in lexicographic order."""
-        items = len(self.bitmaps.columns)
+        items = self.items.size
         if items ** itemsets.shape[1] >= 1 << 63:
             raise ValueError(f"itemsets of {itemsets.shape[1]} out of {items} items are beyond reach; lower max_len")
         keys = np.zeros(len(itemsets), dtype=np.int64)
@@ -183,27 +210,69 @@ class Group:
 
     def precision(self, k: int) -> float:
         """w_g of itemsets of k items; of clean baskets any number, they are never averaged with others."""
-        if self.laws is None:
+        if self.channel is None:
             return 1.0
-        people: Floats = self.bitmaps.people.astype(float)
-        laws = [self.laws[size] for size in self.bitmaps.groups]
+        people: Floats = self.people.astype(float)
+        laws = [self.channel.laws[size] for size in self.sizes]
         terms = [n * law.noise_power(k) for n, law in zip(people, laws, strict=True) if law.size >= k]
         return float(people.sum() ** 2 / sum(terms)) if terms else 0.0
+
+
+class Holder(ABC):
+    """Whoever holds the baskets: says who there are, and counts them."""
+
+    groups: Sequence[Group]
+
+    @property
+    def items(self) -> Items:
+        return self.groups[0].items
+
+    @abstractmethod
+    def counts(self, itemsets: Codes) -> list[Counts]:
+        """For each group [itemset, size]: how many people show all items of each row of `itemsets`."""
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryHolder(Holder):
+    """Baskets in memory."""
+
+    groups: Sequence[Group]
+    bitmaps: Sequence[ColumnBitmaps]
+
+    @classmethod
+    def of_reports(cls, parts: Sequence[tuple[BasketReports, SelectASize]]) -> MemoryHolder:
+        """Reports, each with the channel that made them."""
+        bitmaps = [ColumnBitmaps.of_reports(reports, channel) for reports, channel in parts]
+        groups = [
+            Group(reports.items, each.groups, each.people, channel, reports.compressed)
+            for each, (reports, channel) in zip(bitmaps, parts, strict=True)
+        ]
+        return cls(groups, bitmaps)
+
+    @classmethod
+    def of_baskets(cls, baskets: Baskets) -> MemoryHolder:
+        """Clean baskets."""
+        bitmaps = ColumnBitmaps.of_baskets(baskets)
+        return cls([Group(baskets.items, bitmaps.groups, bitmaps.people, None)], [bitmaps])
+
+    def counts(self, itemsets: Codes) -> list[Counts]:
+        return [each.counts(itemsets) for each in self.bitmaps]
 
 
 class SupportCounter:
     """Counts itemsets level by level; every level needs the counts of all subsets, which Apriori has already made."""
 
-    def __init__(self, groups: Sequence[Group]) -> None:
-        self.groups = groups
+    def __init__(self, holder: Holder) -> None:
+        self.holder = holder
 
     def count(self, itemsets: Codes) -> Level:
         """The next level: `itemsets` in rising lexicographic order, all their proper subsets counted before."""
-        precision = np.array([group.precision(itemsets.shape[1]) for group in self.groups])
+        groups, counts = self.holder.groups, self.holder.counts(itemsets)
+        precision = np.array([group.precision(itemsets.shape[1]) for group in groups])
         weights = precision / (precision.sum() or 1.0)
         support, variance = np.zeros(len(itemsets)), np.zeros(len(itemsets))
-        for weight, group in zip(weights, self.groups, strict=True):
-            found = group.estimates(itemsets)
+        for weight, group, counted in zip(weights, groups, counts, strict=True):
+            found = group.estimates(itemsets, counted)
             support += weight * found[0]
             variance += weight**2 * found[1]
         return Level(itemsets, support, np.sqrt(variance))

@@ -1,0 +1,79 @@
+"""Baskets and their reports in Arrow columns, read without a loop over the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.channels.program import Words
+from sfumato.domain import Codes
+
+NO_DIGIT = 16
+DIGITS = np.full(256, NO_DIGIT, dtype=np.uint8)
+"""What each character is worth as a hexadecimal digit."""
+DIGITS[np.frombuffer(b"0123456789abcdef", np.uint8)] = DIGITS[np.frombuffer(b"0123456789ABCDEF", np.uint8)] = range(16)
+
+
+def lengths_of(column: Any) -> Codes:
+    """How long each list of a column is."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_nested(column.type):
+        raise TypeError(f"the baskets are a column of {column.type}, not of lists of items; give a list of items each")
+    if column.null_count:
+        raise ValueError("a basket is missing (null); drop the row or give an empty list")
+    return np.asarray(pc.list_value_length(column)).astype(np.int64)
+
+
+def lists_of(column: Any) -> tuple[list[Hashable], Codes, Codes]:
+    """A column of lists: the labels that occur, which of them stands at each place, and how long each list is."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    lengths, flat = lengths_of(column), _whole(pc.list_flatten(column))
+    if pa.types.is_dictionary(flat.type):
+        flat = flat.dictionary_decode()  # it may hold labels that nobody has
+    found = flat.dictionary_encode(null_encoding="encode")
+    return found.dictionary.to_pylist(), np.asarray(found.indices).astype(np.int64), lengths
+
+
+def words_of(cells: Any) -> Words:
+    """A column of bytes as rows of words, little-endian and padded to the longest; a text holds hexadecimal digits."""
+    import pyarrow as pa
+
+    digits = any(is_text(cells.type) for is_text in (pa.types.is_string, pa.types.is_large_string, _is_view))
+    cells = _whole(cells.cast(pa.large_binary()))
+    if cells.null_count:
+        raise ValueError("the bytes are missing")
+    _, ends, data = cells.buffers()
+    ends = np.frombuffer(ends or bytes(8), np.int64)[cells.offset : cells.offset + len(cells) + 1]
+    octets, lengths = np.frombuffer(data or b"", np.uint8)[ends[0] : ends[-1]], np.diff(ends)
+    if digits:
+        octets, lengths = _octets_of(octets, lengths)
+    width = -(-int(lengths.max(initial=1)) // 8)
+    rows = np.zeros((len(cells), 8 * width), dtype=np.uint8)
+    if octets.size == len(cells) * lengths.max(initial=0):
+        rows[:, : lengths.max(initial=0)] = octets.reshape(len(cells), -1)
+    else:
+        rows[np.arange(8 * width) < lengths[:, None]] = octets
+    return rows.view("<u8").astype(np.uint64, copy=False)
+
+
+def _octets_of(text: NDArray[np.uint8], lengths: Codes) -> tuple[NDArray[np.uint8], Codes]:
+    worth = DIGITS[text]
+    if (worth == NO_DIGIT).any() or (lengths % 2).any():
+        raise ValueError("the text is not of pairs of hexadecimal digits")
+    return 16 * worth[::2] + worth[1::2], lengths // 2
+
+
+def _is_view(kind: Any) -> bool:
+    return str(kind) == "string_view"
+
+
+def _whole(column: Any) -> Any:
+    """A column in one piece."""
+    return column.combine_chunks() if hasattr(column, "combine_chunks") else column
