@@ -11,7 +11,7 @@ Held-out sets are folds, decided by a hash of the record's place under the seed.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from copy import copy
 from typing import Any
 
@@ -160,6 +160,16 @@ class Reports:
         self.names = tuple(name for name in self.names if name != self.target)
         self.channels = {name: self.channels[name] for name in self.names}
         self.label_channel = label_channel or of_class
+
+    def selected(self, names: Iterable[str]) -> Reports:
+        """The same reports of these columns alone, in this order."""
+        other = copy(self)
+        other.names = tuple(names)
+        for name in other.names:
+            if name not in self.names:
+                raise ValueError(f"column {name!r} is missing; the reports have {', '.join(self.names)}")
+        other.channels = {name: self.channels[name] for name in other.names}
+        return other
 
     def within(self, fold: Fold) -> Reports:
         """The reports of the people in a fold alone; they keep their places and the classes of all."""

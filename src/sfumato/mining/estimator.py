@@ -145,7 +145,8 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
             reports = reports.aimed(target, weights=weight, label_channel=self.label_channel)
         if reports.classes is None and self.__sklearn_tags__().target_tags.required:
             raise ValueError("these reports have no class; name its column, or give the class of every record")
-        self._table_kind = None if reports.kind == "array" else reports.kind
+        kind = reports.kind if reports.in_memory else "pyarrow"
+        self._table_kind = None if kind == "array" else kind
         if reports.classes is not None:
             self.classes_ = np.array(reports.classes)
         remember_names(self, reports.names, self._table_kind is not None)

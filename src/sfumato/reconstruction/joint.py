@@ -181,7 +181,7 @@ def _solve(where: Reports, axes: list[_Axis]) -> JointEstimate:
     table, counts = _counts(where, axes)
     if not counts.any():
         raise ValueError("no person has a report for every attribute; reconstruction needs at least one")
-    people = float(len(where) if where.weights is None else where.weights.sum())
+    people = where.people
     numeric = any(axis.layout is not None for axis in axes)
     fit = maximise_likelihood(table, counts[None, :], stop=ENOUGH if numeric else CONVERGED)
     fine = fit.probabilities[0].reshape([factor.shape[1] for factor in factors])

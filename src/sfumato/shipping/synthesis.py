@@ -22,7 +22,7 @@ from sfumato.plan import Attribute, Plan
 from sfumato.prose import percent
 from sfumato.reconstruction import INTERVALS, estimate_of, intervals_for, reconstruct_joint, shares
 from sfumato.shipping.shipped import promise_of
-from sfumato.shipping.training import Progress, classes, estimator, features, silently, stream
+from sfumato.shipping.training import Progress, estimator, reports_of, silently, stream
 from sfumato.tables import to_arrow
 
 PAIR_INTERVALS = 6
@@ -34,10 +34,9 @@ def synthesize(plan: Plan, reports: Any, records: int, *, seed: int = 0, progres
     """A PyArrow table of synthetic records, its columns in the plan's order."""
     import pyarrow
 
-    table, model = to_arrow(reports), estimator("joint-model", plan, seed)
-    labels = None if plan.target is None else classes(plan, table)
-    for _ in progress(["fitting"], f"fitting {table.num_rows:,} reports"):
-        model.fit(features(plan, table), labels)
+    given, model = reports_of(plan, reports, seed), estimator("joint-model", plan, seed)
+    for _ in progress(["fitting"], f"fitting {len(given):,} reports"):
+        model.fit(given)
     drawn = model.sample(records, random_state=int(stream(seed, "records").integers(2**31 - 1)))
     if plan.target is None:
         return drawn

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.channels import Channel, Mechanism
-from sfumato.counts import fold_hash
-from sfumato.domain import Items, Row, as_array
-from sfumato.mining.estimator import learner_named
+from sfumato.counts import Fold, Reports
+from sfumato.domain import Categories, Items, Row, as_array
+from sfumato.mining.estimator import class_codes_in, learner_named
 from sfumato.plan import Plan
 from sfumato.prose import percent
 from sfumato.reconstruction.methods import FALSE_ALARM, misfit_in_words, problem_of
@@ -26,7 +26,7 @@ from sfumato.shipping.shipped import METHODS, Shipped
 from sfumato.tables import LEVEL_SUFFIX, name_row, to_arrow
 
 LEAST_TO_RECONSTRUCT = 1_000
-HOLD_OUT = 1  # the salt that keeps the split apart from learners' own folds
+HOLD_OUT = 6  # the salt that keeps the split apart from learners' own folds
 SYNTHETIC, MEMBERS = 20_000, 4
 
 Progress = Callable[[Iterable[Any], str], Iterator[Any]]
@@ -49,22 +49,23 @@ def train(
     plan: Plan, reports: Any, method: str = "joint", *, holdout: float = 0.2, people: Any = None, seed: int = 0,
     progress: Progress = silently,
 ) -> Trained:
-    """Learn from a table of the plan's reports; measure on a share held out, and on people known by their true values.
+    """Learn from the plan's reports, a table or `sf.Reports`; measure on a share held out, and on people whose true
+    values are known.
 
     The same seed gives the same split and the same model; both are independent of anything simulated from that seed.
     """
-    table = to_arrow(reports)
-    labels = classes(plan, table)
-    held = held_out(len(labels), holdout, seed)
-    model = estimator(method, plan, seed)
-    for _ in progress([method], f"training on {int((~held).sum()):,} reports"):
-        model.fit(features(plan, table.filter(~held)), labels[~held])
-    measured: dict[str, Any] = {"method": method, "trained_on": int((~held).sum())}
-    if strange := misfits(plan, table):
+    given = reports_of(plan, reports, seed)
+    share = held_out(holdout)
+    rest, model = given.within(~share), estimator(method, plan, seed)
+    for _ in progress([method], f"training on {len(rest):,} reports"):
+        model.fit(rest)
+    measured: dict[str, Any] = {"method": method, "trained_on": len(rest)}
+    if strange := misfits(plan, given):
         measured["misfit"] = strange
-    if held.any():
-        for _ in progress(["measuring"], f"measuring on {int(held.sum()):,} reports"):
-            measured["held_out"] = on_reports(model, plan, table.filter(held), labels[held], seed)
+    if len(rest) < len(given):
+        held = given.within(share).sampled()
+        for _ in progress(["measuring"], f"measuring on {len(held):,} reports"):
+            measured["held_out"] = on_reports(model, plan, held, seed)
     if people is not None:
         measured["test"] = on_people(model, plan, people)
     return Trained(model, measured)
@@ -75,9 +76,25 @@ def stream(seed: int, purpose: str) -> np.random.Generator:
     return np.random.default_rng([seed, zlib.crc32(purpose.encode())])
 
 
-def held_out(records: int, share: float, seed: int) -> NDArray[np.bool_]:
-    """Which records are kept out of training: those whose place's hash under the seed is low, a share of them."""
-    return fold_hash(seed, np.arange(records), HOLD_OUT) < share * 2**32
+def held_out(share: float) -> Fold:
+    """The records that are kept out of training: a share of them, in thousandths."""
+    return Fold(range(round(1000 * share)), 1000, HOLD_OUT)
+
+
+def reports_of(plan: Plan, given: Any, seed: int = 0) -> Reports:
+    """The reports that a model reads, with their classes; the seed decides the folds of a table."""
+    if isinstance(given, Reports):
+        reports = given
+        domain = plan.attributes[plan.target].domain if plan.target is not None else None
+        for label in reports.classes or ():
+            if isinstance(domain, Categories) and label not in domain.labels:
+                raise ValueError(f"class {label!r} in {plan.target!r} is not in the plan; use the plan that asked it")
+    else:
+        table = to_arrow(given)
+        if plan.target is not None:
+            classes(plan, table)
+        reports = Reports(table, plan, seed=seed)
+    return reports.selected(learned_from(plan))
 
 
 def estimator(method: str, plan: Plan, seed: int) -> Any:
@@ -145,11 +162,11 @@ def label_channel(plan: Plan) -> Channel | None:
     return None if channel is None else channel.level(None)
 
 
-def misfits(plan: Plan, table: Any) -> dict[str, float]:
+def misfits(plan: Plan, reports: Any) -> dict[str, float]:
     """The attributes whose reports do not look as if their channel made them, and how often sound ones would fit so."""
     seen = {
         name: counts
-        for name, counts in plan.counts(table).items()
+        for name, counts in plan.counts(reports).items()
         if any(tally.histogram.any() for tally in counts.levels.values())
     }
     problems = {name: problem_of(counts, None) for name, counts in seen.items()}
@@ -160,22 +177,23 @@ def misfits(plan: Plan, table: Any) -> dict[str, float]:
 # --- measuring ------------------------------------------------------------------------------------------------------
 
 
-def on_reports(model: Any, plan: Plan, reports: Any, labels: NDArray[Any], seed: int) -> dict[str, Any]:
-    """Measures on held-out reports: what they say about the model, though nobody's true values are seen."""
-    told = np.asarray(model.predict(features(plan, reports)))
+def on_reports(model: Any, plan: Plan, reports: Reports, seed: int) -> dict[str, Any]:
+    """Measures on held-out reports in memory: what they say about the model, though nobody's true values are seen."""
+    labels = np.array(reports.classes)[class_codes_in(reports)]
+    told = np.asarray(model.predict({name: reports.values(name) for name in reports.names}))
     return {
         "records": len(labels),
         "largest_class": float(np.unique(labels, return_counts=True)[1].max() / len(labels)),
         "accuracy_on_reports": float(np.mean(told == labels)),
-        "reconstructed_accuracy": _reconstructed(model, plan, reports, labels, seed),
+        "reconstructed_accuracy": _reconstructed(model, plan, reports, seed),
     }
 
 
-def _reconstructed(model: Any, plan: Plan, reports: Any, labels: NDArray[Any], seed: int) -> float | None:
-    if len(labels) < LEAST_TO_RECONSTRUCT or len(np.unique(labels)) < 2:
+def _reconstructed(model: Any, plan: Plan, reports: Reports, seed: int) -> float | None:
+    if len(reports) < LEAST_TO_RECONSTRUCT or np.count_nonzero(reports.counts()) < 2:
         return None
     joint = estimator("joint-model", plan, seed).set_params(members=MEMBERS)
-    people, true = joint.fit(features(plan, reports), labels).sample(SYNTHETIC, random_state=seed)
+    people, true = joint.fit(reports).sample(SYNTHETIC, random_state=seed)
     return float(np.mean(np.asarray(model.predict(people)) == true))
 
 

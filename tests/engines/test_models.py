@@ -1,0 +1,67 @@
+"""Estimates and models from every maker: the same document, to the last digit."""
+
+import json
+
+import numpy as np
+import pytest
+
+import sfumato as sf
+from sfumato.domain import Interval
+from sfumato.mining.chooser import Chooser
+from sfumato.mining.direct import DirectClassifier
+from sfumato.mining.discriminant import LinearDiscriminant
+from sfumato.mining.joint.model import MixtureModel
+
+AGE = sf.Gaussian(Interval(20, 80), privacy=0.5)
+PAY = sf.Choice({"a": sf.Uniform(Interval(0, 10), privacy=0.5), "b": sf.Uniform(Interval(0, 10), privacy=1.0)})
+LEVEL = sf.RandomizedResponse(sf.Categories([0, 1, 2, 3]), gamma=19)
+CHANNELS = {"age": AGE, "pay": PAY, "level": LEVEL}
+
+
+def people(n: int, seed: int = 8) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    age, pay, level = rng.uniform(20, 80, n), rng.uniform(0, 10, n), rng.integers(0, 4, n)
+    group = np.where((age < 40) == (pay < 5), "A", "B").astype(object)
+    chosen = rng.choice(["a", "b"], n).astype(object)
+    reports = {
+        "age": AGE.randomize(age, rng=rng), "pay": PAY.randomize(pay, rng=rng, level=chosen), "pay.level": chosen,
+        "level": LEVEL.randomize(level, rng=rng).astype(float), "height": np.round(rng.normal(170, 9, n), 1),
+        "town": rng.choice(["north", "south", "west"], n).astype(object), "group": group,
+    }  # fmt: skip
+    for name in ("age", "level", "height"):
+        reports[name][rng.random(n) < 0.03] = np.nan
+    return reports
+
+
+LEARNERS = {
+    "joint tree": lambda: sf.TreeClassifier(random_state=1),
+    "joint": lambda: sf.JointModel(random_state=1, members=2),
+    "mixture": lambda: MixtureModel(random_state=1, members=1, components=6),
+    "moments": lambda: sf.NaiveBayes(),
+    "densities": lambda: sf.NaiveBayes(density="reconstructed"),
+    "direct": lambda: DirectClassifier(),
+}
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_a_learner_learns_the_same_from_every_maker(make, learner):
+    given = people(3_000)
+    held, memory = make(given, CHANNELS, seed=4), sf.Reports(given, CHANNELS, seed=4)
+    one, other = LEARNERS[learner]().fit(held, "group"), LEARNERS[learner]().fit(memory, "group")
+    assert json.dumps(one.to_dict()) == json.dumps(other.to_dict())
+    assert held.passes <= 40
+
+
+def test_a_linear_discriminant_and_the_chooser_too(make):
+    given = {name: people(1_500)[name] for name in ("age", "height", "group")}
+    held, memory = make(given, {"age": AGE}), sf.Reports(given, {"age": AGE})
+    for learner in (LinearDiscriminant, lambda: Chooser({"age": AGE}, random_state=2)):
+        one, other = learner().fit(held, "group"), learner().fit(memory, "group")
+        assert json.dumps(one.to_dict()) == json.dumps(other.to_dict())
+
+
+def test_joint_estimates(make):
+    given = {name: people(2_000)[name] for name in ("age", "level")}
+    channels = {"age": AGE, "level": LEVEL}
+    one = sf.reconstruct_joint(make(given, channels), channels)
+    assert np.array_equal(one.probabilities, sf.reconstruct_joint(given, channels).probabilities)
