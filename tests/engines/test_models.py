@@ -33,6 +33,8 @@ def people(n: int, seed: int = 8) -> dict[str, np.ndarray]:
     return reports
 
 
+pytestmark = pytest.mark.parametrize("make", ["duckdb relation"], indirect=True)  # others count alike: test_counts
+
 LEARNERS = {
     "joint tree": lambda: sf.TreeClassifier(random_state=1),
     "joint": lambda: sf.JointModel(random_state=1, members=2),
@@ -45,7 +47,7 @@ LEARNERS = {
 
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_a_learner_learns_the_same_from_every_maker(make, learner):
-    given = people(3_000)
+    given = people(2_000)
     held, memory = make(given, CHANNELS, seed=4), sf.Reports(given, CHANNELS, seed=4)
     one, other = LEARNERS[learner]().fit(held, "group"), LEARNERS[learner]().fit(memory, "group")
     assert json.dumps(one.to_dict()) == json.dumps(other.to_dict())
