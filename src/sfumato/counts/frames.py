@@ -12,6 +12,7 @@ import logging
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from itertools import chain
 from time import perf_counter
 from typing import Any
 
@@ -26,7 +27,7 @@ from sfumato.counts.questions import Question
 from sfumato.counts.reports import SAMPLE_SALT, SAMPLED, Reports, check_label_channel
 from sfumato.counts.surveys import Gridding, Surveyed, Surveying
 from sfumato.domain import Codes, is_missing
-from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, PLAN_COLUMN, Batch, source_of
+from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, PLAN_COLUMN, Batch, Result, source_of
 
 LOG = logging.getLogger("sfumato")
 REMEMBERED = 1 << 28  # bytes of answers that are kept for whoever asks again
@@ -65,10 +66,18 @@ class Asking:
             answers = new if answers is None else self.merged([answers, new])
         return answers
 
+    def __str__(self) -> str:
+        return f"{len(self.questions)} questions"
+
     def merged(self, parts: Sequence[list[Any]]) -> list[Any]:
         return [
             question.merged([part[place] for part in parts]) for place, question in enumerate(self.questions)
         ]
+
+
+def origins_of(batches: Iterator[Batch]) -> set[str | None]:
+    """What the rows say of the plan that made them."""
+    return {origin for batch in batches for origin in batch.table.column(PLAN_COLUMN).unique().to_pylist()}
 
 
 class FrameReports(Reports):
@@ -134,7 +143,7 @@ class FrameReports(Reports):
         raise TypeError("the reports are not in memory; read some of them with .sampled()")
 
     def _survey(self) -> Known:
-        if self.plan is not None and self.source.origins:
+        if self.plan is not None:
             self.plan.check_origin(self.source.origins)
         found: Surveyed | None = self._passed([Surveying(self.names)], self._form(None))[0]
         if found is None:
@@ -171,6 +180,11 @@ class FrameReports(Reports):
         histogram = np.bincount(runs, counts, column.size).astype(np.int64)
         return replace(column, known=Counted(histogram, numbers.missing, np.array([found.rows])))
 
+    def check_origin(self) -> None:
+        if self.plan is not None:
+            in_rows = self.gather(origins_of, [PLAN_COLUMN]) if PLAN_COLUMN in self.source.names else []
+            self.plan.check_origin(sorted({*self.source.origins, *chain.from_iterable(in_rows)}, key=str))
+
     # --- passes ---------------------------------------------------------------------------------------------------
 
     def ask(self, questions: Sequence[Question]) -> list[Any]:
@@ -190,15 +204,19 @@ class FrameReports(Reports):
 
     def _passed(self, questions: Sequence[Question], form: Form) -> list[Any]:
         """The answers of one pass over the rows."""
-        begun, work = perf_counter(), Asking(form, tuple(questions))
-        columns = self._read_by(questions)
-        parts = [part for part in self.source.gather(work, columns) if part is not None]
+        work = Asking(form, tuple(questions))
+        parts = [part for part in self.gather(work, self._read_by(questions)) if part is not None]
+        return work.merged(parts) if parts else [None] * len(questions)
+
+    def gather(self, work: Callable[[Iterator[Batch]], Result], columns: Sequence[str]) -> list[Result]:
+        begun = perf_counter()
+        parts = self.source.gather(work, columns)
         seconds = perf_counter() - begun
         self.passes += 1
-        LOG.info("pass %d: %d questions of %d columns, %.1f s", self.passes, len(questions), len(columns), seconds)
+        LOG.info("pass %d: %s of %d columns, %.1f s", self.passes, work, len(columns), seconds)
         if self.on_pass is not None:
             self.on_pass(self.passes, seconds)
-        return work.merged(parts) if parts else [None] * len(questions)
+        return parts
 
     def _read_by(self, questions: Sequence[Question]) -> list[str]:
         """The columns of the table that these questions read."""

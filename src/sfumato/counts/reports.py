@@ -11,7 +11,7 @@ Held-out sets are folds, decided by a hash of the record's place under the seed.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from typing import Any
 
@@ -41,7 +41,7 @@ from sfumato.counts.questions import Cells, Combinations, Combining, Counting, Q
 from sfumato.counts.tallies import Counts
 from sfumato.domain import MISSING, Categories, Codes, Floats, as_array, as_numbers
 from sfumato.plan import Plan
-from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, is_source, kind_of, read_column
+from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, Batch, Result, is_source, kind_of, read_column, to_arrow
 
 SAMPLED = 1_000_000
 SAMPLE_SALT = 5  # keeps the sample apart from learners' folds
@@ -321,6 +321,19 @@ class Reports:
     def ask(self, questions: Sequence[Question]) -> list[Any]:
         """The answers to several questions, in one pass over the reports."""
         return [question.of(self) for question in questions]
+
+    def gather(self, work: Callable[[Iterator[Batch]], Result], columns: Sequence[str]) -> list[Result]:
+        """What a piece of work makes of these columns of the table, in one pass (see `Source.gather`)."""
+        table = to_arrow({name: self._given[name] for name in columns})
+        return [work(iter([Batch(self.places, table)]))]
+
+    def check_origin(self) -> None:
+        """Refuse reports that another plan made, where the table says so; in memory that was done at once."""
+
+    @property
+    def stored(self) -> tuple[str, ...]:
+        """The names of the table's own columns."""
+        return tuple(self._given)
 
     def prepare(self, questions: Sequence[Question]) -> None:
         """These are about to be asked one by one: where a pass over the reports is dear, they are answered together."""

@@ -24,7 +24,7 @@ from sfumato.tables.frames import (
     write_table,
     write_text,
 )
-from sfumato.tables.sources import BATCH_ROWS, Batch, Source, found_paths, is_source, source_of
+from sfumato.tables.sources import BATCH_ROWS, Batch, Result, Source, found_paths, is_source, source_of
 
 __all__ = [
     "BATCH_ROWS",
@@ -33,6 +33,7 @@ __all__ = [
     "LEVEL_SUFFIX",
     "PLAN_COLUMN",
     "Records",
+    "Result",
     "Source",
     "as_records",
     "as_table",

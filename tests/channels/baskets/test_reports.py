@@ -168,7 +168,7 @@ def test_other_texts_are_no_reports(cells: list[str | None]) -> None:
         BasketReports.of_arrow(ITEMS, [1], pa.array(cells, pa.string()), compressed=True)
 
 
-@pytest.mark.parametrize("sizes", [[-1], [65_536 + 2], [2.0], ["2"]])
+@pytest.mark.parametrize("sizes", [[-1], [65_536 + 2], [2.5], [np.nan], ["2"]])
 def test_a_size_that_is_none_is_refused(sizes: list[object]) -> None:
     with pytest.raises(ValueError, match="a size is no whole number"):
         BasketReports.of_lists(ITEMS, [["tea"]], np.array(sizes))

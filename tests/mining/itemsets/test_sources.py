@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.channels.baskets import BasketReports, SelectASize
 from sfumato.mining.itemsets import sources
-from sfumato.tables.sources import Batch, Source
+from sfumato.tables import Batch, Source
 
 pytestmark = pytest.mark.filterwarnings("ignore:min_support")
 
@@ -31,11 +31,10 @@ class ArrowSource(Source):
     kind = "arrow"
 
     def __init__(self, columns: dict[str, Any], rows: int) -> None:
-        self.table, self.rows, self.passes = pa.table(columns), rows, 0
+        self.table, self.rows = pa.table(columns), rows
         self.names, self.origins = self.table.column_names, []
 
     def gather(self, work: Callable[[Iterator[Batch]], Any], columns: Sequence[str]) -> list[Any]:
-        self.passes += 1
         shares = (0, self.table.num_rows // 3), (self.table.num_rows // 3, self.table.num_rows)
         return [sent(sent(work)(self._batches(*share, columns))) for share in shares]
 
@@ -43,6 +42,10 @@ class ArrowSource(Source):
         for start in range(first, end, self.rows):
             length = min(self.rows, end - start)
             yield Batch(np.arange(start, start + length), self.table.select(columns).slice(start, length))
+
+
+def held(columns: dict[str, Any], rows: int, plan: Any = None) -> sf.Reports:
+    return sf.Reports(ArrowSource(columns, rows), plan)
 
 
 def sent(thing: Any) -> Any:
@@ -73,7 +76,7 @@ def assert_same(found: pd.DataFrame, expected: pd.DataFrame) -> None:
 @pytest.mark.parametrize("prefix", ["", "basket."])
 def test_reports_in_a_table_give_the_same_itemsets(form: str, prefix: str) -> None:
     reports = CHANNEL.randomize(people(3000, 1), rng=1, compress=form == "seed")
-    source = ArrowSource({**in_columns(reports, form, prefix), "age": [1] * 3000}, rows=701)
+    source = held({**in_columns(reports, form, prefix), "age": [1] * 3000}, rows=701)
     assert_same(sf.frequent_itemsets(source, CHANNEL, 0.05), sf.frequent_itemsets(reports, CHANNEL, 0.05))
     assert source.passes == 3
 
@@ -82,7 +85,7 @@ def test_reports_in_a_table_give_the_same_itemsets(form: str, prefix: str) -> No
 @given(st.integers(1, 150), st.integers(1, 99), st.sampled_from(["bitmap", "seed", "list"]), st.integers(0, 9))
 def test_the_size_of_batches_does_not_matter(count: int, rows: int, form: str, seed: int) -> None:
     reports = CHANNEL.randomize(people(count, seed), rng=seed, compress=form == "seed")
-    source = ArrowSource(in_columns(reports, form, "basket."), rows)
+    source = held(in_columns(reports, form, "basket."), rows)
     found = [sf.frequent_itemsets(given, CHANNEL, 0.2, max_len=2) for given in (source, reports)]
     assert_same(*found)
 
@@ -100,10 +103,10 @@ def test_levels_are_counted_in_the_same_passes(form: str) -> None:
         pa.table({"row": rows, **in_columns(reports[name], form, "basket."), "basket.level": level[rows]})
         for name, rows in chosen.items()
     ).sort_by("row")
-    source = ArrowSource({name: together[name] for name in together.column_names}, rows=97)
+    source = held({name: together[name] for name in together.column_names}, rows=97)
     assert_same(sf.frequent_itemsets(source, CHOICE, 0.05, 2), sf.frequent_itemsets(reports, CHOICE, 0.05, 2))
     assert source.passes == 2
-    alone = ArrowSource({**in_columns(reports["open"], form), "basket.level": ["open"] * len(reports["open"])}, 97)
+    alone = held({**in_columns(reports["open"], form), "basket.level": ["open"] * len(reports["open"])}, 97)
     assert_same(
         sf.frequent_itemsets(alone, CHOICE, 0.05), sf.frequent_itemsets({"open": reports["open"]}, CHOICE, 0.05)
     )
@@ -113,7 +116,7 @@ def test_levels_are_counted_in_the_same_passes(form: str) -> None:
 @given(st.lists(st.sets(st.integers(0, 30), max_size=6), min_size=1, max_size=60).filter(any), st.integers(1, 20))
 def test_clean_baskets_give_the_same_itemsets(baskets: list[set[int]], rows: int) -> None:
     lists = list(map(sorted, baskets))
-    source = ArrowSource({"basket": lists, "age": [1] * len(lists)}, rows)
+    source = held({"basket": lists, "age": [1] * len(lists)}, rows)
     for max_len in (None, 2):
         assert_same(
             sf.frequent_itemsets(source, None, 0.02, max_len), sf.frequent_itemsets(lists, None, 0.02, max_len)
@@ -122,7 +125,7 @@ def test_clean_baskets_give_the_same_itemsets(baskets: list[set[int]], rows: int
 
 def test_clean_baskets_of_texts_may_be_the_only_column() -> None:
     baskets = people(2000, 5)
-    source = ArrowSource({"bought": baskets}, rows=333)
+    source = held({"bought": baskets}, rows=333)
     assert_same(sf.frequent_itemsets(source, None, 0.02), sf.frequent_itemsets(baskets, None, 0.02))
     assert source.passes == 3
 
@@ -130,7 +133,7 @@ def test_clean_baskets_of_texts_may_be_the_only_column() -> None:
 def test_whatever_is_held_at_once_the_counts_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sources, "BITS_AT_ONCE", 128 * 100)
     seeds = CHANNEL.randomize(people(1000, 6), rng=1, compress=True)
-    source = ArrowSource(in_columns(seeds, "seed"), 999)
+    source = held(in_columns(seeds, "seed"), 999)
     assert_same(sf.frequent_itemsets(source, CHANNEL, 0.1), sf.frequent_itemsets(seeds, CHANNEL, 0.1))
 
 
@@ -138,7 +141,7 @@ def test_who_gave_no_size_gave_no_report() -> None:
     reports = CHANNEL.randomize(people(500, 7), rng=1)
     columns = {**in_columns(reports, "bitmap"), "size": pa.array([None, *reports.sizes[1:].tolist()], pa.uint16())}
     assert_same(
-        sf.frequent_itemsets(ArrowSource(columns, 99), CHANNEL, 0.1), sf.frequent_itemsets(reports[1:], CHANNEL, 0.1)
+        sf.frequent_itemsets(held(columns, 99), CHANNEL, 0.1), sf.frequent_itemsets(reports[1:], CHANNEL, 0.1)
     )
 
 
@@ -167,31 +170,73 @@ SEEDS = in_columns(CHANNEL.randomize(people(50, 8), rng=1, compress=True), "seed
 )
 def test_reports_that_cannot_be_read_are_refused_in_one_line(columns: dict[str, Any], message: str) -> None:
     with pytest.raises((ValueError, TypeError), match=message) as refused:
-        sf.frequent_itemsets(ArrowSource(columns, 3), CHANNEL, 0.5)
+        sf.frequent_itemsets(held(columns, 3), CHANNEL, 0.5)
     assert "\n" not in str(refused.value)
 
 
 def test_a_level_that_is_none_or_missing_is_refused() -> None:
     columns = in_columns(CHANNEL.randomize(people(10, 9, sizes=[2]), rng=1), "bitmap")
     with pytest.raises(ValueError, match=r"'basket\.level' is missing"):
-        sf.frequent_itemsets(ArrowSource(columns, 3), CHOICE, 0.5)
+        sf.frequent_itemsets(held(columns, 3), CHOICE, 0.5)
     with pytest.raises(ValueError, match="'bold'"):
-        sf.frequent_itemsets(ArrowSource(columns | {"basket.level": ["bold"] * 10}, 3), CHOICE, 0.5)
+        sf.frequent_itemsets(held(columns | {"basket.level": ["bold"] * 10}, 3), CHOICE, 0.5)
 
 
 def test_seeds_are_not_read_beyond_their_independence() -> None:
     with pytest.raises(ValueError, match="seeds are made for itemsets up to 3"):
-        sf.frequent_itemsets(ArrowSource(SEEDS, 30), CHANNEL, 0.5, max_len=4)
+        sf.frequent_itemsets(held(SEEDS, 30), CHANNEL, 0.5, max_len=4)
 
 
 def test_clean_baskets_have_a_column() -> None:
     with pytest.raises(ValueError, match="column 'basket' of baskets is missing"):
-        sf.frequent_itemsets(ArrowSource({"a": [[1]], "b": [[1]]}, 3), None, 0.5)
+        sf.frequent_itemsets(held({"a": [[1]], "b": [[1]]}, 3), None, 0.5)
     with pytest.raises(ValueError, match=r"an item.* is twice in basket 5"):
-        sf.frequent_itemsets(ArrowSource({"basket": [[1, 2]] * 5 + [[1, 1]]}, 4), None, 0.5)
+        sf.frequent_itemsets(held({"basket": [[1, 2]] * 5 + [[1, 1]]}, 4), None, 0.5)
 
 
 def test_a_channel_must_report_sets_of_items() -> None:
     coin: SelectASize = sf.RandomizedResponse(sf.Categories([1, 2]), keep=0.5)  # type: ignore[assignment]
     with pytest.raises(TypeError, match="itemsets need SelectASize"):
-        sf.frequent_itemsets(ArrowSource(SEEDS, 9), coin, 0.5)
+        sf.frequent_itemsets(held(SEEDS, 9), coin, 0.5)
+
+
+# --- plans ------------------------------------------------------------------------------------------------------------
+
+
+def plan_of(**channels: Any) -> sf.Plan:
+    attributes = {name: {"items": list(ITEMS.labels), **channel.to_spec()} for name, channel in channels.items()}
+    return sf.Plan.from_dict({"attributes": attributes | {"age": {"low": 0, "high": 9, "role": "clear"}}})
+
+
+def test_the_channel_is_that_of_the_plan() -> None:
+    reports = CHANNEL.randomize(people(1000, 10), rng=1)
+    columns, expected = in_columns(reports, "bitmap", "stops."), sf.frequent_itemsets(reports, CHANNEL, 0.1)
+    one, two = plan_of(stops=CHANNEL), plan_of(stops=CHANNEL, other=CHOICE)
+    assert_same(sf.frequent_itemsets(held(columns, 99, one), min_support=0.1), expected)
+    assert_same(sf.frequent_itemsets(held(columns, 99, two), CHANNEL, min_support=0.1), expected)
+    with pytest.raises(ValueError, match="2 attributes of the plan"):
+        sf.frequent_itemsets(held(columns, 99, two), min_support=0.1)
+    with pytest.raises(ValueError, match="0 attributes of the plan"):
+        sf.frequent_itemsets(held(columns, 99, one), CHOICE, min_support=0.1)
+
+
+@pytest.mark.parametrize("form", ["bitmap", "seed", "list"])
+def test_a_table_in_memory_is_read_as_one_batch(form: str) -> None:
+    reports = CHANNEL.randomize(people(500, 11), rng=1, compress=form == "seed")
+    table = pd.DataFrame(in_columns(reports, form, "basket."))
+    table.loc[3, "basket.size"] = None
+    found = sf.frequent_itemsets(sf.Reports(table, plan_of(basket=CHANNEL)), min_support=0.1)
+    assert_same(found, sf.frequent_itemsets(reports[np.arange(500) != 3], CHANNEL, 0.1))
+
+
+def test_reports_of_another_plan_are_refused() -> None:
+    columns = SEEDS | {"sfumato.plan": ["0123 other"] * 50}
+    with pytest.raises(ValueError, match="use the plan that made them"):
+        sf.frequent_itemsets(held(columns, 9, plan_of(basket=CHANNEL)), min_support=0.5)
+
+
+def test_weights_and_a_missing_support_are_refused() -> None:
+    with pytest.raises(ValueError, match="leave weights out"):
+        sf.frequent_itemsets(sf.Reports(ArrowSource(SEEDS, 9), weights="size"), CHANNEL, 0.5)
+    with pytest.raises(ValueError, match="min_support = None is no share"):
+        sf.frequent_itemsets(held(SEEDS, 9), CHANNEL)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -29,23 +28,30 @@ def lengths_of(column: Any) -> Codes:
     return np.asarray(pc.list_value_length(column)).astype(np.int64)
 
 
-def lists_of(column: Any) -> tuple[list[Hashable], Codes, Codes]:
+def lists_of(column: Any) -> tuple[list[Any], Codes, Codes]:
     """A column of lists: the labels that occur, which of them stands at each place, and how long each list is."""
-    import pyarrow as pa
     import pyarrow.compute as pc
 
-    lengths, flat = lengths_of(column), _whole(pc.list_flatten(column))
+    lengths = lengths_of(column)
+    return *labels_of(pc.list_flatten(column)), lengths
+
+
+def labels_of(column: Any) -> tuple[list[Any], Codes]:
+    """The labels that occur in a column, None for missing ones, and which of them stands at each place."""
+    import pyarrow as pa
+
+    flat = _whole(column)
     if pa.types.is_dictionary(flat.type):
         flat = flat.dictionary_decode()  # it may hold labels that nobody has
     found = flat.dictionary_encode(null_encoding="encode")
-    return found.dictionary.to_pylist(), np.asarray(found.indices).astype(np.int64), lengths
+    return found.dictionary.to_pylist(), np.asarray(found.indices).astype(np.int64)
 
 
 def words_of(cells: Any) -> Words:
     """A column of bytes as rows of words, little-endian and padded to the longest; a text holds hexadecimal digits."""
     import pyarrow as pa
 
-    digits = any(is_text(cells.type) for is_text in (pa.types.is_string, pa.types.is_large_string, _is_view))
+    digits = "string" in str(cells.type)  # whole, large, as views or in a dictionary
     cells = _whole(cells.cast(pa.large_binary()))
     if cells.null_count:
         raise ValueError("the bytes are missing")
@@ -68,10 +74,6 @@ def _octets_of(text: NDArray[np.uint8], lengths: Codes) -> tuple[NDArray[np.uint
     if (worth == NO_DIGIT).any() or (lengths % 2).any():
         raise ValueError("the text is not of pairs of hexadecimal digits")
     return 16 * worth[::2] + worth[1::2], lengths // 2
-
-
-def _is_view(kind: Any) -> bool:
-    return str(kind) == "string_view"
 
 
 def _whole(column: Any) -> Any:

@@ -318,7 +318,8 @@ class BasketReports:
 def _disclosed(sizes: Any) -> Sizes:
     """The sizes of baskets that people disclosed."""
     array = np.asarray(sizes)
-    if array.size and not (array.dtype.kind in "iu" and array.min() >= 0 and array.max() <= LARGEST_DISCLOSED):
+    known = array.dtype.kind in "iuf" and ((array >= 0) & (array <= LARGEST_DISCLOSED) & (array % 1 == 0)).all()
+    if array.size and not known:
         raise ValueError(f"a size is no whole number up to {LARGEST_DISCLOSED:,}; give the true size of every basket")
     return array.astype(np.uint16)
 

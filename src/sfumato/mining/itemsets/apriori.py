@@ -16,11 +16,11 @@ from scipy.special import ndtr
 from sfumato.channels import Mechanism
 from sfumato.channels.baskets import BasketReports, Baskets, SelectASize
 from sfumato.channels.choice import Choice
+from sfumato.counts import Reports
 from sfumato.domain import Codes, Items
 from sfumato.mining.itemsets.sources import SourceHolder, design_of
 from sfumato.mining.itemsets.supports import Group, Holder, Level, MemoryHolder, SupportCounter
 from sfumato.tables import Records, as_table
-from sfumato.tables.sources import Source
 
 
 class SupportWarning(UserWarning):
@@ -28,13 +28,16 @@ class SupportWarning(UserWarning):
 
 
 def frequent_itemsets(
-    reports: Any, channel: SelectASize | Choice | None, min_support: float, max_len: int | None = 3
+    reports: Any, channel: SelectASize | Choice | None = None, min_support: float | None = None,
+    max_len: int | None = 3,
 ) -> Any:
     """Itemsets of 1..max_len items whose support reaches `min_support`, with standard errors.
 
     `reports` are what `channel.randomize` gave, bitmaps or seeds; with channel=None they are clean baskets (lists,
     Arrow lists, sparse or one-hot tables) and the supports are exact. Where people chose among several designs,
-    `channel` is the choice and `reports` maps each level to its reports. The table (pandas, or records without it) has
+    `channel` is the choice and `reports` maps each level to its reports. `sf.Reports(table, plan)` are counted where
+    they are, in one pass for each number of items, and the channel is the plan's. The table (pandas, or records without
+    it) has
 
         support    estimated share of people whose basket holds the itemset
         stderr     its standard error; zero for clean baskets
@@ -46,7 +49,7 @@ def frequent_itemsets(
     >>> [sorted(itemset) for itemset in frequent["itemsets"]]
     [['milk'], ['tea'], ['milk', 'tea']]
     """
-    check_support(min_support)
+    min_support = check_support(min_support)
     if max_len is not None and max_len < 1:
         raise ValueError(f"max_len = {max_len} is no itemset size; give 1 or more, or None for no limit")
     holder = holder_of(reports, channel)
@@ -63,16 +66,18 @@ def frequent_itemsets(
 
 def holder_of(reports: Any, channel: Mechanism | None) -> Holder:
     """Whoever counts these baskets: in memory, or where they are."""
-    if isinstance(reports, Source):
-        return SourceHolder.of_baskets(reports) if channel is None else SourceHolder.of_reports(reports, channel)
+    if isinstance(reports, Reports):
+        return SourceHolder.of(reports, channel)
     if channel is None:
         return MemoryHolder.of_baskets(Baskets.read(reports))
     return MemoryHolder.of_reports(_by_level(reports, channel))
 
 
-def check_support(min_support: float) -> None:
-    if not 0.0 < min_support <= 1.0:
+def check_support(min_support: float | None) -> float:
+    """A share of the people."""
+    if min_support is None or not 0.0 < min_support <= 1.0:
         raise ValueError(f"min_support = {min_support!r} is no share of the people; give a number above 0 and up to 1")
+    return min_support
 
 
 def _by_level(reports: Any, channel: Mechanism) -> list[tuple[BasketReports, SelectASize]]:

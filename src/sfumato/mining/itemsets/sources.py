@@ -21,11 +21,11 @@ import numpy as np
 
 from sfumato.channels import Mechanism
 from sfumato.channels.baskets import BasketReports, Baskets, SelectASize, bitmap_width, sorted_labels
-from sfumato.channels.baskets.arrow import lengths_of
+from sfumato.channels.baskets.arrow import labels_of, lengths_of
+from sfumato.counts import Reports
 from sfumato.domain import Codes, Items
 from sfumato.mining.itemsets.supports import ColumnBitmaps, Counts, Group, Holder
-from sfumato.tables import LEVEL_SUFFIX
-from sfumato.tables.sources import Batch, Source
+from sfumato.tables import LEVEL_SUFFIX, Batch
 
 BASKET, SIZE, LIST = "basket", "size", "list"
 FORMS = ("bitmap", "seed")
@@ -141,11 +141,10 @@ class ReportColumns:
 
     def _groups(self, level: Any) -> Codes:
         """The place of each report's level among the channel's; the default's where none is given."""
-        coded = level.combine_chunks() if hasattr(level, "combine_chunks") else level
-        coded = coded.dictionary_encode(null_encoding="encode")
-        found = self.channel.levels_of(coded.dictionary.to_pylist(), (len(coded.dictionary),))
+        labels, which = labels_of(level)
         places = {name: place for place, name in enumerate(self.channel.levels)}
-        return np.asarray(np.array([places[name] for name in found], np.int64)[np.asarray(coded.indices)])
+        found = [places[name] for name in self.channel.levels_of(labels, (len(labels),))]
+        return np.asarray(np.array(found, np.int64)[which])
 
 
 def find_columns(names: Sequence[str], channel: Mechanism, question: str | None) -> ReportColumns:
@@ -190,6 +189,9 @@ class CountItemsets:
     read: BasketColumns
     itemsets: Codes
 
+    def __str__(self) -> str:
+        return f"{len(self.itemsets):,} itemsets"
+
     def __call__(self, batches: Iterator[Batch]) -> list[Counts]:
         items, itemsets = np.unique(self.itemsets), self.itemsets
         chosen = items if items.size < FEW * self.read.items.size else None
@@ -227,47 +229,69 @@ class SourceHolder(Holder):
     """Baskets that stay where they are; each item by itself was counted in the pass that told who there are."""
 
     groups: Sequence[Group]
-    source: Source
+    reports: Reports
     read: BasketColumns
     single: Sequence[Counts]
 
     @classmethod
-    def of_reports(cls, source: Source, channel: Mechanism, question: str | None = None) -> SourceHolder:
-        """The reports of a question."""
-        read = find_columns(source.names, channel, question)
-        counted = count_itemsets(source, read, np.arange(read.items.size)[:, None])
+    def of(cls, reports: Reports, channel: Mechanism | None) -> SourceHolder:
+        """The one question of baskets among these reports, or the one that was asked through the channel."""
+        if reports.weighted:
+            raise ValueError("itemsets count every person once; leave weights out")
+        question, channel = asked_in(reports, channel)
+        reports.check_origin()
+        return cls.of_baskets(reports) if channel is None else cls.of_reports(reports, channel, question)
+
+    @classmethod
+    def of_reports(cls, reports: Reports, channel: Mechanism, question: str | None = None) -> SourceHolder:
+        """Randomized baskets."""
+        read = find_columns(reports.stored, channel, question)
+        counted = count_itemsets(reports, read, np.arange(read.items.size)[:, None])
         groups = []
         for design, (people, *_) in zip(read.designs, counted, strict=True):
             of_size = {size: number for size, number in zip(design.sizes, people.tolist(), strict=True) if number}
             if of_size:
                 found = np.array(list(of_size.values()))
                 groups.append(Group(read.items, tuple(of_size), found, design, read.form == "seed"))
-        return cls(groups, source, read, _of_people(counted))
+        return cls(groups, reports, read, _of_people(counted))
 
     @classmethod
-    def of_baskets(cls, source: Source) -> SourceHolder:
-        """Clean baskets: a column of lists, named basket where there are others."""
-        name = source.names[0] if len(source.names) == 1 else BASKET
-        if name not in source.names:
-            raise ValueError(f"column {name!r} of baskets is missing; there are {', '.join(source.names)}")
-        parts = source.gather(CountLabels(name), [name])
+    def of_baskets(cls, reports: Reports) -> SourceHolder:
+        """Clean baskets: the only column, or the one that is named basket."""
+        names = reports.stored
+        name = names[0] if len(names) == 1 else BASKET
+        if name not in names:
+            raise ValueError(f"column {name!r} of baskets is missing; there are {', '.join(names)}")
+        parts = reports.gather(CountLabels(name), [name])
         held = sum((part[0] for part in parts), Counter[Any]())
         people, largest = sum(part[1] for part in parts), max((part[2] for part in parts), default=0)
         items = Items(sorted_labels(held))
         single = np.array([[held[label]] for label in items.labels])
         group = Group(items, (largest,), np.array([people]), None)
-        return cls([group], source, CleanColumn(name, items, largest), [single])
+        return cls([group], reports, CleanColumn(name, items, largest), [single])
 
     def counts(self, itemsets: Codes) -> list[Counts]:
         if itemsets.shape[1] == 1:
             return [each[itemsets[:, 0]] for each in self.single]
-        return _of_people(count_itemsets(self.source, self.read, itemsets))
+        return _of_people(count_itemsets(self.reports, self.read, itemsets))
 
 
-def count_itemsets(source: Source, read: BasketColumns, itemsets: Codes) -> list[Counts]:
+def asked_in(reports: Reports, channel: Mechanism | None) -> tuple[str | None, Mechanism | None]:
+    """The question that was answered with baskets, and its channel: those of the plan, or what is given."""
+    asked = reports.channels if reports.plan is None else reports.plan.channels
+    baskets = {name: each for name, each in asked.items() if each is not None and isinstance(each.domain, Items)}
+    found = [(name, each) for name, each in baskets.items() if channel is None or each == channel]
+    if len(found) == 1:
+        return found[0]
+    if found or reports.plan is not None:
+        raise ValueError(f"{len(found)} attributes of the plan are such baskets; give the channel of one of them")
+    return None, channel
+
+
+def count_itemsets(reports: Reports, read: BasketColumns, itemsets: Codes) -> list[Counts]:
     """One pass over the rows."""
     work = CountItemsets(read, itemsets)
-    parts = [work(iter(())), *source.gather(work, read.columns)]
+    parts = [work(iter(())), *reports.gather(work, read.columns)]
     return [np.sum(counted, axis=0) for counted in zip(*parts, strict=True)]
 
 
