@@ -5,6 +5,16 @@ import { freshWords } from "../../src/sfumato/client/static/words.js";
 import { gammaOf } from "../../src/sfumato/client/static/check/gamma.js";
 import { readMechanism } from "../../src/sfumato/client/static/mechanism.js";
 
+// Random numbers are fetched by the page and handed out: asking the system for each draw takes most of the time.
+const fetch = crypto.getRandomValues.bind(crypto);
+const pool = new Uint32Array(2 ** 14);
+let used = pool.length;
+crypto.getRandomValues = (words) => {
+  if (words.length > pool.length - used) used = fetch(pool) && 0;
+  for (let i = 0; i < words.length; i++) words[i] = pool[used++];
+  return words;
+};
+
 const bytesOf = (text) => Uint8Array.from(text.match(/../g), (pair) => parseInt(pair, 16));
 
 const COMMANDS = {

@@ -12,6 +12,7 @@ Mirror images (ρ → 1-ρ, j → m-j) read equally well; the one that shows tru
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,6 +122,7 @@ def corners(size: int, form: str = "best") -> Bools:
     return np.array([(counts >= low) & (counts <= high) for low, high in runs])
 
 
+@lru_cache(maxsize=256)  # the search takes a while, and plans are designed again and again
 def design_law(size: int, goal: Goal, *, form: str = "best", resolution: int = 1024) -> SizeLaw:
     """The best law for baskets of `size`; ρ is a multiple of 1/resolution."""
     if form not in FORMS:
