@@ -12,7 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import mkdtemp
 
-SETTINGS = "-c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c shared_buffers=16MB -c max_connections=40"
+SETTINGS = (
+    "-c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c shared_buffers=16MB -c max_connections=40 "
+    "-c fsync=off"  # servers are killed here, machines are not
+)
 
 
 class Cluster:

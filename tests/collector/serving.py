@@ -1,9 +1,9 @@
 """A collector at work as a process of its own on loopback, which can be killed, and requests to it.
 
-    python -m tests.collector.serving ADDRESS PORT FAULTS PATIENCE
+    python -m tests.collector.serving ADDRESS PORT FAULTS PATIENCE JOB
 
 FAULTS is the share of answers that are lost on purpose, half of them before anything is done and half after the commit.
-PATIENCE is how many seconds a body may take.
+PATIENCE is how many seconds a body may take, JOB how many a job may.
 """
 
 from __future__ import annotations
@@ -64,8 +64,10 @@ class Answered:
 class Running:
     """A service under way; ``ask`` on a connection that is kept."""
 
-    def __init__(self, address: str, port: int, faults: float, patience: float) -> None:
-        self.address, self.port, self.settings = address, port, [str(faults), str(patience)]
+    def __init__(
+        self, address: str, port: int, faults: float = 0.0, patience: float = 10.0, job: float = 3600.0
+    ) -> None:
+        self.address, self.port, self.settings = address, port, [str(faults), str(patience), str(job)]
         self.process: subprocess.Popen[bytes] | None = None
         self.log = b""
         self._connection: http.client.HTTPConnection | None = None
@@ -118,16 +120,14 @@ class Running:
 
 
 @contextmanager
-def serving(
-    address: str, *, faults: float = 0.0, patience: float = 10.0, invited: bool = False, plan: sf.Plan = PLAN
-) -> Iterator[Running]:
+def serving(address: str, *, invited: bool = False, plan: sf.Plan = PLAN, **settings: float) -> Iterator[Running]:
     """A service of a store on a free port, with a survey already open."""
     with open_store(address).connected() as connection, connection.transaction():
         connection.open_survey("town", plan, invited=invited)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    running = Running(address, port, faults, patience).start()
+    running = Running(address, port, **settings).start()
     try:
         yield running
     finally:
@@ -164,7 +164,7 @@ def batch(*given: dict[str, Any], plan: str = PLAN.identity) -> dict[str, Any]:
     return {"plan": plan, "reports": list(given)}
 
 
-def main(address: str, port: int, faults: float, patience: float) -> None:
+def main(address: str, port: int, faults: float, patience: float, job: float) -> None:
     import faulthandler
 
     import uvicorn
@@ -175,7 +175,9 @@ def main(address: str, port: int, faults: float, patience: float) -> None:
     from sfumato.collector.service import Service
 
     endpoints.SECONDS_FOR_BODY = patience
-    app = application(Service(open_store(address)))
+    service = Service(open_store(address))
+    service.jobs.seconds = job
+    app = application(service)
 
     async def losing(scope: Any, receive: Any, send: Any) -> None:
         """The application, some of whose answers never arrive."""
@@ -195,4 +197,4 @@ def main(address: str, port: int, faults: float, patience: float) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), float(sys.argv[4]))
+    main(sys.argv[1], int(sys.argv[2]), *map(float, sys.argv[3:]))

@@ -243,7 +243,7 @@ def test_when_it_is_told_to_stop_it_answers_what_it_has_begun(tmp_path: Path) ->
         senders.ending.set()
     assert running.process is not None and running.process.returncode in (0, -signal.SIGTERM)
     assert '"event":"stopped"' in said
-    again = Running(address, running.port, 0.0, 10.0).start()
+    again = Running(address, running.port).start()
     senders.finish()
     again.end()
     check_exactly_once(address, senders)
