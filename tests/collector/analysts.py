@@ -18,8 +18,8 @@ ENDLESS = {"kind": "audit", "options": {"samples": 100_000_000}}
 """A job that takes longer than any test."""
 
 
-def until(found: Callable[[], Any], seconds: float = 60) -> Any:
-    """What is found, once something is."""
+def until(found: Callable[[], Any], seconds: float = 300) -> Any:
+    """What is found, once something is; on a busy machine a job, which gives way to everything, takes its time."""
     end = time.monotonic() + seconds
     while not (what := found()):
         assert time.monotonic() < end, "it does not come"

@@ -21,7 +21,7 @@ def live(address: str, port: int, faults: float) -> None:
     for _ in sys.stdin:
         child = os.fork()
         if not child:
-            main(address, port, faults, 10.0, 3600.0)
+            main(address, port, faults)
             os._exit(0)
         print(child, flush=True)
         os.waitpid(child, 0)

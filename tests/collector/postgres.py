@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import mkdtemp
+
+from tests.collector.ports import free_port
 
 SETTINGS = (
     "-c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c shared_buffers=16MB -c max_connections=40 "
@@ -67,12 +68,9 @@ def cluster() -> Iterator[Cluster]:
     if os.geteuid() == 0:
         os.chown(folder, pwd.getpwnam("nobody").pw_uid, -1)
     try:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
         data = folder / "data"
         run("initdb", "-D", str(data), "-U", "tester", "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C")
-        server = Cluster(data, port)
+        server = Cluster(data, free_port())
         server.start()
         try:
             yield server

@@ -11,7 +11,6 @@ import os
 import random
 import secrets
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.collector.ports import free_port
 from tests.collector.postgres import cluster
 from tests.collector.serving import PLAN as TOWN
 from tests.collector.serving import ROOT, Running, batch, reports, serving
@@ -122,12 +122,6 @@ def check_exactly_once(address: str, senders: Senders) -> None:
 def open_town(address: str) -> None:
     with open_store(address).connected() as connection, connection.transaction():
         connection.open_survey("town", PLAN)
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 def test_killed_at_random_moments_it_loses_nothing_and_doubles_nothing(address: str) -> None:
@@ -238,10 +232,10 @@ def test_when_it_is_told_to_stop_it_answers_what_it_has_begun(tmp_path: Path) ->
     with serving(address, plan=PLAN) as running:
         senders = Senders(running.port)
         senders.start()
-        _wait_for(senders, 50)
+        _wait_for(senders, 101)
         said = running.end().decode()
         senders.ending.set()
-    assert running.process is not None and running.process.returncode in (0, -signal.SIGTERM)
+    assert running.process is not None and running.process.exitcode in (0, -signal.SIGTERM)
     assert '"event":"stopped"' in said
     again = Running(address, running.port).start()
     senders.finish()

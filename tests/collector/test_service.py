@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.collector.analysts import until
 from tests.collector.serving import PLAN, Running, batch, reports, serving, token
 
 import sfumato as sf
@@ -43,8 +44,8 @@ def stored(running: Running, name: str = "town") -> int:
 
 
 def tallies(running: Running, name: str = "town") -> dict[str, int]:
-    """Tallies of today, once what is counted has been written."""
-    time.sleep(1.3)
+    """Tallies of today; the service ends first, so that all it has counted is written."""
+    running.end()
     with open_store(running.address).connected() as connection:
         return {what: number for _, what, number in connection.tallies(connection.known_survey(name).number)}
 
@@ -212,10 +213,7 @@ def test_a_survey_opened_or_closed_elsewhere_is_noticed(town: Running) -> None:
         connection.open_survey("village", PLAN)
     closed = town.ask("POST", "/town/reports", batch(late))
     assert closed.status == 403 and closed.json["refused"][0]["reason"] == "the survey is closed"
-    until = time.monotonic() + 20
-    while town.ask("GET", "/village/plan").status != 200:
-        assert time.monotonic() < until
-        time.sleep(0.1)
+    until(lambda: town.ask("GET", "/village/plan").status == 200)
     assert town.ask("GET", "/town/plan").json["state"] == "closed"
     assert town.ask("POST", "/village/reports", batch(late)).status == 200
 
@@ -332,11 +330,8 @@ def test_a_survey_is_deleted_when_its_time_is_over(address: str) -> None:
 
 def test_a_store_that_was_not_tidied_today_is_tidied(town: Running) -> None:
     """At midnight or, after a night without service, when it is there again; and when something was deleted."""
-    until = time.monotonic() + 30
     with open_store(town.address).connected() as connection:
-        while connection.tidied() != day():
-            assert time.monotonic() < until
-            time.sleep(0.1)
+        until(lambda: connection.tidied() == day())
 
 
 def test_a_plan_too_long_for_a_page_is_still_collected(tmp_path: Path) -> None:
