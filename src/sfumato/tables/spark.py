@@ -1,0 +1,299 @@
+"""Rows on a Spark cluster: the work travels to the workers, and what it makes of their rows comes back.
+
+A row's place is its number in the Parquet files, one after the other by their paths, as for every other reader of the
+same files; or what the column ``place`` says. Rows that come from anywhere else have no number that stays: they get
+Spark's own, partition · 2³³ + position, and a warning.
+
+Spark runs a task again when a worker is lost. The same rows have the same places then, so the same result is made.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+import re
+import shutil
+import socket
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import accumulate, chain
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from sfumato.domain import as_array
+from sfumato.tables.frames import PLAN_COLUMN
+from sfumato.tables.sources import BATCH_ROWS, Batch, Result, Source, found_paths
+
+PLACE, FILE, FIRST, ROW = "sfumato.place", "sfumato.file", "sfumato.first", "sfumato.row"
+SECONDS_TO_ANSWER = 5.0
+QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
+UNSTEADY = (
+    "the rows of this Spark frame have no numbers that stay, so that a record may change its fold when Spark runs a "
+    "task again; read Parquet files directly, or name a column of whole numbers: place="
+)
+
+
+class SparkSource(Source):
+    """The rows of a Spark frame; ``place`` names a column of whole numbers that tells its rows apart.
+
+    ``files``: the Parquet files that the frame reads, in the order in which their rows are numbered (None: by name).
+    """
+
+    kind = "spark"
+
+    def __init__(self, frame: Any, place: str | None = None, files: Sequence[Path] | None = None) -> None:
+        self.names, self.origins = list(frame.columns), []
+        with in_one_line():
+            if place is not None:
+                self._placed = self._by_column(frame, place)
+            elif _has_row_numbers(frame):
+                self._placed = self._by_files(frame, files)
+            else:
+                warnings.warn(UNSTEADY, stacklevel=2)
+                self._placed = self._as_they_come(frame)
+
+    @classmethod
+    def of_paths(cls, session: Any, data: Any, place: str | None = None) -> SparkSource:
+        """Parquet files: paths, folders and patterns on this machine (which the workers see as well), or addresses of
+        files elsewhere, as Spark understands them."""
+        given = [data] if isinstance(data, (str, Path)) else list(data)
+        if any(re.match(r"\w+:/", str(each)) for each in given):
+            files, names = None, [str(each) for each in given]
+        else:
+            files = [Path(os.path.abspath(path)) for path in found_paths(data)]
+            names = [re.sub(r"([][{}*?\\])", r"\\\1", str(path)) for path in files]  # no pattern any more
+        with in_one_line():
+            frame = session.read.parquet(*names)
+        return cls(frame, place, files)
+
+    def gather(self, work: Callable[[Iterator[Batch]], Result], columns: Sequence[str]) -> list[Result]:
+        for name in columns:
+            self._check(name)
+        names = [*dict.fromkeys(columns), PLACE]
+        numbered = [_column(name).alias(f"c{number}") for number, name in enumerate(names)]  # dots do not get through
+        with in_one_line():
+            shares = self._placed.select(*numbered).mapInArrow(Share(work, names), "result binary").collect()
+        results = [pickle.loads(share.result) for share in shares]
+        for result in results:
+            if isinstance(result, Refusal):
+                raise result.error
+        return results
+
+    def _check(self, name: str) -> None:
+        if name not in self.names:
+            raise ValueError(f"column {name!r} is not in the table; it has {', '.join(self.names)}")
+
+    # --- the frame with one more column, the place of each row ------------------------------------------------------
+
+    def _by_column(self, frame: Any, place: str) -> Any:
+        self._check(place)
+        kind = dict(frame.dtypes)[place]
+        if kind not in ("tinyint", "smallint", "int", "bigint"):
+            raise ValueError(f"column {place!r} is of type {kind}; place= names a column of whole numbers")
+        return frame.withColumn(PLACE, _column(place).cast("long"))
+
+    def _by_files(self, frame: Any, files: Sequence[Path] | None) -> Any:
+        """The first row of each file is found by a join with the small table of files, which every worker gets."""
+        import pyarrow
+        from pyspark.sql.functions import broadcast, col
+
+        read = {Path(_path(file)): file for file in frame.inputFiles()}
+        if skipped := sorted(set(files or ()) - set(read)):
+            raise ValueError(f"{skipped[0]}: Spark reads no file whose name begins with '_' or '.'; rename it")
+        ordered = [read[path] for path in files or sorted(read)]
+        footers = _footers(frame.sparkSession, ordered)
+        self.origins = [origin for _, origin in footers]
+        first = pyarrow.table({
+            FILE: [re.sub("^file:/+", "file:/", file) for file in ordered],
+            FIRST: [0, *accumulate(rows for rows, _ in footers)][:-1],
+        })  # fmt: skip
+        numbered = frame.select("*", col("_metadata.file_path").alias(FILE), col("_metadata.row_index").alias(ROW))
+        known = numbered.join(broadcast(frame.sparkSession.createDataFrame(first)), [FILE], "left")
+        return known.withColumn(PLACE, _column(FIRST) + _column(ROW))
+
+    def _as_they_come(self, frame: Any) -> Any:
+        from pyspark.sql.functions import monotonically_increasing_id
+
+        return frame.withColumn(PLACE, monotonically_increasing_id())
+
+
+def _column(name: str) -> Any:
+    from pyspark.sql.functions import col
+
+    return col("`" + name.replace("`", "``") + "`")
+
+
+def _has_row_numbers(frame: Any) -> bool:
+    from pyspark.errors import AnalysisException
+
+    try:
+        frame.select("_metadata.file_path", "_metadata.row_index")
+    except AnalysisException:
+        return False
+    return True
+
+
+def _footers(session: Any, files: Sequence[str]) -> list[tuple[int, str | None]]:
+    """Of each Parquet file how many rows it has, and which plan it says to be of; read as Spark itself reads it."""
+    from py4j.protocol import Py4JJavaError
+
+    jvm, settings = session.sparkContext._jvm, session.sparkContext._jsc.hadoopConfiguration()
+    parquet, path_of = jvm.org.apache.parquet.hadoop, jvm.org.apache.hadoop.fs.Path
+
+    def footer(file: str) -> tuple[int, str | None]:
+        try:
+            opened = parquet.util.HadoopInputFile.fromPath(path_of(jvm.java.net.URI(file)), settings)
+            reader = parquet.ParquetFileReader.open(opened)
+        except Py4JJavaError:
+            raise ValueError(f"{_path(file)}: not a readable Parquet file; write it again, or leave it out") from None
+        try:
+            return reader.getRecordCount(), reader.getFileMetaData().getKeyValueMetaData().get(PLAN_COLUMN)
+        finally:
+            reader.close()
+
+    with ThreadPoolExecutor(16) as pool:
+        return list(pool.map(footer, files))
+
+
+# --- on the workers -----------------------------------------------------------------------------------------------
+
+
+class Refusal:
+    """What the work says of rows that it cannot take; there is no point in trying again."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+
+class Share:
+    """What a worker does with its share of the rows: nothing where there are none."""
+
+    def __init__(self, work: Callable[[Iterator[Batch]], Any], names: Sequence[str]) -> None:
+        self.work, self.names = work, list(names)
+
+    def __call__(self, arrived: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow
+
+        batches = joined(arrived, self.names)
+        try:
+            first = next(batches, None)
+            if first is None:
+                return
+            result = self.work(chain([first], batches))
+        except (ValueError, TypeError) as error:
+            result = Refusal(error)
+        yield pyarrow.RecordBatch.from_pydict({"result": [pickle.dumps(result)]})
+
+
+def joined(arrived: Iterator[Any], names: list[str]) -> Iterator[Batch]:
+    """Spark's small batches as batches of about BATCH_ROWS rows."""
+    held: list[Any] = []
+    for some in arrived:
+        held.append(some)
+        if sum(one.num_rows for one in held) >= BATCH_ROWS:
+            yield _batch(held, names)
+            held = []
+    if any(one.num_rows for one in held):
+        yield _batch(held, names)
+
+
+def _batch(held: list[Any], names: list[str]) -> Batch:
+    import pyarrow
+
+    table = pyarrow.Table.from_batches(held).rename_columns(names)
+    places = table.column(PLACE)
+    if places.null_count:
+        raise ValueError("a row has no place; number all rows in the column that place= names")
+    return Batch(as_array(places), table.drop_columns([PLACE]))
+
+
+# --- where Spark is -----------------------------------------------------------------------------------------------
+
+
+def session_at(master: str) -> Any:
+    """A session with the cluster at an address ("spark://host:7077", "local[2]", "yarn"); the one that runs already,
+    if there is one. Everything else is as Spark's own settings say (``spark-defaults.conf``)."""
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise ImportError("a Spark cluster needs PySpark; install sfumato[spark]") from None
+    if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
+        raise ValueError("Spark needs Java 17 or later; install it (Debian: apt-get install default-jre-headless)")
+    builder = SparkSession.builder.appName("sfumato")
+    session = SparkSession.getActiveSession()
+    with in_one_line():
+        session = session or builder.config(map={**QUIET, **_near(master), "spark.master": master}).getOrCreate()
+    if session.sparkContext.master != master:
+        other = session.sparkContext.master
+        raise ValueError(f"a session with {other} runs in this process; stop it before one with {master} begins")
+    return session
+
+
+def _near(master: str) -> dict[str, str]:
+    """What a cluster on this machine needs besides: the same Python, and no address but the loopback's."""
+    hosts = re.findall(r"([^/,\s]+):(\d+)", master) if master.startswith("spark://") else []
+    if master.startswith("spark://"):
+        _check_answers(master, hosts)
+    if not master.startswith("local") and not any(host in ("127.0.0.1", "localhost") for host, _ in hosts):
+        return {}
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    return {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+
+
+def _check_answers(master: str, hosts: Sequence[tuple[str, str]]) -> None:
+    """Spark itself would try for minutes."""
+    for host, port in hosts:
+        try:
+            socket.create_connection((host, int(port)), SECONDS_TO_ANSWER).close()
+            return
+        except OSError:
+            continue
+    raise ValueError(f"no Spark cluster answers at {master}; start it, or correct the address (spark://host:7077)")
+
+
+# --- what went wrong ----------------------------------------------------------------------------------------------
+
+BRING_ALONG = "send the environment along with the job (docs/how-to/use-a-cluster.md)"
+EXPLANATIONS = (
+    (r"No module named '([\w.]+)'", f"the workers have no {{0}}; {BRING_ALONG}"),
+    (
+        r"PYTHON_VERSION_MISMATCH.*?(\d+\.\d+)\D.*?(\d+\.\d+)",
+        f"the workers run Python {{0}} and this process {{1}}; {BRING_ALONG}",
+    ),
+    (
+        r'Cannot run program "([^"]*)"',
+        f"the workers have no Python at {{0}}; name theirs in PYSPARK_PYTHON, or {BRING_ALONG}",
+    ),
+    (r"PATH_NOT_FOUND\].*?: (.*?)\. SQLSTATE", "{0}: no such file"),
+    (r"FAILED_READ_FILE.*?reading file (.*?)\.\s", "{0}: not a readable Parquet file; write it again, or leave it out"),
+    (r"JAVA_GATEWAY_EXITED|UnsupportedClassVersionError", "Java did not start Spark; Spark needs Java 17 or later"),
+)
+"""What Spark says, and what is to be done about it."""
+
+
+@contextmanager
+def in_one_line() -> Iterator[None]:
+    """What Spark says in a hundred lines, said in one."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    logging.getLogger("DataFrameQueryContextLogger").setLevel(logging.CRITICAL)  # says the same once more
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        words = str(error)
+        for pattern, line in EXPLANATIONS:
+            if found := re.search(pattern, words, re.DOTALL):
+                raise ValueError(line.format(*map(_path, found.groups()))) from None
+        named = re.search(r"^\S*(?:Error|Exception): .*$", words, re.MULTILINE)
+        raise OSError(f"Spark failed: {named[0] if named else words.splitlines()[0]}") from error
+
+
+def _path(file: str) -> str:
+    """A file as people name it; Spark says ``file:/`` before it, and writes a space as %20."""
+    return unquote(re.sub("^file:/*", "/", file))
