@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-__all__ = ["ROOT", "STATIC", "chromium", "in_node", "origin", "page", "serving"]
+__all__ = ["ROOT", "STATIC", "chromium", "chromium_program", "in_node", "origin", "page", "serving"]
 
 ROOT = Path(__file__).parents[2]
 STATIC = "src/sfumato/client/static"
@@ -63,14 +63,18 @@ def origin() -> Iterator[str]:
         yield address
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
+def chromium_program() -> str:
     found = shutil.which("chromium-headless-shell") or shutil.which("chromium")
     if found is None and not os.environ.get("CI"):
         pytest.skip("there is no chromium here; on Debian: apt-get install chromium")
     assert found, "there is no chromium; requirements/debian.txt names the package"
+    return found
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found)
+        browser = playwright.chromium.launch(executable_path=chromium_program())
         yield browser
         browser.close()
 
@@ -86,7 +90,7 @@ def page(chromium: Browser) -> Iterator[Page]:
     assert not errors, errors
 
 
-def in_node(script: Path, *arguments: str, given: Any = None, seconds: float = 60) -> Any:
+def in_node(script: Path, *arguments: str, given: Any = None, seconds: float = 300) -> Any:
     """What a script printed as JSON; ``given`` is its standard input as JSON."""
     node = shutil.which("node")
     if node is None and not os.environ.get("CI"):

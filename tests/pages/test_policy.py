@@ -2,13 +2,13 @@
 
 import html
 import json
-import shutil
 import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 from pyarrow import csv, table
+from tests.browser.chromium import chromium_program
 
 import sfumato as sf
 from sfumato.cli import run
@@ -52,11 +52,9 @@ PAGES = {
 
 
 def title_in_chromium(page: Path) -> str:
-    browser = shutil.which("chromium")
-    if browser is None:
-        pytest.skip("there is no chromium here")
-    line = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=2000", "--dump-dom"]
-    shown = subprocess.run([*line, page.as_uri()], capture_output=True, text=True, timeout=120).stdout
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=2000", "--dump-dom"]
+    line = [chromium_program(), *flags, page.as_uri()]
+    shown = subprocess.run(line, capture_output=True, text=True, timeout=300).stdout
     return html.unescape(shown.partition("<title>")[2].partition("</title>")[0])
 
 

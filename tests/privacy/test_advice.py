@@ -42,11 +42,17 @@ def random_case(seed: int) -> tuple[sf.Channel, object, np.ndarray]:
 def test_the_proposed_channel_meets_its_target_when_audited(seed: int) -> None:
     channel, goal, prior = random_case(seed)
     advice = sf.advise(channel, goal, prior=prior, costs=False)
-    assert advice.met
-    told = sf.audit(advice.channel, targets=[goal], prior=prior, samples=2000 * 9, people=60)
-    assert told.passed, str(told)
+    assert advice.met and meets(advice.channel, goal, prior)
+    assert meets(channel, goal, prior) == (not advice.changes)
+    if seed < 6:  # every kind of noise among them; the rest of an audit knows nothing of targets
+        told = sf.audit(advice.channel, targets=[goal], prior=prior, samples=2000 * 9, people=60)
+        assert told.passed, str(told)
+
+
+def meets(channel: sf.Channel, goal: object, prior: np.ndarray) -> bool:
+    """As an audit judges it."""
     stated, belief = {"answer": channel.guarantee()}, {"answer": read_prior(channel, prior)}
-    assert judge_target(goal, stated, Asked({"answer": channel}, belief)).met == (not advice.changes)
+    return judge_target(goal, stated, Asked({"answer": channel}, belief)).met
 
 
 def test_a_proposed_width_holds_for_simulated_people() -> None:

@@ -27,7 +27,7 @@ from sfumato.channels.program import Program
 from sfumato.domain import domain_to_spec
 
 HERE = Path(__file__).parent
-SECONDS = 10
+SECONDS = 100  # of a machine that may be busy
 TINY = sf.SelectASize.design(sf.Items(40), sizes=[1, 3], gamma=9, up_to=1)
 MECHANISMS = make_programs.MECHANISMS | {"baskets": BASKETS, "numbered baskets": TINY}
 Attempt = Callable[[dict[str, Any]], dict[str, Any]]

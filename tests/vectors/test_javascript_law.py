@@ -36,7 +36,7 @@ TOGETHER = {
 
 
 def draw(command: str, *asked: dict[str, Any]) -> list[Any]:
-    return [told["answer"] for told in in_node(HERE / "interpreter.js", command, given=asked, seconds=300)]
+    return [told["answer"] for told in in_node(HERE / "interpreter.js", command, given=asked)]
 
 
 def spec(mechanism: Mechanism) -> dict[str, Any]:
