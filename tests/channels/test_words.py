@@ -152,21 +152,23 @@ def test_halves_of_words_give_the_report_of_the_whole_words(bits: int) -> None:
     np.testing.assert_array_equal(whole, shift.draw(codes.astype(np.int64), [words]))
 
 
-def test_a_half_that_does_not_decide_moves_no_code_and_the_whole_words_do(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("tied", [17, 4500])
+def test_a_half_that_does_not_decide_moves_no_code_and_the_whole_words_do(
+    tied: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     kernels = pytest.importorskip("sfumato.channels.kernels")
     age = sf.Gaussian(sf.Interval(20, 80), privacy=1.0)
     (shift,), values = age.drawing.steps, np.linspace(20, 80, 5000)
     noise, place = shift.noise, 3000
-    tie = place << (32 - noise.bits) | int(noise.upper[place]) >> noise.bits
-    halves = [np.random.default_rng(seed).integers(0, 1 << 32, values.size, dtype=np.uint32) for seed in (1, 2)]
-    halves[0][17] = tie
+    upper, lower = (np.random.default_rng(seed).integers(0, 1 << 32, values.size, dtype=np.uint32) for seed in (1, 2))
+    upper[tied] = place << (32 - noise.bits) | int(noise.upper[place]) >> noise.bits
     codes = np.arange(values.size, dtype=np.int32)
-    assert not kernels.shift_by_halves(codes, halves[0], noise.upper, noise.bits, shift.offset, shift.outputs - 1)
+    assert not kernels.shift_by_halves(codes, upper, noise.upper, noise.bits, shift.offset, shift.outputs - 1)
     np.testing.assert_array_equal(codes, np.arange(values.size))
 
-    drawn = iter(halves)
-    monkeypatch.setattr(SecureWords, "halves", lambda self, count: next(drawn))
+    drawn = iter([upper, lower])
+    monkeypatch.setattr(SecureWords, "halves", lambda self, count: next(drawn)[-count:])
     reports = age.randomize(values)
-    words = halves[0].astype(np.uint64) << np.uint64(32) | halves[1]
-    expected = age.drawing.draw(age.encode_entry(values), [words])
+    expected = age.drawing.draw(age.encode_entry(values), [upper.astype(np.uint64) << np.uint64(32) | lower])
     np.testing.assert_array_equal(reports, age.outputs.decode(expected))
+    assert next(drawn, None) is None

@@ -65,31 +65,46 @@ def report_array(channel: Channel, values: Any, source: WordSource) -> Any:
     flat = array.reshape(-1) if array.ndim else array[None]
     enter, leave = _entrance(channel, flat.dtype, flat.size), _exit(channel, flat.size)
     reports = np.empty(flat.size, dtype=np.asarray(channel.outputs.decode(np.zeros(1, dtype=np.int64))).dtype)
-    missing = None
+    through, missing = _passage(channel), None
     for start in range(0, flat.size, BLOCK):
         part = slice(start, start + BLOCK)
-        codes, gaps = enter(flat[part], start)
+        upper = _upper_halves(channel.drawing, flat[part].size, source)
+        if upper is not None:
+            done = through(flat[part], reports[part], upper)
+            part, upper = slice(start + done, start + BLOCK), upper[done:]
+            if not upper.size:
+                continue
+        codes, gaps = enter(flat[part], part.start)
         if gaps is not None:
             missing = np.zeros(flat.size, dtype=bool) if missing is None else missing
             missing[part] = gaps
-        _draw_block(channel.drawing, codes, source)
+        _draw_block(channel.drawing, codes, source, upper)
         leave(codes, reports[part])
     return (reports if missing is None else with_gaps(reports, missing)).reshape(array.shape)
 
 
-def _draw_block(program: Program, codes: NDArray[np.int32], source: WordSource) -> None:
-    """The program with words of the source; of the secure one's for a shift, half is drawn as long as that decides."""
+def _upper_halves(program: Program, size: int, source: WordSource) -> Any:
+    """Upper halves of secure words for one shift of many codes, which they nearly always decide; otherwise None."""
     step = program.steps[0] if len(program.steps) == 1 else None
-    if (
-        isinstance(source, SecureWords) and isinstance(step, Shift) and step.noise.bits <= HALVES_DECIDE
-        and codes.size >= WORTH_COMPILING and compiled() is not None
-    ):  # fmt: skip
-        upper, last = source.halves(codes.size), step.outputs - 1
-        if compiled().shift_by_halves(codes, upper, step.noise.upper, step.noise.bits, step.offset, last):
-            return
+    halved = isinstance(step, Shift) and step.noise.bits <= HALVES_DECIDE and size >= WORTH_COMPILING
+    return source.halves(size) if halved and isinstance(source, SecureWords) and compiled() is not None else None
+
+
+def _halved(step: Any) -> tuple[Any, int, int, int]:
+    """A shift as ``shift_by_halves`` takes it."""
+    return step.noise.upper, step.noise.bits, step.offset, step.outputs - 1
+
+
+def _draw_block(program: Program, codes: NDArray[np.int32], source: Any, upper: Any = None) -> None:
+    """The program with words of the source, or with given upper halves and, where one does not decide, lower ones.
+
+    Lower halves are then drawn for all of these codes. Whether they are depends on the noise, not on any code.
+    """
+    if upper is None:
+        return draw_in_place(program, codes, source.rows(codes, program.words))
+    if not compiled().shift_by_halves(codes, upper, *_halved(program.steps[0])):
         words = upper.astype(np.uint64) << np.uint64(32) | source.halves(codes.size)
-        return draw_in_place(program, codes, words[:, None])
-    draw_in_place(program, codes, source.rows(codes, program.words))
+        draw_in_place(program, codes, words[:, None])
 
 
 def draw_in_place(program: Program, codes: NDArray[np.int32], words: Any) -> None:
@@ -177,6 +192,20 @@ def _exit(channel: Channel, size: int) -> Leave:
         labels = _characters(space.label_array)
         return lambda codes, reports: kernels.decode_texts(codes, _characters(reports), labels)
     return decoded
+
+
+def _passage(channel: Channel) -> Callable[..., int]:
+    """(values, where their reports go, upper halves) → how many of them went all the way at once, compiled."""
+    domain, entry, space = channel.domain, channel.entry, channel.outputs
+    if not (isinstance(domain, Interval) and isinstance(entry, Grid) and isinstance(space, Grid)) or domain.integer:
+        return lambda block, reports, upper: 0
+    enter, leave = (float(domain.low), float(domain.high), *entry.floats), space.floats
+
+    def through(block: NDArray[Any], reports: NDArray[Any], upper: Any) -> int:
+        values, noise = np.ascontiguousarray(block, dtype=np.float64), _halved(channel.drawing.steps[0])
+        return int(compiled().report_grid(values, reports, upper, enter, noise, leave))
+
+    return through
 
 
 def _categorical(channel: Channel, values: Any, source: WordSource) -> Any:

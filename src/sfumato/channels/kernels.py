@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+TILE = 1 << 12  # values whose codes and noise stay in the nearest cache from loop to loop
+
 
 @njit(cache=True, error_model="numpy")
 def encode_grid(
@@ -26,7 +28,8 @@ def encode_grid(
         value = values[i]
         outside += int(not ((value >= low) & (value <= high)))
         broken += int(value != np.rint(value))
-        codes[i] = np.int32(np.rint((min(max(value, low), high) * per - first) / stride))
+        place = min(max(value, low), high) * per - first
+        codes[i] = np.int32(np.rint(place if stride == 1 else place / stride))  # a loop without divisions for stride 1
     return outside, broken
 
 
@@ -70,12 +73,12 @@ def _shifting(unsigned: Any, width: int) -> Any:
     def shift(codes: Any, words: Any, entries: Any, bits: int, offset: int, last: int) -> bool:
         places, threshold = unsigned(width - bits) & lowest, unsigned(bits) & lowest
         rest, aliases = unsigned((one << places) - one), unsigned((one << threshold) - one)
-        noise, undecided = np.empty(codes.size, entries.dtype), unsigned(0)
+        noise, undecided = np.empty(codes.size, entries.dtype), False
         for i in range(codes.size):
             noise[i] = entries[words[i] >> places]
         for i in range(codes.size):
             left, bound = unsigned(words[i] & rest), unsigned(noise[i] >> threshold)
-            undecided |= unsigned(left == bound)
+            undecided |= left == bound
             noise[i] = unsigned(words[i] >> places) if left < bound else unsigned(noise[i] & aliases)
         if halved and undecided:
             return False
@@ -109,6 +112,23 @@ def decode_grid(codes: Any, reports: Any, first: float, stride: float, per: floa
     """reports = (first + stride · code) / per."""
     for i in range(codes.size):
         reports[i] = (first + stride * np.float64(codes[i])) / per
+
+
+@njit(cache=True)
+def report_grid(values: Any, reports: Any, upper: Any, enter: Any, noise: Any, leave: Any) -> Any:
+    """``encode_grid``, ``shift_by_halves`` and ``decode_grid`` tile by tile, so that memory is passed over once.
+
+    How many reports are made: those before the first tile with a value outside or an undecided word.
+    """
+    codes = np.empty(TILE, np.int32)
+    for start in range(0, values.size, TILE):
+        tile = slice(start, min(start + TILE, values.size))
+        drawn = codes[: tile.stop - start]
+        outside, _ = encode_grid(values[tile], drawn, *enter)
+        if outside or not shift_by_halves(drawn, upper[tile], *noise):
+            return start
+        decode_grid(drawn, reports[tile], *leave)
+    return values.size
 
 
 @njit(cache=True)
