@@ -17,6 +17,8 @@ import sfumato as sf
 @pytest.fixture(params=makers.MAKERS)
 def make(request, tmp_path, monkeypatch):
     """A function from columns to `Reports` held by one engine."""
+    if request.param == "spark":
+        request.getfixturevalue("spark")
     makers.small_batches(monkeypatch)
     number = count()
 

@@ -34,6 +34,14 @@ def relation(table: pa.Table, folder: Path) -> Any:
     return duckdb.connect().read_parquet(str(folder / "*.parquet"))
 
 
+def distributed(table: pa.Table, folder: Path) -> Any:
+    """A frame of the cluster whose session is open."""
+    from pyspark.sql import SparkSession
+
+    written(table, folder)
+    return SparkSession.active().read.parquet(str(folder))
+
+
 MAKERS: dict[str, Callable[[pa.Table, Path], tuple[Any, dict[str, Any]]]] = {
     "parquet": lambda table, folder: (written(table, folder), {}),
     "pattern": lambda table, folder: (written(table, folder) and str(folder / "part-*.parquet"), {}),
@@ -41,6 +49,7 @@ MAKERS: dict[str, Callable[[pa.Table, Path], tuple[Any, dict[str, Any]]]] = {
     "duckdb relation": lambda table, folder: (relation(table, folder), {}),
     "polars": lambda table, folder: (written(table, folder), {"engine": "polars"}),
     "polars lazy": lambda table, folder: (pl.from_arrow(table).lazy(), {}),
+    "spark": lambda table, folder: (distributed(table, folder), {}),
 }
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.engines.makers import same
+from tests.engines.makers import MAKERS, same
 
 import sfumato as sf
 from sfumato.counts import Fold
@@ -60,6 +60,7 @@ def test_every_question_has_the_same_answer(make, weights):
     held, memory = both(make, weights=weights, seed=11)
     assert (held.names, held.classes, len(held)) == (memory.names, memory.classes, len(memory))
     assert held.people == memory.people
+    held.prepare([held.counting(names, **options) for names, options in ASKED])
     for names, options in ASKED:
         assert same(held.counts(names, **options), memory.counts(names, **options)), (names, options)
     for name in CHANNELS:
@@ -87,6 +88,7 @@ def test_codes_are_counted_as_they_are(make):
     memory = sf.Reports(table(), CHANNELS, target="group")
     held = make({**memory.to_codes(), "group": table()["group"]}, CHANNELS, target="group")
     assert held.names == memory.names
+    held.prepare([held.counting(names, **options) for names, options in ASKED])
     for names, options in ASKED:
         assert same(held.counts(names, **options), memory.counts(names, **options))
 
@@ -139,6 +141,10 @@ def test_everything_asked_together_is_one_pass(make):
     assert held.passes == before + 1
 
 
+LOCAL = [name for name in MAKERS if name != "spark"]  # the limit of a cluster's workers is their own
+
+
+@pytest.mark.parametrize("make", LOCAL, indirect=True)
 def test_numbers_of_which_too_many_differ_are_read_on_a_grid(make, monkeypatch):
     from sfumato.counts import columns, surveys
 

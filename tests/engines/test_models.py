@@ -33,7 +33,7 @@ def people(n: int, seed: int = 8) -> dict[str, np.ndarray]:
     return reports
 
 
-pytestmark = pytest.mark.parametrize("make", ["duckdb relation"], indirect=True)  # others count alike: test_counts
+ENGINE = pytest.mark.parametrize("make", ["duckdb relation"], indirect=True)  # others count alike: test_counts
 
 LEARNERS = {
     "joint tree": lambda: sf.TreeClassifier(random_state=1),
@@ -45,7 +45,11 @@ LEARNERS = {
 }
 
 
-@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize(
+    ("make", "learner"),
+    [*(("duckdb relation", learner) for learner in LEARNERS), ("spark", "joint tree"), ("spark", "moments")],
+    indirect=["make"],
+)
 def test_a_learner_learns_the_same_from_every_maker(make, learner):
     given = people(2_000)
     held, memory = make(given, CHANNELS, seed=4), sf.Reports(given, CHANNELS, seed=4)
@@ -54,6 +58,7 @@ def test_a_learner_learns_the_same_from_every_maker(make, learner):
     assert held.passes <= 40
 
 
+@ENGINE
 def test_a_linear_discriminant_and_the_chooser_too(make):
     given = {name: people(1_500)[name] for name in ("age", "height", "group")}
     held, memory = make(given, {"age": AGE}), sf.Reports(given, {"age": AGE})
@@ -62,6 +67,7 @@ def test_a_linear_discriminant_and_the_chooser_too(make):
         assert json.dumps(one.to_dict()) == json.dumps(other.to_dict())
 
 
+@ENGINE
 def test_joint_estimates(make):
     given = {name: people(2_000)[name] for name in ("age", "level")}
     channels = {"age": AGE, "level": LEVEL}
