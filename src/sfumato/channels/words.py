@@ -272,6 +272,11 @@ def _aes_blocks(key: bytes) -> Callable[[bytes], bytes] | None:
     return Cipher(algorithms.AES(key), modes.ECB()).encryptor().update
 
 
+def has_cipher() -> bool:
+    """Whether the words of records are those of AES here."""
+    return _aes_blocks(bytes(32)) is not None
+
+
 def _hmac_blocks(key: bytes) -> Callable[[bytes], bytes]:
     def encrypted(blocks: bytes) -> bytes:
         starts = range(0, len(blocks), 16)

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import copy_context
 from functools import partial
 from importlib import import_module
@@ -181,19 +182,26 @@ def emit_json(value: Any) -> None:
 
 def progress(steps: Iterable[Step], what: str) -> Iterator[Step]:
     """The same steps, with a line that moves on stderr when that is a terminal."""
+    steps = list(steps)
+    with counting(what) as told:
+        for done, step in enumerate(steps, 1):
+            yield step
+            told(done, len(steps))
+
+
+@contextmanager
+def counting(what: str) -> Iterator[Callable[[int, int], None]]:
+    """What to call with (done, in all): a line that moves on stderr when that is a terminal."""
     if not sys.stderr.isatty():
-        yield from list(steps)
+        yield lambda done, total: None
         return
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    steps = list(steps)
     bar = Progress(
-        SpinnerColumn(), TextColumn("{task.description}"), TextColumn("{task.completed}/{task.total}"),
+        SpinnerColumn(), TextColumn("{task.description}"), TextColumn("{task.completed:,}/{task.total:,}"),
         TimeElapsedColumn(), console=Console(stderr=True), transient=True,
     )
     with bar:
-        task = bar.add_task(what, total=len(steps))
-        for step in steps:
-            yield step
-            bar.advance(task)
+        task = bar.add_task(what, total=0)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -40,7 +40,7 @@ def advise(
     """Propose channel parameters that meet a target, and tell what they cost in accuracy."""
     loaded = load_plan(plan)
     if output is not None:
-        check_target(output, (".json",), apart=[plan, reports, truth])
+        check_target(output, (".json",), apart=[plan, *(reports or []), *(truth or [])])
     tables = people_tables(loaded, reports, truth)
     with naming(plan):
         told = advise_plan(loaded, target, **tables, times=times, people=people)

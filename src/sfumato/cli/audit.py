@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from sfumato.cli import emit_json, say
-from sfumato.cli.plans import AsJson, PlanFile, ShowValues, asked, load_plan, naming, read_answers
+from sfumato.cli.plans import AsJson, PlanFile, ShowValues, asked, files_option, load_plan, naming, read_answers
 from sfumato.domain import Categories, Items, as_array
 from sfumato.plan import Plan
 from sfumato.privacy import audit as audit_plan
@@ -33,8 +33,8 @@ EXAMPLES = """Examples:
 
 The exit code is 1 when the implementation breaks its statement or a target is missed."""
 
-Reports = Annotated[Path | None, typer.Option(help="Reports, to attack what they show: .csv or .parquet.")]
-Truth = Annotated[Path | None, typer.Option(help="True values, for a rehearsal: .csv or .parquet.")]
+Reports = Annotated[list[Path] | None, files_option("Reports, to attack what they show")]
+Truth = Annotated[list[Path] | None, files_option("True values, for a rehearsal")]
 Targets = Annotated[list[str] | None, typer.Option("--target", "-t", help="What to achieve; may be repeated.")]
 Times = Annotated[int, typer.Option(min=1, help="How often each person answers with fresh noise.")]
 Program = Annotated[
@@ -75,7 +75,8 @@ def audit(
     pages = [(path, reader) for path, reader in ((html, "reviewer"), (respondent, "respondent")) if path is not None]
     shown = None if program is None else reports_file(program)
     for place, (path, _) in enumerate(pages):
-        check_target(path, (".html",), apart=[plan, reports, truth, shown, *(other for other, _ in pages[:place])])
+        others = [other for other, _ in pages[:place]]
+        check_target(path, (".html",), apart=[plan, *(reports or []), *(truth or []), shown, *others])
     tables = people_tables(loaded, reports, truth)
     asked_of = {"program": program} if shown is None else {"implementation": program_reports(loaded, shown)}
     with naming(reports or truth or plan):
@@ -92,7 +93,7 @@ def audit(
         raise typer.Exit(FAILED)
 
 
-def people_tables(plan: Plan, reports: Path | None, truth: Path | None) -> dict[str, Any]:
+def people_tables(plan: Plan, reports: list[Path] | None, truth: list[Path] | None) -> dict[str, Any]:
     """The tables that were named, checked for the plan's columns."""
     if reports is not None and truth is not None:
         raise ValueError("--reports and --truth are both given; give one of the two")

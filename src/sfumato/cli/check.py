@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from sfumato.cli import console, emit_json, say, say_written
-from sfumato.cli.plans import AsJson, PlanFile, asked, load_plan, read_answers
+from sfumato.cli.plans import AsJson, PlanFile, asked, files_option, load_plan, read_answers
 from sfumato.guarantee import CombinedGuarantee
 from sfumato.plan import Plan
 from sfumato.plan.page import page_of
@@ -21,7 +21,7 @@ EXAMPLES = """Examples:
   sfumato check plan.toml --page what-happens.html       [dim]a page for the people who are asked[/dim]"""
 
 Truth = Annotated[
-    Path | None, typer.Option(help="True records: .csv or .parquet; says what clear answers tell about blurred ones.")
+    list[Path] | None, files_option("True records, which say what clear answers tell about blurred ones")
 ]
 PageOutput = Annotated[Path | None, typer.Option("--page", help="Write the page for respondents: .html.")]
 

@@ -18,8 +18,10 @@ from sfumato.cli import emit_json, note, say, say_written
 from sfumato.cli.plans import (
     AsJson,
     PlanFile,
+    ReportFiles,
     ShowValues,
     SimulationSeed,
+    files_argument,
     load_plan,
     naming,
     read_answers,
@@ -50,11 +52,10 @@ UpTo = Annotated[int, typer.Option(help="Largest itemset to be mined.")]
 Reports = Annotated[int, typer.Option(help="How many reports you expect.")]
 Prevalence = Annotated[float, typer.Option(help="How often people have an item of an itemset that they do not have.")]
 PlanOutput = Annotated[Path | None, typer.Option("--output", "-o", help="Write the plan: .json.")]
-People = Annotated[Path, typer.Argument(metavar="BASKETS", help="Column 'basket': .csv or .parquet.")]
+People = Annotated[list[Path], files_argument("BASKETS...", "Column 'basket'")]
 ReportOutput = Annotated[Path, typer.Option("--output", "-o", help="The reports: .csv or .parquet.")]
 Compress = Annotated[bool, typer.Option("--compress", help="Send seeds of a few bytes instead of bitmaps.")]
 Separator = Annotated[str, typer.Option(help="Between the items of a basket in CSV; a space unless labels have some.")]
-Collected = Annotated[Path, typer.Argument(metavar="REPORTS", help="Reports: .csv or .parquet.")]
 MinSupport = Annotated[float, typer.Option(help="Smallest share of people.", show_default=False)]
 MaxLen = Annotated[int, typer.Option(help="Largest itemset.")]
 Rules = Annotated[float | None, typer.Option(help="Also show rules of at least this confidence.")]
@@ -119,7 +120,7 @@ def randomize(
 ) -> None:
     """Blur baskets as the plan says. The randomness is cryptographic unless a seed is given."""
     loaded, channel = basket_channel(plan)
-    check_target(output, apart=[plan, people])
+    check_target(output, apart=[plan, *people])
     with naming(people):
         baskets = read_baskets(people, channel, separator)
         reports = channel.randomize(baskets, rng=simulation(seed), compress=compress)
@@ -132,7 +133,7 @@ def randomize(
 @itemsets.command()
 def mine(
     plan: PlanFile,
-    reports: Collected,
+    reports: ReportFiles,
     min_support: MinSupport,
     max_len: MaxLen = 3,
     rules: Rules = None,
@@ -144,7 +145,7 @@ def mine(
 
     loaded, channel = basket_channel(plan)
     if output is not None:
-        check_target(output, apart=[plan, reports])
+        check_target(output, apart=[plan, *reports])
     with naming(reports):
         collected: BasketReports = read_reports(reports, loaded, channel)
         with warnings.catch_warnings(record=True) as caught:
@@ -213,11 +214,11 @@ def read_items(text: str) -> Items:
     return Items([line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()])
 
 
-def read_baskets(path: Path, channel: SelectASize, separator: str) -> Baskets:
+def read_baskets(files: list[Path], channel: SelectASize, separator: str) -> Baskets:
     """People's true baskets from a table."""
     import pyarrow as pa
 
-    column = read_answers(path, None, [BASKET], text=[BASKET], reports=False)[BASKET]
+    column = read_answers(files, None, [BASKET], text=[BASKET], reports=False)[BASKET]
     if not pa.types.is_string(column.type):
         return channel.read(column)
     rows = [_split(text, separator, isinstance(channel.items.labels, range)) for text in column.to_pylist()]
@@ -238,15 +239,15 @@ def report_table(reports: BasketReports, channel: SelectASize) -> Any:
     return pa.table({"size": reports.sizes, name: rows})
 
 
-def read_reports(path: Path, plan: Plan, channel: SelectASize) -> BasketReports:
+def read_reports(files: list[Path], plan: Plan, channel: SelectASize) -> BasketReports:
     """The inverse of `report_table`."""
     asked = next(name for name, each in plan.attributes.items() if each.channel is channel)
     text = [prefix + form for form in ("bitmap", "seed") for prefix in ("", f"{asked}.")]
-    table = read_answers(path, plan, (), text=text, reports=True)
+    table = read_answers(files, plan, (), text=text, reports=True)
     table = table.rename_columns([name.removeprefix(f"{asked}.") for name in table.column_names])
     names = [name for name in ("bitmap", "seed") if name in table.column_names]
     if "size" not in table.column_names or len(names) != 1:
-        raise ValueError(f"{path}: needs the columns size and bitmap (or seed); it has {', '.join(table.column_names)}")
+        raise ValueError(f"needs the columns size and bitmap (or seed); it has {', '.join(table.column_names)}")
     table = table.filter(table["size"].is_valid())
-    with naming(f"{path}: {names[0]}"):
+    with naming(names[0]):
         return BasketReports.of_arrow(channel.items, table["size"], table[names[0]], names[0] == "seed")

@@ -9,7 +9,7 @@ import typer
 
 from sfumato import shipping
 from sfumato.cli import say
-from sfumato.cli.plans import PeopleFile, ShowValues, naming, read_answers
+from sfumato.cli.plans import PeopleFiles, ShowValues, naming, read_answers
 from sfumato.tables import check_target, write_table
 
 EXAMPLES = """Examples:
@@ -29,14 +29,14 @@ Probabilities = Annotated[
 
 def predict(
     model: ModelFile,
-    people: PeopleFile,
+    people: PeopleFiles,
     output: Output,
     probabilities: Probabilities = False,
     show_values: ShowValues = False,
 ) -> None:
     """Classify people by their true values; one row a person, in the order of the table."""
     shipped = shipping.load(model)
-    check_target(output, apart=[model, people])
+    check_target(output, apart=[model, *people])
     table = read_answers(people, shipped.plan, shipped.model.attribute_names_)
     with naming(people):
         found = shipped.predictions(table, probabilities)

@@ -7,13 +7,14 @@ from typing import Annotated
 
 import typer
 
-from sfumato.cli import note, say
+from sfumato.cli import counting, note, say
 from sfumato.cli.plans import (
-    PeopleFile,
+    PeopleFiles,
     PlanFile,
     ShowValues,
     SimulationSeed,
     load_plan,
+    naming,
     naming_rows,
     read_answers,
     simulation,
@@ -28,6 +29,10 @@ EXAMPLES = """Examples:
 
   sfumato randomize plan.toml people.csv -o reports.parquet --codes   (small files; every command reads them back)
 
+  sfumato randomize plan.toml people/*.parquet -o reports.parquet   (of any size: block by block)
+
+  zcat answers.csv.gz | sfumato randomize plan.toml - -o reports.parquet
+
   sfumato randomize plan.toml people.csv -o reports.csv --seed 1   (simulation)"""
 
 Output = Annotated[Path, typer.Option("--output", "-o", help="The reports: .csv or .parquet.", show_default=False)]
@@ -35,9 +40,13 @@ Output = Annotated[Path, typer.Option("--output", "-o", help="The reports: .csv 
 Codes = Annotated[bool, typer.Option("--codes", help="Write reports as their codes, in columns <name>.code.")]
 
 
+LARGE = 200_000_000
+"""Bytes of files beyond which they are read, blurred and written block by block."""
+
+
 def randomize(
     plan: PlanFile,
-    people: PeopleFile,
+    people: PeopleFiles,
     output: Output,
     seed: SimulationSeed = None,
     codes: Codes = False,
@@ -45,11 +54,22 @@ def randomize(
 ) -> None:
     """Blur every attribute by its channel. The randomness is cryptographic unless a seed is given."""
     loaded = load_plan(plan)
-    check_target(output, apart=[plan, people])
-    table = read_answers(people, loaded, loaded.columns, reports=False)
-    with naming_rows(people, loaded, table, reports=False):
-        reports = loaded.randomize(table, rng=simulation(seed))
-    write_reports(as_codes(reports, loaded) if codes else reports, loaded, output)
+    check_target(output, apart=[plan, *people])
+    rng = simulation(seed)
+    if _by_blocks(people):
+        with naming(people), counting("blurring") as told:
+            number = loaded.randomize(people, rng, to=output, codes=codes, progress=told)
+    else:
+        table = read_answers(people, loaded, loaded.columns, reports=False)
+        with naming_rows(people, loaded, table, reports=False):
+            reports = loaded.randomize(table, rng)
+        write_reports(as_codes(reports, loaded) if codes else reports, loaded, output)
+        number = reports.num_rows
     if seed is not None:
         note("these reports are a simulation: whoever knows the seed can undo the noise")
-    say(f"{reports.num_rows:,} reports written to {output}")
+    say(f"{number:,} reports written to {output}")
+
+
+def _by_blocks(files: list[Path]) -> bool:
+    several = len(files) > 1 and all(path.suffix.lower() == ".parquet" for path in files)
+    return several or sum(path.stat().st_size for path in files if path.is_file()) > LARGE

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from sfumato.cli import emit_json, progress, say, say_written
-from sfumato.cli.plans import AsJson, PlanFile, ReportFile, asked, columns_of, load_plan, naming, read_answers
+from sfumato.cli.plans import AsJson, PlanFile, ReportFiles, asked, columns_of, load_plan, naming, read_answers
 from sfumato.domain import Interval, Items, Row
 from sfumato.prose import sentence
 from sfumato.reconstruction import Estimate, estimate_of
@@ -35,7 +35,7 @@ Output = Annotated[Path | None, typer.Option("--output", "-o", help="Write the e
 
 def reconstruct(
     plan: PlanFile,
-    reports: ReportFile,
+    reports: ReportFiles,
     attribute: Attributes = None,
     intervals: Intervals = None,
     method: Method = "smooth",
@@ -45,7 +45,7 @@ def reconstruct(
 ) -> None:
     """Reconstruct how the true values are distributed, attribute by attribute, with standard errors."""
     loaded = load_plan(plan)
-    _check_wishes(method, plot, output, [plan, reports])
+    _check_wishes(method, plot, output, [plan, *reports])
     chosen = {name: one for name, one in asked(loaded, attribute).items() if not isinstance(one.domain, (Items, Row))}
     if not chosen:
         raise ValueError(f"{plan}: no attribute here has a channel to reconstruct through; give one a channel")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sfumato.cli import emit_json, note, say
-from sfumato.cli.plans import ShowValues, SimulationSeed, naming, read_answers, simulation
+from sfumato.cli.plans import PeopleFiles, ShowValues, SimulationSeed, naming, read_answers, simulation
 from sfumato.prose import json_text
 from sfumato.tables import check_target, write_table, write_text
 
@@ -20,7 +20,6 @@ EXAMPLES = """Examples:
 
   sfumato release people.csv --target class -o released.csv --report public.html --public"""
 
-People = Annotated[Path, typer.Argument(metavar="PEOPLE", help="True records: .csv or .parquet.", show_default=False)]
 Target = Annotated[str, typer.Option(help="The class column.", show_default=False)]
 Output = Annotated[Path, typer.Option("--output", "-o", help="The release: .csv or .parquet.", show_default=False)]
 Report = Annotated[Path | None, typer.Option(help="Write the report: .html or .json.")]
@@ -34,7 +33,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the report as JSON."
 
 
 def release(
-    people: People,
+    people: PeopleFiles,
     target: Target,
     output: Output,
     report: Report = None,
@@ -51,9 +50,9 @@ def release(
     """Perturb a table so that its patterns survive and its records do not; say what was kept and what is at risk."""
     from sfumato.microdata import release as release_table
 
-    check_target(output, apart=[people])
+    check_target(output, apart=people)
     if report is not None:
-        check_target(report, (".html", ".json"), apart=[people, output])
+        check_target(report, (".html", ".json"), apart=[*people, output])
     table, rng = read_answers(people, None, ()), simulation(seed)
     with naming(people):
         done = release_table(table, target, method, amount=amount, noise=noise, labels=labels, keep=keep or (), rng=rng)

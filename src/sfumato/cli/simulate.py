@@ -10,7 +10,16 @@ import numpy as np
 import typer
 
 from sfumato.cli import emit_json, progress, say
-from sfumato.cli.plans import AsJson, PlanFile, ShowValues, load_plan, naming_rows, read_answers, simulation
+from sfumato.cli.plans import (
+    AsJson,
+    PlanFile,
+    ShowValues,
+    files_option,
+    load_plan,
+    naming_rows,
+    read_answers,
+    simulation,
+)
 from sfumato.domain import Items
 from sfumato.plan import Plan
 from sfumato.tables import check_source, read_columns
@@ -27,9 +36,7 @@ Address = Annotated[
     str, typer.Argument(metavar="ADDRESS", help="The survey's address: http://127.0.0.1:8000/town", show_default=False)
 ]
 People = Annotated[int | None, typer.Option(min=1, help="How many.  [default: 1,000, or all of --answers]")]
-AnswersFile = Annotated[
-    Path | None, typer.Option("--answers", help="True answers: .csv or .parquet.  [default: drawn at random]")
-]
+AnswerFiles = Annotated[list[Path] | None, files_option("True answers, else they are drawn at random", "--answers")]
 Seed = Annotated[
     int | None, typer.Option(min=0, help="The same people, noise and ids again; sent twice, they count once.")
 ]
@@ -42,7 +49,7 @@ def simulate(
     plan: PlanFile,
     address: Address,
     people: People = None,
-    answers: AnswersFile = None,
+    answers: AnswerFiles = None,
     seed: Seed = None,
     batch: Batch = 500,
     connections: Connections = 4,
@@ -56,7 +63,7 @@ def simulate(
     loaded = load_plan(plan)
     crowd = Crowd(loaded, address, batch=batch, connections=connections)
     if answers is not None:
-        number, some = _from_file(loaded, answers, people, seed)
+        number, some = _from_files(loaded, answers, people, seed)
         whose = f"with the answers of {answers}"
     else:
         number = people or DEFAULT_PEOPLE
@@ -80,17 +87,17 @@ Some = Iterator[dict[str, Any]]
 """Reports of the next people, column by column."""
 
 
-def _from_file(plan: Plan, path: Path, people: int | None, seed: int | None) -> tuple[int, Some]:
+def _from_files(plan: Plan, files: list[Path], people: int | None, seed: int | None) -> tuple[int, Some]:
     """All of them are blurred before the first is sent: a bad answer is found while nothing has happened."""
     from sfumato.collector.simulate import reports_of
 
-    table = read_answers(path, plan, plan.columns, reports=False)
+    table = read_answers(files, plan, plan.columns, reports=False)
     if people is not None and people > table.num_rows:
-        raise ValueError(f"{path}: holds {table.num_rows:,} people, not {people:,}; leave --people out to take all")
+        raise ValueError(f"{files}: holds {table.num_rows:,} people, not {people:,}; leave --people out to take all")
     table = table.slice(0, people)
     baskets = [name for name, each in plan.attributes.items() if isinstance(each.domain, Items)]
     columns = {**read_columns(table.drop_columns(baskets)), **{name: table.column(name) for name in baskets}}
-    with naming_rows(path, plan, table, reports=False):
+    with naming_rows(files, plan, table, reports=False):
         reports = reports_of(plan, columns, simulation(seed))
     slices = (
         {name: column[start : start + AT_ONCE] for name, column in reports.items()}

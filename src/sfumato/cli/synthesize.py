@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from sfumato.cli import emit_json, progress, say, say_table, say_written
-from sfumato.cli.plans import AsJson, PlanFile, ReportFile, load_plan, naming, naming_rows, read_answers
+from sfumato.cli.plans import AsJson, PlanFile, ReportFiles, load_plan, naming, naming_rows, read_answers
 from sfumato.prose import json_text, percent
 from sfumato.shipping.training import check_learnable, feature_columns
 from sfumato.tables import check_target, write_table, write_text
@@ -27,7 +27,7 @@ Seed = Annotated[int, typer.Option(min=0, help="For the fit and the draws: the s
 
 def synthesize(
     plan: PlanFile,
-    reports: ReportFile,
+    reports: ReportFiles,
     output: Output,
     records: Count = 100_000,
     report: Report = None,
@@ -40,9 +40,9 @@ def synthesize(
     loaded = load_plan(plan)
     with naming(plan):
         check_learnable(loaded, with_class=False)
-    check_target(output, apart=[plan, reports])
+    check_target(output, apart=[plan, *reports])
     if report is not None:
-        check_target(report, (".html", ".json"), apart=[plan, reports])
+        check_target(report, (".html", ".json"), apart=[plan, *reports])
     wanted = [*feature_columns(loaded), *([loaded.target] if loaded.target else [])]
     table = read_answers(reports, loaded, wanted, reports=True)
     with naming_rows(reports, loaded, table, reports=True):

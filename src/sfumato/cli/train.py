@@ -9,7 +9,17 @@ import typer
 
 from sfumato import shipping
 from sfumato.cli import emit_json, progress, say, say_written
-from sfumato.cli.plans import AsJson, PlanFile, ReportFile, ShowValues, load_plan, naming, naming_rows, read_answers
+from sfumato.cli.plans import (
+    AsJson,
+    PlanFile,
+    ReportFiles,
+    ShowValues,
+    files_option,
+    load_plan,
+    naming,
+    naming_rows,
+    read_answers,
+)
 from sfumato.shipping.training import check_learnable, feature_columns, learned_from, measured_in_words, on_people
 from sfumato.shipping.training import train as train_model
 from sfumato.tables import check_target
@@ -34,13 +44,13 @@ Holdout = Annotated[
         min=0, max=0.9, help="Share of reports kept out of training to measure with.  [default: 0.2, 0 with --test]"
     ),
 ]
-Test = Annotated[Path | None, typer.Option(help="People with known true values: .csv or .parquet.")]
+Test = Annotated[list[Path] | None, files_option("People with known true values")]
 Seed = Annotated[int, typer.Option(min=0, help="For the split and the fit: the same seed, the same model.")]
 
 
 def train(
     plan: PlanFile,
-    reports: ReportFile,
+    reports: ReportFiles,
     output: Output,
     method: Method = "joint",
     holdout: Holdout = None,
@@ -53,7 +63,7 @@ def train(
     loaded = load_plan(plan)
     if method not in shipping.METHODS:
         raise ValueError(f"--method {method} is unknown; use one of {', '.join(shipping.METHODS)}")
-    check_target(output, (".json", ".onnx"), apart=[plan, reports, test])
+    check_target(output, (".json", ".onnx"), apart=[plan, *reports, *(test or [])])
     to_onnx = output.suffix.lower() == ".onnx"
     if to_onnx:
         shipping.check_exchangeable(method)

@@ -1,8 +1,9 @@
 """A plan: what is asked and how each answer is blurred. The person's device and the collector read the same file."""
 
 from sfumato.plan.attribute import Attribute
+from sfumato.plan.batches import ReportMaker
 from sfumato.plan.document import Plan
 from sfumato.plan.schema import plan_schema, program_schema
 from sfumato.plan.survey import survey, survey_schema
 
-__all__ = ["Attribute", "Plan", "plan_schema", "program_schema", "survey", "survey_schema"]
+__all__ = ["Attribute", "Plan", "ReportMaker", "plan_schema", "program_schema", "survey", "survey_schema"]

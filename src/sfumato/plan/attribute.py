@@ -11,6 +11,7 @@ from sfumato.channels.base import Mechanism, Rng, identity_of, mechanism_from_sp
 from sfumato.channels.words import Key
 from sfumato.domain import DOMAIN_KEYS, Domain, Interval, Items, Row, domain_from_spec, domain_to_spec
 from sfumato.prose import suggest
+from sfumato.tables import name_row
 
 Role = Literal["attribute", "class", "clear"]
 ROLES: tuple[Role, ...] = ("attribute", "class", "clear")
@@ -82,8 +83,7 @@ class Attribute:
         self, values: Any, rng: Rng, *, key: Key = None, question: str = "", level: Any = None
     ) -> Any:
         """Reports for a column; a column in the clear is checked against its domain and passed on."""
-        if isinstance(self.domain, Items):
-            raise ValueError("baskets do not fit in a table's column; use its channel's randomize, or sfumato itemsets")
+        self.check_fits_a_column()
         if self.channel is not None:
             return self.channel.randomize(values, rng, level=level, key=key, question=question)
         if isinstance(self.domain, Interval):
@@ -91,6 +91,20 @@ class Attribute:
         elif hasattr(self.domain, "encode"):
             self.domain.encode(values)
         return values
+
+    def check_fits_a_column(self) -> None:
+        if isinstance(self.domain, Items):
+            raise ValueError("baskets do not fit in a table's column; use its channel's randomize, or sfumato itemsets")
+
+    @property
+    def space(self) -> Any:
+        """What knows the attribute's values: its channel, at the first level of several, or its domain."""
+        return self.domain if self.channel is None else next(iter(self.channel.levels.values()))
+
+    def check_values(self, values: Any, places: Any = None) -> None:
+        """True values are in the domain, by the channel's own rule for those outside; a bad one is named by its row."""
+        space = self.space
+        name_row(space.encode if hasattr(space, "encode") else space.clean, values, self.name, places)
 
 
 def _check_parameters(spec: Mapping[str, Any]) -> None:

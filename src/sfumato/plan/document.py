@@ -17,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.channels.base import Mechanism, identity_of
-from sfumato.channels.words import noise_generator, question_of
+from sfumato.channels.words import Key, RecordWords, noise_generator, question_of
 from sfumato.domain import as_array, is_missing
 from sfumato.domain.checked import check_nesting, too_deep
 from sfumato.guarantee import CombinedGuarantee
 from sfumato.pages import Page
 from sfumato.plan.attribute import Attribute
+from sfumato.plan.batches import Progress, randomize_files
 from sfumato.plan.page import page_of
 from sfumato.plan.schema import plan_schema
 from sfumato.plan.total import guarantee_of
@@ -189,8 +190,9 @@ class Plan:
         return next((name for name, each in self.attributes.items() if each.role == "class"), None)
 
     def randomize(
-        self, table: Any, rng: np.random.Generator | int | None = None, *, key: bytes | str | None = None,
-        levels: Mapping[str, Any] | None = None,
+        self, table: Any, rng: np.random.Generator | int | None = None, *, key: Key | str = None,
+        levels: Mapping[str, Any] | None = None, to: str | Path | None = None, codes: bool = False,
+        progress: Progress | None = None,
     ) -> Any:
         """Reports for a table of people, in the same kind of table (pandas, Polars, PyArrow, DuckDB, or a mapping).
 
@@ -200,13 +202,23 @@ class Plan:
         index, attributes or metadata. Where people choose a level, it is read from the column ``<name>.level`` or from
         ``levels`` (a level's name, or shares of the levels to draw from in a simulation), else it is the default; the
         reports carry it in ``<name>.level``.
+
+        Files go to a file: ``plan.randomize("people/*.parquet", to="reports.parquet")`` reads paths, patterns or
+        folders, block by block in bounded memory, writes the reports whole or not at all and returns how many there
+        are; with ``codes`` as ``<name>.code``, and ``progress`` is called with (rows done, rows in all).
         """
         generator = None if rng is None else noise_generator(rng)
+        if to is not None:
+            if key is not None:
+                raise ValueError("key is for tables in memory; leave it out, and every report has noise of its own")
+            return randomize_files(self, table, to, rng=generator, levels=levels, codes=codes, progress=progress)
+        if isinstance(table, (str, Path)):
+            raise ValueError(f"{str(table)!r} names files; say with to= which file their reports go to")
 
         def convert(columns: Mapping[str, Any]) -> dict[str, Any]:
             if isinstance(key, str):
                 return self._by_person(columns, key, levels or {})
-            _check_one_person(columns, key)
+            _check_one_person(columns, None if isinstance(key, RecordWords) else key)
             return self._reports(columns, generator, key, levels or {})
 
         return map_table(table, convert)
@@ -230,7 +242,7 @@ class Plan:
         return {name: as_array([each[name] for each in reports]) for name in reports[0]}
 
     def _reports(
-        self, columns: Mapping[str, Any], rng: np.random.Generator | None, key: bytes | None, levels: Mapping[str, Any]
+        self, columns: Mapping[str, Any], rng: np.random.Generator | None, key: Key, levels: Mapping[str, Any]
     ) -> dict[str, Any]:
         self.check_columns(list(columns))
         asked, reports = self.columns, dict[str, Any]()

@@ -3,10 +3,10 @@
 from importlib import import_module
 from typing import Any
 
-from sfumato.shipping.shipped import KINDS, METHODS, Shipped, check_values, dumps, load, loads, promise_of, save
+from sfumato.shipping.shipped import KINDS, METHODS, Shipped, dumps, load, loads, promise_of, save
 
 __all__ = [
-    "Shipped", "save", "load", "dumps", "loads", "save_onnx", "check_exchangeable", "promise_of", "check_values",
+    "Shipped", "save", "load", "dumps", "loads", "save_onnx", "check_exchangeable", "promise_of",
     "METHODS", "KINDS",
 ]
 

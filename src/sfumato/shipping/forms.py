@@ -28,7 +28,6 @@ from sfumato.mining.tree.splits import LEAF
 from sfumato.mining.tree.text import answers_in_words, reasons
 from sfumato.plan import Plan
 from sfumato.prose import Voice, voice
-from sfumato.shipping.shipped import space_of
 
 
 def device_part(model: Any, plan: Plan | None) -> dict[str, Any]:
@@ -44,7 +43,7 @@ def reading(name: str, plan: Plan | None, is_number: bool) -> dict[str, Any]:
     attribute = plan.attributes.get(name) if plan is not None else None
     if attribute is None or not isinstance(attribute.domain, Interval | Categories):
         return {"name": name, **({"low": -sys.float_info.max, "high": sys.float_info.max} if is_number else {})}
-    space = space_of(attribute)
+    space = attribute.space
     rules = {rule: getattr(space, rule) for rule in ("missing", "outside") if hasattr(space, rule)}
     if isinstance(attribute.domain, Categories):
         return {"name": name, "labels": list(attribute.domain.labels), **rules}

@@ -21,7 +21,7 @@ from sfumato.domain.checked import given, given_table, read_json
 from sfumato.mining.estimator import learner_named
 from sfumato.plan import Attribute, Plan
 from sfumato.prose import json_text, suggest
-from sfumato.tables import column_names, is_table, name_row, read_columns, write_text
+from sfumato.tables import column_names, is_table, read_columns, write_text
 
 FORMAT, VERSION = "sfumato-model", 1
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -175,24 +175,12 @@ def people_of(table: Any, names: Sequence[str], plan: Plan | None) -> dict[str, 
     }
 
 
-def check_values(attribute: Attribute, values: Any) -> None:
-    """True values are in the attribute's domain, by the channel's own rule for those outside; a bad one is named by
-    its row."""
-    space = space_of(attribute)
-    name_row(space.encode if hasattr(space, "encode") else space.clean, values, attribute.name)
-
-
 def checked(attribute: Attribute, values: NDArray[Any]) -> NDArray[Any]:
     """True values as the model was learned from them: in the domain, clamped where the channel clamps."""
-    check_values(attribute, values)
-    if isinstance(attribute.domain, Interval) and getattr(space_of(attribute), "outside", "") == "clamp":
+    attribute.check_values(values)
+    if isinstance(attribute.domain, Interval) and getattr(attribute.space, "outside", "") == "clamp":
         return attribute.domain.clean(values, clamp=True)
     return values
-
-
-def space_of(attribute: Attribute) -> Any:
-    """What knows the attribute's values: its channel, at the first level of several, or its domain."""
-    return attribute.domain if attribute.channel is None else next(iter(attribute.channel.levels.values()))
 
 
 def _is_one_person(table: Any) -> bool:

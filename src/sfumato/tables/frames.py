@@ -63,8 +63,7 @@ def read_columns(table: Any, names: Iterable[str] | None = None) -> dict[str, ND
     table = _in_memory(table)
     labels = _labels(table)
     by_name = dict(zip(map(str, labels), labels, strict=True))
-    if len(by_name) < len(labels):
-        raise ValueError(f"column {_twice(list(map(str, labels)))!r} appears twice; rename one of the two")
+    check_twice([str(label) for label in labels])
     wanted = list(by_name) if names is None else list(names)
     for name in wanted:
         if name not in by_name:
@@ -122,8 +121,11 @@ def _column(table: Any, label: Any) -> Any:
     return table.column(label) if hasattr(table, "column_names") else table[label]
 
 
-def _twice(names: Sequence[str]) -> str:
-    return next(name for name in names if names.count(name) > 1)
+def check_twice(names: Sequence[str]) -> None:
+    """No column has the name of another."""
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"column {name!r} appears twice; rename one of the two")
 
 
 def name_row(check: Callable[[Any], Any], values: Any, column: str, places: Any = None) -> None:
@@ -213,8 +215,8 @@ def frame_like(table: Any, columns: Mapping[str, Any], *, keep_types: bool = Fal
     if kind == "array":
         return np.column_stack([np.asarray(values) for values in columns.values()])
     backend = kind if kind in ("pandas", "polars", "pyarrow") else "pyarrow"
-    series = {name: _series(name, as_array(values), backend) for name, values in columns.items()}
-    built = narwhals().from_dict(series, backend=backend).to_native()
+    series = {name: _series(name, as_array(values), backend).to_native() for name, values in columns.items()}
+    built = _fresh(narwhals().Implementation.from_backend(backend), series)
     return _as_kind_of(table, _with_types(built, _in_memory(table)) if keep_types else built)
 
 
@@ -296,11 +298,11 @@ def narwhals() -> Any:
 
 
 def check_extension(path: Path, allowed: Iterable[str] = TABLE_FILES) -> str:
-    """The path's extension in lower case; one outside the allowed list is an error that names the list."""
-    extension = path.suffix.lower()
-    if extension not in allowed:
-        raise ValueError(f"{path}: unknown extension '{path.suffix}'; use {' or '.join(allowed)}")
-    return extension
+    """The path's extension in lower case, with what a .gz holds; one outside the list is an error that names it."""
+    extension = "".join(path.suffixes[-2:] if path.suffix.lower() == ".gz" else path.suffixes[-1:])
+    if extension.lower() not in allowed:
+        raise ValueError(f"{path}: unknown extension '{extension}'; use {' or '.join(allowed)}")
+    return extension.lower()
 
 
 def check_target(path: Path, allowed: Iterable[str] = TABLE_FILES, *, apart: Iterable[Path | None] = ()) -> Path:
@@ -335,64 +337,25 @@ def check_source(path: Path, needs: str = "a header and at least one row") -> Pa
     return path
 
 
-def read_table(path: str | Path, *, text: Iterable[str] = (), empty: Iterable[str] = ()) -> Any:
-    """A PyArrow table from CSV or Parquet; CSV columns named in ``text`` stay text even if they look like numbers.
-
-    A field of a CSV is missing where it is empty or one of the texts in ``empty``; "NA" and "null" are texts as others.
-    """
-    place = Path(path)
-    extension = check_extension(place)
-    check_source(place)
-    import pyarrow
-
-    try:
-        table = _read_csv(place, text, empty) if extension == ".csv" else _read_parquet(place)
-    except pyarrow.ArrowException as error:
-        reason = re.sub(r": invalid value '.*|: Row #.*", "", str(error).splitlines()[0]).rstrip(". ")
-        raise ValueError(f"{place}: not a readable {extension[1:]} file ({reason}); write it again") from None
-    if len(set(table.column_names)) < table.num_columns:
-        raise ValueError(f"{place}: column {_twice(table.column_names)!r} appears twice; rename one of the two")
-    return table
-
-
-def _read_csv(path: Path, text: Iterable[str], empty: Iterable[str]) -> Any:
-    """What a column is, its first megabyte tells; where later rows tell otherwise, all columns are texts."""
-    import pyarrow
-    from pyarrow import csv
-
-    def read(names: Iterable[str]) -> Any:
-        types = {name: pyarrow.string() for name in names}
-        options = csv.ConvertOptions(column_types=types, strings_can_be_null=True, null_values=["", *empty])
-        return csv.read_csv(path, convert_options=options)
-
-    try:
-        return read(text)
-    except pyarrow.ArrowInvalid as error:
-        if "conversion error" not in str(error):
-            raise
-        with csv.open_csv(path) as reader:
-            return read(reader.schema.names)
-
-
-def _read_parquet(path: Path) -> Any:
-    from pyarrow import parquet
-
-    return parquet.read_table(path)
-
-
 def write_table(table: Any, path: str | Path) -> None:
     """A table of any kind to CSV or Parquet, by extension; whole or not at all."""
+    arrow = to_arrow(table)
+    write_tables([arrow], arrow.schema, path)
+
+
+def write_tables(tables: Iterable[Any], schema: Any, path: str | Path) -> None:
+    """PyArrow tables of one schema to one file, one after the other; whole or not at all."""
     place = Path(path)
     extension = check_extension(place)
-    arrow = to_arrow(table)
-    if extension == ".csv":
-        from pyarrow import csv
 
-        write_whole(place, lambda part: csv.write_csv(arrow, part))
-    else:
-        from pyarrow import parquet
+    def write(part: Path) -> None:
+        from pyarrow import csv, parquet
 
-        write_whole(place, lambda part: parquet.write_table(arrow, part))
+        with csv.CSVWriter(part, schema) if extension == ".csv" else parquet.ParquetWriter(part, schema) as writer:
+            for table in tables:
+                writer.write_table(table)
+
+    write_whole(place, write)
 
 
 def write_text(text: str, path: str | Path) -> None:

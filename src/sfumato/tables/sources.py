@@ -7,11 +7,9 @@ whoever asked; the rows do not.
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from glob import glob, has_magic
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -20,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.tables.frames import PLAN_COLUMN, check_source, column_names, is_lazy, kind_of
+from sfumato.tables.inputs import Files, refusing
 
 Result = TypeVar("Result")
 BATCH_ROWS = 1 << 18
@@ -94,30 +93,18 @@ class ParquetSource(LocalSource):
         self._labels = [field.name for field in first.schema_arrow if _is_text(field.type)]
 
     def tables(self, columns: Sequence[str]) -> Iterator[Any]:
-        import pyarrow
-
         for path in self.paths:
             file = _opened(path, [name for name in self._labels if name in columns])
-            try:
+            with refusing(path, "parquet"):
                 yield from file.iter_batches(BATCH_ROWS, columns=list(columns), use_threads=False)
-            except (pyarrow.ArrowException, OSError) as error:
-                raise _unreadable(path, error) from None
 
 
 def _opened(path: Path, labels: Sequence[str] = ()) -> Any:
-    import pyarrow
     from pyarrow import parquet
 
     check_source(path)
-    try:
+    with refusing(path, "parquet"):
         return parquet.ParquetFile(path, read_dictionary=list(labels), pre_buffer=False)
-    except (pyarrow.ArrowException, OSError) as error:
-        raise _unreadable(path, error) from None
-
-
-def _unreadable(path: Path, error: Exception) -> ValueError:
-    reason = re.sub(r": invalid value '.*|: Row #.*", "", str(error).splitlines()[0]).rstrip(". ")
-    return ValueError(f"{path}: not a readable Parquet file ({reason}); write it again, or leave it out")
 
 
 def _is_text(kind: Any) -> bool:
@@ -197,7 +184,7 @@ def _source_of_paths(data: Any, engine: str, place: str | None) -> Source:
         spark = import_module("sfumato.tables.spark")
         source: Source = spark.SparkSource.of_paths(spark.session_at(engine), data, place=place)
         return source
-    paths = found_paths(data)
+    paths = Files.named(data)
     for path in paths:
         if path.suffix.lower() not in (".parquet", ".pq"):
             raise ValueError(f"{path}: is not Parquet, which engines read; convert it with sfumato or your own tools")
@@ -210,19 +197,3 @@ def _placed(source: LocalSource, place: str | None) -> LocalSource:
         raise ValueError(f"column {place!r} is not in the table; it has {', '.join(source.names)}")
     source.place = place
     return source
-
-
-def found_paths(data: Any) -> list[Path]:
-    """The files that paths, folders and patterns name, in the order of their names."""
-    found: list[Path] = []
-    for each in [data] if isinstance(data, (str, Path)) else data:
-        path = Path(each)
-        if path.is_dir():
-            found += sorted(path.glob("*.parquet"))
-        elif has_magic(str(each)) and not path.exists():
-            found += sorted(map(Path, glob(str(each), recursive=True)))
-        else:
-            found.append(path)
-    if not found:
-        raise ValueError(f"{data}: no such file; name a Parquet file, a folder of them, or a pattern that fits some")
-    return found

@@ -27,7 +27,8 @@ from urllib.parse import unquote
 
 from sfumato.domain import as_array
 from sfumato.tables.frames import PLAN_COLUMN
-from sfumato.tables.sources import BATCH_ROWS, Batch, Result, Source, found_paths
+from sfumato.tables.inputs import Files
+from sfumato.tables.sources import BATCH_ROWS, Batch, Result, Source
 
 PLACE, FILE, FIRST, ROW = "sfumato.place", "sfumato.file", "sfumato.first", "sfumato.row"
 SECONDS_TO_ANSWER = 5.0
@@ -65,7 +66,7 @@ class SparkSource(Source):
         if any(re.match(r"\w+:/", str(each)) for each in given):
             files, names = None, [str(each) for each in given]
         else:
-            files = [Path(os.path.abspath(path)) for path in found_paths(data)]
+            files = [Path(os.path.abspath(path)) for path in Files.named(data)]
             names = [re.sub(r"([][{}*?\\])", r"\\\1", str(path)) for path in files]  # no pattern any more
         with in_one_line():
             frame = session.read.parquet(*names)
