@@ -34,7 +34,7 @@ PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="The plan: a .tom
 FORMS = ".csv, .jsonl (both also .gz) or .parquet"
 
 
-def found_files(names: list[Path] | None) -> Files | None:
+def found_files(names: list[Path] | None) -> list[Path] | None:
     """The files that arguments name: paths, patterns, folders, or - for standard input."""
     return Files.named(names) if names else None
 

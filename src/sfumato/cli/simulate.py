@@ -22,7 +22,7 @@ from sfumato.cli.plans import (
 )
 from sfumato.domain import Items
 from sfumato.plan import Plan
-from sfumato.tables import check_source, read_columns
+from sfumato.tables import Files, check_source, read_columns
 
 AT_ONCE, DEFAULT_PEOPLE = 10_000, 1_000
 NOT_ALL = 1
@@ -64,7 +64,7 @@ def simulate(
     crowd = Crowd(loaded, address, batch=batch, connections=connections)
     if answers is not None:
         number, some = _from_files(loaded, answers, people, seed)
-        whose = f"with the answers of {answers}"
+        whose = f"with the answers of {Files(answers)}"
     else:
         number = people or DEFAULT_PEOPLE
         some, whose = _drawn(loaded, number, seed)
@@ -93,7 +93,8 @@ def _from_files(plan: Plan, files: list[Path], people: int | None, seed: int | N
 
     table = read_answers(files, plan, plan.columns, reports=False)
     if people is not None and people > table.num_rows:
-        raise ValueError(f"{files}: holds {table.num_rows:,} people, not {people:,}; leave --people out to take all")
+        held = f"{Files(files)}: holds {table.num_rows:,} people, not {people:,}"
+        raise ValueError(f"{held}; leave --people out to take all")
     table = table.slice(0, people)
     baskets = [name for name, each in plan.attributes.items() if isinstance(each.domain, Items)]
     columns = {**read_columns(table.drop_columns(baskets)), **{name: table.column(name) for name in baskets}}

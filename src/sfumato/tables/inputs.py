@@ -59,13 +59,13 @@ def name_of(path: Path) -> str:
 
 @contextmanager
 def naming(subject: object) -> Iterator[None]:
-    """Errors about bad input inside are prefixed with what they are about, unless they begin with it."""
+    """Errors about bad input inside are prefixed with what they are about (files in a list), unless they begin so."""
     try:
         yield
     except (ValueError, TypeError) as error:
-        text = str(error)
-        files = [f"{name_of(path)}:" for path in subject] if isinstance(subject, Files) else []
-        raise type(error)(text if text.startswith((str(subject), *files)) else f"{subject}: {text}") from None
+        text, files = str(error), Files(subject if isinstance(subject, list) else ())
+        said = text.startswith((f"{files or subject}", *(f"{name_of(path)}:" for path in files)))
+        raise type(error)(text if said else f"{files or subject}: {text}") from None
 
 
 @contextmanager
