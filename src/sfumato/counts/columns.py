@@ -6,6 +6,7 @@ import sys
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -25,11 +26,10 @@ BaseCodes = NDArray[np.int32]
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """What is known of a column's codes: how many people have each, how many none, how many chose each level."""
+    """How many people have each base code, and of each level how many have none."""
 
     histogram: Codes
-    missing: int
-    people: Codes
+    missing: Codes
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,11 +67,8 @@ class Column:
         """How many people have each code, of all that there are, not only of those whose codes are here."""
         if self.known is not None:
             return self.known
-        codes = self.present
-        histogram = np.bincount(codes[codes >= 0], minlength=self.size)
-        levels = np.zeros(codes.size, np.int32) if self.level is None else self.level
-        people = np.bincount(levels, minlength=max(len(self.levels), 1))
-        return Counted(histogram, codes.size - int(histogram.sum()), people)
+        levels = max(len(self.levels), 1)
+        return Counted(*(part[0] for part in code_counts(self, np.zeros(self.present.size, np.int64), 1, levels)))
 
     @property
     def present(self) -> BaseCodes:
@@ -81,7 +78,7 @@ class Column:
 
     @cached_property
     def has_missing(self) -> bool:
-        return bool((self.present < 0).any() if self.known is None else self.known.missing)
+        return bool((self.present < 0).any() if self.known is None else self.known.missing.any())
 
     @property
     def histogram(self) -> Codes:
@@ -91,7 +88,9 @@ class Column:
     @property
     def people(self) -> Codes:
         """How many reports came through each level."""
-        return self.counted.people
+        ends = np.append(self.starts, self.size)
+        sent = [self.histogram[low:high].sum() for low, high in pairwise(ends.tolist())]
+        return np.asarray(sent + self.counted.missing, np.int64)
 
     @cached_property
     def ranks(self) -> BaseCodes:
@@ -99,6 +98,19 @@ class Column:
         if len(self.levels) < 2:
             return self.present
         return np.where(self.present < 0, MISSING, self.present - self.starts[self.level]).astype(np.int32)
+
+
+def code_counts(column: Column, group: Codes, groups: int, levels: int) -> tuple[Codes, Codes]:
+    """How many people of each group have each base code, and how many of each level have none."""
+    width, kernels = column.size + levels, kernels_for(group.size)
+    level = np.zeros(0, np.int32) if column.level is None else column.level
+    if kernels:
+        found = np.zeros((groups, width), np.int64)
+        kernels.count_codes(column.present, level, group, column.size, found)
+    else:
+        codes = np.where(column.present < 0, column.size + (level if level.size else 0), column.present)
+        found = np.bincount(group * width + codes, minlength=groups * width).reshape(groups, width)
+    return found[:, : column.size], found[:, column.size :]
 
 
 def columns_in(table: Any) -> dict[str, NDArray[Any]]:

@@ -20,12 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.channels import Channel
-from sfumato.counts.columns import Column, Counted, clear_numbers, on_grid, run_codes, sorted_labels
+from sfumato.counts.columns import Column, Counted, Tally, clear_numbers, on_grid, run_codes, sorted_labels
 from sfumato.counts.folds import Fold
 from sfumato.counts.parts import NOTHING, Form, Known, Part
 from sfumato.counts.questions import Question
 from sfumato.counts.reports import SAMPLE_SALT, SAMPLED, Reports, check_label_channel
 from sfumato.counts.surveys import Gridding, Surveyed, Surveying
+from sfumato.counts.tallies import Counts
 from sfumato.domain import Codes, is_missing
 from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, PLAN_COLUMN, Batch, Result, source_of
 
@@ -154,23 +155,22 @@ class FrameReports(Reports):
         questions = [Gridding(name, each.low, each.high) for name, each in crowded.items()]
         grids = dict(zip(crowded, self._passed(questions, self._form(None)), strict=True)) if questions else {}
         columns = {name: self._column(name, found, grids.get(name)) for name in self.names}
-        classes = tuple(np.unique(np.array(list(found.classes))).tolist()) if self.target is not None else None
-        if self.label_channel is not None:
-            classes = check_label_channel(self.label_channel)
-        return Known(found.rows, classes, columns, found.largest)
+        return Known(found.rows, None if self.target is None else found.classes, columns, found.coded, found.largest)
 
     def _column(self, name: str, found: Surveyed, grid: Codes | None) -> Column:
         channel = self.channels[name]
         if channel is not None:
             levels = dict(channel.levels)
             starts = np.cumsum([0] + [one.outputs.size for one in levels.values()])[:-1]
-            return Column(name, channel, None, levels, starts, known=found.coded[name])
+            apart = found.coded[name]
+            together = Counted(apart.histogram.sum(axis=0), apart.missing.sum(axis=0))
+            return Column(name, channel, None, levels, starts, known=together)
         if name in found.labels:
             held = found.labels[name]
             labels = sorted_labels(label for label in held if not is_missing(label))
             seen = np.array([held[label] for label in labels], np.int64)
             missing = sum(held.values()) - int(seen.sum())
-            return Column(name, None, labels=labels, known=Counted(seen, missing, np.array([found.rows])))
+            return Column(name, None, labels=labels, known=Counted(seen, np.array([missing])))
         numbers = found.numbers[name]
         values, counts = (numbers.values, numbers.counts) if grid is None else on_grid(grid, numbers.low, numbers.high)
         assert values is not None
@@ -178,7 +178,7 @@ class FrameReports(Reports):
         column = clear_numbers(name, values, counts, integer=integer)
         runs = run_codes(column, values)
         histogram = np.bincount(runs, counts, column.size).astype(np.int64)
-        return replace(column, known=Counted(histogram, numbers.missing, np.array([found.rows])))
+        return replace(column, known=Counted(histogram, np.array([numbers.missing])))
 
     def check_origin(self) -> None:
         if self.plan is not None:
@@ -186,6 +186,30 @@ class FrameReports(Reports):
             self.plan.check_origin(sorted({*self.source.origins, *chain.from_iterable(in_rows)}, key=str))
 
     # --- passes ---------------------------------------------------------------------------------------------------
+
+    def tallies(
+        self, names: Sequence[str | int], *, by_class: bool = False, fold: Fold | None = None
+    ) -> list[Counts]:
+        if self.weighted or fold is not None:
+            return super().tallies(names, by_class=by_class, fold=fold)
+        return [self._tallied(self.blurred(name), by_class and self.target is not None) for name in names]
+
+    def _tallied(self, column: Column, by_class: bool) -> Counts:
+        """The counts that the first pass told already."""
+        counts, ends = self.known.by_class[column.name], np.append(column.starts, column.size)
+
+        def rows(part: Codes) -> Codes:
+            return part if by_class else part.sum(axis=0, keepdims=True)
+
+        return Counts(
+            {
+                level: Tally(channel, rows(counts.histogram[:, low:high]), rows(counts.missing[:, place]))
+                for place, ((level, channel), low, high) in enumerate(
+                    zip(column.levels.items(), ends[:-1], ends[1:], strict=True)
+                )
+            },
+            self.classes if by_class else None,
+        )
 
     def ask(self, questions: Sequence[Question]) -> list[Any]:
         new = [each for each in questions if each.key is None or each.key not in self._answers]

@@ -43,3 +43,13 @@ def count_at(flat: Any, size: int) -> Any:
         if flat[i] >= 0:
             counts[flat[i]] += 1
     return counts
+
+
+@njit(cache=True)
+def count_codes(codes: Any, level: Any, group: Any, size: int, counts: Any) -> None:
+    """counts[group, code] of every report; one that is missing counts behind the ``size`` codes, by its level."""
+    for i in range(codes.size):
+        code = codes[i]
+        if code < 0:
+            code = size + (level[i] if level.size else 0)
+        counts[group[i], code] += 1

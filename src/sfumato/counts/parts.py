@@ -14,6 +14,7 @@ from sfumato.channels import Channel
 from sfumato.counts.columns import (
     BaseCodes,
     Column,
+    Counted,
     base_codes,
     check_channel,
     codes_of,
@@ -37,6 +38,8 @@ class Known:
     rows: int
     classes: tuple[Hashable, ...] | None
     columns: Mapping[str, Column]
+    by_class: Mapping[str, Counted]
+    """The counts of every blurred column's codes, one row a class (one row where there is no class)."""
     largest: float = 0.0
 
 
@@ -89,6 +92,10 @@ class Part(Reports):
             raise ValueError(f"column {name!r} is missing; the table has {', '.join(self._given)}")
         return self._table.column(name)
 
+    def holds(self, name: str) -> bool:
+        """Whether the batch has a column of this name."""
+        return name in self._given
+
     def numbers(self, name: str) -> Floats:
         return as_numbers(read_column(self.raw(name), name))
 
@@ -131,15 +138,14 @@ class Part(Reports):
         levels = {level: check_channel(one) for level, one in channel.levels.items()}
         starts = np.cumsum([0] + [one.outputs.size for one in levels.values()])[:-1]
         level = None if None in levels else self._level(name, channel)
+        counted = None if known is None else known.columns[name].known
+        if level is None:
+            return Column(name, channel, self._codes(name, levels[None]), levels, starts, known=counted)
         codes = np.full(self._size, MISSING, np.int32)
         for place, (one, start) in enumerate(zip(levels.values(), starts.tolist(), strict=True)):
-            if level is None:
-                codes = self._codes(name, one)
-                break
             rows = np.flatnonzero(level == place)
             some = self._codes(name, one, rows)
             codes[rows] = np.where(some < 0, MISSING, some + np.int32(start))
-        counted = None if known is None else known.columns[name].known
         return Column(name, channel, codes, levels, starts, level, known=counted)
 
     def _codes(self, name: str, channel: Channel, rows: Codes | None = None) -> BaseCodes:

@@ -378,12 +378,7 @@ class Reports:
         self, names: Sequence[str | int], *, by_class: bool = False, fold: Fold | None = None
     ) -> list[Counts]:
         """The counts of several columns' report codes in one pass."""
-        columns = [self.column(name) for name in names]
-        for column in columns:
-            if not column.levels:
-                raise ValueError(
-                    f"column {column.name!r} is sent in the clear; count it with .counts([{column.name!r}])"
-                )
+        columns = [self.blurred(name) for name in names]
         by_class = by_class and self.classes is not None
         answers = self.ask([Tallying(column.name, by_class, fold) for column in columns])
         return [
@@ -396,6 +391,13 @@ class Reports:
             )
             for column, answer in zip(columns, answers, strict=True)
         ]
+
+    def blurred(self, name: str | int) -> Column:
+        """A column that went through a channel."""
+        column = self.column(name)
+        if not column.levels:
+            raise ValueError(f"column {column.name!r} is sent in the clear; count it with .counts([{column.name!r}])")
+        return column
 
     def value_counts(self, names: Sequence[str]) -> list[Floats]:
         """For columns of clear numbers: how many people of each class have each of ``column(name).values``."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from sfumato.counts.columns import MOST_VALUES, Counted, grid_cells
-from sfumato.counts.parts import labels_in
+from sfumato.counts.columns import MOST_VALUES, Counted, code_counts, grid_cells, sorted_labels
+from sfumato.counts.parts import Part, labels_in
 from sfumato.counts.questions import Question
-from sfumato.counts.reports import Reports
+from sfumato.counts.reports import Reports, check_label_channel
 from sfumato.domain import Codes, Floats, as_numbers, is_missing
 from sfumato.tables import PLAN_COLUMN, read_column
 
@@ -43,10 +44,10 @@ class Numbers:
 
 @dataclass(frozen=True, eq=False)
 class Surveyed:
-    """The answer of the first pass for some people."""
+    """The answer of the first pass for some people: ``coded`` has one row of counts for each of the classes."""
 
     rows: int
-    classes: Counter[Any]
+    classes: tuple[Hashable, ...]
     coded: dict[str, Counted]
     labels: dict[str, Counter[Any]]
     numbers: dict[str, Numbers]
@@ -54,16 +55,25 @@ class Surveyed:
     origins: set[Any]
 
     def __add__(self, other: Surveyed) -> Surveyed:
-        coded = {
-            name: Counted(a.histogram + b.histogram, a.missing + b.missing, a.people + b.people)
-            for (name, a), b in zip(self.coded.items(), other.coded.values(), strict=True)
-        }
+        classes = sorted_labels({*self.classes, *other.classes})
+        coded = {name: self._spread(name, classes) for name in self.coded}
+        for name, more in ((name, other._spread(name, classes)) for name in coded):
+            coded[name] = Counted(coded[name].histogram + more.histogram, coded[name].missing + more.missing)
         labels = {name: self.labels[name] + other.labels[name] for name in self.labels}
         numbers = {name: self.numbers[name] + other.numbers[name] for name in self.numbers}
-        return Surveyed(
-            self.rows + other.rows, self.classes + other.classes, coded, labels, numbers,
-            max(self.largest, other.largest), self.origins | other.origins,
-        )
+        largest, origins = max(self.largest, other.largest), self.origins | other.origins
+        return Surveyed(self.rows + other.rows, classes, coded, labels, numbers, largest, origins)
+
+    def _spread(self, name: str, classes: tuple[Hashable, ...]) -> Counted:
+        """The counts of a column with a row for each of these classes."""
+        if classes == self.classes:
+            return self.coded[name]
+        rows = [classes.index(each) for each in self.classes]
+        parts = (self.coded[name].histogram, self.coded[name].missing)
+        wide = [np.zeros((len(classes), part.shape[1]), np.int64) for part in parts]
+        for whole, part in zip(wide, parts, strict=True):
+            whole[rows] = part
+        return Counted(*wide)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,29 +86,43 @@ class Surveying(Question):
     def columns(self) -> tuple[str, ...]:
         return self.names
 
-    def of(self, part: Any) -> Surveyed:
-        coded = {name: part.column(name).counted for name in self.names if part.channels[name] is not None}
-        labels: dict[str, Counter[Any]] = {}
-        numbers: dict[str, Numbers] = {}
+    def of(self, part: Part) -> Surveyed:  # type: ignore[override]
+        classes, group = self._classes(part)
+        coded, labels, numbers = dict[str, Counted](), dict[str, Counter[Any]](), dict[str, Numbers]()
         for name in self.names:
-            if part.channels[name] is None:
-                found = self._clear(part, name)
-                if isinstance(found, Numbers):
-                    numbers[name] = found
-                else:
-                    labels[name] = found
-        classes = Counter[Any]()
-        if part.target is not None and part.label_channel is None:
-            classes = counted_labels(part.raw(part.target))
-            if any(is_missing(label) for label in classes):
-                raise ValueError(f"column {part.target!r} has a missing class; drop those reports or name a class")
+            if part.channels[name] is not None:
+                column = part.column(name)
+                coded[name] = Counted(*code_counts(column, group, max(len(classes), 1), len(column.levels)))
+                continue
+            found = self._clear(part, name)
+            if isinstance(found, Numbers):
+                numbers[name] = found
+            else:
+                labels[name] = found
         largest = 0.0 if part.weights is None else float(part.weights.max(initial=0.0))
-        origins = set(counted_labels(part.raw(PLAN_COLUMN))) if PLAN_COLUMN in part._given else set()
+        origins = set(counted_labels(part.raw(PLAN_COLUMN))) if part.holds(PLAN_COLUMN) else set()
         return Surveyed(len(part), classes, coded, labels, numbers, largest, origins)
 
     @staticmethod
-    def _clear(part: Any, name: str) -> Any:
-        if name in part._given and labels_in(part.raw(name))[0] is not None:
+    def _classes(part: Part) -> tuple[tuple[Hashable, ...], Codes]:
+        """The classes in this part, and the place of every record's among them."""
+        if part.target is None:
+            return (), np.zeros(len(part), np.int64)
+        if part.label_channel is not None:
+            part.classes = check_label_channel(part.label_channel)
+            assert part.class_codes is not None
+            return part.classes, part.class_codes
+        labels, indices = labels_in(part.raw(part.target))
+        if labels is None:
+            labels, indices = np.unique(read_column(part.raw(part.target), part.target), return_inverse=True)
+        if (indices < 0).any() or any(is_missing(label) for label in labels.tolist()):
+            raise ValueError(f"column {part.target!r} has a missing class; drop those reports, or give them a class")
+        order = sorted_labels(labels.tolist())
+        return order, np.array([order.index(label) for label in labels.tolist()], np.int64)[indices]
+
+    @staticmethod
+    def _clear(part: Part, name: str) -> Numbers | Counter[Any]:
+        if part.holds(name) and labels_in(part.raw(name))[0] is not None:
             return counted_labels(part.raw(name))
         values = part.values(name)
         if values.dtype.kind not in "iuf":
