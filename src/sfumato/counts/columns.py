@@ -294,12 +294,16 @@ def place_into(flat: Codes, codes: BaseCodes, cell_of_code: BaseCodes, cells: in
         flat += np.append(cell_of_code, np.int32(missing))[codes]  # code −1 is the last entry
 
 
-def sum_at(flat: Codes, weights: Floats | None, size: int) -> NDArray[Any]:
-    """The summed weight at each place (None: how often it occurs); a place below zero does not count."""
+def sum_at(
+    flat: Codes, weights: Floats | None, size: int, chosen: NDArray[np.bool_] | None = None
+) -> NDArray[Any]:
+    """The summed weight at each place (None: how often it occurs), of the chosen; a place below zero does not count."""
     kernels = kernels_for(flat.size)
     if kernels:
-        return np.asarray(kernels.count_at(flat, size) if weights is None else kernels.sum_at(flat, weights, size))
-    known = flat >= 0
+        mask = np.zeros(0, bool) if chosen is None else chosen
+        counted = kernels.count_at(flat, mask, size) if weights is None else kernels.sum_at(flat, weights, mask, size)
+        return np.asarray(counted)
+    known = flat >= 0 if chosen is None else chosen & (flat >= 0)
     return np.bincount(flat[known], None if weights is None else weights[known], minlength=size)
 
 

@@ -134,6 +134,14 @@ class FrameReports(Reports):
     def weighted(self) -> bool:
         return self._weight_column is not None
 
+    @property
+    def people(self) -> float:
+        everybody = self.counting(by_class=False)
+        if self.weighted:
+            self.prepare([everybody])
+            return float(self.ask([everybody])[0])
+        return float(len(self))
+
     def column(self, name: str | int) -> Column:
         name = name if isinstance(name, str) else self.names[name]
         if name not in self.names:
@@ -221,8 +229,9 @@ class FrameReports(Reports):
         unknown = {each.key: each for each in questions if each.key is not None and each.key not in self._answers}
         if not unknown:
             return
-        for key, answer in zip(unknown, self.ask(list(unknown.values())), strict=True):
-            self._answers[key] = answer
+        together = sorted(unknown.values(), key=lambda each: (each.columns, each.by_class))  # equal cells side by side
+        for question, answer in zip(together, self.ask(together), strict=True):
+            self._answers[question.key] = answer
         while len(self._answers) > 1 and sum(each.nbytes for each in self._answers.values()) > REMEMBERED:
             self._answers.pop(next(iter(self._answers)))
 

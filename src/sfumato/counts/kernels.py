@@ -26,21 +26,26 @@ def place_into(flat: Any, codes: Any, cell_of_code: Any, cells: int, missing: in
 
 
 @njit(cache=True)
-def sum_at(flat: Any, weights: Any, size: int) -> Any:
-    """The summed weight at each place; a place below zero does not count."""
+def sum_at(flat: Any, weights: Any, chosen: Any, size: int) -> Any:
+    """The summed weight at each place of the chosen (an empty array: of all); a place below zero does not count."""
     sums = np.zeros(size)
     for i in range(flat.size):
-        if flat[i] >= 0:
+        if flat[i] >= 0 and (chosen.size == 0 or chosen[i]):
             sums[flat[i]] += weights[i]
     return sums
 
 
 @njit(cache=True)
-def count_at(flat: Any, size: int) -> Any:
-    """How often each place occurs; a place below zero does not count."""
+def count_at(flat: Any, chosen: Any, size: int) -> Any:
+    """How often each place occurs among the chosen (an empty array: all); a place below zero does not count."""
     counts = np.zeros(size, np.int64)
+    if chosen.size == 0:
+        for i in range(flat.size):
+            if flat[i] >= 0:
+                counts[flat[i]] += 1
+        return counts
     for i in range(flat.size):
-        if flat[i] >= 0:
+        if chosen[i] and flat[i] >= 0:
             counts[flat[i]] += 1
     return counts
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -24,6 +24,7 @@ from sfumato.counts.columns import (
     whole_weights,
 )
 from sfumato.counts.folds import Fold
+from sfumato.counts.questions import Cells
 from sfumato.counts.reports import Reports, check_labelled
 from sfumato.domain import MISSING, Codes, Floats, as_numbers
 from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, Batch, read_column
@@ -203,6 +204,18 @@ class Part(Reports):
             found[of_level] = channel.outputs.decode(column.ranks[of_level])
         return read_column(found, name)
 
+
+    def places_in(
+        self, columns: Sequence[str], cells: Sequence[Cells], by_class: bool
+    ) -> tuple[Codes, tuple[int, ...]]:
+        """The last ones are kept: questions of several folds come one after the other."""
+        key = (tuple(columns), tuple(each.key for each in cells), by_class)
+        if key != self._last[0]:
+            self._last = (key, super().places_in(columns, cells, by_class))
+        found: tuple[Codes, tuple[int, ...]] = self._last[1]
+        return found
+
+    _last: tuple[Any, Any] = (None, None)
 
     def alone(self) -> Reports:
         """These reports as if they had been in memory: with their places, weights and the classes of all."""

@@ -85,14 +85,13 @@ class Counting(Question):
     def of(self, part: Reports) -> Floats:
         flat, shape = part.places_in(self.columns, self.cells, self.by_class)
         if self.by_fold is not None:
-            flat += part.folds(self.by_fold).astype(np.int64) * prod(shape)
+            flat = flat + part.folds(self.by_fold).astype(np.int64) * prod(shape)
             shape = (self.by_fold, *shape)
         size = prod(shape)
         if size > MOST_DENSE:
             raise ValueError(f"{size:,} combinations of cells are too many to lay out; ask for .combinations(…)")
-        if self.fold is not None:
-            flat = np.where(part.chosen(self.fold), flat, -1)
-        return part.summed(flat, size, squared=self.squared).reshape(shape).astype(np.float64, copy=False)
+        found = part.summed(flat, size, squared=self.squared, fold=self.fold)
+        return found.reshape(shape).astype(np.float64, copy=False)
 
 
 @dataclass(frozen=True, eq=False)

@@ -440,9 +440,11 @@ class Reports:
         assert cut.cell_of_code is not None
         return np.append(cut.cell_of_code, np.int32(missing))[column.present]  # code −1: the last entry
 
-    def summed(self, flat: Codes, size: int, *, squared: bool = False) -> NDArray[Any]:
-        """How many people (summed weights) are at each place; a place below zero does not count."""
-        return sum_at(flat, self.weight(squared), size)
+    def summed(
+        self, flat: Codes, size: int, *, squared: bool = False, fold: Fold | None = None
+    ) -> NDArray[Any]:
+        """How many people (summed weights) of a fold are at each place; a place below zero does not count."""
+        return sum_at(flat, self.weight(squared), size, None if fold is None else self.chosen(fold))
 
     def weight(self, squared: bool = False) -> Floats | None:
         """How many people each record stands for, or the square of that; None: one each."""

@@ -87,7 +87,8 @@ class Selector:
             resolution = self._resolution(larger)
             problem = self._problem(larger, resolution)
             questions += [problem.question(HELD_OUT), problem.question(~HELD_OUT)]
-            questions.append(self._problem(smaller, resolution).question(~HELD_OUT))
+            if (smaller, resolution) not in self._losses:
+                questions.append(self._problem(smaller, resolution).question(~HELD_OUT))
             if self.reports.weighted:
                 questions.append(problem.question(HELD_OUT, squared=True))
         self.reports.prepare(questions)
