@@ -1,9 +1,13 @@
 import csv
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import sfumato as sf
+from sfumato.cli import run
 from sfumato.examples.agrawal import DOMAINS, TRUE_CUTS, as_matrix, generate
 from sfumato.mining.tree.association import STOP
 from sfumato.papers import as00
@@ -25,10 +29,24 @@ TINY = Extent(train=600, test=300, runs=1, levels=(25,), functions=(1,), shape_v
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    place = tmp_path_factory.mktemp("as00")
-    as00.reproduce(place, extent=TINY)
-    return place
+def reproduced(tmp_path_factory) -> tuple[Path, str]:
+    """The folder that the command line leaves, and what it says."""
+    place, said = tmp_path_factory.mktemp("as00"), StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(said):
+        patch.setattr(as00, "QUICK", TINY)
+        assert run(["reproduce", "as00", "--quick", "-o", str(place)]) == 0
+    return place, said.getvalue()
+
+
+@pytest.fixture(scope="module")
+def folder(reproduced: tuple[Path, str]) -> Path:
+    return reproduced[0]
+
+
+def test_the_command_says_what_was_kept_and_where_everything_is(reproduced: tuple[Path, str]) -> None:
+    place, said = reproduced
+    assert "kept: " in said
+    assert said.rstrip().replace("\n", "").endswith(f"everything is in {place}")
 
 
 def test_the_full_experiment_is_the_paper_s():
