@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -60,17 +61,20 @@ def town(**changes: Any) -> sf.Plan:
 
 @dataclass
 class Collector:
-    """Keeps what it is sent, and every request; ``behave`` answers the next ones in its stead."""
+    """Keeps what it is sent, and every request; ``behave`` answers the next ones in its stead.
+
+    It answers after ``delay`` seconds, or as soon as ``gate`` is set."""
 
     stored: dict[str, Any] = field(default_factory=dict)
     requests: list[tuple[str, str, str]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     behave: list[Callable[[], tuple[int, dict[str, str], str]]] = field(default_factory=list)
     delay: float = 0.0
+    gate: threading.Event = field(default_factory=threading.Event)
 
     def answer(self, method: str, path: str, body: str) -> tuple[int, dict[str, str], str]:
         self.requests.append((method, path, body))
-        time.sleep(self.delay)
+        self.gate.wait(self.delay)
         if self.behave:
             return self.behave.pop(0)()
         if method == "DELETE":

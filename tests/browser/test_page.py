@@ -251,10 +251,13 @@ def test_what_has_never_left_is_withdrawn_without_a_request(person: Respondent, 
 def test_a_report_withdrawn_while_it_is_under_way_is_deleted_after_it_has_arrived(
     person: Respondent, collector: Collector
 ) -> None:
-    collector.delay = 0.8
+    collector.delay = 100
     person.answer().send().wait_for("Waiting to be sent.")
     eventually(lambda: bool(collector.requests), person.page)
-    person.page.click("text=Withdraw >> nth=-1")
+    withdraw = person.page.get_by_role("button", name="Withdraw", exact=True)
+    withdraw.click()
+    withdraw.wait_for(state="detached")
+    collector.gate.set()
     person.wait_for("Withdrawn.")
     assert [method for method, _, _ in collector.requests] == ["POST", "DELETE"] and not collector.stored
 

@@ -29,7 +29,9 @@ COMMITS = {"after", "nonsense", "empty", "truncated", "closed late", "slow"}
 
 
 class Collector:
-    """What arrived, and how the next requests fail: ``faults`` are used up from the front; "" is no fault."""
+    """What arrived, and how the next requests fail: ``faults`` are used up from the front; "" is no fault.
+
+    It answers after ``delay`` seconds, or as soon as ``gate`` is set."""
 
     def __init__(self) -> None:
         self.store: dict[str, str] = {}
@@ -39,7 +41,7 @@ class Collector:
         self.faults: list[str] = []
         self.refuse: Callable[[str, Any], str] = lambda id, report: ""
         self.withdrawn: list[str] = []
-        self.delay = 0.0
+        self.delay, self.gate = 0.0, threading.Event()
         self.most = 1000
         self.lock = threading.Lock()
         self.busy = self.most_at_once = 0
@@ -82,7 +84,7 @@ class Handler(BaseHTTPRequestHandler):
             return self.reply(413, {}, b"too much")
         with found.lock:
             answer = found.take(body) if not fault or fault in COMMITS else {}
-        time.sleep(1.0 if fault == "slow" else found.delay)
+        found.gate.wait(1.0 if fault == "slow" else found.delay)
         if fault in ("closed", "closed late"):
             return self.connection.close()
         if fault in ANSWERS:

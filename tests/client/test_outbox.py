@@ -291,12 +291,13 @@ def test_a_collector_that_gives_nothing_back_is_said(outbox: Outbox, collector: 
 
 def test_a_report_withdrawn_while_it_is_on_its_way_is_taken_back(outbox: Outbox, collector: Collector) -> None:
     (id,) = put(outbox, collector, 1)
-    collector.delay = 0.3
+    collector.delay = 100
     sender = threading.Thread(target=outbox.send)
     sender.start()
     while not collector.requests:
         time.sleep(0.01)
     assert not outbox.withdraw(id)
+    collector.gate.set()
     sender.join()
     assert states(outbox) == {id: "withdrawing"} and list(collector.store) == [id]
     assert outbox.send(**QUICK).withdrawn == [id] and collector.store == {}
@@ -407,13 +408,14 @@ def test_outboxes_opened_at_once_are_one(tmp_path: Path) -> None:
 
 def test_whoever_cannot_wait_for_the_other_sender_is_told(outbox: Outbox, collector: Collector) -> None:
     put(outbox, collector, 1)
-    collector.delay = 1.0
+    collector.delay = 100
     sender = threading.Thread(target=outbox.send)
     sender.start()
     while not collector.requests:
         time.sleep(0.01)
     assert outbox.send(seconds=0.1).problem == "another process is sending"
     outbox.put(collector.submit, PLAN, id_of(50), {"a": 1})  # queueing goes on meanwhile
+    collector.gate.set()
     sender.join()
 
 
