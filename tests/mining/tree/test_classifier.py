@@ -17,16 +17,17 @@ def tree(survey):
 
 
 @pytest.mark.parametrize(
-    ("reconstruction", "floor"), [("byclass", 0.86), ("local", 0.88), ("joint", 0.93), ("global", 0.65)]
+    ("reconstruction", "floor"), [("byclass", 0.86), ("local", 0.88), ("global", 0.65)]
 )
 def test_a_tree_from_reports_classifies_true_values(survey, reconstruction, floor):
     fitted = TreeClassifier(survey.channels, reconstruction, random_state=0).fit(survey.reports, survey.y)
     assert fitted.score(survey.X_test, survey.y_test) > floor
 
 
-def test_the_joint_model_beats_taking_reports_for_true_values(tree, survey):
+def test_the_joint_model_does_too_and_beats_taking_reports_for_true_values(tree, survey):
     taken_as_true = TreeClassifier(survey.channels, "none").fit(survey.reports, survey.y)
-    assert tree.score(survey.X_test, survey.y_test) > taken_as_true.score(survey.X_test, survey.y_test) + 0.01
+    accuracy = tree.score(survey.X_test, survey.y_test)
+    assert accuracy > max(0.93, taken_as_true.score(survey.X_test, survey.y_test) + 0.01)
 
 
 def test_without_channels_it_is_as_good_as_scikit_learns_tree(survey):
