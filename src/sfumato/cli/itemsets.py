@@ -17,10 +17,12 @@ from sfumato.channels.baskets import BasketReports, Baskets, SelectASize
 from sfumato.cli import emit_json, note, say, say_written
 from sfumato.cli.plans import (
     AsJson,
+    Engine,
     PlanFile,
     ReportFiles,
     ShowValues,
     SimulationSeed,
+    chosen_engine,
     files_argument,
     load_plan,
     naming,
@@ -28,6 +30,7 @@ from sfumato.cli.plans import (
     simulation,
     write_reports,
 )
+from sfumato.counts import Reports
 from sfumato.domain import Items
 from sfumato.plan import Plan
 from sfumato.tables import as_records, check_target, write_table, write_text
@@ -49,7 +52,7 @@ Gamma = Annotated[float | None, typer.Option(help="The largest factor by which a
 Rho1 = Annotated[float | None, typer.Option(help="With --rho2 instead of --gamma: a belief of this much ...")]
 Rho2 = Annotated[float | None, typer.Option(help="... may never grow to this much.")]
 UpTo = Annotated[int, typer.Option(help="Largest itemset to be mined.")]
-Reports = Annotated[int, typer.Option(help="How many reports you expect.")]
+Expected = Annotated[int, typer.Option(help="How many reports you expect.")]
 Prevalence = Annotated[float, typer.Option(help="How often people have an item of an itemset that they do not have.")]
 PlanOutput = Annotated[Path | None, typer.Option("--output", "-o", help="Write the plan: .json.")]
 People = Annotated[list[Path], files_argument("BASKETS...", "Column 'basket'")]
@@ -75,7 +78,7 @@ def design(
     rho1: Rho1 = None,
     rho2: Rho2 = None,
     up_to: UpTo = 3,
-    reports: Reports = 1_000_000,
+    reports: Expected = 1_000_000,
     prevalence: Prevalence = 0.1,
     output: PlanOutput = None,
     as_json: AsJson = False,
@@ -138,6 +141,7 @@ def mine(
     max_len: MaxLen = 3,
     rules: Rules = None,
     output: TableOutput = None,
+    engine: Engine = None,
     as_json: AsJson = False,
 ) -> None:
     """Find the itemsets that many people hold, with standard errors, and rules among them."""
@@ -147,7 +151,11 @@ def mine(
     if output is not None:
         check_target(output, apart=[plan, *reports])
     with naming(reports):
-        collected: BasketReports = read_reports(reports, loaded, channel)
+        counting = chosen_engine(reports, engine)
+        if counting is None:
+            collected: Any = read_reports(reports, loaded, channel)
+        else:
+            collected = Reports(list(reports), loaded, target=False, engine=counting)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             mined = mine_baskets(collected, channel, min_support, max_len, rules)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,12 +12,14 @@ import numpy as np
 import typer
 
 from sfumato.channels import Mechanism
-from sfumato.counts import from_codes
+from sfumato.cli import note
+from sfumato.counts import Reports, from_codes
 from sfumato.domain import VALUES_SHOWN, as_array, showing_values
 from sfumato.plan import Plan
 from sfumato.plan.answers import as_meant, text_columns, with_origin, without_origin
 from sfumato.plan.batches import check_answers
 from sfumato.tables import (
+    CODE_SUFFIX,
     LEVEL_SUFFIX,
     Files,
     check_source,
@@ -51,6 +54,16 @@ def files_option(what: str, *names: str) -> Any:
 
 PeopleFiles = Annotated[list[Path], files_argument("PEOPLE...", "True values")]
 ReportFiles = Annotated[list[Path], files_argument("REPORTS...", "Reports")]
+Engine = Annotated[
+    str | None,
+    typer.Option(
+        help="Who counts the reports: memory, arrow, duckdb, polars, or a Spark cluster (spark://host:7077, local[2])."
+        "  [default: memory, arrow for large files]",
+        show_default=False,
+    ),
+]
+LARGE = 200_000_000
+"""Bytes of files beyond which they are read part by part."""
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 SimulationSeed = Annotated[int | None, typer.Option(min=0, help="For simulation only: repeatable, and not secure.")]
 
@@ -107,6 +120,44 @@ def _read_file(path: Path, plan: Plan | None, columns: list[str], text: list[str
                 raise ValueError(f"column {name!r} is missing; the file has {', '.join(table.column_names)}")
         with showing_values(bool(reports)):
             return table if plan is None or file.typed else as_meant(table, plan)
+
+
+def is_large(files: Sequence[Path]) -> bool:
+    """Whether files are too large to be read at once."""
+    return sum(path.stat().st_size for path in files if path.is_file()) > LARGE
+
+
+def chosen_engine(paths: Sequence[Path], engine: str | None) -> str | None:
+    """The engine that counts the reports in files; None: they are read into memory."""
+    return {None: "arrow" if is_large(paths) else None, "memory": None}.get(engine, engine)
+
+
+@contextmanager
+def reading(
+    paths: Sequence[Path], plan: Plan, columns: Iterable[str], engine: str | None, seed: int = 0, *,
+    by_class: bool = True,
+) -> Iterator[Any]:
+    """The reports in files: a table in memory or, where an engine counts them, `Reports`; errors inside name the file
+    and, in memory, the row."""
+    engine = chosen_engine(paths, engine)
+    if engine is None:
+        table = read_answers(paths, plan, columns, reports=True)
+        with naming_rows(paths, plan, table, reports=True):
+            yield table
+        return
+    with naming(list(paths)):
+        reports = Reports(list(paths), plan, target=None if by_class else False, engine=engine, seed=seed)
+        held = reports.source.names  # type: ignore[attr-defined]
+        for name in columns:
+            if name not in held and name + CODE_SUFFIX not in held:
+                raise ValueError(f"column {name!r} is missing; the files have {', '.join(held)}")
+        if sys.stderr.isatty():
+            reports.on_pass = _tell_pass  # type: ignore[attr-defined]
+        yield reports
+
+
+def _tell_pass(number: int, seconds: float) -> None:
+    note(f"pass {number} over the reports took {seconds:.1f} s")
 
 
 def write_reports(reports: Any, plan: Plan, output: Path) -> None:

@@ -13,6 +13,7 @@ from sfumato.cli.plans import (
     PlanFile,
     ShowValues,
     SimulationSeed,
+    is_large,
     load_plan,
     naming,
     naming_rows,
@@ -38,10 +39,6 @@ EXAMPLES = """Examples:
 Output = Annotated[Path, typer.Option("--output", "-o", help="The reports: .csv or .parquet.", show_default=False)]
 
 Codes = Annotated[bool, typer.Option("--codes", help="Write reports as their codes, in columns <name>.code.")]
-
-
-LARGE = 200_000_000
-"""Bytes of files beyond which they are read, blurred and written block by block."""
 
 
 def randomize(
@@ -72,4 +69,4 @@ def randomize(
 
 def _by_blocks(files: list[Path]) -> bool:
     several = len(files) > 1 and all(path.suffix.lower() == ".parquet" for path in files)
-    return several or sum(path.stat().st_size for path in files if path.is_file()) > LARGE
+    return several or is_large(files)

@@ -9,10 +9,12 @@ from typing import Annotated, Any
 import typer
 
 from sfumato.cli import emit_json, progress, say, say_written
-from sfumato.cli.plans import AsJson, PlanFile, ReportFiles, asked, columns_of, load_plan, naming, read_answers
+from sfumato.cli.plans import AsJson, Engine, PlanFile, ReportFiles, asked, columns_of, load_plan, naming, reading
+from sfumato.counts import Reports
 from sfumato.domain import Interval, Items, Row
 from sfumato.prose import sentence
-from sfumato.reconstruction import Estimate, estimate_of
+from sfumato.reconstruction import Estimate
+from sfumato.reconstruction import reconstruct as distribution
 from sfumato.tables import check_target, write_table
 from sfumato.tables.files import write_whole
 
@@ -41,6 +43,7 @@ def reconstruct(
     method: Method = "smooth",
     plot: Plot = None,
     output: Output = None,
+    engine: Engine = None,
     as_json: AsJson = False,
 ) -> None:
     """Reconstruct how the true values are distributed, attribute by attribute, with standard errors."""
@@ -49,12 +52,14 @@ def reconstruct(
     chosen = {name: one for name, one in asked(loaded, attribute).items() if not isinstance(one.domain, (Items, Row))}
     if not chosen:
         raise ValueError(f"{plan}: no attribute here has a channel to reconstruct through; give one a channel")
-    table = read_answers(reports, loaded, columns_of(chosen), reports=True)
+    with reading(reports, loaded, columns_of(chosen), engine, by_class=False) as given:
+        held = given if isinstance(given, Reports) else Reports(given, loaded, target=False)
+        counts = dict(zip(chosen, held.tallies(list(chosen)), strict=True))
     estimates = {}
-    for name, channel in progress(chosen.items(), "reconstructing"):
-        cells = intervals if isinstance(channel.domain, Interval) else None
+    for name, one in progress(counts.items(), "reconstructing"):
+        cells = intervals if isinstance(chosen[name].domain, Interval) else None
         with naming(f"attribute {name!r}"):
-            estimates[name] = estimate_of(name, channel, table, cells, method)
+            estimates[name] = distribution(one, intervals=cells, method=method)
     _deliver(estimates, plot, output, as_json)
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from sfumato.cli import emit_json, progress, say, say_table, say_written
-from sfumato.cli.plans import AsJson, PlanFile, ReportFiles, load_plan, naming, naming_rows, read_answers
+from sfumato.cli.plans import AsJson, Engine, PlanFile, ReportFiles, load_plan, naming, reading
 from sfumato.prose import json_text, percent
 from sfumato.shipping.training import check_learnable, feature_columns
 from sfumato.tables import check_target, write_table, write_text
@@ -32,6 +32,7 @@ def synthesize(
     records: Count = 100_000,
     report: Report = None,
     seed: Seed = 0,
+    engine: Engine = None,
     as_json: AsJson = False,
 ) -> None:
     """Draw synthetic records from a joint model of the reports, and say how far they lie from what the reports say."""
@@ -44,10 +45,9 @@ def synthesize(
     if report is not None:
         check_target(report, (".html", ".json"), apart=[plan, *reports])
     wanted = [*feature_columns(loaded), *([loaded.target] if loaded.target else [])]
-    table = read_answers(reports, loaded, wanted, reports=True)
-    with naming_rows(reports, loaded, table, reports=True):
-        synthetic = synthesis.synthesize(loaded, table, records, seed=seed, progress=progress)
-    found = synthesis.closeness(loaded, table, synthetic, progress)
+    with reading(reports, loaded, wanted, engine, seed) as given:
+        synthetic = synthesis.synthesize(loaded, given, records, seed=seed, progress=progress)
+        found = synthesis.closeness(loaded, given, synthetic, progress)
     write_table(synthetic, output)
     if report is not None and report.suffix.lower() == ".json":
         write_text(json_text(found, indent=2) + "\n", report)

@@ -11,14 +11,15 @@ from sfumato import shipping
 from sfumato.cli import emit_json, progress, say, say_written
 from sfumato.cli.plans import (
     AsJson,
+    Engine,
     PlanFile,
     ReportFiles,
     ShowValues,
     files_option,
     load_plan,
     naming,
-    naming_rows,
     read_answers,
+    reading,
 )
 from sfumato.shipping.training import check_learnable, feature_columns, learned_from, measured_in_words, on_people
 from sfumato.shipping.training import train as train_model
@@ -32,7 +33,9 @@ EXAMPLES = """Examples:
 
   sfumato train plan.toml reports.parquet -o model.json --method byclass --test volunteers.csv
 
-  sfumato train plan.toml reports.parquet -o model.onnx"""
+  sfumato train plan.toml reports.parquet -o model.onnx
+
+  sfumato train plan.toml 'reports/*.parquet' -o model.json --engine duckdb   (of any size)"""
 
 Output = Annotated[
     Path, typer.Option("--output", "-o", help="The model: .json, or a tree as .onnx.", show_default=False)
@@ -56,6 +59,7 @@ def train(
     holdout: Holdout = None,
     test: Test = None,
     seed: Seed = 0,
+    engine: Engine = None,
     as_json: AsJson = False,
     show_values: ShowValues = False,
 ) -> None:
@@ -70,11 +74,10 @@ def train(
     with naming(plan):
         check_learnable(loaded, with_class=True)
     target = str(loaded.target)
-    table = read_answers(reports, loaded, [*feature_columns(loaded), target], reports=True)
     people = None if test is None else read_answers(test, loaded, [*learned_from(loaded), target], reports=False)
     share = holdout if holdout is not None else (DEFAULT_HOLDOUT if test is None else 0.0)
-    with naming_rows(reports, loaded, table, reports=True):
-        trained = train_model(loaded, table, method, holdout=share, seed=seed, progress=progress)
+    with reading(reports, loaded, [*feature_columns(loaded), target], engine, seed) as given:
+        trained = train_model(loaded, given, method, holdout=share, seed=seed, progress=progress)
     if people is not None and test is not None:
         with naming(test):
             trained.measured["test"] = on_people(trained.model, loaded, people)

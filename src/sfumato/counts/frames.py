@@ -12,6 +12,7 @@ import logging
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from time import perf_counter
 from typing import Any
@@ -28,6 +29,8 @@ from sfumato.counts.reports import SAMPLE_SALT, SAMPLED, Reports, check_label_ch
 from sfumato.counts.surveys import Gridding, Surveyed, Surveying
 from sfumato.counts.tallies import Counts
 from sfumato.domain import Codes, is_missing
+from sfumato.plan import Plan
+from sfumato.plan.answers import as_meant, text_columns
 from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, PLAN_COLUMN, Batch, Result, source_of
 
 LOG = logging.getLogger("sfumato")
@@ -48,6 +51,16 @@ class Fetching(Question):
     def of(self, part: Any) -> list[tuple[NDArray[np.int64], Any]]:
         chosen = part.chosen(self.fold)
         return [(part.places[chosen], part._table.filter(chosen))]
+
+
+def _meant(plan: Plan) -> dict[str, Any]:
+    """How a plan means the columns of files that do not say what they hold."""
+    convert = partial(_as_meant, plan)
+    return {"text": text_columns(plan), "empty": plan.empty, "convert": convert}
+
+
+def _as_meant(plan: Plan, table: Any, before: int) -> Any:
+    return as_meant(table, plan, before)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +106,8 @@ class FrameReports(Reports):
         levels: Mapping[str, Any] | None = None, label_channel: Channel | None = None, seed: int = 0,
         place: str | None = None, engine: str | None = None,
     ) -> None:
-        self.source = source_of(table, engine, place)
+        meant = _meant(channels) if isinstance(channels, Plan) else {}
+        self.source = source_of(table, engine, place, **meant)
         self.kind = self.source.kind
         reports = [name for name in self.source.names if name not in (PLAN_COLUMN, weights, place)]
         self._given = dict.fromkeys(reports, NOTHING)

@@ -16,13 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.channels import Channel, Discretize, Tabulated
+from sfumato.counts import Reports
 from sfumato.domain import Categories, Cells, Floats, Interval, as_array
 from sfumato.pages import Page
 from sfumato.plan import Attribute, Plan
 from sfumato.prose import percent
 from sfumato.reconstruction import INTERVALS, estimate_of, intervals_for, reconstruct_joint, shares
 from sfumato.shipping.shipped import promise_of
-from sfumato.shipping.training import Progress, estimator, reports_of, silently, stream
+from sfumato.shipping.training import Progress, estimator, reports_of, silently, stream, table_of
 from sfumato.tables import to_arrow
 
 PAIR_INTERVALS = 6
@@ -45,8 +46,8 @@ def synthesize(plan: Plan, reports: Any, records: int, *, seed: int = 0, progres
 
 
 def closeness(plan: Plan, reports: Any, synthetic: Any, progress: Progress = silently) -> dict[str, Any]:
-    """The distance of every attribute and of every pair, as plain data."""
-    table, drawn = to_arrow(reports), to_arrow(synthetic)
+    """The distance of every attribute and of every pair, as plain data; of `Reports`, on a sample in memory."""
+    table, drawn = table_of(reports), to_arrow(synthetic)
     names = [name for name in plan.attributes if name in drawn.column_names]
     single = [marginal_distance(plan.attributes[n], table, drawn) for n in progress(names, "attributes")]
     joined = [name for name in names if not plan.attributes[name].has_levels]
@@ -56,7 +57,7 @@ def closeness(plan: Plan, reports: Any, synthetic: Any, progress: Progress = sil
         for a, b in progress(list(combinations(joined, 2)), "pairs")
     ]
     left_out = [name for name in names if name not in joined]
-    counts = {"records": drawn.num_rows, "reports": table.num_rows}
+    counts = {"records": drawn.num_rows, "reports": len(reports) if isinstance(reports, Reports) else table.num_rows}
     return {**counts, "attributes": single, "pairs": pairs, "left_out_of_pairs": left_out}
 
 

@@ -177,6 +177,21 @@ def misfits(plan: Plan, reports: Any) -> dict[str, float]:
 # --- measuring ------------------------------------------------------------------------------------------------------
 
 
+def table_of(reports: Any) -> Any:
+    """A PyArrow table of reports; of `Reports` their values, levels and classes, at most those of a sample."""
+    if not isinstance(reports, Reports):
+        return to_arrow(reports)
+    some = reports.sampled()
+    columns: dict[str, Any] = {name: some.values(name) for name in some.names}
+    for name in some.names:
+        column = some.column(name)
+        if column.level is not None:
+            columns[name + LEVEL_SUFFIX] = np.array(list(column.levels), dtype=object)[column.level]
+    if reports.target is not None:
+        columns[reports.target] = np.array(some.classes, dtype=object)[class_codes_in(some)]
+    return to_arrow(columns)
+
+
 def on_reports(model: Any, plan: Plan, reports: Reports, seed: int) -> dict[str, Any]:
     """Measures on held-out reports in memory: what they say about the model, though nobody's true values are seen."""
     labels = np.array(reports.classes)[class_codes_in(reports)]

@@ -7,8 +7,9 @@ whoever asked; the rows do not.
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.tables.frames import PLAN_COLUMN, check_source, column_names, is_lazy, kind_of
-from sfumato.tables.inputs import Files, refusing
+from sfumato.tables.inputs import Files, check_alike, refusing, table_file
 
 Result = TypeVar("Result")
 BATCH_ROWS = 1 << 18
@@ -113,6 +114,36 @@ def _is_text(kind: Any) -> bool:
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_dictionary(kind))
 
 
+class TextSource(LocalSource):
+    """Files of which some are CSV or JSON Lines, block by block; a first pass over each tells what its columns are.
+
+    ``convert``: what is made of a block, and of the number of rows before it in its file.
+    """
+
+    kind = "files"
+
+    def __init__(
+        self, paths: Files, text: Iterable[str], empty: Iterable[str], convert: Callable[[Any, int], Any] | None
+    ) -> None:
+        self._files = [table_file(path, text=text, empty=empty) for path in paths]
+        self._convert, self.origins = convert, []
+        found = {}
+        for file in self._files:
+            with file.refusing():
+                found[file.path] = file.names
+        check_alike(found)
+        self.names = self._files[0].names
+
+    def tables(self, columns: Sequence[str]) -> Iterator[Any]:
+        for file in self._files:
+            before = 0
+            with file.refusing():
+                for block in file.blocks():
+                    chosen = block.select(list(columns))
+                    yield chosen if file.typed or self._convert is None else self._convert(chosen, before)
+                    before += block.num_rows
+
+
 class DuckSource(LocalSource):
     """A DuckDB relation; what a query must hold beyond the connection's memory limit goes to its temporary folder."""
 
@@ -165,31 +196,46 @@ def is_source(data: Any) -> bool:
     return isinstance(data, (str, Path, Source)) or is_lazy(data) or kind_of(data) in ("duckdb", "spark")
 
 
-def source_of(data: Any, engine: str | None = None, place: str | None = None) -> Source:
-    """The source of a table that is elsewhere; ``engine`` reads paths, ``place`` numbers the rows by a column."""
+def source_of(
+    data: Any, engine: str | None = None, place: str | None = None, *, text: Iterable[str] = (),
+    empty: Iterable[str] = (), convert: Callable[[Any, int], Any] | None = None,
+) -> Source:
+    """The source of a table that is elsewhere; ``engine`` reads paths, ``place`` numbers the rows by a column.
+
+    ``text``, ``empty`` and ``convert`` say how CSV and JSON Lines are meant.
+    """
     if isinstance(data, Source):
         return data
     if isinstance(data, (str, Path, list, tuple)):
-        return _source_of_paths(data, engine or "arrow", place)
+        if engine not in (None, *ENGINES):
+            if not re.match(r"spark://|local|yarn|k8s://", str(engine)):
+                known = ", ".join(ENGINES)
+                raise ValueError(f"engine {engine} is unknown; use memory, {known}, or a Spark cluster (spark://host:7077)")
+            spark = import_module("sfumato.tables.spark")
+            source: Source = spark.SparkSource.of_paths(spark.session_at(engine), data, place=place)
+            return source
+        paths = Files.named(data)
+        if engine in (None, "arrow") and not all(_is_parquet(path) for path in paths):
+            return _placed(TextSource(paths, text, empty, convert), place)
+        return _placed(_source_of_parquet(paths, engine or "arrow"), place)
     if engine is not None:
         raise ValueError(f"engine={engine!r} reads paths, and this table has an engine of its own; leave engine out")
     if kind_of(data) == "spark":
-        source: Source = import_module("sfumato.tables.spark").SparkSource(data, place=place)
+        source = import_module("sfumato.tables.spark").SparkSource(data, place=place)
         return source
     return _placed(DuckSource(data) if kind_of(data) == "duckdb" else PolarsSource(data), place)
 
 
-def _source_of_paths(data: Any, engine: str, place: str | None) -> Source:
-    if engine not in ENGINES:
-        spark = import_module("sfumato.tables.spark")
-        source: Source = spark.SparkSource.of_paths(spark.session_at(engine), data, place=place)
-        return source
-    paths = Files.named(data)
+def _source_of_parquet(paths: Files, engine: str) -> LocalSource:
     for path in paths:
-        if path.suffix.lower() not in (".parquet", ".pq"):
-            raise ValueError(f"{path}: is not Parquet, which engines read; convert it with sfumato or your own tools")
+        if not _is_parquet(path):
+            raise ValueError(f"{path}: is not Parquet, which {engine} needs here; leave engine out, or write it anew")
     made = {"arrow": ParquetSource, "duckdb": DuckSource.of_paths, "polars": PolarsSource.of_paths}[engine]
-    return _placed(made(paths), place)
+    return made(paths)
+
+
+def _is_parquet(path: Path) -> bool:
+    return path.suffix.lower() in (".parquet", ".pq")
 
 
 def _placed(source: LocalSource, place: str | None) -> LocalSource:
