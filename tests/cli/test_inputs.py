@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
-from sfumato.cli import randomize as command
+from sfumato.cli import plans
 from sfumato.tables import inputs
 
 HEAD = "age,elevel,district,group"
@@ -167,7 +167,7 @@ def test_files_that_are_not_there_are_named(refused, folder, line, words):
 
 @pytest.fixture
 def in_blocks(monkeypatch):
-    monkeypatch.setattr(command, "LARGE", 100)
+    monkeypatch.setattr(plans, "LARGE", 100)
     monkeypatch.setattr(inputs, "BLOCK_BYTES", 1000)
     monkeypatch.setattr(inputs, "BLOCK_ROWS", 50)
 
