@@ -37,6 +37,10 @@ ENGINE = pytest.mark.parametrize("make", ["duckdb relation"], indirect=True)  # 
 
 LEARNERS = {
     "joint tree": lambda: sf.TreeClassifier(random_state=1),
+    "byclass": lambda: sf.TreeClassifier(None, "byclass"),
+    "local": lambda: sf.TreeClassifier(None, "local"),
+    "global": lambda: sf.TreeClassifier(None, "global", prune=False),
+    "taken as true": lambda: sf.TreeClassifier(None, "none", min_samples_leaf=20),
     "joint": lambda: sf.JointModel(random_state=1, members=2),
     "mixture": lambda: MixtureModel(random_state=1, members=1, components=6),
     "moments": lambda: sf.NaiveBayes(),
@@ -47,7 +51,8 @@ LEARNERS = {
 
 @pytest.mark.parametrize(
     ("make", "learner"),
-    [*(("duckdb relation", learner) for learner in LEARNERS), ("spark", "joint tree"), ("spark", "moments")],
+    [*(("duckdb relation", learner) for learner in LEARNERS), ("spark", "joint tree"), ("spark", "local"),
+     ("spark", "moments")],
     indirect=["make"],
 )
 def test_a_learner_learns_the_same_from_every_maker(make, learner):

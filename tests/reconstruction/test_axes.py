@@ -38,7 +38,7 @@ def test_columns_of_the_table_sum_to_one_and_describe_the_reports(channel):
     cells = axis.at(5, 0.2)
     assert np.allclose(cells.table.sum(axis=0), 1, atol=1e-9)
     place = int(cells.true_cells(values[:1])[0])
-    reports = np.bincount(cells.cell_of_code[axis.codes], minlength=cells.reported)
+    reports = np.bincount(cells.cell_of_code[axis.column.codes], minlength=cells.reported)
     assert_fits(reports, cells.table[:, place] / cells.table[:, place].sum())
 
 
@@ -61,7 +61,7 @@ def test_clear_numbers_are_cut_between_quantiles():
     axis = axis_of(None, np.array([1.0, 2, 2, 3, 10, np.nan]))
     cells = axis.at(100)
     assert cells.edges.tolist() == [1, 1.5, 2.5, 6.5, 10]
-    assert axis.codes.tolist() == [0, 1, 1, 2, 3, -1]
+    assert axis.column.codes.tolist() == [0, 1, 1, 2, 3, -1]
     assert cells.integer and cells.identity and not axis.noisy
     assert np.array_equal(cells.table, np.eye(4))
 
@@ -102,8 +102,8 @@ def test_the_tables_of_levels_stand_on_top_of_each_other():
     cells = axis.at(8, 0.2)
     parts = [axis_of(LEVELS.levels[name], np.zeros(1)).at(8, 0.2) for name in ("open", "shy")]
     assert np.allclose(cells.table, np.vstack([part.table for part in parts]))
-    assert np.array_equal(axis.level_of(axis.codes), (level == "shy").astype(int))
-    reported = cells.cell_of_code[axis.codes]
+    assert cells.blocks == (0, parts[0].reported)
+    reported = cells.cell_of_code[axis.column.codes]
     assert ((reported >= parts[0].reported) == (level == "shy")).all()
 
 
@@ -112,7 +112,7 @@ def test_levels_that_nobody_chose_are_not_in_the_table():
     alone = axis_of(LEVELS.levels["shy"], np.full(5, 3.0))
     assert axis.levels == 1
     assert np.array_equal(axis.at(8).table, alone.at(8).table)
-    assert np.array_equal(axis.at(8).cell_of_code[axis.codes], alone.at(8).cell_of_code[alone.codes])
+    assert np.array_equal(axis.at(8).cell_of_code[axis.column.codes], alone.at(8).cell_of_code[alone.column.codes])
 
 
 def test_levels_with_nearly_the_same_law_are_read_together():
@@ -121,9 +121,9 @@ def test_levels_with_nearly_the_same_law_are_read_together():
     reports = TWO_PHASE.randomize(rng.uniform(0, 10, 900), rng, level=level)
     axis = axis_of(TWO_PHASE, reports, level)
     assert axis.levels == 2
-    assert np.array_equal(axis.level_of(axis.codes), (level == "coarse").astype(int))
-    assert np.array_equal(axis.ranks, TWO_PHASE.levels["normal"].encode_reports(reports))
     cells, edges = axis.at(6, 0.3), axis.at(6, 0.3).edges
+    reported = cells.cell_of_code[axis.column.codes]
+    assert np.array_equal(np.searchsorted(cells.blocks, reported, side="right") - 1, level == "coarse")
     people = np.array([(level == name).sum() for name in ("normal", "cautious")])
     first = sum(
         share * TWO_PHASE.levels[name].matrix(true=edges).sum(axis=0)

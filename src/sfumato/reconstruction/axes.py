@@ -35,7 +35,10 @@ KEPT = 32  # cuts of one axis that are remembered, because learners ask for the 
 
 @dataclass(frozen=True)
 class ColumnCells:
-    """One column at one resolution: true cells (intervals between edges, or labels), report cells, the table."""
+    """One column at one resolution: true cells (intervals between edges, or labels), report cells, the table.
+
+    Report cells are in order within a block, which starts at one of ``blocks``.
+    """
 
     name: str
     table: Floats
@@ -44,6 +47,7 @@ class ColumnCells:
     labels: tuple[Any, ...] | None = None
     integer: bool = False
     identity: bool = False
+    blocks: tuple[int, ...] = (0,)
 
     @property
     def size(self) -> int:
@@ -99,7 +103,6 @@ class Axis:
 
     def __init__(self, column: Column) -> None:
         self.column, self.name = column, column.name
-        self.codes: Any = column.codes
         self.noisy = bool(column.levels)
         self._most: int | None = None
         self._cuts: dict[tuple[int, float, float], ColumnCells] = {}
@@ -153,8 +156,8 @@ class Axis:
         of_level = {name: cuts[i].cell_of_code + below[i] for i, block in enumerate(self._blocks) for name in block}
         unused = {name: np.zeros(channel.outputs.size, int) for name, channel in self.column.levels.items()}
         cell_of_code = np.concatenate([of_level.get(name, nothing) for name, nothing in unused.items()])
-        table = np.vstack([cut.table for cut in cuts])
-        return replace(first, table=table, cell_of_code=cell_of_code.astype(np.int32))
+        table, blocks = np.vstack([cut.table for cut in cuts]), tuple(below[:-1].tolist())
+        return replace(first, table=table, cell_of_code=cell_of_code.astype(np.int32), blocks=blocks)
 
     def _cut_block(self, place: int, resolution: int, coarseness: float, shift: float) -> ColumnCells:
         """Reports of one channel, or of several on the same codes, read by the average of their laws."""
@@ -192,22 +195,6 @@ class Axis:
     def _below(self) -> Codes:
         """How many reports have each code or a lower one."""
         return np.cumsum(self.column.histogram)
-
-    def level_of(self, codes: NDArray[np.int32]) -> Codes:
-        """Which block of levels a code came through, 0 where there is but one."""
-        if self.levels == 1:
-            return np.zeros(codes.size, np.int64)
-        return np.asarray(self._block_of_level[np.searchsorted(self.column.starts[1:], codes, side="right")])
-
-    @property
-    def ranks(self) -> NDArray[np.int32]:
-        """Codes whose order means something among people of one block: without what lies between the levels."""
-        return self.column.ranks
-
-    @cached_property
-    def _block_of_level(self) -> Codes:
-        place = {name: i for i, block in enumerate(self._blocks) for name in block}
-        return np.array([place.get(name, 0) for name in self.column.levels], dtype=np.int64)
 
 
 def _blocks(column: Column) -> list[list[Any]]:

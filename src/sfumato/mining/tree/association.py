@@ -1,8 +1,8 @@
 """AS00 §4: reconstruct a distribution, associate records with intervals by rank, and grow a tree on the intervals.
 
 The reconstruction says how many values lie in each interval; the N(I₁) lowest reports go to I₁, the next N(I₂) to I₂,
-and so on. Categories have no order: each reported category is shared out by P(true | reported). The paper's three ways
-differ in which reports are reconstructed together:
+and so on: within a report cell, by the hash of a record's place. Categories have no order: each reported category is
+shared out by P(true | reported). The paper's three ways differ in which reports are reconstructed together:
 
 Global   all reports at once
 ByClass  the reports of each class
@@ -12,19 +12,19 @@ Local    the reports of each class again at every node, until nodes are small; a
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
+from sfumato.counts import Reports
 from sfumato.domain import Floats
-from sfumato.mining.tree.model import CLEAR_BINS, ClassMass, Limits, Records, Tree, feature_of, grown_tree
-from sfumato.mining.tree.splits import LEAF
+from sfumato.mining.tree.levels import Growth, Node
+from sfumato.mining.tree.model import CLEAR_BINS, Labels, Limits, Tree, empty_bins, grown_tree
+from sfumato.mining.tree.routes import Association, bins_at
 from sfumato.reconstruction import Axis, ChiSquare, ColumnCells, DenseTable, maximise_likelihood
 
 STOP = ChiSquare(share=0.003, limit=2_000)
@@ -41,109 +41,113 @@ def reconstruct_groups(table: DenseTable, counts: Floats) -> Floats:
     return maximise_likelihood(table, counts, stop=STOP).probabilities.astype(float)
 
 
-@dataclass(frozen=True)
-class Intervals:
-    """One column cut into m intervals, and the association of its reports with them."""
+def associated(cells: ColumnCells, counts: Floats, p: Floats) -> Association:
+    """Report cells, counted by class (counts[y', cell]), associated with the intervals of each class's p[y', interval].
 
-    axis: Axis
-    cells: ColumnCells
-
-    @property
-    def size(self) -> int:
-        return self.cells.size
-
-    @cached_property
-    def table(self) -> DenseTable:
-        return DenseTable(self.cells.table, np.float32)
-
-    def associate(self, records: Any, group: Any, groups: int, weight: Floats) -> Any:
-        """The interval of each of the records, reconstructed within each group; `size` stands for missing."""
-        codes, cell_of_code = self.axis.codes[records], self.cells.cell_of_code
-        if not self.axis.noisy:
-            return np.where(codes < 0, self.size, cell_of_code[np.maximum(codes, 0)])
-        by_code = counts_by_code(codes, group, weight, groups, cell_of_code.size)
-        by_cell = np.array([np.bincount(cell_of_code, row, self.cells.reported) for row in by_code])
-        p = reconstruct_groups(self.table, by_cell)
-        if self.cells.labels is not None:
-            posterior = p[:, None, :] * self.cells.table[None]
-            posterior /= np.maximum(posterior.sum(axis=2, keepdims=True), 1e-300)
-            cells = np.where(codes < 0, -1, cell_of_code[np.maximum(codes, 0)])
-            return by_share(cells, group, np.cumsum(posterior, axis=2), self.size)
-        if len(self.axis.column.levels) > 1:  # ranks are comparable among people of one block of levels only
-            group = group * self.axis.levels + self.axis.level_of(codes)
-            codes = self.axis.ranks[records]
-            by_code = counts_by_code(codes, group, weight, groups * self.axis.levels, by_code.shape[1])
-            p = np.repeat(p, self.axis.levels, axis=0)
-        bounds = np.cumsum(p, axis=1) * by_code.sum(axis=1, keepdims=True)
-        return by_rank(codes, group, weight, by_code, bounds, self.size)
-
-
-class Growth(ABC):
-    """Growth on intervals; a subclass says how the records of a node are associated with them."""
-
-    def __init__(self, axes: Sequence[Axis], intervals: int, labels: ClassMass, limits: Limits) -> None:
-        self.cut = [Intervals(a, a.at(intervals, REPORT_COARSENESS) if a.noisy else a.at(CLEAR_BINS)) for a in axes]
-        self.features = [feature_of(cut.cells) for cut in self.cut]
-        self.labels, self.group, self.weight = labels, labels.group, labels.weight
-        least = max(limits.min_leaf, LEAST_LEAF_SHARE * self.group.size)
-        self.limits = replace(limits, min_leaf=least, min_split=2 * least)
-        self.codes = np.zeros((len(self.cut), self.group.size), np.uint8)
-
-    @abstractmethod
-    def associate(self, records: Records, column: int) -> npt.NDArray[np.uint8]:
-        """The interval of each of these records in one column."""
-
-    def grow(self) -> Tree:
-        everyone = np.arange(self.group.size, dtype=np.int32)
-        for j in range(len(self.cut)):
-            self.codes[j] = self.associate(everyone, j)
-        return self.finished(self.subtree(everyone, self.limits.max_depth))
-
-    def subtree(self, records: Records, depth: int) -> Tree:
-        """Growth below a node without further reconstruction."""
-        codes, labels = self.codes, self.labels
-        if records.size < self.group.size:
-            codes, labels = np.ascontiguousarray(codes[:, records]), labels.of_records(records)
-        return grown_tree(codes, self.features, labels, replace(self.limits, max_depth=depth))
-
-    def finished(self, tree: Tree) -> Tree:
-        return tree.pruned(self.features) if self.limits.prune else tree
-
-
-class GlobalGrowth(Growth):
-    def associate(self, records: Records, column: int) -> npt.NDArray[np.uint8]:
-        nobody = np.zeros(records.size, np.int64)
-        return np.asarray(self.cut[column].associate(records, nobody, 1, self.weight[records]), np.uint8)
+    Cells have ranks within their block; a category's cell is one by itself, and has P(true | reported) for p.
+    """
+    if cells.labels is None:
+        blocks = np.array([*cells.blocks, cells.reported])
+        shares = np.repeat(p[:, None, :], len(cells.blocks), axis=1)
+    else:
+        blocks, counts = np.arange(cells.reported + 1), np.ones_like(counts)
+        shares = p[:, None, :] * cells.table
+        shares /= np.maximum(shares.sum(axis=2, keepdims=True), 1e-300)
+    return Association(cells.size, *by_rank(np.ascontiguousarray(counts), blocks, shares))
 
 
 class ByClassGrowth(Growth):
-    def associate(self, records: Records, column: int) -> npt.NDArray[np.uint8]:
-        whole = records.size == self.group.size
-        group, weight = (self.group, self.weight) if whole else (self.group[records], self.weight[records])
-        found = self.cut[column].associate(records, group, self.labels.classes, weight)
-        return np.asarray(found, np.uint8)
+    """Growth on intervals: the root's reports are reconstructed and associated, class by class.
+
+    In memory, nodes where nothing more is reconstructed are grown depth first, which gives the same subtree.
+    """
+
+    def __init__(self, reports: Reports, axes: Sequence[Axis], intervals: int, limits: Limits) -> None:
+        cells = [axis.at(intervals, REPORT_COARSENESS) if axis.noisy else axis.at(CLEAR_BINS) for axis in axes]
+        super().__init__(reports, cells, limits)
+        self.noisy = [axis.noisy for axis in axes]
+        self.tables = [DenseTable(cut.table, np.float32) for cut in cells]
+        self.aside: list[Node] = []
+
+    @cached_property
+    def people(self) -> float:
+        """How many people there are, once the root is counted."""
+        counts = self.nodes[0].counts
+        assert counts is not None
+        return float(counts.sum())
+
+    @cached_property
+    def stops(self) -> Limits:
+        least = max(self.limits.min_leaf, LEAST_LEAF_SHARE * self.people)
+        return replace(self.limits, min_leaf=least, min_split=2 * least)
+
+    # --- reconstruction -----------------------------------------------------------------------------------------
+
+    def reconstructs(self, node: Node) -> bool:
+        """Whether the reports at a node are reconstructed again."""
+        return node.number == 0
+
+    def reconstructed(self, column: int, counts: Floats) -> Association:
+        """The association of a column's cells, from their counts[y', cell]."""
+        return associated(self.cells[column], counts, reconstruct_groups(self.tables[column], counts))
+
+    def asked(self, node: Node) -> tuple[int, ...]:
+        if not self.reconstructs(node):
+            return node.reads
+        return tuple(read if j in node.settled else j for j, read in enumerate(node.reads))
+
+    def in_bins(self, node: Node, column: int, table: Floats) -> Floats:
+        if not self.reconstructs(node) or column in node.settled or not self.noisy[column]:
+            return table[: self.sizes[column] + 1]
+        counts, missing = table[: self.cells[column].reported], table[self.cells[column].reported]
+        found = self.reconstructed(column, counts.T)
+        node.reads = (*node.reads[:column], len(self.associations), *node.reads[column + 1 :])
+        self.associations.append(found)
+        return np.vstack([found.spread(counts), missing])
+
+    def sides(self, node: Node) -> tuple[Floats | None, Floats | None]:
+        return (None, None) if self.reconstructs(node) else super().sides(node)
+
+    # --- in memory ----------------------------------------------------------------------------------------------
+
+    def waits(self, node: Node) -> bool:
+        if self.reports.in_memory and not self.reconstructs(node):
+            self.aside.append(node)
+            return False
+        return super().waits(node)
+
+    def tree(self) -> Tree:
+        tree = super().tree()
+        if not self.aside:
+            return tree
+        routes = self.routes()
+        found = routes.follow(self.reports, routes.names)
+        codes, labels = empty_bins(self.features, len(self.reports)), Labels.of(self.reports)
+        reads = np.array([node.reads for node in self.nodes])
+        for j in range(len(codes)):
+            codes[j] = bins_at(found, routes.readings, np.full(len(reads), j), np.ascontiguousarray(reads[:, j]))
+        for node in self.aside:
+            records = np.flatnonzero(found.node == node.number).astype(np.int32)
+            limits = replace(self.stops, max_depth=self.limits.max_depth - node.depth)
+            own = np.ascontiguousarray(codes[:, records])
+            tree = tree.grafted(node.number, grown_tree(own, self.features, labels.of_records(records), limits))
+        return tree
+
+
+class GlobalGrowth(ByClassGrowth):
+    """All classes together."""
+
+    def reconstructed(self, column: int, counts: Floats) -> Association:
+        together = np.repeat(counts.sum(axis=0, keepdims=True), self.classes, axis=0)
+        p = reconstruct_groups(self.tables[column], together[:1])
+        return associated(self.cells[column], together, np.repeat(p, self.classes, axis=0))
 
 
 class LocalGrowth(ByClassGrowth):
-    def grow(self) -> Tree:
-        self.smallest = max(SMALLEST_LOCAL_NODE, LOCAL_SHARE * self.group.size)
-        everyone = np.arange(self.group.size, dtype=np.int32)
-        return self.finished(self._below(everyone, frozenset(), self.limits.max_depth))
+    """The reports of each class again at every node that is not small."""
 
-    def _below(self, records: Records, settled: frozenset[int], depth: int) -> Tree:
-        if settled and records.size < self.smallest:
-            return self.subtree(records, depth)
-        for j in range(len(self.cut)):
-            if j not in settled:
-                self.codes[j, records] = self.associate(records, j)
-        tree = self.subtree(records, min(depth, 1))
-        j = int(tree.column[0])
-        if j == LEAF:
-            return tree
-        goes_left = tree.bins[0][self.codes[j, records]]
-        for node, side in ((1, records[goes_left]), (2, records[~goes_left])):
-            tree = tree.grafted(node, self._below(side, settled | {j}, depth - 1))
-        return tree
+    def reconstructs(self, node: Node) -> bool:
+        return node.number == 0 or node.people >= max(SMALLEST_LOCAL_NODE, LOCAL_SHARE * self.people)
 
 
 def paper_intervals(records: int) -> int:
@@ -155,56 +159,29 @@ def paper_intervals(records: int) -> int:
 
 
 @njit(cache=True)
-def counts_by_code(codes: Any, group: Any, weight: Any, groups: int, size: int) -> Any:
-    """Summed weight of each group's reports at each code."""
-    counts = np.zeros((groups, size))
-    for i in range(codes.size):
-        if codes[i] >= 0:
-            counts[group[i], codes[i]] += weight[i]
-    return counts
+def by_rank(counts: Any, blocks: Any, shares: Any) -> Any:
+    """(first, start, thresholds) of the association that fills intervals by rank, shares[y, block, interval] of a
+    block's counts[y, cell] each.
 
-
-@njit(cache=True)
-def by_rank(codes: Any, group: Any, weight: Any, by_code: Any, bounds: Any, missing: int) -> Any:
-    """A stable counting sort within each group; a record's interval is where the middle of its weight falls."""
-    groups, size = by_code.shape
-    rank, pointer = np.zeros((groups, size)), np.zeros((groups, size), np.int64)
-    for g in range(groups):
-        below, place = 0.0, 0
-        for code in range(size):
-            rank[g, code] = below
-            while place < missing - 1 and bounds[g, place] <= below:
-                place += 1
-            pointer[g, code] = place
-            below += by_code[g, code]
-    found = np.full(codes.size, np.uint8(missing))
-    for i in range(codes.size):
-        code, g = codes[i], group[i]
-        if code < 0:
-            continue
-        middle = rank[g, code] + 0.5 * weight[i]
-        rank[g, code] += weight[i]
-        place = pointer[g, code]
-        while place < missing - 1 and bounds[g, place] <= middle:
-            place += 1
-        pointer[g, code] = place
-        found[i] = place
-    return found
-
-
-@njit(cache=True)
-def by_share(codes: Any, group: Any, bounds: Any, missing: int) -> Any:
-    """Each group's reports of one category shared out by P(true | reported): the k-th takes the place k·φ mod 1."""
-    seen = np.zeros(bounds.shape[:2])
-    found = np.full(codes.size, np.uint8(missing))
-    for i in range(codes.size):
-        code, g = codes[i], group[i]
-        if code < 0:
-            continue
-        seen[g, code] += 1.0
-        share = (seen[g, code] * 0.6180339887498949) % 1.0
-        place = 0
-        while place < missing - 1 and bounds[g, code, place] <= share:
-            place += 1
-        found[i] = place
-    return found
+    A boundary within a millionth of the block from a cell's edge is at the edge.
+    """
+    (classes, cells), size = counts.shape, shares.shape[2]
+    first, start = np.empty((classes, cells), np.int32), np.empty(classes * cells + 1, np.int32)
+    thresholds, used = np.empty(shares.size, np.uint32), 0
+    for y in range(classes):
+        for block in range(blocks.size - 1):
+            total = counts[y, blocks[block] : blocks[block + 1]].sum()
+            place, below, bound, edge = 0, 0.0, shares[y, block, 0] * total, 1e-6 * total
+            for cell in range(blocks[block], blocks[block + 1]):
+                above = below + counts[y, cell]
+                while place < size - 1 and bound <= below + edge:
+                    place += 1
+                    bound += shares[y, block, place] * total
+                first[y, cell], start[y * cells + cell] = place, used
+                while place < size - 1 and bound < above - edge:
+                    thresholds[used] = min((bound - below) / counts[y, cell] * 4294967296.0, 4294967295.0)
+                    used, place = used + 1, place + 1
+                    bound += shares[y, block, place] * total
+                below = above
+    start[classes * cells] = used
+    return first, start, thresholds[:used].copy()

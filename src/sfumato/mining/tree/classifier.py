@@ -16,12 +16,13 @@ from sfumato.domain.checked import given, given_flag, given_labels, given_one_of
 from sfumato.mining.estimator import Channels, Column, Learner, remember_names
 from sfumato.mining.joint import JointModel
 from sfumato.mining.tree import text
-from sfumato.mining.tree.association import ByClassGrowth, GlobalGrowth, Growth, LocalGrowth, paper_intervals
-from sfumato.mining.tree.model import ClassMass, Feature, Limits, Tree, clean_tree, clean_values, compared, feature_of
+from sfumato.mining.tree.association import ByClassGrowth, GlobalGrowth, LocalGrowth, paper_intervals
+from sfumato.mining.tree.levels import CleanGrowth
+from sfumato.mining.tree.model import Feature, Labels, Limits, Tree, clean_tree, clean_values, compared, feature_of
 from sfumato.reconstruction import Axis
 
 RECONSTRUCTIONS = ("joint", "byclass", "local", "global", "none")
-GROWTHS: dict[str, type[Growth]] = {"global": GlobalGrowth, "byclass": ByClassGrowth, "local": LocalGrowth}
+GROWTHS: dict[str, type[ByClassGrowth]] = {"global": GlobalGrowth, "byclass": ByClassGrowth, "local": LocalGrowth}
 DEEPEST = 60
 DISTILLED_RECORDS = 150_000
 LEAST_LEAF = 0.0003
@@ -70,13 +71,16 @@ class TreeClassifier(Learner):
         axes = [Axis(reports.column(name)) for name in reports.names]
         limits = self._limits(reports)
         if not any(axis.noisy for axis in axes):
-            values = np.array([clean_values(reports, axis) for axis in axes])
-            self.tree_, self.features_ = clean_tree(axes, values, ClassMass.of(reports), limits)
+            if reports.in_memory:
+                self.tree_, self.features_ = clean_tree(reports, axes, Labels.of(reports), limits)
+            else:
+                clean = CleanGrowth(reports, axes, limits)
+                self.tree_, self.features_ = clean.grow(), clean.features
         elif self.reconstruction == "joint":
             self._distil(reports, axes, limits, rng)
         else:
             intervals = self.intervals or paper_intervals(len(reports))
-            growth = GROWTHS[self.reconstruction](axes, intervals, ClassMass.of(reports), limits)
+            growth = GROWTHS[self.reconstruction](reports, axes, intervals, limits)
             self.tree_, self.features_ = growth.grow(), growth.features
 
     def _limits(self, reports: Reports) -> Limits:
@@ -191,13 +195,12 @@ def distilled_tree(
     names = [model.attribute_names_[j] for j in model.selected_]
     drawn = Reports({name: sample[j] for name, j in zip(names, model.selected_, strict=True)})
     axes = [Axis(drawn.column(name)) for name in names]
-    values = np.array([clean_values(drawn, axis) for axis in axes])
     p_class = model.bayes([sample[j] for j in model.selected_], DISTILLED_RECORDS) * (people / DISTILLED_RECORDS)
-    decided = np.eye(p_class.shape[1])[np.argmax(p_class, axis=1)] * (people / DISTILLED_RECORDS)
+    decided = Labels.all_weighing(np.argmax(p_class, axis=1), people / DISTILLED_RECORDS, p_class.shape[1])
     floor = LEAST_LEAF * people
     tight = Limits(limits.max_depth, max(limits.min_leaf, floor), max(limits.min_split, 2 * floor), limits.prune)
-    tree, features = clean_tree(axes, values, ClassMass.soft(decided), tight)
-    leaves = tree.leaves(values, np.array([feature.categorical for feature in features]))
+    tree, features = clean_tree(drawn, axes, decided, tight)
+    leaves = tree.leaves(clean_values(drawn), np.array([feature.categorical for feature in features]))
     tree.counts = summed_counts(tree, leaves, p_class)
     tree.column[:] = np.where(tree.column < 0, -1, np.array(model.selected_, np.int32)[tree.column])
     return tree, features

@@ -7,7 +7,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from sfumato.mining.tree.splits import LEAF, add_counts, add_histogram, best_split, partition, purity, refined_cut
+from sfumato.mining.tree.splits import (
+    LEAF,
+    add_counts,
+    add_histogram,
+    best_split,
+    partition,
+    purity,
+    refined_cut,
+    true_count,
+)
 
 
 class Bounds(NamedTuple):
@@ -18,10 +27,12 @@ class Bounds(NamedTuple):
     split: float
     bits: float
     nodes: int
+    classes: int
 
 
 class Nodes(NamedTuple):
-    """A tree as arrays, the root first, children after their parents; column −1 marks a leaf."""
+    """A tree as arrays, the root first, children after their parents; column −1 marks a leaf; reported classes are
+    counted."""
 
     column: Any
     place: Any
@@ -49,7 +60,7 @@ def grow(data: Any, bounds: Any, order: Any) -> Any:
 
     The smaller child's histogram is counted, the larger one's is its parent's less that.
     """
-    classes, widest = data.mass.shape[1], np.max(data.sizes) + 1
+    classes, widest = bounds.classes, np.max(data.sizes) + 1
     nodes, used = empty_nodes(bounds.nodes, widest, classes), 1
     histograms = np.zeros((bounds.depth + 3, data.sizes.size, widest, classes))
     stack = np.zeros((bounds.depth + 4, 4), np.int64)
@@ -61,7 +72,7 @@ def grow(data: Any, bounds: Any, order: Any) -> Any:
     while top > 0:
         top -= 1
         node, start, end, depth = stack[top]
-        if depth >= bounds.depth or used + 2 > bounds.nodes or stays_leaf(nodes.counts[node], end - start, bounds):
+        if used + 2 > bounds.nodes or stays_leaf(nodes.counts[node], depth, data.shares, bounds):
             continue
         middle = split_node(data, bounds, nodes, node, histograms[top], order, start, end, bins_left, spare)
         if middle in (start, end):
@@ -72,7 +83,7 @@ def grow(data: Any, bounds: Any, order: Any) -> Any:
         large = (used + 1, middle, end) if small[0] == used else (used, start, middle)
         histograms[top + 1] = 0.0
         add_histogram(data, order, small[1], small[2], histograms[top + 1])
-        _subtract(histograms[top], histograms[top + 1])
+        histograms[top] -= histograms[top + 1]
         _push(stack, top, large[0], large[1], large[2], depth + 1)
         _push(stack, top + 1, small[0], small[1], small[2], depth + 1)
         top, used = top + 2, used + 2
@@ -85,9 +96,11 @@ def _push(stack: Any, top: int, node: int, start: int, end: int, depth: int) -> 
 
 
 @njit(cache=True)
-def stays_leaf(counts: Any, records: int, bounds: Any) -> bool:
+def stays_leaf(told: Any, depth: int, shares: Any, bounds: Any) -> bool:
+    """Whether a node with these counts of reported classes is too deep, too small, pure or not worth a split."""
+    counts = true_count(told, shares)
     total = counts.sum()
-    if records < 2 or total < bounds.split or purity(counts) >= total * (1 - 1e-12):
+    if depth >= bounds.depth or total < bounds.split or purity(counts) >= total * (1 - 1e-12):
         return True
     return bool(code_length(counts) <= bounds.bits)
 
@@ -97,13 +110,14 @@ def split_node(
     data: Any, bounds: Any, nodes: Any, node: int, table: Any, order: Any, start: int, end: int, left: Any, spare: Any
 ) -> Any:
     """Split a node in two, noted in `nodes`; where its right side starts in `order`, `start` where it stays a leaf."""
-    split = best_split(data, table, nodes.counts[node], bounds.leaf, left)
+    told = nodes.counts[node]
+    split = best_split(data.sizes, data.categorical, table, told, data.shares, bounds.leaf, left)
     gain, j, place, missing_left = split
     if j < 0:
         return start
     cut = np.nan
     if data.exact and not data.categorical[j]:
-        cut = refined_cut(data, order, start, end, split, table, nodes.counts[node], bounds.leaf)
+        cut = refined_cut(data, order, start, end, split, table, told, bounds.leaf)
     middle = partition(data, j, left, cut, missing_left, order, start, end, spare)
     if start < middle < end:
         nodes.column[node], nodes.place[node], nodes.cut[node] = j, place, cut
@@ -113,21 +127,10 @@ def split_node(
 
 @njit(cache=True)
 def count_children(data: Any, nodes: Any, node: int, order: Any, start: int, middle: int) -> None:
-    """The class counts of both children; what is left of a class by rounding alone is nothing."""
-    whole, first, second = nodes.counts[node], nodes.counts[nodes.left[node]], nodes.counts[nodes.right[node]]
+    """The class counts of both children; weights are such that sums and differences of them are exact."""
+    first, second = nodes.counts[nodes.left[node]], nodes.counts[nodes.right[node]]
     add_counts(data, order, start, middle, first)
-    for y in range(whole.size):
-        rest = whole[y] - first[y]
-        second[y] = rest if abs(rest) >= 1e-9 * whole.sum() else 0.0
-
-
-@njit(cache=True)
-def _subtract(whole: Any, part: Any) -> None:
-    for j in range(whole.shape[0]):
-        for b in range(whole.shape[1]):
-            for y in range(whole.shape[2]):
-                rest = whole[j, b, y] - part[j, b, y]
-                whole[j, b, y] = rest if abs(rest) > 1e-9 else 0.0
+    second[:] = nodes.counts[node] - first
 
 
 @njit(cache=True)

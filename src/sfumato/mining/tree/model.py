@@ -14,11 +14,14 @@ from sfumato.domain import as_numbers
 from sfumato.domain.checked import given_flags, given_numbers, given_rows, given_wholes
 from sfumato.mining.estimator import class_codes_in, true_class_shares
 from sfumato.mining.tree.kernels import Bounds, Nodes, grow, leaves_of, prune_by_code_length
-from sfumato.mining.tree.splits import LEAF, Binned, bin_and_class
+from sfumato.mining.tree.splits import LEAF, Binned, bin_and_class, true_counts
 from sfumato.reconstruction import Axis, ColumnCells
 
 Records = npt.NDArray[np.int32]
 Values = npt.NDArray[np.float64]
+Shares = npt.NDArray[np.float64]
+Bins = npt.NDArray[Any]
+CLEAR: Shares = np.zeros((0, 0))
 CLEAR_BINS = 254
 MOST_BINS = 100_000_000  # nodes times labels of a tree that is read from a file
 
@@ -64,19 +67,26 @@ class Tree:
         return cls(none, np.full(1, np.nan), none.copy(), none.copy(), nothing, nothing[:, None], counts, np.zeros(1))
 
     @classmethod
-    def from_growth(cls, nodes: Nodes, used: int, features: list[Feature]) -> Tree:
-        """Bins become values: a numeric cut without a refined threshold lies at the edge of its bin."""
+    def from_growth(cls, nodes: Nodes, used: int, features: list[Feature], shares: Shares) -> Tree:
+        """Bins become values: a numeric cut without a refined threshold lies at the edge of its bin. Reported classes
+        become true ones."""
         column, place, cut, left, right, missing_left, bins, counts, gains = (part[:used] for part in nodes)
         for j, feature in enumerate(features):
             if feature.edges is not None:
                 here = np.flatnonzero((column == j) & np.isnan(cut))
                 cut[here] = feature.edges[place[here] + 1]
-        return cls(column, cut, left, right, missing_left, bins, np.maximum(counts, 0.0), gains)
+        counts = np.maximum(true_counts(counts, shares), 0.0)
+        return cls(column, cut, left, right, missing_left, bins, counts, gains)
 
-    def pruned(self, features: list[Feature]) -> Tree:
-        """The subtree with the shortest description."""
-        sizes = np.array([feature.size for feature in features], dtype=np.float64)
-        prune_by_code_length(self.column, self.left, self.right, self.counts, sizes)
+    def finished(self, features: list[Feature], prune: bool) -> Tree:
+        """The tree as it is given out, its nodes numbered from the root by left sides first; a split that leaves one
+        side empty is none. Pruned, it is the subtree with the shortest description."""
+        people = self.counts.sum(axis=1)
+        empty = (self.column != LEAF) & ((people[self.left] == 0) | (people[self.right] == 0))
+        self.column[empty], self.left[empty], self.right[empty] = LEAF, LEAF, LEAF
+        if prune:
+            sizes = np.array([feature.size for feature in features], dtype=np.float64)
+            prune_by_code_length(self.column, self.left, self.right, self.counts, sizes)
         return self.compact()
 
     def compact(self) -> Tree:
@@ -90,7 +100,9 @@ class Tree:
         place = np.full(self.column.size, LEAF, np.int32)
         place[kept] = np.arange(len(kept))
         tree = Tree(*(part[kept] for part in vars(self).values()))
-        tree.left, tree.right = (np.where(side < 0, LEAF, place[side]) for side in (tree.left, tree.right))
+        leaf = tree.column == LEAF
+        tree.left, tree.right = (np.where(leaf, LEAF, place[side]) for side in (tree.left, tree.right))
+        tree.cut[leaf], tree.missing_left[leaf], tree.bins[leaf], tree.gains[leaf] = np.nan, False, False, 0.0
         return tree
 
     def grafted(self, node: int, other: Tree) -> Tree:
@@ -202,49 +214,58 @@ class Limits:
         fewest_cuts = max(min(feature.size for feature in features) - 1, 1)
         return float(np.log2(len(features)) + np.log2(fewest_cuts) + 2.0 + 1.65 * min(classes - 1, 1))
 
+    def bounds(self, features: Sequence[Feature], classes: int, nodes: int = 0) -> Bounds:
+        """The same for the compiled loops, which make room for so many nodes."""
+        bits = self.least_bits(features, classes)
+        return Bounds(self.max_depth, self.min_leaf, self.min_split, bits, nodes, classes)
+
 
 @dataclass(frozen=True)
-class ClassMass:
-    """How much of each record counts for each class.
+class Labels:
+    """The class that every record reported, how much it counts, and what a reported class tells of true ones.
 
-    A record counts 1 (or its weight) for its own class. When labels went through a channel L it counts column y' of
-    L⁻¹: summed over any set of records that is an unbiased count of the true classes.
+    Labels that went through a channel L: class y' counts column y' of L⁻¹; summed over any set of records that is an
+    unbiased count of the true classes.
     """
 
     group: npt.NDArray[np.uint8] | npt.NDArray[np.int64]
-    weight: npt.NDArray[np.float64]
-    mass: npt.NDArray[np.float64]
-    plain: bool
-
-    @property
-    def classes(self) -> int:
-        return int(self.mass.shape[1])
+    weight: npt.NDArray[np.float64] | None
+    shares: Shares
+    classes: int
 
     @classmethod
-    def of(cls, reports: Reports) -> ClassMass:
+    def of(cls, reports: Reports) -> Labels:
         group, classes = class_codes_in(reports), len(reports.classes or ())
         small = group.astype(np.uint8) if classes <= 256 else group
-        if reports.weights is None and reports.label_channel is None and classes <= 200:
-            return cls(small, np.ones(group.size), np.zeros((1, classes)), True)
-        weight = np.ones(group.size) if reports.weights is None else reports.weights
-        shares = true_class_shares(reports)
-        return cls(small, weight, np.ascontiguousarray(shares[group] * weight[:, None]), False)
+        return cls(small, reports.weights, shares_of(reports), classes)
 
-    def of_records(self, records: Records) -> ClassMass:
-        mass = self.mass if self.plain else self.mass[records]
-        return ClassMass(self.group[records], self.weight[records], mass, self.plain)
+    @classmethod
+    def all_weighing(cls, group: npt.NDArray[np.int64], weight: float, classes: int) -> Labels:
+        """Clear classes of records that all weigh the same, to so few digits that sums are exact."""
+        return cls(group, np.full(group.size, float(np.float32(weight))), CLEAR, classes)
 
-    def binned(self, codes: npt.NDArray[np.uint8], features: Sequence[Feature], values: Values | None) -> Binned:
+    @property
+    def total(self) -> float:
+        return float(self.group.size if self.weight is None else self.weight.sum())
+
+    def of_records(self, records: Records) -> Labels:
+        return replace(self, group=self.group[records], weight=None if self.weight is None else self.weight[records])
+
+    def binned(self, codes: Bins, features: Sequence[Feature], values: Values | None) -> Binned:
         """What the compiled loops read: bins, classes and, where cuts are placed among them, the values."""
         sizes = np.array([feature.size for feature in features], np.int64)
         categorical = np.array([feature.categorical for feature in features])
-        pairs = bin_and_class(codes, self.group, self.classes) if self.plain else np.zeros((1, 1), np.uint16)
+        plain = self.weight is None and (sizes.max() + 1) * self.classes <= 1 << 16
+        pairs = bin_and_class(codes, self.group, self.classes) if plain else np.zeros((1, 1), np.uint16)
+        weight = np.ones(1 if plain else self.group.size) if self.weight is None else self.weight
         exact = np.zeros((1, 1)) if values is None else values
-        return Binned(codes, sizes, categorical, self.mass, self.group, pairs, self.plain, exact, values is not None)
+        given = values is not None
+        return Binned(codes, sizes, categorical, self.group, weight, self.shares, pairs, plain, exact, given)
 
-    @classmethod
-    def soft(cls, mass: npt.NDArray[np.float64]) -> ClassMass:
-        return cls(np.zeros(mass.shape[0], np.uint8), mass.sum(axis=1), np.ascontiguousarray(mass), False)
+
+def shares_of(reports: Reports) -> Shares:
+    """How much of a reported class counts for each true one; nothing is said where they are the same."""
+    return CLEAR if reports.label_channel is None else np.ascontiguousarray(true_class_shares(reports))
 
 
 def compared(features: Sequence[Feature], columns: Sequence[npt.NDArray[Any]]) -> Values:
@@ -259,31 +280,37 @@ def feature_of(cells: ColumnCells) -> Feature:
     return Feature(cells.name, cells.edges, cells.labels, cells.integer)
 
 
+def empty_bins(features: Sequence[Feature], records: int) -> Bins:
+    """A bin for every column and record, in the smallest whole numbers that hold all of them."""
+    widest = max(feature.size for feature in features)
+    return np.empty((len(features), records), np.min_scalar_type(widest))
+
+
 def grown_tree(
-    codes: npt.NDArray[np.uint8], features: list[Feature], labels: ClassMass, limits: Limits,
-    values: Values | None = None,
+    codes: Bins, features: list[Feature], labels: Labels, limits: Limits, values: Values | None = None
 ) -> Tree:
     """A tree on records in bins; cuts are refined among the actual values where they are given."""
     records = codes.shape[1]
-    most = min(int(2 * records / max(limits.min_leaf, 1.0)) + 3, 2 ** min(limits.max_depth + 1, 40) - 1)
-    bits = limits.least_bits(features, labels.classes)
-    bounds = Bounds(limits.max_depth, limits.min_leaf, limits.min_split, bits, most)
-    nodes, used = grow(labels.binned(codes, features, values), bounds, np.arange(records, dtype=np.int32))
-    return Tree.from_growth(nodes, used, features)
+    leaves = min(labels.total / limits.min_leaf if limits.min_leaf > 0 else records, records)
+    most = min(int(2 * leaves) + 3, 2 ** min(limits.max_depth + 1, 40) - 1)
+    order = np.arange(records, dtype=np.int32)
+    nodes, used = grow(labels.binned(codes, features, values), limits.bounds(features, labels.classes, most), order)
+    return Tree.from_growth(nodes, used, features, labels.shares)
 
 
-def clean_tree(axes: Sequence[Axis], values: Values, labels: ClassMass, limits: Limits) -> tuple[Tree, list[Feature]]:
+def clean_tree(reports: Reports, axes: Sequence[Axis], labels: Labels, limits: Limits) -> tuple[Tree, list[Feature]]:
     """A tree on true values: bins between quantiles find the split, the actual values beside it place the cut."""
     cells = [axis.at(CLEAR_BINS) for axis in axes]
     features = [feature_of(cut) for cut in cells]
-    codes = np.empty((len(cells), values.shape[1]), np.uint8)
-    for j, (axis, cut) in enumerate(zip(axes, cells, strict=True)):
-        codes[j] = np.where(axis.codes < 0, cut.size, cut.cell_of_code[np.maximum(axis.codes, 0)])
-    tree = grown_tree(codes, features, labels, limits, values)
-    return (tree.pruned(features) if limits.prune else tree), features
+    codes = empty_bins(features, len(reports))
+    for j, cut in enumerate(cells):
+        codes[j] = reports.cells_of(cut.name, cut.cell_of_code, cut.size)
+    tree = grown_tree(codes, features, labels, limits, clean_values(reports))
+    return tree.finished(features, limits.prune), features
 
 
-def clean_values(reports: Reports, axis: Axis) -> Values:
-    """Numbers as they are, categories as codes."""
-    values = reports.values(axis.name) if axis.column.labels is None else axis.codes
-    return np.asarray(values, dtype=np.float64)
+def clean_values(reports: Reports) -> Values:
+    """Numbers as they are, categories as codes, one row a column."""
+    columns = [reports.column(name) for name in reports.names]
+    numbers = (as_numbers(reports.values(each.name)) if each.labels is None else each.present for each in columns)
+    return np.array(list(numbers), float)

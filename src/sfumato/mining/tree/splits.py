@@ -16,15 +16,17 @@ LEAF = -1
 class Binned(NamedTuple):
     """Records in bins: codes[j, i] is the bin of record i in column j, sizes[j] standing for missing.
 
-    mass[i, y] is how much of record i counts for class y; where `plain`, it counts 1 for group[i] and pairs[i, j] holds
-    bin · classes + class. values[j, i], where `exact`, are the numbers among which a cut is placed.
+    Record i reported class group[i] and counts weight[i]; where `plain`, it counts 1 and pairs[i, j] holds
+    bin · classes + class. shares[y', y] is how much of a reported class counts for a true one (empty: they are the
+    same). values[j, i], where `exact`, are the numbers among which a cut is placed.
     """
 
     codes: Any
     sizes: Any
     categorical: Any
-    mass: Any
     group: Any
+    weight: Any
+    shares: Any
     pairs: Any
     plain: bool
     values: Any
@@ -45,7 +47,7 @@ def bin_and_class(codes: Any, group: Any, classes: int) -> Any:
 
 @njit(cache=True)
 def add_histogram(data: Any, order: Any, start: int, end: int, histogram: Any) -> None:
-    """histogram[j, bin, y] += mass of the records order[start:end]."""
+    """histogram[j, bin, y'] += weight of the records order[start:end]."""
     columns, bins, classes = histogram.shape
     if data.plain:
         flat, pairs = histogram.reshape(columns, bins * classes), data.pairs
@@ -54,26 +56,39 @@ def add_histogram(data: Any, order: Any, start: int, end: int, histogram: Any) -
             for j in range(columns):
                 flat[j, row[j]] += 1.0
         return
-    mass = data.mass
     for j in range(columns):
         column, target = data.codes[j], histogram[j]
         for i in range(start, end):
             record = order[i]
-            cell = target[column[record]]
-            for y in range(classes):
-                cell[y] += mass[record, y]
+            target[column[record], data.group[record]] += data.weight[record]
 
 
 @njit(cache=True)
 def add_counts(data: Any, order: Any, start: int, end: int, counts: Any) -> None:
-    """counts[y] += mass of the records order[start:end]."""
+    """counts[y'] += weight of the records order[start:end]."""
     for i in range(start, end):
         record = order[i]
-        if data.plain:
-            counts[data.group[record]] += 1.0
-        else:
-            for y in range(counts.size):
-                counts[y] += data.mass[record, y]
+        counts[data.group[record]] += 1.0 if data.plain else data.weight[record]
+
+
+@njit(cache=True)
+def true_counts(reported: Any, shares: Any) -> Any:
+    """Counts of true classes, one row a cell, from those of reported ones: Σ_y' reported[·, y'] · shares[y', y]."""
+    if shares.size == 0:
+        return reported
+    found = np.zeros(reported.shape)
+    for row in range(reported.shape[0]):
+        for told in range(reported.shape[1]):
+            if reported[row, told] != 0.0:
+                for y in range(reported.shape[1]):
+                    found[row, y] += reported[row, told] * shares[told, y]
+    return found
+
+
+@njit(cache=True)
+def true_count(reported: Any, shares: Any) -> Any:
+    """The same for the counts of one cell."""
+    return true_counts(reported.reshape(1, -1), shares)[0]
 
 
 @njit(cache=True)
@@ -128,20 +143,27 @@ def best_place(table: Any, order: Any, missing_left: bool, counts: Any, least: f
 
 
 @njit(cache=True)
-def best_split(data: Any, histogram: Any, counts: Any, least: float, bins_left: Any) -> Any:
-    """(gain, column, place in the order, missing goes left) of the best split; bins_left marks its left bins."""
+def best_split(
+    sizes: Any, categorical: Any, reported: Any, told: Any, shares: Any, least: float, bins_left: Any
+) -> Any:
+    """(gain, column, place in the order, missing goes left) of the best split; bins_left marks its left bins.
+
+    reported[j, bin, y'] and told[y'] count reported classes.
+    """
+    flat = reported.reshape(-1, told.size)
+    histogram, counts = true_counts(flat, shares).reshape(reported.shape), true_count(told, shares)
     majority = np.argmax(counts)
     gain, column, place, missing_left = 0.0, -1, -1, False
-    for j in range(data.sizes.size):
+    for j in range(sizes.size):
         table = histogram[j]
-        order = order_of_bins(table, data.sizes[j], data.categorical[j], majority)
-        for side in range(2 if table[data.sizes[j]].sum() > 0 else 1):
+        order = order_of_bins(table, sizes[j], categorical[j], majority)
+        for side in range(2 if table[sizes[j]].sum() > 0 else 1):
             higher, found = best_place(table, order, side == 1, counts, least, gain)
             if found >= 0:
                 gain, column, place, missing_left = higher, j, found, side == 1
     if column >= 0:
-        table, size = histogram[column], data.sizes[column]
-        order = order_of_bins(table, size, data.categorical[column], majority)
+        table, size = histogram[column], sizes[column]
+        order = order_of_bins(table, size, categorical[column], majority)
         missing_left = _mark_left(table, order[: place + 1], size, counts, missing_left, bins_left)
     return gain, column, place, missing_left
 
@@ -161,34 +183,49 @@ def _mark_left(table: Any, chosen: Any, size: int, counts: Any, missing_left: bo
 
 
 @njit(cache=True)
-def refined_cut(
-    data: Any, order: Any, start: int, end: int, split: Any, histogram: Any, counts: Any, least: float
-) -> float:
-    """The best threshold among the actual values in the two filled bins beside the boundary; NaN if there is none."""
-    _, j, place, missing_left = split
-    size, after = data.sizes[j], place + 1
-    left = np.zeros(counts.size)
+def beside(table: Any, size: int, place: int, missing_left: bool) -> Any:
+    """(the filled bin that follows the boundary after `place`, the counts of all that is left of bin `place`)."""
+    after, left = place + 1, np.zeros(table.shape[1])
     for b in range(place):
-        left += histogram[j, b]
+        left += table[b]
     if missing_left:
-        left += histogram[j, size]
-    while after < size - 1 and np.abs(histogram[j, after]).sum() == 0.0:
+        left += table[size]
+    while after < size - 1 and np.abs(table[after]).sum() == 0.0:
         after += 1
-    chosen, found = _values_in(data.codes[j], data.values[j], order, start, end, place, after)
-    ranks = np.argsort(found, kind="mergesort")
-    total, best, cut, right = counts.sum(), -1.0, np.nan, np.empty(counts.size)
-    for k in range(found.size - 1):
-        add_counts(data, chosen, ranks[k], ranks[k] + 1, left)
-        here, following = found[ranks[k]], found[ranks[k + 1]]
-        if here == following or left.sum() < least or total - left.sum() < least:
+    return after, left
+
+
+@njit(cache=True)
+def best_cut(values: Any, rows: Any, left: Any, told: Any, shares: Any, least: float) -> float:
+    """The best threshold among sorted values, rows[k, y'] counted at values[k], with `left` below them; NaN if none."""
+    counts = true_count(told, shares)
+    total, best, cut, below = counts.sum(), -1.0, np.nan, left.copy()
+    for k in range(values.size - 1):
+        below += rows[k]
+        here, following = values[k], values[k + 1]
+        if here == following:
             continue
-        for y in range(counts.size):
-            right[y] = counts[y] - left[y]
-        score = purity(left) + purity(right)
+        on_left = true_count(below, shares)
+        if on_left.sum() < least or total - on_left.sum() < least:
+            continue
+        score = purity(on_left) + purity(counts - on_left)
         if score > best * (1 + 1e-12):
             middle = here + (following - here) / 2
             best, cut = score, middle if middle > here else following
     return cut
+
+
+@njit(cache=True)
+def refined_cut(data: Any, order: Any, start: int, end: int, split: Any, table: Any, told: Any, least: float) -> Any:
+    """The best threshold among the actual values in the two filled bins beside the boundary; NaN if there is none."""
+    _, j, place, missing_left = split
+    after, left = beside(table[j], data.sizes[j], place, missing_left)
+    chosen, found = _values_in(data.codes[j], data.values[j], order, start, end, place, after)
+    ranks = np.argsort(found, kind="mergesort")
+    rows = np.zeros((found.size, told.size))
+    for k in range(found.size):
+        add_counts(data, chosen, ranks[k], ranks[k] + 1, rows[k])
+    return best_cut(found[ranks], rows, left, told, data.shares, least)
 
 
 @njit(cache=True)
