@@ -90,3 +90,38 @@ def test_labels_may_come_from_a_file(sfumato, folder):
     assert sfumato("itemsets design --items labels.txt --sizes 2 --gamma 5 --up-to 1 -o plan.json").code == 0
     answer = sfumato("itemsets randomize plan.json people.csv -o r.csv --separator ;")
     assert answer.code == 0, answer.err
+
+
+@pytest.mark.parametrize("compress", ["", "--compress"])
+def test_csv_is_counted_where_it_is(sfumato, folder, baskets, compress):
+    sfumato(f"itemsets randomize baskets.json baskets.csv -o reports.csv --seed 1 {compress}")
+    lines = (folder / "reports.csv").read_text().splitlines()
+    for part in range(2):
+        folder.write(f"part-{part}.csv", "\n".join([lines[0], *lines[1 + 4000 * part : 4001 + 4000 * part], ""]))
+    found = sfumato("itemsets mine baskets.json reports.csv --min-support 0.2 --max-len 2 --json")
+    again = sfumato("itemsets mine baskets.json part-*.csv --min-support 0.2 --max-len 2 --json --engine arrow")
+    assert found.code == 0 and json.loads(again.out) == json.loads(found.out)
+
+
+def test_large_files_are_counted_where_they_are(sfumato, folder, baskets, monkeypatch):
+    sfumato("itemsets randomize baskets.json baskets.csv -o reports.parquet --seed 1")
+    monkeypatch.setattr("sfumato.cli.itemsets.read_answers", None)
+    monkeypatch.setattr("sfumato.cli.plans.LARGE", 10)
+    answer = sfumato("itemsets mine baskets.json reports.parquet --min-support 0.2 --max-len 1")
+    assert answer.code == 0 and "itemsets reach 20.00%" in answer.out
+
+
+def test_levels_are_mined_together(sfumato, folder, baskets):
+    spec = json.loads((folder / "baskets.json").read_text())
+    design = spec["attributes"]["basket"]
+    items, channel = design.pop("items"), dict(design)
+    spec["attributes"]["basket"] = {"items": items, "channel": "choice", "levels": {"shy": channel, "open": channel}}
+    folder.write("choice.json", json.dumps(spec))
+    sfumato("itemsets randomize baskets.json baskets.csv -o reports.parquet --seed 1")
+    table = parquet.read_table(folder / "reports.parquet").replace_schema_metadata(None)
+    level = np.array(["shy", "open"])[np.arange(table.num_rows) % 2]
+    parquet.write_table(table.append_column("basket.level", [level]), folder / "levels.parquet")
+    found = sfumato("itemsets mine choice.json levels.parquet --min-support 0.2 --max-len 2 --json")
+    assert [1, 2] in [row["itemsets"] for row in json.loads(found.out)["itemsets"]]
+    refused = sfumato("itemsets randomize choice.json baskets.csv -o reports.csv")
+    assert refused.code == 2 and "randomize the baskets of each with a plan of its own" in refused.err

@@ -2,7 +2,8 @@
 
 In files, baskets are a column ``basket``: in Parquet a list of items, in CSV the items with a separator between them.
 Reports are the disclosed ``size`` and a column ``bitmap`` or ``seed``: bytes in Parquet, hexadecimal digits in CSV. In
-what a collector exports they are named after their question: ``basket.size``, ``basket.seed``.
+what a collector exports they are named after their question: ``basket.size``, ``basket.seed``, and where people chose
+among levels ``basket.level``.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from sfumato.cli.plans import (
     ShowValues,
     SimulationSeed,
     chosen_engine,
+    counted_by,
     files_argument,
     load_plan,
     naming,
@@ -33,7 +35,7 @@ from sfumato.cli.plans import (
 from sfumato.counts import Reports
 from sfumato.domain import Items
 from sfumato.plan import Plan
-from sfumato.tables import as_records, check_target, write_table, write_text
+from sfumato.tables import TableSource, as_records, check_target, write_table, write_text
 
 BASKET = "basket"
 EXAMPLES = """Examples:
@@ -123,6 +125,8 @@ def randomize(
 ) -> None:
     """Blur baskets as the plan says. The randomness is cryptographic unless a seed is given."""
     loaded, channel = basket_channel(plan)
+    if channel.has_levels:
+        raise ValueError(f"{plan}: people choose among levels; randomize the baskets of each with a plan of its own")
     check_target(output, apart=[plan, *people])
     with naming(people):
         baskets = read_baskets(people, channel, separator)
@@ -151,11 +155,7 @@ def mine(
     if output is not None:
         check_target(output, apart=[plan, *reports])
     with naming(reports):
-        counting = chosen_engine(reports, engine)
-        if counting is None:
-            collected: Any = read_reports(reports, loaded, channel)
-        else:
-            collected = Reports(list(reports), loaded, target=False, engine=counting)
+        collected = read_reports(reports, loaded, chosen_engine(reports, engine))
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             mined = mine_baskets(collected, channel, min_support, max_len, rules)
@@ -190,10 +190,10 @@ def itemset_table(rows: list[dict[str, Any]]) -> Any:
     )
 
 
-def basket_channel(plan: Path) -> tuple[Plan, SelectASize]:
+def basket_channel(plan: Path) -> tuple[Plan, Any]:
     """A plan, and the channel of its one attribute that is a set of items."""
     loaded = load_plan(plan)
-    found = [each.channel for each in loaded.attributes.values() if isinstance(each.channel, SelectASize)]
+    found = [each.channel for each in loaded.attributes.values() if each.channel and isinstance(each.domain, Items)]
     if len(found) != 1:
         raise ValueError(
             f"{plan}: {len(found)} attributes are baskets; a plan for itemsets has one, see itemsets design"
@@ -247,15 +247,8 @@ def report_table(reports: BasketReports, channel: SelectASize) -> Any:
     return pa.table({"size": reports.sizes, name: rows})
 
 
-def read_reports(files: list[Path], plan: Plan, channel: SelectASize) -> BasketReports:
-    """The inverse of `report_table`."""
-    asked = next(name for name, each in plan.attributes.items() if each.channel is channel)
-    text = [prefix + form for form in ("bitmap", "seed") for prefix in ("", f"{asked}.")]
-    table = read_answers(files, plan, (), text=text, reports=True)
-    table = table.rename_columns([name.removeprefix(f"{asked}.") for name in table.column_names])
-    names = [name for name in ("bitmap", "seed") if name in table.column_names]
-    if "size" not in table.column_names or len(names) != 1:
-        raise ValueError(f"needs the columns size and bitmap (or seed); it has {', '.join(table.column_names)}")
-    table = table.filter(table["size"].is_valid())
-    with naming(names[0]):
-        return BasketReports.of_arrow(channel.items, table["size"], table[names[0]], names[0] == "seed")
+def read_reports(files: list[Path], plan: Plan, engine: str | None) -> Reports:
+    """Reports in memory, or where they are if an engine counts them there."""
+    if engine is not None:
+        return counted_by(engine, files, plan, target=False)
+    return Reports(TableSource(read_answers(files, plan, (), reports=True)), plan, target=False)

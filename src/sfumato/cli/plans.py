@@ -146,14 +146,20 @@ def reading(
             yield table
         return
     with naming(list(paths)):
-        reports = Reports(list(paths), plan, target=None if by_class else False, engine=engine, seed=seed)
+        reports = counted_by(engine, paths, plan, target=None if by_class else False, seed=seed)
         held = reports.source.names  # type: ignore[attr-defined]
         for name in columns:
             if name not in held and name + CODE_SUFFIX not in held:
                 raise ValueError(f"column {name!r} is missing; the files have {', '.join(held)}")
-        if sys.stderr.isatty():
-            reports.on_pass = _tell_pass  # type: ignore[attr-defined]
         yield reports
+
+
+def counted_by(engine: str, paths: Sequence[Path], plan: Plan, **options: Any) -> Reports:
+    """The reports in files under an engine; on a terminal every pass over them is told."""
+    reports = Reports(list(paths), plan, engine=engine, **options)
+    if sys.stderr.isatty():
+        reports.on_pass = _tell_pass  # type: ignore[attr-defined]
+    return reports
 
 
 def _tell_pass(number: int, seconds: float) -> None:

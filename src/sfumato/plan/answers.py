@@ -13,9 +13,12 @@ if TYPE_CHECKING:
 
 
 def text_columns(plan: Plan) -> list[str]:
-    """Columns of text, which must not be read as numbers: categories that are all text, and level names."""
+    """Columns of text, which must not be read as numbers: categories that are all text, level names, and the
+    hexadecimal digits of baskets."""
     labels = [name for name, each in plan.attributes.items() if _is_text(each.domain)]
-    return labels + [name + LEVEL_SUFFIX for name, each in plan.attributes.items() if each.has_levels]
+    baskets = [name for name, each in plan.attributes.items() if isinstance(each.domain, Items)]
+    digits = [prefix + form for form in ("bitmap", "seed") for name in baskets for prefix in ("", f"{name}.")]
+    return labels + digits + [name + LEVEL_SUFFIX for name, each in plan.attributes.items() if each.has_levels]
 
 
 def _is_text(domain: Any) -> bool:

@@ -26,7 +26,7 @@ from sfumato.tables.frames import (
     write_text,
 )
 from sfumato.tables.inputs import Files, check_alike, joined, name_of, naming, read_table, table_file
-from sfumato.tables.sources import BATCH_ROWS, Batch, Result, Source, is_source, source_of
+from sfumato.tables.sources import BATCH_ROWS, Batch, Result, Source, TableSource, is_source, source_of
 
 __all__ = [
     "BATCH_ROWS",
@@ -38,6 +38,7 @@ __all__ = [
     "Records",
     "Result",
     "Source",
+    "TableSource",
     "as_records",
     "as_table",
     "check_alike",

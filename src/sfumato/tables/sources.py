@@ -76,6 +76,18 @@ class LocalSource(Source):
             yield Batch(places, table)
 
 
+class TableSource(LocalSource):
+    """An Arrow table in memory."""
+
+    kind = "table"
+
+    def __init__(self, table: Any) -> None:
+        self.table, self.names, self.origins = table, list(table.column_names), []
+
+    def tables(self, columns: Sequence[str]) -> Iterator[Any]:
+        yield from self.table.select(list(columns)).to_batches(BATCH_ROWS)
+
+
 class ParquetSource(LocalSource):
     """Parquet files, one after the other in the order of their names."""
 
