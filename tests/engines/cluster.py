@@ -67,8 +67,9 @@ def cluster(folder: Path) -> Iterator[Cluster]:
         with open(folder / "starting", "w") as starting:
             fcntl.flock(starting, fcntl.LOCK_EX)
             if not (folder / "state.json").exists():
-                keeper = [sys.executable, __file__, str(folder)]
-                subprocess.Popen(keeper, start_new_session=True, stdin=subprocess.DEVNULL)
+                with open(folder / "keeper.log", "w") as log:
+                    keeper = ["setsid", "--fork", sys.executable, __file__, str(folder)]
+                    subprocess.run(keeper, check=True, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
             started = Cluster(folder)
             _wait_for(started)
         yield started
