@@ -15,10 +15,12 @@ import socket
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.request import urlopen
 
 ROOT = Path(__file__).parents[2]
 INSTALL_JAVA = "Spark needs Java 17 or later; install it with: apt-get install default-jre-headless"
@@ -50,8 +52,14 @@ class Cluster:
         return str(self._state()["address"])
 
     def kill_a_worker(self) -> None:
-        """Its whole process group at once: the worker and what it has started."""
-        os.killpg(self._state()["workers"][0], signal.SIGKILL)
+        """The one that has most to do, its whole process group at once: the worker and what it has started."""
+        groups = Counter(filter(None, map(_group, os.listdir("/proc"))))
+        os.killpg(max(self._state()["workers"], key=lambda worker: groups[worker]), signal.SIGKILL)
+
+    def workers(self) -> int:
+        """How many the master knows."""
+        with urlopen(f"http://127.0.0.1:{self._state()['page']}/json", timeout=5) as page:
+            return int(json.load(page)["aliveworkers"])
 
     def _state(self) -> dict:
         return json.loads((self.folder / "state.json").read_text())
@@ -79,11 +87,17 @@ def _wait_for(started: Cluster) -> None:
     give_up = time.monotonic() + 120
     while time.monotonic() < give_up:
         with suppress(OSError):
-            host, port = started.address.removeprefix("spark://").split(":")
-            socket.create_connection((host, int(port)), timeout=1).close()
-            return
+            if started.workers() == 2:
+                return
         time.sleep(0.1)
-    raise AssertionError(f"no Spark master after two minutes; {started.folder}/master.log says why")
+    raise AssertionError(f"no Spark cluster after two minutes; {started.folder}/master.log and worker.log say why")
+
+
+def _group(process: str) -> int | None:
+    """The process group of an entry of /proc."""
+    with suppress(ValueError, ProcessLookupError):
+        return os.getpgid(int(process))
+    return None
 
 
 # --- the keeper ---------------------------------------------------------------------------------------------------
@@ -91,17 +105,19 @@ def _wait_for(started: Cluster) -> None:
 
 def keep(folder: Path) -> None:
     """Run a cluster until nobody holds the lock of its users."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    with socket.socket() as one, socket.socket() as other:
+        one.bind(("127.0.0.1", 0))
+        other.bind(("127.0.0.1", 0))
+        port, page = one.getsockname()[1], other.getsockname()[1]
     address = f"spark://127.0.0.1:{port}"
-    master = daemon(folder, "master", "--port", str(port))
+    master = daemon(folder, "master", "--port", str(port), "--webui-port", str(page))
     workers = [worker(folder, address) for _ in range(2)]
     try:
         with open(folder / "users") as users:
             while not _is_free(users) and master.poll() is None:
                 workers = [one if one.poll() is None else worker(folder, address) for one in workers]
-                _write(folder / "state.json", {"address": address, "workers": [one.pid for one in workers]})
+                pids = [one.pid for one in workers]
+                _write(folder / "state.json", {"address": address, "page": page, "workers": pids})
                 time.sleep(0.3)
             (folder / "state.json").unlink()
     finally:
@@ -112,7 +128,8 @@ def keep(folder: Path) -> None:
 
 def worker(folder: Path, address: str) -> subprocess.Popen:
     """A machine with room for the two processes of a test run: an executor of one core for each."""
-    return daemon(folder, "worker", address, "--cores", "2", "--memory", "2g", "--work-dir", str(folder / "work"))
+    room = ("--cores", "2", "--memory", "2g", "--work-dir", str(folder / "work"))
+    return daemon(folder, "worker", address, *room, "--webui-port", "0")
 
 
 def daemon(folder: Path, kind: str, *arguments: str) -> subprocess.Popen:
@@ -128,7 +145,7 @@ def daemon(folder: Path, kind: str, *arguments: str) -> subprocess.Popen:
     program = f"org.apache.spark.deploy.{kind}.{kind.capitalize()}"
     with open(folder / f"{kind}.log", "ab") as log:
         return subprocess.Popen(
-            [str(home / "bin" / "spark-class"), program, *arguments, "--host", "127.0.0.1", "--webui-port", "0"],
+            [str(home / "bin" / "spark-class"), program, *arguments, "--host", "127.0.0.1"],
             env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
         )  # fmt: skip
 

@@ -29,14 +29,17 @@ def test_the_page_about_clusters_runs(spark, spark_cluster, tmp_path, monkeypatc
     (tmp_path / "plan.toml").write_text(PLAN)
     rng = np.random.default_rng(1)
     age = rng.uniform(20, 80, 2_000)
-    reports = sf.Plan.loads(PLAN).randomize({"age": age, "group": np.where(age < 50, "A", "B").astype(object)}, rng)
+    people = {"age": age, "group": np.where(age < 50, "A", "B").astype(object)}
+    reports = sf.Plan.loads(PLAN).randomize(people, rng)
     region = rng.choice(["north", "south"], 2_000).astype(object)
     table = makers.arrow({**reports, "region": region, "number": np.arange(2_000)})
     makers.written(table.slice(0, 1_500), tmp_path / "reports")
     makers.written(table.slice(1_500), tmp_path / "late")
+    makers.written(makers.arrow(people), tmp_path / "people")
     names: dict[str, object] = {}
     for block in re.findall(r"^```py\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL):
         exec(block.replace("/data/", f"{tmp_path}/").replace("spark://host:7077", spark_cluster.address), names)
     told = capsys.readouterr().out
     assert "age" in told
     assert "2,000 reports" in told
+    assert "2,000 answers blurred" in told

@@ -125,24 +125,13 @@ def test_small_batches_are_joined():
 def test_a_job_outlives_a_worker(spark, spark_cluster: Cluster, folder, tmp_path):
     source = SparkSource(read(spark, folder).repartition(6))
     ended = threading.Event()
-
-    def kill_when_both_work() -> None:
-        while len(begun(tmp_path)) < 2 and not ended.wait(0.02):
-            pass
-        spark_cluster.kill_a_worker()
-
-    killer = threading.Thread(target=kill_when_both_work)
+    killer = threading.Thread(target=works.kill_when_two_work, args=(spark_cluster, tmp_path, ended))
     killer.start()
     rows = gathered(source, works.slow(tmp_path), ["value"])
     ended.set()
     killer.join()
     assert sorted(rows) == [(value, (value,)) for value in range(sum(SIZES.values()))]
     assert len(list(tmp_path.iterdir())) > 6  # a share was begun again
-
-
-def begun(folder: Path) -> set[str]:
-    """The processes that have begun a share."""
-    return {path.name.split("-")[1] for path in folder.iterdir()}
 
 
 # --- bad input ----------------------------------------------------------------------------------------------------

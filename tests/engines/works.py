@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Iterator
 from functools import partial
@@ -42,10 +43,35 @@ def fail(batches: Iterator[Batch]) -> None:
 
 def slowly(folder: Path, batches: Iterator[Batch]) -> list[tuple[int, tuple[Any, ...]]]:
     """Rows, after a second, with a word that it has begun."""
-    (folder / f"begun-{os.getpid()}-{time.monotonic_ns()}").touch()
-    time.sleep(1)
+    begin(folder)
     return rows(batches)
 
 
 def slow(folder: Path) -> Any:
     return partial(slowly, folder)
+
+
+def begin(folder: Path) -> None:
+    (folder / f"begun-{os.getpid()}-{time.monotonic_ns()}").touch()
+    time.sleep(1)
+
+
+class Placed:
+    """What is made of rows, with their places beside it; slowly, where there is a folder to say that it has begun."""
+
+    def __init__(self, make: Any, folder: Path | None = None) -> None:
+        self.make, self.folder = make, folder
+
+    def __call__(self, places: Any, table: Any) -> Any:
+        import pyarrow as pa
+
+        if self.folder is not None:
+            begin(self.folder)
+        return self.make(places, table).append_column("place", pa.array(places))
+
+
+def kill_when_two_work(cluster: Any, folder: Path, ended: threading.Event) -> None:
+    """On this side: a worker is killed as soon as two processes have begun."""
+    while len({path.name.split("-")[1] for path in folder.iterdir()}) < 2 and not ended.wait(0.02):
+        pass
+    cluster.kill_a_worker()

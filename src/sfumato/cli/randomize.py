@@ -34,9 +34,16 @@ EXAMPLES = """Examples:
 
   zcat answers.csv.gz | sfumato randomize plan.toml - -o reports.parquet
 
+  sfumato randomize plan.toml people/*.parquet -o reports --engine spark://host:7077   (on a cluster)
+
   sfumato randomize plan.toml people.csv -o reports.csv --seed 1   (simulation)"""
 
 Output = Annotated[Path, typer.Option("--output", "-o", help="The reports: .csv or .parquet.", show_default=False)]
+
+Engine = Annotated[
+    str | None,
+    typer.Option(help="The Spark cluster that makes them (spark://host:7077), into a new folder of Parquet files."),
+]
 
 Codes = Annotated[bool, typer.Option("--codes", help="Write reports as their codes, in columns <name>.code.")]
 
@@ -47,13 +54,17 @@ def randomize(
     output: Output,
     seed: SimulationSeed = None,
     codes: Codes = False,
+    engine: Engine = None,
     show_values: ShowValues = False,
 ) -> None:
     """Blur every attribute by its channel. The randomness is cryptographic unless a seed is given."""
     loaded = load_plan(plan)
-    check_target(output, apart=[plan, *people])
     rng = simulation(seed)
-    if _by_blocks(people):
+    if engine is None:
+        check_target(output, apart=[plan, *people])
+    if engine is not None:
+        number = loaded.randomize(people, rng, to=output, codes=codes, engine=engine)
+    elif _by_blocks(people):
         with naming(people), counting("blurring") as told:
             number = loaded.randomize(people, rng, to=output, codes=codes, progress=told)
     else:

@@ -145,13 +145,12 @@ def naming_answers(plan: Plan, answers: Any, first_row: int = 0) -> Iterator[Non
     try:
         yield
     except (ValueError, TypeError):
-        check_answers(plan, answers, first_row)
+        check_answers(plan, answers, first_row + np.arange(answers.num_rows))
         raise
 
 
-def check_answers(plan: Plan, answers: Any, first_row: int = 0) -> None:
-    """Every true answer is one; the first that is not is named by its row."""
-    places = first_row + np.arange(answers.num_rows)
+def check_answers(plan: Plan, answers: Any, places: NDArray[Any] | None = None) -> None:
+    """Every true answer is one; the first that is not is named by its row (``places``: in the whole table)."""
     for name, each in plan.attributes.items():
         if name in answers.column_names and not isinstance(each.domain, Items):
             each.check_values(answers.column(name), places)

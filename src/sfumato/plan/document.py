@@ -24,11 +24,12 @@ from sfumato.guarantee import CombinedGuarantee
 from sfumato.pages import Page
 from sfumato.plan.attribute import Attribute
 from sfumato.plan.batches import Progress, randomize_files
+from sfumato.plan.cluster import ClusterJob
 from sfumato.plan.page import page_of
 from sfumato.plan.schema import plan_schema
 from sfumato.plan.total import guarantee_of
 from sfumato.prose import suggest, visible, voice
-from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, PLAN_COLUMN, map_table
+from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, PLAN_COLUMN, kind_of, map_table
 
 PLAN_KEYS = ("name", "description", "language", "empty", "attributes")
 SHORT = 16
@@ -192,7 +193,7 @@ class Plan:
     def randomize(
         self, table: Any, rng: np.random.Generator | int | None = None, *, key: Key | str = None,
         levels: Mapping[str, Any] | None = None, to: str | Path | None = None, codes: bool = False,
-        progress: Progress | None = None,
+        progress: Progress | None = None, engine: str | None = None, place: str | None = None,
     ) -> Any:
         """Reports for a table of people, in the same kind of table (pandas, Polars, PyArrow, DuckDB, or a mapping).
 
@@ -206,14 +207,22 @@ class Plan:
         Files go to a file: ``plan.randomize("people/*.parquet", to="reports.parquet")`` reads paths, patterns or
         folders, block by block in bounded memory, writes the reports whole or not at all and returns how many there
         are; with ``codes`` as ``<name>.code``, and ``progress`` is called with (rows done, rows in all).
+
+        A Spark frame becomes a Spark frame, and files become a folder of them with ``engine="spark://host:7077"``: by a
+        job whose noise is keyed by a secret of its own and by each record's number in the files (or in the column
+        ``place``), so that a record that the cluster runs again gives the same report.
         """
         generator = None if rng is None else noise_generator(rng)
-        if to is not None:
-            if key is not None:
-                raise ValueError("key is for tables in memory; leave it out, and every report has noise of its own")
-            return randomize_files(self, table, to, rng=generator, levels=levels, codes=codes, progress=progress)
-        if isinstance(table, (str, Path)):
+        if to is None and isinstance(table, (str, Path)):
             raise ValueError(f"{str(table)!r} names files; say with to= which file their reports go to")
+        on_cluster = engine is not None or (not isinstance(table, str) and kind_of(table) == "spark")
+        if key is not None and (on_cluster or to is not None):
+            raise ValueError("key is for tables in memory; leave it out, and every report has noise of its own")
+        if on_cluster:
+            job = ClusterJob(self, codes, levels or {}, place, generator)
+            return job.of_frame(table) if to is None else job.of_files(table, engine, to)
+        if to is not None:
+            return randomize_files(self, table, to, rng=generator, levels=levels, codes=codes, progress=progress)
 
         def convert(columns: Mapping[str, Any]) -> dict[str, Any]:
             if isinstance(key, str):

@@ -34,8 +34,8 @@ PLACE, FILE, FIRST, ROW = "sfumato.place", "sfumato.file", "sfumato.first", "sfu
 SECONDS_TO_ANSWER = 5.0
 QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
 UNSTEADY = (
-    "the rows of this Spark frame have no numbers that stay, so that a record may change its fold when Spark runs a "
-    "task again; read Parquet files directly, or name a column of whole numbers: place="
+    "the rows of this Spark frame have no numbers that stay, so that a record may change its fold or its noise when "
+    "Spark runs a task again; read Parquet files directly, or name a column of whole numbers: place="
 )
 
 
@@ -48,7 +48,7 @@ class SparkSource(Source):
     kind = "spark"
 
     def __init__(self, frame: Any, place: str | None = None, files: Sequence[Path] | None = None) -> None:
-        self.names, self.origins = list(frame.columns), []
+        self.names, self.origins, self._unsteady = list(frame.columns), [], False
         with in_one_line():
             if place is not None:
                 self._placed = self._by_column(frame, place)
@@ -56,7 +56,7 @@ class SparkSource(Source):
                 self._placed = self._by_files(frame, files)
             else:
                 warnings.warn(UNSTEADY, stacklevel=2)
-                self._placed = self._as_they_come(frame)
+                self._placed, self._unsteady = self._as_they_come(frame), True
 
     @classmethod
     def of_paths(cls, session: Any, data: Any, place: str | None = None) -> SparkSource:
@@ -73,17 +73,36 @@ class SparkSource(Source):
         return cls(frame, place, files)
 
     def gather(self, work: Callable[[Iterator[Batch]], Result], columns: Sequence[str]) -> list[Result]:
-        for name in columns:
-            self._check(name)
-        names = [*dict.fromkeys(columns), PLACE]
-        numbered = [_column(name).alias(f"c{number}") for number, name in enumerate(names)]  # dots do not get through
+        chosen, names = self._chosen(columns)
         with in_one_line():
-            shares = self._placed.select(*numbered).mapInArrow(Share(work, names), "result binary").collect()
+            shares = chosen.mapInArrow(Share(work, names), "result binary").collect()
         results = [pickle.loads(share.result) for share in shares]
         for result in results:
             if isinstance(result, Refusal):
                 raise result.error
         return results
+
+    def mapped(self, make: Callable[[Any, Any], Any], columns: Sequence[str], schema: Any) -> Any:
+        """The Spark frame of what ``make(places, table)`` makes of the rows, in an Arrow schema.
+
+        It is made anew whenever it is asked for something; so every row needs a place that stays and is its own.
+        """
+        if self._unsteady:
+            raise ValueError(UNSTEADY)
+        chosen, names = self._chosen(columns)
+        with in_one_line():
+            twice = self._placed.groupBy(_column(PLACE)).count().filter("count > 1").first()
+            if twice is not None:
+                raise ValueError(f"several rows have the place {twice[0]}; give each row its own, in a column: place=")
+            form = self._placed.sparkSession.createDataFrame(schema.empty_table()).schema
+            return chosen.mapInArrow(Making(make, names), form)
+
+    def _chosen(self, columns: Sequence[str]) -> tuple[Any, list[str]]:
+        """The frame with these columns and the place, under names that Spark does not take apart at dots."""
+        for name in columns:
+            self._check(name)
+        names = [*dict.fromkeys(columns), PLACE]
+        return self._placed.select(*(_column(name).alias(f"c{number}") for number, name in enumerate(names))), names
 
     def _check(self, name: str) -> None:
         if name not in self.names:
@@ -161,6 +180,13 @@ def _footers(session: Any, files: Sequence[str]) -> list[tuple[int, str | None]]
         return list(pool.map(footer, files))
 
 
+def write_parquet(frame: Any, folder: str) -> int:
+    """A frame as a new folder of Parquet files; how many rows it has."""
+    with in_one_line():
+        frame.write.parquet(folder)
+        return int(frame.sparkSession.read.parquet(folder).count())
+
+
 # --- on the workers -----------------------------------------------------------------------------------------------
 
 
@@ -189,6 +215,17 @@ class Share:
         except (ValueError, TypeError) as error:
             result = Refusal(error)
         yield pyarrow.RecordBatch.from_pydict({"result": [pickle.dumps(result)]})
+
+
+class Making:
+    """What a worker makes of every batch of its share."""
+
+    def __init__(self, make: Callable[[Any, Any], Any], names: Sequence[str]) -> None:
+        self.make, self.names = make, list(names)
+
+    def __call__(self, arrived: Iterator[Any]) -> Iterator[Any]:
+        for batch in joined(arrived, self.names):
+            yield from self.make(batch.places, batch.table).to_batches()
 
 
 def joined(arrived: Iterator[Any], names: list[str]) -> Iterator[Batch]:
@@ -271,6 +308,7 @@ EXPLANATIONS = (
         f"the workers have no Python at {{0}}; name theirs in PYSPARK_PYTHON, or {BRING_ALONG}",
     ),
     (r"PATH_NOT_FOUND\].*?: (.*?)\. SQLSTATE", "{0}: no such file"),
+    (r"PATH_ALREADY_EXISTS\].*?(\w+:\S+) already", "{0}: is there already; name a folder that is not"),
     (r"FAILED_READ_FILE.*?reading file (.*?)\.\s", "{0}: not a readable Parquet file; write it again, or leave it out"),
     (r"JAVA_GATEWAY_EXITED|UnsupportedClassVersionError", "Java did not start Spark; Spark needs Java 17 or later"),
 )
@@ -291,6 +329,8 @@ def in_one_line() -> Iterator[None]:
         for pattern, line in EXPLANATIONS:
             if found := re.search(pattern, words, re.DOTALL):
                 raise ValueError(line.format(*map(_path, found.groups()))) from None
+        if refused := re.search(r"^(ValueError|TypeError): (.*)$", words, re.MULTILINE):
+            raise {"ValueError": ValueError, "TypeError": TypeError}[refused[1]](refused[2]) from None
         named = re.search(r"^\S*(?:Error|Exception): .*$", words, re.MULTILINE)
         raise OSError(f"Spark failed: {named[0] if named else words.splitlines()[0]}") from error
 
