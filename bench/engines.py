@@ -12,7 +12,9 @@ peak memory is its own.
 
 import argparse
 import json
+import os
 import resource
+import signal
 import statistics
 import subprocess
 import sys
@@ -24,12 +26,14 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
 import sfumato as sf
 from sfumato.counts import as_codes
 from sfumato.examples import agrawal
 
 FUNCTION, SEED, AT_ONCE = 2, 20261116, 1_000_000
 MEMORY = "512MB"
+LEVELS = 6  # of AS00's tree: SQL by hand does not do many more in this memory
 
 
 def plan() -> sf.Plan:
@@ -52,7 +56,7 @@ def write_reports(path: Path, rows: int) -> None:
     for done in range(0, rows, AT_ONCE):
         records, group = agrawal.generate(min(AT_ONCE, rows - done), FUNCTION, rng)
         people = {name: records[name] for name in survey.attributes if name != "group"}
-        table = as_codes(survey.randomize({**people, "group": group.astype(object)}, rng), survey)
+        table = as_codes(survey.randomize({**people, "group": group}, rng), survey)
         narrow = [pa.field(f.name, pa.int16() if f.name.endswith(".code") else pa.string()) for f in table.schema]
         table = table.cast(pa.schema(narrow))
         writer = writer or parquet.ParquetWriter(path, table.schema)
@@ -76,22 +80,59 @@ def by_hand(path: Path) -> None:
     connection.execute(" union all ".join(parts)).fetchnumpy()
 
 
+def tree_by_hand(path: Path) -> None:
+    """The histograms of every level of a tree, in SQL: nodes by nested CASE, made once a level for all columns.
+
+    The tree is that of 100,000 of the records; where its cuts lie does not matter for the time.
+    """
+    import duckdb
+
+    survey = plan()
+    some = next(parquet.ParquetFile(path).iter_batches(100_000))
+    reports = sf.Reports(pa.Table.from_batches([some]), survey)
+    tree = sf.TreeClassifier(reconstruction="byclass", prune=False, max_depth=LEVELS).fit(reports).tree_
+    names = [name for name in survey.attributes if name != "group"]
+    connection = duckdb.connect(config={"memory_limit": MEMORY, "threads": 1})
+
+    def node_in_sql(node: int, depth: int) -> str:
+        if depth == 0 or tree.left[node] < 0:
+            return str(node)
+        name, channel = names[tree.column[node]], survey.channels[names[tree.column[node]]]
+        if np.isnan(tree.cut[node]):
+            test = f'"{name}.code" in ({", ".join(map(str, np.flatnonzero(tree.bins[node])))})'
+        else:
+            test = f'"{name}.code" < {int(np.searchsorted(channel.outputs.values, tree.cut[node]))}'
+        left, right = (node_in_sql(int(side[node]), depth - 1) for side in (tree.left, tree.right))
+        return f"case when {test} then {left} else {right} end"
+
+    for depth in range(tree.depth() + 1):
+        cells = {name: max(survey.channels[name].outputs.size // 100, 1) for name in names}
+        node = node_in_sql(0, depth)
+        connection.execute(f"create or replace temp table placed as select {node} node, * from '{path}'")
+        parts = [
+            f"""select {place}, node, "group", "{name}.code" // {width} bin, count(*) from placed group by all"""
+            for place, (name, width) in enumerate(cells.items())
+        ]
+        connection.execute(" union all ".join(parts)).fetchnumpy()
+
+
 def marginals(path: Path, engine: str) -> sf.Reports:
     reports = sf.Reports(path, plan(), engine=engine)
     reports.tallies(reports.names, by_class=True)
     return reports
 
 
-def fitted(path: Path, engine: str, reconstruction: str) -> sf.Reports:
+def fitted(path: Path, engine: str, reconstruction: str, **options) -> sf.Reports:
     reports = sf.Reports(path, plan(), engine=engine)
-    sf.TreeClassifier(reconstruction=reconstruction, random_state=1).fit(reports)
+    sf.TreeClassifier(reconstruction=reconstruction, random_state=1, **options).fit(reports)
     return reports
 
 
 WORK = {
     "by hand": lambda path, engine: by_hand(path),
+    "tree by hand": lambda path, engine: tree_by_hand(path),
     "marginals": marginals,
-    "byclass": lambda path, engine: fitted(path, engine, "byclass"),
+    "byclass": lambda path, engine: fitted(path, engine, "byclass", max_depth=LEVELS),
     "joint": lambda path, engine: fitted(path, engine, "joint"),
 }
 
@@ -106,28 +147,51 @@ def measured(what: str, path: Path, engine: str = "arrow") -> dict[str, float]:
 
 
 def work(what: str, path: Path, engine: str) -> None:
-    start = time.perf_counter()
+    start, cpu = time.perf_counter(), time.process_time()
     reports = WORK[what](path, engine)
-    found = {"seconds": time.perf_counter() - start, "passes": getattr(reports, "passes", 1)}
-    print(json.dumps({**found, "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
+    found = {"seconds": time.perf_counter() - start, "cpu": time.process_time() - cpu}
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps({**found, "passes": getattr(reports, "passes", 1), "peak": peak}))
 
 
 # --- tables -------------------------------------------------------------------------------------------------------
 
+CASES = [
+    ("by hand", "duckdb"), ("tree by hand", "duckdb"), ("marginals", "arrow"), ("marginals", "duckdb"), ("marginals", "polars"),
+    ("byclass", "arrow"), ("byclass", "duckdb"), ("joint", "arrow"), ("joint", "duckdb"),
+]  # fmt: skip
 
-def compare(path: Path, rounds: int) -> None:
-    print(f"{'':28}{'× SQL by hand':>14}{'passes':>8}{'× marginals a pass':>20}{'peak MiB':>10}")
-    cases = [("by hand", ""), ("marginals", "arrow"), ("marginals", "duckdb"), ("marginals", "polars")]
-    cases += [("byclass", "arrow"), ("byclass", "duckdb"), ("joint", "duckdb")]
-    found = {case: [] for case in cases}
+
+def compare(path: Path, rounds: int) -> dict[tuple[str, str], dict[str, float]]:
+    """Medians of several rounds, in turn; as ratios to the SQL by hand, and a pass of a tree to the marginals."""
+    found = {case: [] for case in CASES}
     for _ in range(rounds):
-        for case in cases:
-            found[case].append(measured(case[0], path, case[1] or "arrow"))
-    middle = {case: statistics.median(each["seconds"] for each in runs) for case, runs in found.items()}
-    for case, runs in found.items():
-        passes, peak = runs[0]["passes"], max(each["peak"] for each in runs)
-        pass_cost = middle[case] / (middle["marginals", case[1] or "arrow"] / 2) / passes
-        print(f"{' '.join(case):28}{middle[case] / middle['by hand', '']:14.2f}{passes:8}{pass_cost:20.2f}{peak:10.0f}")
+        for case in CASES:
+            found[case].append(measured(case[0], path, case[1]))
+    middle = {
+        case: {key: statistics.median(each[key] for each in runs) for key in runs[0]} for case, runs in found.items()
+    }
+    hand = middle["by hand", "duckdb"]
+    print(f"{'':24}{'× SQL by hand':>14}{'CPU':>8}{'passes':>8}{'a pass × marginals':>20}{'peak MiB':>10}")
+    for case, each in middle.items():
+        a_pass = each["seconds"] / each["passes"] / middle["marginals", case[1]]["seconds"]
+        print(
+            f"{', '.join(case):24}{each['seconds'] / hand['seconds']:14.2f}{each['cpu'] / hand['cpu']:8.2f}"
+            f"{each['passes']:8.0f}{a_pass:20.2f}{each['peak']:10.0f}"
+        )
+    return middle
+
+
+def capacity(path: Path, rows: int, middle: dict[tuple[str, str], dict[str, float]]) -> None:
+    """What the measured rates come to for more reports, on so many cores that each read a share of them."""
+    size = path.stat().st_size / rows
+    print(f"\n{size:.1f} bytes a report of nine attributes and a class, as codes")
+    print(f"{'':12}{'reports':>10}{'cores':>7}{'read':>10}{'minutes':>10}")
+    for work in ("marginals", "byclass", "joint"):
+        each = middle[work, "arrow"]
+        for reports, cores in ((1e9, 2), (1e9, 16), (1e12, 1000)):
+            read, minutes = each["passes"] * size * reports, each["seconds"] / rows * reports / cores / 60
+            print(f"{work:12}{reports:10.0e}{cores:7}{read / 1e12:8.2g} TB{minutes:10.2g}")
 
 
 def linear(folder: Path, plot: Path | None, rows: int) -> None:
@@ -151,16 +215,51 @@ def linear(folder: Path, plot: Path | None, rows: int) -> None:
         figure.savefig(plot)
 
 
+def cluster(path: Path) -> None:
+    """The marginals on one worker of one core, and on two; the second run of each, when Spark is warm."""
+    from tests.engines.cluster import daemon
+
+    settings = "spark.executor.cores 1\nspark.executor.memory 1g\nspark.sql.files.maxPartitionBytes 16m\n"
+    seconds = {}
+    for workers in (1, 2):
+        with tempfile.TemporaryDirectory() as made:
+            folder, address = Path(made), f"spark://127.0.0.1:{7177 + workers}"
+            (folder / "spark-defaults.conf").write_text(f"{settings}spark.cores.max {workers}\n")
+            parts = [daemon(folder, "master", "--port", str(7177 + workers))]
+            parts += [daemon(folder, "worker", address, "--cores", "1", "--memory", "1g") for _ in range(workers)]
+            try:
+                time.sleep(15)
+                environment = {**os.environ, "SPARK_CONF_DIR": str(folder)}
+                command = [sys.executable, __file__, "--work", "twice", "--file", str(path), "--engine", address]
+                told = subprocess.run(command, capture_output=True, text=True, env=environment, check=True).stdout
+                seconds[workers] = json.loads(told.splitlines()[-1])["second"]
+            finally:
+                for part in parts:
+                    os.killpg(part.pid, signal.SIGKILL)
+    print(f"\nSpark, two workers are {seconds[1] / seconds[2]:.2f} × as fast as one")
+
+
+def twice(path: Path, engine: str) -> None:
+    marginals(path, engine)
+    start = time.perf_counter()
+    marginals(path, engine)
+    print(json.dumps({"second": time.perf_counter() - start}))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=30_000_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--folder", type=Path, help="keep the files here")
     parser.add_argument("--plot", type=Path)
-    parser.add_argument("--work", choices=WORK, help=argparse.SUPPRESS)
+    parser.add_argument("--spark", action="store_true", help="two workers against one")
+    parser.add_argument("--work", choices=[*WORK, "twice"], help=argparse.SUPPRESS)
     parser.add_argument("--file", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--engine", default="arrow", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
+    if chosen.work == "twice":
+        twice(chosen.file, chosen.engine)
+        return
     if chosen.work:
         work(chosen.work, chosen.file, chosen.engine)
         return
@@ -169,8 +268,10 @@ def main() -> None:
         path = folder / f"{chosen.rows}.parquet"
         if not path.exists():
             write_reports(path, chosen.rows)
-        compare(path, chosen.rounds)
+        capacity(path, chosen.rows, compare(path, chosen.rounds))
         linear(folder, chosen.plot, chosen.rows)
+        if chosen.spark:
+            cluster(path)
 
 
 if __name__ == "__main__":

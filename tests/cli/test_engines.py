@@ -83,7 +83,7 @@ def test_a_missing_column(sfumato, town):
     for engine in LOCAL:
         answer = sfumato(f"train plan.toml short.parquet -o model.json --engine {engine}")
         assert answer.code == 2
-        assert answer.err.startswith("sfumato: short.parquet: column 'age' is missing; the files have elevel"), answer.err
+        assert answer.err.startswith("sfumato: short.parquet: column 'age' is missing; the files have elevel")
 
 
 def test_reports_of_another_plan(sfumato, town):
