@@ -108,4 +108,5 @@ def bins_of(reports: Reports, cells: ColumnCells, association: Association):
     readings = Readings.of([association])
     everybody = reports if reports.classes is not None else reports.aimed(np.zeros(len(reports), int), classes=[0])
     found = Routes({cells.name: cells.cell_of_code}, readings, nowhere).follow(everybody, [cells.name])
-    return bins_at(found, readings, np.zeros(1, int), np.zeros(1, int))
+    rows = np.arange(len(reports), dtype=np.int32)
+    return bins_at(found, rows, readings, np.zeros(1, int), np.zeros(1, int))

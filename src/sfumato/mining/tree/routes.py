@@ -116,8 +116,10 @@ class Routes:
         values = np.zeros((len(self.names), len(part) if self._exact else 0))
         for j in self._exact:
             values[j] = as_numbers(part.values(self.names[j]))
-        while advance(found, bins_at(found, self.readings, self.splits.column, self.splits.reads), values, self.splits):
-            pass
+        rows = split_at(found.node, self.splits.column)
+        while rows.size:
+            bins = bins_at(found, rows, self.readings, self.splits.column, self.splits.reads)
+            rows = advance(found, rows, bins, values, self.splits)
         if self.kept is not None:
             self.kept.append(found)
         return found
@@ -162,10 +164,13 @@ class Histograms(Question):
         found, counts = self.routes.follow(part, self.columns), []
         slot, column, reads = np.full((3, self.routes.splits.column.size), -1)
         slot[self.nodes] = np.arange(self.nodes.size)
+        rows = split_at(found.node, slot)
+        flat = np.full(len(part), -1)
         for j, shape in enumerate(self._shapes):
             column[self.nodes], reads[self.nodes] = j, self.reads[:, j]
-            bins = bins_at(found, self.routes.readings, column, reads)
-            counts.append(part.summed(places_at(found, bins, slot, *shape[1:]), int(np.prod(shape))))
+            bins = bins_at(found, rows, self.routes.readings, column, reads)
+            place(flat, found, rows, bins, slot, *shape[1:])
+            counts.append(part.summed(flat, int(np.prod(shape))))
         return np.concatenate(counts)
 
     def tables(self, answer: npt.NDArray[Any]) -> list[Floats]:
@@ -196,16 +201,17 @@ class ValuesBeside(Question):
         slot, column, first, second = np.full((4, self.routes.splits.column.size), -1)
         nodes, *beside = self.places.T
         slot[nodes], (column[nodes], first[nodes], second[nodes]) = np.arange(nodes.size), beside
-        bins = bins_at(found, self.routes.readings, column, column)  # the first associations are of cells as they are
-        near = np.flatnonzero((bins >= 0) & ((bins == first[found.node]) | (bins == second[found.node])))
+        rows = split_at(found.node, column)
+        bins = bins_at(found, rows, self.routes.readings, column, column)  # the first associations: cells as they are
+        near = rows[(bins == first[found.node[rows]]) | (bins == second[found.node[rows]])]
         node, values = found.node[near], np.empty(near.size)
         for j in np.unique(column[node]).tolist():
             own = column[node] == j
             values[own] = as_numbers(part.values(self.routes.names[j]))[near[own]]
-        place, rows = distinct(slot[node], values)
+        which, pairs = distinct(slot[node], values)
         flat = np.full(len(part), -1)
-        flat[near] = place * self.classes + found.group[near]
-        return *rows, part.summed(flat, rows[0].size * self.classes).reshape(-1, self.classes).astype(float)
+        flat[near] = which * self.classes + found.group[near]
+        return *pairs, part.summed(flat, pairs[0].size * self.classes).reshape(-1, self.classes).astype(float)
 
     def merged(self, answers: Sequence[Answer]) -> Answer:
         slots, values, counts = (np.concatenate(parts) for parts in zip(*answers, strict=True))
@@ -238,57 +244,65 @@ def mix(h: Any) -> Any:
 
 
 @njit(cache=True)
-def bins_at(found: Any, readings: Any, column: Any, reads: Any) -> Any:
-    """The bin of every record in the column of its node, by the association that the node reads; −1: in none."""
+def split_at(node: Any, column: Any) -> Any:
+    """The records whose node has an entry of 0 or more."""
+    rows, count = np.empty(node.size, np.int32), 0
+    for i in range(node.size):
+        rows[count] = i
+        count += column[node[i]] >= 0
+    return rows[:count]
+
+
+@njit(cache=True)
+def bins_at(found: Any, rows: Any, readings: Any, column: Any, reads: Any) -> Any:
+    """The bin of some records in the column of their node, by the association that the node reads."""
     every, hashes, group, node = found
     base, cells, size, pairs, thresholds = readings
-    bins = np.empty(node.size, np.int32)
-    for i in range(node.size):
+    bins = np.empty(rows.size, np.int32)
+    for row in range(rows.size):
+        i = rows[row]
         j, a = column[node[i]], reads[node[i]]
-        if j < 0:
-            bins[i] = -1
-            continue
         cell = every[j, i]
         if cell < 0:
-            bins[i] = size[a]
+            bins[row] = size[a]
         elif cells[a] == 0:
-            bins[i] = cell
+            bins[row] = cell
         else:
             pair = base[a] + group[i] * cells[a] + cell
             place, k, end = pairs[pair, 0], pairs[pair, 1], pairs[pair + 1, 1]
             if k < end:
                 u = mix((np.uint64(hashes[i]) + np.uint64(j + 1) * np.uint64(0x9E3779B9)) & np.uint64(0xFFFFFFFF))
-                while k < end and thresholds[k] <= u:
-                    k += 1
-                    place += 1
-            bins[i] = place
+                for m in range(k, end):
+                    place += thresholds[m] <= u
+            bins[row] = place
     return bins
 
 
 @njit(cache=True)
-def advance(found: Any, bins: Any, values: Any, splits: Any) -> bool:
-    """Lead each record in a bin of its node on to the next node; whether any was."""
+def advance(found: Any, rows: Any, bins: Any, values: Any, splits: Any) -> Any:
+    """Lead some records, of which the bins are known, on to their next node; those that have a further one."""
     node, (column, _, cut, left, right, missing_left, bins_left) = found.node, splits
-    moved = False
-    for i in range(node.size):
-        if bins[i] >= 0:
-            here = node[i]
-            goes_left = bins_left[here, bins[i]]
-            if not np.isnan(cut[here]):
-                value = values[column[here], i]
-                goes_left = missing_left[here] if np.isnan(value) else value < cut[here]
-            node[i] = left[here] if goes_left else right[here]
-            moved = True
-    return moved
+    further, count = np.empty_like(rows), 0
+    for row in range(rows.size):
+        i = rows[row]
+        here = node[i]
+        goes_left = bins_left[here, bins[row]]
+        if not np.isnan(cut[here]):
+            value = values[column[here], i]
+            goes_left = missing_left[here] if np.isnan(value) else value < cut[here]
+        here = left[here] if goes_left else right[here]
+        node[i], further[count] = here, i
+        count += column[here] >= 0
+    return further[:count]
 
 
 @njit(cache=True)
-def places_at(found: Any, bins: Any, slot: Any, width: int, classes: int) -> Any:
-    """(slot of its node · width + bin) · classes + class of every record in a bin, −1 of others."""
-    node, group, flat = found.node, found.group, np.empty(bins.size, np.int64)
-    for i in range(bins.size):
-        flat[i] = (slot[node[i]] * width + bins[i]) * classes + group[i] if bins[i] >= 0 else -1
-    return flat
+def place(flat: Any, found: Any, rows: Any, bins: Any, slot: Any, width: int, classes: int) -> None:
+    """flat ← (slot of its node · width + bin) · classes + class, of some records."""
+    node, group = found.node, found.group
+    for row in range(rows.size):
+        i = rows[row]
+        flat[i] = (slot[node[i]] * width + bins[row]) * classes + group[i]
 
 
 @njit(cache=True)
