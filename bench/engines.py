@@ -157,7 +157,8 @@ def work(what: str, path: Path, engine: str) -> None:
 # --- tables -------------------------------------------------------------------------------------------------------
 
 CASES = [
-    ("by hand", "duckdb"), ("tree by hand", "duckdb"), ("marginals", "arrow"), ("marginals", "duckdb"), ("marginals", "polars"),
+    ("by hand", "duckdb"), ("tree by hand", "duckdb"),
+    ("marginals", "arrow"), ("marginals", "duckdb"), ("marginals", "polars"),
     ("byclass", "arrow"), ("byclass", "duckdb"), ("joint", "arrow"), ("joint", "duckdb"),
 ]  # fmt: skip
 

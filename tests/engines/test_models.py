@@ -60,7 +60,7 @@ def test_a_learner_learns_the_same_from_every_maker(make, learner):
     held, memory = make(given, CHANNELS, seed=4), sf.Reports(given, CHANNELS, seed=4)
     one, other = LEARNERS[learner]().fit(held, "group"), LEARNERS[learner]().fit(memory, "group")
     assert json.dumps(one.to_dict()) == json.dumps(other.to_dict())
-    assert held.passes <= 40
+    assert 1 < held.passes <= 40
 
 
 @ENGINE

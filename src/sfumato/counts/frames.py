@@ -24,7 +24,7 @@ from sfumato.channels import Channel
 from sfumato.counts.columns import Column, Counted, Tally, clear_numbers, on_grid, run_codes, sorted_labels
 from sfumato.counts.folds import Fold
 from sfumato.counts.parts import NOTHING, Form, Known, Part
-from sfumato.counts.questions import Question
+from sfumato.counts.questions import Counting, Question
 from sfumato.counts.reports import SAMPLE_SALT, SAMPLED, Reports, check_label_channel
 from sfumato.counts.surveys import Gridding, Surveyed, Surveying
 from sfumato.counts.tallies import Counts
@@ -124,7 +124,7 @@ class FrameReports(Reports):
         self._weight_column, self._among, self._decoded = weights, tuple[Fold, ...](), dict[str, Any]()
         self._known: Known | None = None
         self._answers: dict[Hashable, Any] = {}
-        self.passes = 0
+        self._passes = [0]
 
     # --- what there is --------------------------------------------------------------------------------------------
 
@@ -234,13 +234,30 @@ class FrameReports(Reports):
         )
 
     def ask(self, questions: Sequence[Question]) -> list[Any]:
-        new = [each for each in questions if each.key is None or each.key not in self._answers]
+        known = [self._answer(each) for each in questions]
+        new = [each for each, answer in zip(questions, known, strict=True) if answer is None]
         found = iter(self._passed(new, self._form(self.known)) if new else [])
-        answers = [next(found) if each in new else self._answers[each.key] for each in questions]
-        return answers
+        return [next(found) if answer is None else answer for answer in known]
+
+    def _answer(self, question: Question) -> Any:
+        """The answer that is known already: remembered, or told by the first pass."""
+        if question.key is not None and question.key in self._answers:
+            return self._answers[question.key]
+        if not isinstance(question, Counting) or self.weighted or question.fold is not None or question.by_fold:
+            return None
+        if len(question.names) != 1 or question.names[0] not in self.known.by_class:
+            return None
+        counts, (cells,) = self.known.by_class[question.names[0]], question.cells
+        histogram = counts.histogram.T if question.by_class else counts.histogram.sum(axis=0)[:, None]
+        missing = counts.missing.sum(axis=1) if question.by_class else counts.missing.sum(keepdims=True)
+        found = np.zeros((cells.all, histogram.shape[1]))
+        np.add.at(found, np.arange(cells.count) if cells.cell_of_code is None else cells.cell_of_code, histogram)
+        if cells.missing:
+            found[cells.count] = missing.ravel()
+        return found if question.by_class else found[:, 0]
 
     def prepare(self, questions: Sequence[Question]) -> None:
-        unknown = {each.key: each for each in questions if each.key is not None and each.key not in self._answers}
+        unknown = {each.key: each for each in questions if each.key is not None and self._answer(each) is None}
         if not unknown:
             return
         together = sorted(unknown.values(), key=lambda each: (each.columns, each.by_class))  # equal cells side by side
@@ -255,11 +272,15 @@ class FrameReports(Reports):
         parts = [part for part in self.gather(work, self._read_by(questions)) if part is not None]
         return work.merged(parts) if parts else [None] * len(questions)
 
+    @property
+    def passes(self) -> int:  # type: ignore[override]
+        return self._passes[0]
+
     def gather(self, work: Callable[[Iterator[Batch]], Result], columns: Sequence[str]) -> list[Result]:
         begun = perf_counter()
         parts = self.source.gather(work, columns)
         seconds = perf_counter() - begun
-        self.passes += 1
+        self._passes[0] += 1
         LOG.info("pass %d: %s of %d columns, %.1f s", self.passes, work, len(columns), seconds)
         if self.on_pass is not None:
             self.on_pass(self.passes, seconds)

@@ -120,7 +120,11 @@ class NaiveBayes(Learner):
         prior = np.maximum(reports.counts() @ shares, 1e-12)
         self.class_prior_ = prior / prior.sum()
         self.log_prior_ = np.log(self.class_prior_)
-        normal = {name: self._numbers(reports, name) for name in reports.names if self._is_normal(reports, name)}
+        clear = [name for name in reports.names if reports.column(name).values is not None]
+        counted = dict(zip(clear, reports.value_counts(clear), strict=True))
+        normal = {
+            name: self._numbers(reports, name, counted) for name in reports.names if self._is_normal(reports, name)
+        }
         self.epsilon_ = self.var_smoothing * max((spread(reports.column(name)) for name in normal), default=0.0)
         self.densities_: list[Density] = [
             self._normal(*normal[name], shares) if name in normal else self._in_cells(reports, name, shares)
@@ -134,7 +138,9 @@ class NaiveBayes(Learner):
             return column.labels is None
         return not isinstance(column.channel.domain, Categories) and self.density != "reconstructed"
 
-    def _numbers(self, reports: Reports, name: str) -> tuple[Floats, Floats, Floats | float]:
+    def _numbers(
+        self, reports: Reports, name: str, clear: Mapping[str, Floats]
+    ) -> tuple[Floats, Floats, Floats | float]:
         """Values of a column, how many people of each reported class have them, and the noise behind each."""
         column = reports.column(name)
         if column.levels:
@@ -146,7 +152,7 @@ class NaiveBayes(Learner):
                 code_noise(column)[seen] if self.density == "moments" else 0.0,
             )
         assert column.values is not None
-        return column.values, reports.value_counts([name])[0], 0.0
+        return column.values, clear[name], 0.0
 
     def _normal(self, values: Floats, counts: Floats, noise: Floats | float, shares: Floats) -> NormalDensity:
         mean, variance = moments(values, counts @ shares, noise)

@@ -262,10 +262,10 @@ def session_at(master: str) -> Any:
         raise ImportError("a Spark cluster needs PySpark; install sfumato[spark]") from None
     if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
         raise ValueError("Spark needs Java 17 or later; install it (Debian: apt-get install default-jre-headless)")
-    builder = SparkSession.builder.appName("sfumato")
+    settings = {**QUIET, **_near(master), "spark.master": master}
     session = SparkSession.getActiveSession()
     with in_one_line():
-        session = session or builder.config(map={**QUIET, **_near(master), "spark.master": master}).getOrCreate()
+        session = session or SparkSession.builder.appName("sfumato").config(map=settings).getOrCreate()
     if session.sparkContext.master != master:
         other = session.sparkContext.master
         raise ValueError(f"a session with {other} runs in this process; stop it before one with {master} begins")
