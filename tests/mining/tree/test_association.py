@@ -105,8 +105,7 @@ def bins_of(reports: Reports, cells: ColumnCells, association: Association):
     """The interval of every record."""
     leaf, never = np.full(1, -1), np.zeros(1, bool)
     nowhere = Splits(leaf, leaf, np.full(1, np.nan), leaf, leaf, never, never[:, None])
-    readings = Readings.of([association])
+    readings = Readings.of([association], [0])
     everybody = reports if reports.classes is not None else reports.aimed(np.zeros(len(reports), int), classes=[0])
     found = Routes({cells.name: cells.cell_of_code}, readings, nowhere).follow(everybody, [cells.name])
-    rows = np.arange(len(reports), dtype=np.int32)
-    return bins_at(found, rows, readings, np.zeros(1, int), np.zeros(1, int))
+    return bins_at(found, np.arange(len(reports), dtype=np.int32), readings, np.zeros(1, int), np.zeros(1, int))

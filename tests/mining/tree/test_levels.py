@@ -50,7 +50,7 @@ def people():
     n = 6_000
     clean = {
         "age": rng.uniform(20, 80, n), "pay": rng.gamma(2, 20_000, n).clip(0, 200_000),
-        "kids": rng.integers(0, 7, n), "city": rng.choice(["Lima", "Oslo", "Rome"], n), "size": rng.normal(0, 1, n),
+        "kids": rng.integers(0, 7, n), "size": rng.normal(0, 1, n), "city": rng.choice(["Lima", "Oslo", "Rome"], n),
     }
     y = np.where((clean["city"] == "Rome") | (clean["age"] > 55) & (clean["pay"] > 40_000), "yes", "no")
     y = np.where((clean["size"] > 1) & (clean["kids"] > 3), "maybe", y)

@@ -120,14 +120,14 @@ class ByClassGrowth(Growth):
         tree = super().tree()
         if not self.aside:
             return tree
-        routes = self.routes()
+        routes = self.routes(self.aside)
         found = routes.follow(self.reports, routes.names)
         codes, labels = empty_bins(self.features, len(self.reports)), Labels.of(self.reports)
         reads = np.array([node.reads for node in self.nodes])
         everybody = np.arange(len(self.reports), dtype=np.int32)
         for j in range(len(codes)):
-            column, by = np.full(len(reads), j), np.ascontiguousarray(reads[:, j])
-            codes[j] = bins_at(found, everybody, routes.readings, column, by)
+            column, own = np.full(len(reads), j), np.ascontiguousarray(reads[:, j])
+            codes[j] = bins_at(found, everybody, routes.readings, column, own)
         for node in self.aside:
             records = np.flatnonzero(found.node == node.number).astype(np.int32)
             limits = replace(self.stops, max_depth=self.limits.max_depth - node.depth)

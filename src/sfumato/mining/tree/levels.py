@@ -6,8 +6,9 @@ So every maker of counts, in memory or elsewhere, grows the same tree.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, islice
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +26,10 @@ MOST_COUNTED = 20_000_000  # places of the histograms that are asked for in one 
 
 @dataclass(eq=False)
 class Node:
-    """A node of a growing tree; reads[j] is the association by which its records are read in column j."""
+    """A node of a growing tree; reads[j] is the association by which its records are read in column j.
+
+    Where its sibling is counted, its own histogram is what that leaves of the whole.
+    """
 
     number: int
     depth: int
@@ -33,7 +37,10 @@ class Node:
     settled: frozenset[int] = frozenset()
     people: float = np.inf
     counts: Floats | None = None
-    histogram: Floats = field(default_factory=lambda: np.zeros((0, 0, 0)))
+    sibling: Node | None = None
+    whole: Floats | None = None
+    tables: list[Floats] | None = None
+    histogram: Floats | None = None
     column: int = LEAF
     place: int = -1
     cut: float = np.nan
@@ -41,6 +48,11 @@ class Node:
     missing_left: bool = False
     bins: npt.NDArray[np.bool_] | None = None
     gain: float = 0.0
+
+    @property
+    def counted(self) -> Node:
+        """The node whose counts are asked for."""
+        return self if self.sibling is None else self.sibling
 
 
 class Growth:
@@ -83,7 +95,7 @@ class Growth:
     def sides(self, node: Node) -> tuple[Floats | None, Floats | None]:
         """The class counts of both sides of a split, as far as they are known already."""
         assert node.counts is not None and node.bins is not None
-        left = node.histogram[node.column][node.bins].sum(axis=0)
+        left = self.histogram(node)[node.column][node.bins].sum(axis=0)
         return left, node.counts - left
 
     def waits(self, node: Node) -> bool:
@@ -99,53 +111,80 @@ class Growth:
     def _stays_leaf(self, node: Node) -> bool:
         return bool(stays_leaf(node.counts, node.depth, self.shares, self._bounds))
 
-    def _bunches(self, nodes: Sequence[Node]) -> Iterator[Sequence[Node]]:
+    def _bunches(self, nodes: Sequence[Node]) -> Iterator[list[Node]]:
+        """So many nodes at once that one pass can count them; those that are told by the same counts stay together."""
         widest = sum(max(cut.reported, cut.size) + 1 for cut in self.cells)
         most = max(1, MOST_COUNTED // (widest * self.classes))
-        return (nodes[start : start + most] for start in range(0, len(nodes), most))
+        together: dict[int, list[Node]] = {}
+        for node in nodes:
+            together.setdefault(node.counted.number, []).append(node)
+        groups = iter(together.values())
+        while some := list(chain.from_iterable(islice(groups, most))):
+            yield some
 
     def _grow_level(self, nodes: Sequence[Node]) -> list[Node]:
-        routes = self.routes()
-        reads = np.array([self.asked(node) for node in nodes])
-        question = Histograms(routes, np.array([node.number for node in nodes]), reads, self.classes)
+        counted = list({node.counted.number: node.counted for node in nodes}.values())
+        routes = self.routes(counted)
+        reads = np.array([self.asked(node) for node in counted])
+        question = Histograms(routes, np.array([node.number for node in counted]), reads, self.classes)
         tables = question.tables(self.reports.ask([question])[0])
-        for k, node in enumerate(nodes):
-            self._split(node, [table[k] for table in tables])
+        for k, node in enumerate(counted):
+            node.counts, node.histogram = tables[0][k].sum(axis=0), None
+            node.tables = [table[k] for table in tables]
+        for node in nodes:
+            self._split(node)
         split = [node for node in nodes if node.column != LEAF]
         self.place_cuts(routes, split)
-        return [child for node in split for child in self._children(node) if self.waits(child)]
+        children = [child for node in split for child in self._children(node) if self.waits(child)]
+        for node in (*counted, *nodes):
+            node.histogram = node.whole = node.tables = None
+        return children
 
-    def _split(self, node: Node, tables: list[Floats]) -> None:
+    def _split(self, node: Node) -> None:
         """Find the best split of a node, from the counts that were asked for."""
-        node.counts = tables[0].sum(axis=0)
         if self._stays_leaf(node):
             return
-        node.histogram = np.zeros((len(tables), int(self.sizes.max()) + 1, self.classes))
-        for j, table in enumerate(tables):
-            node.histogram[j, : self.sizes[j] + 1] = self.in_bins(node, j, table)
-        node.bins = np.zeros(node.histogram.shape[1], bool)
+        node.bins = np.zeros(int(self.sizes.max()) + 1, bool)
         node.gain, node.column, node.place, node.missing_left = best_split(
-            self.sizes, self.categorical, node.histogram, node.counts, self.shares, self.stops.min_leaf, node.bins
+            self.sizes, self.categorical, self.histogram(node), node.counts, self.shares, self.stops.min_leaf, node.bins
         )
 
+    def histogram(self, node: Node) -> Floats:
+        """How many people of each reported class are in each bin of each column, missing ones after the last."""
+        if node.histogram is None and node.whole is not None:
+            node.histogram = node.whole - self.histogram(node.counted)
+        elif node.histogram is None:
+            node.histogram = np.zeros((len(self.cells), int(self.sizes.max()) + 1, self.classes))
+            for j, table in enumerate(node.tables or ()):
+                node.histogram[j, : self.sizes[j] + 1] = self.in_bins(node, j, table)
+        return node.histogram
+
     def _children(self, node: Node) -> list[Node]:
-        counts, number = self.sides(node), len(self.nodes)
-        people = [float(node.histogram[node.column][side].sum()) for side in (node.bins, ~node.bins)]  # type: ignore
-        node.histogram, node.children = node.histogram[:0], (number, number + 1)
-        settled = node.settled | {node.column}
-        self.nodes += [
-            Node(number + side, node.depth + 1, node.reads, settled, people[side], counts[side]) for side in (0, 1)
-        ]
-        return self.nodes[-2:]
+        """Both sides of a split; where their counts are known it is enough to count the smaller one."""
+        counts, number, whole = self.sides(node), len(self.nodes), self.histogram(node)
+        people = [float(whole[node.column][side].sum()) for side in (node.bins, ~node.bins)]  # type: ignore[operator]
+        node.children, settled = (number, number + 1), node.settled | {node.column}
+        both = [Node(number + k, node.depth + 1, node.reads, settled, people[k], counts[k]) for k in (0, 1)]
+        if counts[0] is not None and counts[1] is not None:
+            small = int(counts[1].sum() < counts[0].sum())
+            both[1 - small].sibling, both[1 - small].whole = both[small], whole
+        self.nodes += both
+        return both
 
     # --- the tree so far ----------------------------------------------------------------------------------------
 
-    def routes(self) -> Routes:
-        tree = self._arrays()
+    def routes(self, nodes: Sequence[Node]) -> Routes:
+        """The way to these nodes; who goes elsewhere may stop."""
+        tree, leads = self._arrays(), np.zeros(len(self.nodes), bool)
+        leads[[node.number for node in nodes]] = True
+        for node in reversed(self.nodes):
+            leads[node.number] |= node.column != LEAF and leads[list(node.children)].any()
+        column = np.where(leads, tree.column, LEAF)
         reads = np.array([node.reads[node.column] for node in self.nodes])
-        splits = Splits(tree.column, reads, tree.cut, tree.left, tree.right, tree.missing_left, tree.bins)
+        splits = Splits(column, reads, tree.cut, tree.left, tree.right, tree.missing_left, tree.bins)
+        used = {*range(len(self.cells)), *reads[column != LEAF].tolist(), *chain(*(node.reads for node in nodes))}
         cell_of_code = {cut.name: cut.cell_of_code for cut in self.cells}
-        return Routes(cell_of_code, Readings.of(self.associations), splits, self._kept)
+        return Routes(cell_of_code, Readings.of(self.associations, used), splits, self._kept)
 
     def tree(self) -> Tree:
         return Tree.from_growth(self._arrays(), len(self.nodes), self.features, self.shares)
@@ -172,7 +211,8 @@ class CleanGrowth(Growth):
     def place_cuts(self, routes: Routes, nodes: Sequence[Node]) -> None:
         near = [node for node in nodes if not self.categorical[node.column]]
         found = [
-            beside(node.histogram[node.column], self.sizes[node.column], node.place, node.missing_left) for node in near
+            beside(self.histogram(node)[node.column], self.sizes[node.column], node.place, node.missing_left)
+            for node in near
         ]
         if not near:
             return

@@ -8,7 +8,7 @@ from a hash u of its place, so that it is the same wherever and in whatever orde
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -21,6 +21,7 @@ from sfumato.counts import Question, Reports, fold_hash
 from sfumato.domain import Codes, Floats, as_numbers
 from sfumato.mining.estimator import class_codes_in
 
+SLOTS, SLOT_BITS = 16, 28
 SALT = 0x7EEE  # sets the hashes of trees apart from those of folds
 Answer = tuple[Codes, Floats, Floats]
 
@@ -43,34 +44,46 @@ class Association:
         """Each cell is a bin."""
         return cls(cells, np.zeros((1, 0), np.int32), np.zeros(1, np.int32), np.zeros(0, np.uint32))
 
+    @cached_property
+    def entries(self) -> npt.NDArray[np.int32]:
+        """(first bin, first threshold) of every pair and slot of hashes."""
+        return np.asarray(entries_of(self.first, self.start, self.thresholds))
+
     def spread(self, counts: Floats) -> Floats:
         """How many of counts[cell, y'] are to be expected in each bin, one row a bin."""
         return np.asarray(spread(self.size, self.first, self.start, self.thresholds, counts))
 
 
+NO_ASSOCIATION = Association.of_cells(0)
+
+
 class Readings(NamedTuple):
-    """Several associations in one: cells[a] pairs (first, start) of the a-th for each class, from pairs[base[a]] on."""
+    """Several associations in one, so laid out that hardly a record is compared with a threshold.
+
+    entries[base[a] + (y' · cells[a] + cell) · SLOTS + slot] is (first bin, first threshold) of the hashes u in one of
+    SLOTS equal slots.
+    """
 
     base: Any
     cells: Any
     size: Any
-    pairs: Any
+    entries: Any
     thresholds: Any
 
     @classmethod
-    def of(cls, associations: Sequence[Association]) -> Readings:
-        base = np.cumsum([0] + [each.first.size for each in associations])
-        shift = np.cumsum([0] + [each.thresholds.size for each in associations])
-        first = [each.first.ravel() for each in associations]
-        start = [each.start[:-1] + below for each, below in zip(associations, shift, strict=False)]
-        pairs = np.column_stack([np.concatenate([*first, [0]]), np.concatenate([*start, shift[-1:]])])
-        return cls(
-            base[:-1],
-            np.array([each.first.shape[1] for each in associations]),
-            np.array([each.size for each in associations]),
-            np.ascontiguousarray(pairs, np.int32),
-            np.concatenate([each.thresholds for each in associations]),
-        )
+    def of(cls, associations: Sequence[Association], used: Collection[int]) -> Readings:
+        """Associations by their number, of which only these are used."""
+        chosen = [each if number in used else NO_ASSOCIATION for number, each in enumerate(associations)]
+        base = np.cumsum([0] + [each.first.size * SLOTS for each in chosen])
+        thresholds = np.concatenate([each.thresholds for each in chosen])
+        entries, below = np.empty((base[-1] + 1, 2), np.int32), 0
+        entries[-1] = thresholds.size
+        for each, start, end in zip(chosen, base[:-1], base[1:], strict=True):
+            entries[start:end] = each.entries
+            entries[start:end, 1] += below
+            below += each.thresholds.size
+        cells, size = np.array([(each.first.shape[1], each.size) for each in chosen]).T.copy()
+        return cls(base[:-1], cells, size, entries, thresholds)
 
 
 class Splits(NamedTuple):
@@ -98,7 +111,8 @@ class Found(NamedTuple):
 class Routes:
     """All that leads a record to its node: the cell of every code, by column, associations and splits.
 
-    In memory, `kept` holds where the records were when they were last followed.
+    A split below which nobody is asked for need not be there. In memory, `kept` holds where the records were when they
+    were last followed.
     """
 
     cell_of_code: dict[str, npt.NDArray[np.int32]]
@@ -116,10 +130,10 @@ class Routes:
         values = np.zeros((len(self.names), len(part) if self._exact else 0))
         for j in self._exact:
             values[j] = as_numbers(part.values(self.names[j]))
-        rows = split_at(found.node, self.splits.column)
+        column, reads = self.splits.column, self.splits.reads
+        rows = split_at(found.node, column)
         while rows.size:
-            bins = bins_at(found, rows, self.readings, self.splits.column, self.splits.reads)
-            rows = advance(found, rows, bins, values, self.splits)
+            rows = advance(found, rows, bins_at(found, rows, self.readings, column, reads), values, self.splits)
         if self.kept is not None:
             self.kept.append(found)
         return found
@@ -135,7 +149,8 @@ class Routes:
     @cached_property
     def _exact(self) -> list[int]:
         """The columns whose values themselves are compared."""
-        return list(np.unique(self.splits.column[~np.isnan(self.splits.cut)]).tolist())
+        column, cut = self.splits.column, self.splits.cut
+        return list(np.unique(column[(column >= 0) & ~np.isnan(cut)]).tolist())
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,12 +179,11 @@ class Histograms(Question):
         found, counts = self.routes.follow(part, self.columns), []
         slot, column, reads = np.full((3, self.routes.splits.column.size), -1)
         slot[self.nodes] = np.arange(self.nodes.size)
-        rows = split_at(found.node, slot)
-        flat = np.full(len(part), -1)
+        rows, flat = split_at(found.node, slot), np.full(len(part), -1)
         for j, shape in enumerate(self._shapes):
             column[self.nodes], reads[self.nodes] = j, self.reads[:, j]
             bins = bins_at(found, rows, self.routes.readings, column, reads)
-            place(flat, found, rows, bins, slot, *shape[1:])
+            put_places(flat, found, rows, bins, slot, *shape[1:])
             counts.append(part.summed(flat, int(np.prod(shape))))
         return np.concatenate(counts)
 
@@ -201,17 +215,17 @@ class ValuesBeside(Question):
         slot, column, first, second = np.full((4, self.routes.splits.column.size), -1)
         nodes, *beside = self.places.T
         slot[nodes], (column[nodes], first[nodes], second[nodes]) = np.arange(nodes.size), beside
-        rows = split_at(found.node, column)
-        bins = bins_at(found, rows, self.routes.readings, column, column)  # the first associations: cells as they are
-        near = rows[(bins == first[found.node[rows]]) | (bins == second[found.node[rows]])]
+        here = split_at(found.node, slot)
+        bins = bins_at(found, here, self.routes.readings, column, column)  # cells as they are: the first associations
+        near = here[(bins == first[found.node[here]]) | (bins == second[found.node[here]])]
         node, values = found.node[near], np.empty(near.size)
         for j in np.unique(column[node]).tolist():
             own = column[node] == j
             values[own] = as_numbers(part.values(self.routes.names[j]))[near[own]]
-        which, pairs = distinct(slot[node], values)
+        place, rows = distinct(slot[node], values)
         flat = np.full(len(part), -1)
-        flat[near] = which * self.classes + found.group[near]
-        return *pairs, part.summed(flat, pairs[0].size * self.classes).reshape(-1, self.classes).astype(float)
+        flat[near] = place * self.classes + found.group[near]
+        return *rows, part.summed(flat, rows[0].size * self.classes).reshape(-1, self.classes).astype(float)
 
     def merged(self, answers: Sequence[Answer]) -> Answer:
         slots, values, counts = (np.concatenate(parts) for parts in zip(*answers, strict=True))
@@ -255,54 +269,67 @@ def split_at(node: Any, column: Any) -> Any:
 
 @njit(cache=True)
 def bins_at(found: Any, rows: Any, readings: Any, column: Any, reads: Any) -> Any:
-    """The bin of some records in the column of their node, by the association that the node reads."""
+    """The bin of each of some records in the column of its node, by the association that the node reads."""
     every, hashes, group, node = found
-    base, cells, size, pairs, thresholds = readings
+    base, cells, size, entries, thresholds = readings
     bins = np.empty(rows.size, np.int32)
-    for row in range(rows.size):
-        i = rows[row]
+    for r in range(rows.size):
+        i = rows[r]
         j, a = column[node[i]], reads[node[i]]
         cell = every[j, i]
         if cell < 0:
-            bins[row] = size[a]
+            bins[r] = size[a]
         elif cells[a] == 0:
-            bins[row] = cell
+            bins[r] = cell
         else:
-            pair = base[a] + group[i] * cells[a] + cell
-            place, k, end = pairs[pair, 0], pairs[pair, 1], pairs[pair + 1, 1]
-            if k < end:
-                u = mix((np.uint64(hashes[i]) + np.uint64(j + 1) * np.uint64(0x9E3779B9)) & np.uint64(0xFFFFFFFF))
-                for m in range(k, end):
-                    place += thresholds[m] <= u
-            bins[row] = place
+            u = mix((np.uint64(hashes[i]) + np.uint64(j + 1) * np.uint64(0x9E3779B9)) & np.uint64(0xFFFFFFFF))
+            entry = base[a] + (group[i] * cells[a] + cell) * SLOTS + np.int64(u >> np.uint64(SLOT_BITS))
+            place = entries[entry, 0]
+            for k in range(entries[entry, 1], entries[entry + 1, 1]):
+                place += thresholds[k] <= u
+            bins[r] = place
     return bins
 
 
 @njit(cache=True)
 def advance(found: Any, rows: Any, bins: Any, values: Any, splits: Any) -> Any:
-    """Lead some records, of which the bins are known, on to their next node; those that have a further one."""
+    """Lead some records in bins of their nodes on to the next nodes; the records that have yet to go further."""
     node, (column, _, cut, left, right, missing_left, bins_left) = found.node, splits
-    further, count = np.empty_like(rows), 0
-    for row in range(rows.size):
-        i = rows[row]
+    going, number = np.empty_like(rows), 0
+    for r in range(rows.size):
+        i = rows[r]
         here = node[i]
-        goes_left = bins_left[here, bins[row]]
+        goes_left = bins_left[here, bins[r]]
         if not np.isnan(cut[here]):
             value = values[column[here], i]
             goes_left = missing_left[here] if np.isnan(value) else value < cut[here]
-        here = left[here] if goes_left else right[here]
-        node[i], further[count] = here, i
-        count += column[here] >= 0
-    return further[:count]
+        node[i] = left[here] if goes_left else right[here]
+        going[number] = i
+        number += column[node[i]] >= 0
+    return going[:number]
 
 
 @njit(cache=True)
-def place(flat: Any, found: Any, rows: Any, bins: Any, slot: Any, width: int, classes: int) -> None:
-    """flat ← (slot of its node · width + bin) · classes + class, of some records."""
+def put_places(flat: Any, found: Any, rows: Any, bins: Any, slot: Any, width: int, classes: int) -> None:
+    """(slot of its node · width + bin) · classes + class of each of some records."""
     node, group = found.node, found.group
-    for row in range(rows.size):
-        i = rows[row]
-        flat[i] = (slot[node[i]] * width + bins[row]) * classes + group[i]
+    for r in range(rows.size):
+        i = rows[r]
+        flat[i] = (slot[node[i]] * width + bins[r]) * classes + group[i]
+
+
+@njit(cache=True)
+def entries_of(first: Any, start: Any, thresholds: Any) -> Any:
+    """The entries of one association."""
+    entries, used = np.empty((first.size * SLOTS, 2), np.int32), 0
+    for pair in range(first.size):
+        for slot in range(SLOTS):
+            while used < start[pair + 1] and thresholds[used] >> SLOT_BITS < slot:
+                used += 1
+            entries[pair * SLOTS + slot, 0] = first.ravel()[pair] + used - start[pair]
+            entries[pair * SLOTS + slot, 1] = used
+        used = start[pair + 1]
+    return entries
 
 
 @njit(cache=True)
