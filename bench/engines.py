@@ -71,7 +71,7 @@ def by_hand(path: Path) -> None:
     """The marginals by class in SQL."""
     import duckdb
 
-    connection = duckdb.connect(config={"memory_limit": MEMORY, "threads": 1})
+    connection = duckdb.connect(config={"memory_limit": MEMORY, "temp_directory": tempfile.mkdtemp(), "threads": 1})
     names = [name for name in parquet.read_schema(path).names if name.endswith(".code")]
     parts = [
         f"""select {place} which, "group", "{name}" code, count(*) n from '{path}' group by "group", "{name}" """
@@ -92,7 +92,7 @@ def tree_by_hand(path: Path) -> None:
     reports = sf.Reports(pa.Table.from_batches([some]), survey)
     tree = sf.TreeClassifier(reconstruction="byclass", prune=False, max_depth=LEVELS).fit(reports).tree_
     names = [name for name in survey.attributes if name != "group"]
-    connection = duckdb.connect(config={"memory_limit": MEMORY, "threads": 1})
+    connection = duckdb.connect(config={"memory_limit": MEMORY, "temp_directory": tempfile.mkdtemp(), "threads": 1})
 
     def node_in_sql(node: int, depth: int) -> str:
         if depth == 0 or tree.left[node] < 0:

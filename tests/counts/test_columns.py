@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sfumato.counts import Fold, Reports
-from sfumato.counts.folds import fold_hash
+from sfumato.counts.questions import fold_hash
 
 
 def test_a_fold_and_the_others_make_all():

@@ -1,9 +1,8 @@
 """Reports become counts: all that reconstruction and learning read."""
 
 from sfumato.counts.columns import Column, Tally, columns_in, encode_known, known_labels
-from sfumato.counts.folds import Fold, fold_hash
 from sfumato.counts.plans import as_codes, counts_of_plan, from_codes
-from sfumato.counts.questions import Combinations, Counting, Question
+from sfumato.counts.questions import Combinations, Counting, Fold, Question, fold_hash
 from sfumato.counts.reports import Reports
 from sfumato.counts.tallies import Counts
 

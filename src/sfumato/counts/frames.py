@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 
 from sfumato.channels import Channel
 from sfumato.counts.columns import Column, Counted, Tally, clear_numbers, on_grid, run_codes, sorted_labels
-from sfumato.counts.folds import Fold
 from sfumato.counts.parts import NOTHING, Form, Known, Part
-from sfumato.counts.questions import Counting, Question
+from sfumato.counts.questions import Counting, Fold, Question
 from sfumato.counts.reports import SAMPLE_SALT, SAMPLED, Reports, check_label_channel
 from sfumato.counts.surveys import Gridding, Surveyed, Surveying
 from sfumato.counts.tallies import Counts

@@ -23,8 +23,7 @@ from sfumato.counts.columns import (
     weights_of,
     whole_weights,
 )
-from sfumato.counts.folds import Fold
-from sfumato.counts.questions import Cells
+from sfumato.counts.questions import Cells, Fold
 from sfumato.counts.reports import Reports, check_labelled
 from sfumato.domain import MISSING, Codes, Floats, as_numbers
 from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, Batch, read_column

@@ -1,9 +1,18 @@
-"""What learning asks of reports: questions whose answers for parts of the people add up to the answer for all."""
+"""What learning asks of reports: questions whose answers for parts of the people add up to the answer for all.
+
+Held-out sets are folds, and they and all other chance of a record are decided by a hash of its place under the seed:
+
+    fold = mix(mix(mix(seed ⊕ salt·0x9E3779B9) ⊕ ⌊place/2³²⌋) ⊕ place mod 2³²) mod folds,    all modulo 2³²,
+    mix(h): h ⊕= h >> 16; h = h·0x21F0AAAD mod 2³²; h ⊕= h >> 15; h = h·0x735A2D97 mod 2³²; h ⊕= h >> 15.
+
+A record's place is its row, from 0, in the whole table, whoever reads which part of it. Both factors are below 2³¹, so
+no product leaves a signed 64-bit integer: SQL repeats it with *, %, >> and xor.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from math import prod
@@ -13,14 +22,70 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.counts.columns import only, tally, value_places
-from sfumato.counts.folds import Fold
+from sfumato.counts.columns import Column, Tally, only, tally, value_places
+from sfumato.counts.tallies import Counts
 from sfumato.domain import Codes, Floats, as_numbers
 
 if TYPE_CHECKING:
     from sfumato.counts.reports import Reports
 
 MOST_DENSE = 200_000_000  # more combinations than this are not laid out in one array
+
+
+# --- folds ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Some of ``of`` folds: one number or a range of them; ``~Fold(…)`` are all others.
+
+    Folds with different salts are drawn independently of each other.
+
+    >>> len(Fold(range(0, 3), 10).numbers), (~Fold(0, 5)).numbers
+    (3, (1, 2, 3, 4))
+    """
+
+    numbers: tuple[int, ...]
+    of: int
+    salt: int = 0
+
+    def __init__(self, numbers: int | Sequence[int], of: int, salt: int = 0) -> None:
+        chosen = (numbers,) if isinstance(numbers, int) else tuple(numbers)
+        if of < 1 or any(not 0 <= number < of for number in chosen):
+            raise ValueError(f"fold {numbers} of {of} does not exist; folds are numbered from 0 to {of - 1}")
+        object.__setattr__(self, "numbers", chosen)
+        object.__setattr__(self, "of", of)
+        object.__setattr__(self, "salt", salt)
+
+    def __invert__(self) -> Fold:
+        return Fold([number for number in range(self.of) if number not in self.numbers], self.of, self.salt)
+
+    def holds(self, hashes: NDArray[np.uint32]) -> NDArray[np.bool_]:
+        """Which records it holds, from the hashes of their places under its salt."""
+        inside = np.zeros(self.of, dtype=bool)
+        inside[list(self.numbers)] = True
+        return np.asarray(inside[hashes % np.uint32(self.of)])
+
+
+def fold_hash(seed: int, place: NDArray[Any], salt: int = 0) -> NDArray[np.uint32]:
+    """The 32-bit hash of each place under the seed, as the head of this module says."""
+    start = _mix(np.uint64((seed ^ (salt * 0x9E3779B9)) & 0xFFFFFFFF))
+    places = np.asarray(place).astype(np.uint64)
+    high = places >> np.uint64(32)
+    begun = _mix(start ^ high) if high.any() else _mix(start)
+    return np.asarray(_mix(begun ^ (places & np.uint64(0xFFFFFFFF))), dtype=np.uint32)
+
+
+def _mix(h: Any) -> Any:
+    low = np.uint64(0xFFFFFFFF)
+    h = h ^ (h >> np.uint64(16))
+    h = (h * np.uint64(0x21F0AAAD)) & low
+    h = h ^ (h >> np.uint64(15))
+    h = (h * np.uint64(0x735A2D97)) & low
+    return h ^ (h >> np.uint64(15))
+
+
+# --- questions ------------------------------------------------------------------------------------------------------
 
 
 class Question(ABC):
@@ -188,3 +253,110 @@ class Valuing(Question):
         flat = np.where(np.isnan(numbers), -1, value_places(column, numbers) * classes + group)
         size = column.values.size * classes
         return part.summed(flat, size).reshape(-1, classes).astype(np.float64, copy=False)
+
+
+# --- asking ---------------------------------------------------------------------------------------------------------
+
+
+class Asked(ABC):
+    """Whoever can answer questions about reports."""
+
+    classes: tuple[Hashable, ...] | None
+
+    @abstractmethod
+    def column(self, name: str | int) -> Column:
+        """What the codes of a column mean."""
+
+    @abstractmethod
+    def ask(self, questions: Sequence[Question]) -> list[Any]:
+        """The answers to several questions, in one pass over the reports."""
+
+    def prepare(self, questions: Sequence[Question]) -> None:  # noqa: B027 (in memory there is nothing to prepare)
+        """These are about to be asked one by one: where a pass over the reports is dear, they are answered together."""
+
+    def counting(
+        self, columns: Sequence[str | int] | str | int = (), cells: Sequence[Any] | Mapping[Any, Any] | None = None,
+        *, by_class: bool = True, fold: Fold | None = None, by_fold: int | None = None, squared: bool = False,
+        missing: bool | None = None,
+    ) -> Counting:
+        """The question that `counts` asks."""
+        by_class = by_class and self.classes is not None
+        return Counting(*self._cut(columns, cells, missing), by_class, fold, by_fold, squared)
+
+    def counts(
+        self, columns: Sequence[str | int] | str | int = (), cells: Sequence[Any] | Mapping[Any, Any] | None = None,
+        **options: Any,
+    ) -> NDArray[Any]:
+        """N[(fold,) cell of the first column, …, cell of the last (, class)], summed weights of the records.
+
+        ``cells``: for each column the cell of every base code, or an object with ``cell_of_code`` and ``reported``, the
+        number of cells (None: each code is a cell). Missing reports go to a last extra cell, which a column has when a
+        report of it is missing (``missing=True``: always). ``by_class=False``: all classes together. ``fold``: only
+        these records; ``by_fold``: apart for each of so many folds. ``squared``: squares of the weights are summed.
+        """
+        found: NDArray[Any] = self.ask([self.counting(columns, cells, **options)])[0]
+        return found
+
+    def combinations(
+        self, columns: Sequence[str | int], cells: Sequence[Any] | Mapping[Any, Any] | None = None, *,
+        by_class: bool = True, fold: Fold | None = None, squared: bool = False, missing: bool | None = None,
+    ) -> Combinations:
+        """The same counts, but only of the combinations of cells that occur."""
+        question = Combining(*self._cut(columns, cells, missing), by_class and self.classes is not None, fold, squared)
+        found: Combinations = self.ask([question])[0]
+        return found
+
+    def of(self, name: str | int, *, by_class: bool = False, fold: Fold | None = None) -> Counts:
+        """The counts of one column's report codes, per level, for reconstruction."""
+        return self.tallies([name], by_class=by_class, fold=fold)[0]
+
+    def tallies(
+        self, names: Sequence[str | int], *, by_class: bool = False, fold: Fold | None = None
+    ) -> list[Counts]:
+        """The counts of several columns' report codes in one pass."""
+        columns = [self.blurred(name) for name in names]
+        by_class = by_class and self.classes is not None
+        answers = self.ask([Tallying(column.name, by_class, fold) for column in columns])
+        return [
+            Counts(
+                {
+                    level: Tally(channel, *found)
+                    for (level, channel), found in zip(column.levels.items(), answer, strict=True)
+                },
+                self.classes if by_class else None,
+            )
+            for column, answer in zip(columns, answers, strict=True)
+        ]
+
+    def blurred(self, name: str | int) -> Column:
+        """A column that went through a channel."""
+        column = self.column(name)
+        if not column.levels:
+            raise ValueError(f"column {column.name!r} is sent in the clear; count it with .counts([{column.name!r}])")
+        return column
+
+    def value_counts(self, names: Sequence[str]) -> list[Floats]:
+        """For columns of clear numbers: how many people of each class have each of ``column(name).values``."""
+        return self.ask([Valuing(name) for name in names])
+
+    def _cut(self, columns: Any, cells: Any, missing: bool | None) -> tuple[tuple[str, ...], tuple[Cells, ...]]:
+        """The names of columns, and their cells."""
+        wanted: list[str | int] = [columns] if isinstance(columns, (str, int)) else list(columns)
+        if isinstance(cells, Mapping):
+            cells = [cells.get(name) for name in wanted]
+        cells = [None] * len(wanted) if cells is None else cells
+        found = [self.column(name) for name in wanted]
+        return tuple(column.name for column in found), tuple(
+            cells_of_column(column, mapping, column.has_missing if missing is None else missing)
+            for column, mapping in zip(found, cells, strict=True)
+        )
+
+
+def cells_of_column(column: Column, cells: Any, missing: bool) -> Cells:
+    """The cells of a column's base codes: given as an array, by an object that holds them, or each its own."""
+    if cells is None:
+        return Cells(None, column.size, missing)
+    mapping = np.asarray(getattr(cells, "cell_of_code", cells), dtype=np.int32)
+    if mapping.shape != (column.size,):
+        raise ValueError(f"cells of {column.name!r} map {mapping.size} codes, there are {column.size}; map every code")
+    return Cells(mapping, int(getattr(cells, "reported", int(mapping.max(initial=-1)) + 1)), missing)

@@ -22,7 +22,6 @@ from sfumato.channels import Channel
 from sfumato.counts.columns import (
     BaseCodes,
     Column,
-    Tally,
     base_codes,
     channels_by_name,
     check_channel,
@@ -36,9 +35,7 @@ from sfumato.counts.columns import (
     weights_of,
     whole_weights,
 )
-from sfumato.counts.folds import Fold, fold_hash
-from sfumato.counts.questions import Cells, Combinations, Combining, Counting, Question, Tallying, Valuing
-from sfumato.counts.tallies import Counts
+from sfumato.counts.questions import Asked, Cells, Fold, Question, cells_of_column, fold_hash
 from sfumato.domain import MISSING, Categories, Codes, Floats, as_array, as_numbers
 from sfumato.plan import Plan
 from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, Batch, Result, is_source, kind_of, read_column, to_arrow
@@ -47,7 +44,7 @@ SAMPLED = 1_000_000
 SAMPLE_SALT = 5  # keeps the sample apart from learners' folds
 
 
-class Reports:
+class Reports(Asked):
     """Where reports are: arrays, mappings and frames in memory, or files, relations and clusters that hold them.
 
     ``table``: a table in memory; or a path, several, a pattern (``"day-*.parquet"``), a DuckDB relation, a Polars
@@ -72,7 +69,7 @@ class Reports:
     """How often the rows were gone through, where they are not in memory."""
 
     def __new__(cls, table: Any = None, *args: Any, **options: Any) -> Reports:
-        if cls is Reports and is_source(table):
+        if cls is Reports and not isinstance(table, (np.ndarray, dict)) and is_source(table):
             from sfumato.counts.frames import FrameReports
 
             return super().__new__(FrameReports)
@@ -335,86 +332,6 @@ class Reports:
         """The names of the table's own columns."""
         return tuple(self._given)
 
-    def prepare(self, questions: Sequence[Question]) -> None:
-        """These are about to be asked one by one: where a pass over the reports is dear, they are answered together."""
-
-    def counting(
-        self, columns: Sequence[str | int] | str | int = (), cells: Sequence[Any] | Mapping[Any, Any] | None = None,
-        *, by_class: bool = True, fold: Fold | None = None, by_fold: int | None = None, squared: bool = False,
-        missing: bool | None = None,
-    ) -> Counting:
-        """The question that `counts` asks."""
-        by_class = by_class and self.classes is not None
-        return Counting(*self._cut(columns, cells, missing), by_class, fold, by_fold, squared)
-
-    def counts(
-        self, columns: Sequence[str | int] | str | int = (), cells: Sequence[Any] | Mapping[Any, Any] | None = None,
-        **options: Any,
-    ) -> NDArray[Any]:
-        """N[(fold,) cell of the first column, …, cell of the last (, class)], summed weights of the records.
-
-        ``cells``: for each column the cell of every base code, or an object with ``cell_of_code`` and ``reported``, the
-        number of cells (None: each code is a cell). Missing reports go to a last extra cell, which a column has when a
-        report of it is missing (``missing=True``: always). ``by_class=False``: all classes together. ``fold``: only
-        these records; ``by_fold``: apart for each of so many folds. ``squared``: squares of the weights are summed.
-        """
-        found: NDArray[Any] = self.ask([self.counting(columns, cells, **options)])[0]
-        return found
-
-    def combinations(
-        self, columns: Sequence[str | int], cells: Sequence[Any] | Mapping[Any, Any] | None = None, *,
-        by_class: bool = True, fold: Fold | None = None, squared: bool = False, missing: bool | None = None,
-    ) -> Combinations:
-        """The same counts, but only of the combinations of cells that occur."""
-        question = Combining(*self._cut(columns, cells, missing), by_class and self.classes is not None, fold, squared)
-        found: Combinations = self.ask([question])[0]
-        return found
-
-    def of(self, name: str | int, *, by_class: bool = False, fold: Fold | None = None) -> Counts:
-        """The counts of one column's report codes, per level, for reconstruction."""
-        return self.tallies([name], by_class=by_class, fold=fold)[0]
-
-    def tallies(
-        self, names: Sequence[str | int], *, by_class: bool = False, fold: Fold | None = None
-    ) -> list[Counts]:
-        """The counts of several columns' report codes in one pass."""
-        columns = [self.blurred(name) for name in names]
-        by_class = by_class and self.classes is not None
-        answers = self.ask([Tallying(column.name, by_class, fold) for column in columns])
-        return [
-            Counts(
-                {
-                    level: Tally(channel, *found)
-                    for (level, channel), found in zip(column.levels.items(), answer, strict=True)
-                },
-                self.classes if by_class else None,
-            )
-            for column, answer in zip(columns, answers, strict=True)
-        ]
-
-    def blurred(self, name: str | int) -> Column:
-        """A column that went through a channel."""
-        column = self.column(name)
-        if not column.levels:
-            raise ValueError(f"column {column.name!r} is sent in the clear; count it with .counts([{column.name!r}])")
-        return column
-
-    def value_counts(self, names: Sequence[str]) -> list[Floats]:
-        """For columns of clear numbers: how many people of each class have each of ``column(name).values``."""
-        return self.ask([Valuing(name) for name in names])
-
-    def _cut(self, columns: Any, cells: Any, missing: bool | None) -> tuple[tuple[str, ...], tuple[Cells, ...]]:
-        """The names of columns, and their cells."""
-        wanted: list[str | int] = [columns] if isinstance(columns, (str, int)) else list(columns)
-        if isinstance(cells, Mapping):
-            cells = [cells.get(name) for name in wanted]
-        cells = [None] * len(wanted) if cells is None else cells
-        found = [self.column(name) for name in wanted]
-        return tuple(column.name for column in found), tuple(
-            _cells(column, mapping, column.has_missing if missing is None else missing)
-            for column, mapping in zip(found, cells, strict=True)
-        )
-
     # --- records in memory ----------------------------------------------------------------------------------------
 
     def places_in(
@@ -436,7 +353,7 @@ class Reports:
     def cells_of(self, name: str | int, cells: Any, missing: int) -> NDArray[np.int32]:
         """The cell of every record's report, ``missing`` where there is none."""
         column = self.column(name)
-        cut = _cells(column, cells, False)
+        cut = cells_of_column(column, cells, False)
         assert cut.cell_of_code is not None
         return np.append(cut.cell_of_code, np.int32(missing))[column.present]  # code −1: the last entry
 
@@ -487,13 +404,3 @@ def check_labelled(codes: NDArray[Any]) -> Codes:
     if (codes < 0).any():
         raise ValueError("a class label is missing; drop records without a class")
     return codes.astype(np.int64)
-
-
-def _cells(column: Column, cells: Any, missing: bool) -> Cells:
-    """The cells of a column's base codes: given as an array, by an object that holds them, or each its own."""
-    if cells is None:
-        return Cells(None, column.size, missing)
-    mapping = np.asarray(getattr(cells, "cell_of_code", cells), dtype=np.int32)
-    if mapping.shape != (column.size,):
-        raise ValueError(f"cells of {column.name!r} map {mapping.size} codes, there are {column.size}; map every code")
-    return Cells(mapping, int(getattr(cells, "reported", int(mapping.max(initial=-1)) + 1)), missing)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -170,7 +171,9 @@ class DuckSource(LocalSource):
         import duckdb
 
         origins = ParquetSource(paths).origins
-        connection = duckdb.connect(config={"memory_limit": DUCKDB_MEMORY, "preserve_insertion_order": True})
+        spilled = str(Path(gettempdir()) / "sfumato-duckdb")
+        settings = {"memory_limit": DUCKDB_MEMORY, "temp_directory": spilled, "preserve_insertion_order": True}
+        connection = duckdb.connect(config=settings)
         return cls(connection.read_parquet([str(path) for path in paths]), origins)
 
     def tables(self, columns: Sequence[str]) -> Iterator[Any]:
