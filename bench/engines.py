@@ -217,7 +217,7 @@ def linear(folder: Path, plot: Path | None, rows: int) -> None:
 
 
 def cluster(path: Path) -> None:
-    """The marginals on one worker of one core, and on two; the second run of each, when Spark is warm."""
+    """The marginals on one worker that has one core of this machine, and on two; the second run, when Spark is warm."""
     from tests.engines.cluster import daemon
 
     settings = "spark.executor.cores 1\nspark.executor.memory 1g\nspark.sql.files.maxPartitionBytes 16m\n"
@@ -227,7 +227,9 @@ def cluster(path: Path) -> None:
             folder, address = Path(made), f"spark://127.0.0.1:{7177 + workers}"
             (folder / "spark-defaults.conf").write_text(f"{settings}spark.cores.max {workers}\n")
             parts = [daemon(folder, "master", "--port", str(7177 + workers))]
-            parts += [daemon(folder, "worker", address, "--cores", "1", "--memory", "1g") for _ in range(workers)]
+            for core in range(workers):
+                parts.append(daemon(folder, "worker", address, "--cores", "1", "--memory", "1g"))
+                os.sched_setaffinity(parts[-1].pid, {core})  # and with it whatever the worker starts
             try:
                 time.sleep(15)
                 environment = {**os.environ, "SPARK_CONF_DIR": str(folder)}
