@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import sfumato as sf
+from sfumato.counts import Fold, fold_hash
 
 pytestmark = pytest.mark.filterwarnings("ignore:min_support")
 
@@ -65,3 +66,13 @@ def test_clean_baskets_give_the_same_itemsets(make, label):
     reports = make({"basket": objects(baskets), "row": np.arange(len(baskets))})
     found = sf.frequent_itemsets(reports, min_support=0.005)
     assert_same(found, sf.frequent_itemsets(baskets, None, 0.005))
+
+
+@pytest.mark.parametrize("make", ["duckdb"], indirect=True)
+def test_a_fold_gives_the_itemsets_of_its_people(make):
+    sent = OPEN.randomize(BASKETS, rng=1)
+    reports, half = make(columns_of(sent, "stops.bitmap"), plan(OPEN), seed=3), Fold(0, 2)
+    rows = np.flatnonzero(half.holds(fold_hash(3, np.arange(len(BASKETS)))))
+    found = sf.frequent_itemsets(reports.within(half), min_support=0.05, max_len=1)
+    expected = sf.frequent_itemsets(sent[rows], OPEN, 0.05, max_len=1)
+    pd.testing.assert_frame_equal(found, expected, check_exact=True)

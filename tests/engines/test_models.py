@@ -73,6 +73,19 @@ def test_a_linear_discriminant_and_the_chooser_too(make):
 
 
 @ENGINE
+def test_estimates_of_all_columns(make):
+    given = {name: people(2_000)[name] for name in ("age", "pay", "pay.level", "level")}
+    found = sf.reconstruct(make(given, CHANNELS), intervals=5)
+    wishes = {"age": 5, "pay": 5, "level": None}
+    known = {
+        name: sf.reconstruct(given[name], CHANNELS[name], wish, level=given.get(name + ".level"))
+        for name, wish in wishes.items()
+    }
+    assert list(found) == list(CHANNELS)
+    assert all(np.array_equal(found[name].probabilities, known[name].probabilities) for name in known)
+
+
+@ENGINE
 def test_joint_estimates(make):
     given = {name: people(2_000)[name] for name in ("age", "level")}
     channels = {"age": AGE, "level": LEVEL}

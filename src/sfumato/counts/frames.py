@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from sfumato.channels import Channel
 from sfumato.counts.columns import Column, Counted, Tally, clear_numbers, on_grid, run_codes, sorted_labels
 from sfumato.counts.parts import NOTHING, Form, Known, Part
-from sfumato.counts.questions import Counting, Fold, Question
+from sfumato.counts.questions import Counting, Fold, Question, fold_hash
 from sfumato.counts.reports import SAMPLE_SALT, SAMPLED, Reports, check_label_channel
 from sfumato.counts.surveys import Gridding, Surveyed, Surveying
 from sfumato.counts.tallies import Counts
@@ -91,6 +91,24 @@ class Asking:
 def origins_of(batches: Iterator[Batch]) -> set[str | None]:
     """What the rows say of the plan that made them."""
     return {origin for batch in batches for origin in batch.table.column(PLAN_COLUMN).unique().to_pylist()}
+
+
+@dataclass(frozen=True, eq=False)
+class Within:
+    """Work on the rows of some folds alone."""
+
+    work: Callable[[Iterator[Batch]], Any]
+    folds: tuple[Fold, ...]
+    seed: int
+
+    def __call__(self, batches: Iterator[Batch]) -> Any:
+        return self.work(self._chosen(batch) for batch in batches)
+
+    def _chosen(self, batch: Batch) -> Batch:
+        chosen = np.ones(batch.places.size, bool)
+        for fold in self.folds:
+            chosen &= fold.holds(fold_hash(self.seed, batch.places, fold.salt))
+        return Batch(batch.places[chosen], batch.table.filter(chosen))
 
 
 class FrameReports(Reports):
@@ -277,7 +295,7 @@ class FrameReports(Reports):
 
     def gather(self, work: Callable[[Iterator[Batch]], Result], columns: Sequence[str]) -> list[Result]:
         begun = perf_counter()
-        parts = self.source.gather(work, columns)
+        parts = self.source.gather(Within(work, self._among, self.seed) if self._among else work, columns)
         seconds = perf_counter() - begun
         self._passes[0] += 1
         LOG.info("pass %d: %s of %d columns, %.1f s", self.passes, work, len(columns), seconds)
@@ -306,7 +324,7 @@ class FrameReports(Reports):
     def _form(self, known: Known | None) -> Form:
         return Form(
             self.names, self.channels, self._levels, self.target, self.label_channel, self._weight_column, self.seed,
-            self._among, self._decoded, known,
+            self._decoded, known,
         )
 
     # --- others of them -------------------------------------------------------------------------------------------
@@ -334,6 +352,7 @@ class FrameReports(Reports):
         other = self._other()
         other._decoded = {name: channel for name, channel in self.channels.items() if channel is not None}
         other.channels = dict.fromkeys(self.names)
+        other.taken_as_true = bool(other._decoded)
         return other
 
     def _other(self) -> FrameReports:

@@ -23,7 +23,7 @@ from sfumato.counts.columns import (
     weights_of,
     whole_weights,
 )
-from sfumato.counts.questions import Cells, Fold
+from sfumato.counts.questions import Cells
 from sfumato.counts.reports import Reports, check_labelled
 from sfumato.domain import MISSING, Codes, Floats, as_numbers
 from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, Batch, read_column
@@ -54,7 +54,6 @@ class Form:
     label_channel: Channel | None
     weights: str | None
     seed: int
-    among: tuple[Fold, ...] = ()
     decoded: Mapping[str, Any] = field(default_factory=dict)
     known: Known | None = None
 
@@ -65,10 +64,6 @@ class Part(Reports):
     def __init__(self, form: Form, batch: Batch) -> None:
         table, self._places, self.seed = batch.table, batch.places, form.seed
         self._hashes, self._chosen, self._columns = {}, {}, {}
-        for fold in form.among:
-            chosen = self.chosen(fold)
-            table, self._places = table.filter(chosen), self._places[chosen]
-            self._hashes, self._chosen = {}, {}
         self.form, self._table, self._size = form, table, table.num_rows
         self.names, self.channels, self.label_channel = form.names, dict(form.channels), form.label_channel
         self._levels, self.target, self.kind, self.plan = dict(form.levels), form.target, "pyarrow", None

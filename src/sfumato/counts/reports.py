@@ -65,6 +65,8 @@ class Reports(Asked):
     """
 
     in_memory = True
+    taken_as_true = False
+    """Whether these are reports that are read as if nothing had been blurred."""
     passes = 0
     """How often the rows were gone through, where they are not in memory."""
 
@@ -195,6 +197,7 @@ class Reports(Asked):
         other = copy(self)
         other._given = {**self._given, **{name: self.values(name) for name in self.names}}
         other.channels, other._columns = dict.fromkeys(self.names), {}
+        other.taken_as_true = any(self.channels.values())
         return other
 
     @property

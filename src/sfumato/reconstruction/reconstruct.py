@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.channels import Channel, Mechanism
-from sfumato.counts import Counts, counts_of_plan
+from sfumato.counts import Counts, Reports, counts_of_plan
 from sfumato.domain import Categories, Floats, Interval
 from sfumato.plan import Plan
 from sfumato.reconstruction.cells import interval_edges
@@ -30,7 +30,8 @@ def reconstruct(
     """The distribution of the true values behind reports.
 
     ``reports``: a column of reports (NumPy, pandas, Polars, PyArrow, a list), or ``Counts``; counts by class give a
-    dictionary with one Estimate a class. ``channel``: the one that made them (counts know theirs), or the choice that
+    dictionary with one Estimate a class, and ``Reports``, wherever they are, one with an Estimate a blurred column.
+    ``channel``: the one that made them (counts know theirs), or the choice that
     people had, with the ``level`` of each report beside it; every level enters through its own table.
     ``intervals``: how many equal ones, or edges; None: one per whole number where they are few, else 20.
     ``method``: "smooth" (default), "em" (maximum likelihood; for numbers until only noise is left to gain), "as00"
@@ -44,9 +45,32 @@ def reconstruct(
     """
     if method not in METHODS:
         raise ValueError(f"method={method!r} is unknown; use one of {', '.join(METHODS)}")
+    if isinstance(reports, Reports):
+        return _each(reports, intervals, method)
     counts = _counts(reports, channel, level)
     estimates = METHODS[method](problem_of(counts, intervals, method))
     return estimates[0] if counts.classes is None else dict(zip(counts.classes, estimates, strict=True))
+
+
+def _each(reports: Reports, intervals: Any, method: str) -> dict[str, Any]:
+    """The estimate of every blurred column, from one pass over the reports."""
+    names = [name for name, channel in reports.channels.items() if channel is not None]
+    counts = dict(zip(names, reports.tallies(names), strict=True))
+    return _estimates(counts, {name: reports.column(name).channel.domain for name in names}, intervals, method)
+
+
+def _estimates(
+    counts: Mapping[str, Counts], domains: Mapping[str, Any], intervals: Any, method: str
+) -> dict[str, Any]:
+    found = {}
+    for name, one in counts.items():
+        wish = intervals.get(name) if isinstance(intervals, Mapping) else intervals
+        numeric = isinstance(domains[name], Interval)
+        try:
+            found[name] = reconstruct(one, intervals=wish if numeric else None, method=method)
+        except (ValueError, TypeError) as error:
+            raise type(error)(f"attribute {name!r}: {error}") from None
+    return found
 
 
 def reconstruct_plan(
@@ -58,15 +82,8 @@ def reconstruct_plan(
     attributes, or a mapping from name to wish. ``by``: one Estimate a class of this column.
     """
     counts = _plan_counts(table, plan, by, weights)
-    found = {}
-    for name, one in counts.items():
-        numeric = isinstance(plan.attributes[name].domain, Interval)
-        wish = intervals.get(name) if isinstance(intervals, Mapping) else intervals
-        try:
-            found[name] = reconstruct(one, intervals=wish if numeric else None, method=method)
-        except (ValueError, TypeError) as error:
-            raise type(error)(f"attribute {name!r}: {error}") from None
-    return found
+    domains = {name: plan.attributes[name].domain for name in counts}
+    return _estimates(counts, domains, intervals, method)
 
 
 def estimate_of(name: str, channel: Mechanism, table: Any, intervals: Any = None, method: str = "smooth") -> Estimate:

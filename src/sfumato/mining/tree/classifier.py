@@ -86,7 +86,8 @@ class TreeClassifier(Learner):
     def _limits(self, reports: Reports) -> Limits:
         least = float(self.min_samples_leaf)
         depth = DEEPEST if self.max_depth is None else min(int(self.max_depth), DEEPEST)
-        blurred = self.channels is not None or any(reports.channels.values()) or reports.label_channel is not None
+        blurred = self.channels is not None or any(reports.channels.values()) or reports.taken_as_true
+        blurred = blurred or reports.label_channel is not None
         return Limits(depth, least, 2 * least, blurred if self.prune is None else bool(self.prune))
 
     def _distil(self, reports: Reports, axes: list[Axis], limits: Limits, rng: np.random.Generator) -> None:
