@@ -86,7 +86,7 @@ def cluster(folder: Path) -> Iterator[Cluster]:
 def _wait_for(started: Cluster) -> None:
     give_up = time.monotonic() + 120
     while time.monotonic() < give_up:
-        with suppress(OSError):
+        with suppress(OSError, ValueError):  # nobody listens yet, or the page is not the one that it will be
             if started.workers() == 2:
                 return
         time.sleep(0.1)

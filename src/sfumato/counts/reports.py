@@ -71,7 +71,7 @@ class Reports(Asked):
     """How often the rows were gone through, where they are not in memory."""
 
     def __new__(cls, table: Any = None, *args: Any, **options: Any) -> Reports:
-        if cls is Reports and not isinstance(table, (np.ndarray, dict)) and is_source(table):
+        if cls is Reports and not isinstance(table, (type(None), np.ndarray, dict)) and is_source(table):
             from sfumato.counts.frames import FrameReports
 
             return super().__new__(FrameReports)

@@ -63,7 +63,7 @@ def words_of(cells: Any) -> Words:
     width = -(-int(lengths.max(initial=1)) // 8)
     rows = np.zeros((len(cells), 8 * width), dtype=np.uint8)
     if octets.size == len(cells) * lengths.max(initial=0):
-        rows[:, : lengths.max(initial=0)] = octets.reshape(len(cells), -1)
+        rows[:, : lengths.max(initial=0)] = octets.reshape(len(cells), int(lengths.max(initial=0)))
     else:
         rows[np.arange(8 * width) < lengths[:, None]] = octets
     return rows.view("<u8").astype(np.uint64, copy=False)
