@@ -88,3 +88,9 @@ def test_weights_that_are_all_zero_divide_nothing(held):
 def test_no_reports_at_all(make_table):
     with pytest.raises(ValueError, match="there are no reports"):
         len(make_table(pa.table({"age": pa.array([], pa.float64())}), {"age": AGE}))
+
+
+def test_a_row_without_a_number_is_refused(held):
+    numbers = pa.array([None if i == 5 else i for i in range(N)], pa.int64())
+    with pytest.raises(ValueError, match=r"place|number"):
+        held("size", pa.array(["S"] * N), SIZE, beside={"number": numbers}, place="number")

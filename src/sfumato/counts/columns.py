@@ -92,6 +92,14 @@ class Column:
         sent = [self.histogram[low:high].sum() for low, high in pairwise(ends.tolist())]
         return np.asarray(sent + self.counted.missing, np.int64)
 
+    def decoded(self) -> NDArray[Any]:
+        """The reports that the codes stand for."""
+        found = np.empty(self.present.size, dtype=object)
+        for place, channel in enumerate(self.levels.values()):
+            of_level = slice(None) if self.level is None else self.level == place
+            found[of_level] = channel.outputs.decode(self.ranks[of_level])
+        return found
+
     @cached_property
     def ranks(self) -> BaseCodes:
         """The code of every report within its own level, −1 where it is missing."""

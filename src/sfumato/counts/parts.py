@@ -191,13 +191,7 @@ class Part(Reports):
             return read_column(self.raw(name), name)
         blurred = copy(self)
         blurred.channels, blurred._columns = {name: self.form.decoded.get(name, self.channels[name])}, {}
-        column = blurred._read(name)
-        found = np.empty(self._size, dtype=object)
-        for place, channel in enumerate(column.levels.values()):
-            of_level = slice(None) if column.level is None else column.level == place
-            found[of_level] = channel.outputs.decode(column.ranks[of_level])
-        return read_column(found, name)
-
+        return read_column(blurred._read(name).decoded(), name)
 
     def places_in(
         self, columns: Sequence[str], cells: Sequence[Cells], by_class: bool

@@ -220,12 +220,7 @@ class Reports(Asked):
         given = self._given.get(name)
         if given is not None:
             return given if given.dtype.kind in "iuf" else read_column(given, name)
-        column = self.column(name)
-        found = np.empty(self._size, dtype=object)
-        for place, channel in enumerate(column.levels.values()):
-            of_level = slice(None) if column.level is None else column.level == place
-            found[of_level] = channel.outputs.decode(column.ranks[of_level])
-        return read_column(found, name)
+        return read_column(self.column(name).decoded(), name)
 
     # --- columns --------------------------------------------------------------------------------------------------
 

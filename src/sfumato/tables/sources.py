@@ -72,7 +72,10 @@ class LocalSource(Source):
             if self.place is None:
                 places = np.arange(before, before + table.num_rows)
             else:
-                places = np.asarray(table.column(self.place)).astype(np.int64)
+                column = table.column(self.place)
+                if column.null_count:
+                    raise ValueError(f"column {self.place!r} does not number every row; give each a whole number")
+                places = np.asarray(column).astype(np.int64)
             before += table.num_rows
             yield Batch(places, table)
 
