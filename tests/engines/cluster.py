@@ -15,7 +15,6 @@ import socket
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -51,10 +50,12 @@ class Cluster:
     def address(self) -> str:
         return str(self._state()["address"])
 
-    def kill_a_worker(self) -> None:
-        """The one that has most to do, its whole process group at once: the worker and what it has started."""
-        groups = Counter(filter(None, map(_group, os.listdir("/proc"))))
-        os.killpg(max(self._state()["workers"], key=lambda worker: groups[worker]), signal.SIGKILL)
+    def kill_the_worker_of(self, process: int) -> None:
+        """The one that started this process, its whole process group at once: the worker and what it has started."""
+        workers = self._state()["workers"]
+        while process not in workers:
+            process = _parent(process)
+        os.killpg(process, signal.SIGKILL)
 
     def workers(self) -> int:
         """How many the master knows."""
@@ -93,11 +94,10 @@ def _wait_for(started: Cluster) -> None:
     raise AssertionError(f"no Spark cluster after two minutes; {started.folder}/master.log and worker.log say why")
 
 
-def _group(process: str) -> int | None:
-    """The process group of an entry of /proc."""
-    with suppress(ValueError, ProcessLookupError):
-        return os.getpgid(int(process))
-    return None
+def _parent(process: int) -> int:
+    """The process that started this one."""
+    status = Path(f"/proc/{process}/stat").read_text()
+    return int(status.rpartition(")")[2].split()[1])
 
 
 # --- the keeper ---------------------------------------------------------------------------------------------------

@@ -7,8 +7,8 @@ import shutil
 import socket
 import subprocess
 import sys
-import threading
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -124,14 +124,10 @@ def test_small_batches_are_joined():
 
 def test_a_job_outlives_a_worker(spark, spark_cluster: Cluster, folder, tmp_path):
     source = SparkSource(read(spark, folder).repartition(6))
-    ended = threading.Event()
-    killer = threading.Thread(target=works.kill_when_two_work, args=(spark_cluster, tmp_path, ended))
-    killer.start()
-    rows = gathered(source, works.slow(tmp_path), ["value"])
-    ended.set()
-    killer.join()
+    with works.a_worker_dies(spark_cluster, tmp_path):
+        rows = gathered(source, partial(works.held_up, tmp_path), ["value"])
     assert sorted(rows) == [(value, (value,)) for value in range(sum(SIZES.values()))]
-    assert len(list(tmp_path.iterdir())) > 6  # a share was begun again
+    assert len(list(tmp_path.glob("begun-*"))) > 6  # a share was begun again
 
 
 # --- bad input ----------------------------------------------------------------------------------------------------

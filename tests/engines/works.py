@@ -6,12 +6,14 @@ import os
 import threading
 import time
 from collections.abc import Iterator
-from functools import partial
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from sfumato.tables import read_columns
 from sfumato.tables.sources import Batch
+
+KILLED = "killed"
 
 
 def rows(batches: Iterator[Batch]) -> list[tuple[int, tuple[Any, ...]]]:
@@ -41,23 +43,22 @@ def fail(batches: Iterator[Batch]) -> None:
     raise LookupError("nobody knows")
 
 
-def slowly(folder: Path, batches: Iterator[Batch]) -> list[tuple[int, tuple[Any, ...]]]:
-    """Rows, after a second, with a word that it has begun."""
-    begin(folder)
+def held_up(folder: Path, batches: Iterator[Batch]) -> list[tuple[int, tuple[Any, ...]]]:
+    """Rows, once a worker was killed."""
+    wait_for_the_killing(folder)
     return rows(batches)
 
 
-def slow(folder: Path) -> Any:
-    return partial(slowly, folder)
-
-
-def begin(folder: Path) -> None:
+def wait_for_the_killing(folder: Path) -> None:
+    """Say which process has begun, and go on when the worker of the first to say so is dead."""
     (folder / f"begun-{os.getpid()}-{time.monotonic_ns()}").touch()
-    time.sleep(1)
+    give_up = time.monotonic() + 60
+    while not (folder / KILLED).exists() and time.monotonic() < give_up:
+        time.sleep(0.02)
 
 
 class Placed:
-    """What is made of rows, with their places beside it; slowly, where there is a folder to say that it has begun."""
+    """What is made of rows, with their places beside it; where there is a folder, once a worker was killed."""
 
     def __init__(self, make: Any, folder: Path | None = None) -> None:
         self.make, self.folder = make, folder
@@ -66,12 +67,22 @@ class Placed:
         import pyarrow as pa
 
         if self.folder is not None:
-            begin(self.folder)
+            wait_for_the_killing(self.folder)
         return self.make(places, table).append_column("place", pa.array(places))
 
 
-def kill_when_two_work(cluster: Any, folder: Path, ended: threading.Event) -> None:
-    """On this side: a worker is killed as soon as two processes have begun."""
-    while len({path.name.split("-")[1] for path in folder.iterdir()}) < 2 and not ended.wait(0.02):
-        pass
-    cluster.kill_a_worker()
+@contextmanager
+def a_worker_dies(cluster: Any, folder: Path) -> Iterator[None]:
+    """On this side: the worker of the first process that has begun is killed, before it could end."""
+    killer = threading.Thread(target=kill_the_first, args=(cluster, folder))
+    killer.start()
+    yield
+    killer.join()
+
+
+def kill_the_first(cluster: Any, folder: Path) -> None:
+    give_up = time.monotonic() + 60
+    while not (begun := list(folder.glob("begun-*"))) and time.monotonic() < give_up:
+        time.sleep(0.02)
+    cluster.kill_the_worker_of(int(begun[0].name.split("-")[1]))
+    (folder / KILLED).touch()
