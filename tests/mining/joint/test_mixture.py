@@ -7,7 +7,7 @@ import sfumato as sf
 from sfumato.counts import Reports
 from sfumato.mining.joint import mixture
 from sfumato.mining.joint.grid import Resolution
-from sfumato.mining.joint.mixture import MixtureFit, inner_steps
+from sfumato.mining.joint.mixture import MixtureFit, MixtureMember, inner_steps
 from sfumato.reconstruction import Axis, DenseTable, Steps, maximise_likelihood
 
 CHANNEL = sf.Gaussian(sf.Interval(0, 10), scale=2)
@@ -62,3 +62,30 @@ def test_the_class_is_one_more_column_where_it_is_wanted(by_class):
     mass = member.joint_of_classes([np.array([0, 7]), np.array([0, 7])])
     if by_class:
         assert mass[0, 0] > mass[0, 1] and mass[1, 1] > mass[1, 0]
+
+
+@pytest.fixture(scope="module")
+def wide():
+    """Sixty columns, in each of which one person in five has a 1, blurred; a tenth of the columns tells the class."""
+    rng = np.random.default_rng(8)
+    channel = sf.RandomizedResponse(sf.Categories([0, 1]), gamma=9)
+    y = rng.integers(0, 2, 1_500)
+    true = np.array([rng.random(y.size) < (0.05 + 0.3 * y if j % 10 == 0 else 0.2) for j in range(60)], int)
+    model = sf.MixtureModel([channel] * 60, components=6, members=1, random_state=0)
+    return model.fit(channel.randomize(true.T, rng), y), true.T, y
+
+
+def test_many_columns_do_not_underflow(wide):
+    """Products of sixty probabilities are below what a float holds; the mixture is rescaled as it goes."""
+    model, true, y = wide
+    assert model.score(true, y) > 0.72
+    drawn = np.asarray(model.sample(20_000, random_state=1)[0])
+    assert np.abs(drawn.mean(axis=0) - true.mean(axis=0)).max() < 0.12
+    assert abs(drawn.mean() - true.mean()) < 0.02
+
+
+def test_a_record_that_no_component_explains_falls_back_to_the_weights(wide):
+    member = wide[0].members_[0]
+    improbable = MixtureMember(member.cells, member.weights, member.p_class, [np.full((2, 6), 1e-30)] * 60)
+    mass = improbable.joint_of_classes([np.zeros(1, int)] * 60)[0]
+    np.testing.assert_allclose(mass / mass.sum(), member.p_class @ member.weights, rtol=1e-5)

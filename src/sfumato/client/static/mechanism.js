@@ -1,5 +1,5 @@
-// Domains, and the interpreter of drawing programs (docs/programs.md). Choices are computed both ways and selected by
-// arithmetic, so that the time does not tell the answer. Programs are checked by identity; check/gamma.js checks more.
+// Domains, and the interpreter of drawing programs (docs/programs.md). Choices are selected by arithmetic, so that time
+// does not tell the answer. Programs are checked by identity; check/gamma.js checks more.
 
 import {readBaskets} from "./baskets.js"
 import {
@@ -128,7 +128,7 @@ function readSteps(steps) {
 	return {run, words: words.reduce((sum, count) => sum + count, 0)}
 }
 
-// How values become codes and codes values; numbers have no labels.
+// Values to codes and back; numbers have no labels.
 function readSpace({size, labels: own, first, stride, per, edges}, labels) {
 	const names = labels && own?.length ? own : labels, codes = names && codesOf(names)
 	const isGrid = edges ? edges.length === size + 1 : stride > 0, numbers = [per, ...edges ?? [first, stride]]
@@ -147,7 +147,7 @@ function readSpace({size, labels: own, first, stride, per, edges}, labels) {
 	}
 }
 
-// The first `permanent` steps draw what is remembered, the others what is sent of it.
+// The first `permanent` steps draw what is remembered, others what is sent.
 function readProgram({read, steps, write, permanent = steps.length, remembered = write}, {labels}) {
 	const [entry, memory, exit] = [read, remembered, write].map(space => readSpace(space, labels))
 	const kept = steps.slice(0, permanent), first = readSteps(kept), later = readSteps(steps.slice(permanent))

@@ -1,11 +1,11 @@
-// Shipped models (shipping/forms.py). Sums run in Python's order, so that both name the same class. Nothing in a file
+// Shipped models (shipping/forms.py). Sums run in Python's order, so that both name the same class. No file
 // is believed: what comes of it must be a mass for every class.
 
 import {readDomain} from "./mechanism.js"
 import {checkVersion, codesOf, need, range, reasonOf, refuse} from "./words.js"
 
 const added = parts => parts.reduce((sum, part) => sum + part, 0)
-const keyOf = label => typeof label === "boolean" ? Number(label) : label // true and 1 are one label in Python
+const keyOf = label => label === !!label ? +label : label // true and 1 are one label in Python
 
 function attempt(work) {
 	try {
@@ -119,6 +119,9 @@ function readGrid({joint}, cells, classes) {
 // P(y, x) = Σ_z weight_z · P(y | z) · Π_j θ_j(x_j | z).
 const readMixture = ({weights, p_class, thetas}) => places => {
 	const known = thetas.flatMap((theta, i) => places[i] === null ? [] : [theta[places[i]]])
-	const mass = weights.map((weight, z) => known.reduce((product, theta) => product * theta[z], weight))
+	const mass = known.reduce((before, theta) => {
+		const after = before.map((part, z) => part * theta[z]), largest = Math.max(...after) || 1
+		return after.map(part => part / largest)
+	}, weights)
 	return p_class.map(share => added(mass.map((part, z) => part * share[z])))
 }

@@ -1,4 +1,4 @@
-// What the page keeps, and its outbox: a message is sent by one tab at a time until it is answered.
+// What the page keeps, and its outbox: one tab at a time sends a message until it is answered.
 
 const SOON = 2000, LATE = 900000, DAY = 86400000
 

@@ -1,5 +1,5 @@
-// What the rest stands on: refusals, noise, hashes. A word of noise has 64 bits, as two halves; several are one
-// Uint32Array [high, low, high, low, …].
+// What the rest stands on: refusals, noise, hashes. A word of noise is two halves of 32 bits; several are one array
+// [high, low, high, low, …].
 
 const crypto = globalThis.crypto ?? (await import("node:crypto")).webcrypto
 const UNIT = 2 ** 32, MOST = 2 ** 14 // getRandomValues fills no more at once

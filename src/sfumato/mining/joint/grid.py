@@ -175,7 +175,7 @@ class Member(ABC):
 
     @abstractmethod
     def joint_of_classes(self, places: list[Codes]) -> Floats:
-        """P(y, x) of records in these cells, one column a class; −1 integrates a column out."""
+        """P(y, x) of records in these cells, up to a factor for each, one column a class; −1 integrates one out."""
 
     @abstractmethod
     def sample_cells(self, n: int, rng: np.random.Generator) -> tuple[Codes, list[Codes]]:
@@ -239,6 +239,12 @@ class GridMember(Member):
 def added(parts: Iterable[Floats]) -> Floats:
     """The sum of arrays, from the first to the last: NumPy's own sums run in an order that no other language knows."""
     return np.asarray(sum(parts))
+
+
+def rescaled(masses: Floats) -> Floats:
+    """Columns divided by their largest number, so that products of many probabilities stay within doubles."""
+    largest = masses.max(axis=0)
+    return np.asarray(masses / np.where(largest > 0, largest, 1.0))
 
 
 def draw_columns(table: npt.NDArray[Any], columns: Codes, rng: np.random.Generator) -> Codes:

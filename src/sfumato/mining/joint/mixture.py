@@ -19,7 +19,7 @@ from numba import njit
 from sfumato.counts import Fold, Reports
 from sfumato.domain import Codes, Floats
 from sfumato.domain.checked import given_numbers, given_rows
-from sfumato.mining.joint.grid import Array, Member, Resolution, added, draw_columns
+from sfumato.mining.joint.grid import Array, Member, Resolution, added, draw_columns, rescaled
 from sfumato.reconstruction import Axis, ColumnCells, DenseTable, Likelihood
 
 COMPONENTS = 60
@@ -33,6 +33,8 @@ TOLERANCE = 1e-4
 HELD_OUT = Fold(0, 10, salt=3)
 MOST_NUMBERED = 2.0**60  # combinations of cells
 TINY = np.float32(1e-12)
+RESCALED = 16
+"""After so many columns products are divided by the largest: each column leaves at least TINY, doubles hold 1e-308."""
 Rows = npt.NDArray[np.int32]
 
 
@@ -148,7 +150,7 @@ class MixtureMember(Member):
         mass = np.repeat(self.weights[:, None].astype(np.float64), places[0].size, axis=1)
         for place, theta in zip(places, self.thetas, strict=True):
             known = np.vstack([theta, np.ones((1, theta.shape[1]), theta.dtype)])
-            mass *= known.T[:, place]
+            mass = rescaled(mass * known.T[:, place])
         p_class = self.p_class.T.astype(np.float64)
         return added(one[:, None] * share for one, share in zip(mass, p_class, strict=True))
 
@@ -184,7 +186,7 @@ def mixture_step(rows: Rows, weight: Array, p_report: Array, prior: Array, count
     p_report[j, s, z] = P(w_j = s | z); rows[i, j] is the report cell of combination i, which has weight[i] people.
     """
     components = prior.size
-    p = np.empty(components, np.float32)
+    p = np.empty(components, np.float64)
     likelihood = 0.0
     for i in range(rows.shape[0]):
         for z in range(components):
@@ -193,7 +195,12 @@ def mixture_step(rows: Rows, weight: Array, p_report: Array, prior: Array, count
             row = p_report[j, rows[i, j]]
             for z in range(components):
                 p[z] *= row[z]
-        total = np.float32(1e-37)
+            if j % RESCALED == RESCALED - 1:
+                largest = p.max()
+                likelihood += weight[i] * np.log(largest)
+                for z in range(components):
+                    p[z] /= largest
+        total = 0.0
         for z in range(components):
             total += p[z]
         likelihood += weight[i] * np.log(total)
