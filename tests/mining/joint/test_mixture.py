@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from sfumato.counts import Reports
+from sfumato.counts import Fold, Reports
 from sfumato.mining.joint import mixture
 from sfumato.mining.joint.grid import Resolution
 from sfumato.mining.joint.mixture import MixtureFit, MixtureMember, inner_steps
@@ -89,3 +89,41 @@ def test_a_record_that_no_component_explains_falls_back_to_the_weights(wide):
     improbable = MixtureMember(member.cells, member.weights, member.p_class, [np.full((2, 6), 1e-30)] * 60)
     mass = improbable.joint_of_classes([np.zeros(1, int)] * 60)[0]
     np.testing.assert_allclose(mass / mass.sum(), member.p_class @ member.weights, rtol=1e-5)
+
+
+def mixed_reports(n=6_000, seed=4):
+    """A clear number, a blurred category that follows it, a blurred number that follows both, some of it missing."""
+    rng = np.random.default_rng(seed)
+    clear = rng.integers(0, 3, n).astype(float)
+    label = np.where(rng.random(n) < 0.2, rng.integers(0, 3, n), clear.astype(int))
+    number = np.clip(rng.normal(2 + 2 * label + clear, 0.7), 0, 10)
+    response = sf.RandomizedResponse(sf.Categories([0, 1, 2]), gamma=9)
+    blurred = CHANNEL.randomize(number, rng)
+    blurred = np.where(rng.random(n) < 0.1, np.nan, blurred)
+    columns = {"clear": clear, "label": response.randomize(label, rng), "number": blurred}
+    return Reports(columns, {"clear": None, "label": response, "number": CHANNEL}), label, number
+
+
+def test_draws_given_reports_are_of_the_true_records():
+    """Over all people the draws have the distribution of true values; a clear value is drawn as it is."""
+    reports, label, number = mixed_reports()
+    model = sf.MixtureModel(members=2, random_state=0).fit(reports)
+    some = reports.within(Fold(0, 2))
+    m = 5
+    clear, drawn_label, drawn_number = model.draws_given(some, m, np.random.default_rng(1))
+    assert clear.size == drawn_label.size == drawn_number.size == m * len(some)
+    assert (clear == np.repeat(some.values("clear"), m)).all() and set(drawn_label) == {0, 1, 2}
+    rows = some.places
+    shares = np.bincount(drawn_label.astype(int)) / drawn_label.size
+    np.testing.assert_allclose(shares, np.bincount(label[rows]) / rows.size, atol=0.04)
+    assert abs(drawn_number.mean() - number[rows].mean()) < 0.2 and abs(drawn_number.std() - number[rows].std()) < 0.2
+    nearer = np.corrcoef(drawn_number, np.repeat(number[rows], m))[0, 1]
+    assert nearer > 0.75  # reports alone say less: their correlation with the truth is the same as with a second report
+
+
+def test_draws_need_the_tables_of_a_fit():
+    reports, *_ = mixed_reports(300)
+    model = sf.MixtureModel(members=1, random_state=0).fit(reports)
+    read = sf.MixtureModel.from_dict(model.to_dict())
+    with pytest.raises(ValueError, match="read from a file"):
+        read.draws_given(reports, 2, np.random.default_rng(0))

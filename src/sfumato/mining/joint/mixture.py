@@ -159,6 +159,46 @@ class MixtureMember(Member):
         group = draw_columns(self.p_class, component, rng)
         return group, [draw_columns(theta, component, rng) for theta in self.thetas]
 
+    def draws_given(self, reports: Reports, m: int, rng: np.random.Generator) -> list[npt.NDArray[Any]]:
+        """m draws of the true record behind each record of reports, whatever its class:
+
+            P(z | w) ∝ π_z · Π_j (C_j θ_j)(w_j | z),   P(x_j | w, z) ∝ C_j[w_j, x_j] · θ_j(x_j | z).
+
+        One array a column, in the order of the cells, of len(reports)·m values: the m draws of the first record, then
+        those of the second. A clear value is drawn as it is, a missing one from P(x_j | z). A member read from a file
+        has no tables to read reports with.
+        """
+        if not all(cut.table.size for cut in self.cells):
+            raise ValueError("a mixture read from a file cannot read reports; fit one on reports")
+        rows = [self._report_cells(reports, cut) for cut in self.cells]
+        tables = [cut.table_with_missing(True) for cut in self.cells]
+        mass = np.repeat(self.weights[:, None].astype(np.float64), len(reports), axis=1)
+        for table, theta, row in zip(tables, self.thetas, rows, strict=True):
+            mass = rescaled(mass * (table @ theta + TINY)[row].T)
+        component = draw_columns(mass, np.repeat(np.arange(len(reports)), m), rng)
+        return [self._draws_of_column(j, reports, np.repeat(row, m), component, rng) for j, row in enumerate(rows)]
+
+    @staticmethod
+    def _report_cells(reports: Reports, cut: ColumnCells) -> Codes:
+        """The cell of every report, the last for none; codes of clear values are those of their own table."""
+        if not cut.identity:
+            return reports.cells_of(cut.name, cut, cut.reported).astype(np.int64)
+        known = cut.true_cells(reports.values(cut.name))
+        return np.where(known < 0, cut.reported, known)
+
+    def _draws_of_column(
+        self, j: int, reports: Reports, row: Codes, component: Codes, rng: np.random.Generator
+    ) -> npt.NDArray[Any]:
+        cut = self.cells[j]
+        posterior = cut.table_with_missing(True)[row] * self.thetas[j].T[component]
+        below = np.cumsum(posterior, axis=1)
+        place = (below < rng.random(row.size)[:, None] * below[:, -1:]).sum(axis=1)
+        drawn = cut.draw(np.minimum(place, cut.size - 1), rng)
+        if not cut.identity:
+            return drawn
+        given = np.repeat(reports.values(cut.name), row.size // max(len(reports), 1))
+        return np.where(row < cut.reported, given, drawn)
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "form": "mixture", "cells": [cut.to_dict() for cut in self.cells], "weights": self.weights.tolist(),

@@ -7,7 +7,7 @@ columns hang on them as a forest. From the model come Bayes' rule on true values
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -58,6 +58,7 @@ class JointModel(Learner):
     """
 
     form = "joint"
+    members_: Sequence[Member]
 
     def __init__(
         self, channels: Channels = None, *, label_channel: Channel | None = None, structure: str = "auto",
@@ -89,7 +90,7 @@ class JointModel(Learner):
         self.members_ = self._fit_members(reports, [axes[j] for j in self.selected_], rng)
         self.forest_ = grow_forest(reports, axes, self.selected_)
 
-    def _fit_members(self, reports: Reports, core: list[Axis], rng: np.random.Generator) -> list[Member]:
+    def _fit_members(self, reports: Reports, core: list[Axis], rng: np.random.Generator) -> Sequence[Member]:
         dimension = effective_dimension(core)
         unsupervised = reports.classes is None
         too_large = unsupervised and dimension > MOST_UNSUPERVISED_DIMENSIONS
@@ -202,6 +203,7 @@ class MixtureModel(JointModel):
     """
 
     form = "mixture"
+    members_: Sequence[MixtureMember]
 
     def __init__(
         self, channels: Channels = None, *, label_channel: Channel | None = None, components: int = COMPONENTS,
@@ -220,11 +222,25 @@ class MixtureModel(JointModel):
         self.selected_ = tuple(range(len(axes)))
         self.forest_ = []
 
+    def draws_given(self, reports: Reports, m: int, rng: np.random.Generator) -> list[Column]:
+        """m draws of the true record behind each record of reports, whatever its class, spread over the members.
+
+        One array a column, of len(reports)·m values: the m draws of the first record, then those of the second. To
+        judge classifiers, fit on reports without their classes, so that the draws favour none.
+        """
+        check_is_fitted(self)
+        shares = [m // len(self.members_) + (place < m % len(self.members_)) for place in range(len(self.members_))]
+        parts = [each.draws_given(reports, share, rng) for each, share in zip(self.members_, shares, strict=True)]
+        return [
+            np.concatenate([drawn.reshape(len(reports), -1) for drawn in column], axis=1).ravel()
+            for column in zip(*parts, strict=True)
+        ]
+
 
 def fit_mixtures(
     reports: Reports, axes: list[Axis], rng: np.random.Generator, count: int, components: int = COMPONENTS,
     pseudo_count: float = PSEUDO_COUNT,
-) -> list[Member]:
+) -> list[MixtureMember]:
     """Mixtures that are started and cut differently."""
     cuts = [Resolution(MIXTURE_RESOLUTION.cells - m, MIXTURE_RESOLUTION.coarseness, shift_of(m)) for m in range(count)]
     return [MixtureFit(reports, axes, cut, rng, components, pseudo_count).run() for cut in cuts]
