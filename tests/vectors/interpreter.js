@@ -30,12 +30,14 @@ const COMMANDS = {
 
   /** How often each report is sent of one answer, in so many fresh draws: [[report, count], …]. */
   async counts({ domain, program, level, value, times }) {
-    const mechanism = await readMechanism(domain, program);
-    const asked = { level: level ?? undefined };
+    const { parts, default: usual } = await readMechanism(domain, program);
+    const part = parts.get(level ?? usual);
+    const codes = part.codes(value);
+    const words = freshWords(part.words(codes));
     const several = "columns" in domain;
     const found = new Map();
     for (let i = 0; i < times; i++) {
-      const report = mechanism.again(await mechanism.draw(value, asked), asked);
+      const report = part.again(part.remember(codes, crypto.getRandomValues(words)));
       const name = several ? Object.values(report).join() : report;
       found.set(name, (found.get(name) ?? 0) + 1);
     }
@@ -47,9 +49,10 @@ const COMMANDS = {
     const mechanism = await readMechanism({ items: program.items }, program);
     const size = mechanism.parts.get("").known.get(basket.length);
     const { rho } = program.sizes.find((each) => each.size === basket.length);
+    const words = freshWords(size.words[form]);
     const found = new Array(2 ** items.length).fill(0);
     for (let i = 0; i < times; i++) {
-      const report = size[form](basket, freshWords(size.words[form]));
+      const report = size[form](basket, crypto.getRandomValues(words));
       const elements = form === "seed" && size.field.elements(report);
       const shows = (item) => (elements ? size.field.number(elements, item) < rho[0] : (report[item >> 3] >> (item & 7)) & 1);
       found[items.reduce((set, item, place) => set | (shows(item) << place), 0)]++;
