@@ -10,7 +10,8 @@ import pytest
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 import sfumato as sf
-from sfumato.mining.discriminant import LinearDiscriminant, less_noise
+from sfumato.mining.discriminant import LinearDiscriminant
+from sfumato.mining.moments import less_noise
 
 
 def test_without_noise_it_is_scikit_learns() -> None:

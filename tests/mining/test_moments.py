@@ -12,7 +12,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.counts import Reports
-from sfumato.mining.moments import code_noise, code_values, mean_noise, moments
+from sfumato.mining.moments import code_noise, code_values, mean_noise, moments, unbiased_values
 
 AGE = sf.Interval(20, 80)
 OPEN_OR_SHY = sf.Choice({"open": sf.Gaussian(AGE, privacy=0.1), "shy": sf.Gaussian(AGE, privacy=2.0)}, default="shy")
@@ -110,3 +110,25 @@ def test_counts_of_codes_have_the_moments_of_the_reports() -> None:
     by_code = moments(code_values(column), counts, code_noise(column))
     np.testing.assert_allclose(by_code, moments(table["age"].to_numpy(), mass, noise), rtol=1e-9)
     assert mean_noise(column) == pytest.approx(noise.mean())
+
+
+@pytest.mark.parametrize(
+    "channel", [sf.SquareWave(AGE, gamma=19), sf.SquareWave(AGE, gamma=3), sf.Uniform(AGE, privacy=1.0)], ids=str
+)
+def test_reports_are_read_as_unbiased_numbers(channel: Any) -> None:
+    """A square wave's reports lie around a line that is flatter than the truth: means and variances allow for it."""
+    law, values, true = channel.law(), unbiased_values(channel), np.asarray(channel.inputs.values)
+    np.testing.assert_allclose(values @ law, true, atol=0.02 * AGE.width)
+    assert values @ law @ np.full(true.size, 1 / true.size) == pytest.approx(true.mean())
+
+
+def test_naive_bayes_and_discriminant_learn_through_a_square_wave() -> None:
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, 20_000)
+    true = np.clip(rng.normal(35 + 10 * y, 6)[:, None] + np.zeros(2), 20, 80)
+    channel = sf.SquareWave(AGE, gamma=19)
+    reports = channel.randomize(true, rng)
+    for model in (sf.NaiveBayes([channel] * 2, "moments"), sf.LinearDiscriminant([channel] * 2)):
+        assert model.fit(reports, y).score(true, y) > 0.78, model
+    mean = sf.NaiveBayes([channel] * 2, "moments").fit(reports, y).densities_[0].mean
+    np.testing.assert_allclose(mean, [true[y == group, 0].mean() for group in (0, 1)], atol=0.5)

@@ -19,9 +19,7 @@ from sfumato.counts import Reports
 from sfumato.domain import Categories, Floats, as_numbers
 from sfumato.domain.checked import given_numbers, given_rows
 from sfumato.mining.estimator import Channels, Column, Learner, class_codes_in
-from sfumato.mining.moments import mean_noise
-
-FLOOR = 0.1
+from sfumato.mining.moments import less_noise, mean_noise, numbers_of
 
 
 class LinearDiscriminant(Learner):
@@ -44,7 +42,7 @@ class LinearDiscriminant(Learner):
                 raise TypeError(f"column {column.name!r} holds categories; a linear discriminant needs numbers")
         noise = np.array([mean_noise(column) for column in columns])
         reports = reports.sampled()
-        values = np.column_stack([as_numbers(reports.values(name)) for name in reports.names])
+        values = np.column_stack([numbers_of(reports, name) for name in reports.names])
         weight = np.ones(len(reports)) if reports.weights is None else reports.weights
         present = np.where(np.isnan(values), 0.0, weight[:, None])
         self.fill_ = (np.nan_to_num(values) * present).sum(axis=0) / np.maximum(present.sum(axis=0), 1e-300)
@@ -89,12 +87,3 @@ def linear_scores(values: Floats, coef: Floats, intercept: Floats) -> Floats:
     for x, slope in zip(values.T, coef.T, strict=True):
         found += x[:, None] * slope
     return found
-
-
-def less_noise(covariance: Floats, noise: Floats) -> Floats:
-    """The covariance without the noise's part, kept positive."""
-    scale = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
-    part = np.minimum(noise / scale**2, 1.0)
-    values, vectors = np.linalg.eigh(covariance / np.outer(scale, scale) - np.diag(part))
-    kept = np.maximum(values, max(FLOOR * float(part.max(initial=0.0)), 1e-9))
-    return np.asarray((vectors * kept) @ vectors.T * np.outer(scale, scale))

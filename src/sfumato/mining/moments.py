@@ -2,6 +2,8 @@
 
     E[w] = E[x] at every level,   Var[w | level g] = Var[x] + σ_g²
 
+Reports whose mean is another line, E[w | x] = a + b·x, as those of a square wave, are read as (w − a)/b.
+
 A report of variance V_g = Var[x] + σ_g² tells 1/V_g about the mean and 1/(2 V_g²) about the variance; with these
 weights, found again a few times, the estimates are those of maximum likelihood for normal values.
 """
@@ -12,26 +14,50 @@ import numpy as np
 
 from sfumato.channels.additive import AdditiveNoise
 from sfumato.channels.base import Channel
-from sfumato.counts import Column
-from sfumato.domain import Floats
+from sfumato.counts import Column, Reports
+from sfumato.domain import Floats, as_numbers
 
 LEAST_VARIANCE_SHARE = 0.01
+LEAST_KEPT = 0.1
+LEAST_SLOPE = 1e-6
 ROUNDS = 8
 
 
 def noise_variance(channel: Channel) -> float:
-    """Var(w) − Var(x) of a channel: the additive noise's own, else the mean spread of reports around a value."""
+    """Var((w − a)/b) − Var(x): the additive noise's own, else the mean spread of reports around a value."""
     if isinstance(channel, AdditiveNoise):
         return channel.noise_variance
-    law, values = channel.law(), np.asarray(channel.outputs.values)  # type: ignore[union-attr]
+    law, values = channel.law(), unbiased_values(channel)
     mean = values @ law
     return float(np.mean(values**2 @ law - mean**2))
 
 
-def code_values(column: Column) -> Floats:
-    """The number that each base code of a noisy column stands for."""
-    values = [np.asarray(channel.outputs.values) for channel in column.levels.values()]  # type: ignore[union-attr]
-    return np.concatenate(values)
+def unbiased_values(channel: Channel) -> Floats:
+    """(w − a)/b of each report w, where a + b·x is the line through E[w | x]; additive noise leaves w as it is."""
+    values = np.asarray(channel.outputs.values)  # type: ignore[union-attr]
+    if isinstance(channel, AdditiveNoise):
+        return values
+    true, mean = np.asarray(channel.inputs.values), values @ channel.law()  # type: ignore[union-attr]
+    slope = np.cov(true, mean, bias=True)[0, 1] / max(float(np.var(true)), 1e-300)
+    if slope < LEAST_SLOPE:
+        return values
+    return np.asarray(true.mean() + (values - mean.mean()) / slope, np.float64)
+
+
+def code_values(column: Column, *, as_reported: bool = False) -> Floats:
+    """The number that each base code of a noisy column stands for, unbiased unless wanted as reported."""
+    levels = column.levels.values()
+    return np.concatenate(
+        [np.asarray(each.outputs.values) if as_reported else unbiased_values(each) for each in levels]  # type: ignore[union-attr]
+    )
+
+
+def numbers_of(reports: Reports, name: str) -> Floats:
+    """Every record's report of a column as an unbiased number, NaN where it is missing."""
+    column = reports.column(name)
+    if not column.levels:
+        return as_numbers(reports.values(name))
+    return np.append(code_values(column), np.nan)[column.present]  # code −1: the last entry
 
 
 def code_noise(column: Column) -> Floats:
@@ -64,6 +90,21 @@ def moments(values: Floats, mass: Floats, noise: float | Floats = 0.0) -> tuple[
             mean = _average(x, m / spread)
             variance = _less_noise(x - mean, taken_off, m / spread**2)
     return mean, variance
+
+
+def less_noise(covariance: Floats, noise: Floats, least: Floats | None = None) -> Floats:
+    """Covariances (the last two axes) without the noise's part: eigenvalues, in units of the reports' deviations, are
+    kept above a share of the noise's part, because what is left after subtraction may be anything down to below zero.
+
+    ``least``: the noise that sets this share, where it is not the noise that is taken off.
+    """
+    scale = np.sqrt(np.maximum(np.diagonal(covariance, axis1=-2, axis2=-1), 1e-300))
+    units = scale[..., :, None] * scale[..., None, :]
+    part = np.minimum(noise / scale**2, 1.0)
+    values, vectors = np.linalg.eigh(covariance / units - part[..., None] * np.eye(part.shape[-1]))
+    largest = (part if least is None else np.minimum(least / scale**2, 1.0)).max(axis=-1, initial=0.0)
+    kept = np.maximum(values, np.maximum(LEAST_KEPT * largest, 1e-9)[..., None])
+    return np.asarray((vectors * kept[..., None, :]) @ np.swapaxes(vectors, -1, -2) * units)
 
 
 def _less_noise(deviation: Floats, noise: Floats, weight: Floats) -> Floats:

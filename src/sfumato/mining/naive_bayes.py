@@ -146,11 +146,9 @@ class NaiveBayes(Learner):
         if column.levels:
             counts = reports.counts([name])[: column.size]
             seen = counts.any(axis=1)
-            return (
-                code_values(column)[seen],
-                counts[seen],
-                code_noise(column)[seen] if self.density == "moments" else 0.0,
-            )
+            if self.density == "direct":
+                return code_values(column, as_reported=True)[seen], counts[seen], 0.0
+            return code_values(column)[seen], counts[seen], code_noise(column)[seen]
         assert column.values is not None
         return column.values, clear[name], 0.0
 
