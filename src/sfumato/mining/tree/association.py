@@ -172,7 +172,9 @@ def by_rank(counts: Any, blocks: Any, shares: Any) -> Any:
     thresholds, used = np.empty(shares.size, np.uint32), 0
     for y in range(classes):
         for block in range(blocks.size - 1):
-            total = counts[y, blocks[block] : blocks[block + 1]].sum()
+            total = 0.0
+            for cell in range(blocks[block], blocks[block + 1]):
+                total += counts[y, cell]
             place, below, bound, edge = 0, 0.0, shares[y, block, 0] * total, 1e-6 * total
             for cell in range(blocks[block], blocks[block + 1]):
                 above = below + counts[y, cell]

@@ -109,7 +109,8 @@ class Growth:
         return self.stops.bounds(self.features, self.classes)
 
     def _stays_leaf(self, node: Node) -> bool:
-        return bool(stays_leaf(node.counts, node.depth, self.shares, self._bounds))
+        assert node.counts is not None
+        return stays_leaf(node.counts, node.depth, self.shares, self._bounds)
 
     def _bunches(self, nodes: Sequence[Node]) -> Iterator[list[Node]]:
         """So many nodes at once that one pass can count them; those that are told by the same counts stay together."""
@@ -144,9 +145,9 @@ class Growth:
         """Find the best split of a node, from the counts that were asked for."""
         if self._stays_leaf(node):
             return
-        node.bins = np.zeros(int(self.sizes.max()) + 1, bool)
-        node.gain, node.column, node.place, node.missing_left = best_split(
-            self.sizes, self.categorical, self.histogram(node), node.counts, self.shares, self.stops.min_leaf, node.bins
+        assert node.counts is not None
+        node.gain, node.column, node.place, node.missing_left, node.bins = best_split(
+            self.sizes, self.categorical, self.histogram(node), node.counts, self.shares, self.stops.min_leaf
         )
 
     def histogram(self, node: Node) -> Floats:
@@ -179,7 +180,7 @@ class Growth:
         leads[[node.number for node in nodes]] = True
         for node in reversed(self.nodes):
             leads[node.number] |= node.column != LEAF and leads[list(node.children)].any()
-        column = np.where(leads, tree.column, LEAF)
+        column = np.where(leads, tree.column, LEAF).astype(np.int64)
         reads = np.array([node.reads[node.column] for node in self.nodes])
         splits = Splits(column, reads, tree.cut, tree.left, tree.right, tree.missing_left, tree.bins)
         used = {*range(len(self.cells)), *reads[column != LEAF].tolist(), *chain(*(node.reads for node in nodes))}
@@ -190,7 +191,7 @@ class Growth:
         return Tree.from_growth(self._arrays(), len(self.nodes), self.features, self.shares)
 
     def _arrays(self) -> Nodes:
-        tree: Nodes = empty_nodes(len(self.nodes), int(self.sizes.max()) + 1, self.classes)
+        tree = empty_nodes(len(self.nodes), int(self.sizes.max()) + 1, self.classes)
         for k, node in enumerate(self.nodes):
             if node.counts is not None:
                 tree.counts[k] = node.counts
@@ -222,6 +223,7 @@ class CleanGrowth(Growth):
         ends = np.searchsorted(slots, np.arange(len(near) + 1))
         for k, (node, (_, left)) in enumerate(zip(near, found, strict=True)):
             here = slice(ends[k], ends[k + 1])
+            assert node.counts is not None
             node.cut = best_cut(values[here], counts[here], left, node.counts, self.shares, self.stops.min_leaf)
             self._left[node.number] = left + counts[here][values[here] < node.cut].sum(axis=0)
 

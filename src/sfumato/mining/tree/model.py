@@ -256,11 +256,9 @@ class Labels:
         sizes = np.array([feature.size for feature in features], np.int64)
         categorical = np.array([feature.categorical for feature in features])
         plain = self.weight is None and (sizes.max() + 1) * self.classes <= 1 << 16
-        pairs = bin_and_class(codes, self.group, self.classes) if plain else np.zeros((1, 1), np.uint16)
-        weight = np.ones(1 if plain else self.group.size) if self.weight is None else self.weight
-        exact = np.zeros((1, 1)) if values is None else values
-        given = values is not None
-        return Binned(codes, sizes, categorical, self.group, weight, self.shares, pairs, plain, exact, given)
+        pairs = bin_and_class(codes, self.group, self.classes) if plain else np.zeros((0, 0), np.uint16)
+        weight = np.ones(self.group.size) if self.weight is None and not plain else self.weight
+        return Binned(codes, sizes, categorical, self.group, weight, self.shares, pairs, values)
 
 
 def shares_of(reports: Reports) -> Shares:

@@ -47,7 +47,10 @@ class Association:
     @cached_property
     def entries(self) -> npt.NDArray[np.int32]:
         """(first bin, first threshold) of every pair and slot of hashes."""
-        return np.asarray(entries_of(self.first, self.start, self.thresholds))
+        slot = np.repeat(np.arange(self.first.size), np.diff(self.start)) * SLOTS + (self.thresholds >> SLOT_BITS)
+        used = np.searchsorted(slot, np.arange(self.first.size * SLOTS))
+        own = np.repeat(self.first.ravel() - self.start[:-1], SLOTS)
+        return np.column_stack([own + used, used]).astype(np.int32)
 
     def spread(self, counts: Floats) -> Floats:
         """How many of counts[cell, y'] are to be expected in each bin, one row a bin."""
@@ -316,20 +319,6 @@ def put_places(flat: Any, found: Any, rows: Any, bins: Any, slot: Any, width: in
     for r in range(rows.size):
         i = rows[r]
         flat[i] = (slot[node[i]] * width + bins[r]) * classes + group[i]
-
-
-@njit(cache=True)
-def entries_of(first: Any, start: Any, thresholds: Any) -> Any:
-    """The entries of one association."""
-    entries, used = np.empty((first.size * SLOTS, 2), np.int32), 0
-    for pair in range(first.size):
-        for slot in range(SLOTS):
-            while used < start[pair + 1] and thresholds[used] >> SLOT_BITS < slot:
-                used += 1
-            entries[pair * SLOTS + slot, 0] = first.ravel()[pair] + used - start[pair]
-            entries[pair * SLOTS + slot, 1] = used
-        used = start[pair + 1]
-    return entries
 
 
 @njit(cache=True)
