@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from sfumato.domain import Categories, Interval, Items
     from sfumato.guarantee import Breach, CombinedGuarantee, Guarantee, breach_information
     from sfumato.microdata import release
+    from sfumato.mining.additive import AdditiveClassifier
     from sfumato.mining.chooser import Chooser
     from sfumato.mining.direct import DirectClassifier
     from sfumato.mining.discriminant import LinearDiscriminant
@@ -63,6 +64,7 @@ _LAZY = {
     "reconstruct": "sfumato.reconstruction",
     "reconstruct_joint": "sfumato.reconstruction",
     "TreeClassifier": "sfumato.mining.tree",
+    "AdditiveClassifier": "sfumato.mining.additive",
     "NaiveBayes": "sfumato.mining.naive_bayes",
     "JointModel": "sfumato.mining.joint",
     "DirectClassifier": "sfumato.mining.direct",
@@ -86,7 +88,8 @@ __all__ = [
     "Attribute", "Plan", "Device", "Ledger",
     "Counts", "Reports",
     "Estimate", "JointEstimate", "reconstruct", "reconstruct_joint",
-    "TreeClassifier", "NaiveBayes", "JointModel", "DirectClassifier", "MixtureModel", "LinearDiscriminant", "Chooser",
+    "TreeClassifier", "AdditiveClassifier", "NaiveBayes", "JointModel", "DirectClassifier", "MixtureModel",
+    "LinearDiscriminant", "Chooser",
     "frequent_itemsets", "association_rules",
     "audit", "Audit", "advise", "Advice",
     "release",

@@ -17,16 +17,19 @@ import sfumato as sf
 from sfumato.mining import LEARNERS, learner_named
 from sfumato.mining.estimator import Learner
 
-WHY = "held-out folds are drawn by record: a weight of two is in one fold, two records may be in two"
+WHY = "folds, and cells of clear numbers, hold records: a weight of two is one of them, two records are two"
 BY_RECORD = {"check_sample_weight_equivalence_on_dense_data": WHY}
 
 
 def known_differences(estimator: Any) -> dict[str, str]:
-    return BY_RECORD if isinstance(estimator, (sf.JointModel, sf.Chooser)) else {}
+    return BY_RECORD if isinstance(estimator, (sf.AdditiveClassifier, sf.JointModel, sf.Chooser)) else {}
 
 
 @parametrize_with_checks(
-    [sf.TreeClassifier(), sf.JointModel(), sf.NaiveBayes(), sf.DirectClassifier(), sf.LinearDiscriminant()],
+    [
+        sf.TreeClassifier(), sf.AdditiveClassifier(), sf.JointModel(), sf.NaiveBayes(), sf.DirectClassifier(),
+        sf.LinearDiscriminant(),
+    ],
     expected_failed_checks=known_differences,
 )
 def test_an_estimator_keeps_scikit_learns_contract(estimator, check):
@@ -49,6 +52,7 @@ def learners() -> dict[str, Learner]:
     """One of each, quick, for numbers."""
     return {
         "TreeClassifier": sf.TreeClassifier(random_state=0),
+        "AdditiveClassifier": sf.AdditiveClassifier(),
         "JointModel": sf.JointModel(members=1, random_state=0),
         "MixtureModel": sf.MixtureModel(members=1, components=8, random_state=0),
         "NaiveBayes": sf.NaiveBayes(density="reconstructed"),

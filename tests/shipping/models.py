@@ -92,6 +92,8 @@ MODELS: dict[str, tuple[str, Callable[[sf.Plan], Any]]] = {
     "tree, byclass": ("mixed", method("byclass")),
     "tree, none": ("numbers", method("none")),
     "tree, grown fully": ("mixed", lambda plan: sf.TreeClassifier(None, "none", max_depth=9)),
+    "additive": ("mixed", method("additive")),
+    "additive, numbers": ("numbers", method("additive")),
     "joint model": ("numbers", lambda plan: sf.JointModel(plan.channels, members=2, random_state=0)),
     "joint model, few columns": ("mixed", lambda plan: sf.JointModel(plan.channels, members=2, random_state=0)),
     "joint model, mixture": (

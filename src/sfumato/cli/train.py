@@ -99,6 +99,8 @@ def _tell(model: Any, measured: dict[str, Any], output: Path) -> None:
         for rule in rules[:MOST_RULES]:
             say(f"  {rule}")
         say()
+    elif hasattr(model, "formula"):
+        say(f"{model.formula()}\n")
     elif hasattr(model, "verdict"):
         say(f"{model.verdict()}\n")
     for line in measured_in_words(measured):

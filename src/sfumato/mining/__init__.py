@@ -1,10 +1,11 @@
-"""Learning from reports: trees, joint models, naive Bayes, itemsets. Each is loaded when it is first asked for."""
+"""Learning from reports: trees, sums of terms, joint models, naive Bayes, itemsets. Each is loaded when asked for."""
 
 from importlib import import_module
 from typing import Any
 
 LEARNERS = {
     "TreeClassifier": "sfumato.mining.tree",
+    "AdditiveClassifier": "sfumato.mining.additive",
     "JointModel": "sfumato.mining.joint",
     "MixtureModel": "sfumato.mining.joint",
     "NaiveBayes": "sfumato.mining.naive_bayes",

@@ -1,7 +1,7 @@
 """A model as devices evaluate it, in one of three forms that need +, −, ·, /, exp and comparisons only:
 
     tree    tests down to a leaf: a number below a cut, or a label among some, goes left; the leaf counts classes
-    sum     start_y + Σ terms_y(x_j), in order; P(y | x) is their softmax
+    sum     start_y + Σ terms_y(x), in order, each of one column or a product of factors; P(y | x) is their softmax
     joint   Σ over members of P(y, x) / Σ_y P(y, x): grids and mixtures of products, as the model itself states them
 
 and before that, how each answer is checked. `client/static/model.js` reads these forms, and trees go to ONNX from here.
@@ -10,13 +10,15 @@ and before that, how each answer is checked. `client/static/model.js` reads thes
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.domain import Categories, Floats, Interval, domain_to_spec
+from sfumato.mining.additive import AdditiveClassifier
+from sfumato.mining.additive.terms import Factor
 from sfumato.mining.chooser import Chooser
 from sfumato.mining.direct import DirectClassifier, PlainAnswers, plain_answers
 from sfumato.mining.discriminant import LinearDiscriminant
@@ -67,7 +69,8 @@ def number_columns(form: Mapping[str, Any], model: Any) -> list[int]:
         return [j for j, cut in zip(joint.selected_, joint.members_[0].cells, strict=True) if cut.labels is None]
     if form["form"] == "tree":
         return [j for j, each in enumerate(form["columns"]) if "labels" not in each]
-    return [term["column"] for term in form["terms"] if "labels" not in term]
+    single = [factor for term in form["terms"] for factor in term.get("factors", [term])]
+    return [factor["column"] for factor in single if "labels" not in factor]
 
 
 def classes_of(model: Any) -> list[Any] | None:
@@ -179,11 +182,13 @@ Term = dict[str, Any]
 
 
 def sum_of(model: Any) -> tuple[Floats, Iterator[Term]]:
-    """Where the scores start, and what each column adds for every class:
+    """Where the scores start, and what each term adds for every class:
 
-    ``scores`` of its label or cell, or peak − curve · (x − mean)² + slope · x; ``missing`` where the value is missing
-    or the label unknown.
+    ``scores`` of its label or cell, or peak − curve · (x − mean)² + slope · x, but no less than ``least``; ``missing``
+    where the value is missing or the label unknown. Or slope · Π ``factors``, each such a term of a single class.
     """
+    if isinstance(model, AdditiveClassifier):
+        return model.intercept_, (product_term(*each) for each in model.products())
     if isinstance(model, NaiveBayes):
         nothing = np.zeros(len(model.classes_))
         return model.log_prior_, (density_term(j, each, nothing) for j, each in enumerate(model.densities_))
@@ -207,6 +212,19 @@ def density_term(j: int, density: Density, missing: Floats) -> Term:
 def slope_term(j: int, slope: Floats, fill: float) -> Term:
     flat = dict.fromkeys(("peak", "curve", "mean"), [0.0] * slope.size)
     return {"column": j, "missing": (fill * slope).tolist(), **flat, "slope": slope.tolist()}
+
+
+def product_term(factors: Sequence[Factor], slope: Floats) -> Term:
+    return {"factors": [factor_term(factor) for factor in factors], "slope": slope.tolist()}
+
+
+def factor_term(factor: Factor) -> Term:
+    stated = {"column": factor.column, "missing": [factor.fill]}
+    if factor.labels is not None:
+        scores = [[float(code == factor.label)] for code in range(len(factor.labels))]
+        return {**stated, "labels": list(factor.labels), "scores": scores}
+    line = {"peak": [factor.start], "curve": [0.0], "mean": [0.0], "slope": [factor.pace]}
+    return {**stated, **line, **({"least": 0.0} if factor.hinge else {})}
 
 
 def direct_term(model: DirectClassifier, plain: PlainAnswers, place: int, source: tuple[int, int | None]) -> Term:

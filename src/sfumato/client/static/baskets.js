@@ -33,7 +33,7 @@ function readSize({size, rho: [threshold, depth], kept, seed: written}, items) {
 	const field = written && readSeed(written, size, depth)
 	const words = {bitmap: size + depth * width, seed: field && 2 * size + Math.ceil(field.bits / 64)}
 
-	// How many items show (size + 1: pure noise), and all of them in random order, those that show first.
+	// How many items show (size + 1: pure noise), and all in random order, those that show first.
 	function choose(members, words) {
 		const order = [...members]
 		for (let i = 0; i < size - 1; i++) {

@@ -10,7 +10,7 @@ import {
 const UNIT = 2 ** 32
 const clamped = (x, low, high) => Math.min(Math.max(x, low), high)
 
-// `value(answer, {missing, outside})` is the answer checked, null where it is missing.
+// `value(answer, {missing, outside})` is the answer checked, null if missing.
 export function readDomain({low, high, integer, categories, items, columns}) {
 	if (columns) {
 		const names = Object.keys(columns), parts = names.map(name => readDomain(columns[name]))

@@ -1,5 +1,5 @@
-// Shipped models (shipping/forms.py). Sums run in Python's order, so that both name the same class. No file
-// is believed: what comes of it must be a mass for every class.
+// Shipped models (shipping/forms.py). Sums run in Python's order: both name the same class. No file is believed:
+// it must give a mass for every class.
 
 import {readDomain} from "./mechanism.js"
 import {checkVersion, codesOf, need, range, reasonOf, refuse} from "./words.js"
@@ -48,7 +48,7 @@ function checkOf({labels, ...domain}) {
 	return (answer, rules) => value(keyOf(answer), rules)
 }
 
-// The place of an answer: of its label or cell, or the number itself; null where it is missing.
+// The place of an answer's label or cell, or the number itself; null: missing.
 function readColumn({labels, edges}) {
 	const codes = labels && codesOf(labels.map(keyOf)), inner = edges?.slice(1, -1)
 	const place = answer => {
@@ -70,7 +70,7 @@ const FORMS = {
 				const {column, cut, left, right, missing_left, said} = nodes[at], value = places[column](answers[column])
 				const goesLeft = value === null ? missing_left : cut.includes?.(value) ?? value < cut
 				rule.set(column, said[value === null ? 2 : goesLeft ? 0 : 1])
-				const next = Number(goesLeft ? left : right)
+				const next = +(goesLeft ? left : right)
 				at = need(next > at, "model") && next // so that every way ends
 			}
 			return {scores: nodes[at].counts, rule: [...rule.values()]}
@@ -85,11 +85,11 @@ const FORMS = {
 		}
 	},
 
-	// P(y | x), averaged over members; a missing value integrates out.
+	// P(y | x), a mean over members; missing values integrate out.
 	joint({selected, members}, classes) {
 		const joints = members.map(member => {
-			const cells = member.cells.map(readColumn), read = member.form === "grid" ? readGrid : readMixture
-			const joint = read(member, cells, classes)
+			const cells = member.cells.map(readColumn)
+			const joint = (member.form === "grid" ? readGrid : readMixture)(member, cells, classes)
 			return answers => joint(cells.map(({place}, i) => place(answers[selected[i]]))).map(mass => mass + 1e-300)
 		})
 		return answers => {
@@ -99,13 +99,14 @@ const FORMS = {
 	},
 }
 
-// What a column adds to the score of class y.
-function readTerm({column, missing, scores, peak, curve, mean, slope, ...cells}) {
+// What a column or a product adds to the score of class y.
+function readTerm({column, factors, missing, scores, peak, curve, mean, slope, least = -1 / 0, ...cells}) {
 	const {place} = readColumn(cells)
 	return (answers, y) => {
+		if (factors) return factors.reduce((product, factor) => product * readTerm(factor)(answers, 0), slope[y])
 		const x = place(answers[column])
 		if (x === null) return missing[y]
-		return scores ? scores[x][y] : peak[y] - curve[y] * ((x - mean[y]) * (x - mean[y])) + slope[y] * x
+		return scores ? scores[x][y] : Math.max(least, peak[y] - curve[y] * ((x - mean[y]) * (x - mean[y])) + slope[y] * x)
 	}
 }
 
@@ -116,11 +117,11 @@ function readGrid({joint}, cells, classes) {
 	return places => classes.map((_, y) => added(within(y, places).map(index => masses[index])))
 }
 
-// P(y, x) = Σ_z weight_z · P(y | z) · Π_j θ_j(x_j | z).
+// P(y, x) = Σ_z P(z) P(y | z) Π_j θ_j(x_j | z).
 const readMixture = ({weights, p_class, thetas}) => places => {
-	const known = thetas.flatMap((theta, i) => places[i] === null ? [] : [theta[places[i]]])
-	const mass = known.reduce((before, theta) => {
-		const after = before.map((part, z) => part * theta[z]), largest = Math.max(...after) || 1
+	const mass = thetas.reduce((before, theta, i) => {
+		if (places[i] === null) return before
+		const after = before.map((part, z) => part * theta[places[i]][z]), largest = Math.max(...after) || 1
 		return after.map(part => part / largest)
 	}, weights)
 	return p_class.map(share => added(mass.map((part, z) => part * share[z])))

@@ -34,7 +34,7 @@ function trouble(text) {
 	})
 }
 
-// Step 0 is the start, then come the questions. Of each: what shows it, and what is next.
+// Step 0 is the start, then questions. Of each: what shows it, and what is next.
 const STEPS = [["start", refresh, () => go(1)], ["question", question, given], ["summary", summary, commit],
 	["receipt", receipt, () => go(0)]]
 const stepAt = place => STEPS[place && 1 + Math.max(place - questions.length, 0)]

@@ -1,4 +1,4 @@
-// What the page keeps, and its outbox: one tab at a time sends a message until it is answered.
+// What the page keeps, and its outbox: one tab at a time sends a message until answered.
 
 const SOON = 2000, LATE = 900000, DAY = 86400000
 
@@ -7,7 +7,7 @@ const settled = (asked, good = "onsuccess", bad = "onerror") => new Promise((don
 	asked[bad] = fail
 })
 
-// Keeps what `edit` makes of what is kept: in IndexedDB or, where that fails, in this page alone.
+// Keeps what `edit` makes of what is kept: in IndexedDB or, if that fails, in this page.
 export function openMemory() {
 	let held, opening
 	const open = () => {
@@ -37,7 +37,7 @@ export function openMemory() {
 export const messageText = ({plan, id, report, invitation}) =>
 	JSON.stringify({plan, reports: [{id, report, invitation}]})
 
-// Messages to one address: waiting becomes sent or refused, withdraw becomes withdrawn or kept.
+// Messages to one address: waiting becomes sent or refused, withdraw: withdrawn or kept.
 export function outbox(memory, address, tell) {
 	let timer
 	const isOpen = ({submit, state}) => submit === address && ["waiting", "withdraw"].includes(state)

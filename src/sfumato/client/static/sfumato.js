@@ -1,4 +1,4 @@
-// The device in JavaScript, which tells a collector the same thing once; sfumato.d.ts says what each function does.
+// The device in JavaScript, which tells a collector the same thing once; sfumato.d.ts describes each function.
 
 import {fraction, Ledger, sameName} from "./ledger.js"
 import {readDomain, readMechanism} from "./mechanism.js"
