@@ -6,6 +6,7 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+from scipy import stats
 from tests.laws.test_laws import CHANNELS
 from tests.privacy.audit.broken import (
     AGE,
@@ -21,6 +22,7 @@ from tests.statistics import FALSE_ALARM
 
 import sfumato as sf
 from sfumato.channels.base import Channel
+from sfumato.privacy.audit.baskets import binomial
 from sfumato.privacy.audit.channel import (
     check_amplification,
     check_channel,
@@ -106,6 +108,11 @@ def test_large_sets_of_items_pass() -> None:
     channel = sf.SelectASize.design(sf.Items(100), sizes=[3, 5], gamma=19)
     checks = check_channel(channel, samples=16_000)
     assert broken(checks) == {} and [check.name for check in checks].count("law") == 2
+
+
+@pytest.mark.parametrize(("n", "chance"), [(0, 0.3), (3, 0.4), (100_000, 0.02), (7, 0.0), (7, 1.0)])
+def test_how_many_others_join_a_basket_is_binomial(n: int, chance: float) -> None:
+    np.testing.assert_allclose(binomial(n, chance), stats.binom.pmf(np.arange(n + 1), n, chance), atol=1e-11)
 
 
 def test_reports_of_another_program_are_audited_as_they_come() -> None:

@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import comb
-from scipy.stats import binom
+from scipy.special import comb, gammaln, xlog1py, xlogy
 
 from sfumato.channels import SelectASize
 from sfumato.channels.baskets import BasketReports, unpack_bits
@@ -56,8 +55,7 @@ class BasketProbe(Probe):
         self.channel, self.size, self.columns = channel, size, (name,)
         law, self.others = channel.laws[size], channel.items.size - size
         self.reach = min(self.others, channel.up_to) if seeds else self.others
-        added = binom.pmf(np.arange(self.reach + 1), self.reach, law.rho)
-        self.laws = [np.asarray(law.kept), added]
+        self.laws = [np.asarray(law.kept), binomial(self.reach, law.rho)]
 
     def people(self, rng: np.random.Generator, count: int) -> Codes:
         scores = rng.random((count, self.channel.items.size), dtype=np.float32)
@@ -108,6 +106,13 @@ def check_baskets(
     if all(check.passed for check in checks):
         checks.append(check_batches(asked, "independence", attribute, alpha, effort, MOST_AT_ONCE))
     return checks
+
+
+def binomial(n: int, chance: float) -> Floats:
+    """The probabilities of 0 … n hits in n trials."""
+    k = np.arange(n + 1)
+    ways = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+    return np.asarray(np.exp(ways + xlogy(k, chance) + xlog1py(n - k, -chance)))
 
 
 def _asked(probe: BasketProbe, randomize: Randomize) -> Implementation:
