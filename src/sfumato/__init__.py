@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from sfumato.mining.discriminant import LinearDiscriminant
     from sfumato.mining.itemsets import association_rules, frequent_itemsets
     from sfumato.mining.joint import JointModel, MixtureModel
+    from sfumato.mining.mixture import MixtureClassifier
     from sfumato.mining.naive_bayes import NaiveBayes
     from sfumato.mining.tree import TreeClassifier
     from sfumato.plan import Attribute, Plan
@@ -69,6 +70,7 @@ _LAZY = {
     "JointModel": "sfumato.mining.joint",
     "DirectClassifier": "sfumato.mining.direct",
     "MixtureModel": "sfumato.mining.joint",
+    "MixtureClassifier": "sfumato.mining.mixture",
     "LinearDiscriminant": "sfumato.mining.discriminant",
     "Chooser": "sfumato.mining.chooser",
     "frequent_itemsets": "sfumato.mining.itemsets",
@@ -89,7 +91,7 @@ __all__ = [
     "Counts", "Reports",
     "Estimate", "JointEstimate", "reconstruct", "reconstruct_joint",
     "TreeClassifier", "AdditiveClassifier", "NaiveBayes", "JointModel", "DirectClassifier", "MixtureModel",
-    "LinearDiscriminant", "Chooser",
+    "MixtureClassifier", "LinearDiscriminant", "Chooser",
     "frequent_itemsets", "association_rules",
     "audit", "Audit", "advise", "Advice",
     "release",

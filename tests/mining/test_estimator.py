@@ -22,7 +22,8 @@ BY_RECORD = {"check_sample_weight_equivalence_on_dense_data": WHY}
 
 
 def known_differences(estimator: Any) -> dict[str, str]:
-    return BY_RECORD if isinstance(estimator, (sf.AdditiveClassifier, sf.JointModel, sf.Chooser)) else {}
+    by_record = (sf.AdditiveClassifier, sf.JointModel, sf.MixtureClassifier, sf.Chooser)
+    return BY_RECORD if isinstance(estimator, by_record) else {}
 
 
 @parametrize_with_checks(
@@ -37,7 +38,7 @@ def test_an_estimator_keeps_scikit_learns_contract(estimator, check):
 
 
 @parametrize_with_checks(
-    [sf.MixtureModel(), sf.Chooser()],
+    [sf.MixtureModel(), sf.MixtureClassifier(), sf.Chooser()],
     expected_failed_checks=known_differences,
 )
 def test_what_fits_for_longer_keeps_it_too(estimator, check):
@@ -55,6 +56,7 @@ def learners() -> dict[str, Learner]:
         "AdditiveClassifier": sf.AdditiveClassifier(),
         "JointModel": sf.JointModel(members=1, random_state=0),
         "MixtureModel": sf.MixtureModel(members=1, components=8, random_state=0),
+        "MixtureClassifier": sf.MixtureClassifier(random_state=0),
         "NaiveBayes": sf.NaiveBayes(density="reconstructed"),
         "LinearDiscriminant": sf.LinearDiscriminant(),
         "DirectClassifier": sf.DirectClassifier(),

@@ -100,6 +100,10 @@ MODELS: dict[str, tuple[str, Callable[[sf.Plan], Any]]] = {
         "numbers", lambda plan: sf.JointModel(plan.channels, structure="mixture", members=2, random_state=0)
     ),
     "mixture": ("mixed", lambda plan: sf.MixtureModel(plan.channels, components=20, members=2, random_state=0)),
+    "mixture classifier": ("mixed", method("mixture-classifier")),
+    "mixture classifier, numbers": (
+        "numbers", lambda plan: sf.MixtureClassifier(plan.channels, components=3, shrinkage=1, random_state=0)
+    ),
     "naive Bayes, reconstructed": ("mixed", method("naive-bayes")),
     "naive Bayes, moments": ("mixed", lambda plan: sf.NaiveBayes(plan.channels)),
     "naive Bayes, direct": ("numbers", lambda plan: sf.NaiveBayes(plan.channels, "direct")),

@@ -8,6 +8,7 @@ LEARNERS = {
     "AdditiveClassifier": "sfumato.mining.additive",
     "JointModel": "sfumato.mining.joint",
     "MixtureModel": "sfumato.mining.joint",
+    "MixtureClassifier": "sfumato.mining.mixture",
     "NaiveBayes": "sfumato.mining.naive_bayes",
     "LinearDiscriminant": "sfumato.mining.discriminant",
     "DirectClassifier": "sfumato.mining.direct",

@@ -92,18 +92,20 @@ def moments(values: Floats, mass: Floats, noise: float | Floats = 0.0) -> tuple[
     return mean, variance
 
 
-def less_noise(covariance: Floats, noise: Floats, least: Floats | None = None) -> Floats:
+def less_noise(
+    covariance: Floats, noise: Floats, share: float = LEAST_KEPT, *, of: Floats | None = None
+) -> Floats:
     """Covariances (the last two axes) without the noise's part: eigenvalues, in units of the reports' deviations, are
     kept above a share of the noise's part, because what is left after subtraction may be anything down to below zero.
 
-    ``least``: the noise that sets this share, where it is not the noise that is taken off.
+    ``of``: the noise of which that is a share, where it is not the noise that is taken off.
     """
     scale = np.sqrt(np.maximum(np.diagonal(covariance, axis1=-2, axis2=-1), 1e-300))
     units = scale[..., :, None] * scale[..., None, :]
     part = np.minimum(noise / scale**2, 1.0)
     values, vectors = np.linalg.eigh(covariance / units - part[..., None] * np.eye(part.shape[-1]))
-    largest = (part if least is None else np.minimum(least / scale**2, 1.0)).max(axis=-1, initial=0.0)
-    kept = np.maximum(values, np.maximum(LEAST_KEPT * largest, 1e-9)[..., None])
+    largest = (part if of is None else np.minimum(of / scale**2, 1.0)).max(axis=-1, initial=0.0)
+    kept = np.maximum(values, np.maximum(share * largest, 1e-9)[..., None])
     return np.asarray((vectors * kept[..., None, :]) @ np.swapaxes(vectors, -1, -2) * units)
 
 

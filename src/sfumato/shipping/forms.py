@@ -1,8 +1,8 @@
-"""A model as devices evaluate it, in one of three forms that need +, −, ·, /, exp and comparisons only:
+"""A model as devices evaluate it, in one of three forms that need +, −, ·, /, √, exp and comparisons only:
 
     tree    tests down to a leaf: a number below a cut, or a label among some, goes left; the leaf counts classes
     sum     start_y + Σ terms_y(x), in order, each of one column or a product of factors; P(y | x) is their softmax
-    joint   Σ over members of P(y, x) / Σ_y P(y, x): grids and mixtures of products, as the model itself states them
+    joint   Σ over members of P(y, x) / Σ_y P(y, x): grids, mixtures of products or of normals, as the model states them
 
 and before that, how each answer is checked. `client/static/model.js` reads these forms, and trees go to ONNX from here.
 """
@@ -23,6 +23,7 @@ from sfumato.mining.chooser import Chooser
 from sfumato.mining.direct import DirectClassifier, PlainAnswers, plain_answers
 from sfumato.mining.discriminant import LinearDiscriminant
 from sfumato.mining.joint import JointModel
+from sfumato.mining.mixture import MixtureClassifier
 from sfumato.mining.naive_bayes import CellDensity, Density, NaiveBayes
 from sfumato.mining.tree import TreeClassifier
 from sfumato.mining.tree.model import Feature, Tree, compared
@@ -56,7 +57,7 @@ def form_of(model: Any, say: Voice) -> dict[str, Any]:
     chosen = chosen_of(model)
     if (found := tree_of(chosen)) is not None:
         return {"form": "tree", "classes": classes_of(chosen), **tree_form(*found, say)}
-    if isinstance(chosen, JointModel):
+    if isinstance(chosen, JointModel | MixtureClassifier):
         return {"form": "joint", "classes": classes_of(chosen)}
     start, terms = sum_of(chosen)
     return {"form": "sum", "classes": classes_of(chosen), "start": start.tolist(), "terms": list(terms)}
@@ -65,8 +66,7 @@ def form_of(model: Any, say: Voice) -> dict[str, Any]:
 def number_columns(form: Mapping[str, Any], model: Any) -> list[int]:
     """The columns that are compared or computed with."""
     if form["form"] == "joint":
-        joint = chosen_of(model)
-        return [j for j, cut in zip(joint.selected_, joint.members_[0].cells, strict=True) if cut.labels is None]
+        return list(chosen_of(model).number_columns)
     if form["form"] == "tree":
         return [j for j, each in enumerate(form["columns"]) if "labels" not in each]
     single = [factor for term in form["terms"] for factor in term.get("factors", [term])]

@@ -33,6 +33,7 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "additive": ("AdditiveClassifier", {}),
     "joint-model": ("JointModel", {}),
     "mixture": ("MixtureModel", {}),
+    "mixture-classifier": ("MixtureClassifier", {}),
     "naive-bayes": ("NaiveBayes", {"density": "reconstructed"}),
     "linear-discriminant": ("LinearDiscriminant", {}),
     "direct": ("DirectClassifier", {}),

@@ -11,7 +11,7 @@ function trimmed(words, bits) {
 	return row.fill(0, (bits >> 3) + 1)
 }
 
-// One category is a basket of one; seeds are drawn where every size has them.
+// Seeds are drawn where every size has them.
 export function readBaskets({items, sizes}, {count, place}) {
 	const known = new Map(sizes.map(part => [part.size, readSize(part, items)]))
 	need(items === count && known.size === sizes.length)
@@ -33,7 +33,7 @@ function readSize({size, rho: [threshold, depth], kept, seed: written}, items) {
 	const field = written && readSeed(written, size, depth)
 	const words = {bitmap: size + depth * width, seed: field && 2 * size + Math.ceil(field.bits / 64)}
 
-	// How many items show (size + 1: pure noise), and all in random order, those that show first.
+	// How many show (size + 1: pure noise), and all in random order, those that show first.
 	function choose(members, words) {
 		const order = [...members]
 		for (let i = 0; i < size - 1; i++) {
@@ -91,7 +91,7 @@ function readSeed({construction, bits, degree, polynomial}, size, depth) {
 		return found
 	}
 
-	// The polynomial through points, by Newton's differences.
+	// By Newton's differences.
 	function interpolated(points, values) {
 		for (let r = 1; r < size; r++) {
 			for (let i = size - 1; i >= r; i--) {
@@ -102,11 +102,10 @@ function readSeed({construction, bits, degree, polynomial}, size, depth) {
 		return values.reduceRight((found, _, i) => times(found, i), zeros(size))
 	}
 
-	// The elements behind each bit of an item's number.
 	const rows = item =>
 		range(depth).map(bit => range(count).map(c => power(2, ((item * depth + bit) * (2 * c + 1)) % order)))
 
-	// By elimination; the lowest bit of an equation is its pivot.
+	// By elimination; an equation's lowest bit is its pivot.
 	function solved(order, wanted) {
 		const right = (i, bit) => (wanted[i] >> (depth - 1 - bit)) & 1
 		const equations = order.flatMap((item, i) => rows(item).map((row, bit) => [...row, right(i, bit)]))

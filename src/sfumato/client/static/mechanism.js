@@ -10,7 +10,6 @@ import {
 const UNIT = 2 ** 32
 const clamped = (x, low, high) => Math.min(Math.max(x, low), high)
 
-// `value(answer, {missing, outside})` is the answer checked, null if missing.
 export function readDomain({low, high, integer, categories, items, columns}) {
 	if (columns) {
 		const names = Object.keys(columns), parts = names.map(name => readDomain(columns[name]))
@@ -88,7 +87,7 @@ function readAlias(tables) {
 	}
 }
 
-// Each makes the function (code, high, low, high, low) → next code.
+// Each makes (code, high, low, high, low) → next code.
 const STEPS = {
 	__proto__: null,
 	shift({noise, offset, outputs}) {
@@ -128,7 +127,6 @@ function readSteps(steps) {
 	return {run, words: words.reduce((sum, count) => sum + count, 0)}
 }
 
-// Values to codes and back; numbers have no labels.
 function readSpace({size, labels: own, first, stride, per, edges}, labels) {
 	const names = labels && own?.length ? own : labels, codes = names && codesOf(names)
 	const isGrid = edges ? edges.length === size + 1 : stride > 0, numbers = [per, ...edges ?? [first, stride]]

@@ -48,7 +48,7 @@ function checkOf({labels, ...domain}) {
 	return (answer, rules) => value(keyOf(answer), rules)
 }
 
-// The place of an answer's label or cell, or the number itself; null: missing.
+// The place of an answer's label or cell, or the number itself.
 function readColumn({labels, edges}) {
 	const codes = labels && codesOf(labels.map(keyOf)), inner = edges?.slice(1, -1)
 	const place = answer => {
@@ -85,7 +85,6 @@ const FORMS = {
 		}
 	},
 
-	// P(y | x), a mean over members; missing values integrate out.
 	joint({selected, members}, classes) {
 		const joints = members.map(member => {
 			const cells = member.cells.map(readColumn)
@@ -99,7 +98,6 @@ const FORMS = {
 	},
 }
 
-// What a column or a product adds to the score of class y.
 function readTerm({column, factors, missing, scores, peak, curve, mean, slope, least = -1 / 0, ...cells}) {
 	const {place} = readColumn(cells)
 	return (answers, y) => {
@@ -117,12 +115,28 @@ function readGrid({joint}, cells, classes) {
 	return places => classes.map((_, y) => added(within(y, places).map(index => masses[index])))
 }
 
-// P(y, x) = Σ_z P(z) P(y | z) Π_j θ_j(x_j | z).
-const readMixture = ({weights, p_class, thetas}) => places => {
+// P(y, x) = Σ_z P(z) P(y | z) Π_j θ_j(x_j | z) N(x; mean_z, 1/precision_z).
+const readMixture = ({weights, p_class, thetas, numbers = [], peaks, means, precisions}) => places => {
 	const mass = thetas.reduce((before, theta, i) => {
-		if (places[i] === null) return before
+		if (!theta || places[i] === null) return before
 		const after = before.map((part, z) => part * theta[places[i]][z]), largest = Math.max(...after) || 1
 		return after.map(part => part / largest)
-	}, weights)
-	return p_class.map(share => added(mass.map((part, z) => part * share[z])))
+	}, [...weights])
+	const logs = mass.map((_, z) => {
+		let rows = precisions?.[z] ?? []
+		const away = numbers.map((i, a) => {
+			if (places[i] !== null) return places[i] - means[z][a]
+			const own = rows[a]
+			mass[z] /= Math.sqrt(own[a])
+			rows = rows.map(row => row.map((each, b) => each - row[a] / own[a] * own[b]))
+			return 0
+		})
+		return (peaks?.[z] ?? 0) - added(rows.map((row, a) => away[a] * added(row.map((each, b) => each * away[b])))) / 2
+	})
+	const parts = mass.map((part, z) => part * exp(logs[z] - Math.max(...logs)))
+	return p_class.map(share => added(parts.map((part, z) => part * share[z])))
 }
+
+// In Python's steps, for x up to 0.
+const exp = x => x < -700 ? 0 : range(10).reduce(power => power * power,
+	range(16).reduce((sum, i) => 1 + sum * x / 1024 / (16 - i), 1))

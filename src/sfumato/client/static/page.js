@@ -52,7 +52,7 @@ async function show(to) {
 	trouble()
 	await build(each)
 	const {gamma, reports} = (await recall()).ledger.limit
-	at("belief").value = gamma && 100n * gamma.num / (gamma.num + 19n * gamma.den) // what 5 % grow to
+	at("belief").value = gamma && 100n * gamma.num / (gamma.num + 19n * gamma.den) // of 5 %
 	at("times").value = reports
 	fill("notice", !memory.lasting && said("device.forgets"))
 	fill("next", said(`next.${submit || kind !== "summary" ? kind : "file"}`))
@@ -75,7 +75,6 @@ async function question(each) {
 	describe(each)
 }
 
-// Inputs, and `read()`: what they hold, by column.
 function numbers({name, domain, outside}) {
 	hint = ""
 	read = () => Object.fromEntries(Array.from(at("asked").elements, ({name, valueAsNumber}) => [name, valueAsNumber]))
@@ -137,9 +136,8 @@ function given() {
 	} catch {
 		throw said("error.wrong", {hint})
 	}
-	const isMissing = Object.values(found).some(value => (value ?? NaN) !== value)
-	if (isMissing) throw said(missing === "refuse" ? "error.needed" : "error.empty")
-	return keep(found)
+	if (Object.values(found).every(value => (value ?? NaN) === value)) return keep(found)
+	throw said(missing === "refuse" ? "error.needed" : "error.empty")
 }
 
 function keep(found) {
@@ -178,7 +176,7 @@ function inCell(value, {categories}) {
 	return typeof value === "number" && !categories ? digits(value) : [value].flat().join(", ")
 }
 
-// Remember and queue what was shown, unless another tab has told something since.
+// Remember and queue what was shown, unless another tab has told more.
 async function commit() {
 	const {before, after, told, ...sent} = ready, {id} = sent, state = submit ? "waiting" : "file"
 	let isStale

@@ -7,7 +7,7 @@ const settled = (asked, good = "onsuccess", bad = "onerror") => new Promise((don
 	asked[bad] = fail
 })
 
-// Keeps what `edit` makes of what is kept: in IndexedDB or, if that fails, in this page.
+// Keeps what `edit` makes of it: in IndexedDB or, if that fails, in this page.
 export function openMemory() {
 	let held, opening
 	const open = () => {
@@ -37,7 +37,7 @@ export function openMemory() {
 export const messageText = ({plan, id, report, invitation}) =>
 	JSON.stringify({plan, reports: [{id, report, invitation}]})
 
-// Messages to one address: waiting becomes sent or refused, withdraw: withdrawn or kept.
+// To one address: waiting becomes sent or refused, withdraw withdrawn or kept.
 export function outbox(memory, address, tell) {
 	let timer
 	const isOpen = ({submit, state}) => submit === address && ["waiting", "withdraw"].includes(state)
@@ -67,7 +67,7 @@ export function outbox(memory, address, tell) {
 	return {send, withdraw}
 }
 
-// The next state of a message, or why and how long it waits.
+// The next state, or why it waits how long.
 async function request(message) {
 	const {id, submit, state} = message, isNew = state === "waiting", headers = {"Content-Type": "application/json"}
 	const how = isNew ? {method: "POST", body: messageText(message), headers} : {method: "DELETE"}

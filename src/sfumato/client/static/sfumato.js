@@ -1,4 +1,4 @@
-// The device in JavaScript, which tells a collector the same thing once; sfumato.d.ts describes each function.
+// The device, which tells a collector the same thing once; sfumato.d.ts says more.
 
 import {fraction, Ledger, sameName} from "./ledger.js"
 import {readDomain, readMechanism} from "./mechanism.js"
@@ -37,12 +37,12 @@ async function readQuestion(question) {
 
 export function answer(survey, answers, {ledger = new Ledger(), ...options} = {}) {
 	const work = () => answerNow(survey, answers, ledger, options)
-	return (ledger.turn = Promise.resolve(ledger.turn).then(work, work)) // one answer after the other
+	return (ledger.turn = Promise.resolve(ledger.turn).then(work, work)) // one by one
 }
 
 async function answerNow({plan, name: survey, questions, words}, answers, ledger, {secret, collector, levels, today}) {
 	const whom = `${collector ?? ""}`.trim(), common = {collector: whom, survey}
-	const day = today ?? new Date().toLocaleDateString("sv") // as 2026-05-12
+	const day = today ?? new Date().toLocaleDateString("sv")
 	if (!whom) refuse("The collector is empty; say who receives the reports.")
 	const asked = questions.flatMap(({name, columns}) => [...columns, `${name}.level`])
 	const stray = Object.keys(answers).find(column => !asked.includes(column))

@@ -31,7 +31,6 @@ export function halves(text) {
 // ⌊word · bound / 2^64⌋ for bounds up to 2^21: no product is rounded.
 export const below = (high, low, bound) => Math.floor((high * bound + Math.floor(low * bound / UNIT)) / UNIT)
 
-// 1 where word a is less than word b, else 0.
 export const less = (aHigh, aLow, bHigh, bLow) => (aHigh < bHigh) | ((aHigh === bHigh) & (aLow < bLow))
 
 export function freshWords(count) {
@@ -40,7 +39,6 @@ export function freshWords(count) {
 	return words
 }
 
-// The words of a device that answers alike every time.
 export async function keyedWords(secret, question, noise, code, count) {
 	if (!question) refuse("A secret needs a question; give one.")
 	const message = encoded(`sfumato/1\0${question}\0${noise}\0${"\0".repeat(12)}`), words = new Uint32Array(2 * count)

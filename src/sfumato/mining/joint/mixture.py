@@ -130,8 +130,8 @@ class MixtureFit:
 
 
 def inner_steps(
-    table: DenseTable, thetas: Array, counts: Array, pseudo_count: float, steps: int = INNER_STEPS
-) -> Array:
+    table: DenseTable, thetas: npt.NDArray[Any], counts: npt.NDArray[Any], pseudo_count: float, steps: int = INNER_STEPS
+) -> npt.NDArray[Any]:
     """θ(· | z) after a few EM steps from each component's counts of reports, one component a row."""
     problems = Likelihood(table, np.ascontiguousarray(counts))
     for _ in range(steps):

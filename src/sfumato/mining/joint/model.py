@@ -135,6 +135,11 @@ class JointModel(Learner):
             total += mass / added(mass.T)[:, None]
         return np.asarray(total / len(self.members_))
 
+    @property
+    def number_columns(self) -> list[int]:
+        """The columns that are compared with edges of cells."""
+        return [j for j, cut in zip(self.selected_, self.members_[0].cells, strict=True) if cut.labels is None]
+
     # --- synthetic records --------------------------------------------------------------------------------------
 
     def sample(self, n: int, random_state: Any = None) -> Any:
