@@ -30,6 +30,7 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "local": ("TreeClassifier", {"reconstruction": "local"}),
     "global": ("TreeClassifier", {"reconstruction": "global"}),
     "none": ("TreeClassifier", {"reconstruction": "none"}),
+    "likelihood": ("TreeClassifier", {"reconstruction": "likelihood"}),
     "additive": ("AdditiveClassifier", {}),
     "joint-model": ("JointModel", {}),
     "mixture": ("MixtureModel", {}),

@@ -1,6 +1,7 @@
 """The stiff density: cosines over places, stiffer the finer they are."""
 
 import numpy as np
+import pytest
 
 import sfumato as sf
 from sfumato.counts import Reports
@@ -12,6 +13,12 @@ from sfumato.reconstruction import Axis
 def cut(channel, values, size=8):
     reports = Reports({"x": np.asarray(values)}, [channel])
     return Axis(reports.column("x")).at(size)
+
+
+def density_of_two(pairs=None):
+    numbers = cut(sf.Gaussian(sf.Interval(0, 10), scale=2), [1.0, 2.0])
+    whole = cut(sf.Gaussian(sf.Interval(0, 4, integer=True), scale=2), [1, 2])
+    return Density([numbers, whole], terms=[2, 9], pairs=pairs)
 
 
 def test_cosines_are_orthonormal_averages():
@@ -31,10 +38,9 @@ def test_without_coefficients_it_is_uniform_whatever_the_cells():
     np.testing.assert_array_equal(density.ridge, [1, 4, 9, 16, 25, 36, 0.1, 0.1])
 
 
-def test_its_basis_is_the_slope_of_its_logarithm():
-    numbers = cut(sf.Gaussian(sf.Interval(0, 10), scale=2), [1.0, 2.0])
-    whole = cut(sf.Gaussian(sf.Interval(0, 4, integer=True), scale=2), [1, 2])
-    density = Density([numbers, whole], terms=[2, 9])
+@pytest.mark.parametrize("pairs", [None, {(0, 1): 3}])
+def test_its_basis_is_the_slope_of_its_logarithm(pairs):
+    density = density_of_two(pairs)
     assert density.terms == [2, 4]
     steps = np.eye(density.size)
     slopes = [density.log(step) - density.log(0 * step) for step in steps]

@@ -15,13 +15,26 @@ from sfumato.domain import Floats
 from sfumato.domain.checked import given, given_flag, given_labels, given_one_of, given_rows, given_table
 from sfumato.mining.estimator import Channels, Column, Learner, remember_names
 from sfumato.mining.joint import JointModel
+from sfumato.mining.joint.selection import select_columns
 from sfumato.mining.tree import text
 from sfumato.mining.tree.association import ByClassGrowth, GlobalGrowth, LocalGrowth, paper_intervals
 from sfumato.mining.tree.levels import CleanGrowth
-from sfumato.mining.tree.model import Feature, Labels, Limits, Tree, clean_tree, clean_values, compared, feature_of
+from sfumato.mining.tree.model import (
+    Feature,
+    Labels,
+    Limits,
+    NodeErrors,
+    Tree,
+    clean_tree,
+    clean_values,
+    compared,
+    feature_of,
+)
+from sfumato.mining.tree.rule import MOST_DIMENSIONS, RuleSearch
+from sfumato.mining.tree.rule_tree import tree_of
 from sfumato.reconstruction import Axis
 
-RECONSTRUCTIONS = ("joint", "byclass", "local", "global", "none")
+RECONSTRUCTIONS = ("likelihood", "joint", "byclass", "local", "global", "none")
 GROWTHS: dict[str, type[ByClassGrowth]] = {"global": GlobalGrowth, "byclass": ByClassGrowth, "local": LocalGrowth}
 DEEPEST = 60
 DISTILLED_RECORDS = 150_000
@@ -32,14 +45,17 @@ class TreeClassifier(Learner):
     """A decision tree for true values, learned from reports.
 
     channels: one entry (channel or None for a clear column) a column, or a mapping from column name.
-    reconstruction: "joint" distils a tree from the joint model; "byclass", "local" and "global" are AS00's algorithms;
-        "none" takes reports as if they were true values. Without any channel all of them grow a clean tree.
+    reconstruction: "likelihood" finds cuts and leaves by the likelihood of the reports, and distils the joint model
+        where that foretells held-out reports better; "joint" always distils it; "byclass", "local" and "global" are
+        AS00's algorithms; "none" takes reports as if they were true values. Without any channel all of them grow a
+        clean tree.
     label_channel: the channel that class labels went through, None if they are clear.
     intervals: AS00's number of intervals m; None takes a hundredth of the records, between 10 and 100.
     prune: whether to prune by minimum description length; None prunes when there are channels, as AS00 does, and
         grows a full tree, as scikit-learn does, when there are none.
 
-    Fitted: ``classes_``, ``tree_``, ``feature_importances_``, and ``joint_`` after reconstruction="joint".
+    Fitted: ``classes_``, ``tree_``, ``feature_importances_``; ``joint_`` where the joint model was distilled;
+    ``errors_``, the standard errors of every node's cut and share, where the likelihood gave them.
     """
 
     form = "tree"
@@ -68,6 +84,7 @@ class TreeClassifier(Learner):
             raise ValueError(
                 f"reconstruction={self.reconstruction!r} is unknown; use one of {', '.join(RECONSTRUCTIONS)}"
             )
+        self.errors_: NodeErrors | None = None
         axes = [Axis(reports.column(name)) for name in reports.names]
         limits = self._limits(reports)
         if not any(axis.noisy for axis in axes):
@@ -76,6 +93,8 @@ class TreeClassifier(Learner):
             else:
                 clean = CleanGrowth(reports, axes, limits)
                 self.tree_, self.features_ = clean.grow(), clean.features
+        elif self.reconstruction == "likelihood":
+            self._follow_likelihood(reports, axes, limits, rng)
         elif self.reconstruction == "joint":
             self._distil(reports, axes, limits, rng)
         else:
@@ -89,6 +108,15 @@ class TreeClassifier(Learner):
         blurred = self.channels is not None or any(reports.channels.values()) or reports.taken_as_true
         blurred = blurred or reports.label_channel is not None
         return Limits(depth, least, 2 * least, blurred if self.prune is None else bool(self.prune))
+
+    def _follow_likelihood(self, reports: Reports, axes: list[Axis], limits: Limits, rng: np.random.Generator) -> None:
+        chosen = select_columns(reports, axes, MOST_DIMENSIONS)
+        search = RuleSearch(reports, axes)
+        found = search.find(chosen)
+        if search.grid_is_better(found, chosen):
+            self._distil(reports, axes, limits, rng)
+        else:
+            self.tree_, self.features_, self.errors_ = tree_of(found, axes, limits, reports.people)
 
     def _distil(self, reports: Reports, axes: list[Axis], limits: Limits, rng: np.random.Generator) -> None:
         model = JointModel(self.channels, label_channel=self.label_channel, random_state=self.random_state)
@@ -141,12 +169,12 @@ class TreeClassifier(Learner):
     def export_text(self) -> str:
         """The tree as indented lines."""
         check_is_fitted(self)
-        return text.export_text(self.tree_, self.features_, self.classes_.tolist())
+        return text.export_text(self.tree_, self.features_, self.classes_.tolist(), self.errors_)
 
     def rules(self) -> list[str]:
         """One sentence a leaf, the most common first."""
         check_is_fitted(self)
-        return text.rules(self.tree_, self.features_, self.classes_.tolist())
+        return text.rules(self.tree_, self.features_, self.classes_.tolist(), self.errors_)
 
     def plot(self, ax: Any = None, max_depth: int = 4) -> Any:
         """Draw the upper levels with matplotlib; the axes are returned."""
@@ -160,7 +188,8 @@ class TreeClassifier(Learner):
             {"name": f.name, "labels": None if f.labels is None else list(f.labels), "integer": f.integer}
             for f in self.features_
         ]
-        return {"reconstruction": self.reconstruction, "features": features, "tree": self.tree_.to_dict()}
+        errors = {} if self.errors_ is None else {"errors": self.errors_.to_dict()}
+        return {"reconstruction": self.reconstruction, "features": features, "tree": self.tree_.to_dict(), **errors}
 
     @classmethod
     def _from_state(cls, data: Mapping[str, Any]) -> Self:
@@ -169,6 +198,8 @@ class TreeClassifier(Learner):
         model.features_ = [feature_from_dict(each) for each in given_rows(data, "features", columns)]
         tree = given_table(data, "tree")
         model.tree_ = Tree.from_dict(tree, model.features_, len(given_rows(data, "classes")))
+        known = "errors" in data
+        model.errors_ = NodeErrors.from_dict(given_table(data, "errors"), model.tree_.column.size) if known else None
         return model
 
 

@@ -166,11 +166,9 @@ class Tree:
         inner = np.flatnonzero(column != LEAF)
         if (left[inner] <= inner).any() or (right[inner] <= inner).any():
             raise ValueError("a node of the tree does not come before its children")
-        cut = given_rows(data, "cut", nodes)
-        cuts = given_numbers({"cut": [0.0 if one is None else one for one in cut]}, "cut", (nodes,))
         return cls(
             column.astype(np.int32),
-            np.where([one is None for one in cut], np.nan, cuts),
+            _numbers_or_nan(data, "cut", nodes),
             left.astype(np.int32),
             right.astype(np.int32),
             given_flags(data, "missing_left", nodes),
@@ -178,6 +176,29 @@ class Tree:
             given_numbers(data, "counts", (nodes, classes), 0.0),
             given_numbers(data, "gains", (nodes,)),
         )
+
+
+@dataclass(frozen=True)
+class NodeErrors:
+    """Standard errors, one a node of a tree: of its cut, and of its most common class's share. NaN where there is none:
+    whole numbers and labels are not cut between."""
+
+    cut: Values
+    share: Values
+
+    def to_dict(self) -> dict[str, Any]:
+        return {name: [None if np.isnan(one) else float(one) for one in part] for name, part in vars(self).items()}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], nodes: int) -> NodeErrors:
+        return cls(_numbers_or_nan(data, "cut", nodes), _numbers_or_nan(data, "share", nodes))
+
+
+def _numbers_or_nan(data: Mapping[str, Any], key: str, nodes: int) -> Values:
+    """A number a node, NaN where none is given."""
+    given = given_rows(data, key, nodes)
+    numbers = given_numbers({key: [0.0 if one is None else one for one in given]}, key, (nodes,))
+    return np.where([one is None for one in given], np.nan, numbers)
 
 
 def _left_bins(data: Mapping[str, Any], nodes: int, features: Sequence[Feature]) -> npt.NDArray[np.bool_]:

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.mining.tree.model import Feature, Tree
+from sfumato.mining.tree.model import Feature, NodeErrors, Tree
 from sfumato.mining.tree.splits import LEAF
 from sfumato.prose import Voice, voice
 
 MOST_LABELS = 6
+SIDES = 1.96  # standard errors to each side of a 95 % interval
 
 
 @dataclass(frozen=True)
@@ -65,15 +66,20 @@ def split_words(tree: Tree, features: list[Feature], node: int) -> tuple[str, st
     return f"{feature.name} in {{{', '.join(inside)}}}", f"{feature.name} in {{{', '.join(outside)}}}"
 
 
-def export_text(tree: Tree, features: list[Feature], classes: list[Any], node: int = 0, depth: int = 0) -> str:
-    """The tree as indented lines, as scikit-learn's `export_text` writes it."""
+def export_text(
+    tree: Tree, features: list[Feature], classes: list[Any], errors: NodeErrors | None = None, node: int = 0,
+    depth: int = 0,
+) -> str:
+    """The tree as indented lines, as scikit-learn's `export_text` writes it, with a cut's 95 % interval if known."""
     indent = "|   " * depth + "|--- "
     if tree.column[node] == LEAF:
         return f"{indent}class: {classes[int(np.argmax(tree.counts[node]))]}\n"
     yes, no = split_words(tree, features, node)
-    below = export_text(tree, features, classes, int(tree.left[node]), depth + 1)
-    above = export_text(tree, features, classes, int(tree.right[node]), depth + 1)
-    return f"{indent}{yes}\n{below}{indent}{no}\n{above}"
+    below = export_text(tree, features, classes, errors, int(tree.left[node]), depth + 1)
+    above = export_text(tree, features, classes, errors, int(tree.right[node]), depth + 1)
+    known = errors is not None and np.isfinite(errors.cut[node])
+    within = f" (± {SIDES * errors.cut[node]:.2g})" if errors is not None and known else ""
+    return f"{indent}{yes}{within}\n{below}{indent}{no}{within}\n{above}"
 
 
 def ways(tree: Tree, features: list[Feature]) -> list[dict[int, Condition]]:
@@ -97,8 +103,10 @@ def narrowed(condition: Condition, tree: Tree, feature: Feature, node: int) -> t
     return replace(condition, labels=inside), replace(condition, labels=outside)
 
 
-def rules(tree: Tree, features: list[Feature], classes: list[Any]) -> list[str]:
-    """One sentence a leaf, the most common first."""
+def rules(
+    tree: Tree, features: list[Feature], classes: list[Any], errors: NodeErrors | None = None
+) -> list[str]:
+    """One sentence a leaf, the most common first; shares with their 95 % intervals if known."""
     total = max(float(tree.counts[0].sum()), 1e-12)
     found = []
     conditions_of = ways(tree, features)
@@ -110,7 +118,9 @@ def rules(tree: Tree, features: list[Feature], classes: list[Any]) -> list[str]:
         conditions = sorted(conditions_of[leaf].items())
         words = " and ".join(each.sentence(features[j].name, voice("en")) for j, each in conditions)
         start = f"If {words}, then" if words else "Always"
-        sentence = f"{start} {classes[winner]} ({certainty:.0%} of the {size / total:.1%} of people there)."
+        known = errors is not None and np.isfinite(errors.share[leaf])
+        within = f" ± {SIDES * errors.share[leaf]:.1%}" if errors is not None and known else ""
+        sentence = f"{start} {classes[winner]} ({certainty:.0%}{within} of the {size / total:.1%} of people there)."
         found.append((size, sentence))
     return [sentence for _, sentence in sorted(found, key=lambda pair: -pair[0])]
 

@@ -1,0 +1,249 @@
+"""A rule from reports: which columns it needs, at which resolution, and the tree that it reads as.
+
+Columns are selected on held-out reports, as for the joint model, and join the rule one by one, if cuts in them pay. One
+that depends on the rule's columns is modelled with them, so that it is not cut for what it tells about another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from sfumato.counts import Reports
+from sfumato.domain import Floats
+from sfumato.mining.joint.grid import GridProblem, Resolution, effective_dimension
+from sfumato.mining.joint.selection import HELD_OUT, STEPS, mean_and_z
+from sfumato.mining.likelihood import Density, Observed, maximise
+from sfumato.mining.tree.boxes import BoxModel, Cuts, Groups, Parts, Rule
+from sfumato.mining.tree.search import FINAL_STEPS, SCREENING_STEPS, Search, State, Surroundings
+from sfumato.reconstruction import Axis, ColumnCells
+
+DIMENSIONS = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
+SEARCH = (50.0, 19.0, 13.0, 10.0, 8.0, 6.0), (0.1, 0.5, 0.7, 0.9, 1.1, 1.3)
+FINAL = (98.0, 29.0, 17.0, 11.0, 8.0, 6.0), (0.05, 0.25, 0.4, 0.6, 0.9, 1.1)
+"""True cells of a column, and the width of report cells in noise deviations, for so many dimensions."""
+SHIFT = 0.17
+MOST_REPORT_CELLS = 40_000
+STRONG = 0.02  # nats a person from which on the dependence of two columns is modelled; less may be the rule's own
+LEAK = 0.05  # part of the dependence of two columns that smooth products may leave unexplained
+MOST_DIMENSIONS = 4.0
+WHOLE_NUMBERS = 25  # up to here each whole number is an atom that no cut divides
+PAIR_TERMS = 3
+TERMS = (0, 2, 4)
+Chosen = tuple[int, ...]
+Steps = tuple[float, ...]
+Pairs = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Ground:
+    """Some columns at one resolution, with the form of their density."""
+
+    columns: Chosen
+    problem: GridProblem
+    terms: tuple[int, ...] | None = None
+    pairs: Pairs = ()
+
+    @property
+    def cells(self) -> tuple[ColumnCells, ...]:
+        return self.problem.cells
+
+    @cached_property
+    def observed(self) -> Observed:
+        return Observed.of(self.problem)
+
+    def formed(self, *, terms: tuple[int, ...] | None = None, pairs: Pairs | None = None) -> Ground:
+        """The same cells with another form of the density."""
+        other = replace(self, terms=terms or self.terms, pairs=self.pairs if pairs is None else pairs)
+        other.__dict__["observed"] = self.observed  # counted once
+        return other
+
+    def density(self) -> Density:
+        clear = [shares_of(self.problem, j) if cut.identity else None for j, cut in enumerate(self.cells)]
+        return Density(self.cells, self.terms, clear, dict.fromkeys(self.pairs, PAIR_TERMS))
+
+    def search(self) -> Search:
+        return Search(self.observed, self.density())
+
+    def parts(self) -> list[Parts]:
+        """No cut in any column."""
+        return [uncut(cut) for cut in self.cells]
+
+
+@dataclass(frozen=True)
+class Found:
+    """A rule with the ground that it was found on."""
+
+    ground: Ground
+    search: Search
+    state: State
+
+
+def shares_of(problem: GridProblem, j: int) -> Floats:
+    """What part of the people is in each cell of a clear column."""
+    cut = problem.cells[j]
+    counts = problem.reports.ask([problem.reports.counting([cut.name], [cut], by_class=False)])[0]
+    return np.asarray(counts[: cut.size] / max(float(counts[: cut.size].sum()), 1.0), np.float64)
+
+
+def uncut(cut: ColumnCells) -> Parts:
+    if cut.labels is not None or cut.identity or (cut.integer and cut.size <= WHOLE_NUMBERS):
+        return Groups(np.zeros(cut.size, np.int64), cut.labels is None)
+    assert cut.edges is not None
+    return Cuts((cut.edges - cut.edges[0]) / (cut.edges[-1] - cut.edges[0]), np.zeros(0))
+
+
+def ground_of(
+    reports: Reports, axes: Sequence[Axis], columns: Chosen, classes: int, detail: tuple[Steps, Steps] = SEARCH
+) -> Ground:
+    chosen = [axes[j] for j in columns]
+    dimension = effective_dimension(chosen)
+    cells, coarseness = (float(np.interp(dimension, DIMENSIONS, steps)) for steps in detail)
+    resolution = Resolution(round(cells) + (round(cells) % 3 == 0), coarseness, SHIFT)
+    resolution = resolution.coarsened(chosen, MOST_REPORT_CELLS // max(classes, 2))
+    return Ground(columns, GridProblem.of(reports, chosen, resolution, dtype=np.float64))
+
+
+class RuleSearch:
+    """Columns join one by one."""
+
+    def __init__(self, reports: Reports, axes: Sequence[Axis]) -> None:
+        self.reports, self.axes, self.classes = reports, axes, len(reports.classes or ())
+        self.helpers: set[int] = set()
+
+    def find(self, chosen: Sequence[int]) -> Found:
+        found = self.nothing()
+        left = list(chosen)
+        while left:
+            judged = [(self.joined(found, j), j) for j in left]
+            gain, extended, j = max(((gain, extended, j) for (gain, extended), j in judged), key=lambda each: each[0])
+            if gain <= 0:
+                break
+            found = replace(extended, state=extended.search.run(extended.state))
+            left.remove(j)
+        return self.finished(self.afresh(found))
+
+    def afresh(self, found: Found) -> Found:
+        """Searched again with all columns from the beginning, if that leads further."""
+        if len(found.ground.columns) < 2:
+            return found
+        search = found.search
+        start = Rule.nothing(found.ground.parts(), self.class_shares(), search.density.size)
+        return max(found, replace(found, state=search.run(search.fitted(start))), key=score_of)
+
+    def class_shares(self) -> Floats:
+        counts = np.asarray(self.reports.counts(), np.float64)
+        return np.asarray(counts / counts.sum())
+
+    def nothing(self) -> Found:
+        """One leaf with the classes' shares."""
+        ground = ground_of(self.reports, self.axes, (), self.classes)
+        search = ground.search()
+        return Found(ground, search, search.fitted(Rule.nothing([], self.class_shares(), 0)))
+
+    def joined(self, found: Found, j: int) -> tuple[float, Found]:
+        """What the best cut in one more column is expected to gain, and the rule so far with that column."""
+        ground = ground_of(self.reports, self.axes, (*found.ground.columns, j), self.classes)
+        if effective_dimension([self.axes[k] for k in ground.columns]) > MOST_DIMENSIONS:
+            return -np.inf, found
+        ground = ground.formed(pairs=found.ground.pairs)
+        extended = moved(found, ground)
+        pairs = [(i, len(ground.columns) - 1) for i in range(len(found.ground.columns))]
+        gains = {pair: gain_of_pair(extended, pair) for pair in pairs}
+        dependent = [pair for pair, gain in gains.items() if gain > STRONG * found.search.observed.total]
+        self.helpers = self.helpers | {j} if dependent else self.helpers - {j}
+        if dependent:
+            extended = moved(found, ground.formed(pairs=(*ground.pairs, *dependent)))
+        found_cuts = extended.search.grown(extended.state, [len(ground.columns) - 1])
+        gain = max((candidate.gain for candidate in found_cuts), default=0.0)
+        return gain - LEAK * sum(gains[pair] for pair in dependent), extended
+
+    def grid_is_better(self, found: Found, chosen: Sequence[int]) -> bool:
+        """Whether a free joint distribution foretells the classes of held-out reports better.
+
+        It may use columns that the rule does not, unless they only tell about the rule's own.
+        """
+        columns = found.ground.columns
+        columns = (*columns, *(j for j in chosen if j not in columns and j not in self.helpers))
+        ground = ground_of(self.reports, self.axes, columns, self.classes)
+        extended = moved(found, ground.formed(pairs=found.ground.pairs))
+        model = BoxModel(extended.state.rule, extended.search.density)
+        fit = maximise(Observed.of(ground.problem, ~HELD_OUT), model, model.rule.theta, SCREENING_STEPS)
+        free = ground.problem.fit(ground.problem.counts(~HELD_OUT), STEPS)
+        by_rule, by_grid = (ground.problem.loss_of_label(np.asarray(joint)) for joint in (fit.joint, free))
+        mean, z = mean_and_z(by_rule - by_grid, ground.problem, HELD_OUT)
+        return mean > 0 and z > 1
+
+    def finished(self, found: Found) -> Found:
+        """With the columns that have cuts alone, no more terms in the density than pay, and all numbers fitted."""
+        kept = [j for j, part in enumerate(found.state.rule.parts) if part.parts > 1]
+        found = self.restricted(found, kept, SEARCH) if len(kept) < len(found.ground.columns) else found
+        found = self.stiffer(found)
+        found = replace(found, state=found.search.run(found.state))
+        return self.restricted(found, list(range(len(found.ground.columns))), FINAL)
+
+    def restricted(self, found: Found, kept: list[int], detail: tuple[Steps, Steps]) -> Found:
+        """With some of its columns alone, in this detail."""
+        place = {j: i for i, j in enumerate(kept)}
+        ground = ground_of(self.reports, self.axes, tuple(found.ground.columns[j] for j in kept), self.classes, detail)
+        pairs = tuple((place[i], place[j]) for i, j in found.ground.pairs if i in place and j in place)
+        rule = found.state.rule
+        gone = tuple(j for j in range(len(rule.parts)) if j not in place)
+        rule = replace(rule, parts=tuple(rule.parts[j] for j in kept), types=rule.types.squeeze(gone))
+        cells = tuple(found.ground.cells[j] for j in kept)
+        terms = None if found.ground.terms is None else tuple(found.ground.terms[j] for j in kept)
+        return moved(found, ground.formed(pairs=pairs, terms=terms), rule, cells)
+
+    def stiffer(self, found: Found) -> Found:
+        """The density with as few cosines and products as pay for themselves."""
+        found = moved(found, found.ground.formed(terms=tuple(found.search.density.terms)))
+        for pair in found.ground.pairs:
+            others = tuple(other for other in found.ground.pairs if other != pair)
+            found = max(found, moved(found, found.ground.formed(pairs=others)), key=score_of)
+        for j, cut in enumerate(found.ground.cells):
+            terms = found.search.density.terms
+            if cut.labels is None:
+                fewer = [(*terms[:j], count, *terms[j + 1 :]) for count in TERMS if count < terms[j]]
+                found = max([found, *(moved(found, found.ground.formed(terms=each)) for each in fewer)], key=score_of)
+        return found
+
+
+def score_of(found: Found) -> float:
+    return found.state.score
+
+
+def gain_of_pair(found: Found, pair: tuple[int, int]) -> float:
+    """How much products of two columns' cosines are expected to raise the likelihood, less what they cost."""
+    around = Surroundings(found.search, found.state)
+    basis = Density(found.ground.cells, (0,) * len(found.ground.columns), None, {pair: PAIR_TERMS})
+    fields = basis.basis()[basis.column.size :]
+    fields = (fields[:, None] * around.at.joint.reshape(-1, *basis.shape)).reshape(len(fields), -1)
+    score, gram = around.slopes(fields)
+    gain = 0.5 * float(score @ np.linalg.lstsq(gram, score, rcond=1e-9)[0])
+    return float(gain - found.search.unit * len(fields))
+
+
+def moved(found: Found, ground: Ground, rule: Rule | None = None, cells: Sequence[ColumnCells] | None = None) -> Found:
+    """A rule on another ground, whose columns are those it had and perhaps more; its density is fitted afresh."""
+    rule = found.state.rule if rule is None else rule
+    cells = found.ground.cells if cells is None else cells
+    fresh = ground.parts()
+    same = zip(rule.parts, cells, fresh, ground.cells, strict=False)
+    parts = (*(carried(part, old, new, cut) for part, old, new, cut in same), *fresh[len(rule.parts) :])
+    types = rule.types.reshape(rule.types.shape + (1,) * (len(fresh) - rule.types.ndim))
+    search = ground.search()
+    rule = replace(rule, parts=parts, types=types, density=np.zeros(search.density.size))
+    return Found(ground, search, search.fitted(rule, FINAL_STEPS))
+
+
+def carried(part: Parts, old: ColumnCells, new: Parts, cut: ColumnCells) -> Parts:
+    """The same parts in other cells."""
+    if isinstance(part, Cuts):
+        return new.moved(part.places)
+    if old.edges is None or cut.edges is None or old.edges.size == cut.edges.size:
+        return part
+    middle = (cut.edges[1:] + cut.edges[:-1]) / 2
+    return Groups(part.of_cell[old.true_cells(middle)], part.ordered)

@@ -1,0 +1,87 @@
+"""Rules from reports: the function behind the noise, nothing where there is nothing, the same from every engine."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from tests.mining.conftest import Survey
+
+import sfumato as sf
+from sfumato.mining.tree import TreeClassifier
+
+AGE = 2  # the place of age among the columns
+
+
+@pytest.fixture(scope="module")
+def ages():
+    """Function 1, whose ages are blurred as much as AS00 does at most but one."""
+    return Survey(1, 60_000, 1.0, seed=3)
+
+
+@pytest.fixture(scope="module")
+def rule(ages):
+    return TreeClassifier(ages.channels, "likelihood", random_state=0).fit(ages.reports, ages.y)
+
+
+def test_function_1_is_found_as_three_leaves_with_cuts_within_their_errors(ages, rule):
+    assert rule.get_n_leaves() == 3
+    assert rule.score(ages.X_test, ages.y_test) > 0.98
+    inner = np.flatnonzero(rule.tree_.column == AGE)
+    cuts, errors = rule.tree_.cut[inner], rule.errors_.cut[inner]
+    order = np.argsort(cuts)
+    assert (np.abs(cuts[order] - [40, 60]) < 5 * errors[order]).all()
+    assert (errors < 1).all()
+
+
+def test_it_says_how_well_cuts_and_shares_are_known(rule):
+    assert "(± " in rule.export_text().splitlines()[0]
+    assert " ± " in rule.rules()[0] and "of people there" in rule.rules()[0]
+
+
+def test_it_arrives_as_it_left(ages, rule):
+    again = TreeClassifier.from_dict(json.loads(json.dumps(rule.to_dict())))
+    np.testing.assert_array_equal(again.predict(ages.X_test), rule.predict(ages.X_test))
+    assert again.rules() == rule.rules() and again.export_text() == rule.export_text()
+
+
+def test_pure_noise_gives_one_leaf():
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        channel = sf.Gaussian(sf.Interval(0, 1), scale=0.25)
+        X = channel.randomize(rng.random((20_000, 3)), rng)
+        tree = TreeClassifier([channel] * 3, "likelihood", random_state=0).fit(X, rng.integers(0, 2, 20_000))
+        assert tree.get_n_leaves() == 1
+
+
+def test_three_classes_labels_gaps_clear_columns_and_blurred_classes():
+    rng = np.random.default_rng(4)
+    n = 40_000
+    x, clear = rng.random(n), rng.random(n)
+    city = rng.choice(["Lima", "Oslo", "Rome"], n)
+    y = np.where(x < 0.4, "low", np.where(np.isin(city, ["Lima", "Rome"]), "high", "cold"))
+    noise = sf.Gaussian(sf.Interval(0, 1), scale=0.2)
+    cities = sf.RandomizedResponse(sf.Categories(["Lima", "Oslo", "Rome"]), keep=0.7)
+    labels = sf.RandomizedResponse(sf.Categories(["cold", "high", "low"]), keep=0.8)
+    reports = pl.DataFrame({
+        "x": np.where(rng.random(n) < 0.1, np.nan, noise.randomize(x, rng)), "clear": clear,
+        "city": cities.randomize(city, rng),
+    })
+    channels = {"x": noise, "clear": None, "city": cities}
+    tree = TreeClassifier(channels, "likelihood", label_channel=labels, random_state=0)
+    tree.fit(reports, labels.randomize(y, rng))
+    truth = pl.DataFrame({"x": x, "clear": clear, "city": city})
+    assert tree.score(truth, y) > 0.97
+    assert tree.get_n_leaves() <= 4
+    assert TreeClassifier.from_dict(tree.to_dict()).score(truth, y) == tree.score(truth, y)
+
+
+def test_engines_find_the_same_rule(ages, rule, tmp_path):
+    names = [f"x{j}" for j in range(ages.reports.shape[1])]
+    table = pl.DataFrame(ages.reports, schema=names).with_columns(group=pl.Series(ages.y))
+    table.write_parquet(tmp_path / "reports.parquet")
+    channels = dict(zip(names, ages.channels, strict=True))
+    stored = sf.Reports(tmp_path / "reports.parquet", channels, target="group", seed=0, engine="duckdb")
+    here = sf.Reports(table, channels, target="group", seed=0)
+    trees = [TreeClassifier(None, "likelihood", random_state=0).fit(each) for each in (stored, here)]
+    assert trees[0].tree_.to_dict() == trees[1].tree_.to_dict()
