@@ -125,6 +125,23 @@ def test_costs_are_told_for_what_changes_and_for_the_tree() -> None:
     json.dumps(advice.to_dict(), allow_nan=False)
 
 
+def test_blur_does_not_seem_better_than_truth() -> None:
+    """What can be told of a class at best is no more than its own chance allows: a full tree would learn that chance."""
+    rng = np.random.default_rng(3)
+    level = rng.random(6000)
+    group = np.where(rng.random(6000) < np.where(level > 0.4, 0.75, 0.3), "a", "b")
+    plan = sf.Plan.from_dict({"name": "chance", "attributes": {
+        "level": {"low": 0, "high": 1, "channel": "gaussian", "privacy": 0.2},
+        "other": {"low": 0, "high": 1, "channel": "gaussian", "privacy": 0.2},
+        "group": {"categories": ["a", "b"], "role": "class"},
+    }})
+    truth = {"level": level, "other": rng.random(6000), "group": group}
+    advice = sf.advise(plan, ["level: 0.9 at 95%"], truth=truth, people=2000)
+    (tree,) = [cost for cost in advice.costs if cost.attribute == "group"]
+    assert tree.clean is not None
+    assert tree.clean > max(tree.before, tree.after) - 0.02
+
+
 def test_baskets_are_told_their_lowest_discoverable_support() -> None:
     channel = sf.SelectASize.design(sf.Items(50), sizes=[3], gamma=50, up_to=2)
     advice = sf.advise(channel, "5% to 50%", people=100_000)

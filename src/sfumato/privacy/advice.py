@@ -200,7 +200,7 @@ def _tree_accuracy(plan: Plan, truth: Any, rng: np.random.Generator) -> tuple[fl
     blurred = (shown.randomize(learn, rng), shown.channels, label if isinstance(label, Channel) else None)
     scores = []
     for table, channels, label_channel in (blurred, (learn, None, None)):
-        model = TreeClassifier(channels, "byclass", label_channel=label_channel)
+        model = TreeClassifier(channels, "byclass", label_channel=label_channel, prune=True)
         model.fit(table.drop_columns([plan.target]), table.column(plan.target).to_numpy())
         guess = model.predict(judge.drop_columns([plan.target]))
         scores.append(float((guess == judge.column(plan.target).to_numpy()).mean()))
