@@ -314,6 +314,12 @@ def class_codes_in(reports: Reports) -> Codes:
     return reports.class_codes
 
 
+def label_table_of(reports: Reports) -> Floats:
+    """P[reported class, true class]."""
+    channel = reports.label_channel
+    return np.eye(len(reports.classes or ())) if channel is None else channel.matrix()
+
+
 def true_class_shares(reports: Reports) -> Floats:
     """How much of a record that reported class y' counts for each true class: rows of L⁻¹ᵀ.
 

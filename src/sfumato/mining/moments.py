@@ -19,6 +19,7 @@ from sfumato.domain import Floats, as_numbers
 
 LEAST_VARIANCE_SHARE = 0.01
 LEAST_KEPT = 0.1
+LEAST_SUM = 0.01  # of the noise, in the mean of all directions
 LEAST_SLOPE = 1e-6
 ROUNDS = 8
 
@@ -93,19 +94,27 @@ def moments(values: Floats, mass: Floats, noise: float | Floats = 0.0) -> tuple[
 
 
 def less_noise(
-    covariance: Floats, noise: Floats, share: float = LEAST_KEPT, *, of: Floats | None = None
+    covariance: Floats, noise: Floats, share: float = LEAST_KEPT, *, of: Floats | None = None, even: bool = False
 ) -> Floats:
     """Covariances (the last two axes) without the noise's part: eigenvalues, in units of the reports' deviations, are
     kept above a share of the noise's part, because what is left after subtraction may be anything down to below zero.
 
-    ``of``: the noise of which that is a share, where it is not the noise that is taken off.
+    ``of``: the noise of which that is a share, where it is not the noise that is taken off. ``even``: what that adds is
+    taken from the larger eigenvalues, so that their sum, which is known far better than each of them, stays.
     """
     scale = np.sqrt(np.maximum(np.diagonal(covariance, axis1=-2, axis2=-1), 1e-300))
     units = scale[..., :, None] * scale[..., None, :]
     part = np.minimum(noise / scale**2, 1.0)
     values, vectors = np.linalg.eigh(covariance / units - part[..., None] * np.eye(part.shape[-1]))
     largest = (part if of is None else np.minimum(of / scale**2, 1.0)).max(axis=-1, initial=0.0)
-    kept = np.maximum(values, np.maximum(share * largest, 1e-9)[..., None])
+    least = np.maximum(share * largest, 1e-9)[..., None]
+    kept = np.maximum(values, least)
+    if even:
+        mean = np.maximum(values.mean(axis=-1), np.maximum(LEAST_SUM * largest, 1e-9))[..., None]
+        least = np.minimum(least, mean)
+        above = np.maximum(values - least, 0.0)
+        room = values.shape[-1] * (mean - least)
+        kept = least + above * np.minimum(1.0, room / np.maximum(above.sum(axis=-1, keepdims=True), 1e-300))
     return np.asarray((vectors * kept[..., None, :]) @ np.swapaxes(vectors, -1, -2) * units)
 
 

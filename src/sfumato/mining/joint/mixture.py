@@ -19,6 +19,7 @@ from numba import njit
 from sfumato.counts import Fold, Reports
 from sfumato.domain import Codes, Floats
 from sfumato.domain.checked import given_numbers, given_rows
+from sfumato.mining.estimator import label_table_of
 from sfumato.mining.joint.grid import Array, Member, Resolution, added, draw_columns, rescaled
 from sfumato.reconstruction import Axis, ColumnCells, DenseTable, Likelihood
 
@@ -58,9 +59,7 @@ class MixtureFit:
         self._start(rng, components, pseudo_count)
 
     def _label_table(self) -> Array:
-        if self.by_class and self.reports.label_channel is not None:
-            return self.reports.label_channel.matrix().astype(np.float32)
-        return np.eye(len(self.reports.classes or ()) if self.by_class else 1, dtype=np.float32)
+        return (label_table_of(self.reports) if self.by_class else np.eye(1)).astype(np.float32)
 
     def _occurring(self, fold: Fold) -> tuple[Rows, Array]:
         """The combinations of report cells and class that occur among the people of a fold, with their weights."""
@@ -159,8 +158,10 @@ class MixtureMember(Member):
         group = draw_columns(self.p_class, component, rng)
         return group, [draw_columns(theta, component, rng) for theta in self.thetas]
 
-    def draws_given(self, reports: Reports, m: int, rng: np.random.Generator) -> list[npt.NDArray[Any]]:
-        """m draws of the true record behind each record of reports, whatever its class:
+    def draws_given(
+        self, reports: Reports, m: int, rng: np.random.Generator, *, with_class: bool = False
+    ) -> list[npt.NDArray[Any]]:
+        """m draws of the true record behind each record of reports, whatever its class or given that too:
 
             P(z | w) ∝ π_z · Π_j (C_j θ_j)(w_j | z),   P(x_j | w, z) ∝ C_j[w_j, x_j] · θ_j(x_j | z).
 
@@ -168,23 +169,27 @@ class MixtureMember(Member):
         those of the second. A clear value is drawn as it is, a missing one from P(x_j | z). A member read from a file
         has no tables to read reports with.
         """
-        if not all(cut.table.size for cut in self.cells):
-            raise ValueError("a mixture read from a file cannot read reports; fit one on reports")
-        rows = [self._report_cells(reports, cut) for cut in self.cells]
-        tables = [cut.table_with_missing(True) for cut in self.cells]
-        mass = np.repeat(self.weights[:, None].astype(np.float64), len(reports), axis=1)
-        for table, theta, row in zip(tables, self.thetas, rows, strict=True):
-            mass = rescaled(mass * (table @ theta + TINY)[row].T)
-        component = draw_columns(mass, np.repeat(np.arange(len(reports)), m), rng)
+        rows, mass = self._told(reports)
+        if with_class:
+            mass = rescaled(mass * (label_table_of(reports) @ self.p_class + TINY)[reports.class_codes])
+        component = draw_columns(mass.T, np.repeat(np.arange(len(reports)), m), rng)
         return [self._draws_of_column(j, reports, np.repeat(row, m), component, rng) for j, row in enumerate(rows)]
 
-    @staticmethod
-    def _report_cells(reports: Reports, cut: ColumnCells) -> Codes:
-        """The cell of every report, the last for none; codes of clear values are those of their own table."""
-        if not cut.identity:
-            return reports.cells_of(cut.name, cut, cut.reported).astype(np.int64)
-        known = cut.true_cells(reports.values(cut.name))
-        return np.where(known < 0, cut.reported, known)
+    def p_class_given(self, reports: Reports) -> Floats:
+        """P(reported class | reports), one row a record."""
+        _, mass = self._told(reports)
+        found = mass @ (label_table_of(reports) @ self.p_class).T
+        return np.asarray(found / found.sum(axis=1, keepdims=True))
+
+    def _told(self, reports: Reports) -> tuple[list[Codes], Floats]:
+        """The cell of every report by column, and P(z | w) up to a factor, one row a record."""
+        if not all(cut.table.size for cut in self.cells):
+            raise ValueError("a mixture read from a file cannot read reports; fit one on reports")
+        rows = [report_cells(reports, cut) for cut in self.cells]
+        mass = np.repeat(self.weights[:, None].astype(np.float64), len(reports), axis=1)
+        for cut, theta, row in zip(self.cells, self.thetas, rows, strict=True):
+            mass = rescaled(mass * (cut.table_with_missing(True) @ theta + TINY)[row].T)
+        return rows, mass.T
 
     def _draws_of_column(
         self, j: int, reports: Reports, row: Codes, component: Codes, rng: np.random.Generator
@@ -217,6 +222,14 @@ class MixtureMember(Member):
             for cut, theta in zip(cells, given_rows(data, "thetas", columns), strict=True)
         ]
         return cls(cells, weights, p_class, thetas)
+
+
+def report_cells(reports: Reports, cut: ColumnCells) -> Codes:
+    """The cell of every report, the last for none; codes of clear values are those of their own table."""
+    if not cut.identity:
+        return np.asarray(reports.cells_of(cut.name, cut, cut.reported), np.int64)
+    known = cut.true_cells(reports.values(cut.name))
+    return np.where(known < 0, cut.reported, known)
 
 
 @njit(cache=True, fastmath=True)

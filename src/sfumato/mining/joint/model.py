@@ -227,19 +227,29 @@ class MixtureModel(JointModel):
         self.selected_ = tuple(range(len(axes)))
         self.forest_ = []
 
-    def draws_given(self, reports: Reports, m: int, rng: np.random.Generator) -> list[Column]:
-        """m draws of the true record behind each record of reports, whatever its class, spread over the members.
+    def draws_given(
+        self, reports: Reports, m: int, rng: np.random.Generator, *, with_class: bool = False
+    ) -> list[Column]:
+        """m draws of the true record behind each record of reports, whatever its class or given that too, spread over
+        the members.
 
-        One array a column, of len(reports)·m values: the m draws of the first record, then those of the second. To
-        judge classifiers, fit on reports without their classes, so that the draws favour none.
+        One array a column, of len(reports)·m values: the m draws of the first record, then those of the second.
         """
         check_is_fitted(self)
         shares = [m // len(self.members_) + (place < m % len(self.members_)) for place in range(len(self.members_))]
-        parts = [each.draws_given(reports, share, rng) for each, share in zip(self.members_, shares, strict=True)]
+        parts = [
+            each.draws_given(reports, share, rng, with_class=with_class)
+            for each, share in zip(self.members_, shares, strict=True)
+        ]
         return [
             np.concatenate([drawn.reshape(len(reports), -1) for drawn in column], axis=1).ravel()
             for column in zip(*parts, strict=True)
         ]
+
+    def p_class_given(self, reports: Reports) -> Floats:
+        """P(reported class | reports), one row a record."""
+        check_is_fitted(self)
+        return np.asarray(np.mean([member.p_class_given(reports) for member in self.members_], axis=0))
 
 
 def fit_mixtures(

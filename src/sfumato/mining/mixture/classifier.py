@@ -13,8 +13,9 @@ from sfumato.channels.base import Channel
 from sfumato.counts import Reports
 from sfumato.domain import Codes, Floats
 from sfumato.domain.checked import given_rows, given_wholes
-from sfumato.mining.estimator import Channels, Column, Learner
+from sfumato.mining.estimator import Channels, Column, Learner, label_table_of
 from sfumato.mining.mixture.answers import NormalMember
+from sfumato.mining.mixture.drawing import draws_given, p_class_given
 from sfumato.mining.mixture.fit import MixtureFit, Parameters, Shape, log_densities
 from sfumato.mining.mixture.records import Records, columns_of, records_of
 
@@ -66,7 +67,7 @@ class MixtureClassifier(Learner):
         if (self.components is not None and self.components < 1) or (self.shrinkage or 0) < 0:
             raise ValueError("components must be 1 or more, and shrinkage 0 or more; None chooses")
         reports = reports.sampled(MOST_READ)
-        columns = columns_of(reports)
+        self.columns_ = columns = columns_of(reports)
         records = records_of(reports, columns)
         label_table = label_table_of(reports)
         self.shape_, start = self._chosen(records, reports.folds(FOLDS, SALT), label_table, rng)
@@ -94,7 +95,7 @@ class MixtureClassifier(Learner):
         for components in COMPONENTS if self.components is None else ():
             here = shrinkages.index(best.shrinkage)
             near = shrinkages[max(here - 1, 0) : here + 2] if components == COMPONENTS[0] else (last.shrinkage,)
-            found = contest.best_and_wider([Shape(components, each, best.diagonal, last.least) for each in near])
+            found = contest.best_and_wider([replace(last, components=components, shrinkage=each, diagonal=best.diagonal) for each in near])
             if components > COMPONENTS[0] and contest.score(found) <= contest.score(last):
                 break
             best, last = contest.best([best, found]), found
@@ -105,6 +106,23 @@ class MixtureClassifier(Learner):
 
     def _scores(self, columns: list[Column]) -> Floats:
         return self.member_.log_joint(columns)
+
+    # --- behind reports -----------------------------------------------------------------------------------------
+
+    def p_class_given(self, reports: Reports) -> Floats:
+        """P(reported class | reports), one row a record."""
+        return p_class_given(self.parameters_, records_of(reports, self.columns_), label_table_of(reports))
+
+    def draws_given(
+        self, reports: Reports, m: int, rng: np.random.Generator, *, with_class: bool = False
+    ) -> list[Column]:
+        """m draws of the true record behind each record of reports, whatever its class or given that too.
+
+        One array a column, of len(reports)·m values: the m draws of the first record, then those of the second. Numbers
+        are kept in their domains.
+        """
+        label_table = label_table_of(reports) if with_class else None
+        return draws_given(self.parameters_, reports, self.columns_, label_table, m, rng)
 
     @property
     def number_columns(self) -> tuple[int, ...]:
@@ -145,9 +163,13 @@ class Contest:
         return max(shapes, key=self.score)
 
     def best_and_wider(self, shapes: list[Shape]) -> Shape:
-        """The best of them, or that with more of the noise's share kept in every direction if this is better."""
+        """The best of them, or that with more of the noise's share kept in every direction, or evenly, if this is
+        better."""
         found = self.best(shapes)
-        return self.best([found, replace(found, least=min(WIDER * found.least, 1.0))])
+        wider = min(WIDER * found.least, 1.0)
+        return self.best([
+            found, replace(found, least=wider), replace(found, even=True), replace(found, least=wider, even=True)
+        ])
 
     def score(self, shape: Shape) -> float:
         if shape not in self.scores:
@@ -165,9 +187,3 @@ def least_share(records: Records) -> float:
     """No direction varies less than this share of the noise: with few people chance alone leaves more."""
     least = LEAST if records.columns.normal_noise else WIDER * LEAST
     return float(np.clip(1.25 * np.sqrt(records.values.shape[1] / len(records.values)), least, 1.0))
-
-
-def label_table_of(reports: Reports) -> Floats:
-    """P[reported class, true class]."""
-    channel = reports.label_channel
-    return np.eye(len(reports.classes or ())) if channel is None else channel.matrix()

@@ -40,13 +40,15 @@ TINY = 1e-12
 class Shape:
     """How many components a class has at most, and what keeps their covariances from following chance.
 
-    ``least``: no direction varies less than this share of the noise, in units of the reports' deviations.
+    ``least``: no direction varies less than this share of the noise, in units of the reports' deviations; ``even``:
+    unless all together vary less, and what that adds to some is taken from others.
     """
 
     components: int = 1
     shrinkage: float = 0.0
     diagonal: bool = False
     least: float = 0.3
+    even: bool = False
 
 
 @dataclass(frozen=True)
@@ -198,9 +200,11 @@ class MixtureFit:
             inner_steps(table, theta, counts, PSEUDO_COUNT)
             for table, theta, counts in zip(self.tables, before.thetas, sums.counts, strict=True)
         )
-        covariances = less_noise(drawn, noise, self.shape.least, of=self.noise) if self.noise.size else drawn
+        shape = self.shape
+        if self.noise.size:
+            drawn = less_noise(drawn, noise, shape.least, of=self.noise, even=shape.even)
         self.parameters = replace(
-            before, weights=people / people.sum(), means=before.means + moved, covariances=covariances, thetas=thetas
+            before, weights=people / people.sum(), means=before.means + moved, covariances=drawn, thetas=thetas
         )
 
     def _shrunk(self, covariances: Floats, people: Floats, classes: Codes) -> Floats:

@@ -15,6 +15,7 @@ import numpy as np
 from sfumato.channels.additive import Gaussian
 from sfumato.counts import Reports
 from sfumato.domain import Codes, Floats
+from sfumato.mining.joint.mixture import report_cells
 from sfumato.mining.moments import code_noise, numbers_of
 from sfumato.reconstruction import Axis, ColumnCells
 
@@ -130,7 +131,7 @@ def records_of(reports: Reports, columns: Columns) -> Records:
     names, size = reports.names, len(reports)
     stacked = [numbers_of(reports, names[j]) for j in columns.numbers]
     values = columns.standard(np.column_stack(stacked)) if stacked else np.zeros((size, 0))
-    cells = [reports.cells_of(cut.name, cut, cut.reported) for cut in columns.cells]
+    cells = [report_cells(reports, cut) for cut in columns.cells]
     codes = np.column_stack(cells).astype(np.int64) if cells else np.zeros((size, 0), np.int64)
     groups = np.zeros(size, np.int64) if reports.class_codes is None else reports.class_codes
     weight = np.ones(size) if reports.weights is None else reports.weights.astype(np.float64)

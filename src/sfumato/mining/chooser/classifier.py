@@ -1,0 +1,270 @@
+"""Which learner serves best on true values, or which blend of several: told from reports alone.
+
+Every recipe is fitted on a part of the reports and judged on people who were held out: how likely do its answers on true
+values, as far as the reports tell them, make the classes that these people reported (`judging`)? Nobody's true value is
+needed, and no recipe is judged by the noise that it was fitted to. Where a product of powers of several recipes makes
+them clearly more likely than one alone, it is the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import softmax
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from sfumato.channels.base import Channel
+from sfumato.counts import Fold, Reports
+from sfumato.domain import Codes, Floats
+from sfumato.domain.checked import given_names, given_numbers, given_one_of, given_rows, given_table
+from sfumato.mining import LEARNERS
+from sfumato.mining.chooser.judging import DRAWS, FLOOR, Judge, Judged, Powers, told_about_classes
+from sfumato.mining.chooser.recipes import direct, readable, reconstructing
+from sfumato.mining.direct import DirectClassifier
+from sfumato.mining.estimator import Channels, Column, Learner, class_codes_in, learner_named, true_class_shares
+from sfumato.mining.joint.model import MixtureModel
+from sfumato.prose import listed, percent
+
+FOLDS, TRIES = 3, 32
+MOST_READ = 100_000
+FEW = 12_000  # records up to which every fold is held out in turn
+MOST_JUDGED, MOST_NUMBERS = 6_000, 2.5e7
+WORTH_A_BLEND = 4.0  # nats of all held-out records together
+LEAST_POWER = 0.04
+GRAIN = 2.0**30
+
+
+class Chooser(Learner):
+    """The recipe that will serve best on true values, or the blend that will, chosen and fitted on reports.
+
+    channels, label_channel: as in JointModel.
+    recipes: classifiers by name, fitted on reports; None takes every learner that takes the noise off (tree, sum of
+        terms, naive Bayes, gaussian mixtures, mixtures of products) and three that take reports at face value. Other
+        classifiers of scikit-learn are taken as `DirectClassifier`.
+    combine: whether several may answer together.
+    readable: only models that people can read, one alone: a tree, or a sum of terms.
+
+    Recipes are judged on a fixed sample of at most 100,000 records, and what was chosen is fitted on all.
+
+    Fitted: ``scores_`` (log-likelihood of a held-out person's class, by recipe), ``chosen_`` (the one that counts most),
+    ``powers_`` (by recipe, where several answer together), ``members_``, ``estimator_`` (where one answers alone, that
+    one), ``accuracy_`` (an estimate of the accuracy on true values, and its standard error).
+    """
+
+    form = "chooser"
+
+    def __init__(
+        self, channels: Channels = None, *, recipes: Mapping[str, Any] | None = None, combine: bool = True,
+        readable: bool = False, label_channel: Channel | None = None, random_state: Any = None,
+    ) -> None:
+        self.channels = channels
+        self.recipes = recipes
+        self.combine = combine
+        self.readable = readable
+        self.label_channel = label_channel
+        self.random_state = random_state
+
+    def _learn(self, reports: Reports, rng: np.random.Generator) -> None:
+        recipes = self._recipes(reports)
+        judged = judged_recipes(recipes, reports.sampled(MOST_READ), rng)
+        alone = {name: judged.fitted([m]) for m, name in enumerate(recipes)}
+        self.scores_ = {name: float(np.average(each.logs, weights=judged.weight)) for name, each in alone.items()}
+        chosen = self._chosen(judged, alone)
+        names = [judged.names[m] for m in chosen.models]
+        self.accuracy_ = judged.accuracy(chosen)
+        self.shares_ = judged.shares
+        powers = chosen.values if len(names) > 1 else np.array([0.0, 1.0])
+        self._keep(names, powers, [fitted(recipes[name], reports, self.classes_) for name in names])
+
+    def _keep(self, names: list[str], powers: Floats, members: list[Learner]) -> None:
+        self.power_of_shares_, self.powers_ = float(powers[0]), dict(zip(names, powers[1:].tolist(), strict=True))
+        self.chosen_ = max(self.powers_, key=lambda name: self.powers_[name])
+        self.members_ = members
+
+    def _chosen(self, judged: Judged, alone: Mapping[str, Powers]) -> Powers:
+        """One recipe, the first that is about as good as the best; or a blend, if that is clearly better."""
+
+        def behind(best: Powers, other: Powers) -> float:
+            return float(judged.weight @ (best.logs - other.logs))
+
+        one = max(alone.values(), key=lambda each: float(judged.weight @ each.logs))
+        best = self._blend(judged) if self.combine and not self.readable and len(alone) > 1 else one
+        best = best if behind(best, one) > WORTH_A_BLEND else one
+        if best is not one:
+            return best
+        return next(each for each in alone.values() if about_as_good(each.logs, one.logs, judged.weight))
+
+    def _blend(self, judged: Judged) -> Powers:
+        """The best powers of all recipes, and again without those that count for next to nothing."""
+        found = judged.fitted(range(len(judged.names)))
+        kept = [m for m, power in zip(found.models, found.values[1:], strict=True) if power > LEAST_POWER]
+        return judged.fitted(kept) if kept else found
+
+    def _recipes(self, reports: Reports) -> dict[str, Learner]:
+        channels, label_channel = self.channels or reports.channels, self.label_channel or reports.label_channel
+        if self.recipes is None:
+            if self.readable:
+                return readable(channels, label_channel)
+            at_face_value = {} if label_channel is not None else direct(channels)
+            return {**reconstructing(channels, label_channel), **at_face_value}
+        if not self.recipes:
+            raise ValueError("recipes is empty; name at least one classifier, or leave it out for the usual ones")
+        return {
+            name: each if isinstance(each, Learner) else DirectClassifier(each, self.channels)
+            for name, each in self.recipes.items()
+        }
+
+    # --- answers ------------------------------------------------------------------------------------------------
+
+    @property
+    def estimator_(self) -> Learner:
+        """The one that answers alone."""
+        check_is_fitted(self, "members_")
+        if len(self.members_) > 1:
+            raise AttributeError(f"{len(self.members_)} learners answer together; they are in members_")
+        return self.members_[0]
+
+    def _scores(self, columns: list[Column]) -> Floats:
+        """v·log s_y + Σ_m w_m·log P_m(y | x), logarithms rounded to 2⁻³⁰, so that languages agree on them; the scores
+        of a learner that answers alone."""
+        if len(self.members_) == 1:
+            return self.members_[0]._scores(columns)
+        shares = self.shares_
+        found = self.power_of_shares_ * rounded(np.log(shares))
+        for power, member in zip(self.powers_.values(), self.members_, strict=True):
+            found = found + power * rounded(np.log((1.0 - FLOOR) * member._probabilities(columns) + FLOOR * shares))
+        return np.asarray(found)
+
+    def _probabilities(self, columns: list[Column]) -> Floats:
+        if len(self.members_) == 1:
+            return self.members_[0]._probabilities(columns)
+        return np.asarray(softmax(self._scores(columns), axis=1))
+
+    # --- to read ------------------------------------------------------------------------------------------------
+
+    @property
+    def reconstructs_(self) -> bool:
+        """Whether what answers takes the noise off; of a blend, what counts most in it."""
+        check_is_fitted(self, "members_")
+        taking = [power for power, each in zip(self.powers_.values(), self.members_, strict=True) if takes_noise_off(each)]
+        return 2 * sum(taking) >= sum(self.powers_.values())
+
+    def verdict(self) -> str:
+        """The choice in words: what answers and why, and how well it should do."""
+        check_is_fitted(self, "members_")
+        way = "Reconstruct" if self.reconstructs_ else "Mine the reports directly"
+        ranked = sorted(self.scores_.items(), key=lambda pair: -pair[1])
+        scores = ", ".join(f"{name} {score:.4f}" for name, score in ranked)
+        if len(self.members_) == 1:
+            what = f"{self.chosen_}"
+            why = "nothing else, and no blend, makes the classes of held-out people clearly more likely"
+        else:
+            parts = sorted(self.powers_.items(), key=lambda pair: -pair[1])
+            what = f"a blend of {listed([f'{name} (power {power:.2f})' for name, power in parts])}"
+            why = "together they make the classes of held-out people more likely than any of them alone"
+        mean, error = self.accuracy_
+        well = f"On true values it should be right for {percent(mean)} ± {100 * error:.1f} of people."
+        return f"{way}: {what}; {why}. {well} Log-likelihood of held-out classes, a record: {scores}."
+
+    # --- plain data ---------------------------------------------------------------------------------------------
+
+    def _state(self) -> dict[str, Any]:
+        return {
+            "scores": self.scores_, "accuracy": list(self.accuracy_), "chosen": list(self.powers_),
+            "powers": [self.power_of_shares_, *self.powers_.values()], "shares": self.shares_.tolist(),
+            "members": [{"kind": type(each).__name__, "model": each.to_dict()} for each in self.members_],
+        }
+
+    @classmethod
+    def _from_state(cls, data: Mapping[str, Any]) -> Self:
+        model = cls()
+        scores = given_table(data, "scores")
+        numbers = given_numbers({"scores": list(scores.values())}, "scores", (len(scores),))
+        model.scores_ = dict(zip(scores, numbers.tolist(), strict=True))
+        mean, error = given_numbers(data, "accuracy", (2,), 0.0).tolist()
+        model.accuracy_ = mean, error
+        model.shares_ = given_numbers(data, "shares", (len(data["classes"] or ()),), 1e-300)
+        names = given_names(data, "chosen")
+        powers = given_numbers(data, "powers", (1 + len(names),), 0.0)
+        members = [member_of(each, data) for each in given_rows(data, "members", len(names))]
+        if not members:
+            raise ValueError("the chooser has chosen nothing")
+        model._keep(names, powers, members)
+        return model
+
+
+def member_of(document: Any, data: Mapping[str, Any]) -> Learner:
+    """A learner of a chooser's document, which speaks of the same columns and classes."""
+    learned = given_table(document, "model")
+    for key in ("attributes", "classes"):
+        if list(given_rows(learned, key)) != list(data[key] or ()):
+            raise ValueError(f"{key} of the chosen model differ from those of the chooser")
+    kinds = [kind for kind in LEARNERS if kind != "Chooser"]
+    found: Learner = learner_named(given_one_of(document, "kind", kinds)).from_dict(learned)
+    return found
+
+
+def takes_noise_off(model: Learner) -> bool:
+    return not isinstance(model, DirectClassifier)
+
+
+def rounded(logs: Floats) -> Floats:
+    return np.asarray(np.rint(logs * GRAIN) / GRAIN)
+
+
+def about_as_good(logs: Floats, best: Floats, weight: Floats) -> bool:
+    """Whether the mean is within a standard error of the difference of the best one's."""
+    behind = best - logs
+    mean = np.average(behind, weights=weight)
+    return bool(mean <= np.sqrt(np.average((behind - mean) ** 2, weights=weight) / behind.size))
+
+
+def fitted(recipe: Learner, reports: Reports, classes: npt.NDArray[Any]) -> Learner:
+    """A copy of the recipe that learned from reports; it speaks of the classes by their names."""
+    model: Learner = clone(recipe).fit(reports)
+    model.classes_ = classes
+    return model
+
+
+def judged_recipes(recipes: Mapping[str, Learner], reports: Reports, rng: np.random.Generator) -> Judged:
+    """What every recipe says about held-out people when it learned from the others.
+
+    The true values behind their reports come from the recipe that foretells the classes of all of them best.
+    """
+    codes = class_codes_in(reports)
+    shares = np.maximum(reports.counts() @ true_class_shares(reports), 0.5)
+    folds = folds_of(reports, codes)[: FOLDS if len(reports) <= FEW else 1]
+    most = min(MOST_JUDGED, MOST_NUMBERS / (DRAWS * len(recipes) * shares.size)) / len(folds)
+    parts = []
+    for fold in folds:
+        held = rng.permutation(np.flatnonzero(reports.chosen(fold)))[: max(int(most), 1)]
+        rest = reports.of_records(np.flatnonzero(reports.chosen(~fold)))
+        models = [clone(recipe).fit(rest) for recipe in recipes.values()]
+        behind = [each for each in models if hasattr(each, "draws_given")] or [spare(reports).fit(rest)]
+        parts.append((reports.of_records(held), models, behind))
+    told = [[told_about_classes(each, held) for each in behind] for held, _, behind in parts]
+    best = int(np.argmax(np.sum(told, axis=0)))
+    judges = [Judge(held, behind[best], shares / shares.sum(), rng) for held, _, behind in parts]
+    answers = [[judge.answers(model) for model in models] for judge, (_, models, _) in zip(judges, parts, strict=True)]
+    return Judged.of(tuple(recipes), judges, answers)
+
+
+def spare(reports: Reports) -> MixtureModel:
+    """What tells true values behind reports if no recipe does."""
+    return MixtureModel(reports.channels, label_channel=reports.label_channel, members=1, random_state=0)
+
+
+def folds_of(reports: Reports, codes: Codes) -> list[Fold]:
+    """Folds that each leave records of every class to learn from: the first of a few ways to cut that do."""
+    known = np.unique(codes).size
+    for salt in range(4, 4 + TRIES):
+        folds = [Fold(number, FOLDS, salt=salt) for number in range(FOLDS)]
+        parts = [reports.chosen(fold) for fold in folds]
+        if all(held.any() and np.unique(codes[~held]).size == known for held in parts):
+            return folds
+    records = f"{len(reports)} sample{'s' if len(reports) > 1 else ''}"
+    raise ValueError(f"{records} cannot be split into {FOLDS} folds with every class to judge recipes by; give more")

@@ -1,0 +1,174 @@
+"""How well models do on true values, judged on held-out reports alone.
+
+Behind a held-out report w a model of true values that never saw it draws x_1 … x_D from P(x | w). Whoever knows
+P(y | x) then foretells the class by P(y' | w) ≈ Σ_y L[y', y] · mean_d P(y | x_d): the likelihood of the classes that
+held-out people reported tells models apart, though nobody's true value is seen.
+
+A blend is a product of powers, P(y | x) ∝ s_y^{v} · Π_m P_m(y | x)^{w_m}, s the classes' shares, v, w ≥ 0:
+
+    maximise  Σ_i log Σ_y L[y'_i, y] · mean_d P(y | x_id)  −  Σ_m w_m
+
+by its gradient. The logarithm of a mean of D draws is too low by about half its relative variance, which would punish
+models for being sharp: that much is added again. A power below 1 calms a model that is too sure, a model that tells nothing beside the others gets 0, and
+one model alone is calibrated the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import minimize
+
+from sfumato.counts import Reports
+from sfumato.domain import Floats
+from sfumato.mining.estimator import Column, Learner, class_codes_in, label_table_of
+
+DRAWS = 32
+FLOOR = 1e-4  # part of the classes' shares in every probability, so that nobody is ruled out for good
+LARGEST_POWER, PRICE, STEPS = 3.0, 1.0, 60
+Answers = npt.NDArray[np.float32]
+"""log P(y | x) of every draw, [record, draw, class]."""
+
+
+class Generative(Protocol):
+    """A learner that models reports: their classes, and the true values behind them."""
+
+    def p_class_given(self, reports: Reports) -> Floats: ...
+
+    def draws_given(
+        self, reports: Reports, m: int, rng: np.random.Generator, *, with_class: bool = False
+    ) -> list[Column]: ...
+
+
+def told_about_classes(model: Generative, held: Reports) -> float:
+    """The log-likelihood of the classes that held-out people reported."""
+    codes = class_codes_in(held)
+    told = np.log(np.maximum(model.p_class_given(held)[np.arange(codes.size), codes], 1e-12))
+    return float(told.sum() if held.weights is None else held.weights @ told)
+
+
+class Judge:
+    """Held-out reports, with draws of the true values behind them from a model that never saw them."""
+
+    def __init__(self, held: Reports, behind: Generative, shares: Floats, rng: np.random.Generator) -> None:
+        self.label = label_table_of(held)[class_codes_in(held)]
+        self.weight = np.ones(len(held)) if held.weights is None else held.weights / held.weights.mean()
+        self.shares, self.held = shares, held
+        self.blind = behind.draws_given(held, DRAWS, rng)
+        self.given = behind.draws_given(held, DRAWS, rng, with_class=True)
+
+    def answers(self, model: Learner) -> tuple[Answers, Answers]:
+        """What a model says about the draws: those whatever the class, and those given the reported class."""
+        return self._logs(model._probabilities(self.blind)), self._logs(model._probabilities(self.given))
+
+    def _logs(self, p_class: Floats) -> Answers:
+        logs = np.log((1.0 - FLOOR) * p_class + FLOOR * self.shares)
+        return logs.astype(np.float32).reshape(len(self.held), DRAWS, -1)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The held-out reports of all folds together, and every model's answers behind them."""
+
+    label: Floats
+    """P(reported class | y) of every record's own report, [record, y]."""
+    weight: Floats
+    shares: Floats
+    names: tuple[str, ...]
+    blind: tuple[Answers, ...]
+    given: tuple[Answers, ...]
+
+    @classmethod
+    def of(cls, names: Sequence[str], judges: Sequence[Judge], answers: Sequence[Any]) -> Judged:
+        """``answers[fold][model]``: what `Judge.answers` gave."""
+        together = [[np.concatenate(parts) for parts in zip(*fold, strict=True)] for fold in zip(*answers, strict=True)]
+        label, weight = (np.concatenate([getattr(judge, what) for judge in judges]) for what in ("label", "weight"))
+        blind, given = zip(*together, strict=True)
+        return cls(label, weight, judges[0].shares, tuple(names), blind, given)
+
+    def fitted(self, chosen: Sequence[int]) -> Powers:
+        """The best powers of some of the models."""
+        logs = [np.broadcast_to(np.log(self.shares).astype(np.float32), self.blind[0].shape)]
+        logs += [self.blind[m] for m in chosen]
+        price = np.array([0.0] + [PRICE] * len(chosen))
+
+        def loss(powers: Floats) -> tuple[float, Floats]:
+            value, slope = self._likelihood(powers, logs)
+            return float(price @ powers) - value, price - slope
+
+        start = np.array([0.1] + [0.9 / len(chosen)] * len(chosen))
+        bounds = [(0.0, LARGEST_POWER)] * start.size
+        found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": STEPS})
+        return Powers(tuple(chosen), np.asarray(found.x), self._logs_of(found.x, logs))
+
+    def _likelihood(self, powers: Floats, logs: Sequence[Answers]) -> tuple[float, Floats]:
+        p, told = self._told(powers, logs)
+        likely, slope = log_of_mean(told)
+        pull = (self.weight[:, None] * slope)[..., None] * p * (self.label[:, None] - told[..., None])
+        along = np.array([np.vdot(pull.astype(np.float32), each) for each in logs], np.float64)
+        return float(self.weight @ likely), along
+
+    def _told(self, powers: Floats, logs: Sequence[Answers]) -> tuple[Floats, Floats]:
+        """P(y | x) of the blend on every draw, and how likely that makes what was reported."""
+        p = blended(powers, logs)
+        return p, np.maximum(np.einsum("idy,iy->id", p, self.label.astype(np.float32)), 1e-9)
+
+    def _logs_of(self, powers: Floats, logs: Sequence[Answers]) -> Floats:
+        return log_of_mean(self._told(powers, logs)[1])[0]
+
+    def accuracy(self, powers: Powers) -> tuple[float, float]:
+        """Which share of true classes the blend tells from true values, and the standard error of that estimate.
+
+        Two ways to put true values behind reports: draws given the class, from the model that drew them; and draws
+        whatever the class, each with the weight that the blend's own P(y | x) gives it. Where the two disagree, half of
+        that is part of the error.
+        """
+        prior = np.log(self.shares).astype(np.float32)
+        found = []
+        for answers, weigh in ((self.given, False), (self.blind, True)):
+            logs = [np.broadcast_to(prior, answers[0].shape), *(answers[m] for m in powers.models)]
+            p = blended(powers.values, logs)
+            right = p.argmax(axis=2)[..., None] == np.arange(p.shape[2])
+            behind = self.label[:, None] * p
+            behind = behind / behind.sum(axis=2, keepdims=True)
+            told = np.einsum("idy,iy->id", p, self.label) if weigh else np.ones(p.shape[:2])
+            found.append(((right * behind).sum(axis=2) * told).sum(axis=1) / told.sum(axis=1))
+        records = np.mean(found, axis=0)
+        mean = float(np.average(records, weights=self.weight))
+        spread = float(np.average((records - mean) ** 2, weights=self.weight) / records.size)
+        apart = float(np.average(found[0] - found[1], weights=self.weight)) / 2
+        return mean, float(np.sqrt(spread + apart**2))
+
+
+@dataclass(frozen=True)
+class Powers:
+    """Powers of some models, that of the classes' shares first, and the log-likelihood of every held-out record."""
+
+    models: tuple[int, ...]
+    values: Floats
+    logs: Floats
+
+
+def log_of_mean(draws: npt.NDArray[Any]) -> tuple[Floats, Floats]:
+    """log E[t] from D draws of t in each row, and its slope along each draw:
+
+        log t̄ + v / (2 D t̄²),    v the variance of the draws.
+    """
+    t = draws.astype(np.float64)
+    size, mean = t.shape[1], t.mean(axis=1, keepdims=True)
+    away = t / mean - 1.0
+    v = (away**2).sum(axis=1, keepdims=True) / (size - 1)
+    slope = (1.0 + away / (size - 1) - v / size) / (size * mean)
+    return (np.log(mean) + v / (2 * size))[:, 0], slope
+
+
+def blended(powers: Floats, logs: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """Π_m P_m^{w_m}, normalised over the last axis."""
+    total = sum(np.float32(power) * each for power, each in zip(powers.tolist(), logs, strict=True) if power)
+    total = np.zeros(logs[0].shape, np.float32) if isinstance(total, int) else total
+    mass = np.exp(total - total.max(axis=-1, keepdims=True))
+    return np.asarray(mass / mass.sum(axis=-1, keepdims=True))
