@@ -25,7 +25,9 @@ NEAR_END = 0.25
 KNOTS = (0.2, 0.4, 0.6, 0.8)
 MOST_LABELS = 30
 TRIED, TRIAL_STEPS = 3, 4  # products that are fitted in each round, and how far
+FOLD_STEPS = 20
 RENEWING, ROUNDS = 20, 3  # steps of EM that fit the density to the terms, and how often before the end
+WEAK = 60.0  # nats
 SPARE = 3  # terms that may be there until others replace them
 SINGULAR = 1e-3  # a candidate whose information is mostly that of the current terms is none
 WORTHWHILE = 2.0  # nats that a change of terms has to gain beyond its price
@@ -74,6 +76,8 @@ class Scan:
 
     def __init__(self, grid: Grid, fitted: Fitted) -> None:
         self.grid = grid
+        bent = [factor for term in fitted.terms for factor in term.factors if factor.hinge]
+        self.bent = {points.column: [each for each in bent if each.column == points.column] for points in grid.points}
         model = AdditiveModel(grid.points, grid.density, fitted.terms, grid.classes)
         theta = model.theta(fitted.beta)
         log_odds, _, softened = model._log_odds(fitted.beta, [model._over(term) for term in model.terms])
@@ -97,7 +101,7 @@ class Scan:
     def promises(self, axes: tuple[int, ...]) -> list[tuple[float, Term]]:
         """What terms of one factor of each of these columns promise."""
         grid = self.grid
-        sets = [factors_of(grid, axis) for axis in axes]
+        sets = [[*factors_of(grid, axis), *self.bent[grid.points[axis].column]] for axis in axes]
         if len(axes) == 1 and grid.points[axes[0]].labels is None:
             sets = [[each for each in sets[0] if each.hinge or each.sign > 0]]
         terms = [Term((first,)) for first in sets[0]] if len(axes) == 1 else [
@@ -219,22 +223,26 @@ def without(grid: Grid, found: Fitted, places: list[int]) -> Fitted:
 
 
 def folded(grid: Grid, found: Fitted) -> Fitted:
-    """With one term in the place of two that say the same, wherever that pays."""
-    for plain, bent in permutations(found.terms, 2):
-        if plain not in found.terms or bent not in found.terms:
+    """With one term in the place of two, wherever that pays."""
+    for first, second in permutations(found.terms, 2):
+        if first not in found.terms or second not in found.terms:
             continue
-        for one in joined(grid, plain, bent):
-            kept = [k for k, term in enumerate(found.terms) if term not in (plain, bent)]
+        weak = wald(found)[found.terms.index(first)] < WEAK
+        for one in joined(grid, first, second, weak):
+            kept = [k for k, term in enumerate(found.terms) if term not in (first, second)]
             terms, beta = [found.terms[k] for k in kept], found.beta[:, [0, *(1 + k for k in kept)]]
-            less = grid.fitted([*terms, one], beta)
+            less = grid.fitted([*terms, one], beta, FOLD_STEPS)
             if less.worth > found.worth:
                 found = less
                 break
     return found
 
 
-def joined(grid: Grid, plain: Term, bent: Term) -> Iterator[Term]:
-    """Terms that may do for these two: r·max(c − x, 0) for r·x and r·max(x − c, 0), r·(x − a) for r and r·(b − x)."""
+def joined(grid: Grid, plain: Term, bent: Term, weak: bool) -> Iterator[Term]:
+    """Terms that may do for these two: r·max(c − x, 0) for r·x and r·max(x − c, 0), r·(x − a) for r and r·(b − x), and
+    x·max(z − c, 0) for a weak effect of x and max(z − c, 0)."""
+    if weak and bent.knots and len(plain.factors) == len(bent.factors) == 1 and plain.columns != bent.columns:
+        yield Term((*bent.factors, *plain.factors))
     for factor in bent.factors:
         rest = tuple(each for each in bent.factors if each is not factor)
         others = tuple(each for each in plain.factors if each.column != factor.column)
