@@ -149,22 +149,30 @@ def search(grid: Grid, most_terms: int, known: Fitted | None = None) -> Fitted:
         found = folded(grid, found)
     while len(found.terms) > most_terms:
         found = without(grid, found, [int(np.argmin(wald(found)))])
-    return found
+    return simplified(*renewed(grid, found))
 
 
-def settled(grid: Grid, found: Fitted) -> Fitted:
-    """The terms on a finer grid, whose density is fitted with them: hinges that may as well be linear made so, and
-    those dropped that do not pay."""
-    found = grid.fitted(found.terms, found.beta)
-    for _ in range(ROUNDS):
-        grid = grid.renewed(found, RENEWING)
-        found = grid.fitted(found.terms, found.beta)
+def simplified(grid: Grid, found: Fitted) -> Fitted:
+    """With simpler terms wherever they say the same."""
     found = folded(grid, pruned(grid, found))
     for k in range(len(found.terms)):
         for plain in simpler(grid, found.terms[k]):
             less = grid.fitted([*found.terms[:k], plain, *found.terms[k + 1 :]], found.beta)
             found = less if less.worth > found.worth else found
     return found
+
+
+def settled(grid: Grid, found: Fitted) -> Fitted:
+    """The terms on a finer grid, without those that do not pay there."""
+    return pruned(*renewed(grid, grid.fitted(found.terms, found.beta)))
+
+
+def renewed(grid: Grid, found: Fitted) -> tuple[Grid, Fitted]:
+    """Density and terms fitted in turns."""
+    for _ in range(ROUNDS):
+        grid = grid.renewed(found, RENEWING)
+        found = grid.fitted(found.terms, found.beta)
+    return grid, found
 
 
 def simpler(grid: Grid, term: Term) -> Iterator[Term]:
@@ -227,8 +235,7 @@ def folded(grid: Grid, found: Fitted) -> Fitted:
     for first, second in permutations(found.terms, 2):
         if first not in found.terms or second not in found.terms:
             continue
-        weak = wald(found)[found.terms.index(first)] < WEAK
-        for one in joined(grid, first, second, weak):
+        for one in joined(grid, found, first, second):
             kept = [k for k, term in enumerate(found.terms) if term not in (first, second)]
             terms, beta = [found.terms[k] for k in kept], found.beta[:, [0, *(1 + k for k in kept)]]
             less = grid.fitted([*terms, one], beta, FOLD_STEPS)
@@ -238,10 +245,12 @@ def folded(grid: Grid, found: Fitted) -> Fitted:
     return found
 
 
-def joined(grid: Grid, plain: Term, bent: Term, weak: bool) -> Iterator[Term]:
-    """Terms that may do for these two: r·max(c − x, 0) for r·x and r·max(x − c, 0), r·(x − a) for r and r·(b − x), and
-    x·max(z − c, 0) for a weak effect of x and max(z − c, 0)."""
-    if weak and bent.knots and len(plain.factors) == len(bent.factors) == 1 and plain.columns != bent.columns:
+def joined(grid: Grid, found: Fitted, plain: Term, bent: Term) -> Iterator[Term]:
+    """Terms that may do for these two: r·max(c − x, 0) for r·x and r·max(x − c, 0) whose sum is flat beyond c,
+    r·(x − a) for r and r·(b − x), and x·max(z − c, 0) for a weak effect of x and max(z − c, 0)."""
+    place, bend = found.terms.index(plain), found.terms.index(bent)
+    single = len(plain.factors) == len(bent.factors) == 1 and plain.columns != bent.columns
+    if single and bent.knots and wald(found)[place] < WEAK:
         yield Term((*bent.factors, *plain.factors))
     for factor in bent.factors:
         rest = tuple(each for each in bent.factors if each is not factor)
@@ -250,7 +259,10 @@ def joined(grid: Grid, plain: Term, bent: Term, weak: bool) -> Iterator[Term]:
         if factor.labels is not None or form_of(rest) != form_of(others):
             continue
         if straight and factor.hinge:
-            yield Term((*rest, replace(factor, sign=-factor.sign)))
+            slope = straight[0].sign * found.beta[:, 1 + place]
+            beyond = slope + factor.sign * found.beta[:, 1 + bend]
+            if np.linalg.norm(beyond) < np.linalg.norm(slope) / 2:
+                yield Term((*rest, replace(factor, sign=-factor.sign)))
         if rest and others == plain.factors:
             up = linear(next(each for each in grid.points if each.column == factor.column))
             yield Term((*rest, up if factor.sign < 0 else turned(up)))
