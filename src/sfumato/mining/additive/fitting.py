@@ -17,15 +17,16 @@ import numpy as np
 
 from sfumato.counts import Question, Reports
 from sfumato.domain import Floats
+from sfumato.mining.additive.grid import Fitted, Grid, Size, true_shares
 from sfumato.mining.additive.model import shares
 from sfumato.mining.additive.screening import Screen
-from sfumato.mining.additive.search import Fitted, Grid, search, settled, true_shares, wald
+from sfumato.mining.additive.search import search, settled, wald
 from sfumato.mining.additive.terms import Factor, Term
 from sfumato.reconstruction import Axis
 
-COARSE, FINE = 17_000, 100_000  # true cells of two classes
+COARSE = Size(8_000, 18, (0.2, 0.3, 0.5, 0.6, 0.85, 1.1))
+FINE = Size(60_000, 40, (0.1, 0.2, 0.35, 0.6, 0.85, 1.1))
 LEAST_CELLS = 400
-COARSE_STEPS, FINE_STEPS = 60, 120  # of EM for the density
 RELATED = 0.5  # a correlation from which on a column may stand for another
 MOST_BLOCKS = 5
 NEWTON_STEPS, SETTLED, FLAT = 50, 1e-10, 1e-9
@@ -44,9 +45,9 @@ def columns_at_once(classes: int) -> int:
     return 5 if classes <= 2 else 4 if classes <= 4 else 3 if classes <= 12 else 2
 
 
-def cells_for(classes: int, cells: int) -> int:
-    """As many true cells as cost the same for more classes."""
-    return max(LEAST_CELLS, int(cells * 4 / max(classes, 2) ** 2))
+def size_for(classes: int, size: Size) -> Size:
+    """As many true cells as cost the same for more classes than two."""
+    return replace(size, cells=max(LEAST_CELLS, int(size.cells * 4 / max(classes, 2) ** 2)))
 
 
 def learn(reports: Reports, most_terms: int) -> Learned:
@@ -71,23 +72,32 @@ def learn(reports: Reports, most_terms: int) -> Learned:
 def learn_block(
     reports: Reports, axes: Sequence[Axis], screen: Screen, block: list[int], others: list[int], most_terms: int
 ) -> tuple[Fitted, list[int]]:
-    """The terms of some columns, and the columns left for further blocks: none that stands for one of these."""
+    """The terms of some columns, and the columns left for further blocks: none that stands for one of these.
+
+    A column that no term needs gives its seat to one that goes with it.
+    """
     classes = len(reports.classes or ())
-    grid = Grid(reports, axes, block, cells_for(classes, COARSE), COARSE_STEPS)
-    found = search(grid, most_terms)
+    found = search(Grid(reports, axes, block, size_for(classes, COARSE)), most_terms)
     left = []
     for other in others:
-        used = sorted({j for term in found.terms for j in term.columns})
-        near = max(used, key=lambda j: screen.correlation(j, other), default=other)
+        near = max(block, key=lambda j: screen.correlation(j, other))
         if screen.correlation(near, other) < RELATED:
             left.append(other)
+        elif near not in columns_of(found):
+            block = [other if j == near else j for j in block]
+            found = search(Grid(reports, axes, block, size_for(classes, COARSE)), most_terms, found)
         elif axes[near].labels is None and axes[other].labels is None:
             found = swapped(reports, axes, found, near, other)
-    used = [j for j in (*block, *others) if any(j in term.columns for term in found.terms)]
+            block = [other if j == near and near not in columns_of(found) else j for j in block]
+    used = [j for j in block if j in columns_of(found)]
     if not used:
         return found, left
-    fine = Grid(reports, axes, used, cells_for(classes, FINE), FINE_STEPS)
+    fine = Grid(reports, axes, used, size_for(classes, FINE))
     return filled(fine, settled(fine, found)), left
+
+
+def columns_of(found: Fitted) -> set[int]:
+    return {j for term in found.terms for j in term.columns}
 
 
 def swapped(reports: Reports, axes: Sequence[Axis], found: Fitted, near: int, other: int) -> Fitted:
@@ -103,7 +113,7 @@ def swapped(reports: Reports, axes: Sequence[Axis], found: Fitted, near: int, ot
         if len(columns) <= columns_at_once(classes) or not loose:
             break
         terms.remove(min(loose, key=lambda term: costs[term]))
-    grid = Grid(reports, axes, columns, cells_for(classes, COARSE), COARSE_STEPS)
+    grid = Grid(reports, axes, columns, size_for(classes, COARSE))
     points = {each.column: each for each in grid.points}
 
     def moved(factor: Factor) -> Factor:

@@ -70,9 +70,13 @@ class AdditiveModel:
 
     # --- what Fisher scoring asks ---------------------------------------------------------------------------------
 
-    def joint(self, theta: Floats) -> Floats:
+    def class_shares(self, theta: Floats) -> Floats:
+        """P(y | t), one row a class."""
         log_odds, _, softened = self._log_odds(self.beta(theta), [self._over(term) for term in self.terms_at(theta)])
-        return np.asarray(self.g * shares(log_odds * softened)).ravel()
+        return shares(log_odds * softened)
+
+    def joint(self, theta: Floats) -> Floats:
+        return np.asarray(self.g * self.class_shares(theta)).ravel()
 
     def fields(self, theta: Floats) -> Floats:
         beta, over = self.beta(theta), [self._over(term) for term in self.terms_at(theta)]

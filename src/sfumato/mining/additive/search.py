@@ -9,102 +9,66 @@ the reports rises by more than ½·log n for each of its coefficients and knots 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from itertools import combinations
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import combinations, permutations
 from math import prod
 
 import numpy as np
 
-from sfumato.counts import Reports
 from sfumato.domain import Floats
+from sfumato.mining.additive.grid import Fitted, Grid
 from sfumato.mining.additive.model import AdditiveModel, shares
 from sfumato.mining.additive.terms import CellPoints, Factor, Term
-from sfumato.mining.joint.grid import GridProblem, Resolution
-from sfumato.mining.likelihood import Fit, Observed, maximise
-from sfumato.reconstruction import Axis
 
 NEAR_END = 0.25
 KNOTS = (0.2, 0.4, 0.6, 0.8)
 MOST_LABELS = 30
-ALONE_STEPS = 60
-TRIED = 4  # products that are fitted in each round
+TRIED, TRIAL_STEPS = 3, 4  # products that are fitted in each round, and how far
+FOLD_STEPS = 20
+RENEWING, ROUNDS = 20, 3  # steps of EM that fit the density to the terms, and how often before the end
+WEAK = 60.0  # nats
 SPARE = 3  # terms that may be there until others replace them
-TOLERANCE, STEPS = 0.5, 8
 SINGULAR = 1e-3  # a candidate whose information is mostly that of the current terms is none
 WORTHWHILE = 2.0  # nats that a change of terms has to gain beyond its price
 HELD = 1e3
 TINY = 1e-300
 
 
-@dataclass(frozen=True)
-class Fitted:
-    """Terms with their knots, and what was learned about them."""
-
-    terms: list[Term]
-    beta: Floats
-    fit: Fit
-    worth: float
-    """The log-likelihood of the reports less the price of the terms."""
+# --- candidates -----------------------------------------------------------------------------------------------------
 
 
-class Grid:
-    """Some columns in cells: counts of their reports, the density of their true values, and models over both."""
+def factors_of(grid: Grid, axis: int) -> list[Factor]:
+    """The factors of a column that are tried."""
+    points = grid.points[axis]
+    marginal = grid.density.sum(axis=tuple(k for k in range(grid.density.ndim) if k != axis))
+    if points.labels is not None:
+        common = np.argsort(-marginal, kind="stable")[:MOST_LABELS].tolist()
+        return [Factor(points.column, 0.0, labels=points.labels, label=code) for code in common]
+    end = linear(points)
+    cuts = np.interp(KNOTS, np.cumsum(marginal) - marginal / 2, points.middle)
+    inner = [(cut - points.low) / points.unit for cut in np.unique(cuts).tolist()]
+    knots = [points.low + points.unit * place for place in inner if 0.02 < place < 0.98]
+    hinges = [replace(end, knot=knot, sign=sign, hinge=True) for knot in knots for sign in (1, -1)]
+    return [end, turned(end), *hinges]
 
-    def __init__(self, reports: Reports, axes: Sequence[Axis], columns: Sequence[int], cells: int, steps: int) -> None:
-        """`cells`: how many true cells there may be; `steps` of EM for the density, which are the less smoothing."""
-        chosen = [axes[j] for j in columns]
-        resolution = resolution_within(chosen, cells)
-        problem = GridProblem.of(reports, chosen, resolution, dtype=np.float64)
-        self.observed = Observed.of(problem)
-        self.table, self.classes = problem.table, int(problem.table.true_shape[0])
-        self.points = [CellPoints.of(j, axes[j], cut) for j, cut in zip(columns, problem.cells, strict=True)]
-        self.counts = self.observed.counts.reshape(problem.table.report_shape)
-        self.density = class_blind(reports, chosen, resolution, self.counts.sum(axis=-1), steps)
-        self.shares = true_shares(problem.table.label, self.counts)
-        self.price = 0.5 * float(np.log(max(self.observed.total, 2.0)))
 
-    def price_of(self, term: Term) -> float:
-        return self.price * (self.classes - 1 + len(term.knots))
+def linear(points: CellPoints) -> Factor:
+    return Factor(points.column, points.low, points.unit)
 
-    def fitted(
-        self, terms: Sequence[Term], beta: Floats | None = None, steps: int = STEPS, tolerance: float = TOLERANCE
-    ) -> Fitted:
-        """The terms with the coefficients and knots that fit best."""
-        model = AdditiveModel(self.points, self.density, terms, self.classes)
-        if beta is None:
-            beta = np.zeros((self.classes - 1, 0))
-        start = np.zeros((self.classes - 1, model.width))
-        start[:, 0] = np.log(self.shares[1:] / self.shares[0])
-        start[:, : beta.shape[1]] = beta
-        fit = maximise(self.observed, model, model.theta(start), steps, tolerance)
-        worth = fit.log_likelihood - sum(self.price_of(term) for term in terms)
-        return Fitted(model.terms_at(fit.theta), model.beta(fit.theta), fit, worth)
 
-    # --- candidates -----------------------------------------------------------------------------------------------
+def turned(factor: Factor) -> Factor:
+    """A linear factor counted from the other end of its column."""
+    return replace(factor, knot=factor.knot + factor.sign * factor.unit, sign=-factor.sign)
 
-    def factors(self, axis: int) -> list[Factor]:
-        """The factors of a column that are tried."""
-        points = self.points[axis]
-        marginal = self.density.sum(axis=tuple(k for k in range(self.density.ndim) if k != axis))
-        if points.labels is not None:
-            common = np.argsort(-marginal, kind="stable")[:MOST_LABELS].tolist()
-            return [Factor(points.column, 0.0, labels=points.labels, label=code) for code in common]
-        end = Factor(points.column, points.low, points.unit)
-        cuts = np.interp(KNOTS, np.cumsum(marginal) - marginal / 2, points.middle)
-        inner = [(cut - points.low) / points.unit for cut in np.unique(cuts).tolist()]
-        knots = [points.low + points.unit * place for place in inner if 0.02 < place < 0.98]
-        hinges = [replace(end, knot=knot, sign=sign, hinge=True) for knot in knots for sign in (1, -1)]
-        return [end, replace(end, knot=points.low + points.unit, sign=-1), *hinges]
 
-    def candidates(self, fitted: Fitted, products: bool) -> list[tuple[float, Term]]:
-        """What every further term promises less its price, those that promise most first."""
-        scan = Scan(self, fitted)
-        columns = range(len(self.points))
-        found = [each for axis in columns for each in scan.promises((axis,))]
-        if products:
-            found += [each for pair in combinations(columns, 2) for each in scan.promises(pair)]
-        return sorted(found, key=lambda pair: -pair[0])
+def candidates(grid: Grid, fitted: Fitted, products: bool) -> list[Term]:
+    """The term of each column, and of each two if wanted, that promises most beyond its price; the best first."""
+    scan = Scan(grid, fitted)
+    columns = range(len(grid.points))
+    sets = [*((axis,) for axis in columns), *(combinations(columns, 2) if products else ())]
+    best = [max(scan.promises(axes), key=lambda pair: pair[0], default=(0.0, Term(()))) for axes in sets]
+    return [term for promise, term in sorted(best, key=lambda pair: -pair[0]) if promise > 0]
 
 
 class Scan:
@@ -112,6 +76,8 @@ class Scan:
 
     def __init__(self, grid: Grid, fitted: Fitted) -> None:
         self.grid = grid
+        bent = [factor for term in fitted.terms for factor in term.factors if factor.hinge]
+        self.bent = {points.column: [each for each in bent if each.column == points.column] for points in grid.points}
         model = AdditiveModel(grid.points, grid.density, fitted.terms, grid.classes)
         theta = model.theta(fitted.beta)
         log_odds, _, softened = model._log_odds(fitted.beta, [model._over(term) for term in model.terms])
@@ -135,7 +101,7 @@ class Scan:
     def promises(self, axes: tuple[int, ...]) -> list[tuple[float, Term]]:
         """What terms of one factor of each of these columns promise."""
         grid = self.grid
-        sets = [grid.factors(axis) for axis in axes]
+        sets = [[*factors_of(grid, axis), *self.bent[grid.points[axis].column]] for axis in axes]
         if len(axes) == 1 and grid.points[axes[0]].labels is None:
             sets = [[each for each in sets[0] if each.hinge or each.sign > 0]]
         terms = [Term((first,)) for first in sets[0]] if len(axes) == 1 else [
@@ -168,34 +134,57 @@ class Scan:
 # --- the search -----------------------------------------------------------------------------------------------------
 
 
-def search(grid: Grid, most_terms: int) -> Fitted:
+def search(grid: Grid, most_terms: int, known: Fitted | None = None) -> Fitted:
     """Terms that pay, at most so many: from a linear one for every column of numbers on, products last."""
-    numbers = [axis for axis, points in enumerate(grid.points) if points.labels is None]
-    found = pruned(grid, grid.fitted([Term((grid.factors(axis)[0],)) for axis in numbers]))
+    terms, beta = ([], None) if known is None else (known.terms, known.beta)
+    met = {column for term in terms for column in term.columns}
+    fresh = [linear(points) for points in grid.points if points.labels is None and points.column not in met]
+    found = pruned(grid, grid.fitted([*terms, *(Term((factor,)) for factor in fresh)], beta))
     for products, tried in ((False, 1), (True, TRIED)):
-        while len(found.terms) < most_terms + SPARE:
-            better = grown(grid, found, products, tried)
+        for _ in range(2 * (most_terms + SPARE)):
+            better = grown(grid, found, products, tried) if len(found.terms) < most_terms + SPARE else None
             if better is None:
                 break
             found = better
+        found = folded(grid, found)
     while len(found.terms) > most_terms:
         found = without(grid, found, [int(np.argmin(wald(found)))])
-    return found
+    return simplified(*renewed(grid, found))
 
 
-def settled(grid: Grid, found: Fitted) -> Fitted:
-    """The terms on a finer grid: hinges that may as well be linear made so, and those dropped that do not pay."""
-    found = pruned(grid, grid.fitted(found.terms, found.beta))
-    for k, term in enumerate(found.terms):
-        plain = Term(tuple(straightened(factor, grid) for factor in term.factors))
-        if plain != term:
+def simplified(grid: Grid, found: Fitted) -> Fitted:
+    """With simpler terms wherever they say the same."""
+    found = folded(grid, pruned(grid, found))
+    for k in range(len(found.terms)):
+        for plain in simpler(grid, found.terms[k]):
             less = grid.fitted([*found.terms[:k], plain, *found.terms[k + 1 :]], found.beta)
             found = less if less.worth > found.worth else found
     return found
 
 
+def settled(grid: Grid, found: Fitted) -> Fitted:
+    """The terms on a finer grid, without those that do not pay there."""
+    return pruned(*renewed(grid, grid.fitted(found.terms, found.beta)))
+
+
+def renewed(grid: Grid, found: Fitted) -> tuple[Grid, Fitted]:
+    """Density and terms fitted in turns."""
+    for _ in range(ROUNDS):
+        grid = grid.renewed(found, RENEWING)
+        found = grid.fitted(found.terms, found.beta)
+    return grid, found
+
+
+def simpler(grid: Grid, term: Term) -> Iterator[Term]:
+    """Terms that may say the same: hinges close to the end of their column made linear, one factor of a product."""
+    plain = Term(tuple(straightened(factor, grid) for factor in term.factors))
+    if plain != term:
+        yield plain
+    if len(term.factors) > 1:
+        yield from (Term((factor,)) for factor in plain.factors)
+
+
 def straightened(factor: Factor, grid: Grid) -> Factor:
-    """A hinge whose knot is close to the end of its column, as a linear factor."""
     points = next(each for each in grid.points if each.column == factor.column)
     end = points.low if factor.sign > 0 else points.low + points.unit
     near = factor.hinge and abs(factor.knot - end) < NEAR_END * points.unit
@@ -203,11 +192,19 @@ def straightened(factor: Factor, grid: Grid) -> Factor:
 
 
 def grown(grid: Grid, found: Fitted, products: bool, tried: int) -> Fitted | None:
-    """With the further term that pays most once others are dropped that it replaces; None if none pays."""
-    promising = [term for promise, term in grid.candidates(found, products)[:tried] if promise > 0]
-    ahead = [pruned(grid, grid.fitted([*found.terms, term], found.beta)) for term in promising]
-    better = [each for each in ahead if each.worth > found.worth + WORTHWHILE]
-    return max(better, key=lambda each: each.worth, default=None)
+    """With a further term that pays once others are dropped that it replaces; None if none of the best does."""
+    promising = candidates(grid, found, products)[:tried]
+    ahead = [grid.fitted([*found.terms, term], found.beta, TRIAL_STEPS) for term in promising]
+    for each in sorted(ahead, key=lambda each: -each.worth - spared(grid, each)):
+        better = pruned(grid, each)
+        if better.worth > found.worth + WORTHWHILE:
+            return better
+    return None
+
+
+def spared(grid: Grid, found: Fitted) -> float:
+    """About what is gained by dropping terms that do not pay."""
+    return sum(max(grid.price_of(term) - cost, 0.0) for cost, term in zip(wald(found), found.terms, strict=True))
 
 
 def pruned(grid: Grid, found: Fitted) -> Fitted:
@@ -233,6 +230,49 @@ def without(grid: Grid, found: Fitted, places: list[int]) -> Fitted:
     return grid.fitted(terms, np.delete(found.beta, [1 + k for k in places], axis=1))
 
 
+def folded(grid: Grid, found: Fitted) -> Fitted:
+    """With one term in the place of two, wherever that pays."""
+    for first, second in permutations(found.terms, 2):
+        if first not in found.terms or second not in found.terms:
+            continue
+        for one in joined(grid, found, first, second):
+            kept = [k for k, term in enumerate(found.terms) if term not in (first, second)]
+            terms, beta = [found.terms[k] for k in kept], found.beta[:, [0, *(1 + k for k in kept)]]
+            less = grid.fitted([*terms, one], beta, FOLD_STEPS)
+            if less.worth > found.worth:
+                found = less
+                break
+    return found
+
+
+def joined(grid: Grid, found: Fitted, plain: Term, bent: Term) -> Iterator[Term]:
+    """Terms that may do for these two: r·max(c − x, 0) for r·x and r·max(x − c, 0) whose sum is flat beyond c,
+    r·(x − a) for r and r·(b − x), and x·max(z − c, 0) for a weak effect of x and max(z − c, 0)."""
+    place, bend = found.terms.index(plain), found.terms.index(bent)
+    single = len(plain.factors) == len(bent.factors) == 1 and plain.columns != bent.columns
+    if single and bent.knots and wald(found)[place] < WEAK:
+        yield Term((*bent.factors, *plain.factors))
+    for factor in bent.factors:
+        rest = tuple(each for each in bent.factors if each is not factor)
+        others = tuple(each for each in plain.factors if each.column != factor.column)
+        straight = [each for each in plain.factors if each.column == factor.column and not each.hinge]
+        if factor.labels is not None or form_of(rest) != form_of(others):
+            continue
+        if straight and factor.hinge:
+            slope = straight[0].sign * found.beta[:, 1 + place]
+            beyond = slope + factor.sign * found.beta[:, 1 + bend]
+            if np.linalg.norm(beyond) < np.linalg.norm(slope) / 2:
+                yield Term((*rest, replace(factor, sign=-factor.sign)))
+        if rest and others == plain.factors:
+            up = linear(next(each for each in grid.points if each.column == factor.column))
+            yield Term((*rest, up if factor.sign < 0 else turned(up)))
+
+
+def form_of(factors: Iterable[Factor]) -> set[tuple[int, int, bool, int]]:
+    """Factors whatever their knots."""
+    return {(each.column, each.sign, each.hinge, each.label) for each in factors}
+
+
 def wald(found: Fitted) -> list[float]:
     """About how many nats each term is worth, from its coefficients and their covariance.
 
@@ -252,40 +292,3 @@ def wald(found: Fitted) -> list[float]:
         inverse = np.linalg.pinv(covariance[np.ix_(at, at)], hermitian=True)
         costs.append(0.5 * float(found.beta[:, k] @ inverse @ found.beta[:, k]))
     return costs
-
-
-# --- cells and density ----------------------------------------------------------------------------------------------
-
-
-def resolution_within(axes: Sequence[Axis], most: int) -> Resolution:
-    """As fine as so many true cells allow, report cells fine for few columns and about as many for more."""
-    sizes = [axis.natural_size for axis in axes]
-    cells = 2
-    while cells < 60 and prod(min(cells + 1, size) for size in sizes) <= most:
-        cells += 1
-    coarseness = (0.1, 0.2, 0.35, 0.6, 0.85, 1.1)[min(len(axes), 6) - 1]
-    return Resolution(cells, coarseness, 0.1).coarsened(axes, max(most, 1000))
-
-
-def class_blind(
-    reports: Reports, axes: Sequence[Axis], resolution: Resolution, counts: Floats, steps: int
-) -> Floats:
-    """The density of true values whatever the class: by EM, from the columns' own densities as if independent."""
-    start = np.ones(())
-    for j, axis in enumerate(axes):
-        alone = GridProblem.of(reports, [axis], resolution, by_class=False)
-        of_column = counts.sum(axis=tuple(k for k in range(counts.ndim) if k != j))
-        start = np.multiply.outer(start, alone.fit(of_column[:, None].astype(np.float32), ALONE_STEPS)[0])
-    together = GridProblem.of(reports, axes, resolution, by_class=False)
-    blind = counts[..., None].astype(np.float32)
-    found = together.fit(blind, steps, start[None].astype(np.float32)) if len(axes) > 1 else start[None]
-    density = np.maximum(found[0].astype(np.float64), 0.0)
-    return np.asarray(density / density.sum())
-
-
-def true_shares(label: Floats | None, counts: Floats) -> Floats:
-    """The classes' shares; of labels that went through a channel, by its inverse."""
-    reported = counts.reshape(-1, counts.shape[-1]).sum(axis=0)
-    true = reported if label is None else np.linalg.pinv(np.asarray(label)) @ reported
-    kept = np.maximum(true, 0.5)
-    return np.asarray(kept / kept.sum())

@@ -36,7 +36,7 @@ from sfumato.reconstruction import Axis
 STRUCTURES = ("auto", "grid", "mixture")
 MOST_GRID_DIMENSIONS, MOST_MIXTURE_DIMENSIONS = 5.0, 12.0
 MOST_UNSUPERVISED_DIMENSIONS = 3.5
-MOST_REPORT_CELLS = 400_000
+MOST_REPORT_CELLS = 100_000
 MIXTURE_RESOLUTION = Resolution(24, 0.25)
 BLOCK, TOLERANCE = 20, 1e-5
 HELD_OUT = Fold(0, 5)
@@ -78,11 +78,13 @@ class JointModel(Learner):
 
     # --- fitting ------------------------------------------------------------------------------------------------
 
-    def _learn(self, reports: Reports, rng: np.random.Generator) -> None:
+    def _learn(self, reports: Reports, rng: np.random.Generator, selected: tuple[int, ...] | None = None) -> None:
         if self.structure not in STRUCTURES:
             raise ValueError(f"structure={self.structure!r} is unknown; use 'auto', 'grid' or 'mixture'")
         axes = [Axis(reports.column(name)) for name in reports.names]
-        if reports.classes is None:
+        if selected is not None:
+            self.selected_ = selected
+        elif reports.classes is None:
             self.selected_ = tuple(range(len(axes)))
         else:
             most = MOST_MIXTURE_DIMENSIONS if self.structure == "mixture" else MOST_GRID_DIMENSIONS

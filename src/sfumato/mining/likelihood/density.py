@@ -11,6 +11,7 @@ products φ_ia(t_i)·φ_jb(t_j) besides, with ridge (a² + b²)/2.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -74,6 +75,10 @@ class Density:
 
     def basis(self) -> Floats:
         """∂log g/∂a over all combinations of cells, one row a coefficient."""
+        return self._basis
+
+    @cached_property
+    def _basis(self) -> Floats:
         bases: dict[tuple[int, ...], Floats] = {**{(j,): basis for j, basis in enumerate(self.bases)}, **self._products}
         rows = [np.broadcast_to(self._along(columns, row), self.shape) for columns in bases for row in bases[columns]]
         return np.array(rows).reshape(self.size, *self.shape)

@@ -25,6 +25,7 @@ TINY = 1e-300
 STEPS = 25
 TOLERANCE = 1e-3  # nats that a further step would have to gain
 DAMPING, LESS, MORE, MOST = 1e-3, 0.2, 8.0, 1e7
+BELIEVED = 2  # steps after which the quadratic expansion is believed
 
 
 class Model(Protocol):
@@ -131,14 +132,20 @@ class Fit:
 
 
 def maximise(
-    observed: Observed, model: Model, theta: Floats, steps: int = STEPS, tolerance: float = TOLERANCE
+    observed: Observed, model: Model, theta: Floats, steps: int = STEPS, tolerance: float = TOLERANCE,
+    worth: float = -np.inf,
 ) -> Fit:
-    """Levenberg-damped Fisher scoring on all parameters at once; the likelihood less the ridge never falls."""
+    """Levenberg-damped Fisher scoring on all parameters at once; the likelihood less the ridge never falls.
+
+    It gives up where even twice what the quadratic expansion promises would not lead to the value `worth`.
+    """
     damping = DAMPING
     at = Expansion(observed, model.joint(theta))
     score, information = slopes(at, model, theta)
-    for _ in range(steps):
+    for done in range(steps):
         value = penalised(at, model, theta)
+        if done >= BELIEVED and value + float(score @ damped_solution(information, score, 0.0)) < worth:
+            break
         while damping < MOST:
             step = np.clip(damped_solution(information, score, damping), -model.limits, model.limits)
             ahead = Expansion(observed, model.joint(theta + step))

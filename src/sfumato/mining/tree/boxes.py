@@ -47,15 +47,9 @@ class Cuts:
         low, high = np.maximum(self.edges[:-1], ends[:-1, None]), np.minimum(self.edges[1:], ends[1:, None])
         return np.asarray(np.maximum(high - low, 0.0) / np.diff(self.edges))
 
-    @cached_property
-    def slopes(self) -> Floats:
-        """∂M/∂place, one table a cut."""
-        inside = (self.edges[:-1] <= self.places[:, None]) & (self.places[:, None] < self.edges[1:])
-        found = np.zeros((self.places.size, self.parts, self.edges.size - 1))
-        at = np.arange(self.places.size)
-        found[at, at] = inside / np.diff(self.edges)
-        found[at, at + 1] = -found[at, at]
-        return found
+    def split_cells(self) -> Codes:
+        """The cell that each cut splits: M[part below, cell] changes by one cell's width with the cut's place."""
+        return np.searchsorted(self.edges[1:-1], self.places, side="right")
 
     def moved(self, places: Floats) -> Cuts:
         return Cuts(self.edges, places)
@@ -94,10 +88,6 @@ class Groups:
     @cached_property
     def membership(self) -> Floats:
         return np.asarray(self.of_cell == np.arange(self.parts)[:, None], np.float64)
-
-    @property
-    def slopes(self) -> Floats:
-        return np.zeros((0, self.parts, self.of_cell.size))
 
     @property
     def places(self) -> Floats:
@@ -198,20 +188,29 @@ class BoxModel:
         classes, cells = rule.weights.size, self.density.shape
         p = rule.p_class
         base = people_of(rule, self.density)
-        joint = base * spread(p[rule.types], rule.parts)
+        share = spread(np.eye(len(p))[rule.types], rule.parts)  # what part of each cell is of each type
+        joint = base * np.tensordot(p.T, share, 1)
         of_weights = np.eye(classes).reshape(classes, classes, *(1,) * len(cells)) * joint
-        kinds = np.eye(len(p))[rule.types]
-        share = spread(kinds, rule.parts)  # what part of each cell is of each type
         change = p[:, :, None] * (np.eye(classes) - p[:, None, :])  # ∂p[type, y]/∂logit[type, z], as [type, z, y]
         shape = (len(p), classes, classes, *(1,) * len(cells))
         of_types = change.reshape(shape) * share[:, None, None] * base
-        of_cuts = [
-            base * spread(p[rule.types], [slope if k == j else each.membership for k, each in enumerate(rule.parts)])
-            for j, part in enumerate(rule.parts) for slope in part.slopes
-        ]
+        of_cuts = [self._of_cuts(rule, base, j) for j in range(len(cells))]
         of_density = self.density.basis()[:, None] * joint
-        parts = [of_weights, of_types.reshape(-1, classes, *cells), *(one[None] for one in of_cuts), of_density]
+        parts = [of_weights, of_types.reshape(-1, classes, *cells), *of_cuts, of_density]
         return np.concatenate([part.reshape(len(part), joint.size) for part in parts])
+
+    def _of_cuts(self, rule: Rule, base: Floats, j: int) -> Floats:
+        """A cut's field: in the cell that it splits, by how much the part below differs from that above."""
+        part = rule.parts[j]
+        found = np.zeros((part.places.size, *base.shape))
+        if isinstance(part, Cuts) and part.places.size:
+            along = [np.eye(part.parts) if k == j else each.membership for k, each in enumerate(rule.parts)]
+            apart = -np.moveaxis(np.diff(spread(rule.p_class[rule.types], along), axis=1 + j), 1 + j, 0)
+            cells = part.split_cells()
+            widths = np.diff(part.edges)[cells].reshape(-1, *(1,) * (base.ndim - 1))
+            field = np.moveaxis(found, 2 + j, 1)  # [cut, t_j, the others]
+            field[np.arange(cells.size), cells] = apart * np.moveaxis(base, 1 + j, 0)[cells] / widths
+        return found
 
 
 def people_of(rule: Rule, density: Density) -> Floats:

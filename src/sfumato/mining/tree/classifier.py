@@ -15,6 +15,7 @@ from sfumato.domain import Floats
 from sfumato.domain.checked import given, given_flag, given_labels, given_one_of, given_rows, given_table
 from sfumato.mining.estimator import Channels, Column, Learner, remember_names
 from sfumato.mining.joint import JointModel
+from sfumato.mining.joint.model import MOST_GRID_DIMENSIONS
 from sfumato.mining.joint.selection import select_columns
 from sfumato.mining.tree import text
 from sfumato.mining.tree.association import ByClassGrowth, GlobalGrowth, LocalGrowth, paper_intervals
@@ -30,8 +31,9 @@ from sfumato.mining.tree.model import (
     compared,
     feature_of,
 )
-from sfumato.mining.tree.rule import MOST_DIMENSIONS, RuleSearch
+from sfumato.mining.tree.rule import RuleSearch
 from sfumato.mining.tree.rule_tree import tree_of
+from sfumato.mining.tree.verdict import grid_is_better
 from sfumato.reconstruction import Axis
 
 RECONSTRUCTIONS = ("likelihood", "joint", "byclass", "local", "global", "none")
@@ -39,6 +41,7 @@ GROWTHS: dict[str, type[ByClassGrowth]] = {"global": GlobalGrowth, "byclass": By
 DEEPEST = 60
 DISTILLED_RECORDS = 150_000
 LEAST_LEAF = 0.0003
+FALLBACK_MEMBERS = 3
 
 
 class TreeClassifier(Learner):
@@ -110,20 +113,24 @@ class TreeClassifier(Learner):
         return Limits(depth, least, 2 * least, blurred if self.prune is None else bool(self.prune))
 
     def _follow_likelihood(self, reports: Reports, axes: list[Axis], limits: Limits, rng: np.random.Generator) -> None:
-        chosen = select_columns(reports, axes, MOST_DIMENSIONS)
+        chosen = select_columns(reports, axes, MOST_GRID_DIMENSIONS)
         search = RuleSearch(reports, axes)
         found = search.find(chosen)
-        if search.grid_is_better(found, chosen):
-            self._distil(reports, axes, limits, rng)
+        if grid_is_better(search, found, chosen):
+            self._distil(reports, axes, limits, rng, chosen)
         else:
             self.tree_, self.features_, self.errors_ = tree_of(found, axes, limits, reports.people)
 
-    def _distil(self, reports: Reports, axes: list[Axis], limits: Limits, rng: np.random.Generator) -> None:
+    def _distil(
+        self, reports: Reports, axes: list[Axis], limits: Limits, rng: np.random.Generator,
+        chosen: tuple[int, ...] | None = None,
+    ) -> None:
         model = JointModel(self.channels, label_channel=self.label_channel, random_state=self.random_state)
+        model.members = None if chosen is None else FALLBACK_MEMBERS
         model.classes_, model.attribute_names_ = self.classes_, self.attribute_names_
         model._table_kind = self._table_kind
         remember_names(model, self.attribute_names_, hasattr(self, "feature_names_in_"))
-        model._learn(reports, rng)
+        model._learn(reports, rng, chosen)
         self.joint_ = model
         self.tree_, found = distilled_tree(model, limits, reports.people, rng)
         by_name = {feature.name: feature for feature in found}

@@ -15,10 +15,9 @@ import numpy as np
 from sfumato.counts import Reports
 from sfumato.domain import Floats
 from sfumato.mining.joint.grid import GridProblem, Resolution, effective_dimension
-from sfumato.mining.joint.selection import HELD_OUT, STEPS, mean_and_z
-from sfumato.mining.likelihood import Density, Observed, maximise
-from sfumato.mining.tree.boxes import BoxModel, Cuts, Groups, Parts, Rule
-from sfumato.mining.tree.search import FINAL_STEPS, SCREENING_STEPS, Search, State, Surroundings
+from sfumato.mining.likelihood import Density, Observed
+from sfumato.mining.tree.boxes import Cuts, Groups, Labels, Parts, Rule
+from sfumato.mining.tree.search import FINAL_STEPS, Search, State
 from sfumato.reconstruction import Axis, ColumnCells
 
 DIMENSIONS = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
@@ -29,7 +28,7 @@ SHIFT = 0.17
 MOST_REPORT_CELLS = 40_000
 STRONG = 0.02  # nats a person from which on the dependence of two columns is modelled; less may be the rule's own
 LEAK = 0.05  # part of the dependence of two columns that smooth products may leave unexplained
-MOST_DIMENSIONS = 4.0
+MOST_DIMENSIONS = 3.5
 WHOLE_NUMBERS = 25  # up to here each whole number is an atom that no cut divides
 PAIR_TERMS = 3
 TERMS = (0, 2, 4)
@@ -112,7 +111,6 @@ class RuleSearch:
 
     def __init__(self, reports: Reports, axes: Sequence[Axis]) -> None:
         self.reports, self.axes, self.classes = reports, axes, len(reports.classes or ())
-        self.helpers: set[int] = set()
 
     def find(self, chosen: Sequence[int]) -> Found:
         found = self.nothing()
@@ -154,28 +152,11 @@ class RuleSearch:
         pairs = [(i, len(ground.columns) - 1) for i in range(len(found.ground.columns))]
         gains = {pair: gain_of_pair(extended, pair) for pair in pairs}
         dependent = [pair for pair, gain in gains.items() if gain > STRONG * found.search.observed.total]
-        self.helpers = self.helpers | {j} if dependent else self.helpers - {j}
         if dependent:
             extended = moved(found, ground.formed(pairs=(*ground.pairs, *dependent)))
         found_cuts = extended.search.grown(extended.state, [len(ground.columns) - 1])
         gain = max((candidate.gain for candidate in found_cuts), default=0.0)
         return gain - LEAK * sum(gains[pair] for pair in dependent), extended
-
-    def grid_is_better(self, found: Found, chosen: Sequence[int]) -> bool:
-        """Whether a free joint distribution foretells the classes of held-out reports better.
-
-        It may use columns that the rule does not, unless they only tell about the rule's own.
-        """
-        columns = found.ground.columns
-        columns = (*columns, *(j for j in chosen if j not in columns and j not in self.helpers))
-        ground = ground_of(self.reports, self.axes, columns, self.classes)
-        extended = moved(found, ground.formed(pairs=found.ground.pairs))
-        model = BoxModel(extended.state.rule, extended.search.density)
-        fit = maximise(Observed.of(ground.problem, ~HELD_OUT), model, model.rule.theta, SCREENING_STEPS)
-        free = ground.problem.fit(ground.problem.counts(~HELD_OUT), STEPS)
-        by_rule, by_grid = (ground.problem.loss_of_label(np.asarray(joint)) for joint in (fit.joint, free))
-        mean, z = mean_and_z(by_rule - by_grid, ground.problem, HELD_OUT)
-        return mean > 0 and z > 1
 
     def finished(self, found: Found) -> Found:
         """With the columns that have cuts alone, no more terms in the density than pay, and all numbers fitted."""
@@ -217,7 +198,7 @@ def score_of(found: Found) -> float:
 
 def gain_of_pair(found: Found, pair: tuple[int, int]) -> float:
     """How much products of two columns' cosines are expected to raise the likelihood, less what they cost."""
-    around = Surroundings(found.search, found.state)
+    around = found.search.surroundings(found.state)
     basis = Density(found.ground.cells, (0,) * len(found.ground.columns), None, {pair: PAIR_TERMS})
     fields = basis.basis()[basis.column.size :]
     fields = (fields[:, None] * around.at.joint.reshape(-1, *basis.shape)).reshape(len(fields), -1)
@@ -230,13 +211,18 @@ def moved(found: Found, ground: Ground, rule: Rule | None = None, cells: Sequenc
     """A rule on another ground, whose columns are those it had and perhaps more; its density is fitted afresh."""
     rule = found.state.rule if rule is None else rule
     cells = found.ground.cells if cells is None else cells
-    fresh = ground.parts()
-    same = zip(rule.parts, cells, fresh, ground.cells, strict=False)
-    parts = (*(carried(part, old, new, cut) for part, old, new, cut in same), *fresh[len(rule.parts) :])
-    types = rule.types.reshape(rule.types.shape + (1,) * (len(fresh) - rule.types.ndim))
+    parts, types = on_other_cells(rule, cells, ground)
     search = ground.search()
     rule = replace(rule, parts=parts, types=types, density=np.zeros(search.density.size))
     return Found(ground, search, search.fitted(rule, FINAL_STEPS))
+
+
+def on_other_cells(rule: Rule, cells: Sequence[ColumnCells], ground: Ground) -> tuple[tuple[Parts, ...], Labels]:
+    """The parts of a rule on a ground that may have more columns, and the types of its boxes there."""
+    fresh = ground.parts()
+    same = zip(rule.parts, cells, fresh, ground.cells, strict=False)
+    parts = (*(carried(part, old, new, cut) for part, old, new, cut in same), *fresh[len(rule.parts) :])
+    return parts, rule.types.reshape(rule.types.shape + (1,) * (len(fresh) - rule.types.ndim))
 
 
 def carried(part: Parts, old: ColumnCells, new: Parts, cut: ColumnCells) -> Parts:

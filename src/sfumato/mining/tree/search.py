@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,8 @@ REFITTED, SCREENING_STEPS, FINAL_STEPS = 5, 8, 25
 LEAST = 0.5  # nats by which a move has to raise the score
 DIRECTIONS = 2
 FLOOR = 0.02
+DOUBTED = 3.0  # times what a simplification saves that the quadratic expansion may take it to lose, and it is tried
+NO_TREE = Node((), -1)
 ROUNDS = 40
 
 
@@ -53,17 +55,26 @@ class Search:
     def __init__(self, observed: Observed, density: Density) -> None:
         self.observed, self.density = observed, density
         self.unit = 0.5 * np.log(max(observed.total, 2.0))
+        self._around: Surroundings | None = None
+        self._flips: Flips | None = None
 
-    def fitted(self, rule: Rule, steps: int = SCREENING_STEPS) -> State:
+    def fitted(self, rule: Rule, steps: int = SCREENING_STEPS, worth: float = -np.inf) -> State:
+        """The rule with the numbers that fit best; given up, and without a tree, where its score cannot be `worth`."""
         rule = rule.compact()
-        fit = maximise(self.observed, BoxModel(rule, self.density), rule.theta, steps)
+        price, splits = self.price(rule), sum(part.price for part in rule.parts)  # each cut splits some node
+        fit = maximise(
+            self.observed, BoxModel(rule, self.density), rule.theta, steps, worth=worth + price + NODE_PRICE * splits
+        )
+        if fit.value - price - NODE_PRICE * splits < worth:
+            return State(rule.at(fit.theta), fit, NO_TREE, -np.inf)
         tree = smallest_tree(rule.types)
-        return State(rule.at(fit.theta), fit, tree, fit.value - self.price(rule, tree))
+        return State(rule.at(fit.theta), fit, tree, fit.value - price - NODE_PRICE * tree.inner)
 
-    def price(self, rule: Rule, tree: Node) -> float:
+    def price(self, rule: Rule) -> float:
+        """That of all numbers."""
         kinds, classes = rule.logits.shape
         numbers = sum(part.price for part in rule.parts) + (kinds + (kinds > 1)) * (classes - 1)
-        return float(self.unit * (numbers + self.density.size) + NODE_PRICE * tree.inner)
+        return float(self.unit * (numbers + self.density.size))
 
     def run(self, state: State, rounds: int = ROUNDS) -> State:
         """Moves until none raises the score."""
@@ -86,14 +97,15 @@ class Search:
 
     def best(self, state: State, candidates: Iterator[Candidate]) -> State:
         """The best of the most promising candidates, if it is better than the state."""
-        promising = sorted(candidates, key=lambda one: -one.gain)[:REFITTED]
-        return max([state, *(self.fitted(one.rule) for one in promising)], key=lambda each: each.score)
+        for one in sorted(candidates, key=lambda one: -one.gain)[:REFITTED]:
+            state = max(state, self.fitted(one.rule, worth=state.score), key=lambda each: each.score)
+        return state
 
     # --- moves --------------------------------------------------------------------------------------------------
 
     def grown(self, state: State, columns: Iterable[int] | None = None) -> Iterator[Candidate]:
         """In each leaf and along each column: the cells from one edge to another get another type."""
-        around = Surroundings(self, state)
+        around = self.surroundings(state)
         for leaf in state.tree.leaves():
             for j in range(len(state.rule.parts)) if columns is None else columns:
                 yield from self._bands(state, around, leaf, j)
@@ -141,24 +153,42 @@ class Search:
 
     def relabelled(self, state: State) -> Iterator[Candidate]:
         """Boxes of other types: single ones, pairs, and all that the quadratic expansion would change."""
-        flips = Flips(self, state)
+        flips = self.flips(state)
         if flips.size:
             for gain, chosen in descents(flips.score, flips.gram):
-                yield Candidate(gain, replace(state.rule, types=flips.types(chosen)))
+                if gain > -self.unit - NODE_PRICE:
+                    yield Candidate(gain, replace(state.rule, types=flips.types(chosen)))
 
     def with_fewer_cuts(self, state: State) -> Iterator[Candidate]:
         """A part joined with its neighbour, with the types of either."""
-        flips = Flips(self, state)
+        flips = self.flips(state)
         for j, parts in enumerate(state.rule.parts):
             for part in range(parts.parts - 1):
                 for gone, kept in ((part, part + 1), (part + 1, part)):
-                    yield Candidate(flips.gain_of_joining(j, gone, kept), state.rule.without(j, part, gone))
+                    gain = flips.gain_of_joining(j, gone, kept)
+                    if gain > -DOUBTED * (self.unit + NODE_PRICE):
+                        yield Candidate(gain, state.rule.without(j, part, gone))
 
     def with_fewer_types(self, state: State) -> Iterator[Candidate]:
-        rule = state.rule
-        for one, other in combinations(range(len(rule.logits)), 2):
-            apart = float(np.abs(rule.p_class[one] - rule.p_class[other]).sum())
-            yield Candidate(-apart, replace(rule, types=np.where(rule.types == other, one, rule.types)))
+        rule, flips = state.rule, self.flips(state)
+        for one, other in permutations(range(len(rule.logits)), 2):
+            types = np.where(rule.types == other, one, rule.types)
+            gain = flips.gain_of(types)
+            if gain > -DOUBTED * self.unit * (rule.weights.size - 1):
+                yield Candidate(gain, replace(rule, types=types))
+
+    # --- what is known about a state ----------------------------------------------------------------------------
+
+    def surroundings(self, state: State) -> Surroundings:
+        if self._around is None or self._around.state is not state:
+            self._around = Surroundings(self, state)
+        return self._around
+
+    def flips(self, state: State) -> Flips:
+        around = self.surroundings(state)
+        if self._flips is None or self._flips.around is not around:
+            self._flips = Flips(around)
+        return self._flips
 
 
 def _room(own: Floats, direction: Floats) -> tuple[float, float]:
@@ -211,14 +241,14 @@ def descents(score: Floats, gram: Floats) -> Iterator[tuple[float, list[int]]]:
 class Flips:
     """Every box with every other type: score and information of the change, which is linear in the joint."""
 
-    def __init__(self, search: Search, state: State) -> None:
-        self.rule = rule = state.rule
+    def __init__(self, around: Surroundings) -> None:
+        self.around, self.rule = around, around.rule
+        rule = self.rule
         kinds = rule.p_class
         self.all = [(box, k) for box in np.ndindex(rule.types.shape) for k in range(len(kinds)) if k != rule.types[box]]
         self.size = len(self.all)
         if not self.size:
             return
-        around = Surroundings(search, state)
         fields = np.array([
             around.base * around.of_box(box) * (kinds[k] - kinds[rule.types[box]]).reshape(-1, *(1,) * len(box))
             for box, k in self.all
@@ -235,10 +265,13 @@ class Flips:
 
     def gain_of_joining(self, j: int, gone: int, kept: int) -> float:
         """When the boxes of a part get the types of its neighbour."""
-        wanted = np.take(self.rule.types, kept, j)
-        chosen = [
-            i for i, (box, k) in enumerate(self.all) if box[j] == gone and k == wanted[(*box[:j], *box[j + 1 :])]
-        ]
+        types = np.moveaxis(self.rule.types.copy(), j, 0)
+        types[gone] = types[kept]
+        return self.gain_of(np.moveaxis(types, 0, j))
+
+    def gain_of(self, types: Labels) -> float:
+        """When boxes get these types."""
+        chosen = [i for i, (box, k) in enumerate(self.all) if types[box] == k]
         return float(self.score[chosen].sum() - 0.5 * self.gram[np.ix_(chosen, chosen)].sum())
 
 
@@ -246,7 +279,7 @@ class Surroundings:
     """The likelihood about a state, with all of its parameters projected out."""
 
     def __init__(self, search: Search, state: State) -> None:
-        self.search, self.rule, self.shape = search, state.rule, search.density.shape
+        self.search, self.state, self.rule, self.shape = search, state, state.rule, search.density.shape
         model = BoxModel(state.rule, search.density)
         theta = state.rule.theta
         joint = model.joint(theta)

@@ -1,0 +1,68 @@
+"""Rule or free joint distribution: which of them foretells the classes of reports that neither was fitted on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
+
+import numpy as np
+
+from sfumato.counts import Fold
+from sfumato.domain import Floats
+from sfumato.mining.joint.selection import STEPS, mean_and_z
+from sfumato.mining.likelihood import Observed, maximise
+from sfumato.mining.tree.boxes import BoxModel, spread
+from sfumato.mining.tree.rule import Found, Ground, RuleSearch, ground_of, on_other_cells
+from sfumato.mining.tree.search import SCREENING_STEPS
+from sfumato.reconstruction import ProductTable, Table
+
+
+class GivenClasses(Table):
+    """From P(t) to reports, P(y | t) being known: C'[(s, y'), t] = Σ_y C[(s, y'), (y, t)]·P(y | t)."""
+
+    def __init__(self, table: ProductTable, p_class: Floats) -> None:
+        self.table, self.p_class, self.dtype = table, p_class.astype(table.dtype), table.dtype
+        self.true_shape = table.true_shape[1:]
+        self.shape = (table.shape[0], prod(self.true_shape))
+
+    def apply(self, p: Floats) -> Floats:
+        return self.table.apply((p.reshape(-1, 1, *self.true_shape) * self.p_class).reshape(*p.shape[:-1], -1))
+
+    def adjoint(self, r: Floats) -> Floats:
+        told = self.table.adjoint(r).reshape(-1, *self.p_class.shape) * self.p_class
+        return np.asarray(told.sum(axis=1).reshape(*r.shape[:-1], -1))
+
+    def dense(self) -> Floats:
+        return self.apply(np.eye(self.shape[1])).T
+
+
+def grid_is_better(search: RuleSearch, found: Found, chosen: Sequence[int]) -> bool:
+    """Whether a free joint distribution of all chosen columns is better than the rule with free P(t).
+
+    Columns that only tell about the rule's own thus favour neither. Each third of the people is foretold by the others.
+    """
+    columns = (*found.ground.columns, *(j for j in chosen if j not in found.ground.columns))
+    ground = ground_of(search.reports, search.axes, columns, search.classes)
+    mean, z = np.array([lead_of_grid(found, ground, Fold(third, 3, salt=1)) for third in range(3)]).T
+    lead, error = mean.mean(), np.sqrt(((mean / z) ** 2).sum()) / 3
+    return bool(lead > error > 0)
+
+
+def lead_of_grid(found: Found, ground: Ground, held: Fold) -> tuple[float, float]:
+    """By how much the rule's −log P(y' | s) of the held-out people is larger, on average and in standard errors."""
+    counts = ground.problem.counts(~held)
+    p_class = refitted_classes(found, ground, ~held)
+    people = replace(ground.problem, table=GivenClasses(ground.problem.table, p_class)).fit(counts, STEPS)
+    by_rule, by_grid = map(ground.problem.loss_of_label, (people * p_class, ground.problem.fit(counts, STEPS)))
+    return mean_and_z(by_rule - by_grid, ground.problem, held)
+
+
+def refitted_classes(found: Found, ground: Ground, fold: Fold) -> Floats:
+    """P(y | t) over another ground's cells, by the rule as the reports of a fold tell it."""
+    model = BoxModel(found.state.rule, found.search.density)
+    fit = maximise(Observed.of(found.ground.problem, fold), model, model.rule.theta, SCREENING_STEPS)
+    rule = model.rule.at(fit.theta)
+    parts, types = on_other_cells(rule, found.ground.cells, ground)
+    weighed = np.exp(rule.weights).reshape(-1, *(1,) * len(parts)) * spread(rule.p_class[types], parts)
+    return np.asarray(weighed / weighed.sum(axis=0))
