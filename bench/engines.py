@@ -134,6 +134,7 @@ WORK = {
     "marginals": marginals,
     "byclass": lambda path, engine: fitted(path, engine, "byclass", max_depth=LEVELS),
     "joint": lambda path, engine: fitted(path, engine, "joint"),
+    "likelihood": lambda path, engine: fitted(path, engine, "likelihood"),
 }
 
 
@@ -160,6 +161,7 @@ CASES = [
     ("by hand", "duckdb"), ("tree by hand", "duckdb"),
     ("marginals", "arrow"), ("marginals", "duckdb"), ("marginals", "polars"),
     ("byclass", "arrow"), ("byclass", "duckdb"), ("joint", "arrow"), ("joint", "duckdb"),
+    ("likelihood", "arrow"), ("likelihood", "duckdb"),
 ]  # fmt: skip
 
 

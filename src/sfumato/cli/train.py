@@ -40,7 +40,9 @@ EXAMPLES = """Examples:
 Output = Annotated[
     Path, typer.Option("--output", "-o", help="The model: .json, or a tree as .onnx.", show_default=False)
 ]
-Method = Annotated[str, typer.Option(help=f"One of {', '.join(shipping.METHODS)}.")]
+Method = Annotated[
+    str | None, typer.Option(help=f"One of {', '.join(shipping.METHODS)}.", show_default="chooser; likelihood for ONNX")
+]
 Holdout = Annotated[
     float | None,
     typer.Option(
@@ -55,7 +57,7 @@ def train(
     plan: PlanFile,
     reports: ReportFiles,
     output: Output,
-    method: Method = "joint",
+    method: Method = None,
     holdout: Holdout = None,
     test: Test = None,
     seed: Seed = 0,
@@ -65,10 +67,11 @@ def train(
 ) -> None:
     """Learn to classify people by their true values, from their reports; say how well, as far as that can be known."""
     loaded = load_plan(plan)
+    to_onnx = output.suffix.lower() == ".onnx"
+    method = method or ("likelihood" if to_onnx else "chooser")
     if method not in shipping.METHODS:
         raise ValueError(f"--method {method} is unknown; use one of {', '.join(shipping.METHODS)}")
     check_target(output, (".json", ".onnx"), apart=[plan, *reports, *(test or [])])
-    to_onnx = output.suffix.lower() == ".onnx"
     if to_onnx:
         shipping.check_exchangeable(method)
     with naming(plan):
@@ -92,6 +95,9 @@ def train(
 
 
 def _tell(model: Any, measured: dict[str, Any], output: Path) -> None:
+    if hasattr(model, "verdict"):
+        say(f"{model.verdict()}\n")
+        model = model.members_[0] if len(model.members_) == 1 else model
     if hasattr(model, "rules"):
         rules = model.rules()
         leaves = "1 leaf" if len(rules) == 1 else f"{len(rules)} leaves"
@@ -101,8 +107,6 @@ def _tell(model: Any, measured: dict[str, Any], output: Path) -> None:
         say()
     elif hasattr(model, "formula"):
         say(f"{model.formula()}\n")
-    elif hasattr(model, "verdict"):
-        say(f"{model.verdict()}\n")
     for line in measured_in_words(measured):
         say(line)
     say()

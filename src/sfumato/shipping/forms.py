@@ -1,8 +1,9 @@
-"""A model as devices evaluate it, in one of three forms that need +, −, ·, /, √, exp and comparisons only:
+"""A model as devices evaluate it, in one of four forms that need +, −, ·, /, √, exp, log and comparisons only:
 
     tree    tests down to a leaf: a number below a cut, or a label among some, goes left; the leaf counts classes
     sum     start_y + Σ terms_y(x), in order, each of one column or a product of factors; P(y | x) is their softmax
     joint   Σ over members of P(y, x) / Σ_y P(y, x): grids, mixtures of products or of normals, as the model states them
+    blend   powers of what several of these say: start_y + Σ power · log((1 − floor)·P(y | x) + floor·shares_y)
 
 and before that, how each answer is checked. `client/static/model.js` reads these forms, and trees go to ONNX from here.
 """
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from sfumato.domain import Categories, Floats, Interval, domain_to_spec
 from sfumato.mining.additive import AdditiveClassifier
 from sfumato.mining.additive.terms import Factor
-from sfumato.mining.chooser import Chooser
+from sfumato.mining.chooser import FLOOR, Chooser
 from sfumato.mining.direct import DirectClassifier, PlainAnswers, plain_answers
 from sfumato.mining.discriminant import LinearDiscriminant
 from sfumato.mining.joint import JointModel
@@ -55,6 +56,11 @@ def reading(name: str, plan: Plan | None, is_number: bool) -> dict[str, Any]:
 
 def form_of(model: Any, say: Voice) -> dict[str, Any]:
     chosen = chosen_of(model)
+    if isinstance(chosen, Chooser):
+        pairs = zip(chosen.powers_.values(), chosen.members_, strict=True)
+        parts = [{"power": power, **form_of(member, say)} for power, member in pairs]
+        return {"form": "blend", "classes": classes_of(chosen), "start": chosen.start.tolist(),
+                "shares": chosen.shares_.tolist(), "floor": FLOOR, "parts": parts}
     if (found := tree_of(chosen)) is not None:
         return {"form": "tree", "classes": classes_of(chosen), **tree_form(*found, say)}
     if isinstance(chosen, JointModel | MixtureClassifier):
@@ -65,6 +71,8 @@ def form_of(model: Any, say: Voice) -> dict[str, Any]:
 
 def number_columns(form: Mapping[str, Any], model: Any) -> list[int]:
     """The columns that are compared or computed with."""
+    if form["form"] == "blend":
+        return [j for part, member in zip(form["parts"], model.members_, strict=True) for j in number_columns(part, member)]
     if form["form"] == "joint":
         return list(chosen_of(model).number_columns)
     if form["form"] == "tree":
@@ -83,8 +91,8 @@ def classes_of(model: Any) -> list[Any] | None:
 
 
 def chosen_of(model: Any) -> Any:
-    """The model that answers: a chooser's choice, or the model itself."""
-    return model.estimator_ if isinstance(model, Chooser) else model
+    """The model that answers: what a chooser chose alone, or the model itself."""
+    return model.estimator_ if isinstance(model, Chooser) and len(model.members_) == 1 else model
 
 
 # --- trees ----------------------------------------------------------------------------------------------------------

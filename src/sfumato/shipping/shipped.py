@@ -39,6 +39,7 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "linear-discriminant": ("LinearDiscriminant", {}),
     "direct": ("DirectClassifier", {}),
     "chooser": ("Chooser", {}),
+    "readable": ("Chooser", {"readable": True}),
 }
 """What `sfumato train --method` names: a learner of the public list and its options."""
 KINDS = tuple(dict.fromkeys(kind for kind, _ in METHODS.values()))

@@ -1,7 +1,7 @@
 """A model from a plan's reports, and how well it classifies when the truth is not at hand.
 
-Measured on reports held out of training: the share of reported classes that it guesses from blurred values, and the
-share that it guesses of people drawn from a joint model of the held-out reports alone. Measured on people whose true
+Measured on reports held out of training: the share of reported classes that it guesses from blurred values, and an
+estimate of the share of true classes that it guesses from true values (`mining.chooser.judging`). Measured on people whose true
 values are known: the accuracy a, with its standard error √(a(1−a)/n).
 """
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from sfumato.channels import Channel, Mechanism
 from sfumato.counts import Fold, Reports
 from sfumato.domain import Categories, Items, Row, as_array
+from sfumato.mining.chooser import estimated_accuracy
 from sfumato.mining.estimator import class_codes_in, learner_named
 from sfumato.plan import Plan
 from sfumato.prose import percent
@@ -25,9 +26,8 @@ from sfumato.reconstruction.methods import FALSE_ALARM, misfit_in_words, problem
 from sfumato.shipping.shipped import METHODS, Shipped
 from sfumato.tables import LEVEL_SUFFIX, name_row, to_arrow
 
-LEAST_TO_RECONSTRUCT = 1_000
+LEAST_TO_JUDGE = 200
 HOLD_OUT = 6  # the salt that keeps the split apart from learners' own folds
-SYNTHETIC, MEMBERS = 20_000, 4
 
 Progress = Callable[[Iterable[Any], str], Iterator[Any]]
 
@@ -46,7 +46,7 @@ class Trained:
 
 
 def train(
-    plan: Plan, reports: Any, method: str = "joint", *, holdout: float = 0.2, people: Any = None, seed: int = 0,
+    plan: Plan, reports: Any, method: str = "chooser", *, holdout: float = 0.2, people: Any = None, seed: int = 0,
     progress: Progress = silently,
 ) -> Trained:
     """Learn from the plan's reports, a table or `sf.Reports`; measure on a share held out, and on people whose true
@@ -65,7 +65,7 @@ def train(
     if len(rest) < len(given):
         held = given.within(share).sampled()
         for _ in progress(["measuring"], f"measuring on {len(held):,} reports"):
-            measured["held_out"] = on_reports(model, plan, held, seed)
+            measured["held_out"] = on_reports(model, rest, held, seed)
     if people is not None:
         measured["test"] = on_people(model, plan, people)
     return Trained(model, measured)
@@ -192,24 +192,18 @@ def table_of(reports: Any) -> Any:
     return to_arrow(columns)
 
 
-def on_reports(model: Any, plan: Plan, reports: Reports, seed: int) -> dict[str, Any]:
+def on_reports(model: Any, rest: Reports, held: Reports, seed: int) -> dict[str, Any]:
     """Measures on held-out reports in memory: what they say about the model, though nobody's true values are seen."""
-    labels = np.array(reports.classes)[class_codes_in(reports)]
-    told = np.asarray(model.predict({name: reports.values(name) for name in reports.names}))
+    labels = np.array(held.classes)[class_codes_in(held)]
+    told = np.asarray(model.predict({name: held.values(name) for name in held.names}))
+    largest = float(np.unique(labels, return_counts=True)[1].max() / len(labels))
+    accuracy, spread = None, None
+    if len(held) >= LEAST_TO_JUDGE and np.count_nonzero(held.counts()) > 1:
+        accuracy, spread = estimated_accuracy(model, rest, held, stream(seed, "judge"))
     return {
-        "records": len(labels),
-        "largest_class": float(np.unique(labels, return_counts=True)[1].max() / len(labels)),
-        "accuracy_on_reports": float(np.mean(told == labels)),
-        "reconstructed_accuracy": _reconstructed(model, plan, reports, seed),
+        "records": len(labels), "largest_class": largest, "accuracy_on_reports": float(np.mean(told == labels)),
+        "accuracy": accuracy, "stderr": spread,
     }
-
-
-def _reconstructed(model: Any, plan: Plan, reports: Reports, seed: int) -> float | None:
-    if len(reports) < LEAST_TO_RECONSTRUCT or np.count_nonzero(reports.counts()) < 2:
-        return None
-    joint = estimator("joint-model", plan, seed).set_params(members=MEMBERS)
-    people, true = joint.fit(reports).sample(SYNTHETIC, random_state=seed)
-    return float(np.mean(np.asarray(model.predict(people)) == true))
 
 
 def on_people(model: Any, plan: Plan, people: Any) -> dict[str, Any]:
@@ -237,23 +231,12 @@ def measured_in_words(measured: dict[str, Any]) -> list[str]:
 def _held_out_words(held: dict[str, Any]) -> list[str]:
     base = f"the largest class alone is {percent(held['largest_class'])}"
     share = f"{percent(held['accuracy_on_reports'])} of the reported classes ({base})"
-    lines = [
-        "True accuracy cannot be seen in reports: the true values stay with the people. What can be measured on "
-        f"{held['records']:,} reports held out of training:",
-        f"Applied to the blurred values it guesses {share}; {_what_it_shows(held)}.",
-    ]
-    if held["reconstructed_accuracy"] is None:
-        return [*lines, f"Fewer than {LEAST_TO_RECONSTRUCT:,} were held out, too few to reconstruct people from."]
+    lines = [f"Applied to {held['records']:,} blurred records held out of training it guesses {share}."]
+    if held["accuracy"] is None:
+        return [*lines, f"Fewer than {LEAST_TO_JUDGE} were held out, too few to tell how it does on true values."]
+    spread = f"{percent(held['accuracy'])} ± {100 * held['stderr']:.1f}"
     return [
+        f"Estimated accuracy on true values: {spread}, from those held-out reports; the true values stay with the people, "
+        f"and with --test it is measured on people whose values you know.",
         *lines,
-        f"On people reconstructed from those reports alone it guesses {percent(held['reconstructed_accuracy'])}; "
-        "reconstruction softens sharp borders between classes, so this tends to be several points too low.",
     ]
-
-
-def _what_it_shows(held: dict[str, Any]) -> str:
-    """Two standard errors above the largest class: something was learned."""
-    chance = 2 * np.sqrt(held["largest_class"] * (1 - held["largest_class"]) / held["records"])
-    if held["accuracy_on_reports"] > held["largest_class"] + chance:
-        return "so it has learned something, and true values, which are not blurred, should serve it better"
-    return "that alone does not show that it has learned anything"

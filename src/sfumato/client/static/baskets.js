@@ -91,7 +91,6 @@ function readSeed({construction, bits, degree, polynomial}, size, depth) {
 		return found
 	}
 
-	// By Newton's differences.
 	function interpolated(points, values) {
 		for (let r = 1; r < size; r++) {
 			for (let i = size - 1; i >= r; i--) {

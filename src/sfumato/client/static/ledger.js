@@ -4,11 +4,9 @@ import {areTexts, canonical, checkVersion, isWhole, need, reasonOf, refuse} from
 
 export class LimitError extends Error {}
 
-// With Python's spaces.
 export const sameName = name =>
 	name.normalize("NFKC").toLowerCase().split(/(?!\ufeff)[\s\x1c-\x1f\x85]/).filter(Boolean).join(" ")
 
-// γ; null: no bound.
 export function fraction(text) {
 	if (text === null) return null
 	need(/^\d{1,2000}(\/0*[1-9]\d{0,2000})?$/.test(text), "γ")
@@ -32,7 +30,6 @@ function decimal(number) {
 const times = (a, b) => a && b && {num: a.num * b.num, den: a.den * b.den}
 const product = told => told.map(({gamma}) => fraction(gamma)).reduce(times, {num: 1n, den: 1n})
 
-// Rounded up, or half to even.
 function quotient(num, den, up) {
 	const floor = num / den, twice = 2n * (num % den)
 	return Number(floor + BigInt(up ? twice > 0n : twice > den || (twice === den && floor % 2n === 1n)))

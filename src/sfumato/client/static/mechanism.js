@@ -76,7 +76,6 @@ async function read(spec, program) {
 
 const checked = program => checkVersion(program?.program, "program") && program
 
-// Alias tables of 2^bits entries: threshold · 2^bits + alias.
 function readAlias(tables) {
 	const size = tables[0].length, bits = Math.log2(size), entries = tables.flat().map(halves)
 	const [high, low] = [0, 1].map(half => Uint32Array.from(entries, entry => entry[half]))
@@ -145,7 +144,6 @@ function readSpace({size, labels: own, first, stride, per, edges}, labels) {
 	}
 }
 
-// The first `permanent` steps draw what is remembered, others what is sent.
 function readProgram({read, steps, write, permanent = steps.length, remembered = write}, {labels}) {
 	const [entry, memory, exit] = [read, remembered, write].map(space => readSpace(space, labels))
 	const kept = steps.slice(0, permanent), first = readSteps(kept), later = readSteps(steps.slice(permanent))

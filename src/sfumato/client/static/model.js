@@ -19,9 +19,9 @@ export const readModel = json => attempt(() => {
 	const {format, version, device, model} = typeof json === "string" ? JSON.parse(json) : json
 	if (format !== "sfumato-model") refuse("The file is no model of sfumato; fetch it again.")
 	checkVersion(version, "model")
-	const {form, classes, reads} = device ?? {}
+	const {classes, reads} = device ?? {}
 	if (!classes?.length) refuse("The model has no classes, or no part for devices; save it again.")
-	const decide = FORMS[form](form === "joint" ? model.estimator ?? model : device, classes)
+	const decide = deciding(device, model, classes)
 	return {classes, decide, reads: reads.map(question => ({...question, value: checkOf(question)}))}
 })
 
@@ -48,7 +48,6 @@ function checkOf({labels, ...domain}) {
 	return (answer, rules) => value(keyOf(answer), rules)
 }
 
-// The place of an answer's label or cell, or the number itself.
 function readColumn({labels, edges}) {
 	const codes = labels && codesOf(labels.map(keyOf)), inner = edges?.slice(1, -1)
 	const place = answer => {
@@ -58,6 +57,10 @@ function readColumn({labels, edges}) {
 	}
 	return {place, size: codes?.size ?? inner?.length + 1}
 }
+
+const deciding = (part, model, classes) =>
+	FORMS[part.form](part.form === "joint" ? model.members[0].model ?? model : part, classes, model)
+const softened = scores => ({scores, weights: scores.map(score => Math.exp(score - Math.max(...scores)))})
 
 const FORMS = {
 	__proto__: null,
@@ -79,9 +82,16 @@ const FORMS = {
 
 	sum({start, terms}) {
 		const addends = terms.map(readTerm)
+		return answers => softened(start.map((from, y) => addends.reduce((sum, each) => sum + each(answers, y), from)))
+	},
+
+	// Powers of what several say, their logarithms rounded as in Python.
+	blend({start, shares, floor, parts}, classes, {members}) {
+		const deciders = parts.map((part, m) => deciding(part, members[m].model, classes))
 		return answers => {
-			const scores = start.map((from, y) => addends.reduce((sum, addend) => sum + addend(answers, y), from))
-			return {scores, weights: scores.map(score => Math.exp(score - Math.max(...scores)))}
+			const told = deciders.map(decide => decide(answers)).map(({scores, weights = scores}) => weights)
+			return softened(start.map((from, y) => told.reduce((sum, weights, m) => sum + parts[m].power * Math.round(
+				Math.log((1 - floor) * (weights[y] / added(weights)) + floor * shares[y]) * 2 ** 30) / 2 ** 30, from)))
 		}
 	},
 

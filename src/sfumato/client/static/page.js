@@ -15,7 +15,6 @@ const fill = (id, ...parts) => at(id).replaceChildren(...inside(parts))
 const said = (name, parts) => say(`device.${name}`, {whom, ...parts})
 const digits = number => number.toLocaleString(survey.language, {maximumFractionDigits: 20})
 
-// An element "tag.class": its properties (objects) and what is inside.
 function make(kind, ...parts) {
 	const [tag, className = ""] = kind.split("."), made = Object.assign(document.createElement(tag), {className})
 	for (const part of inside(parts)) part.constructor === Object ? Object.assign(made, part) : made.append(part)
@@ -114,7 +113,6 @@ function describe({name, levels: offered}, level = levels[name]) {
 	fill("told", parts.map(part => words[part] && make("p", make("small", said(`told.${part}`)), words[part])))
 }
 
-// The level of an earlier report stays.
 async function levelsOf(each) {
 	const {name, levels: offered} = each, {ledger} = await recall()
 	const level = ledger.reportsOf(whom, name).find(told => offered[told.level])?.level
@@ -176,7 +174,6 @@ function inCell(value, {categories}) {
 	return typeof value === "number" && !categories ? digits(value) : [value].flat().join(", ")
 }
 
-// Remember and queue what was shown, unless another tab has told more.
 async function commit() {
 	const {before, after, told, ...sent} = ready, {id} = sent, state = submit ? "waiting" : "file"
 	let isStale

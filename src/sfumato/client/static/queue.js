@@ -7,7 +7,6 @@ const settled = (asked, good = "onsuccess", bad = "onerror") => new Promise((don
 	asked[bad] = fail
 })
 
-// Keeps what `edit` makes of it: in IndexedDB or, if that fails, in this page.
 export function openMemory() {
 	let held, opening
 	const open = () => {
@@ -67,7 +66,6 @@ export function outbox(memory, address, tell) {
 	return {send, withdraw}
 }
 
-// The next state, or why it waits how long.
 async function request(message) {
 	const {id, submit, state} = message, isNew = state === "waiting", headers = {"Content-Type": "application/json"}
 	const how = isNew ? {method: "POST", body: messageText(message), headers} : {method: "DELETE"}

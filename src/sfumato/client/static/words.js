@@ -72,7 +72,6 @@ export async function codeOf(numbers) {
 	return BigInt(`0x${(await sha256(new BigUint64Array(numbers.map(BigInt)))).slice(0, 16)}`)
 }
 
-// JSON with sorted keys and no spaces; numbers are integers or else text.
 export function canonical(value) {
 	if (typeof value === "number") return Number.isInteger(value) ? `${BigInt(value)}` : `"${decimal(value)}"`
 	if (Array.isArray(value)) return `[${value.map(canonical)}]`

@@ -8,7 +8,7 @@ them clearly more likely than one alone, it is the answer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -23,10 +23,9 @@ from sfumato.domain import Codes, Floats
 from sfumato.domain.checked import given_names, given_numbers, given_one_of, given_rows, given_table
 from sfumato.mining import LEARNERS
 from sfumato.mining.chooser.judging import DRAWS, FLOOR, Judge, Judged, Powers, told_about_classes
-from sfumato.mining.chooser.recipes import direct, readable, reconstructing
+from sfumato.mining.chooser.recipes import densities, direct, readable, reconstructing
 from sfumato.mining.direct import DirectClassifier
 from sfumato.mining.estimator import Channels, Column, Learner, class_codes_in, learner_named, true_class_shares
-from sfumato.mining.joint.model import MixtureModel
 from sfumato.prose import listed, percent
 
 FOLDS, TRIES = 3, 32
@@ -133,11 +132,15 @@ class Chooser(Learner):
         of a learner that answers alone."""
         if len(self.members_) == 1:
             return self.members_[0]._scores(columns)
-        shares = self.shares_
-        found = self.power_of_shares_ * rounded(np.log(shares))
+        shares, found = self.shares_, self.start
         for power, member in zip(self.powers_.values(), self.members_, strict=True):
             found = found + power * rounded(np.log((1.0 - FLOOR) * member._probabilities(columns) + FLOOR * shares))
         return np.asarray(found)
+
+    @property
+    def start(self) -> Floats:
+        """What the classes' shares add to the scores of a blend."""
+        return self.power_of_shares_ * rounded(np.log(self.shares_))
 
     def _probabilities(self, columns: list[Column]) -> Floats:
         if len(self.members_) == 1:
@@ -235,27 +238,54 @@ def judged_recipes(recipes: Mapping[str, Learner], reports: Reports, rng: np.ran
 
     The true values behind their reports come from the recipe that foretells the classes of all of them best.
     """
-    codes = class_codes_in(reports)
-    shares = np.maximum(reports.counts() @ true_class_shares(reports), 0.5)
-    folds = folds_of(reports, codes)[: FOLDS if len(reports) <= FEW else 1]
-    most = min(MOST_JUDGED, MOST_NUMBERS / (DRAWS * len(recipes) * shares.size)) / len(folds)
+    folds = folds_of(reports, class_codes_in(reports))[: FOLDS if len(reports) <= FEW else 1]
+    most = most_judged(len(reports.classes or ()), len(recipes)) // len(folds)
     parts = []
     for fold in folds:
-        held = rng.permutation(np.flatnonzero(reports.chosen(fold)))[: max(int(most), 1)]
+        held = rng.permutation(np.flatnonzero(reports.chosen(fold)))[: max(most, 1)]
         rest = reports.of_records(np.flatnonzero(reports.chosen(~fold)))
         models = [clone(recipe).fit(rest) for recipe in recipes.values()]
-        behind = [each for each in models if hasattr(each, "draws_given")] or [spare(reports).fit(rest)]
+        behind = [each for each in models if hasattr(each, "draws_given")] or fitted_densities(rest)
         parts.append((reports.of_records(held), models, behind))
-    told = [[told_about_classes(each, held) for each in behind] for held, _, behind in parts]
-    best = int(np.argmax(np.sum(told, axis=0)))
-    judges = [Judge(held, behind[best], shares / shares.sum(), rng) for held, _, behind in parts]
+    judges = judges_of([(held, behind) for held, _, behind in parts], shares_of(reports), rng)
     answers = [[judge.answers(model) for model in models] for judge, (_, models, _) in zip(judges, parts, strict=True)]
     return Judged.of(tuple(recipes), judges, answers)
 
 
-def spare(reports: Reports) -> MixtureModel:
-    """What tells true values behind reports if no recipe does."""
-    return MixtureModel(reports.channels, label_channel=reports.label_channel, members=1, random_state=0)
+def judges_of(
+    parts: Sequence[tuple[Reports, Sequence[Any]]], shares: Floats, rng: np.random.Generator
+) -> list[Judge]:
+    """A judge for each part of the held-out reports: behind all is the model that foretells their classes best."""
+    told = [[told_about_classes(each, held) for each in behind] for held, behind in parts]
+    best = int(np.argmax(np.sum(told, axis=0)))
+    return [Judge(held, behind[best], shares, rng) for held, behind in parts]
+
+
+def estimated_accuracy(model: Learner, rest: Reports, held: Reports, rng: np.random.Generator) -> tuple[float, float]:
+    """Which share of true classes a model tells from true values, as far as held-out reports tell, and its standard
+    error; the model learned from `rest`, of which a fixed sample is read."""
+    rows = rng.permutation(len(held))[: most_judged(len(held.classes or ()), 1)]
+    (judge,) = judges_of(
+        [(held.of_records(rows), fitted_densities(rest.sampled(MOST_READ)))], shares_of(rest), rng
+    )
+    judged = Judged.of(["it"], [judge], [[judge.answers(model)]])
+    return judged.accuracy(judged.fitted([0]))
+
+
+def most_judged(classes: int, recipes: int) -> int:
+    """How many people are judged by, so that answers fit in memory."""
+    return int(min(MOST_JUDGED, MOST_NUMBERS / (DRAWS * recipes * max(classes, 1))))
+
+
+def shares_of(reports: Reports) -> Floats:
+    """The true classes' shares, none of them zero."""
+    found = np.maximum(reports.counts() @ true_class_shares(reports), 0.5)
+    return np.asarray(found / found.sum())
+
+
+def fitted_densities(reports: Reports) -> list[Learner]:
+    """What tells the true values behind reports if no recipe does."""
+    return [each.fit(reports) for each in densities(reports.channels, reports.label_channel).values()]
 
 
 def folds_of(reports: Reports, codes: Codes) -> list[Fold]:

@@ -123,7 +123,7 @@ class Judged:
     def accuracy(self, powers: Powers) -> tuple[float, float]:
         """Which share of true classes the blend tells from true values, and the standard error of that estimate.
 
-        Two ways to put true values behind reports: draws given the class, from the model that drew them; and draws
+        A model alone names the class that it finds most likely itself. Two ways to put true values behind reports: draws given the class, from the model that drew them; and draws
         whatever the class, each with the weight that the blend's own P(y | x) gives it. Where the two disagree, half of
         that is part of the error.
         """
@@ -132,7 +132,8 @@ class Judged:
         for answers, weigh in ((self.given, False), (self.blind, True)):
             logs = [np.broadcast_to(prior, answers[0].shape), *(answers[m] for m in powers.models)]
             p = blended(powers.values, logs)
-            right = p.argmax(axis=2)[..., None] == np.arange(p.shape[2])
+            says = p if len(powers.models) > 1 else answers[powers.models[0]]
+            right = says.argmax(axis=2)[..., None] == np.arange(p.shape[2])
             behind = self.label[:, None] * p
             behind = behind / behind.sum(axis=2, keepdims=True)
             told = np.einsum("idy,iy->id", p, self.label) if weigh else np.ones(p.shape[:2])

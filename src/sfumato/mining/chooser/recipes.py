@@ -27,20 +27,23 @@ def readable(channels: Channels, label_channel: Channel | None = None) -> dict[s
     }
 
 
+def densities(channels: Channels, label_channel: Channel | None = None) -> dict[str, MixtureClassifier | MixtureModel]:
+    """Densities of true values within the classes: they can also say what lies behind reports."""
+    products = {
+        f"reconstruct, mixture of products {words}": MixtureModel(
+            channels, label_channel=label_channel, components=components, pseudo_count=pseudo_count, members=1,
+            random_state=0,
+        )
+        for words, (components, pseudo_count) in {"smooth": SMOOTH, "in detail": DETAILED}.items()
+    }
+    normals = MixtureClassifier(channels, label_channel=label_channel, random_state=0)
+    return {"reconstruct, gaussian mixtures": normals, **products}
+
+
 def reconstructing(channels: Channels, label_channel: Channel | None = None) -> dict[str, Learner]:
     """Learners that take the noise off: what people can read first, then densities of the classes."""
-    return {
-        **readable(channels, label_channel),
-        "reconstruct, naive Bayes": NaiveBayes(channels, label_channel=label_channel),
-        "reconstruct, gaussian mixtures": MixtureClassifier(channels, label_channel=label_channel, random_state=0),
-        **{
-            f"reconstruct, mixture of products {words}": MixtureModel(
-                channels, label_channel=label_channel, components=components, pseudo_count=pseudo_count, members=1,
-                random_state=0,
-            )
-            for words, (components, pseudo_count) in {"smooth": SMOOTH, "in detail": DETAILED}.items()
-        },
-    }
+    bayes = {"reconstruct, naive Bayes": NaiveBayes(channels, label_channel=label_channel)}
+    return {**readable(channels, label_channel), **bayes, **densities(channels, label_channel)}
 
 
 def direct(channels: Channels) -> dict[str, Learner]:
