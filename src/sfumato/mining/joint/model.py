@@ -1,8 +1,9 @@
 """The joint model of class and true values, fitted on reports.
 
-Columns that tell about the class are selected on the reports alone and modelled together with it, by an exact grid (or
-a mixture of products where a grid would be too large); several members with different cells are averaged. The other
-columns hang on them as a forest. From the model come Bayes' rule on true values and synthetic records.
+Columns that tell about the class are selected on the reports alone and modelled together with it, by an exact grid;
+several members with different cells are averaged. The other columns hang on them as a forest. A mixture of products
+over all columns takes the grid's place where people are so few that none is selected, or where many classes want more
+columns than a grid can hold. From the model come Bayes' rule on true values and synthetic records.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from sklearn.utils.validation import check_is_fitted
 from sfumato.channels.base import Channel
 from sfumato.counts import Fold, Reports
 from sfumato.domain import Codes, Floats
-from sfumato.domain.checked import given_one_of, given_rows, given_wholes
-from sfumato.mining.estimator import Channels, Column, Learner, generator
+from sfumato.domain.checked import given_one_of, given_rows, given_table, given_wholes
+from sfumato.mining.estimator import Channels, Column, Learner, generator, true_class_shares
 from sfumato.mining.joint.grid import (
     GridMember,
     GridProblem,
@@ -29,14 +30,18 @@ from sfumato.mining.joint.grid import (
     resolution_for,
     shift_of,
 )
+from sfumato.mining.joint.marginals import LEAST_DRAWN, Marginal
 from sfumato.mining.joint.mixture import COMPONENTS, PSEUDO_COUNT, MixtureFit, MixtureMember
-from sfumato.mining.joint.selection import cap_helpers, forest_from_dict, grow_forest, select_columns
+from sfumato.mining.joint.selection import cap_helpers, forest_from_dict, grow_forest, select_columns, shared_by_classes
 from sfumato.reconstruction import Axis
 
 STRUCTURES = ("auto", "grid", "mixture")
 MOST_GRID_DIMENSIONS, MOST_MIXTURE_DIMENSIONS = 5.0, 12.0
 MOST_UNSUPERVISED_DIMENSIONS = 3.5
 MOST_REPORT_CELLS = 100_000
+MOST_GRID_CLASSES = 4
+FEW_PEOPLE = 500
+MIXED_COLUMNS = 60  # of all mixtures that are averaged
 MIXTURE_RESOLUTION = Resolution(24, 0.25)
 BLOCK, TOLERANCE = 20, 1e-5
 HELD_OUT = Fold(0, 5)
@@ -82,33 +87,60 @@ class JointModel(Learner):
         if self.structure not in STRUCTURES:
             raise ValueError(f"structure={self.structure!r} is unknown; use 'auto', 'grid' or 'mixture'")
         axes = [Axis(reports.column(name)) for name in reports.names]
-        if selected is not None:
-            self.selected_ = selected
-        elif reports.classes is None:
-            self.selected_ = tuple(range(len(axes)))
-        else:
-            most = MOST_MIXTURE_DIMENSIONS if self.structure == "mixture" else MOST_GRID_DIMENSIONS
-            self.selected_ = select_columns(reports, axes, most)
-        self.members_ = self._fit_members(reports, [axes[j] for j in self.selected_], rng)
+        self.selected_, mixed = self._select(reports, axes) if selected is None else (selected, False)
+        core = [axes[j] for j in self.selected_]
+        self.members_ = self._fit_mixtures(reports, core, rng) if mixed else self._fit_grids(reports, core)
         self.forest_ = grow_forest(reports, axes, self.selected_)
+        self._remember(reports)
 
-    def _fit_members(self, reports: Reports, core: list[Axis], rng: np.random.Generator) -> Sequence[Member]:
-        dimension = effective_dimension(core)
-        unsupervised = reports.classes is None
-        too_large = unsupervised and dimension > MOST_UNSUPERVISED_DIMENSIONS
-        if self.structure == "mixture" or (self.structure == "auto" and too_large):
-            return fit_mixtures(reports, core, rng, self.members or (1 if unsupervised else 5))
-        return self._fit_grids(reports, core, self.members or members_for(dimension))
+    def _remember(self, reports: Reports) -> None:
+        """What `marginals_` are reconstructed from when somebody asks for them."""
+        blurred = [j for j, name in enumerate(reports.names) if reports.channels[name] is not None]
+        self._tallies = dict(zip(blurred, reports.tallies(blurred), strict=True))
+        self._p_class = None
+        if reports.classes is not None:
+            self._p_class = np.maximum(reports.counts() @ true_class_shares(reports), 1e-12)
 
-    def _fit_grids(self, reports: Reports, core: list[Axis], count: int) -> list[Member]:
+    @property
+    def marginals_(self) -> dict[int, Marginal]:
+        """The reconstructed distribution of each blurred column, and under −1 that of the classes."""
+        if not hasattr(self, "_marginals"):
+            names = self.attribute_names_
+            found = {j: Marginal.of(names[j], counts) for j, counts in self._tallies.items() if counts.total}
+            if self._p_class is not None:
+                places = tuple(range(self._p_class.size))
+                found[-1] = Marginal.over("class", self._p_class, None, places)
+            self._marginals = found
+        return self._marginals
+
+    def _select(self, reports: Reports, axes: list[Axis]) -> tuple[tuple[int, ...], bool]:
+        """The columns to model together, and whether by a mixture."""
+        everything, mixed, by_cost = tuple(range(len(axes))), self.structure == "mixture", self.structure == "auto"
+        if reports.classes is None:
+            return everything, mixed or (by_cost and effective_dimension(axes) > MOST_UNSUPERVISED_DIMENSIONS)
+        most = MOST_MIXTURE_DIMENSIONS if mixed else MOST_GRID_DIMENSIONS
+        found = select_columns(reports, axes, most)
+        full = effective_dimension([axes[j] for j in found]) > most - 1 and len(found) < len(axes)
+        too_many = full and len(reports.classes) > MOST_GRID_CLASSES
+        if by_cost and (too_many or (not found and reports.people < FEW_PEOPLE)):
+            return everything, True
+        return found, mixed
+
+    def _fit_mixtures(self, reports: Reports, core: list[Axis], rng: np.random.Generator) -> Sequence[Member]:
+        count = 1 if reports.classes is None else int(np.clip(MIXED_COLUMNS / max(len(core), 1), 1, 5))
+        return fit_mixtures(reports, core, rng, self.members or count)
+
+    def _fit_grids(self, reports: Reports, core: list[Axis]) -> Sequence[Member]:
         """The first member learns on held-out reports how many steps to take; the others take as many on all."""
+        count = self.members or members_for(effective_dimension(core))
         core = cap_helpers(reports, core)
         single = effective_dimension(core) <= 1.5
         limit, tolerance = (5 * self.max_iter, TOLERANCE / 10) if single else (self.max_iter, TOLERANCE)
         found: list[Member] = []
         self.n_iter_ = limit
         resolutions = [resolution_for(core, reports.people, member) for member in range(count)]
-        problems = [GridProblem.of(reports, core, each.coarsened(core, MOST_REPORT_CELLS)) for each in resolutions]
+        cuts = [each.coarsened(core, shared_by_classes(MOST_REPORT_CELLS, reports)) for each in resolutions]
+        problems = [GridProblem.of(reports, core, each) for each in cuts]
         reports.prepare([problems[0].question(HELD_OUT), *(problem.question() for problem in problems)])
         for member, problem in enumerate(problems):
             counts, joint, steps = problem.counts(), None, self.n_iter_
@@ -147,14 +179,19 @@ class JointModel(Learner):
     def sample(self, n: int, random_state: Any = None) -> Any:
         """n synthetic records of true values, in the form of X: (X, y), or X alone when fitted without classes.
 
-        They are functions of the reports only, so their privacy is that of the reports.
+        Each column by itself is distributed as it is reconstructed (`marginals_`). They are functions of the reports
+        only, so their privacy is that of the reports.
         """
         check_is_fitted(self)
         rng = generator(random_state)
-        values = self.sample_core(n, rng)
+        drawn = max(n, LEAST_DRAWN)
+        values = self.sample_core(drawn, rng)
         for branch in self.forest_:
             parent = None if branch.parent is None else values[branch.parent]
-            values[branch.child] = branch.draw(parent, n, rng)
+            values[branch.child] = branch.draw(parent, drawn, rng)
+        for j, marginal in self.marginals_.items():
+            values[j] = marginal.kept_by(values[j], rng)
+        values = {j: column[:n] for j, column in values.items()}
         records = self.as_given([values[j] for j in range(len(self.attribute_names_))])
         return (records, self.classes_[values[-1]]) if hasattr(self, "classes_") else records
 
@@ -178,6 +215,7 @@ class JointModel(Learner):
             "selected": [int(j) for j in self.selected_],
             "members": [member.to_dict() for member in self.members_],
             "forest": [branch.to_dict() for branch in self.forest_],
+            "marginals": {str(j): marginal.to_dict() for j, marginal in self.marginals_.items()},
         }
 
     @classmethod
@@ -193,6 +231,9 @@ class JointModel(Learner):
             for each in members
         ]
         model.forest_ = forest_from_dict(given_rows(data, "forest"), model.selected_, columns)
+        stated = given_table(data, "marginals") if "marginals" in data else {}
+        known = {str(j): j for j in range(-1, columns)}
+        model._marginals = {known[j]: Marginal.from_dict(given_table(stated, j)) for j in stated if j in known}
         return model
 
 
@@ -228,6 +269,7 @@ class MixtureModel(JointModel):
         self.members_ = fit_mixtures(reports, axes, rng, self.members or 1, self.components, self.pseudo_count)
         self.selected_ = tuple(range(len(axes)))
         self.forest_ = []
+        self._remember(reports)
 
     def draws_given(
         self, reports: Reports, m: int, rng: np.random.Generator, *, with_class: bool = False
