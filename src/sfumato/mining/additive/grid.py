@@ -35,6 +35,15 @@ class Fitted:
     """The log-likelihood of the reports less the price of the terms."""
 
 
+@dataclass(frozen=True)
+class Learned:
+    """Terms, β of every class but the first (intercept first), the covariance of β and of the free knots."""
+
+    terms: list[Term]
+    beta: Floats
+    covariance: Floats
+
+
 class Grid:
     """Some columns in cells: counts of their reports, the density of their true values, and models over both."""
 
