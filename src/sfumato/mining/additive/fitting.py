@@ -17,7 +17,8 @@ import numpy as np
 
 from sfumato.counts import Question, Reports
 from sfumato.domain import Floats
-from sfumato.mining.additive.grid import Fitted, Grid, Size, true_shares
+from sfumato.mining.additive.grid import Fitted, Grid, Learned, Size, true_shares
+from sfumato.mining.additive.linear import Moments, tell_more, with_lines
 from sfumato.mining.additive.model import shares
 from sfumato.mining.additive.screening import Screen
 from sfumato.mining.additive.search import search, settled, wald
@@ -30,15 +31,6 @@ LEAST_CELLS = 400
 RELATED = 0.5  # a correlation from which on a column may stand for another
 MOST_BLOCKS = 5
 NEWTON_STEPS, SETTLED, FLAT = 50, 1e-10, 1e-9
-
-
-@dataclass(frozen=True)
-class Learned:
-    """Terms, β of every class but the first (intercept first), the covariance of β and of the free knots."""
-
-    terms: list[Term]
-    beta: Floats
-    covariance: Floats
 
 
 def columns_at_once(classes: int) -> int:
@@ -57,6 +49,10 @@ def learn(reports: Reports, most_terms: int) -> Learned:
     chosen = screen.columns() if screen is not None else []
     blocks: list[Fitted] = []
     width = columns_at_once(classes)
+    moments = Moments.of(reports, axes) if chosen else None
+    many = moments is not None and tell_more(moments, chosen[:width])
+    if many:
+        chosen = chosen[:width]
     while screen is not None and chosen and len(blocks) < MOST_BLOCKS:
         block, chosen = chosen[:width], chosen[width:]
         found, chosen = learn_block(reports, axes, screen, block, chosen, most_terms)
@@ -64,6 +60,8 @@ def learn(reports: Reports, most_terms: int) -> Learned:
     counted = reports.counts().astype(np.float64).reshape(-1, max(classes, 1))
     label = None if reports.label_channel is None else reports.label_channel.matrix()
     learned = together(blocks, true_shares(label, counted))
+    if many and moments is not None:
+        learned = with_lines(learned, moments, axes)
     if learned.terms and label is None and not any(axes[j].noisy for term in learned.terms for j in term.columns):
         return on_records(reports, learned)
     return learned

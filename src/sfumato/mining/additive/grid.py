@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
@@ -14,7 +14,7 @@ from sfumato.domain import Floats
 from sfumato.mining.additive.model import AdditiveModel
 from sfumato.mining.additive.terms import CellPoints, Term
 from sfumato.mining.joint.grid import RELAXATION, Array, GridProblem, Resolution
-from sfumato.mining.likelihood import Expansion, Fit, Observed, maximise
+from sfumato.mining.likelihood import Density, Expansion, Fit, Observed, maximise
 from sfumato.reconstruction import Axis
 
 TOLERANCE, STEPS = 0.5, 8
@@ -35,6 +35,15 @@ class Fitted:
     """The log-likelihood of the reports less the price of the terms."""
 
 
+@dataclass(frozen=True)
+class Learned:
+    """Terms, β of every class but the first (intercept first), the covariance of β and of the free knots."""
+
+    terms: list[Term]
+    beta: Floats
+    covariance: Floats
+
+
 class Grid:
     """Some columns in cells: counts of their reports, the density of their true values, and models over both."""
 
@@ -42,7 +51,7 @@ class Grid:
         chosen = [axes[j] for j in columns]
         resolution = size.resolution(chosen)
         problem = GridProblem.of(reports, chosen, resolution, dtype=np.float64)
-        self.observed = Observed.of(problem)
+        self.observed, self.cells = Observed.of(problem), problem.cells
         self.table, self.classes = problem.table, int(problem.table.true_shape[0])
         self.points = [CellPoints.of(j, axes[j], cut) for j, cut in zip(columns, problem.cells, strict=True)]
         self.counts = self.observed.counts.reshape(problem.table.report_shape)
@@ -67,6 +76,21 @@ class Grid:
         fit = maximise(self.observed, model, model.theta(start), steps, tolerance)
         worth = fit.log_likelihood - sum(self.price_of(term) for term in terms)
         return Fitted(model.terms_at(fit.theta), model.beta(fit.theta), fit, worth)
+
+    def with_density_unknown(self, found: Fitted) -> Fitted:
+        """With the information that is left where the density is known as well as the reports tell it only.
+
+        I_θθ − I_θa (I_aa + ridge)⁻¹ I_aθ, a the coefficients of a smooth change of the density.
+        """
+        model = AdditiveModel(self.points, self.density, found.terms, self.classes)
+        theta = model.theta(found.beta)
+        at = Expansion(self.observed, model.joint(theta))
+        change = Density(self.cells)
+        basis = change.basis().reshape(change.size, 1, -1)
+        unknown = at.images(at.centred((basis * at.joint.reshape(self.classes, -1)).reshape(change.size, -1)))
+        shared = at.images(at.centred(model.fields(theta))) @ unknown.T
+        lost = shared @ np.linalg.solve(unknown @ unknown.T + np.diag(change.ridge), shared.T)
+        return replace(found, fit=replace(found.fit, information=found.fit.information - lost))
 
     def renewed(self, found: Fitted, steps: int) -> Grid:
         """With the density that goes with these terms: by EM on the reports with their classes."""

@@ -164,7 +164,8 @@ def simplified(grid: Grid, found: Fitted) -> Fitted:
 
 def settled(grid: Grid, found: Fitted) -> Fitted:
     """The terms on a finer grid, without those that do not pay there."""
-    return pruned(*renewed(grid, grid.fitted(found.terms, found.beta)))
+    grid, found = renewed(grid, grid.fitted(found.terms, found.beta))
+    return grid.with_density_unknown(pruned(grid, found))
 
 
 def renewed(grid: Grid, found: Fitted) -> tuple[Grid, Fitted]:
