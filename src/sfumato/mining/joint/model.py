@@ -78,17 +78,22 @@ class JointModel(Learner):
 
     # --- fitting ------------------------------------------------------------------------------------------------
 
-    def _learn(self, reports: Reports, rng: np.random.Generator, selected: tuple[int, ...] | None = None) -> None:
+    def _learn(self, reports: Reports, rng: np.random.Generator) -> None:
         if self.structure not in STRUCTURES:
             raise ValueError(f"structure={self.structure!r} is unknown; use 'auto', 'grid' or 'mixture'")
         axes = [Axis(reports.column(name)) for name in reports.names]
-        if selected is not None:
-            self.selected_ = selected
-        elif reports.classes is None:
-            self.selected_ = tuple(range(len(axes)))
+        if reports.classes is None:
+            selected = tuple(range(len(axes)))
         else:
             most = MOST_MIXTURE_DIMENSIONS if self.structure == "mixture" else MOST_GRID_DIMENSIONS
-            self.selected_ = select_columns(reports, axes, most)
+            selected = select_columns(reports, axes, most)
+        self.model_columns(reports, axes, selected, rng)
+
+    def model_columns(
+        self, reports: Reports, axes: list[Axis], selected: tuple[int, ...], rng: np.random.Generator
+    ) -> None:
+        """Fit with these columns modelled together with the class."""
+        self.selected_ = selected
         self.members_ = self._fit_members(reports, [axes[j] for j in self.selected_], rng)
         self.forest_ = grow_forest(reports, axes, self.selected_)
 
