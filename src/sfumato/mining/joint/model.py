@@ -83,12 +83,20 @@ class JointModel(Learner):
 
     # --- fitting ------------------------------------------------------------------------------------------------
 
-    def _learn(self, reports: Reports, rng: np.random.Generator, selected: tuple[int, ...] | None = None) -> None:
+    def _learn(self, reports: Reports, rng: np.random.Generator) -> None:
         if self.structure not in STRUCTURES:
             raise ValueError(f"structure={self.structure!r} is unknown; use 'auto', 'grid' or 'mixture'")
         axes = [Axis(reports.column(name)) for name in reports.names]
-        self.selected_, mixed = self._select(reports, axes) if selected is None else (selected, False)
-        core = [axes[j] for j in self.selected_]
+        selected, mixed = self._select(reports, axes)
+        self.model_columns(reports, axes, selected, rng, mixed)
+
+    def model_columns(
+        self, reports: Reports, axes: list[Axis], selected: tuple[int, ...], rng: np.random.Generator,
+        mixed: bool = False,
+    ) -> None:
+        """Fit with these columns modelled together with the class, by a grid or by a mixture."""
+        self.selected_ = selected
+        core = [axes[j] for j in selected]
         self.members_ = self._fit_mixtures(reports, core, rng) if mixed else self._fit_grids(reports, core)
         self.forest_ = grow_forest(reports, axes, self.selected_)
         self._remember(reports)

@@ -10,6 +10,7 @@ expected in s per unit of R. One image of each field gives score and information
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Protocol
@@ -133,25 +134,30 @@ class Fit:
 
 def maximise(
     observed: Observed, model: Model, theta: Floats, steps: int = STEPS, tolerance: float = TOLERANCE,
-    worth: float = -np.inf,
+    worth: Callable[[Floats], float] | None = None,
 ) -> Fit:
     """Levenberg-damped Fisher scoring on all parameters at once; the likelihood less the ridge never falls.
 
-    It gives up where even twice what the quadratic expansion promises would not lead to the value `worth`.
+    It gives up where even twice what the quadratic expansion promises would not lead to the value that makes the fit
+    `worth` going on, told from the information so far.
     """
     damping = DAMPING
     at = Expansion(observed, model.joint(theta))
     score, information = slopes(at, model, theta)
     for done in range(steps):
         value = penalised(at, model, theta)
-        if done >= BELIEVED and value + float(score @ damped_solution(information, score, 0.0)) < worth:
-            break
+        if worth is not None and done >= BELIEVED:
+            promised = float(score @ damped_solution(information, score, 0.0))
+            if value + promised < worth(information):
+                break
         while damping < MOST:
             step = np.clip(damped_solution(information, score, damping), -model.limits, model.limits)
-            ahead = Expansion(observed, model.joint(theta + step))
-            gained = penalised(ahead, model, theta + step) - value
-            if gained >= 0:
-                break
+            joint = model.joint(theta + step)
+            if np.isfinite(joint).all():
+                ahead = Expansion(observed, joint)
+                gained = penalised(ahead, model, theta + step) - value
+                if gained >= 0:
+                    break
             damping *= MORE
         else:
             break

@@ -21,6 +21,7 @@ from sfumato.mining.likelihood import Density
 Labels = NDArray[np.int64]
 LOGIT_STEP, CUT_STEP, WEIGHT_STEP, DENSITY_STEP = 2.5, 0.08, 1.0, 1.0
 LOGIT_RIDGE, WEIGHT_RIDGE = 0.02, 0.02
+CUT_PRIOR = 12.0  # 1 / variance of a cut that may be anywhere
 NEAR = 0.4  # cells between two cuts that are taken for one
 
 
@@ -36,9 +37,9 @@ class Cuts:
         return int(self.places.size) + 1
 
     @property
-    def price(self) -> int:
-        """How many numbers describe it."""
-        return int(self.places.size)
+    def price(self) -> float:
+        """What it costs to say which cells are together."""
+        return 0.0
 
     @cached_property
     def membership(self) -> Floats:
@@ -82,8 +83,13 @@ class Groups:
         return int(self.of_cell.max()) + 1
 
     @property
-    def price(self) -> int:
-        return self.parts - 1
+    def price(self) -> float:
+        """log of the number of choices: of places to cut, or of a part for each label."""
+        return float((self.parts - 1 if self.ordered else self.of_cell.size / 2) * np.log(self.choices))
+
+    @property
+    def choices(self) -> int:
+        return int(self.of_cell.size) if self.ordered else self.parts
 
     @cached_property
     def membership(self) -> Floats:
@@ -176,6 +182,9 @@ class BoxModel:
         self.ridge = np.concatenate([
             np.full(classes, WEIGHT_RIDGE), np.full(kinds, LOGIT_RIDGE), np.zeros(cuts), density.ridge
         ])
+        self.prior = np.where(np.repeat(np.arange(4) == 2, sizes), CUT_PRIOR, self.ridge)
+        self.numbers = classes + kinds + cuts
+        """How many of the parameters are the rule's own."""
 
     def joint(self, theta: Floats) -> Floats:
         rule = self.rule.at(theta)

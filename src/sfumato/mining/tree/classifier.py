@@ -130,7 +130,10 @@ class TreeClassifier(Learner):
         model.classes_, model.attribute_names_ = self.classes_, self.attribute_names_
         model._table_kind = self._table_kind
         remember_names(model, self.attribute_names_, hasattr(self, "feature_names_in_"))
-        model._learn(reports, rng, chosen)
+        if chosen is None:
+            model._learn(reports, rng)
+        else:
+            model.model_columns(reports, axes, chosen, rng)
         self.joint_ = model
         self.tree_, found = distilled_tree(model, limits, reports.people, rng)
         by_name = {feature.name: feature for feature in found}

@@ -1,16 +1,23 @@
-"""The smallest tree over a labelled product of parts: which splits tell its types apart with the fewest nodes."""
+"""The smallest tree over a labelled product of parts: which splits tell its types apart with the fewest nodes.
+
+    splits(box) = 0 if the box has one type only, else 1 + min over columns and places of splits(below) + splits(above)
+
+Boxes of equal extents are solved together, small ones first.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from itertools import product
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.mining.tree.boxes import Labels
 
 Box = tuple[tuple[int, int], ...]
-MOST_BOXES = 4_000
+Extents = tuple[int, ...]
+MOST_BOXES = 20_000
 
 
 @dataclass(frozen=True)
@@ -34,38 +41,60 @@ class Node:
 
 def smallest_tree(types: Labels) -> Node:
     """The tree of fewest nodes; over very many boxes the one that at each node leaves fewest changes behind."""
-    boxes = np.prod([size * (size + 1) // 2 for size in types.shape])
-    known: dict[Box, Node] = {}
-
-    def solve(box: Box) -> Node:
-        if box not in known:
-            known[box] = _split(types, box, solve, exact=bool(boxes <= MOST_BOXES))
-        return known[box]
-
-    return solve(tuple((0, size) for size in types.shape))
+    exact = np.prod([size * (size + 1) // 2 for size in types.shape]) <= MOST_BOXES
+    return _read(types, tuple((0, size) for size in types.shape), _splits(types) if exact else None)
 
 
-def _split(types: Labels, box: Box, solve: Any, exact: bool) -> Node:
+def _splits(types: Labels) -> dict[Extents, NDArray[np.int64]]:
+    """How many splits the boxes of these extents need, by where they begin."""
+    found: dict[Extents, NDArray[np.int64]] = {}
+    pure: dict[Extents, NDArray[np.bool_]] = {}
+    for extents in product(*(range(1, size + 1) for size in types.shape)):
+        shape = tuple(size - extent + 1 for size, extent in zip(types.shape, extents, strict=True))
+        halves = [(found[one], found[other], j, k) for j, k, one, other in _halves(extents)]
+        needed = [_beginnings(one, shape) + _beginnings(other, shape, j, k) for one, other, j, k in halves]
+        if not needed:
+            found[extents], pure[extents] = np.zeros(shape, np.int64), np.ones(shape, bool)
+            continue
+        j, k, one, other = next(_halves(extents))
+        apart = np.diff(types, axis=j)[tuple(slice(size) for size in shape)] != 0
+        pure[extents] = _beginnings(pure[one], shape) & _beginnings(pure[other], shape, j, k) & ~apart
+        found[extents] = np.where(pure[extents], 0, 1 + np.min(needed, axis=0))
+    return found
+
+
+def _halves(extents: Extents):  # type: ignore[no-untyped-def]
+    """Column, place, extents below and extents above of all splits."""
+    for j, extent in enumerate(extents):
+        for k in range(1, extent):
+            yield j, k, (*extents[:j], k, *extents[j + 1 :]), (*extents[:j], extent - k, *extents[j + 1 :])
+
+
+def _beginnings(values: NDArray, shape: Extents, j: int = 0, k: int = 0) -> NDArray:  # type: ignore[type-arg]
+    """The boxes that begin k parts further along column j."""
+    return values[tuple(slice(k * (i == j), size + k * (i == j)) for i, size in enumerate(shape))]
+
+
+def _read(types: Labels, box: Box, splits: dict[Extents, NDArray[np.int64]] | None) -> Node:
     inside = types[tuple(slice(*ends) for ends in box)]
     first = int(inside.flat[0])
     if (inside == first).all():
         return Node(box, first)
-    places = []
-    for j in range(inside.ndim):
-        changes = (np.diff(inside, axis=j) != 0).sum(axis=tuple(k for k in range(inside.ndim) if k != j))
-        places += [(int(count), j, i) for i, count in enumerate(changes.tolist()) if count]
-    if not exact:
-        sizes = [inside.size / inside.shape[j] for j in range(inside.ndim)]
-        places = [max(places, key=lambda found: found[0] / sizes[found[1]])]
-    best: Node | None = None
-    for _, j, i in sorted(places, reverse=True):
-        low, high = box[j]
-        middle = low + i + 1
-        below = solve((*box[:j], (low, middle), *box[j + 1 :]))
-        if best is not None and below.inner + 1 >= best.inner:
-            continue
-        above = solve((*box[:j], (middle, high), *box[j + 1 :]))
-        if best is None or below.inner + above.inner + 1 < best.inner:
-            best = Node(box, -1, j, middle, below, above, below.inner + above.inner + 1)
-    assert best is not None
-    return best
+    places = [(_rest(types, box, j, k, splits), j, k) for j, k, *_ in _halves(inside.shape)]
+    _, j, k = min(places)
+    middle = box[j][0] + k
+    below, above = (
+        _read(types, (*box[:j], ends, *box[j + 1 :]), splits) for ends in ((box[j][0], middle), (middle, box[j][1]))
+    )
+    return Node(box, -1, j, middle, below, above, below.inner + above.inner + 1)
+
+
+def _rest(types: Labels, box: Box, j: int, k: int, splits: dict[Extents, NDArray[np.int64]] | None) -> float:
+    """What a split leaves to be split; where that is not known, minus the share of changes along it."""
+    inside = types[tuple(slice(*ends) for ends in box)]
+    if splits is None:
+        return -float(np.mean(np.take(inside, k, j) != np.take(inside, k - 1, j)))
+    starts = [low for low, _ in box]
+    *_, one, other = next(each for each in _halves(inside.shape) if each[:2] == (j, k))
+    further = (*starts[:j], starts[j] + k, *starts[j + 1 :])
+    return int(splits[one][tuple(starts)] + splits[other][further])

@@ -26,7 +26,8 @@ FINAL = (98.0, 29.0, 17.0, 11.0, 8.0, 6.0), (0.05, 0.25, 0.4, 0.6, 0.9, 1.1)
 """True cells of a column, and the width of report cells in noise deviations, for so many dimensions."""
 SHIFT = 0.17
 MOST_REPORT_CELLS = 40_000
-STRONG = 0.02  # nats a person from which on the dependence of two columns is modelled; less may be the rule's own
+STRONG = 0.1  # nats a person, if there were no noise, from which on the dependence of two columns is modelled; less
+# may be the rule's own
 LEAK = 0.05  # part of the dependence of two columns that smooth products may leave unexplained
 MOST_DIMENSIONS = 3.5
 WHOLE_NUMBERS = 25  # up to here each whole number is an atom that no cut divides
@@ -106,6 +107,15 @@ def ground_of(
     return Ground(columns, GridProblem.of(reports, chosen, resolution, dtype=np.float64))
 
 
+@dataclass(frozen=True)
+class Joined:
+    """A rule with one more column, what the best cut in it is expected to gain, and whether the others tell it all."""
+
+    gain: float
+    found: Found
+    superfluous: bool = False
+
+
 class RuleSearch:
     """Columns join one by one."""
 
@@ -116,21 +126,14 @@ class RuleSearch:
         found = self.nothing()
         left = list(chosen)
         while left:
-            judged = [(self.joined(found, j), j) for j in left]
-            gain, extended, j = max(((gain, extended, j) for (gain, extended), j in judged), key=lambda each: each[0])
-            if gain <= 0:
+            judged = {j: self.joined(found, j) for j in left}
+            best = max(left, key=lambda j: judged[j].gain)
+            if judged[best].gain <= 0:
                 break
+            extended = judged[best].found
             found = replace(extended, state=extended.search.run(extended.state))
-            left.remove(j)
-        return self.finished(self.afresh(found))
-
-    def afresh(self, found: Found) -> Found:
-        """Searched again with all columns from the beginning, if that leads further."""
-        if len(found.ground.columns) < 2:
-            return found
-        search = found.search
-        start = Rule.nothing(found.ground.parts(), self.class_shares(), search.density.size)
-        return max(found, replace(found, state=search.run(search.fitted(start))), key=score_of)
+            left = [j for j in left if j != best and not judged[j].superfluous]
+        return self.finished(found)
 
     def class_shares(self) -> Floats:
         counts = np.asarray(self.reports.counts(), np.float64)
@@ -142,21 +145,23 @@ class RuleSearch:
         search = ground.search()
         return Found(ground, search, search.fitted(Rule.nothing([], self.class_shares(), 0)))
 
-    def joined(self, found: Found, j: int) -> tuple[float, Found]:
-        """What the best cut in one more column is expected to gain, and the rule so far with that column."""
+    def joined(self, found: Found, j: int) -> Joined:
+        """The rule so far with one more column."""
         ground = ground_of(self.reports, self.axes, (*found.ground.columns, j), self.classes)
         if effective_dimension([self.axes[k] for k in ground.columns]) > MOST_DIMENSIONS:
-            return -np.inf, found
+            return Joined(-np.inf, found)
         ground = ground.formed(pairs=found.ground.pairs)
         extended = moved(found, ground)
         pairs = [(i, len(ground.columns) - 1) for i in range(len(found.ground.columns))]
         gains = {pair: gain_of_pair(extended, pair) for pair in pairs}
-        dependent = [pair for pair, gain in gains.items() if gain > STRONG * found.search.observed.total]
+        least = {pair: STRONG * np.prod([told_part(ground.cells[k]) for k in pair]) for pair in pairs}
+        dependent = [pair for pair, gain in gains.items() if gain > least[pair] * found.search.observed.total]
         if dependent:
             extended = moved(found, ground.formed(pairs=(*ground.pairs, *dependent)))
         found_cuts = extended.search.grown(extended.state, [len(ground.columns) - 1])
         gain = max((candidate.gain for candidate in found_cuts), default=0.0)
-        return gain - LEAK * sum(gains[pair] for pair in dependent), extended
+        gain -= LEAK * sum(gains[pair] for pair in dependent)
+        return Joined(gain, extended, bool(dependent) and gain < 0)
 
     def finished(self, found: Found) -> Found:
         """With the columns that have cuts alone, no more terms in the density than pay, and all numbers fitted."""
@@ -194,6 +199,16 @@ class RuleSearch:
 
 def score_of(found: Found) -> float:
     return found.state.score
+
+
+def told_part(cut: ColumnCells) -> float:
+    """The squared correlation that noise leaves between a column's reports and its values, if they are spread evenly.
+
+    It is the second squared singular value of P(s, t) / √(P(s)·P(t)).
+    """
+    joint = cut.table / cut.table.sum()
+    scaled = joint / np.sqrt(np.maximum(np.outer(joint.sum(axis=1), joint.sum(axis=0)), 1e-300))
+    return float(np.linalg.svd(scaled, compute_uv=False)[1] ** 2) if cut.size > 1 else 1.0
 
 
 def gain_of_pair(found: Found, pair: tuple[int, int]) -> float:

@@ -1,7 +1,9 @@
 """The search for a rule: which boxes, cuts and types the reports pay for.
 
-    score = log-likelihood − ½·log n · (cuts + type probabilities + class weights) − 3 · splits of the smallest tree
+    score = log-likelihood − ½·log |information of cuts, types and weights / prior| − ½·log n · (numbers of the density)
+            − 2 · splits of the smallest tree
 
+The second term is Laplace's: a cut that reports can hardly place has few places to choose from, and costs little.
 Moves: a cut or a band of cells inside a leaf gets another type, known or new; boxes are relabelled; a cut is dropped;
 two types become one. Candidates are judged by the quadratic expansion of the likelihood after projecting out all
 current parameters, the best of them refitted.
@@ -11,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import permutations
 from typing import Any
 
@@ -18,15 +21,16 @@ import numpy as np
 
 from sfumato.domain import Floats
 from sfumato.mining.likelihood import Density, Expansion, Fit, Observed, maximise
-from sfumato.mining.tree.boxes import BoxModel, Cuts, Labels, Rule, people_of
+from sfumato.mining.tree.boxes import CUT_PRIOR, NEAR, BoxModel, Cuts, Labels, Rule, people_of
 from sfumato.mining.tree.partition import Node, smallest_tree
 
-NODE_PRICE = 3.0
-REFITTED, SCREENING_STEPS, FINAL_STEPS = 5, 8, 25
+NODE_PRICE = 2.0
+TYPE_PRICE = 15.0  # of each type beyond the number of classes: leaves that say "perhaps" have to be clearly told
+REFITTED, WIDELY, SCREENING_STEPS, FINAL_STEPS = 5, 12, 8, 25
 LEAST = 0.5  # nats by which a move has to raise the score
 DIRECTIONS = 2
 FLOOR = 0.02
-DOUBTED = 3.0  # times what a simplification saves that the quadratic expansion may take it to lose, and it is tried
+DOUBTED = 2.0  # times what a simplification saves that the quadratic expansion may take it to lose, and it is tried
 NO_TREE = Node((), -1)
 ROUNDS = 40
 
@@ -61,26 +65,33 @@ class Search:
     def fitted(self, rule: Rule, steps: int = SCREENING_STEPS, worth: float = -np.inf) -> State:
         """The rule with the numbers that fit best; given up, and without a tree, where its score cannot be `worth`."""
         rule = rule.compact()
-        price, splits = self.price(rule), sum(part.price for part in rule.parts)  # each cut splits some node
+        model = BoxModel(rule, self.density)
+        least = NODE_PRICE * sum(part.parts - 1 for part in rule.parts)  # each cut splits some node
+        needed = partial(self.price, model)
         fit = maximise(
-            self.observed, BoxModel(rule, self.density), rule.theta, steps, worth=worth + price + NODE_PRICE * splits
+            self.observed, model, rule.theta, steps, worth=lambda information: worth + needed(information) + least
         )
-        if fit.value - price - NODE_PRICE * splits < worth:
+        price = needed(fit.information)
+        if fit.value - price - least < worth:
             return State(rule.at(fit.theta), fit, NO_TREE, -np.inf)
         tree = smallest_tree(rule.types)
         return State(rule.at(fit.theta), fit, tree, fit.value - price - NODE_PRICE * tree.inner)
 
-    def price(self, rule: Rule) -> float:
-        """That of all numbers."""
-        kinds, classes = rule.logits.shape
-        numbers = sum(part.price for part in rule.parts) + (kinds + (kinds > 1)) * (classes - 1)
-        return float(self.unit * (numbers + self.density.size))
+    def price(self, model: BoxModel, information: Floats) -> float:
+        """½·log of how much better the rule's numbers are known than before; which cells are together; the density."""
+        rule, numbers = model.rule, model.numbers
+        known = information + np.diag(model.prior - model.ridge)
+        told = logdet(known) - logdet(known[numbers:, numbers:]) - np.log(model.prior[:numbers]).sum()
+        beyond = max(len(rule.logits) - rule.weights.size, 0)
+        parts = sum(part.price for part in rule.parts)
+        return float(0.5 * told + parts + TYPE_PRICE * beyond + self.unit * self.density.size)
 
     def run(self, state: State, rounds: int = ROUNDS) -> State:
         """Moves until none raises the score."""
         for _ in range(rounds):
-            grown = self.best(state, self.grown(state))
-            better = self.simplified(grown)
+            better = self.simplified(self.best(state, self.grown(state)))
+            if better.score < state.score + LEAST:
+                better = self.simplified(self.best(state, self.grown(state), WIDELY))
             if better.score < state.score + LEAST:
                 return state
             state = better
@@ -95,9 +106,9 @@ class Search:
             if state.score < score + LEAST:
                 return state
 
-    def best(self, state: State, candidates: Iterator[Candidate]) -> State:
+    def best(self, state: State, candidates: Iterator[Candidate], most: int = REFITTED) -> State:
         """The best of the most promising candidates, if it is better than the state."""
-        for one in sorted(candidates, key=lambda one: -one.gain)[:REFITTED]:
+        for one in sorted(candidates, key=lambda one: -one.gain)[:most]:
             state = max(state, self.fitted(one.rule, worth=state.score), key=lambda each: each.score)
         return state
 
@@ -128,18 +139,20 @@ class Search:
             corner[1:, 1:] = gram.cumsum(axis=0).cumsum(axis=1)
             slope, curve = sums[b] - sums[a], corner[b, b] - 2 * corner[a, b] + corner[a, a]
             inner = (a > 0).astype(int) + (b < cells)
-            cost = NODE_PRICE * inner + self.unit * inner
+            edge = np.zeros(cells + 1)  # how well it would be known that a cut is here, for a step of one
             if isinstance(part, Cuts):
-                here = np.abs(part.places[:, None] - part.edges).min(axis=0, initial=1.0) < 0.4 / cells
-                here[[0, -1]] = True
-                cost = NODE_PRICE * inner + self.unit * (2.0 - here[a] - here[b])
+                edge[1:-1] = (np.diag(gram)[1:] + np.diag(gram)[:-1]) / 2 * cells**2 / CUT_PRIOR
+                edge[np.abs(part.places[:, None] - part.edges).min(axis=0, initial=1.0) < NEAR / cells] = 0.0
             kinds = rule.p_class
             targets: list[tuple[int | None, Any]] = [(None, np.clip(slope / np.maximum(curve, 1e-9), lower, upper))]
             if own.size == 2:
                 targets += [(k, (kinds[k, 0] - own[0]) / direction[0]) for k in range(len(kinds)) if k != leaf.type]
             for kind, step in targets:
                 step = np.broadcast_to(step, slope.shape)
-                gain = step * slope - 0.5 * step**2 * curve - cost - (self.unit * (own.size - 1) if kind is None else 0)
+                cost = NODE_PRICE * inner + 0.5 * np.log1p(step**2 * edge[a]) + 0.5 * np.log1p(step**2 * edge[b])
+                if kind is None:
+                    cost += self.unit * (own.size - 1) + TYPE_PRICE * (len(kinds) >= own.size)
+                gain = step * slope - 0.5 * step**2 * curve - cost
                 for chosen in ((a == 0) | (b == cells), (a > 0) & (b < cells)):
                     if not chosen.any():
                         continue
@@ -189,6 +202,10 @@ class Search:
         if self._flips is None or self._flips.around is not around:
             self._flips = Flips(around)
         return self._flips
+
+
+def logdet(matrix: Floats) -> float:
+    return float(np.linalg.slogdet(matrix)[1])
 
 
 def _room(own: Floats, direction: Floats) -> tuple[float, float]:

@@ -10,20 +10,24 @@ import numpy as np
 
 from sfumato.counts import Fold
 from sfumato.domain import Floats
-from sfumato.mining.joint.selection import STEPS, mean_and_z
+from sfumato.mining.joint.selection import mean_and_z
 from sfumato.mining.likelihood import Observed, maximise
 from sfumato.mining.tree.boxes import BoxModel, spread
-from sfumato.mining.tree.rule import Found, Ground, RuleSearch, ground_of, on_other_cells
+from sfumato.mining.tree.rule import Found, Ground, RuleSearch, ground_of, on_other_cells, told_part
 from sfumato.mining.tree.search import SCREENING_STEPS
-from sfumato.reconstruction import ProductTable, Table
+from sfumato.reconstruction import ProductTable
+
+STEPS_WITHOUT_NOISE, MOST_STEPS = 12.0, 150  # of EM; noise that leaves less of a correlation needs more of them
+BETTER, CLEARLY_BETTER = 0.9, 2.0  # standard errors
 
 
-class GivenClasses(Table):
+class GivenClasses(ProductTable):
     """From P(t) to reports, P(y | t) being known: C'[(s, y'), t] = Σ_y C[(s, y'), (y, t)]·P(y | t)."""
 
     def __init__(self, table: ProductTable, p_class: Floats) -> None:
-        self.table, self.p_class, self.dtype = table, p_class.astype(table.dtype), table.dtype
-        self.true_shape = table.true_shape[1:]
+        super().__init__(table.factors, table.label, table.report_shape[-1], table.dtype)
+        self.table, self.p_class = table, p_class.astype(table.dtype)
+        self.true_shape = p_class.shape[1:]
         self.shape = (table.shape[0], prod(self.true_shape))
 
     def apply(self, p: Floats) -> Floats:
@@ -38,24 +42,31 @@ class GivenClasses(Table):
 
 
 def grid_is_better(search: RuleSearch, found: Found, chosen: Sequence[int]) -> bool:
-    """Whether a free joint distribution of all chosen columns is better than the rule with free P(t).
+    """Whether to prefer a free joint distribution of all chosen columns to the rule.
 
-    Columns that only tell about the rule's own thus favour neither. Each third of the people is foretold by the others.
+    Both foretell the classes of held-out reports, each third of the people by the others, and both with free P(t), so
+    that columns which only tell about the rule's own favour neither. A wrong rule may foretell reports as well as a
+    free distribution and still decide worse, so that a rule with cuts has to be better; to be preferred to no rule at
+    all, the free distribution has to be.
     """
     columns = (*found.ground.columns, *(j for j in chosen if j not in found.ground.columns))
+    if not columns:
+        return False
     ground = ground_of(search.reports, search.axes, columns, search.classes)
     mean, z = np.array([lead_of_grid(found, ground, Fold(third, 3, salt=1)) for third in range(3)]).T
-    lead, error = mean.mean(), np.sqrt(((mean / z) ** 2).sum()) / 3
-    return bool(lead > error > 0)
+    error = float(np.sqrt(((mean / z) ** 2).sum()) / 3)
+    return bool(mean.mean() > (-BETTER if found.ground.columns else CLEARLY_BETTER) * error)
 
 
 def lead_of_grid(found: Found, ground: Ground, held: Fold) -> tuple[float, float]:
     """By how much the rule's −log P(y' | s) of the held-out people is larger, on average and in standard errors."""
-    counts = ground.problem.counts(~held)
+    problem, counts = ground.problem, ground.problem.counts(~held)
+    told = float(np.mean([told_part(cut) for cut in ground.cells]))
+    steps = min(round(STEPS_WITHOUT_NOISE / told**2), MOST_STEPS)
     p_class = refitted_classes(found, ground, ~held)
-    people = replace(ground.problem, table=GivenClasses(ground.problem.table, p_class)).fit(counts, STEPS)
-    by_rule, by_grid = map(ground.problem.loss_of_label, (people * p_class, ground.problem.fit(counts, STEPS)))
-    return mean_and_z(by_rule - by_grid, ground.problem, held)
+    people = replace(problem, table=GivenClasses(problem.table, p_class)).fit(counts, steps)
+    ruled, free = np.asarray(people * p_class, np.float32), problem.fit(counts, steps)
+    return mean_and_z(problem.loss_of_label(ruled) - problem.loss_of_label(free), problem, held)
 
 
 def refitted_classes(found: Found, ground: Ground, fold: Fold) -> Floats:
