@@ -1,4 +1,4 @@
-"""The chooser: which recipe will serve better on true values, told from reports alone."""
+"""The chooser: which recipe, or which blend, will serve better on true values, told from reports alone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 import sfumato as sf
-from sfumato.mining.chooser import Chooser, Judge, about_as_good, held_out_logs
+from sfumato.mining.chooser import Chooser, estimated_accuracy
+from sfumato.mining.chooser.classifier import about_as_good
+from sfumato.mining.chooser.judging import DRAWS, Judge, Judged, blended, log_of_mean
 from sfumato.mining.direct import DirectClassifier
 from sfumato.mining.joint import MixtureModel
 
@@ -18,13 +20,14 @@ UNIT = sf.Interval(0, 1)
 
 
 class Band:
-    """A classifier that knows a band of x: the best one when the band is true."""
+    """A classifier that knows a band of x, and is as sure as it is right."""
 
-    def __init__(self, low: float, high: float) -> None:
-        self.low, self.high, self.classes_ = low, high, np.array([False, True])
+    def __init__(self, low: float, high: float, right: float = 0.99) -> None:
+        self.low, self.high, self.right = low, high, right
 
-    def answers(self, X: Any) -> np.ndarray[Any, Any]:
-        return ((X[0] > self.low) & (X[0] < self.high)).astype(np.int64)
+    def _probabilities(self, columns: Any) -> np.ndarray[Any, Any]:
+        inside = np.where((columns[0] > self.low) & (columns[0] < self.high), self.right, 1 - self.right)
+        return np.column_stack([1 - inside, inside])
 
 
 def band_data(n: int, scale: float, seed: int) -> tuple[sf.Gaussian, pd.DataFrame, np.ndarray[Any, Any]]:
@@ -34,57 +37,72 @@ def band_data(n: int, scale: float, seed: int) -> tuple[sf.Gaussian, pd.DataFram
     return channel, pd.DataFrame({"x": channel.randomize(x, rng)}), (x > 0.4) & (x < 0.6)
 
 
-def test_the_true_classifier_scores_best() -> None:
-    channel, reports, y = band_data(4_000, 0.1, 1)
-    judge = Judge(sf.Reports(reports, {"x": channel}), np.random.default_rng(0))
-    draws = judge.draws(np.arange(4_000), 50)
-    truth, wide, aside = (
-        held_out_logs(band.answers(draws).reshape(-1, 50), y.astype(np.int64), 2).mean()
-        for band in (Band(0.4, 0.6), Band(0.25, 0.75), Band(0.5, 0.7))
-    )
+def judged_band(n: int = 4_000, scale: float = 0.1, seed: int = 1) -> tuple[Judged, Judge]:
+    """Bands of which the first is true, judged on the second half of the people."""
+    channel, table, y = band_data(n, scale, seed)
+    reports = sf.Reports(table, {"x": channel}, target=y)
+    half = np.arange(n) < n // 2
+    rest, held = (reports.of_records(np.flatnonzero(each)) for each in (half, ~half))
+    judge = Judge(held, MixtureModel([channel], members=1, random_state=0).fit(rest), np.array([0.8, 0.2]),
+                  np.random.default_rng(0))
+    bands = {"truth": Band(0.4, 0.6), "wide": Band(0.25, 0.75), "aside": Band(0.5, 0.7)}
+    return Judged.of(tuple(bands), [judge], [[judge.answers(band) for band in bands.values()]]), judge
+
+
+def test_the_true_classifier_scores_best_and_counts_most_in_a_blend() -> None:
+    judged, _ = judged_band()
+    truth, wide, aside = (judged.fitted([m]).logs.mean() for m in range(3))
     assert truth > wide and truth > aside
+    together = judged.fitted([0, 1, 2])
+    assert together.values[1] > 2 * max(together.values[2], together.values[3])
 
 
-def test_answers_right_nine_times_in_ten_score_as_such() -> None:
-    y = np.repeat([0, 1], 500)
-    answers = np.where(np.arange(1_000) % 10 == 0, 1 - y, y)[:, None]
-    expected = 0.9 * np.log(0.8 + 0.1) + 0.1 * np.log(0.1)
-    assert held_out_logs(answers, y, 2).mean() == pytest.approx(expected)
+def test_the_accuracy_of_any_classifier_is_estimated_from_reports() -> None:
+    judged, _ = judged_band(12_000)
+    for m, accuracy in enumerate((1.0, 0.7, 0.8)):
+        found, error = judged.accuracy(judged.fitted([m]))
+        assert abs(found - accuracy) < max(3 * error, 0.06)
 
 
-def test_answers_that_never_leave_one_class_tell_nothing() -> None:
-    y = np.array([0, 1, 1, 1])
-    shares = 0.25 * np.log(0.25) + 0.75 * np.log(0.75)
-    assert held_out_logs(np.ones((4, 5), np.int64), y, 2).mean() == pytest.approx(shares)
-    assert held_out_logs(y[:, None], y, 2).mean() == pytest.approx(0.0, abs=0.01)
+def test_powers_follow_the_gradient() -> None:
+    judged, _ = judged_band(400)
+    logs = list(judged.blind)
+    at, step = np.array([0.3, 0.5, 0.4]), 1e-3
+    _, slope = judged._likelihood(at, logs)
+    for m in range(3):
+        ahead, before = (judged._likelihood(at + side * step * np.eye(3)[m], logs)[0] for side in (1, -1))
+        assert slope[m] == pytest.approx((ahead - before) / (2 * step), rel=1e-2, abs=0.2)
 
 
-def test_draws_behind_noiseless_reports_are_the_reports() -> None:
-    rng = np.random.default_rng(3)
-    values = rng.integers(0, 5, 400)
-    channel = sf.RandomizedResponse(sf.Categories(list(range(5))), keep=0.999999)
-    judge = Judge(sf.Reports({"x": values}, [channel]), np.random.default_rng(0))
-    draws = judge.draws(np.arange(400), 2)[0].astype(int)
-    assert np.mean(draws == np.repeat(values, 2)) > 0.99
+def test_the_logarithm_of_a_mean_of_few_draws_is_right_on_average() -> None:
+    draws = (np.random.default_rng(2).random((20_000, DRAWS)) < 0.5) + 1e-9
+    assert np.log(draws.mean(axis=1)).mean() < np.log(0.5) - 0.01
+    assert log_of_mean(draws)[0].mean() == pytest.approx(np.log(0.5), abs=0.003)
 
 
-def test_it_reconstructs_where_noise_hides_a_band_and_serves_what_it_chose() -> None:
-    channel, reports, y = band_data(3_000, 0.25, 2)
-    channels = {"x": channel}
-    chooser = Chooser(channels, recipes=recipes(channels), random_state=0).fit(reports, y)
-    assert chooser.reconstructs_ and chooser.chosen_ == "reconstruct"
-    assert chooser.verdict().startswith("Reconstruct: reconstruct.")
-    grid = pd.DataFrame({"x": np.linspace(0.01, 0.99, 99)})
-    np.testing.assert_array_equal(chooser.predict(grid), chooser.estimator_.predict(grid))
-    np.testing.assert_array_equal(chooser.predict_proba(grid), chooser.estimator_.predict_proba(grid))
+def test_a_blend_of_one_at_power_one_is_that_one() -> None:
+    p = np.random.default_rng(3).dirichlet([1, 1, 1], 50).astype(np.float32)
+    np.testing.assert_allclose(blended(np.array([1.0]), [np.log(p)]), p, rtol=1e-5)
+    np.testing.assert_allclose(blended(np.array([0.0]), [np.log(p)]), 1 / 3, rtol=1e-6)
 
 
 def recipes(channels: Any) -> dict[str, Any]:
     tree = DecisionTreeClassifier(min_samples_leaf=50, random_state=0)
     return {
-        "direct": DirectClassifier(tree, channels),
         "reconstruct": MixtureModel(channels, members=2, random_state=0),
+        "direct": DirectClassifier(tree, channels),
     }
+
+
+def test_it_reconstructs_where_noise_hides_a_band_and_serves_what_it_chose() -> None:
+    channel, reports, y = band_data(3_000, 0.25, 2)
+    channels = {"x": channel}
+    chooser = Chooser(channels, recipes=recipes(channels), combine=False, random_state=0).fit(reports, y)
+    assert chooser.reconstructs_ and chooser.chosen_ == "reconstruct"
+    assert chooser.verdict().startswith("Reconstruct: reconstruct;")
+    grid = pd.DataFrame({"x": np.linspace(0.01, 0.99, 99)})
+    np.testing.assert_array_equal(chooser.predict(grid), chooser.estimator_.predict(grid))
+    np.testing.assert_array_equal(chooser.predict_proba(grid), chooser.estimator_.predict_proba(grid))
 
 
 def test_it_mines_directly_where_a_model_cannot_see_what_the_tree_sees() -> None:
@@ -96,20 +114,82 @@ def test_it_mines_directly_where_a_model_cannot_see_what_the_tree_sees() -> None
     assert chooser.chosen_ == "direct" and chooser.verdict().startswith("Mine the reports directly")
 
 
+def two_halves(n: int, seed: int) -> tuple[dict[str, sf.Channel], pd.DataFrame, np.ndarray[Any, Any], Any]:
+    """One recipe knows one column, one the other: together they know more."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(2 * n, 2))
+    y = (x.sum(axis=1) + rng.logistic(size=2 * n) / 4 > 0).astype(int)
+    channels = {name: sf.Gaussian(sf.Interval(-6, 6), scale=0.5) for name in "ab"}
+    table = pd.DataFrame({name: channels[name].randomize(x[:n, j], rng) for j, name in enumerate("ab")})
+    return channels, table, y[:n], (pd.DataFrame(x[n:], columns=["a", "b"]), y[n:])
+
+
+def test_recipes_that_know_different_things_answer_together() -> None:
+    channels, table, y, (people, true) = two_halves(3_000, 5)
+    kinds = {f"knows {name}": DirectClassifier(ByColumn(j), channels) for j, name in enumerate("ab")}
+    chooser = Chooser(channels, recipes=kinds, random_state=0).fit(table, y)
+    assert len(chooser.members_) == 2 and "a blend of" in chooser.verdict()
+    alone = [each.score(people, true) for each in chooser.members_]
+    assert chooser.score(people, true) > max(alone) + 0.05
+    with pytest.raises(AttributeError, match="answer together"):
+        _ = chooser.estimator_
+    again = Chooser.from_dict(chooser.to_dict())
+    np.testing.assert_allclose(again.predict_proba(people), chooser.predict_proba(people), rtol=1e-9)
+
+
+class ByColumn(DecisionTreeClassifier):
+    """A tree that sees one column alone."""
+
+    def __init__(self, column: int = 0) -> None:
+        super().__init__(max_depth=4, min_samples_leaf=50, random_state=0)
+        self.column = column
+
+    def _seen(self, X: Any) -> Any:
+        hidden = np.zeros_like(np.asarray(X, float))
+        hidden[:, self.column] = np.asarray(X, float)[:, self.column]
+        return hidden
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        return super().fit(self._seen(X), y, sample_weight=sample_weight)
+
+
 def test_the_usual_recipes_cover_both_ways() -> None:
-    numbers, labels = sf.Gaussian(UNIT, scale=0.1), sf.RandomizedResponse(sf.Categories(["a", "b"]), keep=0.8)
-    assert ways({"x": numbers}) == ["reconstruct"] * 3 + ["direct"] * 3
-    assert ways([numbers, labels]) == ["reconstruct"] * 2 + ["direct"] * 3  # no linear discriminant of labels
+    numbers = sf.Gaussian(UNIT, scale=0.1)
+    reports = sf.Reports({"x": [0.1, 0.2]}, {"x": numbers})
+    assert [name.split(",")[0] for name in Chooser()._recipes(reports)] == ["reconstruct"] * 6 + ["direct"] * 3
+    assert list(Chooser(readable=True)._recipes(reports)) == ["reconstruct, tree", "reconstruct, sum of terms"]
+    blurred = Chooser(label_channel=sf.RandomizedResponse(sf.Categories([0, 1]), keep=0.8))._recipes(reports)
+    assert all(name.startswith("reconstruct") for name in blurred)  # the others cannot allow for that
 
 
-def ways(channels: Any) -> list[str]:
-    return [name.split(",")[0] for name in Chooser(channels)._recipes()]
+def test_classes_through_a_channel_are_judged_as_true_ones() -> None:
+    channel, table, y = band_data(6_000, 0.05, 7)
+    label = sf.RandomizedResponse(sf.Categories([False, True]), keep=0.8)
+    told = label.randomize(y, np.random.default_rng(8))
+    offered = {
+        "sees": MixtureModel([channel], label_channel=label, members=1, random_state=0),
+        "blind": MixtureModel([channel], label_channel=label, components=1, members=1, random_state=0),
+    }
+    chooser = Chooser([channel], recipes=offered, label_channel=label, random_state=0).fit(table, told)
+    assert chooser.chosen_ == "sees"
+    assert chooser.accuracy_[0] == pytest.approx(0.97, abs=0.05)
 
 
 def test_of_recipes_that_do_equally_well_the_first_is_taken() -> None:
-    logs = np.log(np.array([0.5, 0.6, 0.7, 0.6]))
-    assert about_as_good(logs, logs) and about_as_good(logs, logs + np.array([0.1, -0.1, 0.1, -0.1]))
-    assert not about_as_good(logs - 0.1, logs)
+    logs, weight = np.log(np.array([0.5, 0.6, 0.7, 0.6])), np.ones(4)
+    assert about_as_good(logs, logs, weight) and about_as_good(logs, logs + np.array([0.1, -0.1, 0.1, -0.1]), weight)
+    assert not about_as_good(logs - 0.1, logs, weight)
+
+
+def test_an_estimate_of_accuracy_is_near_the_truth() -> None:
+    channel, table, y = band_data(8_000, 0.1, 9)
+    reports = sf.Reports(table, {"x": channel}, target=y)
+    rest, held = (reports.of_records(np.arange(*ends)) for ends in ((0, 6_000), (6_000, 8_000)))
+    model = sf.NaiveBayes([channel], "reconstructed").fit(rest)
+    x = np.random.default_rng(10).random(20_000)
+    true = model.score(pd.DataFrame({"x": x}), (x > 0.4) & (x < 0.6))
+    found, error = estimated_accuracy(model, rest, held, np.random.default_rng(0))
+    assert abs(found - true) < 0.05 and 0 < error < 0.05
 
 
 def test_no_recipes_is_an_error() -> None:

@@ -126,7 +126,7 @@ def test_costs_are_told_for_what_changes_and_for_the_tree() -> None:
 
 
 def test_blur_does_not_seem_better_than_truth() -> None:
-    """What can be told of a class at best is no more than its own chance allows: a full tree would learn that chance."""
+    """What can be told of a class at best is no more than chance allows, and a full tree would learn that chance."""
     rng = np.random.default_rng(3)
     level = rng.random(6000)
     group = np.where(rng.random(6000) < np.where(level > 0.4, 0.75, 0.3), "a", "b")

@@ -72,7 +72,8 @@ def form_of(model: Any, say: Voice) -> dict[str, Any]:
 def number_columns(form: Mapping[str, Any], model: Any) -> list[int]:
     """The columns that are compared or computed with."""
     if form["form"] == "blend":
-        return [j for part, member in zip(form["parts"], model.members_, strict=True) for j in number_columns(part, member)]
+        parts = zip(form["parts"], model.members_, strict=True)
+        return [j for part, member in parts for j in number_columns(part, member)]
     if form["form"] == "joint":
         return list(chosen_of(model).number_columns)
     if form["form"] == "tree":

@@ -1,8 +1,8 @@
 """A model from a plan's reports, and how well it classifies when the truth is not at hand.
 
 Measured on reports held out of training: the share of reported classes that it guesses from blurred values, and an
-estimate of the share of true classes that it guesses from true values (`mining.chooser.judging`). Measured on people whose true
-values are known: the accuracy a, with its standard error √(a(1−a)/n).
+estimate of the share of true classes that it guesses from true values (`mining.chooser`). Measured on people whose
+true values are known: the accuracy a, with its standard error √(a(1−a)/n).
 """
 
 from __future__ import annotations
@@ -236,7 +236,7 @@ def _held_out_words(held: dict[str, Any]) -> list[str]:
         return [*lines, f"Fewer than {LEAST_TO_JUDGE} were held out, too few to tell how it does on true values."]
     spread = f"{percent(held['accuracy'])} ± {100 * held['stderr']:.1f}"
     return [
-        f"Estimated accuracy on true values: {spread}, from those held-out reports; the true values stay with the people, "
-        f"and with --test it is measured on people whose values you know.",
+        f"Estimated accuracy on true values: {spread}, from held-out reports alone, because true values stay with the "
+        "people; --test measures it on people whose values you know.",
         *lines,
     ]

@@ -2,6 +2,6 @@
 
 from sfumato.mining.chooser.classifier import Chooser, estimated_accuracy
 from sfumato.mining.chooser.judging import FLOOR
-from sfumato.mining.chooser.recipes import direct, readable, reconstructing
+from sfumato.mining.chooser.recipes import densities, direct, readable, reconstructing
 
-__all__ = ["FLOOR", "Chooser", "direct", "estimated_accuracy", "readable", "reconstructing"]
+__all__ = ["FLOOR", "Chooser", "densities", "direct", "estimated_accuracy", "readable", "reconstructing"]

@@ -1,9 +1,9 @@
 """Which learner serves best on true values, or which blend of several: told from reports alone.
 
-Every recipe is fitted on a part of the reports and judged on people who were held out: how likely do its answers on true
-values, as far as the reports tell them, make the classes that these people reported (`judging`)? Nobody's true value is
-needed, and no recipe is judged by the noise that it was fitted to. Where a product of powers of several recipes makes
-them clearly more likely than one alone, it is the answer.
+Every recipe is fitted on a part of the reports and judged on people who were held out: how likely do its answers on
+true values, as far as the reports tell them, make the classes that these people reported (`judging`)? Nobody's true
+value is needed, and no recipe is judged by the noise that it was fitted to. Where a product of powers of several
+recipes makes them clearly more likely than one alone, it is the answer.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ class Chooser(Learner):
 
     Recipes are judged on a fixed sample of at most 100,000 records, and what was chosen is fitted on all.
 
-    Fitted: ``scores_`` (log-likelihood of a held-out person's class, by recipe), ``chosen_`` (the one that counts most),
-    ``powers_`` (by recipe, where several answer together), ``members_``, ``estimator_`` (where one answers alone, that
-    one), ``accuracy_`` (an estimate of the accuracy on true values, and its standard error).
+    Fitted: ``scores_`` (log-likelihood of a held-out person's class, by recipe), ``chosen_`` (the one that counts
+    most), ``powers_`` (by recipe, where several answer together), ``members_``, ``estimator_`` (where one answers
+    alone, that one), ``accuracy_`` (an estimate of the accuracy on true values, and its standard error).
     """
 
     form = "chooser"
@@ -153,8 +153,9 @@ class Chooser(Learner):
     def reconstructs_(self) -> bool:
         """Whether what answers takes the noise off; of a blend, what counts most in it."""
         check_is_fitted(self, "members_")
-        taking = [power for power, each in zip(self.powers_.values(), self.members_, strict=True) if takes_noise_off(each)]
-        return 2 * sum(taking) >= sum(self.powers_.values())
+        pairs = zip(self.powers_.values(), self.members_, strict=True)
+        direct = sum(power for power, each in pairs if isinstance(each, DirectClassifier))
+        return bool(2 * direct <= sum(self.powers_.values()))
 
     def verdict(self) -> str:
         """The choice in words: what answers and why, and how well it should do."""
@@ -209,10 +210,6 @@ def member_of(document: Any, data: Mapping[str, Any]) -> Learner:
     kinds = [kind for kind in LEARNERS if kind != "Chooser"]
     found: Learner = learner_named(given_one_of(document, "kind", kinds)).from_dict(learned)
     return found
-
-
-def takes_noise_off(model: Learner) -> bool:
-    return not isinstance(model, DirectClassifier)
 
 
 def rounded(logs: Floats) -> Floats:

@@ -8,9 +8,9 @@ A blend is a product of powers, P(y | x) ∝ s_y^{v} · Π_m P_m(y | x)^{w_m}, s
 
     maximise  Σ_i log Σ_y L[y'_i, y] · mean_d P(y | x_id)  −  Σ_m w_m
 
-by its gradient. The logarithm of a mean of D draws is too low by about half its relative variance, which would punish
-models for being sharp: that much is added again. A power below 1 calms a model that is too sure, a model that tells nothing beside the others gets 0, and
-one model alone is calibrated the same way.
+by its gradient. A power below 1 calms a model that is too sure, a model that tells nothing beside the others gets 0,
+and one model alone is calibrated the same way. The logarithm of a mean of D draws is too low by about half its relative
+variance, which would punish models for being sharp: that much is added again.
 """
 
 from __future__ import annotations
@@ -123,9 +123,9 @@ class Judged:
     def accuracy(self, powers: Powers) -> tuple[float, float]:
         """Which share of true classes the blend tells from true values, and the standard error of that estimate.
 
-        A model alone names the class that it finds most likely itself. Two ways to put true values behind reports: draws given the class, from the model that drew them; and draws
-        whatever the class, each with the weight that the blend's own P(y | x) gives it. Where the two disagree, half of
-        that is part of the error.
+        A model alone names the class that it finds most likely itself. Two ways to put true values behind reports:
+        draws given the class, from the model that drew them; and draws whatever the class, each with the weight that
+        the blend's own P(y | x) gives it. Where the two disagree, half of that is part of the error.
         """
         prior = np.log(self.shares).astype(np.float32)
         found = []

@@ -95,7 +95,8 @@ class MixtureClassifier(Learner):
         for components in COMPONENTS if self.components is None else ():
             here = shrinkages.index(best.shrinkage)
             near = shrinkages[max(here - 1, 0) : here + 2] if components == COMPONENTS[0] else (last.shrinkage,)
-            found = contest.best_and_wider([replace(last, components=components, shrinkage=each, diagonal=best.diagonal) for each in near])
+            shapes = [replace(last, components=components, shrinkage=each, diagonal=best.diagonal) for each in near]
+            found = contest.best_and_wider(shapes)
             if components > COMPONENTS[0] and contest.score(found) <= contest.score(last):
                 break
             best, last = contest.best([best, found]), found

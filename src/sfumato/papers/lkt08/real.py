@@ -28,7 +28,7 @@ from sklearn.tree import DecisionTreeClassifier
 import sfumato as sf
 from sfumato.examples.agrawal import draw_records, in_group_a
 from sfumato.examples.datasets import Dataset, load
-from sfumato.mining.chooser import direct, reconstructing
+from sfumato.mining.chooser import densities, direct
 from sfumato.papers import Rows
 from sfumato.papers.lkt08.synthetic import randomized
 
@@ -182,8 +182,8 @@ def judged_cell(split: Split, kind: str, snr: float, seed: int) -> dict[str, Any
     """What the chooser prefers in one cell of the grid, and what would have been better."""
     channels = noise_channels(split, kind, snr)
     reports = randomized(split.X, channels, np.random.default_rng(seed))
-    recipes = {**reconstructing(channels), **direct(channels)}
-    chooser = sf.Chooser(channels, recipes=recipes, random_state=seed).fit(reports, split.y)
+    recipes = {**densities(channels), **direct(channels)}
+    chooser = sf.Chooser(channels, recipes=recipes, combine=False, random_state=seed).fit(reports, split.y)
     scores = chooser.scores_
     first = {
         way: max((name for name in scores if name.startswith(way)), key=lambda name: scores[name])
