@@ -43,7 +43,8 @@ LEARNERS = {
     "taken as true": lambda: sf.TreeClassifier(None, "none", min_samples_leaf=20),
     "joint": lambda: sf.JointModel(random_state=1, members=2),
     "mixture": lambda: MixtureModel(random_state=1, members=1, components=6),
-    "moments": lambda: sf.NaiveBayes(),
+    "densities of their own": lambda: sf.NaiveBayes(),
+    "moments": lambda: sf.NaiveBayes(density="moments"),
     "densities": lambda: sf.NaiveBayes(density="reconstructed"),
     "direct": lambda: DirectClassifier(),
 }

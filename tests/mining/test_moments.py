@@ -12,7 +12,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.counts import Reports
-from sfumato.mining.moments import code_noise, code_values, mean_noise, moments, unbiased_values
+from sfumato.mining.moments import code_excess, code_noise, code_values, mean_noise, moments, settled, unbiased_values
 
 AGE = sf.Interval(20, 80)
 OPEN_OR_SHY = sf.Choice({"open": sf.Gaussian(AGE, privacy=0.1), "shy": sf.Gaussian(AGE, privacy=2.0)}, default="shy")
@@ -132,3 +132,26 @@ def test_naive_bayes_and_discriminant_learn_through_a_square_wave() -> None:
         assert model.fit(reports, y).score(true, y) > 0.78, model
     mean = sf.NaiveBayes([channel] * 2, "moments").fit(reports, y).densities_[0].mean
     np.testing.assert_allclose(mean, [true[y == group, 0].mean() for group in (0, 1)], atol=0.5)
+
+
+def test_noise_that_depends_on_the_value_is_taken_off_by_value() -> None:
+    """A square wave blurs values at the ends more than those in the middle: both variances come out."""
+    rng = np.random.default_rng(2)
+    true = np.column_stack([rng.normal(50, 3, 200_000), rng.choice([22.0, 78.0], 200_000)])
+    channel = sf.SquareWave(AGE, gamma=19)
+    for column in true.T:
+        reports = Reports({"age": channel.randomize(column, rng)}, {"age": channel})
+        counts = reports.counts(["age"])[:, None]
+        read = reports.column("age")
+        _, variance = moments(code_values(read), counts, code_noise(read), code_excess(read))
+        assert variance[0] == pytest.approx(column.var(), abs=6.0)
+        assert mean_noise(read) == pytest.approx(np.var(code_values(read)[read.ranks]) - column.var(), abs=6.0)
+
+
+def test_variances_that_noise_hides_are_shared_by_the_classes() -> None:
+    mass, noise = np.full((1, 2), 1_000.0), 100.0
+    hidden = settled(np.array([0.5, 2.0]), mass, noise)
+    np.testing.assert_allclose(hidden[0], hidden[1])
+    assert hidden[0] > 1.25
+    np.testing.assert_allclose(settled(np.array([0.5, 2.0]), mass, 1e-9), [0.5, 2.0], rtol=1e-3)
+    np.testing.assert_array_equal(settled(np.array([0.5, 2.0]), mass), [0.5, 2.0])

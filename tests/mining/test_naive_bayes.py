@@ -6,12 +6,12 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 import sfumato as sf
-from sfumato.mining.naive_bayes import NaiveBayes
+from sfumato.mining.naive_bayes import CellDensity, NaiveBayes, NormalDensity
 from sfumato.mining.tree.association import STOP
 from sfumato.reconstruction import DenseTable, maximise_likelihood
 
 
-@pytest.mark.parametrize("density", ["moments", "direct", "reconstructed"])
+@pytest.mark.parametrize("density", ["auto", "moments", "direct", "reconstructed"])
 def test_without_channels_it_is_scikit_learns_gaussian_naive_bayes(survey, density):
     weight = np.random.default_rng(0).integers(0, 3, 2000)
     X, y = survey.X[:2000], survey.y[:2000]
@@ -31,7 +31,7 @@ def test_moments_take_the_noise_off_and_direct_leaves_it_in():
     channel = sf.Gaussian(sf.Interval(0, 10), scale=2)
     reports = channel.randomize(x, rng)[:, None]
     clean = GaussianNB().fit(x[:, None], y)
-    moments = NaiveBayes([channel]).fit(reports, y).densities_[0]
+    moments = NaiveBayes([channel], "moments").fit(reports, y).densities_[0]
     direct = NaiveBayes([channel], "direct").fit(reports, y).densities_[0]
     np.testing.assert_allclose(moments.mean, clean.theta_[:, 0], atol=0.05)
     np.testing.assert_allclose(moments.variance, clean.var_[:, 0], atol=0.15)
@@ -92,3 +92,68 @@ def test_direct_densities_of_categories_are_the_shares_of_reports():
     column, y = np.array(["a", "a", "b", "c"], dtype=object), np.array([0, 0, 0, 1])
     density = NaiveBayes([channel], "direct").fit(column[:, None], y).densities_[0]
     np.testing.assert_allclose(density.p_cell_given_class, [[7 / 12, 4 / 12, 1 / 12], [1 / 6, 1 / 6, 4 / 6]])
+
+
+DOMAIN = sf.Interval(0, 10)
+BLURS = {
+    "gaussian": sf.Gaussian(DOMAIN, privacy=0.5),
+    "uniform": sf.Uniform(DOMAIN, privacy=0.5),
+    "square wave": sf.SquareWave(DOMAIN, gamma=19),
+    "levels": sf.TwoPhase(sf.Gaussian(DOMAIN, privacy=0.5), levels={"fine": 100, "coarse": 10}),
+}
+
+
+def bell_and_edges(n, rng):
+    """x is normal in both classes; z is at both ends in one and in the middle in the other."""
+    y = rng.integers(0, 2, n)
+    x = np.clip(rng.normal(4 + 2 * y, 1.0), 0, 10)
+    ends = np.where(rng.random(n) < 0.5, rng.uniform(0, 2, n), rng.uniform(8, 10, n))
+    return np.column_stack([x, np.where(y == 1, ends, rng.uniform(4, 6, n))]), y
+
+
+@pytest.mark.parametrize("channel", BLURS.values(), ids=BLURS)
+def test_each_column_is_normal_or_in_cells_as_its_reports_ask(channel):
+    rng = np.random.default_rng(6)
+    true, y = bell_and_edges(8_000, rng)
+    level = rng.choice(["fine", "coarse"], y.size) if channel.has_levels else None
+    table = {name: channel.randomize(true[:, j], rng, level=level) for j, name in enumerate("xz")}
+    if channel.has_levels:
+        table |= {"x.level": level, "z.level": level}
+    model = NaiveBayes({"x": channel, "z": channel}).fit(pd.DataFrame(table), y)
+    assert isinstance(model.densities_[1], CellDensity)
+    if channel is not BLURS["square wave"]:  # whose moments tell little: cells come closer to the normal truth
+        assert isinstance(model.densities_[0], NormalDensity)
+    people = pd.DataFrame(true, columns=["x", "z"])
+    assert np.mean(model.predict(people) == y) > 0.97
+    again = NaiveBayes.from_dict(json.loads(json.dumps(model.to_dict())))
+    np.testing.assert_array_equal(again.predict(people), model.predict(people))
+
+
+def test_its_own_densities_of_gaps_weights_labels_categories_and_clear_columns():
+    rng = np.random.default_rng(7)
+    true, y = bell_and_edges(8_000, rng)
+    city = np.where(rng.random(y.size) < 0.8, y, 1 - y).astype(str)
+    channels = {
+        "x": BLURS["gaussian"], "z": BLURS["square wave"], "clear": None,
+        "city": sf.RandomizedResponse(sf.Categories(["0", "1"]), keep=0.8),
+    }
+    labels = sf.RandomizedResponse(sf.Categories([0, 1]), keep=0.9)
+    table = pd.DataFrame({"x": true[:, 0], "z": true[:, 1], "clear": true[:, 0], "city": city})
+    reports = pd.DataFrame({
+        name: table[name] if channel is None else channel.randomize(table[name].to_numpy(), rng)
+        for name, channel in channels.items()
+    })
+    reports.loc[::5, "z"] = np.nan
+    model = NaiveBayes(channels, label_channel=labels)
+    model.fit(reports, labels.randomize(y, rng), sample_weight=rng.integers(0, 3, y.size))
+    kinds = [type(density) for density in model.densities_]
+    assert kinds == [NormalDensity, CellDensity, NormalDensity, CellDensity]
+    assert np.mean(model.predict(table) == y) > 0.97
+
+
+def test_a_class_of_two_people_is_no_reason_to_fail():
+    rng = np.random.default_rng(8)
+    channel, y = BLURS["square wave"], np.repeat([0, 1, 2], [200, 98, 2])
+    reports = channel.randomize(np.clip(rng.normal(3 + 2.0 * y, 1), 0, 10), rng)[:, None]
+    model = NaiveBayes([channel]).fit(reports, y)
+    assert np.isfinite(model.predict_proba(np.linspace(0, 10, 50)[:, None])).all()

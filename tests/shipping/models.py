@@ -104,8 +104,9 @@ MODELS: dict[str, tuple[str, Callable[[sf.Plan], Any]]] = {
     "mixture classifier, numbers": (
         "numbers", lambda plan: sf.MixtureClassifier(plan.channels, components=3, shrinkage=1, random_state=0)
     ),
-    "naive Bayes, reconstructed": ("mixed", method("naive-bayes")),
-    "naive Bayes, moments": ("mixed", lambda plan: sf.NaiveBayes(plan.channels)),
+    "naive Bayes, each column's own density": ("mixed", method("naive-bayes")),
+    "naive Bayes, reconstructed": ("mixed", lambda plan: sf.NaiveBayes(plan.channels, "reconstructed")),
+    "naive Bayes, moments": ("mixed", lambda plan: sf.NaiveBayes(plan.channels, "moments")),
     "naive Bayes, direct": ("numbers", lambda plan: sf.NaiveBayes(plan.channels, "direct")),
     "linear discriminant": ("numbers", method("linear-discriminant")),
     "direct": ("mixed", method("direct")),

@@ -2,7 +2,10 @@
 
     E[w] = E[x] at every level,   Var[w | level g] = Var[x] + σ_g²
 
-Reports whose mean is another line, E[w | x] = a + b·x, as those of a square wave, are read as (w − a)/b.
+Reports whose mean is another line, E[w | x] = a + b·x, as those of a square wave, are read as u = (w − a)/b; and where
+their noise depends on the value, E[w² | x] = c + d·x + e·x², squares are read as q = (w² − c − d·u)/e:
+
+    E[u | x] = x,   E[q | x] = x²,   Var[x] = E[q] − E[u]²,   u² − q is what the noise adds to a square
 
 A report of variance V_g = Var[x] + σ_g² tells 1/V_g about the mean and 1/(2 V_g²) about the variance; with these
 weights, found again a few times, the estimates are those of maximum likelihood for normal values.
@@ -10,7 +13,10 @@ weights, found again a few times, the estimates are those of maximum likelihood 
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
+from scipy.special import log_ndtr
 
 from sfumato.channels.additive import AdditiveNoise
 from sfumato.channels.base import Channel
@@ -20,28 +26,46 @@ from sfumato.domain import Floats, as_numbers
 LEAST_VARIANCE_SHARE = 0.01
 LEAST_KEPT = 0.1
 LEAST_SLOPE = 1e-6
+PROBED_RUNS = 400  # of report codes, for the mean of reports by value
 ROUNDS = 8
 
 
-def noise_variance(channel: Channel) -> float:
-    """Var((w − a)/b) − Var(x): the additive noise's own, else the mean spread of reports around a value."""
+@lru_cache(maxsize=1024)
+def unbiased_readings(channel: Channel) -> tuple[Floats, Floats]:
+    """(u, u² − q) of each report code: an unbiased number, and by how much its square is too large.
+
+    Both are read from the middle of the domain, which the difference does not notice on average.
+    """
+    values = np.asarray(channel.outputs.values, np.float64)  # type: ignore[union-attr]
     if isinstance(channel, AdditiveNoise):
-        return channel.noise_variance
-    law, values = channel.law(), unbiased_values(channel)
-    mean = values @ law
-    return float(np.mean(values**2 @ law - mean**2))
+        return values, np.full(values.size, channel.noise_variance)
+    true = np.asarray(channel.inputs.values, np.float64)  # type: ignore[union-attr]
+    middle = (true[0] + true[-1]) / 2
+    true, values = true - middle, values - middle
+    mean, square = report_moments(channel, values)
+    slope, start = np.polyfit(true, mean, 1)
+    noise = np.full(values.size, float(np.mean(square - mean**2)))
+    if slope < LEAST_SLOPE:
+        return values + middle, noise
+    numbers = (values - start) / slope
+    bend, tilt, rest = np.polyfit(true, square, 2) if true.size > 2 else (0.0, 0.0, 0.0)
+    if bend < LEAST_SLOPE**2:
+        return numbers + middle, noise / slope**2
+    return numbers + middle, numbers**2 - (values**2 - rest - tilt * numbers) / bend
+
+
+def report_moments(channel: Channel, values: Floats) -> tuple[Floats, Floats]:
+    """E[w | x] and E[w² | x] of every true value, from the law in runs of report codes."""
+    first, edges = np.arange(0, values.size, max(1, values.size // PROBED_RUNS)), channel.outputs.edges  # type: ignore[union-attr]
+    law = channel.matrix(reported=np.append(edges[first], edges[-1]))
+    length = np.diff(np.append(first, values.size))
+    mean, square = (np.add.reduceat(power, first) / length @ law for power in (values, values**2))
+    return mean, square
 
 
 def unbiased_values(channel: Channel) -> Floats:
     """(w − a)/b of each report w, where a + b·x is the line through E[w | x]; additive noise leaves w as it is."""
-    values = np.asarray(channel.outputs.values)  # type: ignore[union-attr]
-    if isinstance(channel, AdditiveNoise):
-        return values
-    true, mean = np.asarray(channel.inputs.values), values @ channel.law()  # type: ignore[union-attr]
-    slope = np.cov(true, mean, bias=True)[0, 1] / max(float(np.var(true)), 1e-300)
-    if slope < LEAST_SLOPE:
-        return values
-    return np.asarray(true.mean() + (values - mean.mean()) / slope, np.float64)
+    return unbiased_readings(channel)[0]
 
 
 def code_values(column: Column, *, as_reported: bool = False) -> Floats:
@@ -60,36 +84,72 @@ def numbers_of(reports: Reports, name: str) -> Floats:
     return np.append(code_values(column), np.nan)[column.present]  # code −1: the last entry
 
 
+def code_excess(column: Column) -> Floats:
+    """u² − q of each base code: by how much the square of its number is too large."""
+    return np.concatenate([unbiased_readings(channel)[1] for channel in column.levels.values()])
+
+
 def code_noise(column: Column) -> Floats:
-    """The noise variance of a report with each base code: that of its level."""
-    parts = [np.full(channel.outputs.size, noise_variance(channel)) for channel in column.levels.values()]
-    return np.concatenate(parts)
+    """The noise variance of a report with each base code: the mean of its level's reports."""
+    excess, people, starts = code_excess(column), column.histogram.astype(np.float64), column.starts
+    if not excess.size:
+        return excess
+    summed = np.add.reduceat(people, starts)
+    sizes = np.diff(np.append(starts, excess.size))
+    plain = np.add.reduceat(excess, starts) / sizes
+    found = np.add.reduceat(excess * people, starts) / np.maximum(summed, 1.0)
+    return np.repeat(np.maximum(np.where(summed > 0, found, plain), 0.0), sizes)
 
 
 def mean_noise(column: Column) -> float:
     """The mean noise variance of a column's reports; 0 where they are clear."""
     if not column.levels:
         return 0.0
-    noise = [noise_variance(channel) for channel in column.levels.values()]
-    return float(np.average(noise, weights=column.people))
+    return float(np.average(code_noise(column)[column.starts], weights=column.people))
 
 
-def moments(values: Floats, mass: Floats, noise: float | Floats = 0.0) -> tuple[Floats, Floats]:
+def moments(
+    values: Floats, mass: Floats, noise: float | Floats = 0.0, excess: Floats | None = None
+) -> tuple[Floats, Floats]:
     """Mean and variance of the true values within each class; `mass[i, y]` is how much value i counts for class y.
 
-    `noise` is the noise variance behind each value, or the one behind all of them.
+    `noise` is the noise variance behind each value, or the one behind all of them; `excess` is by how much the square
+    of each value is too large, where that is not the noise variance itself.
     """
     known = ~np.isnan(values)
     x, m = values[known, None], mass[known]
-    taken_off = np.broadcast_to(np.asarray(noise, float), values.shape)[known, None]
+    noise = np.broadcast_to(np.asarray(noise, float), values.shape)[known, None]
+    taken_off = noise if excess is None else excess[known, None]
     mean = _average(x, m)
     variance = _less_noise(x - mean, taken_off, m)
-    if taken_off.size and np.ptp(taken_off) > 0:
+    if noise.size and np.ptp(noise) > 0:
         for _ in range(ROUNDS):
-            spread = variance + taken_off
+            spread = variance + noise
             mean = _average(x, m / spread)
             variance = _less_noise(x - mean, taken_off, m / spread**2)
     return mean, variance
+
+
+def settled(variance: Floats, mass: Floats, noise: float | Floats = 0.0) -> Floats:
+    """Variances v ± s within classes as far as they can be known, s being the noise's part in their error:
+
+        s² = 2/Σ_i mass_i/(v + noise_i)² − 2v²/Σ_i mass_i
+
+    Classes share what they cannot tell apart, v ← (τ²·v + s²·v̄)/(τ² + s²), τ² the spread of v beyond s; and because a
+    variance is above zero, it is taken as E[v | v > 0] = v + s·φ(v/s)/Φ(v/s). Without noise they stay as they are.
+    """
+    if not np.any(noise):
+        return variance
+    people = np.maximum(mass.sum(axis=0), 1e-12)
+    spread = np.maximum(variance + np.asarray(noise, float).reshape(-1, 1), 1e-150)
+    told = np.maximum(np.sum(np.maximum(mass, 0.0) / spread**2, axis=0), 1e-300)
+    error, share = np.maximum(2 / told - 2 * variance**2 / people, 1e-300), people / people.sum()
+    mean = float(share @ variance)
+    beyond = max(float(share @ ((variance - mean) ** 2 - error)), 0.0)
+    kept = beyond / (beyond + error)
+    found, deviation = kept * variance + (1 - kept) * mean, np.sqrt(kept * error + share**2 @ error)
+    standard = found / deviation
+    return np.asarray(found + deviation * np.exp(-0.5 * (standard**2 + np.log(2 * np.pi)) - log_ndtr(standard)))
 
 
 def less_noise(

@@ -1,11 +1,12 @@
 """Naive Bayes from randomized reports (LKT08 §6).
 
+    "auto"           each column is normal or reconstructed, whichever its held-out reports ask for (`density_choice`)
     "moments"        numbers are normal within a class: E[x] = E[w], Var[x] = Var[w] − noise variance (kept above zero)
     "direct"         numbers are normal with the reports' own variance: for classifying reports
     "reconstructed"  each column's distribution within a class is reconstructed and used as it is
 
-Categories are multinomial in all three: reconstructed through the channel's table, or counted for "direct".
-Without channels "moments" and "direct" are scikit-learn's GaussianNB.
+Categories are multinomial in all four: reconstructed through the channel's table, or counted for "direct".
+Without channels "auto", "moments" and "direct" are scikit-learn's GaussianNB.
 """
 
 from __future__ import annotations
@@ -23,15 +24,17 @@ from sfumato.channels.base import Channel
 from sfumato.counts import Column, Reports
 from sfumato.domain import Categories, Floats, as_numbers
 from sfumato.domain.checked import given_numbers, given_one_of, given_rows, given_table
+from sfumato.mining.density_choice import after_steps, in_cells, normal_in_cells, steps_wanted
 from sfumato.mining.estimator import Channels, Learner, true_class_shares
 from sfumato.mining.estimator import Column as Values
-from sfumato.mining.moments import code_noise, code_values, moments
+from sfumato.mining.moments import code_excess, code_noise, code_values, moments, settled
 from sfumato.mining.tree.association import reconstruct_groups
 from sfumato.reconstruction import Axis, ColumnCells, DenseTable
 
-DENSITIES = ("moments", "reconstructed", "direct")
-CELLS = 40
+DENSITIES = ("auto", "moments", "reconstructed", "direct")
+CELLS, COARSENESS = 40, 0.1
 PSEUDO_COUNT = 1.0
+FOLDS = 5
 TINY = 1e-300  # variances and probabilities in files are above zero
 
 
@@ -90,13 +93,31 @@ class CellDensity:
 Density = NormalDensity | CellDensity
 
 
+@dataclass(frozen=True)
+class Numbers:
+    """Values of a column, how many people of each reported class have them, the noise behind each, and by how much its
+    square is too large."""
+
+    values: Floats
+    counts: Floats
+    noise: Floats | float = 0.0
+    excess: Floats | None = None
+
+    def moments(self, counts: Floats) -> tuple[Floats, Floats]:
+        """Mean and variance of the true values within each true class, which has so many people of each value."""
+        mean, variance = moments(self.values, counts, self.noise, self.excess)
+        return mean, settled(variance, counts, self.noise)
+
+
 class NaiveBayes(Learner):
     """Naive Bayes for true values, learned from reports.
 
     channels: one entry (channel or None for a clear column) a column, or a mapping from column name.
-    density: "moments", "reconstructed" or "direct".
+    density: "auto", "moments", "reconstructed" or "direct".
     label_channel: the channel that class labels went through, None if they are clear.
     var_smoothing: this share of the largest variance is added to every variance, as in GaussianNB.
+
+    It asks for counts only: of each column by class, and for "auto" by fold too.
 
     Fitted: ``classes_``, ``class_prior_``, ``densities_`` (one a column).
     """
@@ -105,7 +126,7 @@ class NaiveBayes(Learner):
     keeps_weightless = True  # for the largest variance, as GaussianNB does
 
     def __init__(
-        self, channels: Channels = None, density: str = "moments", *, label_channel: Channel | None = None,
+        self, channels: Channels = None, density: str = "auto", *, label_channel: Channel | None = None,
         var_smoothing: float = 1e-9,
     ) -> None:
         self.channels = channels
@@ -125,9 +146,12 @@ class NaiveBayes(Learner):
         normal = {
             name: self._numbers(reports, name, counted) for name in reports.names if self._is_normal(reports, name)
         }
+        if self.density == "auto":
+            self._prepare(reports, [name for name in normal if name not in counted])
         self.epsilon_ = self.var_smoothing * max((spread(reports.column(name)) for name in normal), default=0.0)
         self.densities_: list[Density] = [
-            self._normal(*normal[name], shares) if name in normal else self._in_cells(reports, name, shares)
+            self._in_numbers(reports, name, normal[name], shares) if name in normal
+            else self._in_cells(reports, name, shares)
             for name in reports.names
         ]
 
@@ -138,33 +162,57 @@ class NaiveBayes(Learner):
             return column.labels is None
         return not isinstance(column.channel.domain, Categories) and self.density != "reconstructed"
 
-    def _numbers(
-        self, reports: Reports, name: str, clear: Mapping[str, Floats]
-    ) -> tuple[Floats, Floats, Floats | float]:
-        """Values of a column, how many people of each reported class have them, and the noise behind each."""
+    def _numbers(self, reports: Reports, name: str, clear: Mapping[str, Floats]) -> Numbers:
         column = reports.column(name)
         if column.levels:
             counts = reports.counts([name])[: column.size]
-            seen = counts.any(axis=1)
             if self.density == "direct":
-                return code_values(column, as_reported=True)[seen], counts[seen], 0.0
-            return code_values(column)[seen], counts[seen], code_noise(column)[seen]
+                return Numbers(code_values(column, as_reported=True), counts)
+            return Numbers(code_values(column), counts, code_noise(column), code_excess(column))
         assert column.values is not None
-        return column.values, clear[name], 0.0
+        return Numbers(column.values, clear[name])
 
-    def _normal(self, values: Floats, counts: Floats, noise: Floats | float, shares: Floats) -> NormalDensity:
-        mean, variance = moments(values, counts @ shares, noise)
+    def _in_numbers(self, reports: Reports, name: str, numbers: Numbers, shares: Floats) -> Density:
+        """The normal density, or for "auto" cells where those who were left out ask for them."""
+        column = reports.column(name)
+        if self.density == "auto" and column.levels:
+            found = self._asked_for(reports, numbers, Axis(column).at(CELLS, COARSENESS), shares)
+            if found is not None:
+                return found
+        mean, variance = numbers.moments(numbers.counts @ shares)
         return NormalDensity.of(mean, variance + self.epsilon_)
+
+    def _asked_for(
+        self, reports: Reports, numbers: Numbers, cells: ColumnCells, shares: Floats
+    ) -> CellDensity | None:
+        """The cells that held-out reports ask for, None where they ask for no more than normal densities."""
+        held = reports.counts([cells.name], by_fold=FOLDS)[:, : numbers.values.size] @ shares
+        squares = np.abs(held)
+        if reports.weighted:
+            squares = reports.counts([cells.name], by_fold=FOLDS, squared=True)[:, : numbers.values.size] @ shares**2
+        everybody = held.sum(axis=0)
+        fitted = [numbers.moments(of_somebody(everybody - left_out)) for left_out in held]
+        normals = np.array([normal_in_cells(mean, variance + self.epsilon_, cells) for mean, variance in fitted])
+        steps = steps_wanted(in_cells(held, cells), in_cells(squares, cells), normals, cells)
+        if steps is None:
+            return None
+        counts = np.maximum(in_cells(everybody, cells), 0.0)
+        return smoothed(cells, dict(after_steps(counts, cells))[steps], counts)
+
+    def _prepare(self, reports: Reports, names: Sequence[str]) -> None:
+        """The counts by fold are asked for together."""
+        both = (False, True) if reports.weighted else (False,)
+        reports.prepare([reports.counting([name], by_fold=FOLDS, squared=each) for name in names for each in both])
 
     def _in_cells(self, reports: Reports, name: str, shares: Floats) -> CellDensity:
         """P(cell | y): reconstructed through the column's table, or as reported."""
         column = reports.column(name)
         direct = self.density == "direct" and column.levels
-        cells = reported_labels(column) if direct else Axis(column).at(CELLS, 0.1)
+        cells = reported_labels(column) if direct else Axis(column).at(CELLS, COARSENESS)
         counts = np.maximum((reports.counts([name], [cells])[: cells.reported] @ shares).T, 0.0)
-        total = np.maximum(counts.sum(axis=1, keepdims=True), 1e-12)
-        p = counts / total if cells.identity else reconstruct_groups(DenseTable(cells.table, np.float32), counts)
-        return CellDensity.of(cells, (p * total + PSEUDO_COUNT / cells.size) / (total + PSEUDO_COUNT))
+        if not cells.identity:
+            return smoothed(cells, reconstruct_groups(DenseTable(cells.table, np.float32), counts), counts)
+        return smoothed(cells, counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-12), counts)
 
     # --- classification -----------------------------------------------------------------------------------------
 
@@ -205,6 +253,17 @@ def log_joint(log_prior: Floats, densities: Sequence[Density], columns: Sequence
     for density, column in zip(densities, columns, strict=True):
         logs += density.log_density(column)
     return logs
+
+
+def of_somebody(counts: Floats) -> Floats:
+    """Counts of each class, those of all classes together where a class has nobody."""
+    return np.where(counts.sum(axis=0) > 0, counts, counts.sum(axis=1, keepdims=True))
+
+
+def smoothed(cells: ColumnCells, p: Floats, counts: Floats) -> CellDensity:
+    """Densities with a pseudo-count spread evenly over the cells of each class."""
+    people = np.maximum(counts.sum(axis=1, keepdims=True), 1e-12)
+    return CellDensity.of(cells, (p * people + PSEUDO_COUNT / cells.size) / (people + PSEUDO_COUNT))
 
 
 def spread(column: Column) -> float:

@@ -35,7 +35,7 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "joint-model": ("JointModel", {}),
     "mixture": ("MixtureModel", {}),
     "mixture-classifier": ("MixtureClassifier", {}),
-    "naive-bayes": ("NaiveBayes", {"density": "reconstructed"}),
+    "naive-bayes": ("NaiveBayes", {}),
     "linear-discriminant": ("LinearDiscriminant", {}),
     "direct": ("DirectClassifier", {}),
     "chooser": ("Chooser", {}),
