@@ -7,6 +7,7 @@ import pytest
 import sfumato as sf
 from sfumato.examples.agrawal import ATTRIBUTES, DOMAINS
 from sfumato.mining.joint import JointModel
+from sfumato.mining.joint.mixture import MixtureMember
 
 
 @pytest.fixture(scope="module")
@@ -123,3 +124,23 @@ def test_bad_arguments_are_named(survey):
         JointModel([None]).fit(survey.X[:50], survey.y[:50])
     with pytest.raises(ValueError, match="'wage'"):
         JointModel({"wage": None}).fit(pd.DataFrame(survey.columns), survey.y)
+
+
+def test_many_classes_that_want_more_columns_than_a_grid_holds_have_a_mixture_of_all(monkeypatch):
+    monkeypatch.setattr("sfumato.mining.joint.model.MOST_GRID_DIMENSIONS", 2.0)
+    rng = np.random.default_rng(11)
+    y = rng.integers(0, 8, 3_000)
+    X = np.clip(rng.random((8, 6))[y] + rng.normal(0, 0.05, (3_000, 6)), 0, 1)
+    channel = sf.Gaussian(sf.Interval(0, 1), scale=0.2)
+    model = JointModel([channel] * 6, random_state=0).fit(channel.randomize(X, rng), y)
+    assert model.selected_ == tuple(range(6)) and isinstance(model.members_[0], MixtureMember)
+    assert model.score(X, y) > 0.95
+
+
+def test_people_too_few_to_select_by_have_a_mixture_of_all_columns():
+    rng = np.random.default_rng(12)
+    y = rng.integers(0, 2, 200)
+    X = np.clip(rng.normal(0.45 + 0.1 * y[:, None], 0.1, (200, 6)), 0, 1)
+    channel = sf.Gaussian(sf.Interval(0, 1), scale=0.4)
+    model = JointModel([channel] * 6, random_state=0).fit(channel.randomize(X, rng), y)
+    assert len(model.selected_) == 6 and model.score(X, y) > 0.6

@@ -1,8 +1,9 @@
 """The joint model of class and true values, fitted on reports.
 
-Columns that tell about the class are selected on the reports alone and modelled together with it, by an exact grid (or
-a mixture of products where a grid would be too large); several members with different cells are averaged. The other
-columns hang on them as a forest. From the model come Bayes' rule on true values and synthetic records.
+Columns that tell about the class are selected on the reports alone and modelled together with it, by an exact grid;
+several members with different cells are averaged. The other columns hang on them as a forest. A mixture of products
+over all columns takes the grid's place where people are so few that none is selected, or where many classes want more
+columns than a grid can hold. From the model come Bayes' rule on true values and synthetic records.
 """
 
 from __future__ import annotations
@@ -30,13 +31,16 @@ from sfumato.mining.joint.grid import (
     shift_of,
 )
 from sfumato.mining.joint.mixture import COMPONENTS, PSEUDO_COUNT, MixtureFit, MixtureMember
-from sfumato.mining.joint.selection import cap_helpers, forest_from_dict, grow_forest, select_columns
+from sfumato.mining.joint.selection import cap_helpers, forest_from_dict, grow_forest, select_columns, shared_by_classes
 from sfumato.reconstruction import Axis
 
 STRUCTURES = ("auto", "grid", "mixture")
 MOST_GRID_DIMENSIONS, MOST_MIXTURE_DIMENSIONS = 5.0, 12.0
 MOST_UNSUPERVISED_DIMENSIONS = 3.5
 MOST_REPORT_CELLS = 400_000
+MOST_GRID_CLASSES = 4
+FEW_PEOPLE = 500
+MIXED_COLUMNS = 60  # of all mixtures that are averaged
 MIXTURE_RESOLUTION = Resolution(24, 0.25)
 BLOCK, TOLERANCE = 20, 1e-5
 HELD_OUT = Fold(0, 5)
@@ -82,31 +86,39 @@ class JointModel(Learner):
         if self.structure not in STRUCTURES:
             raise ValueError(f"structure={self.structure!r} is unknown; use 'auto', 'grid' or 'mixture'")
         axes = [Axis(reports.column(name)) for name in reports.names]
-        if reports.classes is None:
-            self.selected_ = tuple(range(len(axes)))
-        else:
-            most = MOST_MIXTURE_DIMENSIONS if self.structure == "mixture" else MOST_GRID_DIMENSIONS
-            self.selected_ = select_columns(reports, axes, most)
-        self.members_ = self._fit_members(reports, [axes[j] for j in self.selected_], rng)
+        self.selected_, mixed = self._select(reports, axes)
+        core = [axes[j] for j in self.selected_]
+        self.members_ = self._fit_mixtures(reports, core, rng) if mixed else self._fit_grids(reports, core)
         self.forest_ = grow_forest(reports, axes, self.selected_)
 
-    def _fit_members(self, reports: Reports, core: list[Axis], rng: np.random.Generator) -> Sequence[Member]:
-        dimension = effective_dimension(core)
-        unsupervised = reports.classes is None
-        too_large = unsupervised and dimension > MOST_UNSUPERVISED_DIMENSIONS
-        if self.structure == "mixture" or (self.structure == "auto" and too_large):
-            return fit_mixtures(reports, core, rng, self.members or (1 if unsupervised else 5))
-        return self._fit_grids(reports, core, self.members or members_for(dimension))
+    def _select(self, reports: Reports, axes: list[Axis]) -> tuple[tuple[int, ...], bool]:
+        """The columns to model together, and whether by a mixture."""
+        everything, mixed, by_cost = tuple(range(len(axes))), self.structure == "mixture", self.structure == "auto"
+        if reports.classes is None:
+            return everything, mixed or (by_cost and effective_dimension(axes) > MOST_UNSUPERVISED_DIMENSIONS)
+        most = MOST_MIXTURE_DIMENSIONS if mixed else MOST_GRID_DIMENSIONS
+        found = select_columns(reports, axes, most)
+        full = effective_dimension([axes[j] for j in found]) > most - 1 and len(found) < len(axes)
+        too_many = full and len(reports.classes) > MOST_GRID_CLASSES
+        if by_cost and (too_many or (not found and reports.people < FEW_PEOPLE)):
+            return everything, True
+        return found, mixed
 
-    def _fit_grids(self, reports: Reports, core: list[Axis], count: int) -> list[Member]:
+    def _fit_mixtures(self, reports: Reports, core: list[Axis], rng: np.random.Generator) -> Sequence[Member]:
+        count = 1 if reports.classes is None else int(np.clip(MIXED_COLUMNS / max(len(core), 1), 1, 5))
+        return fit_mixtures(reports, core, rng, self.members or count)
+
+    def _fit_grids(self, reports: Reports, core: list[Axis]) -> Sequence[Member]:
         """The first member learns on held-out reports how many steps to take; the others take as many on all."""
+        count = self.members or members_for(effective_dimension(core))
         core = cap_helpers(reports, core)
         single = effective_dimension(core) <= 1.5
         limit, tolerance = (5 * self.max_iter, TOLERANCE / 10) if single else (self.max_iter, TOLERANCE)
         found: list[Member] = []
         self.n_iter_ = limit
         resolutions = [resolution_for(core, reports.people, member) for member in range(count)]
-        problems = [GridProblem.of(reports, core, each.coarsened(core, MOST_REPORT_CELLS)) for each in resolutions]
+        cuts = [each.coarsened(core, shared_by_classes(MOST_REPORT_CELLS, reports)) for each in resolutions]
+        problems = [GridProblem.of(reports, core, each) for each in cuts]
         reports.prepare([problems[0].question(HELD_OUT), *(problem.question() for problem in problems)])
         for member, problem in enumerate(problems):
             counts, joint, steps = problem.counts(), None, self.n_iter_

@@ -40,6 +40,7 @@ LEAST_Z = 2.0
 STEPS = 40
 HELD_OUT = Fold(0, 3, salt=1)
 MOST_PAIRS = 100
+MOST_CANDIDATES = 16
 HELPER_SHARE = 0.15
 HELPER_CELLS = 12
 MOST_REPORT_CELLS = 100_000
@@ -78,7 +79,8 @@ class Selector:
 
     def _resolution(self, chosen: Chosen) -> Resolution:
         subset = [self.axes[j] for j in chosen]
-        return resolution_for(subset, self.people, selecting=True).coarsened(subset, MOST_REPORT_CELLS)
+        finest = resolution_for(subset, self.people, selecting=True)
+        return finest.coarsened(subset, shared_by_classes(MOST_REPORT_CELLS, self.reports))
 
     def prepare(self, pairs: Sequence[tuple[Chosen, Chosen]]) -> None:
         """These smaller and larger sets are about to be judged: their counts are asked for together."""
@@ -93,29 +95,31 @@ class Selector:
                 questions.append(problem.question(HELD_OUT, squared=True))
         self.reports.prepare(questions)
 
-    def best(self, chosen: Chosen, additions: Sequence[Chosen]) -> Chosen | None:
-        """The addition that gains most, if it gains enough."""
+    def ranked(self, chosen: Chosen, additions: Sequence[Chosen]) -> tuple[bool, list[Chosen]]:
+        """Whether the addition that gains most gains enough; and all that fit, from the best to the worst."""
         fitting = [extra for extra in additions if self._fits(chosen + extra)]
         self.prepare([(chosen, chosen + extra) for extra in fitting])
-        judged = [(self.gain(chosen, chosen + extra), extra) for extra in fitting]
-        if not judged:
-            return None
-        (mean, z), extra = max(judged)
-        return extra if mean >= LEAST_GAIN and z >= LEAST_Z else None
+        judged = sorted(((self.gain(chosen, chosen + extra), extra) for extra in fitting), reverse=True)
+        enough = bool(judged) and judged[0][0][0] >= LEAST_GAIN and judged[0][0][1] >= LEAST_Z
+        return enough, [extra for _, extra in judged]
 
     def _fits(self, chosen: Chosen) -> bool:
         return effective_dimension([self.axes[j] for j in chosen]) <= self.most_dimensions
 
     def forward(self) -> Chosen:
+        """Of many columns only those are tried again that were among the best of the round before."""
         chosen: Chosen = ()
+        left: list[Chosen] = [(j,) for j in range(len(self.axes))]
         while True:
-            left = [j for j in range(len(self.axes)) if j not in chosen]
-            extra = self.best(chosen, [(j,) for j in left])
-            if extra is None and not chosen:
-                extra = self.best(chosen, list(combinations(left, 2))[:MOST_PAIRS])
-            if extra is None:
+            found, ranking = self.ranked(chosen, left)
+            left = ranking[:MOST_CANDIDATES]
+            if not found and not chosen:
+                pairs = [first + second for first, second in combinations(sorted(left), 2)]
+                found, ranking = self.ranked(chosen, pairs[:MOST_PAIRS])
+            if not found:
                 return chosen
-            chosen += extra
+            chosen += ranking[0]
+            left = [extra for extra in left if extra[0] not in chosen]
 
     def prune(self, chosen: Chosen) -> Chosen:
         """Drop, one at a time, the column whose loss costs least, while it costs less than the least gain."""
@@ -128,6 +132,11 @@ class Selector:
                 break
             chosen = tuple(k for k in chosen if k != least)
         return chosen
+
+
+def shared_by_classes(most: int, reports: Reports) -> int:
+    """How many cells each class may have, where each of two may have ``most``."""
+    return 2 * most // max(len(reports.classes or ()), 2)
 
 
 def mean_and_z(gains: Array, problem: GridProblem, fold: Fold) -> tuple[float, float]:
@@ -152,7 +161,8 @@ def cap_helpers(reports: Reports, chosen: list[Axis]) -> list[Axis]:
     """Columns with a small I(y; t_j | the others) help mostly by telling about other columns: few cells do."""
     if len(chosen) < 3 or len(reports.classes or ()) < 2 or not all(axis.noisy for axis in chosen):
         return chosen
-    resolution = resolution_for(chosen, reports.people, selecting=True).coarsened(chosen, MOST_REPORT_CELLS)
+    finest = resolution_for(chosen, reports.people, selecting=True)
+    resolution = finest.coarsened(chosen, shared_by_classes(MOST_REPORT_CELLS, reports))
     problem = GridProblem.of(reports, chosen, resolution)
     joint = problem.fit(problem.counts(), STEPS)
     information = [class_entropy(joint.sum(axis=1 + j)) - class_entropy(joint) for j in range(len(chosen))]
