@@ -18,8 +18,8 @@ from sklearn.utils.validation import check_is_fitted
 from sfumato.channels.base import Channel
 from sfumato.counts import Fold, Reports
 from sfumato.domain import Codes, Floats
-from sfumato.domain.checked import given_one_of, given_rows, given_wholes
-from sfumato.mining.estimator import Channels, Column, Learner, generator
+from sfumato.domain.checked import given_one_of, given_rows, given_table, given_wholes
+from sfumato.mining.estimator import Channels, Column, Learner, generator, true_class_shares
 from sfumato.mining.joint.grid import (
     GridMember,
     GridProblem,
@@ -30,6 +30,7 @@ from sfumato.mining.joint.grid import (
     resolution_for,
     shift_of,
 )
+from sfumato.mining.joint.marginals import LEAST_DRAWN, Marginal
 from sfumato.mining.joint.mixture import COMPONENTS, PSEUDO_COUNT, MixtureFit, MixtureMember
 from sfumato.mining.joint.selection import cap_helpers, forest_from_dict, grow_forest, select_columns, shared_by_classes
 from sfumato.reconstruction import Axis
@@ -90,6 +91,27 @@ class JointModel(Learner):
         core = [axes[j] for j in self.selected_]
         self.members_ = self._fit_mixtures(reports, core, rng) if mixed else self._fit_grids(reports, core)
         self.forest_ = grow_forest(reports, axes, self.selected_)
+        self._remember(reports)
+
+    def _remember(self, reports: Reports) -> None:
+        """What `marginals_` are reconstructed from when somebody asks for them."""
+        blurred = [j for j, name in enumerate(reports.names) if reports.channels[name] is not None]
+        self._tallies = dict(zip(blurred, reports.tallies(blurred), strict=True))
+        self._p_class = None
+        if reports.classes is not None:
+            self._p_class = np.maximum(reports.counts() @ true_class_shares(reports), 1e-12)
+
+    @property
+    def marginals_(self) -> dict[int, Marginal]:
+        """The reconstructed distribution of each blurred column, and under −1 that of the classes."""
+        if not hasattr(self, "_marginals"):
+            names = self.attribute_names_
+            found = {j: Marginal.of(names[j], counts) for j, counts in self._tallies.items() if counts.total}
+            if self._p_class is not None:
+                places = tuple(range(self._p_class.size))
+                found[-1] = Marginal.over("class", self._p_class, None, places)
+            self._marginals = found
+        return self._marginals
 
     def _select(self, reports: Reports, axes: list[Axis]) -> tuple[tuple[int, ...], bool]:
         """The columns to model together, and whether by a mixture."""
@@ -157,14 +179,19 @@ class JointModel(Learner):
     def sample(self, n: int, random_state: Any = None) -> Any:
         """n synthetic records of true values, in the form of X: (X, y), or X alone when fitted without classes.
 
-        They are functions of the reports only, so their privacy is that of the reports.
+        Each column by itself is distributed as it is reconstructed (`marginals_`). They are functions of the reports
+        only, so their privacy is that of the reports.
         """
         check_is_fitted(self)
         rng = generator(random_state)
-        values = self.sample_core(n, rng)
+        drawn = max(n, LEAST_DRAWN)
+        values = self.sample_core(drawn, rng)
         for branch in self.forest_:
             parent = None if branch.parent is None else values[branch.parent]
-            values[branch.child] = branch.draw(parent, n, rng)
+            values[branch.child] = branch.draw(parent, drawn, rng)
+        for j, marginal in self.marginals_.items():
+            values[j] = marginal.kept_by(values[j], rng)
+        values = {j: column[:n] for j, column in values.items()}
         records = self.as_given([values[j] for j in range(len(self.attribute_names_))])
         return (records, self.classes_[values[-1]]) if hasattr(self, "classes_") else records
 
@@ -188,6 +215,7 @@ class JointModel(Learner):
             "selected": [int(j) for j in self.selected_],
             "members": [member.to_dict() for member in self.members_],
             "forest": [branch.to_dict() for branch in self.forest_],
+            "marginals": {str(j): marginal.to_dict() for j, marginal in self.marginals_.items()},
         }
 
     @classmethod
@@ -203,6 +231,9 @@ class JointModel(Learner):
             for each in members
         ]
         model.forest_ = forest_from_dict(given_rows(data, "forest"), model.selected_, columns)
+        stated = given_table(data, "marginals") if "marginals" in data else {}
+        known = {str(j): j for j in range(-1, columns)}
+        model._marginals = {known[j]: Marginal.from_dict(given_table(stated, j)) for j in stated if j in known}
         return model
 
 
@@ -238,6 +269,7 @@ class MixtureModel(JointModel):
         self.members_ = fit_mixtures(reports, axes, rng, self.members or 1, self.components, self.pseudo_count)
         self.selected_ = tuple(range(len(axes)))
         self.forest_ = []
+        self._remember(reports)
 
     def draws_given(self, reports: Reports, m: int, rng: np.random.Generator) -> list[Column]:
         """m draws of the true record behind each record of reports, whatever its class, spread over the members.
