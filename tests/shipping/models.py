@@ -109,6 +109,7 @@ MODELS: dict[str, tuple[str, Callable[[sf.Plan], Any]]] = {
     "naive Bayes, moments": ("mixed", lambda plan: sf.NaiveBayes(plan.channels, "moments")),
     "naive Bayes, direct": ("numbers", lambda plan: sf.NaiveBayes(plan.channels, "direct")),
     "linear discriminant": ("numbers", method("linear-discriminant")),
+    "linear discriminant, with labels": ("mixed", method("linear-discriminant")),
     "direct": ("mixed", method("direct")),
     "direct, tree": ("mixed", lambda plan: sf.DirectClassifier(TREE, plan.channels)),
     "direct, logistic": ("mixed", lambda plan: sf.DirectClassifier(LOGISTIC, plan.channels)),

@@ -202,8 +202,8 @@ def sum_of(model: Any) -> tuple[Floats, Iterator[Term]]:
         nothing = np.zeros(len(model.classes_))
         return model.log_prior_, (density_term(j, each, nothing) for j, each in enumerate(model.densities_))
     if isinstance(model, LinearDiscriminant):
-        terms = zip(model.coef_.T, model.fill_, strict=True)
-        return model.intercept_, (slope_term(j, slope, fill) for j, (slope, fill) in enumerate(terms))
+        terms = zip(model.labels_, model.terms, strict=True)
+        return model.intercept_, (linear_term(j, labels, *each) for j, (labels, each) in enumerate(terms))
     plain = plain_of(model)
     start = plain.data["log_prior" if plain.form == "normal" else "intercept"]
     return start, (direct_term(model, plain, *place) for place in enumerate(indicators(model)))
@@ -218,9 +218,12 @@ def density_term(j: int, density: Density, missing: Floats) -> Term:
     return {**stated, **{name: part.tolist() for name, part in shape.items()}}
 
 
-def slope_term(j: int, slope: Floats, fill: float) -> Term:
-    flat = dict.fromkeys(("peak", "curve", "mean"), [0.0] * slope.size)
-    return {"column": j, "missing": (fill * slope).tolist(), **flat, "slope": slope.tolist()}
+def linear_term(j: int, labels: Sequence[Any] | None, rows: Floats, missing: Floats) -> Term:
+    """A slope for a number, or a row for each label."""
+    if labels is not None:
+        return {"column": j, "missing": missing.tolist(), "labels": list(labels), "scores": rows.tolist()}
+    flat = dict.fromkeys(("peak", "curve", "mean"), [0.0] * rows.size)
+    return {"column": j, "missing": missing.tolist(), **flat, "slope": rows.tolist()}
 
 
 def product_term(factors: Sequence[Factor], slope: Floats) -> Term:
@@ -241,7 +244,8 @@ def direct_term(model: DirectClassifier, plain: PlainAnswers, place: int, source
     j, code = source
     missing = model.fill_[j] if code is None else 0.0
     if plain.form == "linear" and code is None:
-        return slope_term(j, plain.data["coef"][:, place], missing)
+        slope = plain.data["coef"][:, place]
+        return linear_term(j, None, slope, missing * slope)
     if code is None:
         density = plain.densities[place]
         return density_term(j, density, density.log_density(np.array([missing]))[0])

@@ -123,26 +123,26 @@ class Judged:
     def accuracy(self, powers: Powers) -> tuple[float, float]:
         """Which share of true classes the blend tells from true values, and the standard error of that estimate.
 
-        A model alone names the class that it finds most likely itself. Two ways to put true values behind reports:
-        draws given the class, from the model that drew them; and draws whatever the class, each with the weight that
-        the blend's own P(y | x) gives it. Where the two disagree, half of that is part of the error.
+        A model alone names the class that it finds most likely itself. Behind a report are the draws whatever the
+        class, each with the weight that the blend's own P(y' | x) gives it. Draws given the class, which the model that
+        drew them weighs in its own way, give another estimate: half of the difference is part of the error.
         """
-        prior = np.log(self.shares).astype(np.float32)
-        found = []
-        for answers, weigh in ((self.given, False), (self.blind, True)):
-            logs = [np.broadcast_to(prior, answers[0].shape), *(answers[m] for m in powers.models)]
-            p = blended(powers.values, logs)
-            says = p if len(powers.models) > 1 else answers[powers.models[0]]
-            right = says.argmax(axis=2)[..., None] == np.arange(p.shape[2])
-            behind = self.label[:, None] * p
-            behind = behind / behind.sum(axis=2, keepdims=True)
-            told = np.einsum("idy,iy->id", p, self.label) if weigh else np.ones(p.shape[:2])
-            found.append(((right * behind).sum(axis=2) * told).sum(axis=1) / told.sum(axis=1))
-        records = np.mean(found, axis=0)
+        records = self._rightness(powers, self.blind, weighed=True)
         mean = float(np.average(records, weights=self.weight))
         spread = float(np.average((records - mean) ** 2, weights=self.weight) / records.size)
-        apart = float(np.average(found[0] - found[1], weights=self.weight)) / 2
+        given = self._rightness(powers, self.given, weighed=False)
+        apart = (float(np.average(given, weights=self.weight)) - mean) / 2
         return mean, float(np.sqrt(spread + apart**2))
+
+    def _rightness(self, powers: Powers, answers: Sequence[Answers], *, weighed: bool) -> Floats:
+        """How likely it is that the class named behind each report is the true one."""
+        prior = np.log(self.shares).astype(np.float32)
+        p = blended(powers.values, [np.broadcast_to(prior, answers[0].shape), *(answers[m] for m in powers.models)])
+        says = (p if len(powers.models) > 1 else answers[powers.models[0]]).argmax(axis=2)
+        likely = self.label[:, None] * p  # of a true class, given the draw and what was reported
+        right = np.take_along_axis(likely, says[..., None], axis=2)[..., 0]
+        told = likely.sum(axis=2)
+        return np.asarray(right.sum(axis=1) / told.sum(axis=1) if weighed else (right / told).mean(axis=1))
 
 
 @dataclass(frozen=True)
