@@ -21,6 +21,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import sfumato as sf
 from sfumato import shipping
+from sfumato.mining.chooser.judging import Powers
 from sfumato.shipping.training import estimator
 
 RECORDS, PEOPLE = 2_000, 5_000
@@ -83,6 +84,17 @@ def choosing(recipe: Callable[[sf.Plan], Any]) -> Callable[[sf.Plan], Any]:
     return lambda plan: sf.Chooser(plan.channels, recipes={"only": recipe(plan)}, random_state=0)
 
 
+def blending(plan: sf.Plan) -> sf.Chooser:
+    """A chooser that takes all it is offered, in every form that devices read."""
+    recipes = {
+        "tree": TREE, "bayes": sf.NaiveBayes(plan.channels),
+        "mixture": sf.MixtureModel(plan.channels, components=9, random_state=0),
+    }
+    chooser = sf.Chooser(plan.channels, recipes=recipes, random_state=0)
+    chooser._chosen = lambda judged, alone: Powers((0, 1, 2), np.array([0.1, 0.3, 0.4, 0.5]), np.zeros(1))
+    return chooser
+
+
 def method(name: str) -> Callable[[sf.Plan], Any]:
     return lambda plan: estimator(name, plan, 0)
 
@@ -118,6 +130,7 @@ MODELS: dict[str, tuple[str, Callable[[sf.Plan], Any]]] = {
         "numbers", choosing(lambda plan: sf.MixtureModel(plan.channels, components=9, random_state=0))
     ),
     "chooser, tree": ("mixed", choosing(lambda plan: TREE)),
+    "chooser, blend": ("mixed", blending),
 }
 
 
@@ -159,13 +172,19 @@ def case(name: str, folder: Path) -> Case:
 
 def cuts_in(document: dict[str, Any]) -> Iterator[tuple[str, float]]:
     """Every number that a model compares an answer with, by attribute."""
-    device, names = document["device"], [each["name"] for each in document["device"]["reads"]]
+    names = [each["name"] for each in document["device"]["reads"]]
+    learned = document["model"]
+    models = [each["model"] for each in learned["members"]] if document["kind"] == "Chooser" else [learned]
+    for part, model in zip(document["device"].get("parts", [document["device"]]), models, strict=True):
+        yield from cuts_of(part, model, names)
+
+
+def cuts_of(device: dict[str, Any], joint: dict[str, Any], names: list[str]) -> Iterator[tuple[str, float]]:
     for node in device.get("nodes", ()):
         if isinstance(node.get("cut"), float):
             yield names[node["column"]], node["cut"]
     for term in device.get("terms", ()):
         yield from ((names[term["column"]], edge) for edge in term.get("edges", ()))
-    joint = document["model"].get("estimator", document["model"])
     for member in joint.get("members", ()):
         for cells, j in zip(member["cells"], joint["selected"], strict=True):
             yield from ((names[j], edge) for edge in cells.get("edges", ()))

@@ -231,7 +231,8 @@ def measured_in_words(measured: dict[str, Any]) -> list[str]:
 def _held_out_words(held: dict[str, Any]) -> list[str]:
     base = f"the largest class alone is {percent(held['largest_class'])}"
     share = f"{percent(held['accuracy_on_reports'])} of the reported classes ({base})"
-    lines = [f"Applied to {held['records']:,} blurred records held out of training it guesses {share}."]
+    lines = [f"Applied to {held['records']:,} blurred records held out of training it guesses {share}; "
+             f"{_what_it_shows(held)}."]
     if held["accuracy"] is None:
         return [*lines, f"Fewer than {LEAST_TO_JUDGE} were held out, too few to tell how it does on true values."]
     spread = f"{percent(held['accuracy'])} ± {100 * held['stderr']:.1f}"
@@ -240,3 +241,11 @@ def _held_out_words(held: dict[str, Any]) -> list[str]:
         "people; --test measures it on people whose values you know.",
         *lines,
     ]
+
+
+def _what_it_shows(held: dict[str, Any]) -> str:
+    """Two standard errors above the largest class: something was learned."""
+    chance = 2 * np.sqrt(held["largest_class"] * (1 - held["largest_class"]) / held["records"])
+    if held["accuracy_on_reports"] > held["largest_class"] + chance:
+        return "so it has learned something, and true values, which are not blurred, should serve it better"
+    return "that alone does not show that it has learned anything"
