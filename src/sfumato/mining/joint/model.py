@@ -113,7 +113,8 @@ class JointModel(Learner):
         found: list[Member] = []
         self.n_iter_ = limit
         resolutions = [resolution_for(core, reports.people, member) for member in range(count)]
-        problems = [GridProblem.of(reports, core, each.coarsened(core, MOST_REPORT_CELLS)) for each in resolutions]
+        most = 2 * MOST_REPORT_CELLS // max(len(reports.classes or ()), 2)
+        problems = [GridProblem.of(reports, core, each.coarsened(core, most)) for each in resolutions]
         reports.prepare([problems[0].question(HELD_OUT), *(problem.question() for problem in problems)])
         for member, problem in enumerate(problems):
             counts, joint, steps = problem.counts(), None, self.n_iter_

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,8 @@ HELD_OUT = Fold(0, 3, salt=1)
 MOST_PAIRS = 100
 HELPER_SHARE = 0.15
 HELPER_CELLS = 12
-MOST_REPORT_CELLS = 100_000
+MOST_REPORT_CELLS, MOST_TRUE_CELLS = 100_000, 120_000
+MOST_CANDIDATES = 16  # columns that are judged again after the first round
 SCREENING, FINAL = Resolution(9, 0.5), Resolution(19, 0.3, 0.2)
 SCREENING_STEPS, FINAL_STEPS = 20, 60
 SCREENING_RECORDS = 40_000
@@ -54,7 +56,7 @@ class Selector:
 
     def __init__(self, reports: Reports, axes: Sequence[Axis], most_dimensions: float) -> None:
         self.reports, self.axes, self.most_dimensions = reports, axes, most_dimensions
-        self.people = reports.people
+        self.people, self.classes = reports.people, max(len(reports.classes or ()), 2)
         self._losses: dict[tuple[Chosen, Resolution], Array] = {}
 
     def loss(self, chosen: Chosen, resolution: Resolution) -> Array:
@@ -78,7 +80,8 @@ class Selector:
 
     def _resolution(self, chosen: Chosen) -> Resolution:
         subset = [self.axes[j] for j in chosen]
-        return resolution_for(subset, self.people, selecting=True).coarsened(subset, MOST_REPORT_CELLS)
+        resolution = resolution_for(subset, self.people, selecting=True)
+        return resolution.coarsened(subset, 2 * MOST_REPORT_CELLS // self.classes)
 
     def prepare(self, pairs: Sequence[tuple[Chosen, Chosen]]) -> None:
         """These smaller and larger sets are about to be judged: their counts are asked for together."""
@@ -93,29 +96,30 @@ class Selector:
                 questions.append(problem.question(HELD_OUT, squared=True))
         self.reports.prepare(questions)
 
-    def best(self, chosen: Chosen, additions: Sequence[Chosen]) -> Chosen | None:
-        """The addition that gains most, if it gains enough."""
+    def judged(self, chosen: Chosen, additions: Sequence[Chosen]) -> list[tuple[tuple[float, float], Chosen]]:
+        """What each addition gains, most first."""
         fitting = [extra for extra in additions if self._fits(chosen + extra)]
         self.prepare([(chosen, chosen + extra) for extra in fitting])
-        judged = [(self.gain(chosen, chosen + extra), extra) for extra in fitting]
-        if not judged:
-            return None
-        (mean, z), extra = max(judged)
-        return extra if mean >= LEAST_GAIN and z >= LEAST_Z else None
+        return sorted([(self.gain(chosen, chosen + extra), extra) for extra in fitting], reverse=True)
 
     def _fits(self, chosen: Chosen) -> bool:
-        return effective_dimension([self.axes[j] for j in chosen]) <= self.most_dimensions
+        subset = [self.axes[j] for j in chosen]
+        resolution = self._resolution(tuple(sorted(chosen)))
+        cells = prod(resolution.cut(axis).size for axis in subset) * self.classes
+        return effective_dimension(subset) <= self.most_dimensions and (len(chosen) < 2 or cells <= MOST_TRUE_CELLS)
 
     def forward(self) -> Chosen:
         chosen: Chosen = ()
+        left = list(range(len(self.axes)))
         while True:
-            left = [j for j in range(len(self.axes)) if j not in chosen]
-            extra = self.best(chosen, [(j,) for j in left])
+            singles = self.judged(chosen, [(j,) for j in left])
+            extra = enough(singles)
             if extra is None and not chosen:
-                extra = self.best(chosen, list(combinations(left, 2))[:MOST_PAIRS])
+                extra = enough(self.judged(chosen, list(combinations(left, 2))[:MOST_PAIRS]))
             if extra is None:
                 return chosen
             chosen += extra
+            left = [j for _, (j,) in singles[:MOST_CANDIDATES] if j not in chosen]
 
     def prune(self, chosen: Chosen) -> Chosen:
         """Drop, one at a time, the column whose loss costs least, while it costs less than the least gain."""
@@ -128,6 +132,14 @@ class Selector:
                 break
             chosen = tuple(k for k in chosen if k != least)
         return chosen
+
+
+def enough(judged: Sequence[tuple[tuple[float, float], Chosen]]) -> Chosen | None:
+    """The addition that gains most, if it gains enough."""
+    if not judged:
+        return None
+    (mean, z), extra = judged[0]
+    return extra if mean >= LEAST_GAIN and z >= LEAST_Z else None
 
 
 def mean_and_z(gains: Array, problem: GridProblem, fold: Fold) -> tuple[float, float]:
@@ -152,7 +164,8 @@ def cap_helpers(reports: Reports, chosen: list[Axis]) -> list[Axis]:
     """Columns with a small I(y; t_j | the others) help mostly by telling about other columns: few cells do."""
     if len(chosen) < 3 or len(reports.classes or ()) < 2 or not all(axis.noisy for axis in chosen):
         return chosen
-    resolution = resolution_for(chosen, reports.people, selecting=True).coarsened(chosen, MOST_REPORT_CELLS)
+    resolution = resolution_for(chosen, reports.people, selecting=True)
+    resolution = resolution.coarsened(chosen, 2 * MOST_REPORT_CELLS // len(reports.classes or ()))
     problem = GridProblem.of(reports, chosen, resolution)
     joint = problem.fit(problem.counts(), STEPS)
     information = [class_entropy(joint.sum(axis=1 + j)) - class_entropy(joint) for j in range(len(chosen))]
