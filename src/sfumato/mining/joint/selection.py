@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -40,10 +41,10 @@ LEAST_Z = 2.0
 STEPS = 40
 HELD_OUT = Fold(0, 3, salt=1)
 MOST_PAIRS = 100
-MOST_CANDIDATES = 16
 HELPER_SHARE = 0.15
 HELPER_CELLS = 12
-MOST_REPORT_CELLS = 100_000
+MOST_REPORT_CELLS, MOST_TRUE_CELLS = 100_000, 120_000
+MOST_CANDIDATES = 16  # columns that are judged again after the first round
 SCREENING, FINAL = Resolution(9, 0.5), Resolution(19, 0.3, 0.2)
 SCREENING_STEPS, FINAL_STEPS = 20, 60
 SCREENING_RECORDS = 40_000
@@ -55,7 +56,7 @@ class Selector:
 
     def __init__(self, reports: Reports, axes: Sequence[Axis], most_dimensions: float) -> None:
         self.reports, self.axes, self.most_dimensions = reports, axes, most_dimensions
-        self.people = reports.people
+        self.people, self.classes = reports.people, max(len(reports.classes or ()), 2)
         self._losses: dict[tuple[Chosen, Resolution], Array] = {}
 
     def loss(self, chosen: Chosen, resolution: Resolution) -> Array:
@@ -104,7 +105,10 @@ class Selector:
         return enough, [extra for _, extra in judged]
 
     def _fits(self, chosen: Chosen) -> bool:
-        return effective_dimension([self.axes[j] for j in chosen]) <= self.most_dimensions
+        subset = [self.axes[j] for j in chosen]
+        resolution = self._resolution(tuple(sorted(chosen)))
+        cells = prod(resolution.cut(axis).size for axis in subset) * self.classes
+        return effective_dimension(subset) <= self.most_dimensions and (len(chosen) < 2 or cells <= MOST_TRUE_CELLS)
 
     def forward(self) -> Chosen:
         """Of many columns only those are tried again that were among the best of the round before."""

@@ -42,6 +42,7 @@ DEEPEST = 60
 DISTILLED_RECORDS = 150_000
 LEAST_LEAF = 0.0003
 FALLBACK_MEMBERS = 3
+MOST_CLASSES = 12  # of a rule
 
 
 class TreeClassifier(Learner):
@@ -115,8 +116,8 @@ class TreeClassifier(Learner):
     def _follow_likelihood(self, reports: Reports, axes: list[Axis], limits: Limits, rng: np.random.Generator) -> None:
         chosen = select_columns(reports, axes, MOST_GRID_DIMENSIONS)
         search = RuleSearch(reports, axes)
-        found = search.find(chosen)
-        if grid_is_better(search, found, chosen):
+        found = search.find(chosen) if len(self.classes_) <= MOST_CLASSES else None
+        if found is None or grid_is_better(search, found, chosen):
             self._distil(reports, axes, limits, rng, chosen)
         else:
             self.tree_, self.features_, self.errors_ = tree_of(found, axes, limits, reports.people)
