@@ -70,7 +70,7 @@ class Moments:
 
     def slopes(self) -> Floats:
         """b_y of every class but the first, [class, column]."""
-        return np.linalg.lstsq(self.true, (self.means[1:] - self.means[0]).T, rcond=None)[0].T
+        return np.asarray(np.linalg.lstsq(self.true, (self.means[1:] - self.means[0]).T, rcond=None)[0].T)
 
     def offsets(self) -> Floats:
         """What a straight line adds at the centre: −½(μ_y + μ_0)'b_y."""
@@ -80,7 +80,7 @@ class Moments:
         inverse = np.linalg.pinv(self.true, hermitian=True)
         spread = np.sqrt(np.maximum(np.diag(inverse @ self.reported @ inverse), 0.0))
         people = self.people * self.shares
-        return np.sqrt(1 / people[1:, None] + 1 / people[0]) * spread
+        return np.asarray(np.sqrt(1 / people[1:, None] + 1 / people[0]) * spread)
 
     def told(self) -> float:
         """About how many nats the reports tell about the class, less ½·log n for each coefficient."""
@@ -92,8 +92,8 @@ class Moments:
 
     def lines(self) -> Moments:
         """Without columns whose slopes may all be zero."""
-        sure = np.abs(self.slopes()) > DOUBTFUL * self.stderr()
-        return self.only([j for j, one in zip(self.columns, sure.any(axis=0), strict=True) if one])
+        sure = np.any(np.abs(self.slopes()) > DOUBTFUL * self.stderr(), axis=0)
+        return self.only([self.columns[k] for k in np.flatnonzero(sure)])
 
 
 def tell_more(moments: Moments, block: Sequence[int]) -> bool:
