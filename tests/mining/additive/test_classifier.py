@@ -118,6 +118,78 @@ def test_function_four_is_found_behind_its_noise():
     assert model.score(pd.DataFrame(test), y_test) > 0.97
 
 
+def test_a_column_that_counts_from_another_ones_knot_on_is_found_in_a_product():
+    rng = np.random.default_rng(8)
+    true = rng.uniform(20, 80, (20_000, 3))
+    x, z, w = true.T
+    y = (x - 50) / 4 + np.maximum(z - 50, 0) * (w - 20) / 100 - 3 + rng.logistic(size=x.size) > 0
+    model = sf.AdditiveClassifier([AGE] * 3).fit(AGE.randomize(true.ravel(), rng).reshape(-1, 3), y)
+    product = next(term for term in model.terms_ if " · " in term.words)
+    assert "max(x1 − " in product.words and "x2" in product.words
+    assert abs(product.knots[0] - 50) < 4 * product.knots_stderr[0]
+
+
+def test_the_effect_of_a_number_may_depend_on_a_label():
+    rng = np.random.default_rng(6)
+    x, city = rng.uniform(20, 80, 20_000), rng.choice(CITY.domain.labels, 20_000)
+    y = np.where(city == "Oslo", (x - 50) / 5, -1.0) + rng.logistic(size=x.size) > 0
+    reports = {"age": AGE.randomize(x, rng), "city": CITY.randomize(city, rng)}
+    model = sf.AdditiveClassifier({"age": AGE, "city": CITY}).fit(reports, y)
+    assert any("age" in term.words and "[city = Oslo]" in term.words for term in model.terms_)
+    asked = pd.DataFrame({"age": [30.0, 70.0, 70.0], "city": ["Oslo", "Oslo", "Rome"]})
+    assert model.predict(asked).tolist() == [False, True, False]
+
+
+def test_many_dependent_columns_are_answered_as_by_the_discriminant():
+    rng = np.random.default_rng(2)
+    mixing = np.eye(12) + rng.normal(0, 0.3, (12, 12))
+    y = rng.integers(0, 3, 6_000)
+    x = np.clip((rng.normal(0, 0.5, (3, 12))[y] + rng.normal(size=(6_000, 12))) @ mixing, -6, 6)
+    channel = sf.Gaussian(sf.Interval(-6, 6), privacy=0.5)
+    reports = channel.randomize(x[:4_000].ravel(), rng).reshape(-1, 12)
+    model = sf.AdditiveClassifier([channel] * 12).fit(reports, y[:4_000])
+    discriminant = sf.LinearDiscriminant([channel] * 12).fit(reports, y[:4_000])
+    assert model.score(x[4_000:], y[4_000:]) > discriminant.score(x[4_000:], y[4_000:]) - 0.02
+    assert len({term.words for term in model.terms_}) == len(model.terms_)
+    again = sf.AdditiveClassifier.from_dict(model.to_dict())
+    np.testing.assert_array_equal(again.predict_proba(x[:50]), model.predict_proba(x[:50]))
+
+
+def test_reports_of_people_who_chose_their_own_noise_are_read_through_it():
+    rng = np.random.default_rng(9)
+    shy = sf.TwoPhase(AGE, {"normal": 200, "coarse": 4})
+    x = rng.uniform(20, 80, 10_000)
+    level = rng.choice(["normal", "coarse"], x.size)
+    reports = pd.DataFrame({"age": shy.randomize(x, rng, level=level), "age.level": level})
+    y = (x - 50) / 4 + rng.logistic(size=x.size) > 0
+    term = sf.AdditiveClassifier({"age": shy}).fit(reports, y).terms_[0]
+    assert abs(term.coefficients[0] - 0.25) < 4 * term.stderr[0] < 0.2
+
+
+def test_columns_that_tell_nothing_and_tables_of_three_are_taken():
+    reports = pd.DataFrame({"age": [30.0, 50.0, 70.0], "same": [1.0, 1.0, 1.0]})
+    model = sf.AdditiveClassifier({"age": AGE, "same": None}).fit(reports, ["no", "yes", "yes"])
+    assert np.isfinite(model.predict_proba(reports)).all()
+    rng = np.random.default_rng(4)
+    x = rng.uniform(20, 80, 3_000)
+    table = pd.DataFrame({"same": np.ones(x.size), "age": AGE.randomize(x, rng)})
+    assert [term.words for term in sf.AdditiveClassifier({"same": None, "age": AGE}).fit(table, x > 50).terms_]
+
+
+def test_intervals_hold_the_truth_about_as_often_as_they_say():
+    held = []
+    for seed in range(12):
+        rng = np.random.default_rng(900 + seed)
+        x, z = rng.uniform(20, 80, (2, 5_000))
+        y = (x - 50) / 8 + (z - 50) / 12 + rng.logistic(size=x.size) > 0
+        reports = np.column_stack([AGE.randomize(x, rng), AGE.randomize(z, rng)])
+        model = sf.AdditiveClassifier([AGE, AGE]).fit(reports, y)
+        for term in model.terms_:
+            truth = {"(x0 − 20)": 1 / 8, "(x1 − 20)": 1 / 12}.get(term.words)
+            held += [] if truth is None else [abs(term.coefficients[0] - truth) < 1.96 * term.stderr[0]]
+    assert len(held) >= 18 and np.mean(held) > 0.75
+
+
 def test_a_number_of_terms_that_is_none_is_refused():
     with pytest.raises(ValueError, match="max_terms=0 is not a number of terms; give 1 or more"):
         sf.AdditiveClassifier(max_terms=0).fit([[0.0], [1.0]], [0, 1])

@@ -26,7 +26,7 @@ from sfumato.mining.additive.terms import Factor, Term
 from sfumato.reconstruction import Axis
 
 COARSE = Size(8_000, 18, (0.2, 0.3, 0.5, 0.6, 0.85, 1.1))
-FINE = Size(60_000, 40, (0.1, 0.2, 0.35, 0.6, 0.85, 1.1))
+FINE = Size(33_000, 40, (0.1, 0.2, 0.35, 0.6, 0.85, 1.1))
 LEAST_CELLS = 400
 RELATED = 0.5  # a correlation from which on a column may stand for another
 MOST_BLOCKS = 5

@@ -92,8 +92,8 @@ class Moments:
 
     def lines(self) -> Moments:
         """Without columns whose slopes may all be zero."""
-        sure = np.abs(self.slopes()) > DOUBTFUL * self.stderr()
-        return self.only([j for i, j in enumerate(self.columns) if sure[:, i].any()])
+        sure = np.any(np.abs(self.slopes()) > DOUBTFUL * self.stderr(), axis=0)
+        return self.only([self.columns[k] for k in np.flatnonzero(sure)])
 
 
 def tell_more(moments: Moments, block: Sequence[int]) -> bool:

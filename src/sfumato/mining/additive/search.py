@@ -24,7 +24,8 @@ from sfumato.mining.additive.terms import CellPoints, Factor, Term
 NEAR_END = 0.25
 KNOTS = (0.2, 0.4, 0.6, 0.8)
 MOST_LABELS = 30
-TRIED, TRIAL_STEPS = 3, 4  # products that are fitted in each round, and how far
+TRIED, TRIAL_STEPS = 4, 4  # terms that are fitted in each round, and how far
+FAR = 100.0  # nats
 FOLD_STEPS = 20
 RENEWING, ROUNDS = 20, 3  # steps of EM that fit the density to the terms, and how often before the end
 WEAK = 60.0  # nats
@@ -62,11 +63,11 @@ def turned(factor: Factor) -> Factor:
     return replace(factor, knot=factor.knot + factor.sign * factor.unit, sign=-factor.sign)
 
 
-def candidates(grid: Grid, fitted: Fitted, products: bool) -> list[Term]:
-    """The term of each column, and of each two if wanted, that promises most beyond its price; the best first."""
+def candidates(grid: Grid, fitted: Fitted) -> list[Term]:
+    """The term of each column and of each two that promises most beyond its price; the best first."""
     scan = Scan(grid, fitted)
     columns = range(len(grid.points))
-    sets = [*((axis,) for axis in columns), *(combinations(columns, 2) if products else ())]
+    sets = [*((axis,) for axis in columns), *combinations(columns, 2)]
     best = [max(scan.promises(axes), key=lambda pair: pair[0], default=(0.0, Term(()))) for axes in sets]
     return [term for promise, term in sorted(best, key=lambda pair: -pair[0]) if promise > 0]
 
@@ -135,18 +136,17 @@ class Scan:
 
 
 def search(grid: Grid, most_terms: int, known: Fitted | None = None) -> Fitted:
-    """Terms that pay, at most so many: from a linear one for every column of numbers on, products last."""
+    """Terms that pay, at most so many: from a linear one for every column of numbers on."""
     terms, beta = ([], None) if known is None else (known.terms, known.beta)
     met = {column for term in terms for column in term.columns}
     fresh = [linear(points) for points in grid.points if points.labels is None and points.column not in met]
     found = pruned(grid, grid.fitted([*terms, *(Term((factor,)) for factor in fresh)], beta))
-    for products, tried in ((False, 1), (True, TRIED)):
-        for _ in range(2 * (most_terms + SPARE)):
-            better = grown(grid, found, products, tried) if len(found.terms) < most_terms + SPARE else None
-            if better is None:
-                break
-            found = better
-        found = folded(grid, found)
+    for _ in range(most_terms + 2 * SPARE):
+        better = grown(grid, found) if len(found.terms) < most_terms + SPARE else None
+        if better is None:
+            break
+        found = better
+    found = folded(grid, found)
     while len(found.terms) > most_terms:
         found = without(grid, found, [int(np.argmin(wald(found)))])
     return simplified(*renewed(grid, found))
@@ -156,8 +156,9 @@ def simplified(grid: Grid, found: Fitted) -> Fitted:
     """With simpler terms wherever they say the same."""
     found = folded(grid, pruned(grid, found))
     for k in range(len(found.terms)):
-        for plain in simpler(grid, found.terms[k]):
-            less = grid.fitted([*found.terms[:k], plain, *found.terms[k + 1 :]], found.beta)
+        lines = {term.columns for i, term in enumerate(found.terms) if i != k and not term.knots}
+        for plain in (each for each in simpler(grid, found.terms[k]) if each.knots or each.columns not in lines):
+            less = tried(grid, [*found.terms[:k], plain, *found.terms[k + 1 :]], found.beta, found.worth)
             found = less if less.worth > found.worth else found
     return found
 
@@ -192,9 +193,9 @@ def straightened(factor: Factor, grid: Grid) -> Factor:
     return replace(factor, knot=end, hinge=False) if near else factor
 
 
-def grown(grid: Grid, found: Fitted, products: bool, tried: int) -> Fitted | None:
+def grown(grid: Grid, found: Fitted) -> Fitted | None:
     """With a further term that pays once others are dropped that it replaces; None if none of the best does."""
-    promising = candidates(grid, found, products)[:tried]
+    promising = candidates(grid, found)[:TRIED]
     ahead = [grid.fitted([*found.terms, term], found.beta, TRIAL_STEPS) for term in promising]
     for each in sorted(ahead, key=lambda each: -each.worth - spared(grid, each)):
         better = pruned(grid, each)
@@ -212,23 +213,29 @@ def pruned(grid: Grid, found: Fitted) -> Fitted:
     """Without terms that do not pay beside the others: first all that are clearly worth nothing, then one by one."""
     nothing = [k for k, cost in enumerate(wald(found)) if cost < grid.price_of(found.terms[k]) / 4]
     if len(nothing) > 1:
-        less = without(grid, found, nothing)
+        less = without(grid, found, nothing, found.worth)
         found = less if less.worth > found.worth else found
     while found.terms:
         left = [cost - grid.price_of(term) for cost, term in zip(wald(found), found.terms, strict=True)]
         weakest = int(np.argmin(left))
         if left[weakest] > 0:
             return found
-        less = without(grid, found, [weakest])
+        less = without(grid, found, [weakest], found.worth)
         if less.worth < found.worth:
             return found
         found = less
     return found
 
 
-def without(grid: Grid, found: Fitted, places: list[int]) -> Fitted:
+def without(grid: Grid, found: Fitted, places: list[int], least: float = -np.inf) -> Fitted:
     terms = [term for k, term in enumerate(found.terms) if k not in places]
-    return grid.fitted(terms, np.delete(found.beta, [1 + k for k in places], axis=1))
+    return tried(grid, terms, np.delete(found.beta, [1 + k for k in places], axis=1), least)
+
+
+def tried(grid: Grid, terms: list[Term], beta: Floats, least: float) -> Fitted:
+    """The terms fitted, only a little where that shows that they will not be worth `least`."""
+    first = grid.fitted(terms, beta, TRIAL_STEPS)
+    return first if first.worth < least - FAR else grid.fitted(first.terms, first.beta)
 
 
 def folded(grid: Grid, found: Fitted) -> Fitted:
@@ -236,23 +243,25 @@ def folded(grid: Grid, found: Fitted) -> Fitted:
     for first, second in permutations(found.terms, 2):
         if first not in found.terms or second not in found.terms:
             continue
-        for one in joined(grid, found, first, second):
+        for one, start in joined(grid, found, first, second):
             kept = [k for k, term in enumerate(found.terms) if term not in (first, second)]
-            terms, beta = [found.terms[k] for k in kept], found.beta[:, [0, *(1 + k for k in kept)]]
-            less = grid.fitted([*terms, one], beta, FOLD_STEPS)
+            beta = np.column_stack([found.beta[:, [0, *(1 + k for k in kept)]], start])
+            less = grid.fitted([*(found.terms[k] for k in kept), one], beta, FOLD_STEPS)
             if less.worth > found.worth:
                 found = less
                 break
     return found
 
 
-def joined(grid: Grid, found: Fitted, plain: Term, bent: Term) -> Iterator[Term]:
-    """Terms that may do for these two: r·max(c − x, 0) for r·x and r·max(x − c, 0) whose sum is flat beyond c,
-    r·(x − a) for r and r·(b − x), and x·max(z − c, 0) for a weak effect of x and max(z − c, 0)."""
+def joined(grid: Grid, found: Fitted, plain: Term, bent: Term) -> Iterator[tuple[Term, Floats]]:
+    """Terms that may do for these two, with coefficients to start from: r·max(c − x, 0) for r·x and r·max(x − c, 0)
+    whose sum is flat beyond c, r·(x − a) for r and r·(b − x), and x·max(z − c, 0) for a weak effect of x and
+    max(z − c, 0)."""
     place, bend = found.terms.index(plain), found.terms.index(bent)
+    of_plain, of_bent = found.beta[:, 1 + place], found.beta[:, 1 + bend]
     single = len(plain.factors) == len(bent.factors) == 1 and plain.columns != bent.columns
     if single and bent.knots and wald(found)[place] < WEAK:
-        yield Term((*bent.factors, *plain.factors))
+        yield Term((*bent.factors, *plain.factors)), 2 * of_bent
     for factor in bent.factors:
         rest = tuple(each for each in bent.factors if each is not factor)
         others = tuple(each for each in plain.factors if each.column != factor.column)
@@ -260,13 +269,12 @@ def joined(grid: Grid, found: Fitted, plain: Term, bent: Term) -> Iterator[Term]
         if factor.labels is not None or form_of(rest) != form_of(others):
             continue
         if straight and factor.hinge:
-            slope = straight[0].sign * found.beta[:, 1 + place]
-            beyond = slope + factor.sign * found.beta[:, 1 + bend]
-            if np.linalg.norm(beyond) < np.linalg.norm(slope) / 2:
-                yield Term((*rest, replace(factor, sign=-factor.sign)))
+            slope = straight[0].sign * of_plain
+            if np.linalg.norm(slope + factor.sign * of_bent) < np.linalg.norm(slope) / 2:
+                yield Term((*rest, replace(factor, sign=-factor.sign))), -factor.sign * slope
         if rest and others == plain.factors:
             up = linear(next(each for each in grid.points if each.column == factor.column))
-            yield Term((*rest, up if factor.sign < 0 else turned(up)))
+            yield Term((*rest, up if factor.sign < 0 else turned(up))), -of_bent
 
 
 def form_of(factors: Iterable[Factor]) -> set[tuple[int, int, bool, int]]:
