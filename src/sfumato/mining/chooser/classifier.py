@@ -30,7 +30,7 @@ from sfumato.prose import listed, percent
 
 FOLDS, TRIES = 3, 32
 MOST_READ = 100_000
-FEW = 12_000  # records up to which every fold is held out in turn
+FEW = 4_000  # records up to which every fold is held out in turn
 MOST_JUDGED, MOST_NUMBERS = 6_000, 2.5e7
 WORTH_A_BLEND = 4.0  # nats of all held-out records together
 LEAST_POWER = 0.04

