@@ -26,6 +26,7 @@ LEAST_TO_JUDGE = 40
 COMPONENTS = (2, 4, 8)
 SHRINKAGES = (1.0, 10.0, 100.0, 1000.0)
 LEAST, WIDER = 0.1, 3.0
+MANY = 5  # columns whose variances together are known far better than each
 OF_DENSITY = 0.03
 """How much log P(w) counts beside log P(y' | w) when shapes are judged: it tells whether covariances are right, unless
 the noise is not normal; then it tells how well components imitate the noise."""
@@ -150,6 +151,7 @@ class Contest:
     def __init__(self, records: Records, folds: Codes, label_table: Floats, rng: np.random.Generator) -> None:
         self.label_table, self.rng = label_table, rng
         self.of_density = OF_DENSITY if records.columns.normal_noise else 0.0
+        self.may_be_even = self.of_density > 0 and records.values.shape[1] >= MANY
         used = int(np.clip(np.ceil(ENOUGH_HELD * FOLDS / len(folds)), 1, FOLDS))
         parts = [(np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)) for fold in range(used)]
         self.parts = [
@@ -164,13 +166,11 @@ class Contest:
         return max(shapes, key=self.score)
 
     def best_and_wider(self, shapes: list[Shape]) -> Shape:
-        """The best of them, or that with more of the noise's share kept in every direction, or evenly, if this is
-        better."""
+        """The best of them, or that with more of the noise's share kept in every direction if this is better; or with
+        variances evened out, where there are many and normal noise lets held-out reports judge densities."""
         found = self.best(shapes)
-        wider = min(WIDER * found.least, 1.0)
-        return self.best([
-            found, replace(found, least=wider), replace(found, even=True), replace(found, least=wider, even=True)
-        ])
+        found = self.best([found, replace(found, least=min(WIDER * found.least, 1.0))])
+        return self.best([found, replace(found, even=True)]) if self.may_be_even else found
 
     def score(self, shape: Shape) -> float:
         if shape not in self.scores:
