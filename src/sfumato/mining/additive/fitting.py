@@ -75,7 +75,8 @@ def learn_block(
     A column that no term needs gives its seat to one that goes with it.
     """
     classes = len(reports.classes or ())
-    found = search(Grid(reports, axes, block, size_for(classes, COARSE)), most_terms)
+    grid = Grid(reports, axes, block, size_for(classes, COARSE))
+    found = search(grid, most_terms)
     left = []
     for other in others:
         near = max(block, key=lambda j: screen.correlation(j, other))
@@ -83,14 +84,16 @@ def learn_block(
             left.append(other)
         elif near not in columns_of(found):
             block = [other if j == near else j for j in block]
-            found = search(Grid(reports, axes, block, size_for(classes, COARSE)), most_terms, found)
+            grid = Grid(reports, axes, block, size_for(classes, COARSE))
+            found = search(grid, most_terms, found)
         elif axes[near].labels is None and axes[other].labels is None:
             found = swapped(reports, axes, found, near, other)
             block = [other if j == near and near not in columns_of(found) else j for j in block]
     used = [j for j in block if j in columns_of(found)]
     if not used:
         return found, left
-    fine = Grid(reports, axes, used, size_for(classes, FINE))
+    known = used == [points.column for points in grid.points]
+    fine = Grid(reports, axes, used, size_for(classes, FINE), grid.steps if known else None)
     return filled(fine, settled(fine, found)), left
 
 

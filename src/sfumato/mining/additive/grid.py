@@ -47,7 +47,10 @@ class Learned:
 class Grid:
     """Some columns in cells: counts of their reports, the density of their true values, and models over both."""
 
-    def __init__(self, reports: Reports, axes: Sequence[Axis], columns: Sequence[int], size: Size) -> None:
+    def __init__(
+        self, reports: Reports, axes: Sequence[Axis], columns: Sequence[int], size: Size, steps: int | None = None
+    ) -> None:
+        """`steps` of EM for the density, as a coarser grid found them; None: to be found."""
         chosen = [axes[j] for j in columns]
         resolution = size.resolution(chosen)
         problem = GridProblem.of(reports, chosen, resolution, dtype=np.float64)
@@ -55,7 +58,7 @@ class Grid:
         self.table, self.classes = problem.table, int(problem.table.true_shape[0])
         self.points = [CellPoints.of(j, axes[j], cut) for j, cut in zip(columns, problem.cells, strict=True)]
         self.counts = self.observed.counts.reshape(problem.table.report_shape)
-        self.density = class_blind(reports, chosen, resolution, self.counts.sum(axis=-1))
+        self.density, self.steps = class_blind(reports, chosen, resolution, self.counts.sum(axis=-1), steps)
         self.shares = true_shares(problem.table.label, self.counts)
         self.price = 0.5 * float(np.log(max(self.observed.total, 2.0)))
 
@@ -129,20 +132,22 @@ class Size:
         return Resolution(along, width, 0.1).coarsened(axes, max(self.cells, 1000))
 
 
-def class_blind(reports: Reports, axes: Sequence[Axis], resolution: Resolution, counts: Floats) -> Floats:
-    """The density of true values whatever the class: by EM, from the columns' own densities as if independent.
+def class_blind(
+    reports: Reports, axes: Sequence[Axis], resolution: Resolution, counts: Floats, steps: int | None
+) -> tuple[Floats, int]:
+    """The density of true values whatever the class, by EM from the columns' own densities as if independent, and how
+    many steps that took.
 
     The fewer steps, the smoother: there are as many as make one half of the reports tell most about the other.
     """
     problem = GridProblem.of(reports, axes, resolution, by_class=False)
     alone = [GridProblem.of(reports, [axis], resolution, by_class=False) for axis in axes]
     blind = counts[..., None].astype(np.float32)
-    steps = 1
-    if not problem.all_clear:
+    if steps is None:
         half = problem.counts(Fold(0, 2)).reshape(blind.shape)
         steps = telling_steps(problem, half, blind - half, independent(alone, half))
     found = problem.fit(blind, steps, independent(alone, blind))[0].astype(np.float64)
-    return np.asarray(found / found.sum())
+    return np.asarray(found / found.sum()), steps
 
 
 def independent(alone: Sequence[GridProblem], counts: Array) -> Array | None:

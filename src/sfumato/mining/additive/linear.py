@@ -26,6 +26,7 @@ from sfumato.mining.estimator import class_codes_in
 from sfumato.mining.moments import less_noise, mean_noise, numbers_of
 from sfumato.reconstruction import Axis
 
+SAMPLED = 200_000
 MUCH = 0.05  # of what all columns tell: where those outside the grid tell more, they are added
 DOUBTFUL = 2.0  # errors from zero that a straight line has to be in some class
 TINY = 1e-12
@@ -48,7 +49,7 @@ class Moments:
     def of(cls, reports: Reports, axes: Sequence[Axis]) -> Moments:
         columns = [j for j, axis in enumerate(axes) if axis.labels is None]
         noise = np.array([mean_noise(axes[j].column) for j in columns])
-        part = reports.sampled()
+        part = reports.sampled(SAMPLED)
         values = np.column_stack([np.empty((len(part), 0)), *(numbers_of(part, reports.names[j]) for j in columns)])
         weight = np.ones(len(part)) if part.weights is None else part.weights
         known = np.where(np.isnan(values), 0.0, weight[:, None])
