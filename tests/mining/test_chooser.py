@@ -13,6 +13,7 @@ import sfumato as sf
 from sfumato.mining.chooser import Chooser, estimated_accuracy
 from sfumato.mining.chooser.classifier import about_as_good
 from sfumato.mining.chooser.judging import DRAWS, Judge, Judged, blended, log_of_mean
+from sfumato.mining.chooser.on_grid import OnGrid, rounded
 from sfumato.mining.direct import DirectClassifier
 from sfumato.mining.joint import MixtureModel
 
@@ -197,3 +198,40 @@ def test_an_estimate_of_accuracy_is_near_the_truth() -> None:
 def test_no_recipes_is_an_error() -> None:
     with pytest.raises(ValueError, match="recipes is empty"):
         Chooser(recipes={}).fit(np.zeros((4, 1)), [0, 1, 0, 1])
+
+
+def readable_choice(truth: Any, columns: int = 2) -> Chooser:
+    rng = np.random.default_rng(11)
+    x = rng.random((12_000, columns))
+    channel = sf.Gaussian(UNIT, privacy=0.5)
+    chooser = Chooser([channel] * columns, readable=True, random_state=0)
+    return chooser.fit(channel.randomize(x, rng), truth(x))
+
+
+def test_boxes_are_read_as_a_tree() -> None:
+    chooser = readable_choice(lambda x: (x[:, 0] > 0.3) & (x[:, 0] < 0.7) & (x[:, 1] > 0.4))
+    assert chooser.chosen_ == "reconstruct, tree" and chooser.scores_[chooser.chosen_] > -0.6
+
+
+def test_a_slanted_line_is_read_as_a_sum_of_terms() -> None:
+    chooser = readable_choice(lambda x: 2 * x[:, 0] + x[:, 1] > 1.5)
+    assert chooser.chosen_ == "reconstruct, sum of terms"
+    assert chooser.scores_["reconstruct, sum of terms"] > chooser.scores_["reconstruct, tree"]
+
+
+def test_readable_models_of_too_many_columns_for_a_grid_are_judged_by_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sfumato.mining.chooser.on_grid.MOST_DIMENSIONS", 0.5)
+    chooser = readable_choice(lambda x: x[:, 0] > 0.5)
+    assert set(chooser.scores_) == {"reconstruct, tree", "reconstruct, sum of terms"}
+
+
+def test_the_first_that_is_about_as_good_as_the_best_is_taken() -> None:
+    loss, error = np.array([0.503, 0.501, 0.5]), np.full((3, 3), 0.002)
+    assert OnGrid(loss, loss[:, None] - loss[None], error).first_as_good() == 1
+
+
+def test_nearly_sure_is_sure_and_nothing_is_ruled_out() -> None:
+    answers = np.array([[0.99, 0.5, 0.0], [0.01, 0.5, 1.0]])
+    found = rounded(answers, np.array([0.4, 0.6]))
+    assert np.allclose(found.sum(axis=0), 1.0) and found.min() > 0
+    assert np.isclose(found[0, 0], 0.994) and np.isclose(found[1, 2], 0.996)

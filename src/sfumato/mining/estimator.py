@@ -79,6 +79,10 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
         """
         return self._probabilities(columns)
 
+    def columns_read(self) -> list[int]:
+        """The columns that answers depend on."""
+        return list(range(len(self.attribute_names_)))
+
     @abstractmethod
     def _state(self) -> dict[str, Any]:
         """What was learned, as plain data."""

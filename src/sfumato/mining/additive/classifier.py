@@ -96,6 +96,9 @@ class AdditiveClassifier(Learner):
         scores = self._scores(columns)
         return np.asarray(shares(scores[:, 1:].T).T)
 
+    def columns_read(self) -> list[int]:
+        return sorted({column for term in self.terms_in_units_ for column in term.columns})
+
     # --- to read ------------------------------------------------------------------------------------------------
 
     @property

@@ -23,6 +23,7 @@ from sfumato.domain import Codes, Floats
 from sfumato.domain.checked import given_names, given_numbers, given_one_of, given_rows, given_table
 from sfumato.mining import LEARNERS
 from sfumato.mining.chooser.judging import DRAWS, FLOOR, Judge, Judged, Powers, told_about_classes
+from sfumato.mining.chooser.on_grid import judged_on_grid
 from sfumato.mining.chooser.recipes import densities, direct, readable, reconstructing
 from sfumato.mining.direct import DirectClassifier
 from sfumato.mining.estimator import Channels, Column, Learner, class_codes_in, learner_named, true_class_shares
@@ -68,11 +69,17 @@ class Chooser(Learner):
         self.random_state = random_state
 
     def _learn(self, reports: Reports, rng: np.random.Generator) -> None:
-        recipes = self._recipes(reports)
-        judged = judged_recipes(recipes, reports.sampled(MOST_READ), rng)
+        recipes, sample = self._recipes(reports), reports.sampled(MOST_READ)
+        parts = fitted_apart(recipes, sample, every_fold=self.readable)
+        judged = judged_by_draws(tuple(recipes), parts[: None if len(sample) <= FEW else 1], sample, rng)
         alone = {name: judged.fitted([m]) for m, name in enumerate(recipes)}
-        self.scores_ = {name: float(np.average(each.logs, weights=judged.weight)) for name, each in alone.items()}
-        chosen = self._chosen(judged, alone)
+        on_grid = judged_on_grid(parts, sample, judged.shares) if self.readable and len(recipes) > 1 else None
+        if on_grid is None:
+            self.scores_ = {name: float(np.average(each.logs, weights=judged.weight)) for name, each in alone.items()}
+            chosen = self._chosen(judged, alone)
+        else:
+            self.scores_ = dict(zip(recipes, (-on_grid.loss).tolist(), strict=True))
+            chosen = alone[judged.names[on_grid.first_as_good()]]
         names = [judged.names[m] for m in chosen.models]
         self.accuracy_ = judged.accuracy(chosen)
         self.shares_ = judged.shares
@@ -230,23 +237,36 @@ def fitted(recipe: Learner, reports: Reports, classes: npt.NDArray[Any]) -> Lear
     return model
 
 
-def judged_recipes(recipes: Mapping[str, Learner], reports: Reports, rng: np.random.Generator) -> Judged:
+def fitted_apart(
+    recipes: Mapping[str, Learner], reports: Reports, *, every_fold: bool
+) -> list[tuple[Fold, list[Learner]]]:
+    """Every recipe as it learns from all people but a fold; of many people one fold does, unless all are asked for."""
+    folds = folds_of(reports, class_codes_in(reports))[: FOLDS if every_fold or len(reports) <= FEW else 1]
+    found = []
+    for fold in folds:
+        rest = reports.of_records(np.flatnonzero(reports.chosen(~fold)))
+        found.append((fold, [clone(recipe).fit(rest) for recipe in recipes.values()]))
+    return found
+
+
+def judged_by_draws(
+    names: tuple[str, ...], fitted: Sequence[tuple[Fold, Sequence[Learner]]], reports: Reports,
+    rng: np.random.Generator,
+) -> Judged:
     """What every recipe says about held-out people when it learned from the others.
 
     The true values behind their reports come from the recipe that foretells the classes of all of them best.
     """
-    folds = folds_of(reports, class_codes_in(reports))[: FOLDS if len(reports) <= FEW else 1]
-    most = most_judged(len(reports.classes or ()), len(recipes)) // len(folds)
+    most = most_judged(len(reports.classes or ()), len(names)) // len(fitted)
     parts = []
-    for fold in folds:
+    for fold, models in fitted:
         held = rng.permutation(np.flatnonzero(reports.chosen(fold)))[: max(most, 1)]
         rest = reports.of_records(np.flatnonzero(reports.chosen(~fold)))
-        models = [clone(recipe).fit(rest) for recipe in recipes.values()]
         behind = [each for each in models if hasattr(each, "draws_given")] or fitted_densities(rest)
         parts.append((reports.of_records(held), models, behind))
     judges = judges_of([(held, behind) for held, _, behind in parts], shares_of(reports), rng)
     answers = [[judge.answers(model) for model in models] for judge, (_, models, _) in zip(judges, parts, strict=True)]
-    return Judged.of(tuple(recipes), judges, answers)
+    return Judged.of(names, judges, answers)
 
 
 def judges_of(

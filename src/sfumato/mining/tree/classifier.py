@@ -161,6 +161,9 @@ class TreeClassifier(Learner):
         values = compared(self.features_, columns)
         return self.tree_.leaves(values, np.array([feature.categorical for feature in self.features_]))
 
+    def columns_read(self) -> list[int]:
+        return sorted(set(self.tree_.column[self.tree_.column >= 0].tolist()))
+
     # --- reading the tree ---------------------------------------------------------------------------------------
 
     @property

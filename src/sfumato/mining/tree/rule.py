@@ -14,6 +14,7 @@ import numpy as np
 
 from sfumato.counts import Reports
 from sfumato.domain import Floats
+from sfumato.mining.joint.given import told_part
 from sfumato.mining.joint.grid import GridProblem, Resolution, effective_dimension
 from sfumato.mining.likelihood import Density, Observed
 from sfumato.mining.tree.boxes import Cuts, Groups, Labels, Parts, Rule
@@ -199,16 +200,6 @@ class RuleSearch:
 
 def score_of(found: Found) -> float:
     return found.state.score
-
-
-def told_part(cut: ColumnCells) -> float:
-    """The squared correlation that noise leaves between a column's reports and its values, if they are spread evenly.
-
-    It is the second squared singular value of P(s, t) / √(P(s)·P(t)).
-    """
-    joint = cut.table / cut.table.sum()
-    scaled = joint / np.sqrt(np.maximum(np.outer(joint.sum(axis=1), joint.sum(axis=0)), 1e-300))
-    return float(np.linalg.svd(scaled, compute_uv=False)[1] ** 2) if cut.size > 1 else 1.0
 
 
 def gain_of_pair(found: Found, pair: tuple[int, int]) -> float:

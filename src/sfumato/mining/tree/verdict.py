@@ -3,42 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from math import prod
 
 import numpy as np
 
 from sfumato.counts import Fold
 from sfumato.domain import Floats
+from sfumato.mining.joint.given import joint_given, steps_for
 from sfumato.mining.joint.selection import mean_and_z
 from sfumato.mining.likelihood import Observed, maximise
 from sfumato.mining.tree.boxes import BoxModel, spread
-from sfumato.mining.tree.rule import Found, Ground, RuleSearch, ground_of, on_other_cells, told_part
+from sfumato.mining.tree.rule import Found, Ground, RuleSearch, ground_of, on_other_cells
 from sfumato.mining.tree.search import SCREENING_STEPS
-from sfumato.reconstruction import ProductTable
 
-STEPS_WITHOUT_NOISE, MOST_STEPS = 12.0, 150  # of EM; noise that leaves less of a correlation needs more of them
 BETTER, CLEARLY_BETTER = 0.9, 2.0  # standard errors
-
-
-class GivenClasses(ProductTable):
-    """From P(t) to reports, P(y | t) being known: C'[(s, y'), t] = Σ_y C[(s, y'), (y, t)]·P(y | t)."""
-
-    def __init__(self, table: ProductTable, p_class: Floats) -> None:
-        super().__init__(table.factors, table.label, table.report_shape[-1], table.dtype)
-        self.table, self.p_class = table, p_class.astype(table.dtype)
-        self.true_shape = p_class.shape[1:]
-        self.shape = (table.shape[0], prod(self.true_shape))
-
-    def apply(self, p: Floats) -> Floats:
-        return self.table.apply((p.reshape(-1, 1, *self.true_shape) * self.p_class).reshape(*p.shape[:-1], -1))
-
-    def adjoint(self, r: Floats) -> Floats:
-        told = self.table.adjoint(r).reshape(-1, *self.p_class.shape) * self.p_class
-        return np.asarray(told.sum(axis=1).reshape(*r.shape[:-1], -1))
-
-    def dense(self) -> Floats:
-        return self.apply(np.eye(self.shape[1])).T
 
 
 def grid_is_better(search: RuleSearch, found: Found, chosen: Sequence[int]) -> bool:
@@ -61,11 +38,9 @@ def grid_is_better(search: RuleSearch, found: Found, chosen: Sequence[int]) -> b
 def lead_of_grid(found: Found, ground: Ground, held: Fold) -> tuple[float, float]:
     """By how much the rule's −log P(y' | s) of the held-out people is larger, on average and in standard errors."""
     problem, counts = ground.problem, ground.problem.counts(~held)
-    told = float(np.mean([told_part(cut) for cut in ground.cells]))
-    steps = min(round(STEPS_WITHOUT_NOISE / told**2), MOST_STEPS)
-    p_class = refitted_classes(found, ground, ~held)
-    people = replace(problem, table=GivenClasses(problem.table, p_class)).fit(counts, steps)
-    ruled, free = np.asarray(people * p_class, np.float32), problem.fit(counts, steps)
+    steps = steps_for(ground.cells)
+    ruled = joint_given(problem, refitted_classes(found, ground, ~held), counts, steps)
+    free = problem.fit(counts, steps)
     return mean_and_z(problem.loss_of_label(ruled) - problem.loss_of_label(free), problem, held)
 
 
