@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from sfumato.channels.base import Mechanism, identity_of
 from sfumato.channels.words import Key, RecordWords, noise_generator, question_of
 from sfumato.domain import as_array, is_missing
-from sfumato.domain.checked import check_nesting, too_deep
 from sfumato.guarantee import CombinedGuarantee
 from sfumato.pages import Page
 from sfumato.plan.attribute import Attribute
@@ -29,7 +28,7 @@ from sfumato.plan.page import page_of
 from sfumato.plan.schema import plan_schema
 from sfumato.plan.total import guarantee_of
 from sfumato.prose import suggest, visible, voice
-from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, PLAN_COLUMN, kind_of, map_table
+from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, PLAN_COLUMN, check_nesting, kind_of, map_table, too_deep
 
 PLAN_KEYS = ("name", "description", "language", "empty", "attributes")
 SHORT = 16

@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.domain import Interval
-from sfumato.domain.checked import given, given_table, read_json
+from sfumato.domain.checked import given, given_table
 from sfumato.mining.estimator import learner_named
 from sfumato.plan import Attribute, Plan
 from sfumato.prose import json_text, suggest
-from sfumato.tables import column_names, is_table, read_columns, write_text
+from sfumato.tables import column_names, is_table, read_columns, read_json, write_text
 
 FORMAT, VERSION = "sfumato-model", 1
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {
