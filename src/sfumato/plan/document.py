@@ -185,6 +185,11 @@ class Plan:
         return {column: each for each in self.attributes.values() for column in each.columns}
 
     @property
+    def column_channels(self) -> dict[str, Mechanism | None]:
+        """The channel of every column; None where several numbers were blurred together."""
+        return {column: each.channel if column == each.name else None for column, each in self.columns.items()}
+
+    @property
     def target(self) -> str | None:
         """The name of the class attribute."""
         return next((name for name, each in self.attributes.items() if each.role == "class"), None)
@@ -300,8 +305,17 @@ class Plan:
                 raise ValueError(f"column {name!r} of the plan is not in the table; add it, or drop it from the plan")
 
     def counts(self, table: Any, *, by: str | None = None, weights: Any = None) -> Any:
-        """The counts of every blurred attribute, by name; ``by``: apart by the class in this column."""
-        return _above("counts").counts_of_plan(table, self, by=by, weights=weights)
+        """The counts of every blurred attribute, by name; ``by``: apart by the class in this column.
+
+        ``table``: reports of this plan, as a table, a path, … or as `Reports`.
+        """
+        reports_in = _above("counts").Reports
+        if isinstance(table, reports_in):
+            reports = table if by in (None, table.target) else table.aimed(by)
+        else:
+            label = self.attributes[by].channel if by in self.attributes else None
+            reports = reports_in(table, self, target=by or False, weights=weights, label_channel=label)
+        return reports.tallied(by_class=by is not None)
 
     def reconstruct(
         self, table: Any, intervals: Any = None, method: str = "smooth", *, by: str | None = None, weights: Any = None
