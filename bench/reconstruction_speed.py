@@ -15,9 +15,9 @@ from skimage.restoration import richardson_lucy
 
 import sfumato as sf
 from sfumato.counts import Counts
+from sfumato.reconstruction import DenseTable
 from sfumato.reconstruction.cells import layout_for, observe
 from sfumato.reconstruction.methods import problem_of
-from sfumato.reconstruction.tables import DenseTable
 
 N = 1_000_000
 UNIT = sf.Interval(0, 1)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.counts import Fold, Reports, columns, counts_of_plan
+from sfumato.counts import Fold, Reports, columns
 
 AGE = sf.Gaussian(sf.Interval(20, 80), privacy=1.0)
 COLOUR = sf.RandomizedResponse(sf.Categories(["red", "green", "blue"]), keep=0.7)
@@ -216,7 +216,7 @@ def test_plan_counts_are_the_counts_of_its_blurred_attributes():
     assert set(PLAN.counts(pd.DataFrame(given))) == {"age", "colour"}
     assert np.array_equal(PLAN.counts(given)["age"].histogram, sf.Counts.of(given["age"], AGE).histogram)
     assert PLAN.counts(given, by="group")["colour"].classes == ("x", "y", "z")
-    assert counts_of_plan({"age": given["age"]}, PLAN).keys() == {"age"}
+    assert PLAN.counts({"age": given["age"]}).keys() == {"age"}
 
 
 def test_counts_travel_as_plain_data_with_the_identity_of_their_channel():

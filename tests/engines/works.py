@@ -10,8 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sfumato.tables import read_columns
-from sfumato.tables.sources import Batch
+from sfumato.tables import Batch, read_columns
 
 KILLED = "killed"
 

@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.counts import Counts
 from sfumato.reconstruction import em
-from sfumato.reconstruction.em import Likelihood, maximise_likelihood
+from sfumato.reconstruction.em import DenseTable, Likelihood, ProductTable, maximise_likelihood
 from sfumato.reconstruction.methods import problem_of
 from sfumato.reconstruction.rules import CONVERGED, Anderson, ChiSquare, LikelihoodGain, OverRelaxed, Steps
-from sfumato.reconstruction.tables import DenseTable, ProductTable
 
 
 def random_problem(rows: int, columns: int, seed: int, problems: int = 1) -> tuple[DenseTable, np.ndarray]:
@@ -230,3 +229,25 @@ def test_a_report_that_the_estimate_all_but_rules_out_leaves_numbers(power):
     problem = Likelihood(table, np.array([[1e6, 1e9]], dtype=np.float32))
     found = problem.step(np.array([[1.0, 0.0]], dtype=np.float32), power)
     assert np.isfinite(found).all() and found.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("labelled", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_class_goes_in_first_and_comes_out_last(labelled, dtype):
+    rng = np.random.default_rng(4)
+    a, b, c = (rng.dirichlet(np.ones(s), t).T for s, t in ((5, 3), (4, 2), (6, 4)))
+    label = rng.dirichlet(np.ones(3), 2).T if labelled else np.eye(2)
+    table = ProductTable([a, b, c], label if labelled else None, classes=2, dtype=dtype)
+    joint, reports = rng.random((2, 3, 2, 4)).astype(dtype), rng.random((5, 4, 6, len(label))).astype(dtype)
+    assert (table.true_shape, table.report_shape) == (joint.shape, reports.shape)
+    expected = np.einsum("ix,jy,kz,hg,gxyz->ijkh", a, b, c, label, joint)
+    close = {"rtol": 1e-4 if dtype == np.float32 else 1e-12}
+    found = table.apply(joint.reshape(-1))
+    assert found.dtype == dtype
+    assert np.allclose(found, expected.ravel(), **close)
+    assert np.allclose(table.dense() @ joint.ravel(), expected.ravel(), **close)
+    assert np.allclose(table.adjoint(reports.reshape(-1)), table.dense().T @ reports.ravel(), **close)
+    several = rng.random((3, joint.size)).astype(dtype)
+    assert np.allclose(table.apply(several), several @ table.dense().T, **close)
+    back = rng.random((3, reports.size)).astype(dtype)
+    assert np.allclose(table.adjoint(back), back @ table.dense(), **close)

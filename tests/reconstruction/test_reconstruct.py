@@ -92,8 +92,7 @@ def test_people_at_two_levels_equal_the_stacked_problem():
     counts = Counts.of(light_reports, light, level="light") + Counts.of(strong_reports, strong, level="strong")
     estimate = sf.reconstruct(counts, intervals=100, method="em")
     from sfumato.reconstruction.cells import observe
-    from sfumato.reconstruction.em import maximise_likelihood
-    from sfumato.reconstruction.tables import DenseTable
+    from sfumato.reconstruction.em import DenseTable, maximise_likelihood
 
     seen = [observe(channel, estimate.edges) for channel in (light, strong)]
     table = np.vstack([share * one.table.dense() for share, one in zip((0.25, 0.75), seen, strict=True)])

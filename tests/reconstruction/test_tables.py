@@ -8,16 +8,8 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.reconstruction import tables
 from sfumato.reconstruction.cells import layout_for, observe
-from sfumato.reconstruction.tables import (
-    DenseTable,
-    FewWavesTable,
-    FourierTable,
-    ProductTable,
-    ShiftTable,
-    SparseProductTable,
-    StackedTable,
-    find_shift_table,
-)
+from sfumato.reconstruction.em import DenseTable, ProductTable, StackedTable
+from sfumato.reconstruction.tables import FewWavesTable, FourierTable, ShiftTable, SparseProductTable, find_shift_table
 
 UNIT = sf.Interval(0, 1)
 LARGE = {
@@ -82,28 +74,6 @@ def test_a_product_applied_axis_by_axis_equals_the_kronecker_table(monkeypatch):
     for many in (0, 1000):
         monkeypatch.setattr(tables, "MANY", many)
         agree(SparseProductTable(factors, rows), whole[np.ravel_multi_index(tuple(rows.T), (4, 2, 3))])
-
-
-@pytest.mark.parametrize("labelled", [False, True])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_class_goes_in_first_and_comes_out_last(labelled, dtype):
-    rng = np.random.default_rng(4)
-    a, b, c = (rng.dirichlet(np.ones(s), t).T for s, t in ((5, 3), (4, 2), (6, 4)))
-    label = rng.dirichlet(np.ones(3), 2).T if labelled else np.eye(2)
-    table = ProductTable([a, b, c], label if labelled else None, classes=2, dtype=dtype)
-    joint, reports = rng.random((2, 3, 2, 4)).astype(dtype), rng.random((5, 4, 6, len(label))).astype(dtype)
-    assert (table.true_shape, table.report_shape) == (joint.shape, reports.shape)
-    expected = np.einsum("ix,jy,kz,hg,gxyz->ijkh", a, b, c, label, joint)
-    close = {"rtol": 1e-4 if dtype == np.float32 else 1e-12}
-    found = table.apply(joint.reshape(-1))
-    assert found.dtype == dtype
-    assert np.allclose(found, expected.ravel(), **close)
-    assert np.allclose(table.dense() @ joint.ravel(), expected.ravel(), **close)
-    assert np.allclose(table.adjoint(reports.reshape(-1)), table.dense().T @ reports.ravel(), **close)
-    several = rng.random((3, joint.size)).astype(dtype)
-    assert np.allclose(table.apply(several), several @ table.dense().T, **close)
-    back = rng.random((3, reports.size)).astype(dtype)
-    assert np.allclose(table.adjoint(back), back @ table.dense(), **close)
 
 
 def test_small_tables_stay_dense():

@@ -29,7 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.domain import MOST_CODES, Codes, Floats
-from sfumato.domain.checked import check_nesting, given, given_rows, given_table, given_whole, given_wholes
+from sfumato.domain.checked import given, given_rows, given_table, given_whole, given_wholes
+from sfumato.tables import check_nesting
 
 WORD = 1 << 64
 HALF = 1 << 63

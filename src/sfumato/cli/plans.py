@@ -16,7 +16,7 @@ from sfumato.cli import note
 from sfumato.counts import Reports, from_codes
 from sfumato.domain import VALUES_SHOWN, as_array, showing_values
 from sfumato.plan import Plan
-from sfumato.plan.answers import as_meant, text_columns, with_origin, without_origin
+from sfumato.plan.attribute import as_meant, text_columns, with_origin, without_origin
 from sfumato.plan.batches import check_answers
 from sfumato.tables import (
     CODE_SUFFIX,

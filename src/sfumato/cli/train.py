@@ -21,6 +21,7 @@ from sfumato.cli.plans import (
     read_answers,
     reading,
 )
+from sfumato.shipping.forms import save
 from sfumato.shipping.training import check_learnable, feature_columns, learned_from, measured_in_words, on_people
 from sfumato.shipping.training import train as train_model
 from sfumato.tables import check_target
@@ -87,7 +88,7 @@ def train(
     if to_onnx:
         shipping.save_onnx(trained.model, output, plan=loaded)
     else:
-        shipping.save(trained.model, output, plan=loaded, measured=trained.measured)
+        save(trained.model, output, plan=loaded, measured=trained.measured)
     if as_json:
         emit_json({"model": output, **trained.measured, "guarantee": shipping.promise_of(loaded)})
     else:

@@ -18,8 +18,7 @@ from pathlib import Path
 from sfumato.client.device import Device
 from sfumato.client.ledger import Ledger
 from sfumato.client.outbox import Outbox
-from sfumato.domain.checked import read_json
-from sfumato.tables import write_whole
+from sfumato.tables import read_json, write_whole
 
 VERSION = 1
 SECRET = re.compile("(?:[0-9a-f]{2}){16,512}")

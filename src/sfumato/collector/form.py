@@ -243,6 +243,17 @@ def _row_part(channel: CorrelatedNoise) -> Part:
     return Part(tuple(grids), "d" * len(grids), tuple((name, "<f8") for name in grids), pack, read)
 
 
+def _from_hex(text: Any, size: int) -> bytes | None:
+    """So many bytes from their hexadecimal digits alone; None from anything else."""
+    if type(text) is not str or len(text) != 2 * size:
+        return None
+    try:
+        data = bytes.fromhex(text)
+    except ValueError:
+        return None
+    return data if len(data) == size else None
+
+
 def _basket_part(name: str, channel: SelectASize) -> Part:
     """The disclosed size (0: no answer), and a seed or a bitmap in as many bytes as the longest has."""
     form = "seed" if channel.has_seeds else "bitmap"
@@ -257,13 +268,10 @@ def _basket_part(name: str, channel: SelectASize) -> Part:
         if not isinstance(basket, dict) or basket.keys() != {"size", form}:
             raise _refuse(name)
         size, text = basket["size"], basket[form]
-        if type(size) is not int or size not in sent or type(text) is not str or len(text) != 2 * sent[size]:
+        if type(size) is not int or size not in sent:
             raise _refuse(name)
-        try:
-            data = bytes.fromhex(text)
-        except ValueError:
-            raise _refuse(name) from None
-        if len(data) != sent[size] or int.from_bytes(data, "little") >> bits[size]:
+        data = _from_hex(text, sent[size])
+        if data is None or int.from_bytes(data, "little") >> bits[size]:
             raise _refuse(name)
         return size, data
 

@@ -43,8 +43,8 @@ def read_table(connection: Connection, survey: Survey) -> Any:
 
 def train(plan: Plan, table: Any, say: Say, method: str = "joint", holdout: float = 0.2, seed: int = 0) -> str:
     """A model in the form of its file, with what was measured of it."""
-    from sfumato import shipping
     from sfumato.counts import from_codes
+    from sfumato.shipping.forms import dumps
     from sfumato.shipping.training import measured_in_words
     from sfumato.shipping.training import train as learn
 
@@ -58,7 +58,7 @@ def train(plan: Plan, table: Any, say: Say, method: str = "joint", holdout: floa
         raise ValueError("there are no reports with a class yet")
     trained = learn(plan, classed, method, holdout=holdout, seed=seed, progress=progress)
     say(" ".join(measured_in_words(trained.measured)))
-    return shipping.dumps(trained.model, plan=plan, measured=trained.measured)
+    return dumps(trained.model, plan=plan, measured=trained.measured)
 
 
 def itemsets(

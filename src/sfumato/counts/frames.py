@@ -29,7 +29,7 @@ from sfumato.counts.surveys import Gridding, Surveyed, Surveying
 from sfumato.counts.tallies import Counts
 from sfumato.domain import Codes, is_missing
 from sfumato.plan import Plan
-from sfumato.plan.answers import as_meant, text_columns
+from sfumato.plan.attribute import as_meant, text_columns
 from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, PLAN_COLUMN, Batch, Result, source_of
 
 LOG = logging.getLogger("sfumato")

@@ -12,12 +12,13 @@ no product leaves a signed 64-bit integer: SQL repeats it with *, %, >> and xor.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from math import prod
 from operator import add
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -261,6 +262,8 @@ class Valuing(Question):
 class Asked(ABC):
     """Whoever can answer questions about reports."""
 
+    names: tuple[str, ...]
+    channels: dict[str, Any]
     classes: tuple[Hashable, ...] | None
 
     @abstractmethod
@@ -273,6 +276,21 @@ class Asked(ABC):
 
     def prepare(self, questions: Sequence[Question]) -> None:  # noqa: B027 (in memory there is nothing to prepare)
         """These are about to be asked one by one: where a pass over the reports is dear, they are answered together."""
+
+    def selected(self, names: Iterable[str]) -> Self:
+        """The same reports of these columns alone, in this order."""
+        other = copy(self)
+        other.names = tuple(names)
+        for name in other.names:
+            if name not in self.names:
+                raise ValueError(f"column {name!r} is missing; the reports have {', '.join(self.names)}")
+        other.channels = {name: self.channels[name] for name in other.names}
+        return other
+
+    @property
+    def people(self) -> float:
+        """How many people the reports stand for."""
+        return float(self.counts(by_class=False))
 
     def counting(
         self, columns: Sequence[str | int] | str | int = (), cells: Sequence[Any] | Mapping[Any, Any] | None = None,
@@ -327,6 +345,11 @@ class Asked(ABC):
             )
             for column, answer in zip(columns, answers, strict=True)
         ]
+
+    def tallied(self, *, by_class: bool = False) -> dict[str, Counts]:
+        """The counts of the report codes of every column that went through a channel, by name, in one pass."""
+        names = [name for name, channel in self.channels.items() if channel is not None]
+        return dict(zip(names, self.tallies(names, by_class=by_class), strict=True))
 
     def blurred(self, name: str | int) -> Column:
         """A column that went through a channel."""

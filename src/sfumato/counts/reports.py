@@ -11,7 +11,7 @@ Held-out sets are folds, decided by a hash of the record's place under the seed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from copy import copy
 from typing import Any
 
@@ -160,16 +160,6 @@ class Reports(Asked):
         self.channels = {name: self.channels[name] for name in self.names}
         self.label_channel = label_channel or of_class
 
-    def selected(self, names: Iterable[str]) -> Reports:
-        """The same reports of these columns alone, in this order."""
-        other = copy(self)
-        other.names = tuple(names)
-        for name in other.names:
-            if name not in self.names:
-                raise ValueError(f"column {name!r} is missing; the reports have {', '.join(self.names)}")
-        other.channels = {name: self.channels[name] for name in other.names}
-        return other
-
     def within(self, fold: Fold) -> Reports:
         """The reports of the people in a fold alone; they keep their places and the classes of all."""
         return self.of_records(np.flatnonzero(self.chosen(fold)))
@@ -208,11 +198,6 @@ class Reports(Asked):
     @property
     def weighted(self) -> bool:
         return self.weights is not None
-
-    @property
-    def people(self) -> float:
-        """How many people the reports stand for."""
-        return float(self.counts(by_class=False))
 
     def values(self, name: str | int) -> NDArray[Any]:
         """The reports of a column as they came; those that came as codes, decoded."""
@@ -402,3 +387,18 @@ def check_labelled(codes: NDArray[Any]) -> Codes:
     if (codes < 0).any():
         raise ValueError("a class label is missing; drop records without a class")
     return codes.astype(np.int64)
+
+
+def as_codes(table: Any, plan: Plan) -> Any:
+    """Reports with the columns of single channels as codes, ``<name>.code``."""
+    return to_arrow(Reports(table, plan.column_channels).to_codes())
+
+
+def from_codes(table: Any, plan: Plan) -> Any:
+    """Reports with the columns that came as codes turned into values."""
+    coded = {name: one for name, one in plan.column_channels.items() if name + CODE_SUFFIX in table.column_names}
+    if not coded:
+        return table
+    reports = Reports(table, coded)
+    columns = {name: table.column(name) for name in table.column_names if not name.endswith(CODE_SUFFIX)}
+    return to_arrow({**columns, **{name: reports.values(name) for name in coded}})

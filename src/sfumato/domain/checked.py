@@ -1,8 +1,7 @@
-"""Plain data from files that nobody vouches for: shapes, ranges and depth are checked before it is used."""
+"""Plain data from files that nobody vouches for: shapes and ranges are checked before it is used."""
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -10,36 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-MOST_NESTED = 60
-"""Tables and lists within one another; a plan with chains of chains needs a few."""
 Shape = tuple[int | None, ...]
-
-
-def read_json(text: str, what: str) -> Any:
-    """The data in a JSON text, which is no deeper than anything of ours."""
-    try:
-        found = json.loads(text)
-    except RecursionError:
-        raise too_deep(what) from None
-    except ValueError as error:
-        raise ValueError(f"{what} is not a whole JSON file ({error}); save or copy it again") from None
-    check_nesting(found, what)
-    return found
-
-
-def check_nesting(data: Any, what: str) -> None:
-    """Refuse data in which tables and lists lie too deep within one another."""
-    inner = [data]
-    for _ in range(MOST_NESTED + 1):
-        level = [part for part in inner if isinstance(part, (Mapping, list, tuple))]
-        if not level:
-            return
-        inner = [part for each in level for part in (each.values() if isinstance(each, Mapping) else each)]
-    raise too_deep(what)
-
-
-def too_deep(what: str) -> ValueError:
-    return ValueError(f"{what} is nested more than {MOST_NESTED} deep; nothing that sfumato writes is, write it again")
 
 
 def given(data: Any, key: str) -> Any:

@@ -22,7 +22,7 @@ from sfumato.channels import Channel, Mechanism
 from sfumato.counts import Reports
 from sfumato.counts.columns import weights_of
 from sfumato.domain import Categories, Codes, Floats, as_array
-from sfumato.domain.checked import given, given_flag, given_labels, given_names, too_deep
+from sfumato.domain.checked import given, given_flag, given_labels, given_names
 from sfumato.mining import LEARNERS
 from sfumato.tables import (
     LEVEL_SUFFIX,
@@ -33,6 +33,7 @@ from sfumato.tables import (
     kind_of,
     map_table,
     read_columns,
+    too_deep,
 )
 
 Column = npt.NDArray[Any]

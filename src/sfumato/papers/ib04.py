@@ -54,14 +54,15 @@ def reproduce(folder: Path | str, quick: bool = False, say: Say = print) -> list
     found = frontiers(("wbc",), 1) if quick else frontiers()
     equal = equal_risk_rows(found)
     judged = [*judge_patterns(patterns), *boston, *judge_utility(accuracy, moments, equal, full=not quick)]
-    points = [
-        {"data": name, "method": p.method, "amount": p.amount, "risk": round(p.risk, 4)}
-        | {classifier: round(score, 4) for classifier, score in p.by_classifier.items()}
-        for name, one in found.items()
-        for p in one.points
-    ]
     kept = [one.row() for one in patterns]
-    tables = {"patterns": kept, "accuracy": accuracy, "equal_risk": equal, "frontier": points}
+    tables = {"patterns": kept, "accuracy": accuracy, "equal_risk": equal, "frontier": frontier_rows(found)}
+    write_claims(place, "IB04", judged)
+    page_of(place, judged, tables, found).write(place / "index.html")
+    return judged
+
+
+def page_of(place: Path, judged: list[Claim], tables: dict[str, Rows], found: dict[str, Frontier]) -> Page:
+    """Claims, tables and pictures; tables and pictures are written to files of their own too."""
     page = Page("IB04 again", "Islam & Brankovic 2004: what the paper found, and what releases do here.")
     verdicts = [(one.verdict, one.text, one.evidence) for one in judged]
     page.section("Claims").table(verdicts, ("here", "the paper", "because"), wrap=True)
@@ -71,9 +72,7 @@ def reproduce(folder: Path | str, quick: bool = False, say: Say = print) -> list
         picture = frontier.to_svg()
         (place / f"frontier_{name}.svg").write_text(picture, encoding="utf-8")
         page.section(f"Risk against accuracy: {name}").chart(picture)
-    write_claims(place, "IB04", judged)
-    page.write(place / "index.html")
-    return judged
+    return page
 
 
 # --- patterns ---------------------------------------------------------------------------------------------------------
@@ -259,6 +258,16 @@ def equal_risk_rows(found: dict[str, Frontier], amount: float = 1.0) -> Rows:
             wins = ours.accuracy >= max(theirs.values())
             rows.append({"data": name, "method": ours.method, **own, **theirs, "wins": wins})
     return rows
+
+
+def frontier_rows(found: dict[str, Frontier]) -> Rows:
+    """The risk and the accuracy of every release that a frontier goes through."""
+    return [
+        {"data": name, "method": p.method, "amount": p.amount, "risk": round(p.risk, 4)}
+        | {classifier: round(score, 4) for classifier, score in p.by_classifier.items()}
+        for name, one in found.items()
+        for p in one.points
+    ]
 
 
 # --- claims -----------------------------------------------------------------------------------------------------------

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from sfumato.channels.base import Mechanism
 from sfumato.channels.words import RecordWords, has_cipher
 from sfumato.domain import Categories, Items
-from sfumato.plan.answers import as_meant, text_columns, with_origin, without_origin
-from sfumato.plan.attribute import Attribute
+from sfumato.plan.attribute import Attribute, as_meant, text_columns, with_origin, without_origin
 from sfumato.tables import (
     CODE_SUFFIX,
     LEVEL_SUFFIX,

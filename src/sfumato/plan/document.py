@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from sfumato.channels.base import Mechanism, identity_of
 from sfumato.channels.words import Key, RecordWords, noise_generator, question_of
 from sfumato.domain import as_array, is_missing
-from sfumato.domain.checked import check_nesting, too_deep
 from sfumato.guarantee import CombinedGuarantee
 from sfumato.pages import Page
 from sfumato.plan.attribute import Attribute
@@ -29,7 +28,7 @@ from sfumato.plan.page import page_of
 from sfumato.plan.schema import plan_schema
 from sfumato.plan.total import guarantee_of
 from sfumato.prose import suggest, visible, voice
-from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, PLAN_COLUMN, kind_of, map_table
+from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, PLAN_COLUMN, check_nesting, kind_of, map_table, too_deep
 
 PLAN_KEYS = ("name", "description", "language", "empty", "attributes")
 SHORT = 16
@@ -186,6 +185,11 @@ class Plan:
         return {column: each for each in self.attributes.values() for column in each.columns}
 
     @property
+    def column_channels(self) -> dict[str, Mechanism | None]:
+        """The channel of every column; None where several numbers were blurred together."""
+        return {column: each.channel if column == each.name else None for column, each in self.columns.items()}
+
+    @property
     def target(self) -> str | None:
         """The name of the class attribute."""
         return next((name for name, each in self.attributes.items() if each.role == "class"), None)
@@ -301,8 +305,17 @@ class Plan:
                 raise ValueError(f"column {name!r} of the plan is not in the table; add it, or drop it from the plan")
 
     def counts(self, table: Any, *, by: str | None = None, weights: Any = None) -> Any:
-        """The counts of every blurred attribute, by name; ``by``: apart by the class in this column."""
-        return _above("counts").counts_of_plan(table, self, by=by, weights=weights)
+        """The counts of every blurred attribute, by name; ``by``: apart by the class in this column.
+
+        ``table``: reports of this plan, as a table, a path, … or as `Reports`.
+        """
+        reports_in = _above("counts").Reports
+        if isinstance(table, reports_in):
+            reports = table if by in (None, table.target) else table.aimed(by)
+        else:
+            label = self.attributes[by].channel if by in self.attributes else None
+            reports = reports_in(table, self, target=by or False, weights=weights, label_channel=label)
+        return reports.tallied(by_class=by is not None)
 
     def reconstruct(
         self, table: Any, intervals: Any = None, method: str = "smooth", *, by: str | None = None, weights: Any = None

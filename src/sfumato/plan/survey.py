@@ -100,46 +100,50 @@ def survey_schema() -> dict[str, Any]:
     """JSON Schema (draft 2020-12) of the survey document."""
     text, address = {"type": "string"}, {"type": ["string", "null"], "minLength": 1}
     identity = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
-    gamma = {"type": ["string", "null"], "pattern": "^[0-9]+(/[0-9]+)?$", "description": "a fraction; null: no bound"}
-    words = _object(dict.fromkeys(("sent", "worst", "usual", "visible"), text))
-    question = {
+    fields = {
+        "survey": {"const": VERSION},
+        "plan": {**identity, "description": "the plan's identity"},
         "name": text,
-        "question": text,
-        "role": {"enum": list(ROLES)},
-        "columns": {"type": "array", "items": text, "minItems": 1, "description": "the report's names"},
-        "domain": {"type": "object", "description": "low and high (and integer), categories, items or columns"},
-        "missing": {"enum": ["pass", "refuse", None]},
-        "outside": {"enum": ["refuse", "clamp", None]},
-        "mechanism": {"anyOf": [{**identity, "description": "null: sent as it is"}, {"type": "null"}]},
-        "program": {"anyOf": [{"$ref": "#/$defs/program"}, {"type": "null"}]},
-        "levels": {
-            "type": "object", "additionalProperties": _object({"gamma": gamma, "words": words}), "minProperties": 1,
-            "description": 'by name; "" where there is nothing to choose',
-        },
-        "default": {"type": ["string", "null"], "description": "the level of people who do not choose"},
-    }  # fmt: skip
+        "description": text,
+        "language": {"enum": list(LANGUAGES)},
+        "collector": {**address, "description": "who receives reports: the origin of submit"},
+        "submit": {**address, "description": "where reports are sent; null: nowhere"},
+        "model": {**address, "description": "where the model is that comes home"},
+        "questions": {"type": "array", "items": _question_schema(text, identity), "minItems": 1},
+        "together": {"type": "array", "items": text, "description": "what all answers reveal together"},
+        "words": {"type": "object", "additionalProperties": text, "description": "sentences with {parts}"},
+    }
     program = {key: part for key, part in program_schema().items() if key != "$schema"}
     return {
         "$schema": plan_schema()["$schema"],
         "title": "sfumato survey",
         "description": "What a device reads to ask, to blur and to say what that reveals.",
-        **_object(
-            {
-                "survey": {"const": VERSION},
-                "plan": {**identity, "description": "the plan's identity"},
-                "name": text,
-                "description": text,
-                "language": {"enum": list(LANGUAGES)},
-                "collector": {**address, "description": "who receives reports: the origin of submit"},
-                "submit": {**address, "description": "where reports are sent; null: nowhere"},
-                "model": {**address, "description": "where the model is that comes home"},
-                "questions": {"type": "array", "items": _object(question), "minItems": 1},
-                "together": {"type": "array", "items": text, "description": "what all answers reveal together"},
-                "words": {"type": "object", "additionalProperties": text, "description": "sentences with {parts}"},
-            }
-        ),
+        **_object(fields),
         "$defs": {"program": {"$id": "program.schema.json", **program}},
     }
+
+
+def _question_schema(text: dict[str, Any], identity: dict[str, Any]) -> dict[str, Any]:
+    gamma = {"type": ["string", "null"], "pattern": "^[0-9]+(/[0-9]+)?$", "description": "a fraction; null: no bound"}
+    words = _object(dict.fromkeys(("sent", "worst", "usual", "visible"), text))
+    return _object(
+        {
+            "name": text,
+            "question": text,
+            "role": {"enum": list(ROLES)},
+            "columns": {"type": "array", "items": text, "minItems": 1, "description": "the report's names"},
+            "domain": {"type": "object", "description": "low and high (and integer), categories, items or columns"},
+            "missing": {"enum": ["pass", "refuse", None]},
+            "outside": {"enum": ["refuse", "clamp", None]},
+            "mechanism": {"anyOf": [{**identity, "description": "null: sent as it is"}, {"type": "null"}]},
+            "program": {"anyOf": [{"$ref": "#/$defs/program"}, {"type": "null"}]},
+            "levels": {
+                "type": "object", "additionalProperties": _object({"gamma": gamma, "words": words}),
+                "minProperties": 1, "description": 'by name; "" where there is nothing to choose',
+            },
+            "default": {"type": ["string", "null"], "description": "the level of people who do not choose"},
+        }
+    )  # fmt: skip
 
 
 def _object(fields: dict[str, Any]) -> dict[str, Any]:

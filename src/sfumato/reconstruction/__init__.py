@@ -1,7 +1,7 @@
 """Counts become an Estimate: the distribution of the true values, with its error."""
 
 from sfumato.reconstruction.axes import Axis, ColumnCells
-from sfumato.reconstruction.em import Likelihood, maximise_likelihood
+from sfumato.reconstruction.em import DenseTable, Likelihood, ProductTable, Table, maximise_likelihood
 from sfumato.reconstruction.estimate import Diagnostics, Estimate
 from sfumato.reconstruction.joint import JointEstimate, reconstruct_joint
 from sfumato.reconstruction.reconstruct import (
@@ -22,7 +22,6 @@ from sfumato.reconstruction.rules import (
     OverRelaxed,
     Steps,
 )
-from sfumato.reconstruction.tables import DenseTable, ProductTable, Table
 
 __all__ = [
     "Diagnostics",

@@ -19,7 +19,8 @@ from numpy.typing import ArrayLike
 from sfumato.channels import Channel
 from sfumato.channels.additive import AdditiveNoise
 from sfumato.domain import Codes, Floats, Grid, Interval
-from sfumato.reconstruction.tables import DenseTable, Table, find_shift_table
+from sfumato.reconstruction.em import DenseTable, Table
+from sfumato.reconstruction.tables import find_shift_table
 
 FINE_CELLS = 100  # at least this many cells in all, where the channel's grid allows
 FEW_INTEGERS = 100  # up to here every whole number is an interval of its own

@@ -1,19 +1,26 @@
-"""Maximum likelihood by EM: AS00's Equation 3, for one problem or many at once, through any table.
+"""Counts seen through a table, and maximum likelihood by EM: AS00's Equation 3, for one problem or many at once.
 
+    apply(p)   = P p      the distribution of reports that a true distribution p predicts
+    adjoint(r) = Pᵀ r     what weights on reports say about each true cell
     p'_t = (1/n) Σ_s N_s · P[s,t]·p_t / Σ_u P[s,u]·p_u = p_t·f_t,
 
 N_s the reports counted in cell s. The log-likelihood L = Σ_s N_s·log (P p)_s never falls. It is concave, so that no
 distribution q is better than p by more than its slope promises, L(q) − L(p) ≤ n·(max_t f_t − 1).
 
-This is the one EM of the house: the table's dtype is that of the arithmetic, rules for stopping and for stepping
-further than EM does are objects beside the loop (`sfumato.reconstruction.rules`).
+A table stands as it is, is the tables of several levels on top of each other, or is the product of those of several
+attributes, applied axis by axis; `sfumato.reconstruction.tables` has those that are too large to build. This is the one
+EM of the house: the table's dtype is that of the arithmetic, rules for stopping and for stepping further than EM does
+are objects beside the loop (`sfumato.reconstruction.rules`).
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,24 +28,143 @@ import numpy.typing as npt
 from sfumato.channels.drawing import kernels_in
 from sfumato.domain import Codes, Floats
 from sfumato.reconstruction.rules import (
-    CONVERGED,
     ENOUGH,
     TINY,
     Anderson,
     Array,
     ChiSquare,
     Chosen,
-    Done,
+    Guided,
     OverRelaxed,
     Steps,
     Stop,
 )
-from sfumato.reconstruction.tables import DenseTable, Table
 
-DYING = 1e-2  # a cell of less than this part of an even share whose f_t > 1 was emptied by a proposal, not by EM
-RESTARTS, REST = 3, 5  # how often a stalled problem starts afresh, and its steps before the rule is asked again
 LARGEST = 1e20  # of a factor in float32: to the power of 1.9 it still is a number
 FEW_ENTRIES = 100_000  # up to here a dense table stays in the cache, and the compiled loop beats the matrix product
+
+
+# --- tables P[reported, true] ---------------------------------------------------------------------------------------
+
+
+class Table(ABC):
+    """P[reported, true] as a linear map."""
+
+    shape: tuple[int, int]
+    dtype: npt.DTypeLike = np.float64
+
+    @abstractmethod
+    def apply(self, p: Floats) -> Floats:
+        """P p for every row p of the argument."""
+
+    @abstractmethod
+    def adjoint(self, r: Floats) -> Floats:
+        """Pᵀ r for every row r of the argument."""
+
+    @abstractmethod
+    def dense(self) -> Floats:
+        """The table itself."""
+
+
+class DenseTable(Table):
+    """The table as it stands."""
+
+    def __init__(self, matrix: npt.ArrayLike, dtype: npt.DTypeLike = np.float64) -> None:
+        self._matrix: npt.NDArray[Any] = np.ascontiguousarray(matrix, dtype=dtype)
+        self.dtype = self._matrix.dtype
+        self.shape = (self._matrix.shape[0], self._matrix.shape[1])
+
+    @cached_property
+    def _transposed(self) -> Floats:
+        return np.ascontiguousarray(self._matrix.T)
+
+    def apply(self, p: Floats) -> Floats:
+        return np.asarray(self._matrix @ p if p.ndim == 1 else p @ self._transposed)
+
+    def adjoint(self, r: Floats) -> Floats:
+        return np.asarray(self._transposed @ r if r.ndim == 1 else r @ self._matrix)
+
+    def dense(self) -> Floats:
+        return self._matrix
+
+
+class StackedTable(Table):
+    """People at several levels: each level's table, weighted by its share of the people, one below the other."""
+
+    def __init__(self, parts: list[Table], shares: Floats) -> None:
+        self._parts, self._shares = parts, [float(share) for share in shares]
+        self._cuts = np.cumsum([part.shape[0] for part in parts])
+        self.shape = (int(self._cuts[-1]), parts[0].shape[1])
+
+    def apply(self, p: Floats) -> Floats:
+        pairs = zip(self._parts, self._shares, strict=True)
+        return np.concatenate([share * part.apply(p) for part, share in pairs], axis=-1)
+
+    def adjoint(self, r: Floats) -> Floats:
+        pieces = zip(self._parts, self._shares, np.split(r, self._cuts[:-1], axis=-1), strict=True)
+        return np.asarray(sum(share * part.adjoint(piece) for part, share, piece in pieces))
+
+    def dense(self) -> Floats:
+        return np.vstack([share * part.dense() for part, share in zip(self._parts, self._shares, strict=True)])
+
+
+def stack(tables: list[Table], shares: Floats) -> Table:
+    """One table for people at several levels."""
+    if len(tables) == 1:
+        return tables[0]
+    stacked = StackedTable(tables, shares)
+    return DenseTable(stacked.dense()) if all(isinstance(table, DenseTable) for table in tables) else stacked
+
+
+class ProductTable(Table):
+    """P[(s₁, …, s_d), (t₁, …, t_d)] = Π_j P_j[s_j, t_j], over all combinations of report cells.
+
+    With a class y besides, whose own table ``label`` is L[reported, true] (None: clear, of ``classes`` classes), p is
+    P(y, t₁, …, t_d) and reports are R(s₁, …, s_d, y'): the class goes in first and comes out last.
+    """
+
+    def __init__(
+        self, factors: Sequence[npt.ArrayLike], label: npt.ArrayLike | None = None, classes: int = 1,
+        dtype: npt.DTypeLike = np.float64,
+    ) -> None:
+        self.factors: list[npt.NDArray[Any]] = [np.ascontiguousarray(factor, dtype=dtype) for factor in factors]
+        self.label = None if label is None else np.ascontiguousarray(label, dtype=dtype)
+        self.dtype = np.dtype(dtype)
+        reported, true = (classes, classes) if self.label is None else self.label.shape
+        self.report_shape = (*(factor.shape[0] for factor in self.factors), reported)
+        self.true_shape = (true, *(factor.shape[1] for factor in self.factors))
+        self.shape = (prod(self.report_shape), prod(self.true_shape))
+
+    def apply(self, p: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        array: npt.NDArray[Any] = p.reshape(-1)
+        array = array if self.factors or self.label is not None else array.copy()  # never p itself
+        for factor in reversed(self.factors):  # contracts the last axis and puts its report axis in front
+            array = factor @ array.reshape(-1, factor.shape[1]).T
+        if self.label is not None:
+            array = array.reshape(-1, self.true_shape[0]) @ self.label.T
+        if p.ndim > 1 and len(p) > 1:  # problems came along last but for the class; they go first
+            array = array.reshape(-1, len(p), self.report_shape[-1]).transpose(1, 0, 2)
+        return np.ascontiguousarray(array).reshape(*p.shape[:-1], -1)
+
+    def adjoint(self, r: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        array = r
+        if r.ndim > 1 and len(r) > 1:
+            array = np.ascontiguousarray(r.reshape(len(r), -1, self.report_shape[-1]).transpose(1, 0, 2)).reshape(-1)
+        if self.label is not None:
+            array = array.reshape(-1, self.label.shape[0]) @ self.label
+        for factor in self.factors:
+            array = array.reshape(factor.shape[0], -1).T @ factor
+        return array.reshape(*r.shape[:-1], -1)
+
+    def dense(self) -> Floats:
+        whole: npt.NDArray[Any] = np.ones((1, 1), self.dtype)
+        for factor in self.factors:
+            whole = np.asarray(np.kron(whole, factor))
+        label = np.eye(self.true_shape[0]) if self.label is None else self.label
+        return np.asarray(np.einsum("st,zy->szyt", whole, label).reshape(self.shape), dtype=float)
+
+
+# --- EM -------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -69,7 +195,7 @@ def maximise_likelihood(
     the likelihood. ``smoothing`` reports spread evenly over the cells keep each of them off zero (plain and
     over-relaxed steps only).
 
-    >>> from sfumato.reconstruction.tables import DenseTable
+    >>> from sfumato.reconstruction import DenseTable
     >>> fit = maximise_likelihood(DenseTable(np.eye(2)), np.array([[30.0, 10.0]]))
     >>> fit.probabilities.tolist()
     [[0.75, 0.25]]
@@ -84,7 +210,7 @@ def maximise_likelihood(
         return _stepped(problems, p, stop, acceleration or OverRelaxed(1.0), smoothing)
     if smoothing or isinstance(acceleration, OverRelaxed):
         raise ValueError("smoothing and over-relaxation do not follow the likelihood; stop by Steps(…) or ChiSquare(…)")
-    run = _Run(problems, acceleration or Anderson(), p)
+    run = Guided(problems, acceleration or Anderson(), p)
     while run.going.size and run.steps < stop.limit:
         run.step()
         run.retire(stop)
@@ -180,119 +306,3 @@ def _compiled_steps(problems: Likelihood, p: Array, stop: ChiSquare, going: Code
     taken = [kernels.equation_3(law, problems.counts[i], p[i], enough, stop.limit) for i in going]
     problems.applications += 2 * sum(taken)
     return max(taken, default=0), going[np.array(taken, dtype=int) >= stop.limit]
-
-
-class _Run:
-    """One EM run over a batch, guided by the likelihood; problems that are done leave it."""
-
-    OF_THOSE_GOING = ("going", "p", "likelihood", "factor", "possible", "exhausted", "restarts", "rest")
-
-    def __init__(self, problems: Likelihood, accelerate: Anderson, p: Array) -> None:
-        self.problems, self.accelerate = problems, accelerate
-        accelerate.start(*p.shape)
-        self.p, self.best = p, p.copy()
-        self.possible = p > 0
-        self.likelihood, surprise = problems.of(p)
-        self.factor = problems.factor(surprise)
-        self.likelihoods = [self.likelihood.copy()]
-        self.going = np.arange(p.shape[0])
-        self.exhausted = np.zeros(p.shape[0], dtype=bool)
-        self.restarts = np.zeros(p.shape[0], dtype=np.int64)
-        self.rest = np.zeros(p.shape[0], dtype=np.int64)  # steps to take before the rule is asked again
-
-    @property
-    def steps(self) -> int:
-        return len(self.likelihoods) - 1
-
-    @property
-    def image(self) -> Array:
-        return self.p * self.factor
-
-    def step(self) -> None:
-        """Take the proposal where the likelihood does not fall, EM's own step elsewhere."""
-        proposal = self.accelerate.propose(self.p, self.image)
-        if proposal is None:
-            return self._take_image(np.ones(self.going.size, dtype=bool))
-        proposal *= self.possible
-        likelihood, surprise = self.problems.of(proposal)
-        rise = likelihood >= self.likelihood
-        self._accept(np.flatnonzero(rise), proposal[rise], likelihood[rise], surprise[rise])
-        if not rise.all():
-            self.accelerate.forget(~rise)
-            self._take_image(~rise)
-
-    def _take_image(self, chosen: Done) -> None:
-        target = self.image[chosen]
-        likelihood, surprise = self.problems.only(chosen).of(target)
-        rise = likelihood >= self.likelihood[chosen]
-        places = np.flatnonzero(chosen)
-        self._accept(places[rise], target[rise], likelihood[rise], surprise[rise])
-        self.exhausted[places[~rise]] = True  # nothing left above rounding error
-
-    def _accept(self, places: Codes, p: Array, likelihood: Floats, surprise: Array) -> None:
-        if places.size == self.going.size:
-            self.p, self.likelihood, self.factor = p, likelihood, self.problems.factor(surprise)
-        elif places.size:
-            self.p[places], self.likelihood[places] = p, likelihood
-            self.factor[places] = self.problems.only(places).factor(surprise)
-
-    def retire(self, stop: Stop) -> None:
-        """Note the step, and let the problems that are done leave."""
-        self.best[self.going] = self.p
-        self.likelihoods.append(self.likelihoods[-1].copy())
-        self.likelihoods[-1][self.going] = self.likelihood
-        done = (stop.reached(self.likelihoods)[self.going] & (self.rest <= 0)) | self.exhausted
-        self.rest -= 1
-        if done.any():
-            done[self._revive(np.flatnonzero(done), getattr(stop, "nats", CONVERGED.nats))] = False
-            done[self._restart(np.flatnonzero(done), getattr(stop, "promise", np.inf))] = False
-        if done.any():
-            stay = np.flatnonzero(~done)
-            self.problems = self.problems.only(stay)
-            for name in self.OF_THOSE_GOING:
-                setattr(self, name, getattr(self, name)[stay])
-            self.accelerate.keep(stay)
-
-    def _restart(self, places: Codes, promise: float) -> Codes:
-        """Of the problems about to leave, those whose slope promises more than they came to: without their past."""
-        left = self.problems.reports * (np.where(self.possible, self.factor, 0.0).max(axis=1) - 1.0)
-        stalled: Codes = places[(left[places] > promise) & (self.restarts[places] < RESTARTS) & ~self.exhausted[places]]
-        self.restarts[stalled] += 1
-        self.rest[stalled] = REST
-        self.accelerate.forget(stalled)
-        return stalled
-
-    def _revive(self, places: Codes, least: float) -> Codes:
-        """Of the problems about to leave, those that gain more than ``least`` when emptied cells get mass back.
-
-        A proposal may empty a cell (p_t ≈ 0) that the likelihood asks for (f_t > 1): EM, which multiplies, would need
-        forever to fill it, and the rule that looks at gains takes that for the end. Mass ε goes to such cells q,
-        (1 − ε)p + εq, with the best ε; the problem is then not done.
-        """
-        asking = np.where(self.possible & (self.p * self.p.shape[1] < DYING), self.factor - 1.0, 0.0)[places]
-        np.maximum(asking, 0.0, out=asking)
-        found = asking.sum(axis=1) > 0
-        if not found.any():
-            return places[:0]
-        places, q = places[found], asking[found] / asking[found].sum(axis=1, keepdims=True)
-        some = self.problems.only(places)
-        share = _best_share(some.counts, some.apply(self.p[places]), some.apply(q))[:, None]
-        p = (1 - share) * self.p[places] + share * q
-        likelihood, surprise = some.of(p)
-        gains = likelihood > self.likelihood[places] + least
-        places = places[gains]
-        self._accept(places, p[gains], likelihood[gains], surprise[gains])
-        self.exhausted[places] = False
-        self.accelerate.forget(places)
-        return np.asarray(places)
-
-
-def _best_share(counts: Array, here: Array, there: Array) -> Floats:
-    """ε in 0..1 that maximises the concave Σ_s N_s·log((1 − ε)·here_s + ε·there_s), by bisection of its slope."""
-    low, high = np.zeros(len(counts)), np.ones(len(counts))
-    for _ in range(60):
-        middle = (low + high) / 2
-        mixed = here + middle[:, None] * (there - here)
-        rising = (counts * (there - here) / np.maximum(mixed, TINY)).sum(axis=1) > 0
-        low, high = np.where(rising, middle, low), np.where(rising, high, middle)
-    return low

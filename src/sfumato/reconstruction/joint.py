@@ -24,10 +24,10 @@ from sfumato.plan import Plan
 from sfumato.reconstruction.axes import ColumnCells
 from sfumato.reconstruction.cells import FINE_CELLS, Layout, interval_edges, layout_for, observe
 from sfumato.reconstruction.diagnosis import fisher_spread, joint_freedom, too_many_intervals
-from sfumato.reconstruction.em import maximise_likelihood
+from sfumato.reconstruction.em import ProductTable, Table, maximise_likelihood, stack
 from sfumato.reconstruction.estimate import Diagnostics, Estimate
 from sfumato.reconstruction.rules import CONVERGED, ENOUGH
-from sfumato.reconstruction.tables import ProductTable, SparseProductTable, Table, stack
+from sfumato.reconstruction.tables import SparseProductTable
 
 UNKNOWNS = 10_000  # about this many cells in all, where intervals leave the choice
 COMBINATIONS = 2_000_000  # up to here all combinations of report cells are counted, beyond only those that occur

@@ -30,10 +30,9 @@ from sfumato.domain import Categories, Floats, Grid, Interval
 from sfumato.prose import in_words
 from sfumato.reconstruction.cells import Layout, layout_for, observe, observe_points
 from sfumato.reconstruction.diagnosis import fisher_spread, messages_for
-from sfumato.reconstruction.em import EMFit, Likelihood, maximise_likelihood
+from sfumato.reconstruction.em import DenseTable, EMFit, Likelihood, Table, maximise_likelihood, stack
 from sfumato.reconstruction.estimate import Diagnostics, Estimate
 from sfumato.reconstruction.rules import CONVERGED, ENOUGH, ChiSquare
-from sfumato.reconstruction.tables import DenseTable, Table, stack
 
 FALSE_ALARM = 1e-5
 """At most this share of sound reports is said not to fit their channel."""

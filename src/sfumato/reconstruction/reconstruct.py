@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.channels import Channel, Mechanism
-from sfumato.counts import Counts, Reports, counts_of_plan
+from sfumato.counts import Counts, Reports
 from sfumato.domain import Categories, Floats, Interval
 from sfumato.plan import Plan
 from sfumato.reconstruction.cells import interval_edges
@@ -54,9 +54,8 @@ def reconstruct(
 
 def _each(reports: Reports, intervals: Any, method: str) -> dict[str, Any]:
     """The estimate of every blurred column, from one pass over the reports."""
-    names = [name for name, channel in reports.channels.items() if channel is not None]
-    counts = dict(zip(names, reports.tallies(names), strict=True))
-    return _estimates(counts, {name: reports.column(name).channel.domain for name in names}, intervals, method)
+    counts = reports.tallied()
+    return _estimates(counts, {name: reports.column(name).channel.domain for name in counts}, intervals, method)
 
 
 def _estimates(
@@ -135,7 +134,8 @@ def _plan_counts(table: Any, plan: Plan, by: str | None, weights: Any) -> Mappin
         if unknown:
             raise ValueError(f"the plan has no attribute {unknown[0]!r}; it asks {', '.join(plan.attributes)}")
         return table
-    return counts_of_plan(table, plan, by=by, weights=weights)
+    found: Mapping[str, Counts] = plan.counts(table, by=by, weights=weights)
+    return found
 
 
 def _counts(reports: Any, channel: Mechanism | None, level: Any) -> Counts:

@@ -1,4 +1,5 @@
-"""A model as devices evaluate it, in one of four forms that need +, −, ·, /, √, exp, log and comparisons only:
+"""A model as it is written: in a JSON file, which holds what learned it and, for devices, one of four forms that need
++, −, ·, /, √, exp, log and comparisons only:
 
     tree    tests down to a leaf: a number below a cut, or a label among some, goes left; the leaf counts classes
     sum     start_y + Σ terms_y(x), in order, each of one column or a product of factors; P(y | x) is their softmax
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,7 +33,31 @@ from sfumato.mining.tree.model import Feature, Tree, compared
 from sfumato.mining.tree.splits import LEAF
 from sfumato.mining.tree.text import answers_in_words, reasons
 from sfumato.plan import Plan
-from sfumato.prose import Voice, voice
+from sfumato.prose import Voice, json_text, voice
+from sfumato.shipping.shipped import FORMAT, KINDS, VERSION
+from sfumato.tables import write_text
+
+
+def save(model: Any, path: str | Path, *, plan: Plan | None = None, measured: Mapping[str, Any] | None = None) -> None:
+    """Write a fitted model to a .json file, whole or not at all."""
+    text = dumps(model, plan=plan, measured=measured)
+    place = Path(path)
+    if place.suffix.lower() != ".json":
+        raise ValueError(f"{place}: models are saved as .json; name the file so")
+    write_text(text, place)
+
+
+def dumps(model: Any, *, plan: Plan | None = None, measured: Mapping[str, Any] | None = None) -> str:
+    """A fitted model as the text of its file."""
+    kind = type(model).__name__
+    if kind not in KINDS:
+        raise TypeError(f"a {kind} cannot be shipped; use one of {', '.join(KINDS)}")
+    learned = model.to_dict()
+    document = {
+        "format": FORMAT, "version": VERSION, "kind": kind, "plan": None if plan is None else plan.to_dict(),
+        "measured": dict(measured or {}), "device": device_part(model, plan), "model": learned,
+    }
+    return json_text(document) + "\n"
 
 
 def device_part(model: Any, plan: Plan | None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Models as JSON files: nothing in them is executed, and what they promise follows from the plan that they hold.
+"""Models as they arrive: nothing in their files is executed, and what they promise follows from the plan they hold.
 
 Every learner of the public list can be shipped. It arrives with the plan of the reports it was learned from, and reads
 people's true values by name, checked against the plan.
@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.domain import Interval
-from sfumato.domain.checked import given, given_table, read_json
+from sfumato.domain.checked import given, given_table
 from sfumato.mining.estimator import learner_named
 from sfumato.plan import Attribute, Plan
-from sfumato.prose import json_text, suggest
-from sfumato.tables import column_names, is_table, read_columns, write_text
+from sfumato.prose import suggest
+from sfumato.tables import column_names, is_table, read_columns, read_json
 
 FORMAT, VERSION = "sfumato-model", 1
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -92,30 +92,6 @@ class Shipped:
         with warnings.catch_warnings():  # the columns are matched by name here, where scikit-learn cannot see it
             warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
             return question(people)
-
-
-def save(model: Any, path: str | Path, *, plan: Plan | None = None, measured: Mapping[str, Any] | None = None) -> None:
-    """Write a fitted model to a .json file, whole or not at all."""
-    text = dumps(model, plan=plan, measured=measured)
-    place = Path(path)
-    if place.suffix.lower() != ".json":
-        raise ValueError(f"{place}: models are saved as .json; name the file so")
-    write_text(text, place)
-
-
-def dumps(model: Any, *, plan: Plan | None = None, measured: Mapping[str, Any] | None = None) -> str:
-    """A fitted model as the text of its file."""
-    kind = type(model).__name__
-    if kind not in KINDS:
-        raise TypeError(f"a {kind} cannot be shipped; use one of {', '.join(KINDS)}")
-    from sfumato.shipping.forms import device_part
-
-    learned = model.to_dict()
-    document = {
-        "format": FORMAT, "version": VERSION, "kind": kind, "plan": None if plan is None else plan.to_dict(),
-        "measured": dict(measured or {}), "device": device_part(model, plan), "model": learned,
-    }
-    return json_text(document) + "\n"
 
 
 def load(path: str | Path) -> Shipped:

@@ -1,19 +1,32 @@
 """The one place that knows frames and files of them."""
 
-from sfumato.tables.files import write_whole
+from sfumato.tables.files import (
+    check_nesting,
+    check_source,
+    check_target,
+    read_json,
+    too_deep,
+    write_table,
+    write_tables,
+    write_text,
+    write_whole,
+)
 from sfumato.tables.frames import (
+    BATCH_ROWS,
     CODE_SUFFIX,
     LEVEL_SUFFIX,
     PLAN_COLUMN,
+    Batch,
     Records,
+    Result,
+    Source,
     as_records,
     as_table,
-    check_source,
-    check_target,
     check_twice,
     column_names,
     frame_like,
     is_lazy,
+    is_source,
     is_table,
     kind_of,
     map_table,
@@ -21,12 +34,9 @@ from sfumato.tables.frames import (
     read_column,
     read_columns,
     to_arrow,
-    write_table,
-    write_tables,
-    write_text,
 )
 from sfumato.tables.inputs import Files, check_alike, joined, name_of, naming, read_table, table_file
-from sfumato.tables.sources import BATCH_ROWS, Batch, Result, Source, TableSource, is_source, source_of
+from sfumato.tables.sources import TableSource, source_of
 
 __all__ = [
     "BATCH_ROWS",
@@ -42,6 +52,7 @@ __all__ = [
     "as_records",
     "as_table",
     "check_alike",
+    "check_nesting",
     "check_source",
     "check_target",
     "check_twice",
@@ -58,10 +69,12 @@ __all__ = [
     "naming",
     "read_column",
     "read_columns",
+    "read_json",
     "read_table",
     "source_of",
     "table_file",
     "to_arrow",
+    "too_deep",
     "write_table",
     "write_tables",
     "write_text",

@@ -1,17 +1,99 @@
-"""Files written whole or not at all, what a run that was killed left of them, and files of one owner or process."""
+"""Files: checked before the work is done, read no deeper than anything of ours, written whole or not at all.
+
+Besides, what a run that was killed left of them, and files of one owner or process.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
+from sfumato.tables.frames import to_arrow
+
+TABLE_FILES = (".csv", ".parquet")
+MOST_NESTED = 60
+"""Tables and lists within one another; a plan with chains of chains needs a few."""
 UNFINISHED: set[Path] = set()
 """Parts of files that are being written, for whoever must end the process at once."""
+
+
+# --- what is read and where it is written, checked before the work is done ------------------------------------------
+
+
+def check_extension(path: Path, allowed: Iterable[str] = TABLE_FILES) -> str:
+    """The path's extension in lower case, with what a .gz holds; one outside the list is an error that names it."""
+    extension = "".join(path.suffixes[-2:] if path.suffix.lower() == ".gz" else path.suffixes[-1:])
+    if extension.lower() not in allowed:
+        raise ValueError(f"{path}: unknown extension '{extension}'; use {' or '.join(allowed)}")
+    return extension.lower()
+
+
+def check_target(path: Path, allowed: Iterable[str] = TABLE_FILES, *, apart: Iterable[Path | None] = ()) -> Path:
+    """A place that can be written to, checked before the work is done rather than after; ``apart``: what is read, or
+    written besides, and must not be this file under whatever name."""
+    check_extension(path, allowed)
+    if path.is_dir():
+        raise ValueError(f"{path}: is a folder; name a file")
+    if not path.parent.is_dir():
+        raise ValueError(f"{path}: the folder {path.parent} does not exist; create it first")
+    for other in apart:
+        if other is not None and _is_same(path, other):
+            raise ValueError(f"{path}: is the same file as {other}, which would be lost; write to another one")
+    return path
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    """One file under two names, links of both kinds included; also where neither is there yet."""
+    if one.exists() and other.exists():
+        return one.samefile(other)
+    return one.resolve() == other.resolve()
+
+
+def check_source(path: Path, needs: str = "a header and at least one row") -> Path:
+    """A file that is there and holds something."""
+    if path.is_dir():
+        raise ValueError(f"{path}: is a folder; name a file")
+    if not path.exists():
+        raise ValueError(f"{path}: no such file")
+    if path.stat().st_size == 0:
+        raise ValueError(f"{path}: the file is empty; it needs {needs}")
+    return path
+
+
+def read_json(text: str, what: str) -> Any:
+    """The data in a JSON text, which is no deeper than anything of ours."""
+    try:
+        found = json.loads(text)
+    except RecursionError:
+        raise too_deep(what) from None
+    except ValueError as error:
+        raise ValueError(f"{what} is not a whole JSON file ({error}); save or copy it again") from None
+    check_nesting(found, what)
+    return found
+
+
+def check_nesting(data: Any, what: str) -> None:
+    """Refuse data in which tables and lists lie too deep within one another."""
+    inner = [data]
+    for _ in range(MOST_NESTED + 1):
+        level = [part for part in inner if isinstance(part, (Mapping, list, tuple))]
+        if not level:
+            return
+        inner = [part for each in level for part in (each.values() if isinstance(each, Mapping) else each)]
+    raise too_deep(what)
+
+
+def too_deep(what: str) -> ValueError:
+    return ValueError(f"{what} is nested more than {MOST_NESTED} deep; nothing that sfumato writes is, write it again")
+
+
+# --- written whole or not at all ------------------------------------------------------------------------------------
 
 
 def write_whole(path: Path, write: Callable[[Path], Any], *, mode: int | None = None) -> None:
@@ -69,6 +151,35 @@ def _lock(handle: int) -> bool:
     except (ImportError, OSError):
         return False
     return True
+
+
+def write_table(table: Any, path: str | Path) -> None:
+    """A table of any kind to CSV or Parquet, by extension; whole or not at all."""
+    arrow = to_arrow(table)
+    write_tables([arrow], arrow.schema, path)
+
+
+def write_tables(tables: Iterable[Any], schema: Any, path: str | Path) -> None:
+    """PyArrow tables of one schema to one file, one after the other; whole or not at all."""
+    place = Path(path)
+    extension = check_extension(place)
+
+    def write(part: Path) -> None:
+        from pyarrow import csv, parquet
+
+        with csv.CSVWriter(part, schema) if extension == ".csv" else parquet.ParquetWriter(part, schema) as writer:
+            for table in tables:
+                writer.write_table(table)
+
+    write_whole(place, write)
+
+
+def write_text(text: str, path: str | Path) -> None:
+    """Text to a file, whole or not at all."""
+    write_whole(Path(path), lambda part: part.write_text(text, encoding="utf-8"))
+
+
+# --- of one owner or process ----------------------------------------------------------------------------------------
 
 
 def own_file(path: Path) -> None:

@@ -7,21 +7,23 @@ else that lists its ``columns`` and gives each by name. Reading needs none of th
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.domain import as_array, as_numbers, is_categorical
-from sfumato.tables.files import write_whole
 
 Columns = dict[str, Any]
 Records = list[dict[str, Any]]
+Result = TypeVar("Result")
+BATCH_ROWS = 1 << 18
 
 KINDS = {"_duckdb": "duckdb", "pyspark": "spark", "numpy": "array"}
-TABLE_FILES = (".csv", ".parquet")
 LEVEL_SUFFIX, CODE_SUFFIX = ".level", ".code"
 """What the columns beside a report are called: the level that a person chose, and the report as its code."""
 PLAN_COLUMN = "sfumato.plan"
@@ -294,70 +296,36 @@ def narwhals() -> Any:
     return nw
 
 
-# --- files --------------------------------------------------------------------------------------------------------
+# --- tables whose rows are elsewhere --------------------------------------------------------------------------------
 
 
-def check_extension(path: Path, allowed: Iterable[str] = TABLE_FILES) -> str:
-    """The path's extension in lower case, with what a .gz holds; one outside the list is an error that names it."""
-    extension = "".join(path.suffixes[-2:] if path.suffix.lower() == ".gz" else path.suffixes[-1:])
-    if extension.lower() not in allowed:
-        raise ValueError(f"{path}: unknown extension '{extension}'; use {' or '.join(allowed)}")
-    return extension.lower()
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Some rows: their places (the numbers of the rows in the whole table, from 0) and their columns, in Arrow."""
+
+    places: NDArray[np.int64]
+    table: Any
 
 
-def check_target(path: Path, allowed: Iterable[str] = TABLE_FILES, *, apart: Iterable[Path | None] = ()) -> Path:
-    """A place that can be written to, checked before the work is done rather than after; ``apart``: what is read, or
-    written besides, and must not be this file under whatever name."""
-    check_extension(path, allowed)
-    if path.is_dir():
-        raise ValueError(f"{path}: is a folder; name a file")
-    if not path.parent.is_dir():
-        raise ValueError(f"{path}: the folder {path.parent} does not exist; create it first")
-    for other in apart:
-        if other is not None and _is_same(path, other):
-            raise ValueError(f"{path}: is the same file as {other}, which would be lost; write to another one")
-    return path
+class Source(ABC):
+    """A table whose rows stay where they are."""
+
+    kind: ClassVar[str]
+    names: list[str]
+    origins: list[str | None]
+    """What the table says of the plan that made it, without looking at the rows; [] where it says nothing."""
+
+    @abstractmethod
+    def gather(self, work: Callable[[Iterator[Batch]], Result], columns: Sequence[str]) -> list[Result]:
+        """What the work makes of the batches of each share of the rows, reading these columns alone.
+
+        Work and result must be picklable, and the result small. Every row is in exactly one batch of one share;
+        batches hold about BATCH_ROWS rows.
+        """
 
 
-def _is_same(one: Path, other: Path) -> bool:
-    """One file under two names, links of both kinds included; also where neither is there yet."""
-    if one.exists() and other.exists():
-        return one.samefile(other)
-    return one.resolve() == other.resolve()
-
-
-def check_source(path: Path, needs: str = "a header and at least one row") -> Path:
-    """A file that is there and holds something."""
-    if path.is_dir():
-        raise ValueError(f"{path}: is a folder; name a file")
-    if not path.exists():
-        raise ValueError(f"{path}: no such file")
-    if path.stat().st_size == 0:
-        raise ValueError(f"{path}: the file is empty; it needs {needs}")
-    return path
-
-
-def write_table(table: Any, path: str | Path) -> None:
-    """A table of any kind to CSV or Parquet, by extension; whole or not at all."""
-    arrow = to_arrow(table)
-    write_tables([arrow], arrow.schema, path)
-
-
-def write_tables(tables: Iterable[Any], schema: Any, path: str | Path) -> None:
-    """PyArrow tables of one schema to one file, one after the other; whole or not at all."""
-    place = Path(path)
-    extension = check_extension(place)
-
-    def write(part: Path) -> None:
-        from pyarrow import csv, parquet
-
-        with csv.CSVWriter(part, schema) if extension == ".csv" else parquet.ParquetWriter(part, schema) as writer:
-            for table in tables:
-                writer.write_table(table)
-
-    write_whole(place, write)
-
-
-def write_text(text: str, path: str | Path) -> None:
-    """Text to a file, whole or not at all."""
-    write_whole(Path(path), lambda part: part.write_text(text, encoding="utf-8"))
+def is_source(data: Any) -> bool:
+    """Whether it is a table whose rows are elsewhere: paths, a relation, a lazy frame, a frame of a cluster."""
+    if isinstance(data, (list, tuple)):
+        return bool(data) and all(isinstance(each, (str, Path)) for each in data)
+    return isinstance(data, (str, Path, Source)) or is_lazy(data) or kind_of(data) in ("duckdb", "spark")

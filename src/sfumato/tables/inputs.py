@@ -16,7 +16,8 @@ from glob import glob, has_magic
 from pathlib import Path
 from typing import Any
 
-from sfumato.tables.frames import check_extension, check_source, check_twice
+from sfumato.tables.files import check_extension, check_source
+from sfumato.tables.frames import check_twice
 
 STANDARD_INPUT = Path("-")
 BLOCK_BYTES = 1 << 24

@@ -8,49 +8,21 @@ whoever asked; the rows do not.
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from tempfile import gettempdir
-from typing import Any, ClassVar, TypeVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sfumato.tables.frames import PLAN_COLUMN, check_source, column_names, is_lazy, kind_of
+from sfumato.tables.files import check_source
+from sfumato.tables.frames import BATCH_ROWS, PLAN_COLUMN, Batch, Result, Source, column_names, kind_of
 from sfumato.tables.inputs import Files, check_alike, refusing, table_file
 
-Result = TypeVar("Result")
-BATCH_ROWS = 1 << 18
 ENGINES = ("arrow", "duckdb", "polars")
 DUCKDB_MEMORY = "512MB"
-
-
-@dataclass(frozen=True, eq=False)
-class Batch:
-    """Some rows: their places (the numbers of the rows in the whole table, from 0) and their columns, in Arrow."""
-
-    places: NDArray[np.int64]
-    table: Any
-
-
-class Source(ABC):
-    """A table whose rows stay where they are."""
-
-    kind: ClassVar[str]
-    names: list[str]
-    origins: list[str | None]
-    """What the table says of the plan that made it, without looking at the rows; [] where it says nothing."""
-
-    @abstractmethod
-    def gather(self, work: Callable[[Iterator[Batch]], Result], columns: Sequence[str]) -> list[Result]:
-        """What the work makes of the batches of each share of the rows, reading these columns alone.
-
-        Work and result must be picklable, and the result small. Every row is in exactly one batch of one share;
-        batches hold about BATCH_ROWS rows.
-        """
 
 
 class LocalSource(Source):
@@ -205,13 +177,6 @@ class PolarsSource(LocalSource):
 
 
 # --- finding it -----------------------------------------------------------------------------------------------------
-
-
-def is_source(data: Any) -> bool:
-    """Whether it is a table whose rows are elsewhere: paths, a relation, a lazy frame, a frame of a cluster."""
-    if isinstance(data, (list, tuple)):
-        return bool(data) and all(isinstance(each, (str, Path)) for each in data)
-    return isinstance(data, (str, Path, Source)) or is_lazy(data) or kind_of(data) in ("duckdb", "spark")
 
 
 def source_of(

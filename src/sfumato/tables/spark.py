@@ -26,9 +26,8 @@ from typing import Any
 from urllib.parse import unquote
 
 from sfumato.domain import as_array
-from sfumato.tables.frames import PLAN_COLUMN
+from sfumato.tables.frames import BATCH_ROWS, PLAN_COLUMN, Batch, Result, Source
 from sfumato.tables.inputs import Files
-from sfumato.tables.sources import BATCH_ROWS, Batch, Result, Source
 
 PLACE, FILE, FIRST, ROW = "sfumato.place", "sfumato.file", "sfumato.first", "sfumato.row"
 SECONDS_TO_ANSWER = 5.0

@@ -12,10 +12,9 @@ import typer
 from sfumato.channels import Mechanism
 from sfumato.cli.plans import naming, read_answers
 from sfumato.domain import Interval, Items, Row
-from sfumato.domain.checked import read_json
 from sfumato.plan import Attribute, Plan
 from sfumato.prose import Voice, visible, voice
-from sfumato.tables import check_source
+from sfumato.tables import check_source, read_json
 
 MOST_LISTED = 40
 """So many categories are listed with numbers to choose by; of more, one is typed."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ from sfumato.privacy.accounting import Account, widths_of
 from sfumato.privacy.attacks import Finding, averaging, best_guess, correlation_attacks, item_guess, linkage, outliers
 from sfumato.privacy.audit.channel import check_channel
 from sfumato.privacy.audit.check import SKIPPED, Check, takes
-from sfumato.privacy.audit.correlated import audit_row
+from sfumato.privacy.audit.correlated import RowAudit, audit_row
 from sfumato.privacy.audit.probe import SAMPLES, Effort
 from sfumato.privacy.audit.program import Program
 from sfumato.privacy.audit.records import check_records
@@ -56,24 +58,48 @@ def audit(
     if times < 1:
         raise ValueError(f"times={times} is not a count of reports; give 1 or more")
     audited = subject_of(subject)
-    if program is not None:
-        if implementation is not None:
-            raise ValueError("both implementation and program are given; give one of the two")
-        with Program(program, audited.plan) as running:
-            return audit(
-                subject, reports, truth=truth, targets=targets, implementation=running, prior=prior, times=times,
-                people=people, samples=samples, false_alarm=false_alarm, seed=seed,
-            )  # fmt: skip
-    goals = read_targets(targets, audited.domains)
-    rng = np.random.default_rng(seed)
-    population = audited.people(reports, truth, people, rng)
-    whole, given = _given(audited, implementation)
+    if program is not None and implementation is not None:
+        raise ValueError("both implementation and program are given; give one of the two")
+    with nullcontext(implementation) if program is None else Program(program, audited.plan) as shown:
+        goals = read_targets(targets, audited.domains)
+        rng = np.random.default_rng(seed)
+        population = audited.people(reports, truth, people, rng)
+        whole, given = _given(audited, shown)
+        row_audit = partial(audit_row, reports=reports, truth=truth, people=people)
+        rows, checks = _checked(audited, shown, whole, given, row_audit, samples, false_alarm)
+        beliefs = {**{name: target.prior for name, target in population.targets.items()}, **audited.beliefs(prior)}
+        total, known = audited.total(beliefs, truth), population if reports is not None or truth is not None else None
+        stated = audited.guarantees(total)
+        joined = {width.attribute: width for row in rows for width in row.widths}
+        asked = Asked(audited.channels, beliefs, known, times, joined, total)
+        found = _attacks(audited, population, max(times, REPEATS), rng)
+        return Audit(
+            f"{audited.name} (program {shown.name})" if isinstance(shown, Program) else audited.name,
+            stated,
+            tuple(checks),
+            (*found, *(finding for row in rows for finding in row.findings)),
+            Account(total, times, (*widths_of(population), *joined.values())),
+            tuple(judge_target(goal, stated, asked) for goal in goals),
+            _assumptions(population, [row.source for row in rows]),
+            false_alarm,
+            audited.plan.attributes,
+            (*([WHOLE_ONLY] if whole and not given else []), *not_audited(audited, given, whole is not None, checks)),
+        )
+
+
+def _checked(
+    audited: Subject, implementation: Any, whole: Any, given: Mapping[str, Any], row_audit: Callable[..., RowAudit],
+    samples: int, false_alarm: float,
+) -> tuple[list[RowAudit], list[Check]]:
+    """The audits of numbers that are blurred together, and the checks of every part, which share the false alarms and
+    the time."""
     records = (audited.is_plan or bool(audited.leveled)) and (not given or whole is not None)
     parts = len(audited.checked) + len(audited.rows) + records
     longer = PEOPLE_OF_PROGRAMS if records and isinstance(implementation, Program) else 1
     alpha, effort = false_alarm / parts, Effort(samples).shared(parts + longer - 1)
     rows = [
-        audit_row(row, reports, truth, given.get(name), people, effort, alpha) for name, row in audited.rows.items()
+        row_audit(row, implementation=given.get(name), effort=effort, false_alarm=alpha)
+        for name, row in audited.rows.items()
     ]
     checks = [check for row in rows for check in row.checks]
     for name, channel in audited.checked.items():
@@ -82,24 +108,7 @@ def audit(
         )
     if records:
         checks += check_records(audited.plan, whole, alpha, effort.longer(longer))
-    beliefs = {**{name: target.prior for name, target in population.targets.items()}, **audited.beliefs(prior)}
-    total, known = audited.total(beliefs, truth), population if reports is not None or truth is not None else None
-    stated = audited.guarantees(total)
-    joined = {width.attribute: width for row in rows for width in row.widths}
-    asked = Asked(audited.channels, beliefs, known, times, joined, total)
-    found = _attacks(audited, population, max(times, REPEATS), rng)
-    return Audit(
-        f"{audited.name} (program {implementation.name})" if isinstance(implementation, Program) else audited.name,
-        stated,
-        tuple(checks),
-        (*found, *(finding for row in rows for finding in row.findings)),
-        Account(total, times, (*widths_of(population), *joined.values())),
-        tuple(judge_target(goal, stated, asked) for goal in goals),
-        _assumptions(population, [row.source for row in rows]),
-        false_alarm,
-        audited.plan.attributes,
-        (*([WHOLE_ONLY] if whole and not given else []), *not_audited(audited, given, whole is not None, checks)),
-    )
+    return rows, checks
 
 
 def _given(audited: Subject, implementation: Any) -> tuple[Any, dict[str, Any]]:
