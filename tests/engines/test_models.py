@@ -53,7 +53,7 @@ LEARNERS = {
 
 @pytest.mark.parametrize(
     ("make", "learner"),
-    [*(("duckdb relation", learner) for learner in LEARNERS if learner != "local, three levels"), ("spark", "joint tree"),
+    [*(("duckdb relation", learner) for learner in LEARNERS), ("spark", "joint tree"),
      ("spark", "local, three levels"), ("spark", "moments")],
     indirect=["make"],
 )
