@@ -12,7 +12,6 @@ import sfumato as sf
 from sfumato.privacy.audit import SAMPLES
 
 
-@pytest.mark.usefixtures("two_starts")
 def test_the_shipped_javascript_passes_with_every_kind_of_mechanism() -> None:
     told = sf.audit(plan_of(), program="javascript", samples=20_000, people=50)
     assert told.broken == () and told.unaudited == ()
