@@ -46,7 +46,7 @@ class Files(SimpleHTTPRequestHandler):
 def serving(folder: Path, handler: type[SimpleHTTPRequestHandler] = Files) -> Iterator[str]:
     """The address of a server of the folder's files on a free port of 127.0.0.1."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(handler, directory=str(folder)))
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_port}"

@@ -186,20 +186,31 @@ def test_after_a_failure_or_nonsense_it_waits_says_so_and_sends_again(
     person: Respondent, collector: Collector, failure: Any, words: str
 ) -> None:
     collector.behave = [failure]
+    person.page.clock.install()
     person.answer().send().wait_for(words)
     assert "Waiting to be sent." in person.receipts
+    eventually(lambda: later(person, 3) and len(collector.requests) == 2, person.page)
     person.wait_for("Sent.")
     assert [method for method, _, _ in collector.requests] == ["POST", "POST"]
     assert collector.posted[0] == collector.posted[1] and len(collector.stored) == 1
 
 
 def test_the_server_says_when_to_come_back_and_is_not_asked_before(person: Respondent, collector: Collector) -> None:
-    collector.behave = [says(429, Retry_After="4")]
+    collector.behave = [says(429, Retry_After="3600")]
+    person.page.clock.install()
     person.answer().send().wait_for("The server answered with 429")
-    person.page.wait_for_timeout(2_500)
-    assert len(collector.requests) == 1
+    for _ in range(3):
+        assert later(person, 600) and len(collector.requests) == 1
+    eventually(lambda: later(person, 3600) and len(collector.requests) == 2, person.page)
     person.wait_for("Sent.")
     assert len(collector.requests) == 2
+
+
+def later(person: Respondent, seconds: int) -> bool:
+    """So much later by the page's clock, and once whoever sends has looked whether it is time."""
+    person.page.clock.fast_forward(1_000 * seconds)
+    person.page.evaluate("navigator.locks.request('sfumato', () => null)")
+    return True
 
 
 @pytest.mark.parametrize(

@@ -16,27 +16,33 @@ from sfumato.channels.words import SecureWords, secure_words
 SOURCE = Path(words_module.__file__).parents[1]
 FORKS, WORKERS, BATCH = 10_000, 2, 100
 
-# The module is loaded without the rest of the package: what a fork costs is the memory of the process that forks.
+# The module is loaded without NumPy and the rest of the package, which the words of one code do not need: what a fork
+# costs is the memory of the process that forks.
 FORKING = f"""
-import gc, os, signal, sys, types
-for name in ("sfumato", "sfumato.channels"):
-    sys.modules[name] = types.ModuleType(name)
+import gc, os, signal, struct, sys
+from types import ModuleType
+for name in ("numpy", "sfumato", "sfumato.channels", "sfumato.channels.program", "sfumato.domain"):
+    sys.modules[name] = ModuleType(name)
     sys.modules[name].__path__ = [{str(SOURCE.parent)!r} + "/" + name.replace(".", "/")]
+sys.modules["sfumato.channels.program"].Words = sys.modules["sfumato.domain"].Codes = object
 from sfumato.channels.words import secure_words
 
+def drawn():
+    return struct.pack("4Q", *secure_words().row(0, 4))
+
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-secure_words().draw(4)  # the parent has a stream that a child could take over
+drawn()  # the parent has a stream that a child could take over
 gc.freeze()
 read, write = os.pipe()
 for _ in range({FORKS // WORKERS // BATCH}):
     for _ in range({BATCH}):
         if os.fork() == 0:
-            os.write(write, secure_words().draw(4).tobytes())
+            os.write(write, drawn())
             os._exit(0)
     wanted = 32 * {BATCH}
     while wanted:
         wanted -= sys.stdout.buffer.write(os.read(read, wanted))
-sys.stdout.buffer.write(secure_words().draw(4).tobytes())
+sys.stdout.buffer.write(drawn())
 """
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -37,7 +36,6 @@ class Collector:
         self.store: dict[str, str] = {}
         self.acknowledged: Counter[str] = Counter()
         self.requests: list[str] = []
-        self.times: list[float] = []
         self.faults: list[str] = []
         self.refuse: Callable[[str, Any], str] = lambda id, report: ""
         self.withdrawn: list[str] = []
@@ -68,7 +66,6 @@ class Handler(BaseHTTPRequestHandler):
         found = self.collector
         with found.lock:
             found.requests.append(f"{self.requestline}\n{self.headers}\n{body.decode()}")
-            found.times.append(time.monotonic())
             found.busy += 1
             found.most_at_once = max(found.most_at_once, found.busy)
             fault = found.faults.pop(0) if found.faults else ""

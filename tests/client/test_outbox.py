@@ -16,16 +16,18 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from tests.client.collector import Collector, collecting
 
 from sfumato.client import Outbox, OutboxError
+from sfumato.client import outbox as outbox_module
 from sfumato.client.wire import check_address, origin_of
 
 PLAN, OTHER_PLAN = "a" * 64, "b" * 64
-QUICK: dict[str, Any] = {"pause": 0.01, "seconds": 20.0, "timeout": 0.4}
+QUICK: dict[str, Any] = {"pause": 0.01, "seconds": 300.0, "timeout": 60.0}
 
 
 @pytest.fixture
@@ -143,13 +145,13 @@ FAULTS = ["before", "after", "nonsense", "other nonsense", "empty", "foreign", "
 def test_a_fault_leaves_reports_queued_until_they_are_acknowledged_once(
     outbox: Outbox, collector: Collector, fault: str
 ) -> None:
-    ids = put(outbox, collector, 3)
+    ids, how = put(outbox, collector, 3), {**QUICK, "tries": 50} | ({"timeout": 0.3} if fault == "slow" else {})
     collector.faults = [fault]
-    done = outbox.send(tries=1, **QUICK)
+    done = outbox.send(**how | {"tries": 1})
     assert (done.accepted, done.refused, done.waiting) == ([], {}, 3) and done.problem and "\n" not in str(done)
     assert set(states(outbox).values()) == {"waiting"}
     collector.faults = [fault, fault]
-    assert sorted(outbox.send(**QUICK).accepted) == sorted(ids) == sorted(collector.store)
+    assert sorted(outbox.send(**how).accepted) == sorted(ids) == sorted(collector.store)
     assert set(collector.acknowledged.values()) == {1}
 
 
@@ -171,34 +173,49 @@ def test_nobody_there_is_said_and_loses_nothing(outbox: Outbox) -> None:
     assert done.waiting == 1 and done.problem == "127.0.0.1:9: no connection ([Errno 111] Connection refused)"
 
 
-def test_tries_grow_apart(outbox: Outbox, collector: Collector) -> None:
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """How long an outbox has waited between tries: by its own clocks, which go on when it sleeps and else as always."""
+    slept: list[float] = []
+    clocks = {name: getattr(time, name) for name in ("monotonic", "time")}
+    ahead = {name: lambda clock=clock: clock() + sum(slept) for name, clock in clocks.items()}
+    monkeypatch.setattr(outbox_module, "time", SimpleNamespace(sleep=slept.append, **ahead))
+    return slept
+
+
+def test_tries_grow_apart(outbox: Outbox, collector: Collector, waits: list[float]) -> None:
     put(outbox, collector, 1)
     collector.faults = ["before"] * 10
-    outbox.send(tries=5, pause=0.1)
-    waits = [late - early for early, late in zip(collector.times, collector.times[1:], strict=False)]
-    assert len(waits) == 4
+    outbox.send(tries=5, pause=3, seconds=1_000)
+    assert len(collector.requests) == 5 and len(waits) == 4
     for k, wait in enumerate(waits):
-        assert 0.1 * 2**k / 2 <= wait < 0.1 * 2**k + 0.5
+        assert 3 * 2**k / 2 <= wait <= 3 * 2**k
 
 
-def test_the_time_is_bounded(outbox: Outbox, collector: Collector) -> None:
+def test_the_time_is_bounded(outbox: Outbox, collector: Collector, waits: list[float]) -> None:
     put(outbox, collector, 1)
-    collector.faults = ["slow"] * 50
-    started = time.monotonic()
-    assert outbox.send(tries=50, seconds=1.0, timeout=0.3, pause=0.01).waiting == 1
-    assert time.monotonic() - started < 3
+    collector.faults = ["before"] * 50
+    assert outbox.send(tries=50, seconds=1_000, pause=50).waiting == 1
+    assert 500 < sum(waits) <= 1_000 and len(collector.requests) == len(waits) + 1
+
+
+def test_no_answer_is_waited_for_longer_than_there_is_time(outbox: Outbox, collector: Collector) -> None:
+    put(outbox, collector, 1)
+    collector.delay = 1_000
+    assert outbox.send(tries=50, seconds=0.3, pause=0.01).waiting == 1
+    collector.gate.set()
 
 
 def test_retry_after_is_honoured_by_this_call_and_by_the_next(
-    outbox: Outbox, collector: Collector, monkeypatch: pytest.MonkeyPatch
+    outbox: Outbox, collector: Collector, waits: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from tests.client import collector as faults
 
     put(outbox, collector, 1)
-    monkeypatch.setitem(faults.ANSWERS, "busy", (429, {"Retry-After": "1"}, b""))
+    monkeypatch.setitem(faults.ANSWERS, "busy", (429, {"Retry-After": "2000"}, b""))
     collector.faults = ["busy"]
-    assert len(outbox.send(pause=0.01).accepted) == 1
-    assert 1.0 <= collector.times[1] - collector.times[0] < 3
+    assert len(outbox.send(pause=0.01, seconds=10_000).accepted) == 1
+    assert len(waits) == 1 and 1_000 < waits[0] <= 2_000
 
     put(outbox, collector, 1, start=7)
     later = "Fri, 31 Dec 9999 23:59:59 GMT"

@@ -170,19 +170,24 @@ def logged(log: str, address: str, port: int, **settings: float) -> None:
     main(address, port, **settings)
 
 
-def main(address: str, port: int, faults: float = 0.0, patience: float = 10.0, job: float = 3600.0) -> None:
+def main(
+    address: str, port: int, faults: float = 0.0, patience: float = 10.0, job: float = 3600.0, looks: float = 1.0,
+    rest: float = 4,
+) -> None:
     """Serve. ``faults``: the share of answers that are lost on purpose, half of them before anything is done and half
-    after the commit; ``patience``: how many seconds a body may take; ``job``: how many a job may."""
+    after the commit; ``patience``: how many seconds a body may take; ``job``: how many a job may; ``looks``: after how
+    many it looks what others have changed; ``rest``: how many times as long as it took a figure is kept."""
     import faulthandler
 
     import uvicorn
 
     faulthandler.register(signal.SIGUSR1)  # where it stands, for whoever wonders
-    from sfumato.collector import endpoints
+    from sfumato.collector import endpoints, processes
+    from sfumato.collector import service as house
     from sfumato.collector.application import application
     from sfumato.collector.service import Service
 
-    endpoints.SECONDS_FOR_BODY = patience
+    endpoints.SECONDS_FOR_BODY, house.SECONDS_BETWEEN_LOOKS, processes.REST = patience, looks, rest  # type: ignore[assignment]
     service = Service(open_store(address))
     service.jobs.seconds = job
     app = application(service)

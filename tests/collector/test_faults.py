@@ -145,7 +145,7 @@ def test_killed_at_random_moments_it_loses_nothing_and_doubles_nothing(address: 
                 assert time.monotonic() < until, f"no report was acknowledged in life {life}"
                 time.sleep(0.001)
             if life < KILLS:
-                time.sleep(chance.expovariate(1 / 0.05))
+                time.sleep(chance.expovariate(1 / 0.02))
                 os.kill(child, signal.SIGKILL)
         senders.finish()
         check_exactly_once(address, senders)

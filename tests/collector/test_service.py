@@ -31,6 +31,13 @@ def town(address: str) -> Iterator[Running]:
         yield running
 
 
+@pytest.fixture
+def watchful(address: str) -> Iterator[Running]:
+    """It looks often what others have changed."""
+    with serving(address, looks=0.05) as running:
+        yield running
+
+
 @pytest.fixture(scope="module")
 def anywhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """For tests that leave nothing behind: one service for all of them."""
@@ -206,16 +213,16 @@ def test_invitations_are_single_use(address: str) -> None:
         assert stored(running) == 1
 
 
-def test_a_survey_opened_or_closed_elsewhere_is_noticed(town: Running) -> None:
-    store, (late,) = open_store(town.address), reports(1)
+def test_a_survey_opened_or_closed_elsewhere_is_noticed(watchful: Running) -> None:
+    store, (late,) = open_store(watchful.address), reports(1)
     with store.connected() as connection, connection.transaction():
         connection.close_survey("town")
         connection.open_survey("village", PLAN)
-    closed = town.ask("POST", "/town/reports", batch(late))
+    closed = watchful.ask("POST", "/town/reports", batch(late))
     assert closed.status == 403 and closed.json["refused"][0]["reason"] == "the survey is closed"
-    until(lambda: town.ask("GET", "/village/plan").status == 200)
-    assert town.ask("GET", "/town/plan").json["state"] == "closed"
-    assert town.ask("POST", "/village/reports", batch(late)).status == 200
+    until(lambda: watchful.ask("GET", "/village/plan").status == 200)
+    assert watchful.ask("GET", "/town/plan").json["state"] == "closed"
+    assert watchful.ask("POST", "/village/reports", batch(late)).status == 200
 
 
 def test_health_writes_and_reads(anywhere: Running) -> None:
@@ -328,9 +335,9 @@ def test_a_survey_is_deleted_when_its_time_is_over(address: str) -> None:
         assert [each.name for each in connection.surveys()] == ["newer", "town"]
 
 
-def test_a_store_that_was_not_tidied_today_is_tidied(town: Running) -> None:
+def test_a_store_that_was_not_tidied_today_is_tidied(watchful: Running) -> None:
     """At midnight or, after a night without service, when it is there again; and when something was deleted."""
-    with open_store(town.address).connected() as connection:
+    with open_store(watchful.address).connected() as connection:
         until(lambda: connection.tidied() == day())
 
 

@@ -15,7 +15,12 @@ from sfumato.collector.simulate import Crowd, drawn_levels, drawn_people, report
 from sfumato.collector.store import open_store
 
 
-def test_lost_answers_are_asked_for_again_and_nobody_is_counted_twice(tmp_path: Path) -> None:
+def test_lost_answers_are_asked_for_again_and_nobody_is_counted_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sfumato.collector.simulate.PAUSE", 0.001)
+    monkeypatch.setattr("sfumato.collector.simulate.LONGEST_PAUSE", 0.01)
+    monkeypatch.setattr("sfumato.collector.simulate.TRIES", 60)  # two answers in five are lost: nine in a row may be
     address, rng = str(tmp_path / "store.db"), np.random.default_rng(3)
     with serving(address, faults=0.4) as losing:
         crowd = Crowd(PLAN, f"{losing.url}/town", batch=50)

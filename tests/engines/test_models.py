@@ -39,6 +39,7 @@ LEARNERS = {
     "joint tree": lambda: sf.TreeClassifier(random_state=1),
     "byclass": lambda: sf.TreeClassifier(None, "byclass"),
     "local": lambda: sf.TreeClassifier(None, "local"),
+    "local, three levels": lambda: sf.TreeClassifier(None, "local", max_depth=3),
     "global": lambda: sf.TreeClassifier(None, "global", prune=False),
     "taken as true": lambda: sf.TreeClassifier(None, "none", min_samples_leaf=20),
     "joint": lambda: sf.JointModel(random_state=1, members=2),
@@ -52,8 +53,8 @@ LEARNERS = {
 
 @pytest.mark.parametrize(
     ("make", "learner"),
-    [*(("duckdb relation", learner) for learner in LEARNERS), ("spark", "joint tree"), ("spark", "local"),
-     ("spark", "moments")],
+    [*(("duckdb relation", learner) for learner in LEARNERS), ("spark", "joint tree"),
+     ("spark", "local, three levels"), ("spark", "moments")],
     indirect=["make"],
 )
 def test_a_learner_learns_the_same_from_every_maker(make, learner):
@@ -68,7 +69,11 @@ def test_a_learner_learns_the_same_from_every_maker(make, learner):
 def test_a_linear_discriminant_and_the_chooser_too(make):
     given = {name: people(1_500)[name] for name in ("age", "height", "group")}
     held, memory = make(given, {"age": AGE}), sf.Reports(given, {"age": AGE})
-    for learner in (LinearDiscriminant, lambda: Chooser({"age": AGE}, random_state=2)):
+    recipes = {
+        "tree": sf.TreeClassifier(None, "likelihood", random_state=0), "sum": sf.AdditiveClassifier(),
+        "mixture": sf.MixtureClassifier(components=2, shrinkage=1, random_state=0),
+    }
+    for learner in (LinearDiscriminant, lambda: Chooser({"age": AGE}, recipes=recipes, random_state=2)):
         one, other = learner().fit(held, "group"), learner().fit(memory, "group")
         assert json.dumps(one.to_dict()) == json.dumps(other.to_dict())
 

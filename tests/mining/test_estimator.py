@@ -11,7 +11,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import check_classifiers_train, parametrize_with_checks
 
 import sfumato as sf
 from sfumato.mining import LEARNERS, learner_named
@@ -37,12 +37,20 @@ def test_an_estimator_keeps_scikit_learns_contract(estimator, check):
     check(estimator)
 
 
+RECIPES = {"bayes": sf.NaiveBayes(), "mixture": sf.MixtureModel(members=1, components=4, random_state=0)}
+"""Soon fitted, and the second tells what true values may be."""
+
+
 @parametrize_with_checks(
-    [sf.MixtureModel(), sf.MixtureClassifier(), sf.Chooser()],
+    [sf.MixtureModel(), sf.MixtureClassifier(), sf.Chooser(recipes=RECIPES)],
     expected_failed_checks=known_differences,
 )
 def test_what_fits_for_longer_keeps_it_too(estimator, check):
     check(estimator)
+
+
+def test_the_usual_recipes_of_a_chooser_keep_it_together() -> None:
+    check_classifiers_train("Chooser", sf.Chooser())
 
 
 AGE = sf.Gaussian(sf.Interval(20, 80), scale=6)
@@ -60,7 +68,7 @@ def learners() -> dict[str, Learner]:
         "NaiveBayes": sf.NaiveBayes(density="reconstructed"),
         "LinearDiscriminant": sf.LinearDiscriminant(),
         "DirectClassifier": sf.DirectClassifier(),
-        "Chooser": sf.Chooser(recipes={"bayes": sf.NaiveBayes(), "direct": sf.DirectClassifier()}, random_state=0),
+        "Chooser": sf.Chooser(recipes={**RECIPES, "direct": sf.DirectClassifier()}, random_state=0),
     }
 
 

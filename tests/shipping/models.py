@@ -5,6 +5,7 @@ The people include some on every cut of the model and as near to it, on both sid
 
 from __future__ import annotations
 
+import fcntl
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -80,8 +81,15 @@ LOGISTIC = make_pipeline(StandardScaler(), LogisticRegression(max_iter=200))
 
 
 def choosing(recipe: Callable[[sf.Plan], Any]) -> Callable[[sf.Plan], Any]:
-    """A chooser that has nothing else to choose."""
-    return lambda plan: sf.Chooser(plan.channels, recipes={"only": recipe(plan)}, random_state=0)
+    """A chooser that takes this one; the other tells what true values may be, and is soon fitted."""
+
+    def made(plan: sf.Plan) -> sf.Chooser:
+        other = sf.MixtureModel(plan.channels, components=2, members=1, random_state=0)
+        chooser = sf.Chooser(plan.channels, recipes={"wanted": recipe(plan), "other": other}, random_state=0)
+        chooser._chosen = lambda judged, alone: alone["wanted"]
+        return chooser
+
+    return made
 
 
 def blending(plan: sf.Plan) -> sf.Chooser:
@@ -155,19 +163,25 @@ def plain(value: Any) -> Any:
 
 @cache
 def case(name: str, folder: Path) -> Case:
-    """A model, fitted and saved once."""
+    """A model, fitted and saved by the first process that asks for it."""
     data, make = MODELS[name]
     spec, draw = DATA[data]
     plan = sf.Plan.from_dict(spec)
-    target = str(plan.target)
-    reports = pd.DataFrame(plan.randomize(draw(RECORDS, np.random.default_rng(0)), rng=1))
-    model = make(plan).fit(reports[list(plan.channels)], reports[target].to_numpy())
     path = folder / f"{name}.json"
-    shipping.save(model, path, plan=plan)
+    with open(folder / f"{name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not path.exists():
+            save_fitted(make(plan), plan, draw(RECORDS, np.random.default_rng(0)), path)
     people = draw(PEOPLE, np.random.default_rng(2))
-    del people[target]
+    del people[str(plan.target)]
     arrived = shipping.load(path)
     return Case(path.read_text(), arrived, with_cuts(people, plan, cuts_in(json.loads(path.read_text()))))
+
+
+def save_fitted(model: Any, plan: sf.Plan, people: dict[str, Any], path: Path) -> None:
+    reports = pd.DataFrame(plan.randomize(people, rng=1))
+    model.fit(reports[list(plan.channels)], reports[str(plan.target)].to_numpy())
+    shipping.save(model, path, plan=plan)
 
 
 def cuts_in(document: dict[str, Any]) -> Iterator[tuple[str, float]]:

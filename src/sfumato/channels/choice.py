@@ -159,7 +159,9 @@ class Blur(Channel):
         if first is None:
             sizes = self._spread.sizes
             return np.repeat(inside / sizes[:, None], sizes, axis=0)
-        return np.asarray(self._spread.law_of_runs(first) @ inside)
+        from scipy.sparse import csr_array
+
+        return np.asarray(csr_array(self._spread.law_of_runs(first)) @ inside)  # most cells cut few intervals
 
     def interval_width(self, confidence: float) -> float | None:
         return self.first_phase.interval_width(confidence)
