@@ -13,7 +13,7 @@ import sfumato as sf
 from sfumato.mining.chooser import Chooser, estimated_accuracy
 from sfumato.mining.chooser.classifier import about_as_good
 from sfumato.mining.chooser.judging import DRAWS, Judge, Judged, blended, log_of_mean
-from sfumato.mining.chooser.on_grid import OnGrid, rounded
+from sfumato.mining.chooser.on_grid import OnGrid
 from sfumato.mining.direct import DirectClassifier
 from sfumato.mining.joint import MixtureModel
 
@@ -209,7 +209,7 @@ def readable_choice(truth: Any, columns: int = 2) -> Chooser:
 
 
 def test_boxes_are_read_as_a_tree() -> None:
-    chooser = readable_choice(lambda x: (x[:, 0] > 0.3) & (x[:, 0] < 0.7) & (x[:, 1] > 0.4))
+    chooser = readable_choice(lambda x: (x[:, 0] > 0.4) & (x[:, 1] > 0.4))
     assert chooser.chosen_ == "reconstruct, tree" and chooser.scores_[chooser.chosen_] > -0.6
 
 
@@ -226,12 +226,5 @@ def test_readable_models_of_too_many_columns_for_a_grid_are_judged_by_draws(monk
 
 
 def test_the_first_that_is_about_as_good_as_the_best_is_taken() -> None:
-    loss, error = np.array([0.503, 0.501, 0.5]), np.full((3, 3), 0.002)
+    loss, error = np.array([0.503, 0.501, 0.5]), np.full((3, 3), 0.001)
     assert OnGrid(loss, loss[:, None] - loss[None], error).first_as_good() == 1
-
-
-def test_nearly_sure_is_sure_and_nothing_is_ruled_out() -> None:
-    answers = np.array([[0.99, 0.5, 0.0], [0.01, 0.5, 1.0]])
-    found = rounded(answers, np.array([0.4, 0.6]))
-    assert np.allclose(found.sum(axis=0), 1.0) and found.min() > 0
-    assert np.isclose(found[0, 0], 0.994) and np.isclose(found[1, 2], 0.996)

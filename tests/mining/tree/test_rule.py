@@ -85,3 +85,12 @@ def test_engines_find_the_same_rule(ages, rule, tmp_path):
     here = sf.Reports(table, channels, target="group", seed=0)
     trees = [TreeClassifier(None, "likelihood", random_state=0).fit(each) for each in (stored, here)]
     assert trees[0].tree_.to_dict() == trees[1].tree_.to_dict()
+
+
+def test_leaves_of_a_clean_rule_are_pure_though_cuts_lie_inside_cells() -> None:
+    rng, channel = np.random.default_rng(11), sf.Gaussian(sf.Interval(0, 1), privacy=0.5)
+    x = rng.random((8_000, 2))
+    tree = sf.TreeClassifier([channel] * 2, "likelihood", random_state=0)
+    tree.fit(channel.randomize(x, rng), (x[:, 0] > 0.4) & (x[:, 1] > 0.4))
+    leaves = tree.tree_.counts[tree.tree_.left < 0]
+    assert len(leaves) == 3 and np.all(leaves.max(axis=1) > 0.995 * leaves.sum(axis=1))

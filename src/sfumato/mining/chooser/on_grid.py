@@ -19,11 +19,11 @@ from sfumato.mining.joint.grid import GridProblem, effective_dimension, resoluti
 from sfumato.mining.joint.selection import mean_and_z
 from sfumato.reconstruction import Axis
 
-ABOUT = 0.75  # standard errors of the difference
+ABOUT = 2.0  # standard errors of the difference
 MOST_DIMENSIONS = 6.5
 MOST_REPORT_CELLS = 80_000
 ASKED, FEWEST, MOST = 200_000, 4, 256  # points in all cells together at which a classifier is asked; in each
-NEARLY, FLOOR = 0.02, 0.01
+FLOOR = 0.01  # part of the classes' shares in every answer, so that one report does not rule a classifier out
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def on_one_fold(
     losses = []
     for model in models:
         answers = np.moveaxis(mean_answers(model, problem, axes, columns), -1, 0)
-        losses.append(problem.loss_of_label(joint_given(problem, rounded(answers, shares), counts, steps)))
+        losses.append(problem.loss_of_label(joint_given(problem, floored(answers, shares), counts, steps)))
     size = len(models)
     behind, error = np.zeros((size, size)), np.zeros((size, size))
     for i in range(size):
@@ -89,9 +89,6 @@ def mean_answers(model: Learner, problem: GridProblem, axes: Sequence[Axis], col
     return np.asarray(total / points).reshape(*shape, -1)
 
 
-def rounded(p_class: Floats, shares: Floats) -> Floats:
-    """Answers with the classes along the first axis, those that are nearly sure as good as sure: it is decisions that
-    are judged. A part of the classes' shares in each, so that one report does not rule a classifier out."""
-    masses = np.maximum(p_class - NEARLY, 0.0)
-    prior = shares.reshape(-1, *(1,) * (masses.ndim - 1))
-    return np.asarray((1.0 - FLOOR) * masses / masses.sum(axis=0) + FLOOR * prior)
+def floored(p_class: Floats, shares: Floats) -> Floats:
+    """Answers, classes along the first axis, with a part of the classes' shares in each."""
+    return np.asarray((1.0 - FLOOR) * p_class + FLOOR * shares.reshape(-1, *(1,) * (p_class.ndim - 1)))

@@ -234,6 +234,14 @@ def joint_of(rule: Rule, density: Density) -> Floats:
     return people_of(rule, density) * spread(rule.p_class[rule.types], rule.parts)
 
 
+def people_in_boxes(rule: Rule, density: Density) -> Floats:
+    """The people of each class in every box, as [y, parts₁..parts_D], up to a factor."""
+    found = people_of(rule, density)
+    for part in rule.parts:  # takes the first axis of cells and puts its parts last
+        found = np.tensordot(found, part.membership, axes=(1, 1))
+    return np.asarray(found * np.moveaxis(rule.p_class[rule.types], -1, 0))
+
+
 def spread(values: Floats, parts: Sequence[Parts | Floats]) -> Floats:
     """Values of boxes [parts₁..parts_D, v] over cells, as [v, t₁..t_D]."""
     found = np.moveaxis(values, -1, 0)
