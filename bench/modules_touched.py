@@ -10,7 +10,7 @@ held-out reports, so that it runs all of their files; the fourth line says how m
 
 Everything is imported and called once before on other numbers, so that neither imports nor first-time compilation
 count, but nothing is remembered. Module bodies and code that a decorator writes (dataclasses) do not count either, nor
-do compiled kernels.
+do compiled functions; plain ones beside them do.
 """
 
 import contextlib
@@ -32,11 +32,11 @@ AGE, OTHER = (sf.Gaussian(sf.Interval(20, 80), privacy=privacy) for privacy in (
 
 def files_run_by(call: Callable[[], Any]) -> list[str]:
     """The library's source files whose functions run during the call."""
-    seen: set[str] = set()
+    seen: set[CodeType] = set()
 
     def note(code: CodeType) -> None:
         if code.co_name != "<module>":
-            seen.add(code.co_filename)
+            seen.add(code)
 
     if hasattr(sys, "monitoring"):
         _monitored(call, note)
@@ -46,8 +46,15 @@ def files_run_by(call: Callable[[], Any]) -> list[str]:
             call()
         finally:
             sys.setprofile(None)
-    paths = [Path(name) for name in seen if name.endswith(".py")]
-    return sorted(str(path.relative_to(HOME)) for path in paths if HOME in path.parents and path.stem != "kernels")
+    paths = {Path(code.co_filename) for code in seen - compiled() if code.co_filename.endswith(".py")}
+    return sorted(str(path.relative_to(HOME)) for path in paths if HOME in path.parents)
+
+
+def compiled() -> set[CodeType]:
+    """The functions of the library that numba has compiled, wherever they stand; it says when they run, too."""
+    modules = [module for name, module in sys.modules.items() if name.partition(".")[0] == sf.__name__]
+    kernels = [value for module in modules for value in vars(module).values() if hasattr(value, "py_func")]
+    return {kernel.py_func.__code__ for kernel in kernels}
 
 
 def _monitored(call: Callable[[], Any], note: Callable[[CodeType], None]) -> None:

@@ -15,8 +15,7 @@ from sfumato.counts import Fold, Reports
 from sfumato.domain import Floats
 from sfumato.mining.estimator import Learner
 from sfumato.mining.joint.given import joint_given, steps_for
-from sfumato.mining.joint.grid import GridProblem, effective_dimension, resolution_for
-from sfumato.mining.joint.selection import mean_and_z
+from sfumato.mining.joint.grid import GridProblem, effective_dimension, mean_and_z, resolution_for
 from sfumato.reconstruction import Axis
 
 ABOUT = 2.0  # standard errors of the difference

@@ -10,22 +10,27 @@ True cells shrink in number as columns are added, so that the grid stays small; 
 in noise deviations (a report cell of half a deviation loses about 2 % of the information in a mean). Members of one
 model use different counts and shifts: their edges never coincide, and neither do they line up with cut points of the
 truth by luck.
+
+Which columns a grid needs is told by the reports alone. Forward: add the column that lowers the held-out log-loss of
+y' | w most, while the mean gain is at least `LEAST_GAIN` and at least two standard errors; if no single one helps at
+the start, the best pair. Then prune: drop what the others make superfluous. The loss depends on a record's cells only,
+so the mean gain of a larger set of columns over a smaller one and its standard error follow from the larger set's
+counts of held-out people, exactly.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from math import prod
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sfumato.counts import Fold, Question, Reports
 from sfumato.domain import Codes, Floats
-from sfumato.domain.checked import given_numbers, given_rows
 from sfumato.reconstruction import Axis, ColumnCells, OverRelaxed, ProductTable, Steps, maximise_likelihood
 
 Array = npt.NDArray[np.float32]
@@ -38,6 +43,16 @@ SELECTION_COARSENESS = (0.2, 0.2, 0.35, 0.5, 0.65, 0.9, 1.1, 1.5)
 FULL_AXIS = 25.0
 CLEAR_SMOOTHING = 0.5
 RELAXATION, PLAIN_STEPS = 1.8, 5
+LEAST_GAIN = 3e-4
+LEAST_Z = 2.0
+SELECTION_STEPS = 40
+HELD_OUT = Fold(0, 3, salt=1)
+MOST_PAIRS = 100
+HELPER_SHARE = 0.15
+HELPER_CELLS = 12
+MOST_REPORT_CELLS, MOST_TRUE_CELLS = 100_000, 120_000
+MOST_CANDIDATES = 16  # columns that are judged again after the first round
+Chosen = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -167,73 +182,141 @@ class GridProblem:
         return np.asarray(np.log(expected.sum(axis=-1, keepdims=True)) - np.log(expected))
 
 
-class Member(ABC):
-    """P(y, x₁..x_D) over cells."""
-
-    cells: tuple[ColumnCells, ...]
-    classes: int
-
-    @abstractmethod
-    def joint_of_classes(self, places: list[Codes]) -> Floats:
-        """P(y, x) of records in these cells, up to a factor for each, one column a class; −1 integrates one out."""
-
-    @abstractmethod
-    def sample_cells(self, n: int, rng: np.random.Generator) -> tuple[Codes, list[Codes]]:
-        """Class codes and cells of n draws."""
-
-    @abstractmethod
-    def to_dict(self) -> dict[str, Any]:
-        """The member as plain data."""
+# --- which columns ----------------------------------------------------------------------------------------------------
 
 
-class GridMember(Member):
-    """P(y, t₁..t_D) as one array."""
+class Selector:
+    """Held-out gains of sets of columns; losses are remembered."""
 
-    def __init__(self, cells: tuple[ColumnCells, ...], joint: Array) -> None:
-        self.cells, self.joint, self.classes = cells, joint, int(joint.shape[0])
+    def __init__(self, reports: Reports, axes: Sequence[Axis], most_dimensions: float) -> None:
+        self.reports, self.axes, self.most_dimensions = reports, axes, most_dimensions
+        self.people, self.classes = reports.people, max(len(reports.classes or ()), 2)
+        self._losses: dict[tuple[Chosen, Resolution], Array] = {}
 
-    def joint_of_classes(self, places: list[Codes]) -> Floats:
-        records = places[0].size if places else 1
-        if not self.cells:
-            return np.repeat(self.joint.reshape(1, -1).astype(np.float64), records, axis=0)
-        missing = np.array(places) < 0
-        found = np.empty((records, self.classes))
-        patterns, which = np.unique(missing, axis=1, return_inverse=True) if missing.any() else (missing[:, :1], None)
-        for number, pattern in enumerate(patterns.T):
-            rows = slice(None) if which is None else np.flatnonzero(which.ravel() == number)
-            table = self._summed_over(1 + np.flatnonzero(pattern)) if pattern.any() else self.joint
-            kept = [place[rows] for place, gone in zip(places, pattern, strict=True) if not gone]
-            found[rows] = np.moveaxis(table, 0, -1)[tuple(kept)] if kept else table
-        return found
+    def loss(self, chosen: Chosen, resolution: Resolution) -> Array:
+        """−log P(y' | s) in every cell of (s, y') when these columns are modelled."""
+        if (chosen, resolution) not in self._losses:
+            problem = self._problem(chosen, resolution)
+            joint = problem.fit(problem.counts(~HELD_OUT), SELECTION_STEPS)
+            self._losses[chosen, resolution] = problem.loss_of_label(joint)
+        return self._losses[chosen, resolution]
 
-    def _summed_over(self, axes: Codes) -> Floats:
-        """The joint distribution without these axes, cell by cell, the last axis running fastest."""
-        first = np.moveaxis(self.joint.astype(np.float64), axes, np.arange(axes.size))
-        return added(first.reshape(-1, *first.shape[axes.size :]))
+    def _problem(self, chosen: Chosen, resolution: Resolution) -> GridProblem:
+        return GridProblem.of(self.reports, [self.axes[j] for j in chosen], resolution)
 
-    def sample_cells(self, n: int, rng: np.random.Generator) -> tuple[Codes, list[Codes]]:
-        cumulative = np.cumsum(self.joint.ravel(), dtype=np.float64)
-        drawn = np.searchsorted(cumulative, rng.random(n) * cumulative[-1], side="right")
-        places = np.unravel_index(np.minimum(drawn, cumulative.size - 1), self.joint.shape)
-        return places[0].astype(np.int64), [place.astype(np.int64) for place in places[1:]]
+    def gain(self, smaller: Chosen, larger: Chosen) -> tuple[float, float]:
+        """Mean gain of the larger set over the smaller, cut equally coarsely, and that mean in standard errors."""
+        smaller, larger = tuple(sorted(smaller)), tuple(sorted(larger))
+        resolution = self._resolution(larger)
+        new = tuple(place for place, j in enumerate(larger) if j not in smaller)
+        before = np.expand_dims(self.loss(smaller, resolution), new)
+        return mean_and_z(before - self.loss(larger, resolution), self._problem(larger, resolution), HELD_OUT)
 
-    def to_dict(self) -> dict[str, Any]:
-        rounded = [float(f"{value:.5g}") for value in self.joint.ravel()]
-        return {
-            "form": "grid",
-            "cells": [cut.to_dict() for cut in self.cells],
-            "shape": list(self.joint.shape),
-            "joint": rounded,
-        }
+    def _resolution(self, chosen: Chosen) -> Resolution:
+        subset = [self.axes[j] for j in chosen]
+        finest = resolution_for(subset, self.people, selecting=True)
+        return finest.coarsened(subset, shared_by_classes(MOST_REPORT_CELLS, self.reports))
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any], columns: int, classes: int) -> Self:
-        cells = tuple(ColumnCells.from_dict(cut) for cut in given_rows(data, "cells", columns))
-        shape = (classes, *(cut.size for cut in cells))
-        if tuple(given_rows(data, "shape")) != shape:
-            raise ValueError(f"shape is not {shape}, the classes and the cells of each column")
-        joint = given_numbers(data, "joint", (prod(shape),), 0.0)
-        return cls(cells, joint.astype(np.float32).reshape(shape))
+    def prepare(self, pairs: Sequence[tuple[Chosen, Chosen]]) -> None:
+        """These smaller and larger sets are about to be judged: their counts are asked for together."""
+        questions = []
+        for smaller, larger in ((tuple(sorted(a)), tuple(sorted(b))) for a, b in pairs):
+            resolution = self._resolution(larger)
+            problem = self._problem(larger, resolution)
+            questions += [problem.question(HELD_OUT), problem.question(~HELD_OUT)]
+            if (smaller, resolution) not in self._losses:
+                questions.append(self._problem(smaller, resolution).question(~HELD_OUT))
+            if self.reports.weighted:
+                questions.append(problem.question(HELD_OUT, squared=True))
+        self.reports.prepare(questions)
+
+    def ranked(self, chosen: Chosen, additions: Sequence[Chosen]) -> tuple[bool, list[Chosen]]:
+        """Whether the addition that gains most gains enough; and all that fit, from the best to the worst."""
+        fitting = [extra for extra in additions if self._fits(chosen + extra)]
+        self.prepare([(chosen, chosen + extra) for extra in fitting])
+        judged = sorted(((self.gain(chosen, chosen + extra), extra) for extra in fitting), reverse=True)
+        enough = bool(judged) and judged[0][0][0] >= LEAST_GAIN and judged[0][0][1] >= LEAST_Z
+        return enough, [extra for _, extra in judged]
+
+    def _fits(self, chosen: Chosen) -> bool:
+        subset = [self.axes[j] for j in chosen]
+        resolution = self._resolution(tuple(sorted(chosen)))
+        cells = prod(resolution.cut(axis).size for axis in subset) * self.classes
+        return effective_dimension(subset) <= self.most_dimensions and (len(chosen) < 2 or cells <= MOST_TRUE_CELLS)
+
+    def forward(self) -> Chosen:
+        """Of many columns only those are tried again that were among the best of the round before."""
+        chosen: Chosen = ()
+        left: list[Chosen] = [(j,) for j in range(len(self.axes))]
+        while True:
+            found, ranking = self.ranked(chosen, left)
+            left = ranking[:MOST_CANDIDATES]
+            if not found and not chosen:
+                pairs = [first + second for first, second in combinations(sorted(left), 2)]
+                found, ranking = self.ranked(chosen, pairs[:MOST_PAIRS])
+            if not found:
+                return chosen
+            chosen += ranking[0]
+            left = [extra for extra in left if extra[0] not in chosen]
+
+    def prune(self, chosen: Chosen) -> Chosen:
+        """Drop, one at a time, the column whose loss costs least, while it costs less than the least gain."""
+        while len(chosen) > 1:
+            without = {j: tuple(k for k in chosen if k != j) for j in chosen}
+            self.prepare([(rest, chosen) for rest in without.values()])
+            costs = [(self.gain(rest, chosen)[0], j) for j, rest in without.items()]
+            cost, least = min(costs)
+            if cost >= LEAST_GAIN:
+                break
+            chosen = tuple(k for k in chosen if k != least)
+        return chosen
+
+
+def select_columns(reports: Reports, axes: Sequence[Axis], most_dimensions: float) -> Chosen:
+    """Places of the columns to model together, in the order in which they were found."""
+    selector = Selector(reports, axes, most_dimensions)
+    return selector.prune(selector.forward())
+
+
+def cap_helpers(reports: Reports, chosen: list[Axis]) -> list[Axis]:
+    """Columns with a small I(y; t_j | the others) help mostly by telling about other columns: few cells do."""
+    if len(chosen) < 3 or len(reports.classes or ()) < 2 or not all(axis.noisy for axis in chosen):
+        return chosen
+    finest = resolution_for(chosen, reports.people, selecting=True)
+    resolution = finest.coarsened(chosen, shared_by_classes(MOST_REPORT_CELLS, reports))
+    problem = GridProblem.of(reports, chosen, resolution)
+    joint = problem.fit(problem.counts(), SELECTION_STEPS)
+    information = [class_entropy(joint.sum(axis=1 + j)) - class_entropy(joint) for j in range(len(chosen))]
+    least = HELPER_SHARE * max(information)
+    return [
+        axis if told >= least else axis.capped(HELPER_CELLS) for axis, told in zip(chosen, information, strict=True)
+    ]
+
+
+def class_entropy(joint: Array) -> float:
+    """H(y | t) of a joint distribution P(y, t)."""
+    p_class = joint / np.maximum(joint.sum(axis=0), 1e-30)
+    return -float(np.sum(joint * np.log(np.maximum(p_class, 1e-30))))
+
+
+def mean_and_z(gains: Array, problem: GridProblem, fold: Fold) -> tuple[float, float]:
+    """The mean of what every cell gains over the people of a fold, and that mean in standard errors."""
+    counts = problem.counts(fold)
+    squares = problem.counts(fold, squared=True) if problem.reports.weighted else counts
+    seen = counts > 0
+    gains, people = gains[seen].astype(np.float64), counts[seen].astype(np.float64)
+    total = max(float(people.sum()), 1e-12)
+    mean = float(people @ gains) / total
+    error = np.sqrt(max(float(squares[seen].astype(np.float64) @ (gains - mean) ** 2), 1e-300)) / total
+    return mean, mean / error
+
+
+def shared_by_classes(most: int, reports: Reports) -> int:
+    """How many cells each class may have, where each of two may have ``most``."""
+    return 2 * most // max(len(reports.classes or ()), 2)
+
+
+# --- arrays of probabilities ------------------------------------------------------------------------------------------
 
 
 def added(parts: Iterable[Floats]) -> Floats:

@@ -20,9 +20,10 @@ from sfumato.counts import Fold, Reports
 from sfumato.domain import Codes, Floats
 from sfumato.domain.checked import given_numbers, given_rows
 from sfumato.mining.estimator import label_table_of
-from sfumato.mining.joint.grid import Array, Member, Resolution, added, draw_columns, rescaled
+from sfumato.mining.joint.grid import Array, Resolution, added, draw_columns, rescaled, shift_of
 from sfumato.reconstruction import Axis, ColumnCells, DenseTable, Likelihood
 
+RESOLUTION = Resolution(24, 0.25)
 COMPONENTS = 60
 PSEUDO_COUNT = 0.2
 FULL_COMPONENT = 250.0
@@ -138,7 +139,16 @@ def inner_steps(
     return thetas
 
 
-class MixtureMember(Member):
+def fit_mixtures(
+    reports: Reports, axes: Sequence[Axis], rng: np.random.Generator, count: int, components: int = COMPONENTS,
+    pseudo_count: float = PSEUDO_COUNT,
+) -> list[MixtureMember]:
+    """Mixtures that are started and cut differently."""
+    cuts = [Resolution(RESOLUTION.cells - m, RESOLUTION.coarseness, shift_of(m)) for m in range(count)]
+    return [MixtureFit(reports, axes, cut, rng, components, pseudo_count).run() for cut in cuts]
+
+
+class MixtureMember:
     """P(y, x) = Σ_z π_z · P(y | z) · Π_j θ_j(x_j | z)."""
 
     def __init__(self, cells: tuple[ColumnCells, ...], weights: Array, p_class: Array, thetas: list[Array]) -> None:

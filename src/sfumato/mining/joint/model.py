@@ -9,7 +9,8 @@ columns than a grid can hold. From the model come Bayes' rule on true values and
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from math import prod
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,33 +19,103 @@ from sklearn.utils.validation import check_is_fitted
 from sfumato.channels.base import Channel
 from sfumato.counts import Fold, Reports
 from sfumato.domain import Codes, Floats
-from sfumato.domain.checked import given_one_of, given_rows, given_table, given_wholes
+from sfumato.domain.checked import given_numbers, given_one_of, given_rows, given_table, given_wholes
 from sfumato.mining.estimator import Channels, Column, Learner, generator, true_class_shares
+from sfumato.mining.joint.forest import forest_from_dict, grow_forest
 from sfumato.mining.joint.grid import (
-    GridMember,
+    MOST_REPORT_CELLS,
+    Array,
     GridProblem,
-    Member,
-    Resolution,
     added,
+    cap_helpers,
     effective_dimension,
     resolution_for,
-    shift_of,
+    select_columns,
+    shared_by_classes,
 )
 from sfumato.mining.joint.marginals import LEAST_DRAWN, Marginal
-from sfumato.mining.joint.mixture import COMPONENTS, PSEUDO_COUNT, MixtureFit, MixtureMember
-from sfumato.mining.joint.selection import cap_helpers, forest_from_dict, grow_forest, select_columns, shared_by_classes
-from sfumato.reconstruction import Axis
+from sfumato.mining.joint.mixture import COMPONENTS, PSEUDO_COUNT, MixtureMember, fit_mixtures
+from sfumato.reconstruction import Axis, ColumnCells
 
 STRUCTURES = ("auto", "grid", "mixture")
 MOST_GRID_DIMENSIONS, MOST_MIXTURE_DIMENSIONS = 5.0, 12.0
 MOST_UNSUPERVISED_DIMENSIONS = 3.5
-MOST_REPORT_CELLS = 100_000
 MOST_GRID_CLASSES = 4
 FEW_PEOPLE = 500
 MIXED_COLUMNS = 60  # of all mixtures that are averaged
-MIXTURE_RESOLUTION = Resolution(24, 0.25)
 BLOCK, TOLERANCE = 20, 1e-5
 HELD_OUT = Fold(0, 5)
+
+
+class Member(Protocol):
+    """P(y, x₁..x_D) over cells."""
+
+    cells: tuple[ColumnCells, ...]
+    classes: int
+
+    def joint_of_classes(self, places: list[Codes]) -> Floats:
+        """P(y, x) of records in these cells, up to a factor for each, one column a class; −1 integrates one out."""
+        ...
+
+    def sample_cells(self, n: int, rng: np.random.Generator) -> tuple[Codes, list[Codes]]:
+        """Class codes and cells of n draws."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """The member as plain data."""
+        ...
+
+
+class GridMember:
+    """P(y, t₁..t_D) as one array."""
+
+    def __init__(self, cells: tuple[ColumnCells, ...], joint: Array) -> None:
+        self.cells, self.joint, self.classes = cells, joint, int(joint.shape[0])
+
+    def joint_of_classes(self, places: list[Codes]) -> Floats:
+        records = places[0].size if places else 1
+        if not self.cells:
+            return np.repeat(self.joint.reshape(1, -1).astype(np.float64), records, axis=0)
+        missing = np.array(places) < 0
+        found = np.empty((records, self.classes))
+        patterns, which = np.unique(missing, axis=1, return_inverse=True) if missing.any() else (missing[:, :1], None)
+        for number, pattern in enumerate(patterns.T):
+            rows = slice(None) if which is None else np.flatnonzero(which.ravel() == number)
+            table = self._summed_over(1 + np.flatnonzero(pattern)) if pattern.any() else self.joint
+            kept = [place[rows] for place, gone in zip(places, pattern, strict=True) if not gone]
+            found[rows] = np.moveaxis(table, 0, -1)[tuple(kept)] if kept else table
+        return found
+
+    def _summed_over(self, axes: Codes) -> Floats:
+        """The joint distribution without these axes, cell by cell, the last axis running fastest."""
+        first = np.moveaxis(self.joint.astype(np.float64), axes, np.arange(axes.size))
+        return added(first.reshape(-1, *first.shape[axes.size :]))
+
+    def sample_cells(self, n: int, rng: np.random.Generator) -> tuple[Codes, list[Codes]]:
+        cumulative = np.cumsum(self.joint.ravel(), dtype=np.float64)
+        drawn = np.searchsorted(cumulative, rng.random(n) * cumulative[-1], side="right")
+        places = np.unravel_index(np.minimum(drawn, cumulative.size - 1), self.joint.shape)
+        return places[0].astype(np.int64), [place.astype(np.int64) for place in places[1:]]
+
+    def to_dict(self) -> dict[str, Any]:
+        rounded = [float(f"{value:.5g}") for value in self.joint.ravel()]
+        return {
+            "form": "grid",
+            "cells": [cut.to_dict() for cut in self.cells],
+            "shape": list(self.joint.shape),
+            "joint": rounded,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], columns: int, classes: int) -> Self:
+        cells = tuple(ColumnCells.from_dict(cut) for cut in given_rows(data, "cells", columns))
+        shape = (classes, *(cut.size for cut in cells))
+        if tuple(given_rows(data, "shape")) != shape:
+            raise ValueError(f"shape is not {shape}, the classes and the cells of each column")
+        joint = given_numbers(data, "joint", (prod(shape),), 0.0)
+        return cls(cells, joint.astype(np.float32).reshape(shape))
+
+
 MEMBERS: dict[str, type[GridMember] | type[MixtureMember]] = {"grid": GridMember, "mixture": MixtureMember}
 
 
@@ -98,7 +169,7 @@ class JointModel(Learner):
         self.selected_ = selected
         core = [axes[j] for j in selected]
         self.members_ = self._fit_mixtures(reports, core, rng) if mixed else self._fit_grids(reports, core)
-        self.forest_ = grow_forest(reports, axes, self.selected_)
+        self.forest_ = grow_forest(reports, axes, selected) if len(selected) < len(axes) else []
         self._remember(reports)
 
     def _remember(self, reports: Reports) -> None:
@@ -302,15 +373,6 @@ class MixtureModel(JointModel):
         """P(reported class | reports), one row a record."""
         check_is_fitted(self)
         return np.asarray(np.mean([member.p_class_given(reports) for member in self.members_], axis=0))
-
-
-def fit_mixtures(
-    reports: Reports, axes: list[Axis], rng: np.random.Generator, count: int, components: int = COMPONENTS,
-    pseudo_count: float = PSEUDO_COUNT,
-) -> list[MixtureMember]:
-    """Mixtures that are started and cut differently."""
-    cuts = [Resolution(MIXTURE_RESOLUTION.cells - m, MIXTURE_RESOLUTION.coarseness, shift_of(m)) for m in range(count)]
-    return [MixtureFit(reports, axes, cut, rng, components, pseudo_count).run() for cut in cuts]
 
 
 def members_for(dimension: float) -> int:

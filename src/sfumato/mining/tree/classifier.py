@@ -15,8 +15,8 @@ from sfumato.domain import Floats
 from sfumato.domain.checked import given, given_flag, given_labels, given_one_of, given_rows, given_table
 from sfumato.mining.estimator import Channels, Column, Learner, remember_names
 from sfumato.mining.joint import JointModel
+from sfumato.mining.joint.grid import select_columns
 from sfumato.mining.joint.model import MOST_GRID_DIMENSIONS
-from sfumato.mining.joint.selection import select_columns
 from sfumato.mining.tree import text
 from sfumato.mining.tree.association import ByClassGrowth, GlobalGrowth, LocalGrowth, paper_intervals
 from sfumato.mining.tree.levels import CleanGrowth

@@ -15,10 +15,9 @@ import numpy.typing as npt
 
 from sfumato.counts import Reports
 from sfumato.domain import Codes, Floats
-from sfumato.mining.tree.kernels import Bounds, Nodes, empty_nodes, stays_leaf
 from sfumato.mining.tree.model import CLEAR_BINS, Limits, Tree, feature_of, shares_of
 from sfumato.mining.tree.routes import Association, Found, Histograms, Readings, Routes, Splits, ValuesBeside
-from sfumato.mining.tree.splits import LEAF, beside, best_cut, best_split
+from sfumato.mining.tree.splits import LEAF, Bounds, Nodes, beside, best_cut, best_split, empty_nodes, stays_leaf
 from sfumato.reconstruction import Axis, ColumnCells
 
 MOST_COUNTED = 20_000_000  # places of the histograms that are asked for in one pass

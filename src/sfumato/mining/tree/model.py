@@ -13,8 +13,17 @@ from sfumato.counts import Reports, encode_known
 from sfumato.domain import as_numbers
 from sfumato.domain.checked import given_flags, given_numbers, given_rows, given_wholes
 from sfumato.mining.estimator import class_codes_in, true_class_shares
-from sfumato.mining.tree.kernels import Bounds, Nodes, grow, leaves_of, prune_by_code_length
-from sfumato.mining.tree.splits import LEAF, Binned, bin_and_class, true_counts
+from sfumato.mining.tree.splits import (
+    LEAF,
+    Binned,
+    Bounds,
+    Nodes,
+    bin_and_class,
+    grow,
+    leaves_of,
+    prune_by_code_length,
+    true_counts,
+)
 from sfumato.reconstruction import Axis, ColumnCells
 
 Records = npt.NDArray[np.int32]

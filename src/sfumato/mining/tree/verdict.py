@@ -9,7 +9,7 @@ import numpy as np
 from sfumato.counts import Fold
 from sfumato.domain import Floats
 from sfumato.mining.joint.given import joint_given, steps_for
-from sfumato.mining.joint.selection import mean_and_z
+from sfumato.mining.joint.grid import mean_and_z
 from sfumato.mining.likelihood import Observed, maximise
 from sfumato.mining.tree.boxes import BoxModel, spread
 from sfumato.mining.tree.rule import Found, Ground, RuleSearch, ground_of, on_other_cells
