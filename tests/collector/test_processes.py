@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import uvloop
 from tests.collector.serving import PLAN
 
 from sfumato.collector import processes
@@ -27,7 +28,7 @@ class Counted(Views):
         return await super().ask(do, **given)
 
 
-def play(folder: Path, scene: Callable[[Service, Counted], Awaitable[None]]) -> None:
+def play(folder: Path, scene: Callable[[Service, Counted], Awaitable[None]], loop: Any = None) -> None:
     """A scene at a service with an empty survey "town"."""
 
     async def whole() -> None:
@@ -42,7 +43,8 @@ def play(folder: Path, scene: Callable[[Service, Counted], Awaitable[None]]) -> 
     store = open_store(str(folder / "store.db"))
     with store.connected() as connection, connection.transaction():
         connection.open_survey("town", PLAN)
-    asyncio.run(asyncio.wait_for(whole(), 120))
+    with asyncio.Runner(loop_factory=loop) as runner:
+        runner.run(asyncio.wait_for(whole(), 120))
 
 
 def test_a_figure_is_computed_once_for_all_who_ask_and_again_when_something_changed(
@@ -97,3 +99,20 @@ def test_a_refusal_leaves_the_process_as_it_is(tmp_path: Path) -> None:
         assert before is not None and views._child is before
 
     play(tmp_path, scene)
+
+
+@pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+def test_a_process_that_ended_before_it_was_asked_again_is_replaced(tmp_path: Path, loop: Any) -> None:
+    """The loop knows that its pipe is closed, which uvloop says with an error of its own."""
+
+    async def scene(service: Service, views: Counted) -> None:
+        await views.ask("counts", survey="town")
+        assert views._child is not None
+        views._child._process.kill()
+        await views._child._process.wait()
+        await asyncio.sleep(0.1)
+        with pytest.raises(RefusedError, match="could not be computed"):
+            await views.ask("counts", survey="town")
+        assert b'"reports": 0' in await views.ask("counts", survey="town")
+
+    play(tmp_path, scene, loop)

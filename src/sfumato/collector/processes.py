@@ -57,7 +57,7 @@ class Child:
             self._process.stdin.write(json.dumps({"do": do, **given}).encode() + b"\n")
             await self._process.stdin.drain()
             line = await self._process.stdout.readline()
-        except ConnectionError:
+        except (ConnectionError, RuntimeError):  # uvloop's word for a pipe that it has closed already
             line = b""
         if not line.endswith(b"\n"):
             raise EndedError("killed")
