@@ -22,7 +22,7 @@ from sfumato.counts import Fold, Reports
 from sfumato.domain import Codes, Floats
 from sfumato.domain.checked import given_names, given_numbers, given_one_of, given_rows, given_table
 from sfumato.mining import LEARNERS
-from sfumato.mining.chooser.judging import DRAWS, FLOOR, Judge, Judged, Powers, told_about_classes
+from sfumato.mining.chooser.judging import ABOUT, DRAWS, FLOOR, Judge, Judged, Powers, told_about_classes
 from sfumato.mining.chooser.on_grid import judged_on_grid
 from sfumato.mining.chooser.recipes import densities, direct, readable, reconstructing
 from sfumato.mining.direct import DirectClassifier
@@ -42,9 +42,10 @@ class Chooser(Learner):
     """The recipe that will serve best on true values, or the blend that will, chosen and fitted on reports.
 
     channels, label_channel: as in JointModel.
-    recipes: classifiers by name, fitted on reports; None takes every learner that takes the noise off (tree, sum of
-        terms, naive Bayes, gaussian mixtures, mixtures of products) and three that take reports at face value. Other
-        classifiers of scikit-learn are taken as `DirectClassifier`.
+    recipes: classifiers by name, fitted on reports, those first that are to be taken unless others are clearly better;
+        None takes every learner that takes the noise off (gaussian mixtures, naive Bayes, mixtures of products, tree,
+        sum of terms) and three that take reports at face value. Other classifiers of scikit-learn are taken as
+        `DirectClassifier`.
     combine: whether several may answer together.
     readable: only models that people can read, one alone: a tree, or a sum of terms.
 
@@ -92,7 +93,11 @@ class Chooser(Learner):
         self.members_ = members
 
     def _chosen(self, judged: Judged, alone: Mapping[str, Powers]) -> Powers:
-        """One recipe, the first that is about as good as the best; or a blend, if that is clearly better."""
+        """The first recipe that is about as good as the best, which may be a blend; if there is none, the best.
+
+        Held-out reports tell recipes apart so badly that the likeliest is often not the best one: recipes stand in the
+        order in which they served well elsewhere.
+        """
 
         def behind(best: Powers, other: Powers) -> float:
             return float(judged.weight @ (best.logs - other.logs))
@@ -100,9 +105,8 @@ class Chooser(Learner):
         one = max(alone.values(), key=lambda each: float(judged.weight @ each.logs))
         best = self._blend(judged) if self.combine and not self.readable and len(alone) > 1 else one
         best = best if behind(best, one) > WORTH_A_BLEND else one
-        if best is not one:
-            return best
-        return next(each for each in alone.values() if about_as_good(each.logs, one.logs, judged.weight))
+        near = (each for each in alone.values() if about_as_good(each.logs, best.logs, judged.weight))
+        return next(near, best)
 
     def _blend(self, judged: Judged) -> Powers:
         """The best powers of all recipes, and again without those that count for next to nothing."""
@@ -224,10 +228,10 @@ def rounded(logs: Floats) -> Floats:
 
 
 def about_as_good(logs: Floats, best: Floats, weight: Floats) -> bool:
-    """Whether the mean is within a standard error of the difference of the best one's."""
+    """Whether the mean is within a few standard errors of the difference of the best one's."""
     behind = best - logs
     mean = np.average(behind, weights=weight)
-    return bool(mean <= np.sqrt(np.average((behind - mean) ** 2, weights=weight) / behind.size))
+    return bool(mean <= ABOUT * np.sqrt(np.average((behind - mean) ** 2, weights=weight) / behind.size))
 
 
 def fitted(recipe: Learner, reports: Reports, classes: npt.NDArray[Any]) -> Learner:

@@ -28,6 +28,7 @@ from sfumato.domain import Floats
 from sfumato.mining.estimator import Column, Learner, class_codes_in, label_table_of
 
 DRAWS = 32
+ABOUT = 2.0  # standard errors of a difference within which two are about as good
 FLOOR = 1e-4  # part of the classes' shares in every probability, so that nobody is ruled out for good
 LARGEST_POWER, PRICE, STEPS = 3.0, 1.0, 60
 Answers = npt.NDArray[np.float32]

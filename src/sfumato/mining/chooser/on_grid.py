@@ -13,12 +13,12 @@ import numpy as np
 
 from sfumato.counts import Fold, Reports
 from sfumato.domain import Floats
+from sfumato.mining.chooser.judging import ABOUT
 from sfumato.mining.estimator import Learner
 from sfumato.mining.joint.given import joint_given, steps_for
 from sfumato.mining.joint.grid import GridProblem, effective_dimension, mean_and_z, resolution_for
 from sfumato.reconstruction import Axis
 
-ABOUT = 2.0  # standard errors of the difference
 MOST_DIMENSIONS = 6.5
 MOST_REPORT_CELLS = 80_000
 ASKED, FEWEST, MOST = 200_000, 4, 256  # points in all cells together at which a classifier is asked; in each

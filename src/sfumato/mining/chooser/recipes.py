@@ -34,16 +34,18 @@ def densities(channels: Channels, label_channel: Channel | None = None) -> dict[
             channels, label_channel=label_channel, components=components, pseudo_count=pseudo_count, members=1,
             random_state=0,
         )
-        for words, (components, pseudo_count) in {"smooth": SMOOTH, "in detail": DETAILED}.items()
+        for words, (components, pseudo_count) in {"in detail": DETAILED, "smooth": SMOOTH}.items()
     }
     normals = MixtureClassifier(channels, label_channel=label_channel, random_state=0)
     return {"reconstruct, gaussian mixtures": normals, **products}
 
 
 def reconstructing(channels: Channels, label_channel: Channel | None = None) -> dict[str, Learner]:
-    """Learners that take the noise off: what people can read first, then densities of the classes."""
-    bayes = {"reconstruct, naive Bayes": NaiveBayes(channels, label_channel=label_channel)}
-    return {**readable(channels, label_channel), **bayes, **densities(channels, label_channel)}
+    """Learners that take the noise off: densities of the classes, which serve most people best, before those that look
+    for a rule and need many reports to find it."""
+    normals, *products = densities(channels, label_channel).items()
+    bayes = ("reconstruct, naive Bayes", NaiveBayes(channels, label_channel=label_channel))
+    return dict([normals, bayes, *products, *readable(channels, label_channel).items()])
 
 
 def direct(channels: Channels) -> dict[str, Learner]:
@@ -51,7 +53,7 @@ def direct(channels: Channels) -> dict[str, Learner]:
     tree = DecisionTreeClassifier(min_samples_leaf=0.01, random_state=0)
     logistic = make_pipeline(StandardScaler(), LogisticRegression(max_iter=500))
     return {
+        "direct, logistic regression": DirectClassifier(logistic, channels),
         "direct, naive Bayes": DirectClassifier(None, channels),
         "direct, tree": DirectClassifier(tree, channels),
-        "direct, logistic regression": DirectClassifier(logistic, channels),
     }
