@@ -47,9 +47,10 @@ lint: $(READY)  ## style and the import contract
 types: $(READY)  ## strict types
 	@$(BIN)/mypy
 
+# One process more than cores: some tests wait for browsers, servers and clusters.
 unit: $(READY)  ## the tests alone; make unit ARGS="tests/cli -k typo"
 	@PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
-		$(BIN)/python -m pytest -q -n auto --dist worksteal $(ARGS)
+		$(BIN)/python -m pytest -q -n $$(( $$($(BIN)/python -c 'import os; print(os.cpu_count())') + 1 )) --dist worksteal $(ARGS)
 
 docs: $(READY)  ## the documentation as HTML in build/docs
 	@$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -d build/doctrees docs build/docs
