@@ -12,6 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from sklearn.utils.estimator_checks import check_classifiers_train, parametrize_with_checks
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import sfumato as sf
 from sfumato.mining import LEARNERS, learner_named
@@ -191,3 +192,17 @@ def test_a_text_among_true_numbers_is_not_printed() -> None:
     with pytest.raises(ValueError, match="a text where the model reads numbers") as refusal:
         model.predict(np.array([["secret"]], dtype=object))
     assert "secret" not in str(refusal.value)
+
+
+def test_products_of_matrices_have_one_thread_while_a_learner_learns_and_as_many_as_before_afterwards(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def pools() -> list[int]:
+        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+    seen: list[int] = []
+    learn = sf.NaiveBayes._learn
+    monkeypatch.setattr(sf.NaiveBayes, "_learn", lambda self, *given: (seen.extend(pools()), learn(self, *given))[1])
+    with threadpool_limits(2, user_api="blas"):
+        sf.NaiveBayes().fit(np.arange(8.0)[:, None], np.arange(8) % 2)
+        assert set(seen) == {1} and set(pools()) == {2}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from typing import Any, ClassVar, Self
 
@@ -17,6 +18,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
+from threadpoolctl import ThreadpoolController
 
 from sfumato.channels import Channel, Mechanism
 from sfumato.counts import Reports
@@ -40,6 +42,13 @@ Column = npt.NDArray[Any]
 Channels = Sequence[Mechanism | None] | Mapping[str, Mechanism | None] | None
 SEEDS = 2**31 - 1
 KNOWN_TO_SKLEARN = ("pandas", "polars", "pyarrow")
+
+
+@cache
+def threads() -> ThreadpoolController:
+    """Who says how many threads products of matrices may have: ours are many and small, so that a second thread doubles
+    the work and gains nothing, and waits where other programs run."""
+    return ThreadpoolController()
 
 
 class Learner(ClassifierMixin, BaseEstimator, ABC):
@@ -105,7 +114,8 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
         else:
             reports = self._reports(X, y, sample_weight, seed)
         self.attribute_names_ = list(reports.names)
-        self._learn(reports, rng)
+        with threads().limit(limits=None if self._takes_reports_as_true() else 1, user_api="blas"):
+            self._learn(reports, rng)
         return self
 
     def _reports(self, X: Any, y: Any, sample_weight: Any, seed: int) -> Reports:
