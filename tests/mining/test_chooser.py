@@ -98,7 +98,7 @@ def recipes(channels: Any) -> dict[str, Any]:
 def test_it_reconstructs_where_noise_hides_a_band_and_serves_what_it_chose() -> None:
     channel, reports, y = band_data(3_000, 0.25, 2)
     channels = {"x": channel}
-    chooser = Chooser(channels, recipes=recipes(channels), combine=False, random_state=0).fit(reports, y)
+    chooser = Chooser(channels, recipes=recipes(channels), random_state=0).fit(reports, y)
     assert chooser.reconstructs_ and chooser.chosen_ == "reconstruct"
     assert chooser.verdict().startswith("Reconstruct: reconstruct;")
     grid = pd.DataFrame({"x": np.linspace(0.01, 0.99, 99)})
@@ -128,7 +128,7 @@ def two_halves(n: int, seed: int) -> tuple[dict[str, sf.Channel], pd.DataFrame, 
 def test_recipes_that_know_different_things_answer_together() -> None:
     channels, table, y, (people, true) = two_halves(3_000, 5)
     kinds = {f"knows {name}": DirectClassifier(ByColumn(j), channels) for j, name in enumerate("ab")}
-    chooser = Chooser(channels, recipes=kinds, random_state=0).fit(table, y)
+    chooser = Chooser(channels, recipes=kinds, combine=True, random_state=0).fit(table, y)
     assert len(chooser.members_) == 2 and "a blend of" in chooser.verdict()
     alone = [each.score(people, true) for each in chooser.members_]
     assert chooser.score(people, true) > max(alone) + 0.05

@@ -98,7 +98,7 @@ def blending(plan: sf.Plan) -> sf.Chooser:
         "tree": TREE, "bayes": sf.NaiveBayes(plan.channels),
         "mixture": sf.MixtureModel(plan.channels, components=9, random_state=0),
     }
-    chooser = sf.Chooser(plan.channels, recipes=recipes, random_state=0)
+    chooser = sf.Chooser(plan.channels, recipes=recipes, combine=True, random_state=0)
     chooser._chosen = lambda judged, alone: Powers((0, 1, 2), np.array([0.1, 0.3, 0.4, 0.5]), np.zeros(1))
     return chooser
 

@@ -46,7 +46,8 @@ class Chooser(Learner):
         None takes every learner that takes the noise off (gaussian mixtures, naive Bayes, mixtures of products, tree,
         sum of terms) and three that take reports at face value. Other classifiers of scikit-learn are taken as
         `DirectClassifier`.
-    combine: whether several may answer together.
+    combine: whether several may answer together, where that makes the classes of held-out people clearly more likely;
+        on most data one alone served better.
     readable: only models that people can read, one alone: a tree, or a sum of terms.
 
     Recipes are judged on a fixed sample of at most 100,000 records, and what was chosen is fitted on all.
@@ -59,7 +60,7 @@ class Chooser(Learner):
     form = "chooser"
 
     def __init__(
-        self, channels: Channels = None, *, recipes: Mapping[str, Any] | None = None, combine: bool = True,
+        self, channels: Channels = None, *, recipes: Mapping[str, Any] | None = None, combine: bool = False,
         readable: bool = False, label_channel: Channel | None = None, random_state: Any = None,
     ) -> None:
         self.channels = channels

@@ -183,7 +183,7 @@ def judged_cell(split: Split, kind: str, snr: float, seed: int) -> dict[str, Any
     channels = noise_channels(split, kind, snr)
     reports = randomized(split.X, channels, np.random.default_rng(seed))
     recipes = {**densities(channels), **direct(channels)}
-    chooser = sf.Chooser(channels, recipes=recipes, combine=False, random_state=seed).fit(reports, split.y)
+    chooser = sf.Chooser(channels, recipes=recipes, random_state=seed).fit(reports, split.y)
     scores = chooser.scores_
     first = {
         way: max((name for name in scores if name.startswith(way)), key=lambda name: scores[name])
