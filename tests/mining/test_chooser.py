@@ -225,6 +225,12 @@ def test_readable_models_of_too_many_columns_for_a_grid_are_judged_by_draws(monk
     assert set(chooser.scores_) == {"reconstruct, tree", "reconstruct, sum of terms"}
 
 
+def test_readable_models_that_find_nothing_are_judged_too() -> None:
+    chance = np.random.default_rng(3)
+    chooser = readable_choice(lambda x: chance.integers(0, 2, len(x)))
+    assert chooser.estimator_.columns_read() == [] and abs(chooser.accuracy_[0] - 0.5) < 0.05
+
+
 def test_the_first_that_is_about_as_good_as_the_best_is_taken() -> None:
     loss, error = np.array([0.503, 0.501, 0.5]), np.full((3, 3), 0.001)
     assert OnGrid(loss, loss[:, None] - loss[None], error).first_as_good() == 1

@@ -193,3 +193,11 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say():
 def test_a_number_of_terms_that_is_none_is_refused():
     with pytest.raises(ValueError, match="max_terms=0 is not a number of terms; give 1 or more"):
         sf.AdditiveClassifier(max_terms=0).fit([[0.0], [1.0]], [0, 1])
+
+
+def test_a_clear_column_that_nobody_answered_is_left_out() -> None:
+    rng, blur = np.random.default_rng(4), sf.Gaussian(sf.Interval(0, 1), privacy=0.3)
+    x = rng.random(2_000)
+    table = pd.DataFrame({"x": blur.randomize(x, rng), "nothing": np.full(x.size, np.nan)})
+    model = sf.AdditiveClassifier({"x": blur}).fit(table, x > 0.5)
+    assert model.columns_read() == [0] and (model.predict(table.assign(x=x)) == (x > 0.5)).mean() > 0.97

@@ -64,7 +64,7 @@ class CellPoints:
         people = np.maximum(np.bincount(place, often, cut.size), LEAST_WIDTH)
         middle = np.bincount(place, often * values, cut.size) / people
         variance = np.bincount(place, often * (values - middle[place]) ** 2, cut.size) / people
-        low, high = float(values[0]), float(values[-1])
+        low, high = (float(values[0]), float(values[-1])) if values.size else (0.0, 0.0)
         return cls(column, None, middle, np.sqrt(12.0 * variance), low, max(high - low, LEAST_WIDTH))
 
 

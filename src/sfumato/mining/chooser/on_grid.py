@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -40,7 +41,7 @@ class OnGrid:
 
 
 def judged_on_grid(parts: Sequence[tuple[Fold, Sequence[Learner]]], reports: Reports, shares: Floats) -> OnGrid | None:
-    """Models that learned from all people but a fold, judged on that fold; None where they read too many columns."""
+    """Models that learned from all people but a fold, judged on it; None where they read no column, or too many."""
     axes = [Axis(reports.column(name)) for name in reports.names]
     each = [on_one_fold(models, reports, axes, fold, shares) for fold, models in parts]
     known = [found for found in each if found is not None]
@@ -56,21 +57,21 @@ def on_one_fold(
 ) -> OnGrid | None:
     columns = sorted(set().union(*(model.columns_read() for model in models)))
     chosen = [axes[j] for j in columns]
-    if effective_dimension(chosen) > MOST_DIMENSIONS:
+    if not columns or effective_dimension(chosen) > MOST_DIMENSIONS:
         return None
     resolution = resolution_for(chosen, reports.people).coarsened(chosen, MOST_REPORT_CELLS // shares.size)
     problem = GridProblem.of(reports, chosen, resolution)
-    counts, steps = problem.counts(~held), steps_for(problem.cells) if chosen else 1
+    counts, steps = problem.counts(~held), steps_for(problem.cells)
     losses = []
     for model in models:
         answers = np.moveaxis(mean_answers(model, problem, axes, columns), -1, 0)
         losses.append(problem.loss_of_label(joint_given(problem, floored(answers, shares), counts, steps)))
     size = len(models)
     behind, error = np.zeros((size, size)), np.zeros((size, size))
-    for i in range(size):
-        for j in range(size):
-            mean, z = mean_and_z(losses[i] - losses[j], problem, held)
-            behind[i, j], error[i, j] = mean, abs(mean / z) if z else 0.0
+    for i, j in combinations(range(size), 2):
+        mean, z = mean_and_z(losses[i] - losses[j], problem, held)
+        behind[i, j], behind[j, i] = mean, -mean
+        error[i, j] = error[j, i] = mean / z if z else 0.0
     return OnGrid(np.array([mean_and_z(loss, problem, held)[0] for loss in losses]), behind, error)
 
 
