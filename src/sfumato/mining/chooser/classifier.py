@@ -8,7 +8,7 @@ recipes makes them clearly more likely than one alone, it is the answer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -22,7 +22,19 @@ from sfumato.counts import Fold, Reports
 from sfumato.domain import Codes, Floats
 from sfumato.domain.checked import given_names, given_numbers, given_one_of, given_rows, given_table
 from sfumato.mining import LEARNERS
-from sfumato.mining.chooser.judging import ABOUT, DRAWS, FLOOR, Judge, Judged, Powers, told_about_classes
+from sfumato.mining.chooser.accuracy import accuracy
+from sfumato.mining.chooser.judging import (
+    DRAWS,
+    FLOOR,
+    Judge,
+    Judged,
+    Powers,
+    about_as_good,
+    blended,
+    first_as_good,
+    told_about_classes,
+    weights_of,
+)
 from sfumato.mining.chooser.on_grid import judged_on_grid
 from sfumato.mining.chooser.recipes import densities, direct, readable, reconstructing
 from sfumato.mining.direct import DirectClassifier
@@ -73,7 +85,10 @@ class Chooser(Learner):
     def _learn(self, reports: Reports, rng: np.random.Generator) -> None:
         recipes, sample = self._recipes(reports), reports.sampled(MOST_READ)
         parts = fitted_apart(recipes, sample, every_fold=self.readable)
-        judged = judged_by_draws(tuple(recipes), parts[: None if len(sample) <= FEW else 1], sample, rng)
+        asked = parts[: None if len(sample) <= FEW else 1]
+        judges = judges_of(asked, sample, rng)
+        answers = [[judge.answers(model) for model in models] for judge, (_, models) in zip(judges, asked, strict=True)]
+        judged = Judged.of(tuple(recipes), judges, answers)
         alone = {name: judged.fitted([m]) for m, name in enumerate(recipes)}
         on_grid = judged_on_grid(parts, sample, judged.shares) if self.readable and len(recipes) > 1 else None
         if on_grid is None:
@@ -83,8 +98,11 @@ class Chooser(Learner):
             self.scores_ = dict(zip(recipes, (-on_grid.loss).tolist(), strict=True))
             chosen = alone[judged.names[on_grid.first_as_good()]]
         names = [judged.names[m] for m in chosen.models]
-        self.accuracy_ = judged.accuracy(chosen)
         self.shares_ = judged.shares
+        self.accuracy_ = accuracy([
+            (answers_of(chosen, models, judged.shares), judge.held, both_densities(judge, held_out(sample, fold)))
+            for judge, (fold, models) in zip(judges, asked, strict=True)
+        ], rng)
         powers = chosen.values if len(names) > 1 else np.array([0.0, 1.0])
         self._keep(names, powers, [fitted(recipes[name], reports, self.classes_) for name in names])
 
@@ -228,18 +246,27 @@ def rounded(logs: Floats) -> Floats:
     return np.asarray(np.rint(logs * GRAIN) / GRAIN)
 
 
-def about_as_good(logs: Floats, best: Floats, weight: Floats) -> bool:
-    """Whether the mean is within a few standard errors of the difference of the best one's."""
-    behind = best - logs
-    mean = np.average(behind, weights=weight)
-    return bool(mean <= ABOUT * np.sqrt(np.average((behind - mean) ** 2, weights=weight) / behind.size))
-
-
 def fitted(recipe: Learner, reports: Reports, classes: npt.NDArray[Any]) -> Learner:
     """A copy of the recipe that learned from reports; it speaks of the classes by their names."""
     model: Learner = clone(recipe).fit(reports)
     model.classes_ = classes
     return model
+
+
+def answers_of(powers: Powers, models: Sequence[Learner], shares: Floats) -> Callable[[list[Column]], Any]:
+    """P(y | x) of a blend, or of a model alone as it says itself."""
+    if len(powers.models) == 1:
+        return models[powers.models[0]]._probabilities
+
+    def together(columns: list[Column]) -> Any:
+        logs = [np.log((1.0 - FLOOR) * models[m]._probabilities(columns) + FLOOR * shares) for m in powers.models]
+        return blended(powers.values, [np.broadcast_to(np.log(shares), logs[0].shape), *logs])
+
+    return together
+
+
+def held_out(reports: Reports, fold: Fold) -> Reports:
+    return reports.of_records(np.flatnonzero(reports.chosen(fold)))
 
 
 def fitted_apart(
@@ -249,37 +276,34 @@ def fitted_apart(
     folds = folds_of(reports, class_codes_in(reports))[: FOLDS if every_fold or len(reports) <= FEW else 1]
     found = []
     for fold in folds:
-        rest = reports.of_records(np.flatnonzero(reports.chosen(~fold)))
+        rest = held_out(reports, ~fold)
         found.append((fold, [clone(recipe).fit(rest) for recipe in recipes.values()]))
     return found
 
 
-def judged_by_draws(
-    names: tuple[str, ...], fitted: Sequence[tuple[Fold, Sequence[Learner]]], reports: Reports,
-    rng: np.random.Generator,
-) -> Judged:
-    """What every recipe says about held-out people when it learned from the others.
-
-    The true values behind their reports come from the recipe that foretells the classes of all of them best.
-    """
-    most = most_judged(len(reports.classes or ()), len(names)) // len(fitted)
-    parts = []
-    for fold, models in fitted:
-        held = rng.permutation(np.flatnonzero(reports.chosen(fold)))[: max(most, 1)]
-        rest = reports.of_records(np.flatnonzero(reports.chosen(~fold)))
-        behind = [each for each in models if hasattr(each, "draws_given")] or fitted_densities(rest)
-        parts.append((reports.of_records(held), models, behind))
-    judges = judges_of([(held, behind) for held, _, behind in parts], shares_of(reports), rng)
-    answers = [[judge.answers(model) for model in models] for judge, (_, models, _) in zip(judges, parts, strict=True)]
-    return Judged.of(names, judges, answers)
-
-
 def judges_of(
+    parts: Sequence[tuple[Fold, Sequence[Learner]]], reports: Reports, rng: np.random.Generator
+) -> list[Judge]:
+    """A judge for each fold that models did not learn from.
+
+    The true values behind its reports come from the first density that foretells the classes of all about best.
+    """
+    most = most_judged(len(reports.classes or ()), len(parts[0][1])) // len(parts)
+    behind = []
+    for fold, models in parts:
+        held = rng.permutation(np.flatnonzero(reports.chosen(fold)))[: max(most, 1)]
+        densities = [each for each in models if hasattr(each, "draws_given")]
+        rest = held_out(reports, ~fold)
+        behind.append((reports.of_records(held), densities or fitted_densities(rest)))
+    return behind_the_best(behind, shares_of(reports), rng)
+
+
+def behind_the_best(
     parts: Sequence[tuple[Reports, Sequence[Any]]], shares: Floats, rng: np.random.Generator
 ) -> list[Judge]:
-    """A judge for each part of the held-out reports: behind all is the model that foretells their classes best."""
     told = [[told_about_classes(each, held) for each in behind] for held, behind in parts]
-    best = int(np.argmax(np.sum(told, axis=0)))
+    weight = np.concatenate([weights_of(held) for held, _ in parts])
+    best = first_as_good([np.concatenate(folds) for folds in zip(*told, strict=True)], weight)
     return [Judge(held, behind[best], shares, rng) for held, behind in parts]
 
 
@@ -287,11 +311,17 @@ def estimated_accuracy(model: Learner, rest: Reports, held: Reports, rng: np.ran
     """Which share of true classes a model tells from true values, as far as held-out reports tell, and its standard
     error; the model learned from `rest`, of which a fixed sample is read."""
     rows = rng.permutation(len(held))[: most_judged(len(held.classes or ()), 1)]
-    (judge,) = judges_of(
-        [(held.of_records(rows), fitted_densities(rest.sampled(MOST_READ)))], shares_of(rest), rng
-    )
-    judged = Judged.of(["it"], [judge], [[judge.answers(model)]])
-    return judged.accuracy(judged.fitted([0]))
+    densities = fitted_densities(rest.sampled(MOST_READ))
+    (judge,) = behind_the_best([(held.of_records(rows), densities)], shares_of(rest), rng)
+    return accuracy([(model._probabilities, judge.held, both_densities(judge, held.sampled(MOST_READ)))], rng)
+
+
+def both_densities(judge: Judge, held: Reports) -> list[Any]:
+    """The density behind a judge, and one like it that learned from the held-out people alone."""
+    codes = class_codes_in(held)
+    if np.unique(codes).size < len(held.classes or ()):
+        return [judge.behind]
+    return [judge.behind, clone(judge.behind).fit(held)]
 
 
 def most_judged(classes: int, recipes: int) -> int:

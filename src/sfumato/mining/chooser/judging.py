@@ -45,29 +45,46 @@ class Generative(Protocol):
     ) -> list[Column]: ...
 
 
-def told_about_classes(model: Generative, held: Reports) -> float:
-    """The log-likelihood of the classes that held-out people reported."""
+def told_about_classes(model: Generative, held: Reports) -> Floats:
+    """The log-likelihood of the class that each held-out person reported."""
     codes = class_codes_in(held)
-    told = np.log(np.maximum(model.p_class_given(held)[np.arange(codes.size), codes], 1e-12))
-    return float(told.sum() if held.weights is None else held.weights @ told)
+    return np.asarray(np.log(np.maximum(model.p_class_given(held)[np.arange(codes.size), codes], 1e-12)))
+
+
+def about_as_good(logs: Floats, best: Floats, weight: Floats) -> bool:
+    """Whether the mean is within a few standard errors of the difference of the best one's."""
+    behind = best - logs
+    mean = np.average(behind, weights=weight)
+    return bool(mean <= ABOUT * np.sqrt(np.average((behind - mean) ** 2, weights=weight) / behind.size))
+
+
+def first_as_good(each: Sequence[Floats], weight: Floats) -> int:
+    """The first whose mean is about as good as the best."""
+    best = max(each, key=lambda logs: float(weight @ logs))
+    return next(m for m, logs in enumerate(each) if about_as_good(logs, best, weight))
+
+
+def label_likelihood(held: Reports) -> Floats:
+    """P(reported class | y) of every record's own report, [record, y]."""
+    return label_table_of(held)[class_codes_in(held)]
+
+
+def weights_of(held: Reports) -> Floats:
+    """Weights of records, 1 in the mean."""
+    return np.ones(len(held)) if held.weights is None else held.weights / held.weights.mean()
 
 
 class Judge:
     """Held-out reports, with draws of the true values behind them from a model that never saw them."""
 
     def __init__(self, held: Reports, behind: Generative, shares: Floats, rng: np.random.Generator) -> None:
-        self.label = label_table_of(held)[class_codes_in(held)]
-        self.weight = np.ones(len(held)) if held.weights is None else held.weights / held.weights.mean()
-        self.shares, self.held = shares, held
-        self.blind = behind.draws_given(held, DRAWS, rng)
-        self.given = behind.draws_given(held, DRAWS, rng, with_class=True)
+        self.label, self.weight = label_likelihood(held), weights_of(held)
+        self.shares, self.held, self.behind = shares, held, behind
+        self.draws = behind.draws_given(held, DRAWS, rng)
 
-    def answers(self, model: Learner) -> tuple[Answers, Answers]:
-        """What a model says about the draws: those whatever the class, and those given the reported class."""
-        return self._logs(model._probabilities(self.blind)), self._logs(model._probabilities(self.given))
-
-    def _logs(self, p_class: Floats) -> Answers:
-        logs = np.log((1.0 - FLOOR) * p_class + FLOOR * self.shares)
+    def answers(self, model: Learner) -> Answers:
+        """What a model says about the draws."""
+        logs = np.log((1.0 - FLOOR) * model._probabilities(self.draws) + FLOOR * self.shares)
         return logs.astype(np.float32).reshape(len(self.held), DRAWS, -1)
 
 
@@ -76,25 +93,22 @@ class Judged:
     """The held-out reports of all folds together, and every model's answers behind them."""
 
     label: Floats
-    """P(reported class | y) of every record's own report, [record, y]."""
     weight: Floats
     shares: Floats
     names: tuple[str, ...]
-    blind: tuple[Answers, ...]
-    given: tuple[Answers, ...]
+    answers: tuple[Answers, ...]
 
     @classmethod
-    def of(cls, names: Sequence[str], judges: Sequence[Judge], answers: Sequence[Any]) -> Judged:
+    def of(cls, names: Sequence[str], judges: Sequence[Judge], answers: Sequence[Sequence[Answers]]) -> Judged:
         """``answers[fold][model]``: what `Judge.answers` gave."""
-        together = [[np.concatenate(parts) for parts in zip(*fold, strict=True)] for fold in zip(*answers, strict=True)]
+        together = tuple(np.concatenate(folds) for folds in zip(*answers, strict=True))
         label, weight = (np.concatenate([getattr(judge, what) for judge in judges]) for what in ("label", "weight"))
-        blind, given = zip(*together, strict=True)
-        return cls(label, weight, judges[0].shares, tuple(names), blind, given)
+        return cls(label, weight, judges[0].shares, tuple(names), together)
 
     def fitted(self, chosen: Sequence[int]) -> Powers:
         """The best powers of some of the models."""
-        logs = [np.broadcast_to(np.log(self.shares).astype(np.float32), self.blind[0].shape)]
-        logs += [self.blind[m] for m in chosen]
+        logs = [np.broadcast_to(np.log(self.shares).astype(np.float32), self.answers[0].shape)]
+        logs += [self.answers[m] for m in chosen]
         price = np.array([0.0] + [PRICE] * len(chosen))
 
         def loss(powers: Floats) -> tuple[float, Floats]:
@@ -120,30 +134,6 @@ class Judged:
 
     def _logs_of(self, powers: Floats, logs: Sequence[Answers]) -> Floats:
         return log_of_mean(self._told(powers, logs)[1])[0]
-
-    def accuracy(self, powers: Powers) -> tuple[float, float]:
-        """Which share of true classes the blend tells from true values, and the standard error of that estimate.
-
-        A model alone names the class that it finds most likely itself. Behind a report are the draws whatever the
-        class, each with the weight that the blend's own P(y' | x) gives it. Draws given the class, which the model that
-        drew them weighs in its own way, give another estimate: half of the difference is part of the error.
-        """
-        records = self._rightness(powers, self.blind, weighed=True)
-        mean = float(np.average(records, weights=self.weight))
-        spread = float(np.average((records - mean) ** 2, weights=self.weight) / records.size)
-        given = self._rightness(powers, self.given, weighed=False)
-        apart = (float(np.average(given, weights=self.weight)) - mean) / 2
-        return mean, float(np.sqrt(spread + apart**2))
-
-    def _rightness(self, powers: Powers, answers: Sequence[Answers], *, weighed: bool) -> Floats:
-        """How likely it is that the class named behind each report is the true one."""
-        prior = np.log(self.shares).astype(np.float32)
-        p = blended(powers.values, [np.broadcast_to(prior, answers[0].shape), *(answers[m] for m in powers.models)])
-        says = (p if len(powers.models) > 1 else answers[powers.models[0]]).argmax(axis=2)
-        likely = self.label[:, None] * p  # of a true class, given the draw and what was reported
-        right = np.take_along_axis(likely, says[..., None], axis=2)[..., 0]
-        told = likely.sum(axis=2)
-        return np.asarray(right.sum(axis=1) / told.sum(axis=1) if weighed else (right / told).mean(axis=1))
 
 
 @dataclass(frozen=True)
