@@ -24,8 +24,28 @@ def members(channel: sf.SubsetResponse) -> np.ndarray:
 def test_directions_are_the_lines_through_the_origin() -> None:
     slices = Slices(0, 3, 2, 9)
     assert slices.directions == 4 and slices.outputs == 12
-    lines = [[slices.slice_of(3**place, direction) for place in (0, 1)] for direction in range(4)]
+    places = [slices.place_of(code) for code in range(9)]
+    assert places == [0, 4, 5, 3, 7, 8, 6, 1, 2]
+    axes = [places.index(1), places.index(3)]
+    lines = [[slices.slice_of(code, direction) for code in axes] for direction in range(4)]
     assert lines == [[1, 0], [0, 1], [1, 1], [2, 1]]
+
+
+@pytest.mark.parametrize(("prime", "digits"), [(2, 9), (3, 5), (19, 3), (23, 2), (101, 1)])
+def test_no_two_codes_share_a_place(prime: int, digits: int) -> None:
+    slices = Slices(0, prime, digits, prime**digits)
+    assert sorted(slices.place_of(np.arange(prime**digits)).tolist()) == list(range(prime**digits))
+
+
+def test_neighbours_lie_on_no_line() -> None:
+    """The variance of a sum of neighbours is that of independent categories, where on a line it is several times."""
+    channel = sf.SubsetResponse(sf.Categories(range(1024)), gamma=19)
+    law = channel.balanced()
+    shares = 1 / np.arange(1, 1025)
+    reports, weights = law.reports(shares / shares.sum()), (np.arange(1024) < 20) - 20 / 1024
+    added = law.held_in(weights) / (law.kept - law.stray)
+    variance = reports @ added**2 - (reports @ added) ** 2
+    assert variance < 1.5 * 20 * 4 * 19 / 18**2
 
 
 def test_every_two_categories_share_as_many_sets() -> None:
@@ -118,6 +138,8 @@ def test_bad_input_is_one_line_that_says_what_to_do() -> None:
         sf.SubsetResponse(sf.Interval(0, 1), gamma=3)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="unknown category 155"):
         SIXTY.encode_reports([155])
+    with pytest.raises(ValueError, match="give all levels subset response or none"):
+        sf.Choice({"a": sf.SubsetResponse(few, gamma=3), "b": sf.RandomizedResponse(few, gamma=3)})
     with pytest.raises(ValueError, match="no meaning for categories"):
         sf.SubsetResponse(few, gamma=3, outside="clamp")
 
@@ -126,5 +148,5 @@ def test_bad_input_is_one_line_that_says_what_to_do() -> None:
 def test_a_broken_program_is_refused(change: dict[str, object]) -> None:
     program = SIXTY.program()
     program["steps"] = [{**program["steps"][0], **change}]
-    with pytest.raises(ValueError, match="write the program again|whole number|from"):
+    with pytest.raises(ValueError, match=r"write the program again|whole number|from"):
         Program.from_dict(program)

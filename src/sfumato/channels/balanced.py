@@ -33,7 +33,8 @@ class Balanced:
 
     def reports(self, shares: Floats) -> Floats:
         """The law of reports where true codes have these shares."""
-        return self.outside * shares.sum() + (self.inside - self.outside) * self.held_in(shares)
+        found: Floats = self.outside * shares.sum() + (self.inside - self.outside) * self.held_in(shares)
+        return found
 
     @property
     def precision(self) -> float:

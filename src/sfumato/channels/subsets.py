@@ -1,11 +1,14 @@
 """Subsets: thousands of categories, each report a set of them that is named by a few bytes.
 
-Write the category x as m digits in base q, a prime. A *direction* z is one of the k = (q^m − 1)/(q − 1) lines through
-the origin of that grid, and slices it into q parallel slices: the slice of x is z·x mod q. A report names a direction,
-drawn at random, and one of its slices, the true one γ times as likely as any other. Two categories share a slice in
-(q^(m−1) − 1)/(q − 1) directions, whichever they are: that is all the independence that unbiased shares and their
-variance need. Reports are whole numbers below q·k, a little more than there are categories, so they are counted like
-any others, and a Fourier transform over the grid turns the counts of reports into those of categories.
+Every category has a place x in a grid of m digits in base q, a prime. A *direction* z is one of the k =
+(q^m − 1)/(q − 1) lines through the origin of that grid, and cuts it into q parallel slices: that of x is z·x mod q. A
+report names a direction, drawn at random, and one of its slices, the true one γ times as likely as any other. Two
+categories share a slice in (q^(m−1) − 1)/(q − 1) directions, whichever they are: that is all the independence that
+unbiased shares and their variance need. Reports are whole numbers below q·k, a little more than there are categories:
+they are counted like any others, and a Fourier transform over the grid turns their counts into those of categories.
+
+The place of category c is c + q·c² mod q^m, a parabola. Sums of categories have the variance of independent ones unless
+many of them lie on a line: the first twenty would, were their places 0, 1, 2 …, and their sum had four times as much.
 """
 
 from __future__ import annotations
@@ -57,7 +60,7 @@ class Slices(Step):
 
     @property
     def directions(self) -> int:
-        return (self.prime**self.digits - 1) // (self.prime - 1)
+        return int((self.prime**self.digits - 1) // (self.prime - 1))
 
     @property
     def outputs(self) -> int:  # type: ignore[override]
@@ -68,17 +71,23 @@ class Slices(Step):
         """The probability of the true slice."""
         return self.inside / HALF
 
+    def place_of(self, code: Numbers) -> Numbers:
+        """Where in the grid a code lies; no two share a place."""
+        places = self.prime**self.digits
+        return (code + code * code % places * self.prime) % places
+
     def slice_of(self, code: Numbers, direction: Numbers) -> Numbers:
-        """z·x mod q for the digits x of the code, lowest first, and those of the direction.
+        """z·x mod q for the digits x of the code's place, lowest first, and those of the direction.
 
         Direction 0 is (1, 0, …, 0); direction 1 + q·i + j begins with j and goes on as direction i.
         """
-        found, going = 0 * code, 1
+        place = self.place_of(code)
+        found, going = 0 * place, 1
         for _ in range(self.digits):
             last = direction == 0
             digit = choose(last, 1, (direction - 1) % self.prime)
-            found, going = found + going * digit * (code % self.prime), going * (1 - last)
-            code, direction = code // self.prime, (direction - 1) // self.prime
+            found, going = found + going * digit * (place % self.prime), going * (1 - last)
+            place, direction = place // self.prime, (direction - 1) // self.prime
         return found % self.prime
 
     def draw(self, code: Numbers, words: Sequence[Numbers]) -> Numbers:
@@ -137,6 +146,10 @@ class Slices(Step):
             going, rest = going * (rest != 0), (rest - 1) // self.prime
         return places
 
+    @cached_property
+    def _places(self) -> NDArray[np.int64]:
+        return np.asarray(self.place_of(np.arange(self.inputs)))
+
     @property
     def _grid(self) -> tuple[int, ...]:
         return (self.prime,) * self.digits
@@ -152,13 +165,13 @@ class Slices(Step):
         waves = np.zeros(self.prime**self.digits, complex)
         waves[self._multiples[:, 1:]] = np.fft.fft(by_direction, axis=1)[:, 1:]
         waves[0] = by_direction.sum()
-        held = np.fft.ifftn(waves.reshape(self._grid)).real.ravel()[: self.inputs]
+        held = np.fft.ifftn(waves.reshape(self._grid)).real.ravel()[self._places]
         return held * float(self.prime ** (self.digits - 1))
 
     def held_in(self, weights: Floats) -> Floats:
         """The weight of the codes that each report's slice holds."""
         grid = np.zeros(self.prime**self.digits)
-        grid[: self.inputs] = weights
+        grid[self._places] = weights
         waves = np.fft.fftn(grid.reshape(self._grid)).ravel()
         return np.fft.ifft(waves[self._multiples], axis=1).real.ravel()
 
