@@ -20,7 +20,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sfumato.channels.balanced import Balanced
 from sfumato.channels.base import Channel
@@ -38,7 +38,7 @@ from sfumato.channels.program import (
     words_below,
 )
 from sfumato.channels.window import check_gamma
-from sfumato.domain import MOST_CODES, Categories, Codes, Floats
+from sfumato.domain import MOST_CODES, Categories, Codes, Floats, as_array
 from sfumato.domain.checked import given, given_whole
 from sfumato.prose import Voice
 
@@ -235,6 +235,14 @@ class SubsetResponse(Channel):
         direction, slice_ = divmod(int(self.encode_reports(report)), self.slices.prime)
         own = self.slices.slice_of(np.arange(self.domain.size), direction) == slice_
         return tuple(self.domain.labels[code] for code in np.flatnonzero(own).tolist())
+
+    def encode_reports(self, reports: ArrayLike) -> Codes:
+        """Report codes; numbers that a file holds as text, as the categories are, are numbers all the same."""
+        array = as_array(reports)
+        if array.dtype.kind in "UO":
+            plain = [int(each) if isinstance(each, str) and each.isdecimal() else each for each in array.ravel().tolist()]
+            array = as_array(plain).reshape(array.shape)
+        return super().encode_reports(array)
 
     def balanced(self) -> Balanced:
         slices = self.slices
