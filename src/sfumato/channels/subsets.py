@@ -240,7 +240,8 @@ class SubsetResponse(Channel):
         """Report codes; numbers that a file holds as text, as the categories are, are numbers all the same."""
         array = as_array(reports)
         if array.dtype.kind in "UO":
-            plain = [int(each) if isinstance(each, str) and each.isdecimal() else each for each in array.ravel().tolist()]
+            held = array.ravel().tolist()
+            plain = [int(each) if isinstance(each, str) and each.isdecimal() else each for each in held]
             array = as_array(plain).reshape(array.shape)
         return super().encode_reports(array)
 
