@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         RandomizedResponse,
         SelectASize,
         SquareWave,
+        SubsetResponse,
         Tabulated,
         TwoPhase,
         Uniform,
@@ -53,7 +54,7 @@ _LAZY = {
         "sfumato.channels",
     ),
     **dict.fromkeys(("Chain", "Longitudinal", "Choice", "TwoPhase"), "sfumato.channels"),
-    **dict.fromkeys(("SelectASize", "CorrelatedNoise"), "sfumato.channels"),
+    **dict.fromkeys(("SubsetResponse", "SelectASize", "CorrelatedNoise"), "sfumato.channels"),
     **dict.fromkeys(("Device", "Ledger"), "sfumato.client"),
     **dict.fromkeys(("Guarantee", "CombinedGuarantee", "Breach", "breach_information"), "sfumato.guarantee"),
     "Attribute": "sfumato.plan",
@@ -84,8 +85,8 @@ _LAZY = {
 
 __all__ = [
     "Interval", "Categories", "Items",
-    "Channel", "Gaussian", "Uniform", "Laplace", "Discretize", "RandomizedResponse", "SquareWave", "Tabulated", "Chain",
-    "Longitudinal", "Choice", "TwoPhase", "SelectASize", "CorrelatedNoise",
+    "Channel", "Gaussian", "Uniform", "Laplace", "Discretize", "RandomizedResponse", "SubsetResponse", "SquareWave",
+    "Tabulated", "Chain", "Longitudinal", "Choice", "TwoPhase", "SelectASize", "CorrelatedNoise",
     "Guarantee", "CombinedGuarantee", "Breach", "breach_information",
     "Attribute", "Plan", "Device", "Ledger",
     "Counts", "Reports",

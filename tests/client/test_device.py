@@ -49,6 +49,20 @@ def test_a_renamed_plan_gets_the_remembered_report(mine: sf.Device) -> None:
     assert len(mine.ledger.told) == 2 and {each.survey for each in mine.ledger.told} == {"first"}
 
 
+def test_the_number_of_a_set_is_sent_again_by_its_own_channel_alone(mine: sf.Device) -> None:
+    """Under another γ the number stands for another set, and under randomized response for a category."""
+    words = {"categories": list(range(200)), "channel": "subset-response", "gamma": 19}
+    plain = {**words, "channel": "randomized-response"}
+    first = ask(mine, plan_of("first", word=words), word=7)
+    assert type(first["word"]) is int and mine.ledger.told[0].report == {"seed": first["word"]}
+    assert ask(mine, plan_of("second", word={**words, "gamma": 19.0}), word=7) == first
+    reloaded = device(Ledger.loads(mine.ledger.dumps()))
+    assert ask(reloaded, plan_of("third", word=words), word=7) == first and len(reloaded.ledger.told) == 1
+    for other in ({**words, "gamma": 3}, plain):
+        with pytest.raises(LimitError):
+            ask(mine, plan_of("fourth", word=other), word=7)
+
+
 def test_respelt_and_relevelled_plans_get_the_remembered_report(mine: sf.Device) -> None:
     first = ask(mine, plan_of(colour=RESPONSE, age=AGE), colour="red", age=47.3)
     for i in range(1, 50):

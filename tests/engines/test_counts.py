@@ -11,7 +11,8 @@ AGE = sf.Gaussian(sf.Interval(20, 80), privacy=1.0)
 COLOUR = sf.RandomizedResponse(sf.Categories(["red", "green", "blue"]), keep=0.7)
 CHOICE = sf.Choice({"soft": sf.RandomizedResponse(COLOUR.domain, keep=0.9), "hard": COLOUR})
 AGES = sf.Choice({"a": AGE, "b": sf.Gaussian(AGE.domain, privacy=0.5)})
-CHANNELS = {"age": AGE, "colour": COLOUR, "shade": CHOICE, "years": AGES}
+WORD = sf.SubsetResponse(sf.Categories([f"word {i}" for i in range(300)]), gamma=19)
+CHANNELS = {"age": AGE, "colour": COLOUR, "shade": CHOICE, "years": AGES, "word": WORD}
 GROUP = sf.RandomizedResponse(sf.Categories(["x", "y", "z"]), keep=0.8)
 
 
@@ -24,13 +25,15 @@ def table(n: int = 1_000, seed: int = 3) -> dict[str, np.ndarray]:
     years = AGES.randomize(rng.uniform(20, 80, n), rng=rng, level=other)
     age[rng.random(n) < 0.1], colour[rng.random(n) < 0.1], shade[rng.random(n) < 0.1] = np.nan, None, None
     years[rng.random(n) < 0.1], other[rng.random(n) < 0.1] = np.nan, None
+    word = WORD.randomize([f"word {i}" for i in rng.integers(0, 300, n)], rng=seed).astype(object)
+    word[::11] = None
     income = np.round(rng.gamma(2.0, 1.5, n), 1)
     income[rng.random(n) < 0.05] = np.nan
     return {
         "age": age, "colour": colour, "shade": shade, "shade.level": level.astype(object), "years": years,
         "years.level": other, "town": rng.choice(["A", "B"], n).astype(object), "income": income,
         "children": rng.integers(0, 5, n), "group": rng.choice(["x", "y", "z"], n).astype(object),
-        "weight": rng.gamma(3.0, 0.4, n), "number": rng.permutation(10 * n)[:n],
+        "weight": rng.gamma(3.0, 0.4, n), "number": rng.permutation(10 * n)[:n], "word": word,
     }  # fmt: skip
 
 
@@ -42,6 +45,7 @@ ASKED = [
     (["colour", "town"], {"by_fold": 4}),
     (["income", "colour"], {"squared": True, "missing": True}),
     (["years"], {"missing": True}),
+    (["word", "town"], {}),
     ([], {}),
 ]
 

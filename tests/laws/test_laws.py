@@ -27,6 +27,11 @@ EXAMPLES: dict[str, list[Mechanism]] = {
         sf.RandomizedResponse(sf.Categories(range(40)), keep=0.01),
         sf.RandomizedResponse(COLOURS, keep=1.0),
     ],
+    "subset-response": [
+        sf.SubsetResponse(COLOURS, gamma=3),
+        sf.SubsetResponse(sf.Categories(range(60)), gamma=5),
+        sf.SubsetResponse(sf.Categories([f"word {i}" for i in range(300)]), gamma=19),
+    ],
     "square-wave": [
         sf.SquareWave(UNIT, gamma=19),
         sf.SquareWave(AGES, gamma=np.e),

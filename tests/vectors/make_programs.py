@@ -44,6 +44,9 @@ MECHANISMS: dict[str, Mechanism] = {
     "always the truth": sf.RandomizedResponse(COLOURS, keep=1.0),
     "never the truth": sf.RandomizedResponse(COLOURS, keep=0.0),
     "many categories": sf.RandomizedResponse(sf.Categories(range(1000)), gamma=99),
+    "subsets": sf.SubsetResponse(sf.Categories(range(60)), gamma=5),
+    "subsets of two": sf.SubsetResponse(sf.Categories(["yes", "no"]), gamma=3),
+    "subsets of many": sf.SubsetResponse(sf.Categories([f"word {i}" for i in range(1000)]), gamma=19),
     "value classes": sf.Discretize(AGES, width=7.5),
     "tabulated": sf.Tabulated(COLOURS, [[0.5, 0.1, 0], [0.5, 0.9, 0.5], [0, 0, 0.5]], reports=["warm", "cold", "none"]),
     "noise, then classes": sf.Gaussian(SMALL, scale=2) >> sf.Discretize(sf.Interval(-30, 40), width=10),
@@ -67,6 +70,11 @@ def on_the_edge(step: dict[str, Any], rng: np.random.Generator) -> list[list[int
         first = [min(max(2 * inside + shift, 0), WORD - 1) for shift in (-1, 0)]
         second = [-(-WORD // step["window"]) - 1, -(-WORD // step["window"]) % WORD]
         return [[a, b] for a in first for b in second]
+    if step["step"] == "slices":
+        inside, prime, digits = int(step["inside"], 16), step["prime"], step["digits"]
+        bounds = (prime**digits - 1) // (prime - 1), prime - 1
+        first, third = ([-(-WORD // bound) - 1, -(-WORD // bound) % WORD] for bound in bounds)
+        return [[a, min(2 * inside + shift, WORD - 1), c] for a in first for shift in (-1, 0) for c in third]
     entries = step.get("noise") or step.get("tables", [[]])[0]
     if not entries:
         return []

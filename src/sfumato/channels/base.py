@@ -41,6 +41,7 @@ from sfumato.guarantee import Guarantee, rounded_up
 from sfumato.prose import Voice, suggest
 
 if TYPE_CHECKING:
+    from sfumato.channels.balanced import Balanced
     from sfumato.channels.chain import Chain
 
 CodeSpace = Grid | Cells | Categories
@@ -200,6 +201,10 @@ class Channel(Mechanism):
 
     def interval_width(self, confidence: float) -> float | None:
         """Width of the interval that holds the true value with this confidence (AS00 §2); None: read it off the law."""
+        return None
+
+    def balanced(self) -> Balanced | None:
+        """The law as one of two values, where it is one: then shares follow without a table."""
         return None
 
     def for_measuring(self) -> Channel:

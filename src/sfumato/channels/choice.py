@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from sfumato.channels.base import Channel, CodeSpace, Mechanism, Rng, channel_from_spec
 from sfumato.channels.program import Spread, Step
 from sfumato.channels.words import Key, RecordWords, noise_generator
-from sfumato.domain import Codes, Domain, Floats, Grid, Interval, as_array
+from sfumato.domain import Categories, Codes, Domain, Floats, Grid, Interval, as_array
 from sfumato.guarantee import Guarantee
 from sfumato.prose import Voice, voice
 
@@ -51,6 +51,11 @@ class Choice(Mechanism):
                 raise ValueError(
                     f"level {name!r} has another domain ({channel.domain}) than the first ({first.domain}); give all "
                     "levels the same one"
+                )
+            if _in_text(channel) != _in_text(first):
+                raise ValueError(
+                    f"level {name!r} reports {'text' if _in_text(channel) else 'numbers'} and the first one does not; "
+                    "one column holds one of the two, so give all levels subset response or none"
                 )
         self.domain: Domain = first.domain
         self.default = next(iter(map(str, levels))) if default is None else default
@@ -87,7 +92,11 @@ class Choice(Mechanism):
         """The guarantee at a level; without one, that of the level that protects least, which covers everybody."""
         say, chosen = voice(language), self.levels if level is None else {level: self.level(level)}
         stated = {name: channel.guarantee(prior, language=language) for name, channel in chosen.items()}
-        weakest = max(stated, key=lambda name: (stated[name].gamma, stated[name].privacy_loss))
+
+        def weakness(name: str | None) -> tuple[float, float]:
+            return stated[name].gamma, stated[name].privacy_loss if stated[name].measurable else 0.0
+
+        weakest = max(stated, key=weakness)
         found, levels = stated[weakest], say.listed(map(say.shown, self.levels))
         note = say("weakest", level=say.shown(weakest), levels=levels) if level is None else ""
         return replace(found, notes=(*found.notes, note) if note else found.notes, visible=(*found.visible, "level"))
@@ -113,6 +122,11 @@ class Choice(Mechanism):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(map(str, self.levels))}; default {self.default!r})"
+
+
+def _in_text(channel: Channel) -> bool:
+    """Whether reports are labels that are not numbers."""
+    return isinstance(channel.outputs, Categories) and channel.outputs.label_array.dtype.kind not in "iuf"
 
 
 class Blur(Channel):

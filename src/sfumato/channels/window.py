@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.channels.additive import check_positive, check_step, default_step, holds_every_integer
+from sfumato.channels.balanced import Balanced
 from sfumato.channels.base import Channel
 from sfumato.channels.program import HALF, Window
 from sfumato.domain import Categories, Floats, Grid, Interval, check_codes
@@ -73,6 +74,10 @@ class RandomizedResponse(WindowChannel):
     def keep(self) -> float:
         """The probability of the true category."""
         return self.window.chance
+
+    def balanced(self) -> Balanced:
+        other = (1 - self.keep) / (self.domain.size - 1)
+        return Balanced(self.keep, other, self.keep, other, np.array, np.array)
 
     def describe(self, say: Voice) -> str:
         others = self.domain.size - 1

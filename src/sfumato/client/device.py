@@ -119,7 +119,7 @@ class Device:
                 known = self._remembered(question, whom, mark, twins)
                 told = known or self._drawn(question, value, whom, level, plan.name, mark, day)
                 blur = question.blur(told)
-                sent = blur.sent(told.report) if known or blur.afresh else told.report
+                sent = blur.sent(told.report)
                 asked.append(Asked(question, blur, told, sent, not known))
             except (ValueError, TypeError) as error:
                 raise type(error)(f"{question.name}: {error}") from None

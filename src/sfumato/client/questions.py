@@ -12,6 +12,7 @@ import numpy as np
 from sfumato.channels.base import Channel, Mechanism, canonical_text
 from sfumato.channels.baskets import BasketReports, Baskets, SelectASize
 from sfumato.channels.longitudinal import Longitudinal
+from sfumato.channels.subsets import SubsetResponse
 from sfumato.channels.words import KeyedWords
 from sfumato.client.ledger import Told, same_name
 from sfumato.domain import Categories, Interval, Items, Row, is_missing
@@ -94,6 +95,8 @@ def blur_of(mechanism: Mechanism | None, level: str | None) -> Blur:
     channel = mechanism.level(level)
     if isinstance(channel, SelectASize):
         return BasketBlur(channel)
+    if isinstance(channel, SubsetResponse):
+        return SetBlur(channel)
     return RoundsBlur(channel) if isinstance(channel, Longitudinal) else ValueBlur(channel)
 
 
@@ -144,6 +147,19 @@ class ValueBlur(Blur):
 
     def sent(self, report: Any) -> Any:
         return None if report is None else self.outputs.value_of(self.outputs.code_of(report))
+
+
+class SetBlur(ValueBlur):
+    """A set of categories, named by a number: what that stands for, only its own mechanism knows."""
+
+    def draw(self, value: Any, words: KeyedWords, question: str) -> dict[str, Any]:
+        return {"seed": super().draw(value, words, question)}
+
+    def carries(self, report: Any, *, same: bool) -> bool:
+        return report is None or same
+
+    def sent(self, report: Any) -> Any:
+        return None if report is None else report["seed"]
 
 
 class RoundsBlur(ValueBlur):

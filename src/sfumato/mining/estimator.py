@@ -309,6 +309,7 @@ def class_codes(labels: npt.NDArray[Any], channel: Channel | None = None) -> tup
         return classes, codes.astype(np.int64)
     if not isinstance(channel.domain, Categories):
         raise TypeError(f"label_channel={channel!r} is not over categories; use RandomizedResponse")
+    check_reports_classes(channel)
     codes = channel.encode_reports(labels)
     if (codes < 0).any():
         raise ValueError("a class label is missing; drop records without a class")
@@ -332,7 +333,14 @@ def class_codes_in(reports: Reports) -> Codes:
 def label_table_of(reports: Reports) -> Floats:
     """P[reported class, true class]."""
     channel = reports.label_channel
-    return np.eye(len(reports.classes or ())) if channel is None else channel.matrix()
+    return np.eye(len(reports.classes or ())) if channel is None else check_reports_classes(channel).matrix()
+
+
+def check_reports_classes(channel: Channel) -> Channel:
+    """Learners need a reported class for every true one."""
+    if channel.outputs.size != channel.inputs.size:
+        raise ValueError(f"the class went through {channel.kind}, whose reports are no classes; use RandomizedResponse")
+    return channel
 
 
 def true_class_shares(reports: Reports) -> Floats:
@@ -342,7 +350,7 @@ def true_class_shares(reports: Reports) -> Floats:
     """
     if reports.label_channel is None:
         return np.eye(len(reports.classes or ()))
-    return np.asarray(np.linalg.pinv(reports.label_channel.matrix()).T)
+    return np.asarray(np.linalg.pinv(check_reports_classes(reports.label_channel).matrix()).T)
 
 
 def learner_named(kind: str) -> Any:

@@ -1,8 +1,9 @@
 """Channels that meet targets, of the same kind where that is possible: first every γ is brought below its limit, then
 noise grows until every width is reached.
 
-γ: the square wave for numbers, randomized response for categories, select-a-size for baskets have exactly the γ that is
-asked for. Widths grow with the noise, and with a falling γ, so that the least noise is found by halving.
+γ: the square wave for numbers, randomized response for categories and subset response for many of them, select-a-size
+for baskets have exactly the γ that is asked for. Widths grow with the noise, and with a falling γ, so that the least
+noise is found by halving.
 """
 
 from __future__ import annotations
@@ -10,7 +11,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from sfumato.channels import Channel, Gaussian, Laplace, RandomizedResponse, SelectASize, SquareWave, Uniform
+from sfumato.channels import (
+    Channel,
+    Gaussian,
+    Laplace,
+    RandomizedResponse,
+    SelectASize,
+    SquareWave,
+    SubsetResponse,
+    Uniform,
+)
 from sfumato.domain import Categories, Interval
 from sfumato.privacy.targets import Asked, BeliefTarget, Goal, WidthTarget
 from sfumato.prose import in_words
@@ -69,8 +79,15 @@ def bounded_channel(channel: Channel, gamma: float) -> Channel:
     if isinstance(channel, SelectASize):
         return SelectASize.design(channel.items, channel.sizes, gamma=_round(gamma, down=True), up_to=channel.up_to)
     if isinstance(channel.domain, Categories):
-        return RandomizedResponse(channel.domain, gamma=_round(gamma, down=True), missing=channel.missing)
+        return _of_categories(channel.domain, _round(gamma, down=True), channel.missing)
     return _square_wave(channel, gamma)
+
+
+def _of_categories(domain: Categories, gamma: float, missing: str) -> Channel:
+    """Of d categories a rare one's share has n times the variance (d − 2 + γ)/(γ − 1)² through randomized response, and
+    4γ/(γ − 1)² through subsets."""
+    kind = RandomizedResponse if domain.size < 3 * gamma + 2 else SubsetResponse
+    return kind(domain, gamma=gamma, missing=missing)
 
 
 def _square_wave(channel: Channel, gamma: float) -> SquareWave:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from html import escape
@@ -66,20 +66,23 @@ class Estimate:
     """The distribution of the true values.
 
     ``probabilities[i]`` belongs to the interval ``edges[i]..edges[i+1]`` or to ``categories[i]``; ``covariance`` takes
-    sampling, noise and smoothing into account.
+    sampling, noise and smoothing into account. Of many categories it is not written out: ``w @ covariance @ w`` gives
+    the variance of a sum, ``np.asarray(covariance)`` the table.
     """
 
     edges: Floats | None
     categories: tuple[Hashable, ...] | None
     probabilities: Floats
-    covariance: Floats
+    covariance: Any
     diagnostics: Diagnostics
     integer: bool = False
+    unbiased: Floats | None = None
+    """Where it was read in closed form: shares that may be negative, and whose sums are right on average."""
 
     @cached_property
     def stderr(self) -> Floats:
         """Standard error of each probability."""
-        return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
+        return np.asarray(np.sqrt(np.maximum(self.covariance.diagonal(), 0.0)))
 
     def interval(self, confidence: float = 0.9) -> tuple[Floats, Floats]:
         """(low, high): bounds that hold each true probability with this confidence, within 0..1."""
@@ -89,6 +92,23 @@ class Estimate:
             raise ValueError(f"confidence={confidence} is not between 0 and 1; for example 0.9")
         reach = float(ndtri((1 + confidence) / 2)) * self.stderr
         return np.clip(self.probabilities - reach, 0, 1), np.clip(self.probabilities + reach, 0, 1)
+
+    def share(self, categories: Iterable[Hashable]) -> WithError:
+        """The share of these categories together, with its standard error √(wᵀCw).
+
+        >>> import sfumato as sf
+        >>> colours = sf.RandomizedResponse(sf.Categories(["red", "green", "blue"]), gamma=4)
+        >>> print(sf.reconstruct(["red"] * 500 + ["green"] * 300 + ["blue"] * 200, colours).share(["red", "green"]))
+        0.933 ± 0.025
+        """
+        if self.categories is None:
+            raise ValueError("share needs categories; these are intervals, sum .probabilities between .edges")
+        chosen, known = set(categories), set(self.categories)
+        if not chosen <= known:
+            raise ValueError(f"category {next(iter(chosen - known))!r} is unknown; they are in .categories")
+        weights = np.array([label in chosen for label in self.categories], dtype=float)
+        shares = self.probabilities if self.unbiased is None else self.unbiased
+        return WithError(float(np.clip(weights @ shares, 0, 1)), self._error(weights))
 
     def mean(self) -> WithError:
         """The mean of the true values, each interval's people in its middle; with its standard error √(mᵀCm)."""
@@ -141,7 +161,8 @@ class Estimate:
             where = {"categories": list(self.categories)}
         numbers = {"probabilities": self.probabilities.tolist(), "stderr": self.stderr.tolist()}
         diagnostics = {**asdict(self.diagnostics), "messages": list(self.diagnostics.messages)}
-        return {**where, **numbers, "covariance": self.covariance.tolist(), "diagnostics": diagnostics}
+        covariance = {"covariance": self.covariance.tolist()} if isinstance(self.covariance, np.ndarray) else {}
+        return {**where, **numbers, **covariance, "diagnostics": diagnostics}
 
     def rows(self) -> list[dict[str, Any]]:
         """One row an interval or category: label in words, low and high or category, probability, stderr."""

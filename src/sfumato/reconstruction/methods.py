@@ -101,7 +101,7 @@ class Problem:
 def problem_of(counts: Counts, intervals: object, method: str = "em") -> Problem:
     """The problem of the wanted intervals (None for categories)."""
     tallies = tuple(tally for tally in counts.levels.values() if tally.histogram.any())
-    _check(counts, tallies)
+    check_counts(counts, tallies)
     domain = tallies[0].channel.domain
     layout = None
     if isinstance(domain, Interval):
@@ -118,7 +118,8 @@ def problem_of(counts: Counts, intervals: object, method: str = "em") -> Problem
     return Problem(tallies, counts.classes, layout, np.hstack(gathered), missing, table, shares, method)
 
 
-def _check(counts: Counts, tallies: tuple[Tally, ...]) -> None:
+def check_counts(counts: Counts, tallies: tuple[Tally, ...]) -> None:
+    """Refuse counts that say nothing, or that are about different things."""
     if not tallies:
         lost = f"all {counts.missing:,.0f} reports are missing" if counts.missing else "there are no reports"
         raise ValueError(f"{lost}; reconstruction needs at least one report that is not missing")

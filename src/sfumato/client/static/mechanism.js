@@ -86,7 +86,21 @@ function readAlias(tables) {
 	}
 }
 
-// Each makes (code, high, low, high, low) → next code.
+/** The slice of a code's place along a direction: z·x mod q. */
+export function sliceOf(code, direction, prime, digits) {
+	const places = prime ** digits
+	let place = (code + ((code * code) % places) * prime) % places, found = 0, going = 1
+	for (let i = 0; i < digits; i++) {
+		const last = +(direction === 0), digit = (direction - 1 + prime) % prime
+		found += going * (digit + (1 - digit) * last) * (place % prime)
+		going *= 1 - last
+		place = Math.floor(place / prime)
+		direction = Math.floor((direction - 1) / prime) * (1 - last)
+	}
+	return found % prime
+}
+
+// Each makes (code, high, low, high, low, high, low) → next code.
 const STEPS = {
 	__proto__: null,
 	shift({noise, offset, outputs}) {
@@ -101,6 +115,15 @@ const STEPS = {
 			return missed + (code + below(high2, low2, window) - missed) * hit
 		}
 	},
+	slices({inside, prime, digits}) {
+		const share = halves(inside), directions = (prime ** digits - 1) / (prime - 1)
+		return (code, high, low, high2, low2, high3, low3) => {
+			const direction = below(high, low, directions), own = sliceOf(code, direction, prime, digits)
+			const hit = less(high2 >>> 1, ((high2 << 31) | (low2 >>> 1)) >>> 0, ...share)
+			const other = (own + 1 + below(high3, low3, prime - 1)) % prime
+			return direction * prime + other + (own - other) * hit
+		}
+	},
 	table: ({tables}) => readAlias(tables),
 	map: ({codes: [...codes]}) => code => codes[code],
 	spread({starts, outputs}) {
@@ -111,14 +134,14 @@ const STEPS = {
 		}
 	},
 }
-const WORDS = {window: 2, map: 0}
+const WORDS = {slices: 3, window: 2, map: 0}
 
 function readSteps(steps) {
 	const draws = steps.map(step => STEPS[step.step](step)), words = steps.map(({step}) => WORDS[step] ?? 1)
 	const run = (code, noise) => {
 		let at = 0
 		draws.forEach((draw, i) => {
-			code = draw(code, noise[at], noise[at + 1], noise[at + 2], noise[at + 3])
+			code = draw(code, noise[at], noise[at + 1], noise[at + 2], noise[at + 3], noise[at + 4], noise[at + 5])
 			at += 2 * words[i]
 		})
 		return code
@@ -145,9 +168,15 @@ function readSpace({size, labels: own, first, stride, per, edges}, labels) {
 }
 
 function readProgram({read, steps, write, permanent = steps.length, remembered = write}, {labels}) {
-	const [entry, memory, exit] = [read, remembered, write].map(space => readSpace(space, labels))
+	const [memory, exit] = [remembered, write].map(space => readSpace(space, space.stride ? undefined : labels))
+	const entry = readSpace(read, labels)
 	const kept = steps.slice(0, permanent), first = readSteps(kept), later = readSteps(steps.slice(permanent))
 	const {inside, ...shared} = steps[0] ?? {} // windows share one draw at every γ
+	const sets = steps.length === 1 && shared.step === "slices" && { // what a number stands for, only its mechanism knows
+		remember: (code, words) => ({seed: exit.value(first.run(code, words))}),
+		again: ({seed}) => seed,
+		carries: report => isWhole(report?.seed, 0, write.size - 1),
+	}
 	return {
 		exit,
 		draw: readSteps(steps).run,
@@ -157,6 +186,7 @@ function readProgram({read, steps, write, permanent = steps.length, remembered =
 		remember: (code, words) => memory.value(first.run(code, words)),
 		again: report => exit.value(later.run(memory.code(report), freshWords(later.words))),
 		carries: memory.holds,
+		...sets,
 	}
 }
 

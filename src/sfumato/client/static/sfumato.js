@@ -86,7 +86,8 @@ async function answerNow({plan, name: survey, questions, words}, answers, ledger
 
 // Whether what was told can be sent here; a seed or a row only by the mechanism that drew it.
 function isSame({blur, domain, mechanism, default: levelled}, told, mark) {
-	const fits = told.mechanism === mechanism || (told.mechanism && mechanism && !domain.columns && !told.report?.seed)
+	const isSeed = told.report?.seed !== undefined
+	const fits = told.mechanism === mechanism || (told.mechanism && mechanism && !domain.columns && !isSeed)
 	return fits && told.mark === mark && canonical(told.domain) === canonical(domain) &&
 		blur.carries(told.report, levelled && `${told.level}`)
 }

@@ -2,6 +2,7 @@
 // The page does not load this: it comes from whoever states the γ. It is for those who have the device from elsewhere.
 
 import {fraction, reduced} from "../ledger.js"
+import {sliceOf} from "../mechanism.js"
 import {isWhole, need, reasonOf, refuse} from "../words.js"
 
 const WORD = 1n << 64n
@@ -62,12 +63,18 @@ function computed(program) {
 
 const INPUTS = {
 	shift: () => null, // any
+	slices: () => null, // any that the grid holds
 	window: ({others}) => others + 1,
 	table: ({tables}) => tables.length,
 	map: ({codes}) => codes.length,
 	spread: ({outputs}) => outputs,
 }
-const WORDS = {window: 2, map: 0}
+const WORDS = {slices: 3, window: 2, map: 0}
+const directionsOf = ({prime, digits}) => (prime ** digits - 1) / (prime - 1)
+const OUTPUTS = {
+	slices: step => step.prime * directionsOf(step),
+	window: ({window, others}) => window + others,
+}
 
 /** Each step takes the codes that the one before it gives, and sizes and the count of words are those stated. */
 function checkSteps({words, read, steps, write, permanent = steps.length, remembered = write}) {
@@ -76,7 +83,7 @@ function checkSteps({words, read, steps, write, permanent = steps.length, rememb
 		const {step: kind, tables = [step.noise ?? [0, 0]]} = step
 		const before = sizes.at(-1)
 		need((INPUTS[kind](step) ?? before) === before)
-		sizes.push(kind === "window" ? step.window + step.others : step.outputs)
+		sizes.push(OUTPUTS[kind]?.(step) ?? step.outputs)
 		need(tables.every(table => table.length === tables[0].length) && isWhole(Math.log2(tables[0].length), 1, 22))
 	}
 	need(words === steps.reduce((sum, {step}) => sum + (WORDS[step] ?? 1), 0))
@@ -185,6 +192,24 @@ const LAWS = {
 		}
 	},
 
+	slices(step, inputs) {
+		const {inside, prime, digits} = step
+		const [near, others] = [BigInt(`0x${inside}`), prime - 1]
+		const [far, places] = [WORD / 2n - near, prime ** digits]
+		need(isPrime(prime) && isWhole(digits, 1, 20) && places >= inputs && places <= 2 ** 20 && far >= 0n)
+		const slices = once(() => [near * WORD, ...wordsBelow(others).map(x => far * x)])
+		return {
+			words: 3,
+			outputs: OUTPUTS.slices(step),
+			weights: once(() => wordsBelow(directionsOf(step)).flatMap(words => slices().map(x => words * x))),
+			next(code, k) {
+				const direction = Math.floor(k / prime)
+				return direction * prime + (sliceOf(code, direction, prime, digits) + k) % prime
+			},
+			gamma: () => (inputs > 1 ? ratioIn(slices()) : ONE), // the direction says nothing
+		}
+	},
+
 	table: ({tables}) => ({weights: code => weightsOf(tables[code]), next: (code, k) => k}),
 	map: ({codes}) => mapping(codes),
 
@@ -199,6 +224,11 @@ const LAWS = {
 			short: {...mapping(runs), inputs, outputs: starts.length}, // the reports of a run have one ratio
 		}
 	},
+}
+
+function isPrime(number) {
+	for (let divisor = 2; divisor * divisor <= number; divisor++) if (number % divisor === 0) return false
+	return isWhole(number, 2, 2 ** 20)
 }
 
 function mapping(codes) {

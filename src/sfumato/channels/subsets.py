@@ -1,0 +1,299 @@
+"""Subsets: thousands of categories, each report a set of them that is named by a few bytes.
+
+Every category has a place x in a grid of m digits in base q, a prime. A *direction* z is one of the k =
+(q^m − 1)/(q − 1) lines through the origin of that grid, and cuts it into q parallel slices: that of x is z·x mod q. A
+report names a direction, drawn at random, and one of its slices, the true one γ times as likely as any other. Two
+categories share a slice in (q^(m−1) − 1)/(q − 1) directions, whichever they are: that is all the independence that
+unbiased shares and their variance need. Reports are whole numbers below q·k, a little more than there are categories:
+they are counted like any others, and a Fourier transform over the grid turns their counts into those of categories.
+
+The place of category c is c + q·c² mod q^m, a parabola. Sums of categories have the variance of independent ones unless
+many of them lie on a line: the first twenty would, were their places 0, 1, 2 …, and their sum had four times as much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sfumato.channels.balanced import Balanced
+from sfumato.channels.base import Channel
+from sfumato.channels.program import (
+    HALF,
+    Numbers,
+    Program,
+    Step,
+    Window,
+    below,
+    choose,
+    hex_word,
+    sum_runs,
+    word_of,
+    words_below,
+)
+from sfumato.channels.window import check_gamma
+from sfumato.domain import MOST_CODES, Categories, Codes, Floats, as_array
+from sfumato.domain.checked import given, given_whole
+from sfumato.prose import Voice
+
+MOST_CATEGORIES = 1 << 19
+NEARLY_BEST = Fraction(1005, 1000)
+"""Of the grids whose variance is within so much of the best, the one with the fewest reports is taken."""
+
+
+@dataclass(frozen=True, eq=False)
+class Slices(Step):
+    """A random direction and, with chance inside/2^63, the code's own slice of it; else one of the other slices."""
+
+    name = "slices"
+    words = 3
+    inside: int
+    prime: int
+    digits: int
+    inputs: int
+
+    @property
+    def directions(self) -> int:
+        return int((self.prime**self.digits - 1) // (self.prime - 1))
+
+    @property
+    def outputs(self) -> int:  # type: ignore[override]
+        return self.prime * self.directions
+
+    @property
+    def chance(self) -> float:
+        """The probability of the true slice."""
+        return self.inside / HALF
+
+    def place_of(self, code: Numbers) -> Numbers:
+        """Where in the grid a code lies; no two share a place."""
+        places = self.prime**self.digits
+        return (code + code * code % places * self.prime) % places
+
+    def slice_of(self, code: Numbers, direction: Numbers) -> Numbers:
+        """z·x mod q for the digits x of the code's place, lowest first, and those of the direction.
+
+        Direction 0 is (1, 0, …, 0); direction 1 + q·i + j begins with j and goes on as direction i.
+        """
+        place = self.place_of(code)
+        found, going = 0 * place, 1
+        for _ in range(self.digits):
+            last = direction == 0
+            digit = choose(last, 1, (direction - 1) % self.prime)
+            found, going = found + going * digit * (place % self.prime), going * (1 - last)
+            place, direction = place // self.prime, (direction - 1) // self.prime
+        return found % self.prime
+
+    def draw(self, code: Numbers, words: Sequence[Numbers]) -> Numbers:
+        hit = (words[1] >> 1) < self.inside
+        direction, beyond = below(words[0], self.directions), below(words[2], self.prime - 1) + 1
+        if not isinstance(code, int):
+            direction, beyond = direction.astype(np.int64), beyond.astype(np.int64)
+        own = self.slice_of(code, direction)
+        return direction * self.prime + choose(hit, own, (own + beyond) % self.prime)
+
+    def law(self, first: Codes | None = None) -> Floats:
+        """1/k times the chance of the true slice, or an equal part of what is left."""
+        own = self.slice_of(np.arange(self.inputs), np.arange(self.directions)[:, None])
+        true = own[:, None] == np.arange(self.prime)[:, None]
+        other = (HALF - self.inside) / HALF / (self.prime - 1)
+        table = np.where(true, self.chance / self.directions, other / self.directions).reshape(-1, self.inputs)
+        return table if first is None else sum_runs(table, first)
+
+    def exact(self) -> list[list[int]]:
+        others = self.prime - 1
+        place = [self.inside << 64, *((HALF - self.inside) * words_below(i, others) for i in range(others))]
+        rows = []
+        for report in range(self.outputs):
+            direction, slice_ = divmod(report, self.prime)
+            words = words_below(direction, self.directions)
+            own = [self.slice_of(code, direction) for code in range(self.inputs)]
+            rows.append([words * place[(slice_ - each) % self.prime] for each in own])
+        return rows
+
+    def gamma(self) -> Fraction | None:
+        """That of the slices: the direction says nothing."""
+        return Window(self.inside, 1, self.prime - 1).gamma() if self.inputs > 1 else Fraction(1)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"step": self.name, "inside": hex_word(self.inside), "prime": self.prime, "digits": self.digits}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any], inputs: int) -> Slices:
+        inside = word_of(given(data, "inside"))
+        prime, digits = given_whole(data, "prime", 2, MOST_CODES), given_whole(data, "digits", 1, 20)
+        step = cls(inside, prime, digits, inputs)
+        if inside > HALF or not is_prime(prime) or not inputs <= prime**digits <= MOST_CODES:
+            raise ValueError("slices need inside ≤ 2^63, a prime and enough digits; write the program again")
+        return step
+
+    # --- counting -------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _multiples(self) -> NDArray[np.int64]:
+        """[direction, s]: the place of s·z in the grid, s = 0..q−1; every place but 0 occurs once."""
+        rest, going = np.arange(self.directions), np.ones(self.directions, np.int64)
+        places = np.zeros((self.directions, self.prime), np.int64)
+        for place in range(self.digits):
+            digit = going * np.where(rest == 0, 1, (rest - 1) % self.prime)
+            places += digit[:, None] * np.arange(self.prime) % self.prime * self.prime**place
+            going, rest = going * (rest != 0), (rest - 1) // self.prime
+        return places
+
+    @cached_property
+    def _places(self) -> NDArray[np.int64]:
+        return np.asarray(self.place_of(np.arange(self.inputs)))
+
+    @property
+    def _grid(self) -> tuple[int, ...]:
+        return (self.prime,) * self.digits
+
+    def held_by(self, reports: Floats) -> Floats:
+        """How many of the reports, each seen so often, name a slice that holds each code.
+
+            Σ_z N[z, z·x] = (1/q)·(n + Σ_z Σ_{s>0} N̂_z(s)·e^{2πi s z·x/q})
+
+        is a Fourier transform over the grid, because every place but 0 is s·z for one z and one s > 0.
+        """
+        by_direction = np.reshape(reports, (self.directions, self.prime))
+        waves = np.zeros(self.prime**self.digits, complex)
+        waves[self._multiples[:, 1:]] = np.fft.fft(by_direction, axis=1)[:, 1:]
+        waves[0] = by_direction.sum()
+        held = np.fft.ifftn(waves.reshape(self._grid)).real.ravel()[self._places]
+        return held * float(self.prime ** (self.digits - 1))
+
+    def held_in(self, weights: Floats) -> Floats:
+        """The weight of the codes that each report's slice holds."""
+        grid = np.zeros(self.prime**self.digits)
+        grid[self._places] = weights
+        waves = np.fft.fftn(grid.reshape(self._grid)).ravel()
+        return np.fft.ifft(waves[self._multiples], axis=1).real.ravel()
+
+
+class SubsetResponse(Channel):
+    """Report a set of about d/(γ + 1) categories that is likelier to hold the true one; as a number of a few bytes.
+
+    Domain: Categories with d ≥ 2 labels, worth it from 3γ + 2 of them on; below, randomized response has less variance.
+    Law: the set holds the true category with chance p = γ/(γ + q − 1), any other with ρ close to 1/q; q is the prime
+    with the smallest variance, about γ + 1.
+    γ: as given, exactly.
+    Estimator: (share of sets that hold the category − ρ)/(p − ρ); of a rare one the variance is 4γ/(n(γ − 1)²).
+
+    >>> import sfumato as sf
+    >>> words = sf.SubsetResponse(sf.Categories(range(1000)), gamma=19)
+    >>> words.guarantee().gamma, words.report_bits, len(words.members(4711))
+    (19.0, 13, 53)
+    """
+
+    kind = "subset-response"
+
+    def __init__(self, domain: Categories, gamma: float, *, missing: str = "pass", outside: str = "refuse") -> None:
+        if not isinstance(domain, Categories):
+            raise TypeError(f"subset response needs Categories, not {type(domain).__name__}; try SquareWave")
+        if not 2 <= domain.size <= MOST_CATEGORIES:
+            wrong = "one category reveals nothing" if domain.size < 2 else "group some of them"
+            raise ValueError(f"subset response needs 2 to {MOST_CATEGORIES:,} categories, not {domain.size:,}; {wrong}")
+        if outside == "clamp":
+            raise ValueError("outside='clamp' has no meaning for categories; leave it out")
+        super().__init__(domain, missing, outside)
+        self.domain: Categories = domain
+        self.wanted = check_gamma(gamma)
+        prime, digits = best_grid(domain.size, self.wanted)
+        inside = Window.of_gamma(self.wanted, 1, prime - 1).inside
+        self.slices = Slices(inside, prime, digits, domain.size)
+        self.inputs: Categories = domain
+
+    @cached_property
+    def outputs(self) -> Categories:  # type: ignore[override]
+        """Reports are numbers: slice + q · direction."""
+        return Categories(range(self.slices.outputs))
+
+    def parameters(self) -> dict[str, Any]:
+        return {"gamma": self.wanted}
+
+    def steps(self) -> tuple[Slices]:
+        return (self.slices,)
+
+    @cached_property
+    def drawing(self) -> Program:
+        written = {"size": self.slices.outputs, "first": 0, "stride": 1, "per": 1}
+        return Program(self.domain.size, self.steps(), {"size": self.domain.size}, written)
+
+    @property
+    def report_bits(self) -> int:
+        """How many bits a report has."""
+        return (self.slices.outputs - 1).bit_length()
+
+    def members(self, report: int) -> tuple[Any, ...]:
+        """The categories in the set that a report names."""
+        direction, slice_ = divmod(int(self.encode_reports(report)), self.slices.prime)
+        own = self.slices.slice_of(np.arange(self.domain.size), direction) == slice_
+        return tuple(self.domain.labels[code] for code in np.flatnonzero(own).tolist())
+
+    def encode_reports(self, reports: ArrayLike) -> Codes:
+        """Report codes; numbers that a file holds as text, as the categories are, are numbers all the same."""
+        array = as_array(reports)
+        if array.dtype.kind in "UO":
+            held = array.ravel().tolist()
+            plain = [int(each) if isinstance(each, str) and each.isdecimal() else each for each in held]
+            array = as_array(plain).reshape(array.shape)
+        return super().encode_reports(array)
+
+    def balanced(self) -> Balanced:
+        slices = self.slices
+        p, others, k = slices.chance, slices.prime - 1, slices.directions
+        shared = (slices.prime ** (slices.digits - 1) - 1) // others / k
+        stray = shared * p + (1 - shared) * (1 - p) / others
+        return Balanced(p / k, (1 - p) / others / k, p, stray, slices.held_by, slices.held_in)
+
+    def describe(self, say: Voice) -> str:
+        members = say.number(round(self.domain.size / self.slices.prime) or 1)
+        return say("how.subset", members=members, chance=say.percent(self.slices.chance))
+
+
+# --- choosing the grid ------------------------------------------------------------------------------------------------
+
+
+def best_grid(categories: int, gamma: float) -> tuple[int, int]:
+    """(q, m) with q^m ≥ d: nearly the smallest variance and, of those, the fewest reports.
+
+    In fractions, so that every machine chooses the same.
+    """
+    judged = [(*_judged(grid, categories, Fraction(gamma)), grid) for grid in _grids(categories)]
+    best = min(variance for variance, _, _ in judged)
+    return min((reports, grid) for variance, reports, grid in judged if variance <= NEARLY_BEST * best)[1]
+
+
+def _grids(categories: int) -> Iterator[tuple[int, int]]:
+    """The grids that hold the categories: the smallest of one digit, and of each small prime the fewest digits."""
+    prime = categories
+    while not is_prime(prime):
+        prime += 1
+    yield prime, 1
+    for prime in filter(is_prime, range(2, int(MOST_CODES**0.5))):
+        digits = 2
+        while prime**digits < categories:
+            digits += 1
+        if prime * (prime**digits - 1) // (prime - 1) <= MOST_CODES:
+            yield prime, digits
+
+
+def _judged(grid: tuple[int, int], categories: int, gamma: Fraction) -> tuple[Fraction, int]:
+    """(n times the mean variance of a category's share, number of reports) in an even population."""
+    prime, digits = grid
+    directions, shared = ((prime**m - 1) // (prime - 1) for m in (digits, digits - 1))
+    p = gamma / (gamma + prime - 1)
+    together = Fraction(shared, directions)
+    stray = together * p + (1 - together) * (1 - p) / (prime - 1)
+    spread = p * (1 - p) + (categories - 1) * stray * (1 - stray)
+    return spread / categories / (p - stray) ** 2, prime * directions
+
+
+def is_prime(number: int) -> bool:
+    return number > 1 and all(number % divisor for divisor in range(2, int(number**0.5) + 1))

@@ -1,0 +1,187 @@
+"""Many categories in closed form: no table, memory as many numbers as there are categories or reports.
+
+Where every report stands for a set (``channels/balanced.py``), the share of sets that hold a category gives its share:
+
+    p̂_x = (c_x/n − ρ)/(p − ρ) + δ,   δ the same for all, so that Σ p̂ = 1.
+
+It is unbiased whatever the truth is, and so is every sum of it. Levels are averaged by what a report of each tells. The
+covariance of a sum Σ w_x p̂_x needs no table either: a report adds s_y = Σ_{x in set y} (w_x − w̄)/(p − ρ), so it is the
+variance of s over the reports, over n − 1.
+
+Below zero an estimate is no share. Maximum likelihood and the nearest point of the simplex take what is below zero from
+*all* the others, and where most categories are rarer than the noise that adds up: they put a true 61 % of twenty
+categories at 56 %. Here the largest stay as they are, as many as make 1 together, and the rest is zero. Sums are always
+read from the unbiased shares (``Estimate.share``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.special import bdtr
+
+from sfumato.channels.balanced import Balanced
+from sfumato.counts import Counts, Tally
+from sfumato.domain import Categories, Floats
+from sfumato.reconstruction.estimate import Diagnostics, Estimate
+from sfumato.reconstruction.methods import check_counts, misfit_in_words
+
+MANY = 100
+"""Up to so many categories the whole table is small, and its likelihood says more."""
+
+
+def in_closed_form(counts: Counts, method: str) -> bool:
+    """Whether these counts are of many categories, through laws of two values."""
+    channels = [tally.channel for tally in counts.levels.values()]
+    many = all(isinstance(each.domain, Categories) and each.domain.size > MANY for each in channels)
+    return many and method in ("smooth", "inverse") and all(each.balanced() is not None for each in channels)
+
+
+def by_sets(counts: Counts, method: str) -> list[Estimate]:
+    """One estimate a class: unbiased ("inverse"), or also without negative shares ("smooth")."""
+    tallies = tuple(tally for tally in counts.levels.values() if tally.histogram.any())
+    check_counts(counts, tallies)
+    laws = [_law(tally) for tally in tallies]
+    missing = np.sum([tally.missing for tally in counts.levels.values()], axis=0)
+    rows = range(len(missing))
+    return [_estimate(tallies, laws, row, float(missing[row]), method) for row in rows]
+
+
+def _law(tally: Tally) -> Balanced:
+    law = tally.channel.balanced()
+    assert law is not None
+    if law.kept == law.stray:
+        raise ValueError("the channel gives all categories the same reports, so nothing can be read; change its keep=")
+    return law
+
+
+def _estimate(tallies: tuple[Tally, ...], laws: list[Balanced], row: int, missing: float, method: str) -> Estimate:
+    seen = [Seen(law, tally.histogram[row].astype(float)) for law, tally in zip(laws, tallies, strict=True)]
+    seen = [each for each in seen if each.reports]
+    covariance = SumCovariance(seen)
+    unbiased = np.sum([share * each.shares for share, each in zip(covariance.weights, seen, strict=True)], axis=0)
+    unbiased += (1 - unbiased.sum()) / unbiased.size
+    found = unbiased if method == "inverse" else largest_first(unbiased)
+    fit = 1.0 if any(tally.histogram.dtype.kind == "f" for tally in tallies) else min(each.fit() for each in seen)
+    reports, stderr = np.concatenate([each.counts for each in seen]), np.sqrt(covariance.diagonal())
+    said = tuple(filter(None, [misfit_in_words(fit), _within_noise(float(np.median(stderr)), found.size)]))
+    likelihood = sum(each.log_likelihood(np.maximum(found, 0.0)) for each in seen)
+    told = (method, float(reports.sum()), missing, 0, len(seen), likelihood, found.size - 1.0)
+    labels = tuple(tallies[0].channel.domain.labels)  # type: ignore[union-attr]
+    return Estimate(None, labels, found, covariance, Diagnostics(*told, said, fit), unbiased=unbiased)
+
+
+def _within_noise(stderr: float, categories: int) -> str | None:
+    """Said where an average category does not stand out from the noise."""
+    if 2 * stderr < 1 / categories:
+        return None
+    least = f"{100 * 2 * stderr:.2g} %" if stderr < 0.5 else "any size"
+    return f"single categories of less than {least} are within the noise; read several together, with share([...])"
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """The reports of one level: how often each was seen, and what its law is."""
+
+    law: Balanced
+    counts: Floats
+
+    @cached_property
+    def reports(self) -> float:
+        return float(self.counts.sum())
+
+    @cached_property
+    def held(self) -> Floats:
+        """The share of sets that hold each category."""
+        return np.asarray(np.clip(self.law.held_by(self.counts) / self.reports, 0.0, 1.0))
+
+    @property
+    def shares(self) -> Floats:
+        """The unbiased shares, which need not sum to 1."""
+        return np.asarray((self.held - self.law.stray) / (self.law.kept - self.law.stray))
+
+    def carry(self, weights: Floats) -> Floats:
+        """The covariance of one report's estimate times weights; E of it with the weights is the variance of s."""
+        scale = self.law.kept - self.law.stray
+        added = self.law.held_in(weights) / scale
+        share = self.counts / self.reports
+        carried = self.law.held_by(share * added) - self.held * float(share @ added)
+        return np.asarray(carried / scale)
+
+    def variances(self) -> Floats:
+        """The diagonal of that covariance."""
+        return np.asarray(self.held * (1 - self.held) / (self.law.kept - self.law.stray) ** 2)
+
+    def log_likelihood(self, shares: Floats) -> float:
+        return float(self.counts @ np.log(np.maximum(self.law.reports(shares / shares.sum()), 1e-300)))
+
+    def fit(self) -> float:
+        """How often sound reports would leave some category in so few sets, at most: even one that nobody has is in a
+        share ``stray`` of them (where the truth is the likelier report)."""
+        if self.law.kept < self.law.stray:
+            return 1.0
+        rarest = float(np.rint(self.held.min() * self.reports))
+        return min(1.0, self.held.size * float(bdtr(rarest, round(self.reports), self.law.stray)))
+
+
+class SumCovariance:
+    """The covariance of estimates that sum to 1, as a product with weights; ``np.asarray`` writes it out.
+
+    ``w @ covariance @ w`` is the variance of Σ w_x p̂_x.
+    """
+
+    __array_ufunc__ = None  # so that w @ covariance comes here
+
+    def __init__(self, seen: list[Seen]) -> None:
+        self.seen = seen
+        told = np.array([each.reports * each.law.precision for each in seen])
+        self.weights = told / told.sum() if np.isfinite(told).all() else np.isinf(told) / np.isinf(told).sum()
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        size = int(self.seen[0].held.size)
+        return size, size
+
+    @cached_property
+    def _scales(self) -> list[float]:
+        return [
+            float(share**2 / max(each.reports - 1, 1)) for share, each in zip(self.weights, self.seen, strict=True)
+        ]
+
+    def _free(self, weights: Floats) -> Floats:
+        """The product before the estimates are made to sum to 1."""
+        parts = zip(self._scales, self.seen, strict=True)
+        return np.asarray(np.sum([scale * each.carry(weights) for scale, each in parts], axis=0))
+
+    def __matmul__(self, weights: Any) -> Floats:
+        given = np.asarray(weights, dtype=float)
+        if given.ndim > 1:
+            return np.stack([self @ column for column in given.T], axis=1)
+        found = self._free(given - given.mean())
+        return np.asarray(found - found.mean())
+
+    __rmatmul__ = __matmul__  # it is symmetric
+
+    def diagonal(self) -> Floats:
+        parts = zip(self._scales, self.seen, strict=True)
+        own = np.sum([scale * each.variances() for scale, each in parts], axis=0)
+        of_sum = self._free(np.ones(own.size))
+        return np.asarray(np.maximum(own - 2 * of_sum / own.size + of_sum.sum() / own.size**2, 0.0))
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Floats:
+        return (self @ np.eye(self.shape[0])).astype(float if dtype is None else dtype)
+
+    def __getitem__(self, place: Any) -> Any:
+        return np.asarray(self)[place]
+
+
+def largest_first(shares: Floats) -> Floats:
+    """The largest as they are while they make at most 1 together, the next one what is left, and the others zero."""
+    order = np.argsort(-shares, kind="stable")
+    before = np.cumsum(np.maximum(shares[order], 0.0)) - np.maximum(shares[order], 0.0)
+    found = np.zeros_like(shares)
+    found[order] = np.clip(1 - before, 0.0, np.maximum(shares[order], 0.0))
+    return found

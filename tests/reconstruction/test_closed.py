@@ -1,0 +1,175 @@
+"""Many categories: the closed form equals the dense algebra, is unbiased and calibrated, and needs no table."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+
+import numpy as np
+import pytest
+from tests.statistics import assert_mean, assert_mean_zero
+
+import sfumato as sf
+from sfumato.counts import Counts, Tally
+from sfumato.reconstruction.closed import largest_first
+from sfumato.reconstruction.methods import unbiased
+
+MANY = sf.Categories([f"word {i}" for i in range(150)])
+ZIPF = 1 / np.arange(1, 151)
+ZIPF /= ZIPF.sum()
+CHANNELS = [
+    sf.RandomizedResponse(MANY, gamma=19),
+    sf.RandomizedResponse(MANY, keep=0.001),
+    sf.SubsetResponse(MANY, gamma=19),
+    sf.SubsetResponse(MANY, gamma=3),
+]
+
+
+def counted(channel: sf.Channel, people: int, rng: np.random.Generator) -> Counts:
+    """Counts of reports, drawn by the law."""
+    histogram = rng.multinomial(people, channel.law() @ ZIPF)
+    return Counts({None: Tally(channel, histogram[None], np.zeros(1, np.int64))})
+
+
+@pytest.mark.parametrize("channel", CHANNELS, ids=repr)
+def test_expected_reports_give_the_truth_back(channel: sf.Channel) -> None:
+    histogram = channel.law() @ ZIPF * 1e6
+    counts = Counts({None: Tally(channel, histogram[None], np.zeros(1))})
+    for method in ("inverse", "smooth"):
+        np.testing.assert_allclose(sf.reconstruct(counts, method=method).probabilities, ZIPF, atol=1e-9)
+
+
+@pytest.mark.parametrize("channel", CHANNELS[:2], ids=repr)
+def test_the_unbiased_shares_and_their_covariance_are_those_of_the_inverted_table(channel: sf.Channel) -> None:
+    counts = counted(channel, 5000, np.random.default_rng(1))
+    shares, covariance = unbiased(channel.law(), counts.histogram.astype(float), [150])
+    estimate = sf.reconstruct(counts, method="inverse")
+    np.testing.assert_allclose(estimate.probabilities, shares, atol=1e-9)
+    np.testing.assert_allclose(np.asarray(estimate.covariance), covariance, atol=1e-12)
+    np.testing.assert_allclose(estimate.stderr, np.sqrt(np.diag(covariance)), rtol=1e-9)
+
+
+@pytest.mark.parametrize("channel", CHANNELS, ids=repr)
+def test_the_covariance_is_that_of_a_multinomial_through_the_estimator(channel: sf.Channel) -> None:
+    """Written out: the estimator's matrix B, row by row from single reports, and Cov = B (diag f − f fᵀ) Bᵀ/(n − 1)."""
+    law, people = channel.balanced(), 4000
+    assert law is not None
+    units = np.eye(channel.outputs.size)
+    raw = np.stack([(law.held_by(unit) - law.stray) / (law.kept - law.stray) for unit in units], axis=1)
+    matrix = raw + (1 - raw.sum(axis=0)) / 150
+    counts = counted(channel, people, np.random.default_rng(2))
+    share = counts.histogram / people
+    expected = (matrix * share) @ matrix.T - np.outer(matrix @ share, matrix @ share)
+    estimate = sf.reconstruct(counts, method="inverse")
+    np.testing.assert_allclose(estimate.probabilities, matrix @ share, atol=1e-9)
+    np.testing.assert_allclose(np.asarray(estimate.covariance) * (people - 1), expected, atol=1e-7)
+    np.testing.assert_allclose(estimate.covariance.diagonal() * (people - 1), np.diag(expected), atol=1e-7)
+    weights = np.arange(150) % 3.0
+    assert weights @ estimate.covariance @ weights == pytest.approx(weights @ expected @ weights / (people - 1))
+    assert estimate.covariance[3, 4] == pytest.approx(expected[3, 4] / (people - 1))
+
+
+@pytest.mark.parametrize("channel", [CHANNELS[0], CHANNELS[2]], ids=repr)
+def test_sums_are_unbiased_and_their_errors_calibrated(channel: sf.Channel) -> None:
+    rng, scores = np.random.default_rng(3), []
+    for _ in range(200):
+        estimate = sf.reconstruct(counted(channel, 20_000, rng))
+        sums = [(estimate.share(MANY.labels[:top]), ZIPF[:top].sum()) for top in (5, 20, 50)]
+        scores.append([(float(share) - truth) / share.stderr for share, truth in sums])
+    for column in np.transpose(scores):
+        assert_mean_zero(column)
+        assert_mean(column**2, 1.0, np.sqrt(2))
+
+
+def test_frequent_categories_keep_their_unbiased_share() -> None:
+    estimate = sf.reconstruct(counted(CHANNELS[2], 20_000, np.random.default_rng(4)))
+    found, raw = estimate.probabilities, estimate.unbiased
+    assert found.min() == 0 and found.sum() == pytest.approx(1) and raw.min() < 0
+    assert raw.sum() == pytest.approx(1)
+    np.testing.assert_array_equal(found[:5], raw[:5])
+
+
+def test_largest_first() -> None:
+    shares = np.array([0.5, -0.2, 0.4, 0.2, 0.1])
+    np.testing.assert_allclose(largest_first(shares), [0.5, 0, 0.4, 0.1, 0])
+    np.testing.assert_allclose(largest_first(np.full(4, 0.25)), 0.25)
+
+
+def test_levels_of_different_channels_are_read_together_and_classes_apart() -> None:
+    choice = sf.Choice({"bold": sf.SubsetResponse(MANY, gamma=19), "shy": sf.SubsetResponse(MANY, gamma=3)})
+    rng = np.random.default_rng(5)
+    people = rng.choice(150, 40_000, p=ZIPF)
+    levels = np.where(rng.random(people.size) < 0.5, "bold", "shy").astype(object)
+    group = np.where(people < 10, "few", "rest").astype(object)
+    reports = choice.randomize(MANY.decode(people), rng=6, level=levels)
+    counts = Counts.of(reports, choice, level=levels, by=group)
+    estimates = sf.reconstruct(counts)
+    first = estimates["few"].share(MANY.labels[:10])
+    assert abs(float(first) - 1) < 6 * first.stderr + 1e-12
+    assert float(estimates["rest"].share(MANY.labels[:10])) < 6 * first.stderr
+    together = counts.together()
+    both, bold = sf.reconstruct(together), sf.reconstruct(Counts({"bold": together.levels["bold"]}))
+    assert np.median(both.stderr) < np.median(bold.stderr)
+
+
+def test_counts_of_sets_merge_and_travel() -> None:
+    channel = CHANNELS[2]
+    reports = channel.randomize(MANY.decode(np.arange(150)), rng=7)
+    parts = Counts.of(reports[:70], channel) + Counts.of([*reports[70:], None], channel)
+    assert parts.total == 150 and parts.missing == 1
+    again = Counts.from_dict(json.loads(json.dumps(parts.to_dict())), channel)
+    np.testing.assert_array_equal(again.histogram, Counts.of(reports, channel).histogram)
+    with pytest.raises(ValueError, match="another channel"):
+        Counts.from_dict(parts.to_dict(), CHANNELS[3])
+
+
+def test_true_answers_in_the_place_of_reports_are_noticed() -> None:
+    rng = np.random.default_rng(8)
+    answers = MANY.decode(rng.choice(20, 5000))
+    estimate = sf.reconstruct(answers, CHANNELS[0])
+    assert "do not look as if they came through this channel" in estimate.diagnostics.messages[0]
+    sound = sf.reconstruct(CHANNELS[0].randomize(answers, rng=1), CHANNELS[0])
+    assert sound.diagnostics.fit > 1e-5
+    assert sound.diagnostics.messages == (
+        "single categories of less than 2.1 % are within the noise; read several together, with share([...])",
+    )
+
+
+def test_without_noise_the_shares_are_the_data() -> None:
+    answers = MANY.decode(np.arange(150).repeat(np.arange(150)))
+    estimate = sf.reconstruct(answers, sf.RandomizedResponse(MANY, keep=1.0))
+    np.testing.assert_allclose(estimate.probabilities, np.arange(150) / np.arange(150).sum(), atol=1e-15)
+
+
+def test_up_to_a_hundred_categories_the_likelihood_decides_as_ever() -> None:
+    few = sf.Categories(range(100))
+    for channel in (sf.RandomizedResponse(few, gamma=19), sf.SubsetResponse(few, gamma=19)):
+        estimate = sf.reconstruct(channel.randomize(np.arange(100).repeat(20), rng=1), channel)
+        assert isinstance(estimate.covariance, np.ndarray) and estimate.unbiased is None
+        assert estimate.diagnostics.iterations > 0
+
+
+def test_memory_grows_with_the_categories_not_with_their_square() -> None:
+    many = sf.Categories(range(20_000))
+    for channel in (sf.SubsetResponse(many, gamma=19), sf.RandomizedResponse(many, gamma=19)):
+        counts = Counts.of(channel.randomize(np.arange(20_000), rng=1), channel)
+        tracemalloc.start()
+        estimate = sf.reconstruct(counts)
+        estimate.share(range(20))
+        json.dumps(estimate.to_dict())
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 80e6, f"{peak / 1e6:.0f} MB"
+
+
+def test_what_cannot_be_read_is_refused_in_one_line() -> None:
+    flat = sf.RandomizedResponse(sf.Categories(range(128)), keep=1 / 128)
+    with pytest.raises(ValueError, match="the same reports"):
+        sf.reconstruct(np.arange(128), flat)
+    with pytest.raises(ValueError, match="all 3 reports are missing"):
+        sf.reconstruct([None] * 3, CHANNELS[2])
+    with pytest.raises(ValueError, match="no meaning"):
+        sf.reconstruct([1], CHANNELS[2], intervals=5)
+    estimate = sf.reconstruct([1, 2, 3], CHANNELS[2])
+    with pytest.raises(ValueError, match="unknown; they are in"):
+        estimate.share(["cat"])
