@@ -27,7 +27,7 @@ import sfumato as sf
 from sfumato.examples.datasets import carried_file
 from sfumato.mining.chooser import direct, reconstructing
 
-SETS = "segment,page-blocks,abalone,contraceptive,car,nursery,splice,vowel,vehicle,german,digits,breast_cancer"
+SETS = "segment,page-blocks,contraceptive,car,nursery,splice,vowel,digits,australian,flare,ionosphere,pima"
 GAMMAS = {0.5: 19.0, 1.0: 9.0, 2.0: 4.0}
 MISSING = ("?", "<null>", "")
 Columns = dict[str, np.ndarray]
