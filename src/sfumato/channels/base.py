@@ -54,6 +54,7 @@ class Mechanism(ABC):
     registry: ClassVar[dict[str, type[Mechanism]]] = {}
     domain: Domain
     default: str | None = None
+    unbounded: ClassVar[str] = ""  # why no γ can be asked for, and what to use
     repeats: ClassVar[bool] = True  # with a key, the same answer gives the same report
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -97,7 +98,8 @@ class Mechanism(ABC):
     @classmethod
     def parameter_names(cls) -> list[str]:
         """The keys that the mechanism takes in a plan."""
-        return [name for name in inspect.signature(cls).parameters if name != "domain"]
+        own = inspect.signature(cls).parameters.values()
+        return [each.name for each in own if each.name != "domain" and each.kind is not each.VAR_KEYWORD]
 
     def to_spec(self) -> dict[str, Any]:
         """The mechanism as plain data: ``mechanism_from_spec(domain, spec)`` gives it back."""
