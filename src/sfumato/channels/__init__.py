@@ -8,11 +8,12 @@ from sfumato.channels.choice import Blur, Choice, TwoPhase
 from sfumato.channels.correlated import CorrelatedNoise
 from sfumato.channels.discretize import Discretize
 from sfumato.channels.longitudinal import Longitudinal
+from sfumato.channels.piecewise import Piecewise
 from sfumato.channels.tabulated import Tabulated
 from sfumato.channels.window import RandomizedResponse, SquareWave
 
 __all__ = [
     "AdditiveNoise", "Blur", "Chain", "Channel", "Choice", "CorrelatedNoise", "Discretize", "Gaussian", "Laplace",
-    "Longitudinal", "Mechanism", "RandomizedResponse", "SelectASize", "SquareWave", "Tabulated", "TwoPhase", "Uniform",
-    "channel_from_spec", "mechanism_from_spec",
+    "Longitudinal", "Mechanism", "Piecewise", "RandomizedResponse", "SelectASize", "SquareWave", "Tabulated",
+    "TwoPhase", "Uniform", "channel_from_spec", "mechanism_from_spec",
 ]

@@ -37,6 +37,7 @@ class AdditiveNoise(Channel):
     """w = x + noise; the shared part of Gaussian, Uniform and Laplace."""
 
     own_parameter: ClassVar[str]
+    right_on_average = True
     symmetric_reach: ClassVar[float]
     unit_deviation: ClassVar[float]
 

@@ -184,6 +184,7 @@ class Channel(Mechanism):
 
     inputs: CodeSpace
     outputs: CodeSpace
+    right_on_average: ClassVar[bool] = False  # E[report | x] = x
 
     def __init__(self, domain: Domain, missing: str = "pass", outside: str = "refuse") -> None:
         if missing not in ("pass", "refuse"):

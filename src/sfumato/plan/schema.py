@@ -19,6 +19,7 @@ _PARAMETERS: dict[str, dict[str, Any]] = {
     "step": {**_POSITIVE, "description": "distance between neighbouring reports"},
     "keep": {"type": "number", "minimum": 0, "maximum": 1, "description": "probability that the true category is kept"},
     "gamma": {"type": "number", "exclusiveMinimum": 1, "description": "largest factor by which a report moves odds"},
+    "places": {"type": "integer", "minimum": 2, "description": "places that a number is rounded to at random"},
     "epsilon": {**_POSITIVE, "description": "the natural logarithm of gamma, instead of it"},
     "table": {"type": "array", "items": {"type": "array", "items": {"type": "number", "minimum": 0}}},
     "reports": {"type": "array", "minItems": 1},
