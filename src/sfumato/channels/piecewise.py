@@ -45,8 +45,8 @@ class Piecewise(WindowChannel):
     >>> import sfumato as sf
     >>> gain = sf.Piecewise(sf.Interval(0, 100), gamma=19)
     >>> law, reports = gain.law(), gain.outputs.values
-    >>> (reports @ law)[[0, 250, -1]].round(6).tolist()
-    [0.0, 25.0, 100.0]
+    >>> (reports @ law)[[10, 250, -1]].round(6).tolist()
+    [1.0, 25.0, 100.0]
     """
 
     kind = "piecewise"

@@ -32,7 +32,7 @@ def mean(reports: Any, channel: Mechanism | None = None, *, level: Any = None) -
     >>> gain = sf.Piecewise(sf.Interval(0, 100), gamma=19)
     >>> reports = gain.randomize([0.0] * 900 + [50.0] * 100, rng=1)
     >>> print(sf.mean(reports, gain))
-    4.2 ± 1.0
+    4.2 ± 1.1
     """
     counts = counts_of(reports, channel, level)
     if counts.classes is not None:
@@ -54,6 +54,17 @@ def _average(numbers: Floats, people: Floats) -> WithError:
     middle = float(people @ numbers / total)
     spread = float(people @ (numbers - middle) ** 2 / total)
     return WithError(middle, float(np.sqrt(spread / (total - 1))) if total > 1 else float("inf"))
+
+
+def mean_error(channel: Channel, prior: Floats, people: int) -> float:
+    """The standard error of `mean` from so many reports, by the noise alone: √(Σ_x P(x)·Var[u | x]/n); ∞ where reports
+    have no unbiased numbers."""
+    numbers = unbiased_numbers(channel)
+    if numbers is None:
+        return float("inf")
+    law, centred = channel.law(), numbers - numbers.mean()
+    variance = centred**2 @ law - (centred @ law) ** 2
+    return float(np.sqrt(prior @ variance / people))
 
 
 @lru_cache(maxsize=256)
