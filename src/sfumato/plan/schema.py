@@ -48,6 +48,7 @@ _DOMAIN: dict[str, dict[str, Any]] = {
 _OWN: dict[str, dict[str, Any]] = {
     "role": {"enum": list(ROLES), "default": "attribute", "description": "class and clear are sent as they are"},
     "question": {"type": "string", "description": "how the question is put to people"},
+    "weight": {**_POSITIVE, "description": "how much its estimate matters where a bound of the plan is shared out"},
 }
 
 
@@ -60,10 +61,6 @@ def plan_schema() -> dict[str, Any]:
         "properties": {**_DOMAIN, **_OWN, "channel": {"enum": kinds}, **used},
         "additionalProperties": False,
         "oneOf": [{"required": ["low", "high"]}, *({"required": [key]} for key in ("categories", "items", "columns"))],
-        "anyOf": [
-            {"required": ["channel"]},
-            {"required": ["role"], "properties": {"role": {"enum": ["class", "clear"]}}},
-        ],
         "allOf": [_only_own_parameters(kind, used) for kind in kinds],
     }
     return {
@@ -76,11 +73,21 @@ def plan_schema() -> dict[str, Any]:
             "description": {"type": "string"},
             "language": {"enum": list(LANGUAGES), "default": "en", "description": "what people are told it in"},
             "empty": {"type": "array", "items": {"type": "string"}, "description": "texts in files that mean missing"},
+            "gamma": {**_PARAMETERS["gamma"], "description": "bound of all answers of one person together"},
+            "epsilon": {**_PARAMETERS["epsilon"], "description": "the same as a natural logarithm"},
             "attributes": {"type": "object", "minProperties": 1, "additionalProperties": attribute},
         },
         "required": ["attributes"],
+        "anyOf": [
+            {"required": ["gamma"]},
+            {"required": ["epsilon"]},
+            {"properties": {"attributes": {"additionalProperties": {"anyOf": [
+                {"required": ["channel"]},
+                {"required": ["role"], "properties": {"role": {"enum": ["class", "clear"]}}},
+            ]}}}},
+        ],
         "additionalProperties": False,
-    }
+    }  # fmt: skip
 
 
 def _only_own_parameters(kind: str, used: dict[str, Any]) -> dict[str, Any]:
