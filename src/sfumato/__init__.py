@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         Gaussian,
         Laplace,
         Longitudinal,
+        Piecewise,
         RandomizedResponse,
         SelectASize,
         SquareWave,
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from sfumato.mining.tree import TreeClassifier
     from sfumato.plan import Attribute, Plan
     from sfumato.privacy import Advice, Audit, advise, audit
-    from sfumato.reconstruction import Estimate, JointEstimate, reconstruct, reconstruct_joint
+    from sfumato.reconstruction import Estimate, JointEstimate, mean, reconstruct, reconstruct_joint
 
 __version__ = "0.1.0"
 
@@ -54,7 +55,7 @@ _LAZY = {
         "sfumato.channels",
     ),
     **dict.fromkeys(("Chain", "Longitudinal", "Choice", "TwoPhase"), "sfumato.channels"),
-    **dict.fromkeys(("SubsetResponse", "SelectASize", "CorrelatedNoise"), "sfumato.channels"),
+    **dict.fromkeys(("SubsetResponse", "SelectASize", "CorrelatedNoise", "Piecewise"), "sfumato.channels"),
     **dict.fromkeys(("Device", "Ledger"), "sfumato.client"),
     **dict.fromkeys(("Guarantee", "CombinedGuarantee", "Breach", "breach_information"), "sfumato.guarantee"),
     "Attribute": "sfumato.plan",
@@ -64,6 +65,7 @@ _LAZY = {
     "Estimate": "sfumato.reconstruction",
     "JointEstimate": "sfumato.reconstruction",
     "reconstruct": "sfumato.reconstruction",
+    "mean": "sfumato.reconstruction",
     "reconstruct_joint": "sfumato.reconstruction",
     "TreeClassifier": "sfumato.mining.tree",
     "AdditiveClassifier": "sfumato.mining.additive",
@@ -86,11 +88,11 @@ _LAZY = {
 __all__ = [
     "Interval", "Categories", "Items",
     "Channel", "Gaussian", "Uniform", "Laplace", "Discretize", "RandomizedResponse", "SubsetResponse", "SquareWave",
-    "Tabulated", "Chain", "Longitudinal", "Choice", "TwoPhase", "SelectASize", "CorrelatedNoise",
+    "Piecewise", "Tabulated", "Chain", "Longitudinal", "Choice", "TwoPhase", "SelectASize", "CorrelatedNoise",
     "Guarantee", "CombinedGuarantee", "Breach", "breach_information",
     "Attribute", "Plan", "Device", "Ledger",
     "Counts", "Reports",
-    "Estimate", "JointEstimate", "reconstruct", "reconstruct_joint",
+    "Estimate", "JointEstimate", "reconstruct", "reconstruct_joint", "mean",
     "TreeClassifier", "AdditiveClassifier", "NaiveBayes", "JointModel", "DirectClassifier", "MixtureModel",
     "MixtureClassifier", "LinearDiscriminant", "Chooser",
     "frequent_itemsets", "association_rules",

@@ -20,9 +20,16 @@ def test_json_holds_the_changes_the_costs_and_the_plan(sfumato):
     assert told["costs"][0]["after"] > 0 and told["plan"]["name"] == "town"
 
 
+def test_a_mean_alone_gets_its_own_channel(sfumato):
+    answer = sfumato("advise plan.toml --target age:5%to50% --mean age")
+    assert answer.code == 0 and "becomes piecewise (gamma = 18.99)" in answer.out and "the mean's error" in answer.out
+
+
 @pytest.mark.parametrize(
     ("line", "words"),
     [
+        ("advise plan.toml --target 5%to50% --mean height", "means names 'height', which has no channel"),
+        ("advise plan.toml --target 5%to50% --mean elevel", "means names 'elevel', which is no number"),
         ("advise plan.toml", "--target"),
         ("advise plan.toml --target age:61at95%", "cannot be met"),
         ("advise plan.toml --target height:20at95%", "'height', which has no channel"),

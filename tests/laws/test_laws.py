@@ -37,6 +37,11 @@ EXAMPLES: dict[str, list[Mechanism]] = {
         sf.SquareWave(AGES, gamma=np.e),
         sf.SquareWave(UNIT, 3, halfwidth=0.1),
     ],
+    "piecewise": [
+        sf.Piecewise(UNIT, gamma=19),
+        sf.Piecewise(AGES, epsilon=1),
+        sf.Piecewise(sf.Interval(0, 99_999), gamma=3, places=2, step=1000),
+    ],
     "tabulated": [
         sf.Tabulated(COLOURS, [[0.5, 0.1, 0], [0.5, 0.9, 0.5], [0, 0, 0.5]], reports=["warm", "cold", "none"])
     ],

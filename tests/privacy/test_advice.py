@@ -147,3 +147,48 @@ def test_baskets_are_told_their_lowest_discoverable_support() -> None:
     advice = sf.advise(channel, "5% to 50%", people=100_000)
     assert advice.met and advice.channel.gamma < 19
     assert len(advice.costs) == 2 and all(cost.after > cost.before for cost in advice.costs)
+
+
+# --- only a mean is wanted ------------------------------------------------------------------------------------------
+
+SPIKE = np.append(0.92, np.full(99, 0.08 / 99))
+
+
+def test_a_mean_alone_is_asked_for_through_the_channel_that_tells_it_best() -> None:
+    told = sf.advise(sf.Gaussian(UNIT, privacy=1.0), "5% to 50%", means=True)
+    assert isinstance(told.channel, sf.Piecewise) and told.met
+    assert "the mean's error, of the range, from 10,000 reports" in str(told)
+
+
+@pytest.mark.parametrize("gamma", [np.e, 3, 19])
+def test_people_at_one_end_are_asked_at_few_places(gamma: float) -> None:
+    told = sf.advise(sf.SquareWave(UNIT, gamma=gamma), "answer: 5% to 96%", means=True, prior=SPIKE)
+    assert isinstance(told.channel, sf.Piecewise) and told.channel.places <= 3
+    assert told.channel.gamma <= gamma
+    (cost,) = told.costs
+    assert cost.after < cost.before
+
+
+def test_a_channel_that_tells_the_mean_as_well_is_kept() -> None:
+    for channel in (sf.Piecewise(UNIT, gamma=3), sf.Piecewise(UNIT, gamma=18)):
+        assert not sf.advise(channel, "5% to 50%", means=True).changes
+
+
+def test_a_piecewise_channel_stays_one_when_its_bound_falls() -> None:
+    told = sf.advise(sf.Piecewise(UNIT, gamma=30, places=2), "5% to 50%", costs=False)
+    assert told.channel == sf.Piecewise(UNIT, gamma=18.99, places=2)
+
+
+@pytest.mark.parametrize(
+    ("channel", "targets", "means", "words"),
+    [
+        (sf.Gaussian(UNIT, scale=1), "answer: 0.2 at 90%", True, "no bound under which a mean could be told best"),
+        (sf.RandomizedResponse(sf.Categories(["a", "b"]), gamma=3), "5% to 50%", True, "which is no number"),
+        (sf.Gaussian(UNIT, scale=1), "5% to 50%", ["age"], "means names 'age', which has no channel of its own"),
+    ],
+)
+def test_a_mean_that_cannot_be_advised_on_is_one_line(
+    channel: sf.Channel, targets: str, means: object, words: str
+) -> None:
+    with pytest.raises(ValueError, match=words):
+        sf.advise(channel, targets, means=means)

@@ -8,12 +8,14 @@ from sfumato.channels.choice import Blur, Choice, TwoPhase
 from sfumato.channels.correlated import CorrelatedNoise
 from sfumato.channels.discretize import Discretize
 from sfumato.channels.longitudinal import Longitudinal
+from sfumato.channels.piecewise import Piecewise
 from sfumato.channels.subsets import SubsetResponse
 from sfumato.channels.tabulated import Tabulated
 from sfumato.channels.window import RandomizedResponse, SquareWave
 
 __all__ = [
     "AdditiveNoise", "Blur", "Chain", "Channel", "Choice", "CorrelatedNoise", "Discretize", "Gaussian", "Laplace",
-    "Longitudinal", "Mechanism", "RandomizedResponse", "SelectASize", "SquareWave", "SubsetResponse", "Tabulated",
+    "Longitudinal", "Mechanism", "Piecewise", "RandomizedResponse", "SelectASize", "SquareWave", "SubsetResponse",
+    "Tabulated",
     "TwoPhase", "Uniform", "channel_from_spec", "mechanism_from_spec",
 ]

@@ -12,18 +12,21 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Mapping
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
 
 from sfumato.channels.base import Channel
+from sfumato.channels.bound import checked_bound, gamma_of, one_given, refuse_bound
 from sfumato.channels.program import Alias, Shift, integer_weights
 from sfumato.domain import Floats, Grid, Interval, check_codes
 from sfumato.prose import Voice
 
 LARGEST_NOISE = 50.0
 LARGEST_LAW = 20_000_000
+BOUND_SLACK = tuple(10.0**-digits for digits in range(9, 1, -1))
 LN2_HIGH, LN2_LOW = float.fromhex("0x1.62e42feep-1"), float.fromhex("0x1.a39ef35793c76p-33")
 SQRT_2PI = float.fromhex("0x1.40d931ff62706p+1")
 FROM_FRACTION = 3.0
@@ -34,24 +37,29 @@ class AdditiveNoise(Channel):
     """w = x + noise; the shared part of Gaussian, Uniform and Laplace."""
 
     own_parameter: ClassVar[str]
+    right_on_average = True
     symmetric_reach: ClassVar[float]
     unit_deviation: ClassVar[float]
 
     def __init__(
         self, domain: Interval, own: float | None, privacy: float | None, confidence: float, step: float | None,
-        missing: str, outside: str,
+        missing: str, outside: str, bound: Mapping[str, Any],
     ) -> None:  # fmt: skip
+        if self.unbounded:
+            refuse_bound(self.kind, self.unbounded, bound)
         if not isinstance(domain, Interval):
             raise TypeError(f"{self.kind} noise needs an Interval, not {type(domain).__name__}; use RandomizedResponse")
         super().__init__(domain, missing, outside)
         self.domain: Interval = domain
-        if (own is None) == (privacy is None):
-            raise ValueError(f"give either {self.own_parameter}= or privacy= for {self.kind} noise, one of the two")
+        ways = {self.own_parameter: own, "privacy": privacy, **bound}
+        name, value = one_given(f"{self.kind} noise", **ways)
         self.confidence = check_confidence(confidence)
-        self._given: dict[str, Any] = {self.own_parameter: own}
-        if privacy is not None:
-            self._given = {"privacy": privacy, **({"confidence": confidence} if confidence != 0.95 else {})}
-            own = check_positive("privacy", privacy) * domain.width / self._width_of_unit(self.confidence)
+        self._given: dict[str, Any] = {name: value}
+        if name == "privacy":
+            self._given |= {"confidence": confidence} if confidence != 0.95 else {}
+            own = check_positive("privacy", value) * domain.width / self._width_of_unit(self.confidence)
+        elif name in bound:
+            own = self._size_of_bound(gamma_of(name, checked_bound(name, value)), step)
         self.size_of_noise = check_positive(self.own_parameter, 0.0 if own is None else own)
         self.deviation = self.unit_deviation * self.size_of_noise
         self._check_size(privacy)
@@ -88,6 +96,10 @@ class AdditiveNoise(Channel):
     @abstractmethod
     def _width_of_unit(self, confidence: float) -> float:
         """Interval width at this confidence when the own parameter is 1 (AS00 Table 1)."""
+
+    def _size_of_bound(self, gamma: float, step: float | None) -> float:
+        """The own parameter of the least noise whose γ is at most this."""
+        raise NotImplementedError
 
     def _reach(self, steps: int) -> int:
         """How many steps the noise reaches."""
@@ -150,8 +162,9 @@ class ScaledNoise(AdditiveNoise):
     def __init__(
         self, domain: Interval, scale: float | None = None, *, privacy: float | None = None,
         confidence: float = 0.95, step: float | None = None, missing: str = "pass", outside: str = "refuse",
+        **bound: float | None,
     ) -> None:  # fmt: skip
-        super().__init__(domain, scale, privacy, confidence, step, missing, outside)
+        super().__init__(domain, scale, privacy, confidence, step, missing, outside, bound)
 
     @property
     def scale(self) -> float:
@@ -172,6 +185,7 @@ class Gaussian(ScaledNoise):
     """
 
     kind = "gaussian"
+    unbounded = "its tails have no bound; use laplace or square-wave"
     symmetric_reach, unit_deviation = 7.0, 1.0
 
     def tail(self, distance: Floats) -> Floats:
@@ -194,14 +208,16 @@ class Uniform(AdditiveNoise):
     """
 
     kind = "uniform"
+    unbounded = "a report rules out values that are far away; use laplace or square-wave"
     own_parameter = "halfwidth"
     symmetric_reach, unit_deviation = 1.0, 1 / math.sqrt(3)
 
     def __init__(
         self, domain: Interval, halfwidth: float | None = None, *, privacy: float | None = None,
         confidence: float = 0.95, step: float | None = None, missing: str = "pass", outside: str = "refuse",
+        **bound: float | None,
     ) -> None:  # fmt: skip
-        super().__init__(domain, halfwidth, privacy, confidence, step, missing, outside)
+        super().__init__(domain, halfwidth, privacy, confidence, step, missing, outside, bound)
 
     @property
     def halfwidth(self) -> float:
@@ -223,13 +239,38 @@ class Laplace(ScaledNoise):
 
     Domain: an Interval.
     Law: q[k] = F((k+½)·step) − F((k−½)·step), F(t) = ½·e^(t/scale) for t ≤ 0.
-    γ: e^(range/scale), read off the table (∞ when the law's 64 bits cannot hold the far tail).
+    γ: e^(range/scale), read off the table (∞ when the law's 64 bits cannot hold the far tail). With ``gamma=`` or
+    ``epsilon=`` the scale is the least, to nine digits, at which the table's γ is at most that.
     Interval width at confidence c: −2·scale·ln(1−c).
+
+    >>> import sfumato as sf
+    >>> noise = sf.Laplace(sf.Interval(20, 80), gamma=19)
+    >>> round(noise.scale, 2), noise.guarantee().gamma <= 19
+    (20.38, True)
     """
 
     kind = "laplace"
     symmetric_reach, unit_deviation = 40.0, math.sqrt(2)
     gathered_beyond = 10.0
+
+    def __init__(
+        self, domain: Interval, scale: float | None = None, *, privacy: float | None = None,
+        confidence: float = 0.95, gamma: float | None = None, epsilon: float | None = None,
+        step: float | None = None, missing: str = "pass", outside: str = "refuse",
+    ) -> None:  # fmt: skip
+        bound = {"gamma": gamma, "epsilon": epsilon}
+        super().__init__(domain, scale, privacy=privacy, confidence=confidence, step=step, missing=missing,
+                         outside=outside, **bound)  # fmt: skip
+
+    def _size_of_bound(self, gamma: float, step: float | None) -> float:
+        least = self.domain.width / logarithm(gamma)
+        if self.unit_deviation * least > LARGEST_NOISE / 2 * self.domain.width:
+            raise ValueError(f"gamma={gamma:g} takes noise too wide to read any crowd through; use 1.06 or more")
+        for slack in BOUND_SLACK:
+            found = Laplace(self.domain, least * (1 + slack), step=step).exact_gamma
+            if found is not None and found <= gamma:
+                return least * (1 + slack)
+        raise ValueError(f"gamma={gamma:g} is more than laplace noise in 64 bits can state; use square-wave, or less")
 
     def tail(self, distance: Floats) -> Floats:
         return 0.5 * exponential(-distance / self.scale)

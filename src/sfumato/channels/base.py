@@ -55,6 +55,7 @@ class Mechanism(ABC):
     registry: ClassVar[dict[str, type[Mechanism]]] = {}
     domain: Domain
     default: str | None = None
+    unbounded: ClassVar[str] = ""  # why no γ can be asked for, and what to use
     repeats: ClassVar[bool] = True  # with a key, the same answer gives the same report
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -98,7 +99,8 @@ class Mechanism(ABC):
     @classmethod
     def parameter_names(cls) -> list[str]:
         """The keys that the mechanism takes in a plan."""
-        return [name for name in inspect.signature(cls).parameters if name != "domain"]
+        own = inspect.signature(cls).parameters.values()
+        return [each.name for each in own if each.name != "domain" and each.kind is not each.VAR_KEYWORD]
 
     def to_spec(self) -> dict[str, Any]:
         """The mechanism as plain data: ``mechanism_from_spec(domain, spec)`` gives it back."""
@@ -183,6 +185,7 @@ class Channel(Mechanism):
 
     inputs: CodeSpace
     outputs: CodeSpace
+    right_on_average: ClassVar[bool] = False  # E[report | x] = x
 
     def __init__(self, domain: Domain, missing: str = "pass", outside: str = "refuse") -> None:
         if missing not in ("pass", "refuse"):

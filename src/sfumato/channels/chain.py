@@ -22,6 +22,7 @@ class Chain(Channel):
     """
 
     kind = "chain"
+    unbounded = "its stages have theirs; give it to one of them"
 
     def __init__(self, first: Channel, second: Channel) -> None:
         super().__init__(first.domain, first.missing, first.outside)

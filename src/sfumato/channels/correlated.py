@@ -56,6 +56,7 @@ class CorrelatedNoise(Mechanism):
     """
 
     kind = "correlated-gaussian"
+    unbounded = "its tails have no bound; blur each number by itself with laplace or square-wave"
     gamma = math.inf
 
     def __init__(

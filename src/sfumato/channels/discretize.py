@@ -25,6 +25,7 @@ class Discretize(Channel):
     """
 
     kind = "discretize"
+    unbounded = "the same value always sends the same class; use square-wave"
 
     def __init__(
         self, domain: Interval, width: float | None = None, *, edges: ArrayLike | None = None,

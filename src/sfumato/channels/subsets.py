@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sfumato.channels.balanced import Balanced
 from sfumato.channels.base import Channel
+from sfumato.channels.bound import checked_bound, gamma_of, one_given
 from sfumato.channels.program import (
     HALF,
     Numbers,
@@ -37,7 +38,6 @@ from sfumato.channels.program import (
     word_of,
     words_below,
 )
-from sfumato.channels.window import check_gamma
 from sfumato.domain import MOST_CODES, Categories, Codes, Floats, as_array
 from sfumato.domain.checked import given, given_whole
 from sfumato.prose import Voice
@@ -182,7 +182,7 @@ class SubsetResponse(Channel):
     Domain: Categories with d ≥ 2 labels, worth it from 3γ + 2 of them on; below, randomized response has less variance.
     Law: the set holds the true category with chance p = γ/(γ + q − 1), any other with ρ close to 1/q; q is the prime
     with the smallest variance, about γ + 1.
-    γ: as given, exactly.
+    γ: as given, exactly, or e^ε.
     Estimator: (share of sets that hold the category − ρ)/(p − ρ); of a rare one the variance is 4γ/(n(γ − 1)²).
 
     >>> import sfumato as sf
@@ -193,7 +193,10 @@ class SubsetResponse(Channel):
 
     kind = "subset-response"
 
-    def __init__(self, domain: Categories, gamma: float, *, missing: str = "pass", outside: str = "refuse") -> None:
+    def __init__(
+        self, domain: Categories, gamma: float | None = None, *, epsilon: float | None = None, missing: str = "pass",
+        outside: str = "refuse",
+    ) -> None:
         if not isinstance(domain, Categories):
             raise TypeError(f"subset response needs Categories, not {type(domain).__name__}; try SquareWave")
         if not 2 <= domain.size <= MOST_CATEGORIES:
@@ -203,9 +206,11 @@ class SubsetResponse(Channel):
             raise ValueError("outside='clamp' has no meaning for categories; leave it out")
         super().__init__(domain, missing, outside)
         self.domain: Categories = domain
-        self.wanted = check_gamma(gamma)
-        prime, digits = best_grid(domain.size, self.wanted)
-        inside = Window.of_gamma(self.wanted, 1, prime - 1).inside
+        name, value = one_given("subset response", gamma=gamma, epsilon=epsilon)
+        self._given = {name: checked_bound(name, value)}
+        wanted = gamma_of(name, self._given[name])
+        prime, digits = best_grid(domain.size, wanted)
+        inside = Window.of_gamma(wanted, 1, prime - 1).inside
         self.slices = Slices(inside, prime, digits, domain.size)
         self.inputs: Categories = domain
 
@@ -215,7 +220,7 @@ class SubsetResponse(Channel):
         return Categories(range(self.slices.outputs))
 
     def parameters(self) -> dict[str, Any]:
-        return {"gamma": self.wanted}
+        return self._given
 
     def steps(self) -> tuple[Slices]:
         return (self.slices,)

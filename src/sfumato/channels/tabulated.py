@@ -31,6 +31,7 @@ class Tabulated(Channel):
     """
 
     kind = "tabulated"
+    unbounded = "its table has the γ that it has; use randomized-response, or another table"
 
     def __init__(
         self, domain: Categories, table: ArrayLike, *, reports: Iterable[Hashable] | None = None,

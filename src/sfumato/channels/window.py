@@ -13,6 +13,7 @@ import numpy as np
 from sfumato.channels.additive import check_positive, check_step, default_step, holds_every_integer
 from sfumato.channels.balanced import Balanced
 from sfumato.channels.base import Channel
+from sfumato.channels.bound import checked_bound, gamma_of, one_given
 from sfumato.channels.program import HALF, Window
 from sfumato.domain import Categories, Floats, Grid, Interval, check_codes
 from sfumato.prose import Voice
@@ -36,7 +37,7 @@ class RandomizedResponse(WindowChannel):
 
     Domain: Categories with d ≥ 2 labels.
     Law: P[y, x] = keep if y = x, else (1 − keep)/(d − 1).
-    γ: keep·(d − 1)/(1 − keep), or its inverse when a lie is likelier than the truth.
+    γ: keep·(d − 1)/(1 − keep), or its inverse when a lie is likelier than the truth; as asked with gamma=, or epsilon=.
     Estimator: invert the law (``method="inverse"``) or maximise the likelihood.
 
     >>> import sfumato as sf
@@ -47,9 +48,9 @@ class RandomizedResponse(WindowChannel):
     kind = "randomized-response"
 
     def __init__(
-        self, domain: Categories, keep: float | None = None, *, gamma: float | None = None, missing: str = "pass",
-        outside: str = "refuse",
-    ) -> None:
+        self, domain: Categories, keep: float | None = None, *, gamma: float | None = None,
+        epsilon: float | None = None, missing: str = "pass", outside: str = "refuse",
+    ) -> None:  # fmt: skip
         if not isinstance(domain, Categories):
             raise TypeError(f"randomized response needs Categories, not {type(domain).__name__}; try SquareWave")
         if domain.size < 2:
@@ -60,15 +61,13 @@ class RandomizedResponse(WindowChannel):
         self.domain: Categories = domain
         self.inputs: Categories = domain
         self.outputs: Categories = domain
-        if (keep is None) == (gamma is None):
-            raise ValueError("give either keep= or gamma= for randomized response, one of the two")
-        others = domain.size - 1
-        if gamma is None:
-            self._given = {"keep": _check_keep(keep)}
-            self.window = Window(round(self._given["keep"] * HALF), 1, others)
+        name, value = one_given("randomized response", keep=keep, gamma=gamma, epsilon=epsilon)
+        value = _check_keep(value) if name == "keep" else checked_bound(name, value)
+        self._given, others = {name: value}, domain.size - 1
+        if name == "keep":
+            self.window = Window(round(value * HALF), 1, others)
         else:
-            self._given = {"gamma": check_gamma(gamma)}
-            self.window = Window.of_gamma(self._given["gamma"], 1, others)
+            self.window = Window.of_gamma(gamma_of(name, value), 1, others)
 
     @property
     def keep(self) -> float:
@@ -90,7 +89,7 @@ class SquareWave(WindowChannel):
 
     Domain: an Interval, n grid points; the window reaches B steps to each side.
     Law: P[y, x] = γ·q if |y − x| ≤ B, else q, with q = 1/(γ·(2B+1) + n − 1) and reports from −B to n − 1 + B.
-    γ: as given, exactly.
+    γ: as given, exactly, or e^ε.
     Width: the one that maximises the information in a report of an evenly spread population, unless ``halfwidth=``
     says otherwise.
 
@@ -102,15 +101,17 @@ class SquareWave(WindowChannel):
     kind = "square-wave"
 
     def __init__(
-        self, domain: Interval, gamma: float, *, halfwidth: float | None = None, step: float | None = None,
-        missing: str = "pass", outside: str = "refuse",
-    ) -> None:
+        self, domain: Interval, gamma: float | None = None, *, epsilon: float | None = None,
+        halfwidth: float | None = None, step: float | None = None, missing: str = "pass", outside: str = "refuse",
+    ) -> None:  # fmt: skip
         if not isinstance(domain, Interval):
             raise TypeError(f"the square wave needs an Interval, not {type(domain).__name__}; use RandomizedResponse")
         super().__init__(domain, missing, outside)
         self.domain: Interval = domain
-        self._given = {"gamma": check_gamma(gamma), "halfwidth": halfwidth, "step": step}
-        best = best_halfwidth(self._given["gamma"]) * domain.width
+        name, value = one_given("the square wave", gamma=gamma, epsilon=epsilon)
+        self._given = {name: checked_bound(name, value), "halfwidth": halfwidth, "step": step}
+        bound = gamma_of(name, self._given[name])
+        best = best_halfwidth(bound) * domain.width
         wanted = best if halfwidth is None else check_positive("halfwidth", halfwidth)
         self.step = float(step) if step is not None else default_step(domain, wanted * 4)
         check_step(domain, self.step)
@@ -118,7 +119,7 @@ class SquareWave(WindowChannel):
         self.window_reach = max(round(wanted / self.step), 0)
         self.inputs: Grid = Grid.over(domain, self.step, integer=holds_every_integer(domain, self.step))
         self.outputs: Grid = Grid.over(domain, self.step, self.window_reach)
-        self.window = Window.of_gamma(self._given["gamma"], 2 * self.window_reach + 1, self.inputs.size - 1)
+        self.window = Window.of_gamma(bound, 2 * self.window_reach + 1, self.inputs.size - 1)
 
     @property
     def halfwidth(self) -> float:
@@ -129,16 +130,6 @@ class SquareWave(WindowChannel):
         low, high = (say.number(float(end)) for end in self.outputs.values[[0, -1]])
         chance, halfwidth = say.percent(self.window.chance), say.number(self.halfwidth)
         return say("how.window", chance=chance, halfwidth=halfwidth, low=low, high=high)
-
-
-def check_gamma(gamma: Any) -> float:
-    """γ above 1 and finite."""
-    if isinstance(gamma, bool) or not isinstance(gamma, (int, float, np.integer, np.floating)):
-        raise TypeError(f"gamma={gamma!r} is not a number; give a number above 1, for example 19")
-    if not 1 < gamma < 1e290:
-        given = f"{gamma:g}" if not isinstance(gamma, int) or abs(gamma) < 1e15 else "a huge number"
-        raise ValueError(f"gamma={given} is not above 1 and finite; 19 is a common choice")
-    return float(gamma)
 
 
 def _check_keep(keep: Any) -> float:

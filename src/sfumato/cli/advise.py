@@ -17,10 +17,15 @@ EXAMPLES = """Examples:
 
   sfumato advise plan.toml --target "5% to 50%"
 
-  sfumato advise plan.toml --target "age: 20 at 95%" --reports reports.parquet -o better.json"""
+  sfumato advise plan.toml --target "age: 20 at 95%" --reports reports.parquet -o better.json
+
+  sfumato advise plan.toml --target "5% to 50%" --mean income"""
 
 Targets = Annotated[
     list[str], typer.Option("--target", "-t", help='"5% to 50%", "age: 5% to 50%", "age: 20 at 95%"; may be repeated.')
+]
+Means = Annotated[
+    list[str] | None, typer.Option("--mean", help="An attribute of which only the mean is wanted; may be repeated.")
 ]
 People = Annotated[int, typer.Option(min=100, help="The size of the survey whose accuracy is told.")]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="Write the proposed plan: .json.")]
@@ -31,6 +36,7 @@ def advise(
     target: Targets,
     reports: Reports = None,
     truth: Truth = None,
+    mean: Means = None,
     times: Times = 1,
     people: People = 10_000,
     output: Output = None,
@@ -43,7 +49,7 @@ def advise(
         check_target(output, (".json",), apart=[plan, *(reports or []), *(truth or [])])
     tables = people_tables(loaded, reports, truth)
     with naming(plan):
-        told = advise_plan(loaded, target, **tables, times=times, people=people)
+        told = advise_plan(loaded, target, **tables, means=mean or (), times=times, people=people)
     if output is not None:
         write_text(told.plan.to_json(), output)
     if as_json:

@@ -12,6 +12,7 @@ from sfumato.cli.plans import AsJson, PlanFile, asked, files_option, load_plan, 
 from sfumato.guarantee import CombinedGuarantee
 from sfumato.plan import Plan
 from sfumato.plan.page import page_of
+from sfumato.prose import in_words, percent
 from sfumato.tables import check_target
 
 EXAMPLES = """Examples:
@@ -51,7 +52,8 @@ def _for_machines(plan: Plan, total: CombinedGuarantee) -> dict[str, Any]:
         }
         for name, attribute in plan.attributes.items()
     }
-    return {"plan": plan.name, "attributes": attributes, "total": total.to_dict()}
+    budget = {} if plan.budget is None else {"budget": {"gamma": plan.budget, "shares": plan.shares}}
+    return {"plan": plan.name, **budget, "attributes": attributes, "total": total.to_dict()}
 
 
 def _in_words(plan: Plan, total: CombinedGuarantee) -> None:
@@ -60,6 +62,10 @@ def _in_words(plan: Plan, total: CombinedGuarantee) -> None:
     screen = console()
     count = f"{len(plan.attributes)} attributes, {len(asked(plan))} of them randomized"
     screen.print(f"[bold]{escape(plan.name)}[/bold]: {count}")
+    if plan.budget is not None:
+        say(f"All answers together keep γ = {in_words(plan.budget, 6, up=True)}; their shares of ln γ:")
+        for name, share in plan.shares.items():
+            say(f"  {name}: {percent(share)} (γ = {in_words(total.parts[name].gamma, 6, up=True)})")
     for name, attribute in plan.attributes.items():
         channel = attribute.channel
         how = "in the clear" if channel is None else channel.kind

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
@@ -27,7 +28,7 @@ class Amplification:
         """ε = ln γ, the parameter of local differential privacy, rounded up."""
         if not math.isfinite(self.gamma):
             return math.inf
-        return math.nextafter(math.log(self.gamma), math.inf) if self.gamma > 1 else 0.0
+        return logarithm_above(self.gamma) if self.gamma > 1 else 0.0
 
     @property
     def voice(self) -> Voice:
@@ -84,6 +85,15 @@ def rounded_up(gamma: Fraction | None) -> float:
         return math.inf
     nearest = gamma.numerator / gamma.denominator
     return nearest if Fraction(nearest) >= gamma else math.nextafter(nearest, math.inf)
+
+
+def logarithm_above(gamma: float) -> float:
+    """The smallest float that is not below ln γ."""
+    with localcontext() as digits:
+        digits.prec = 40
+        exact = Decimal(gamma).ln()
+        nearest = float(exact)
+        return nearest if Decimal(nearest) >= exact else math.nextafter(nearest, math.inf)
 
 
 def gamma_text(gamma: Fraction | None) -> str | None:

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from sfumato.channels.base import Mechanism, Rng, identity_of, mechanism_from_spec
+from sfumato.channels.bound import BOUNDS, refuse_bound
 from sfumato.channels.words import Key
 from sfumato.domain import (
     DOMAIN_KEYS,
@@ -129,6 +130,8 @@ def _check_parameters(spec: Mapping[str, Any]) -> None:
     known = [*(Mechanism.registry[name].parameter_names() if name else []), *DOMAIN_KEYS, *OWN_KEYS, "channel"]
     for key in spec:
         if key not in known:
+            if key in BOUNDS and name and Mechanism.registry[name].unbounded:
+                refuse_bound(name, Mechanism.registry[name].unbounded, [key])
             raise ValueError(f"{key} is unknown{f' for channel {name!r}' if name else ''}{suggest(key, known)}")
 
 

@@ -6,7 +6,7 @@ import json
 import math
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -23,6 +23,7 @@ from sfumato.guarantee import CombinedGuarantee
 from sfumato.pages import Page
 from sfumato.plan.attribute import Attribute
 from sfumato.plan.batches import Progress, randomize_files
+from sfumato.plan.budget import check_budget, read_budget, shares_of, takes_share, with_shares
 from sfumato.plan.cluster import ClusterJob
 from sfumato.plan.page import page_of
 from sfumato.plan.schema import plan_schema
@@ -30,7 +31,7 @@ from sfumato.plan.total import guarantee_of
 from sfumato.prose import suggest, visible, voice
 from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, PLAN_COLUMN, check_nesting, kind_of, map_table, too_deep
 
-PLAN_KEYS = ("name", "description", "language", "empty", "attributes")
+PLAN_KEYS = ("name", "description", "language", "empty", "gamma", "epsilon", "attributes")
 SHORT = 16
 """So many digits of a plan's identity stand in files of reports."""
 
@@ -45,6 +46,8 @@ class Plan:
     language: str = "en"
     empty: tuple[str, ...] = ()
     """Texts that stand for a missing answer in files, beside the empty field."""
+    budget: float | None = None
+    """γ that all answers of one person together keep; None: whatever they have."""
 
     def __post_init__(self) -> None:
         voice(self.language)
@@ -55,6 +58,8 @@ class Plan:
         classes = [name for name, attribute in self.attributes.items() if attribute.role == "class"]
         if len(classes) > 1:
             raise ValueError(f'attributes {", ".join(classes)} all have role = "class"; keep one')
+        if self.budget is not None:
+            check_budget(self.attributes, self.budget)
 
     def _check_names(self) -> None:
         """Every column has a name of its own, and none that files of reports use for something else."""
@@ -125,20 +130,18 @@ class Plan:
         found = spec.get("attributes", {})
         if not isinstance(found, Mapping):
             raise ValueError("attributes is not a table; write [attributes.<name>] for each question")
-        attributes = {}
-        for name, part in found.items():
-            try:
-                attributes[str(name)] = Attribute.from_dict(str(name), part)
-            except OverflowError:
-                raise ValueError(f"attributes.{name}: a number is too large; use other units") from None
-            except (ValueError, TypeError) as error:
-                raise type(error)(f"attributes.{name}: {error}") from None
+        budget = read_budget(spec)
+        waiting = {str(name): part for name, part in found.items() if _named(name, takes_share, part, budget)}
+        own = {str(name): _attribute(name, part) for name, part in found.items() if str(name) not in waiting}
+        shared = {} if budget is None else with_shares(waiting, own, budget)
+        attributes = {name: own[name] if name in own else _attribute(name, shared[name]) for name in map(str, found)}
         words = {key: str(spec[key]) for key in ("description", "language") if key in spec}
-        return cls(str(spec.get("name", "plan")), attributes, **words, empty=spec.get("empty", ()))
+        name = str(spec.get("name", "plan"))
+        return cls(name, attributes, **words, empty=spec.get("empty", ()), budget=budget)
 
     def to_dict(self) -> dict[str, Any]:
         language = self.language if self.language != "en" else ""
-        said = {"description": self.description, "language": language, "empty": list(self.empty)}
+        said = {"description": self.description, "language": language, "empty": list(self.empty), "gamma": self.budget}
         head = {"name": self.name, **{key: value for key, value in said.items() if value}}
         return {**head, "attributes": {name: attribute.to_dict() for name, attribute in self.attributes.items()}}
 
@@ -331,10 +334,29 @@ class Plan:
         """
         return guarantee_of(self.attributes, prior or {}, truth, self.language)
 
+    @property
+    def shares(self) -> dict[str, float]:
+        """ln γ of every blurred attribute as a share of that of the plan; {} where the plan states none."""
+        return {} if self.budget is None else shares_of(self.attributes, self.budget)
+
     def page(self, *, truth: Any = None) -> Page:
         """The page for the people who are asked: question by question what is sent, what it can reveal at worst, and
         what is visible besides; ``.write(path)`` writes it."""
         return page_of(self.attributes, self.guarantee(truth=truth))
+
+
+def _attribute(name: Any, part: Any) -> Attribute:
+    """An attribute of the plan; an error says of which."""
+    return _named(name, Attribute.from_dict, str(name), part)  # type: ignore[no-any-return]
+
+
+def _named(name: Any, make: Callable[..., Any], *arguments: Any) -> Any:
+    try:
+        return make(*arguments)
+    except OverflowError:
+        raise ValueError(f"attributes.{name}: a number is too large; use other units") from None
+    except (ValueError, TypeError) as error:
+        raise type(error)(f"attributes.{name}: {error}") from None
 
 
 def _texts(each: Attribute) -> dict[str, Iterable[Any]]:

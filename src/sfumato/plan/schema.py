@@ -19,6 +19,8 @@ _PARAMETERS: dict[str, dict[str, Any]] = {
     "step": {**_POSITIVE, "description": "distance between neighbouring reports"},
     "keep": {"type": "number", "minimum": 0, "maximum": 1, "description": "probability that the true category is kept"},
     "gamma": {"type": "number", "exclusiveMinimum": 1, "description": "largest factor by which a report moves odds"},
+    "places": {"type": "integer", "minimum": 2, "description": "places that a number is rounded to at random"},
+    "epsilon": {**_POSITIVE, "description": "the natural logarithm of gamma, instead of it"},
     "table": {"type": "array", "items": {"type": "array", "items": {"type": "number", "minimum": 0}}},
     "reports": {"type": "array", "minItems": 1},
     "stages": {"type": "array", "items": {"type": "object"}, "minItems": 2, "maxItems": 2},
@@ -46,6 +48,7 @@ _DOMAIN: dict[str, dict[str, Any]] = {
 _OWN: dict[str, dict[str, Any]] = {
     "role": {"enum": list(ROLES), "default": "attribute", "description": "class and clear are sent as they are"},
     "question": {"type": "string", "description": "how the question is put to people"},
+    "weight": {**_POSITIVE, "description": "how much its estimate matters where a bound of the plan is shared out"},
 }
 
 
@@ -58,10 +61,6 @@ def plan_schema() -> dict[str, Any]:
         "properties": {**_DOMAIN, **_OWN, "channel": {"enum": kinds}, **used},
         "additionalProperties": False,
         "oneOf": [{"required": ["low", "high"]}, *({"required": [key]} for key in ("categories", "items", "columns"))],
-        "anyOf": [
-            {"required": ["channel"]},
-            {"required": ["role"], "properties": {"role": {"enum": ["class", "clear"]}}},
-        ],
         "allOf": [_only_own_parameters(kind, used) for kind in kinds],
     }
     return {
@@ -74,11 +73,21 @@ def plan_schema() -> dict[str, Any]:
             "description": {"type": "string"},
             "language": {"enum": list(LANGUAGES), "default": "en", "description": "what people are told it in"},
             "empty": {"type": "array", "items": {"type": "string"}, "description": "texts in files that mean missing"},
+            "gamma": {**_PARAMETERS["gamma"], "description": "bound of all answers of one person together"},
+            "epsilon": {**_PARAMETERS["epsilon"], "description": "the same as a natural logarithm"},
             "attributes": {"type": "object", "minProperties": 1, "additionalProperties": attribute},
         },
         "required": ["attributes"],
+        "anyOf": [
+            {"required": ["gamma"]},
+            {"required": ["epsilon"]},
+            {"properties": {"attributes": {"additionalProperties": {"anyOf": [
+                {"required": ["channel"]},
+                {"required": ["role"], "properties": {"role": {"enum": ["class", "clear"]}}},
+            ]}}}},
+        ],
         "additionalProperties": False,
-    }
+    }  # fmt: skip
 
 
 def _only_own_parameters(kind: str, used: dict[str, Any]) -> dict[str, Any]:

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from sfumato.channels import Channel, Mechanism, SelectASize
-from sfumato.domain import Floats
+from sfumato.domain import Floats, Interval
 from sfumato.guarantee.statement import read_prior
 from sfumato.plan import Plan
 from sfumato.privacy.proposals import propose
 from sfumato.privacy.subject import subject_of
 from sfumato.privacy.targets import Asked, Verdict, WidthTarget, judge_target, read_targets
 from sfumato.prose import listed, percent
-from sfumato.reconstruction import Estimate, reconstruct
+from sfumato.reconstruction import Estimate, mean_error, reconstruct
 from sfumato.tables import frame_like, read_columns
 
 PEOPLE = 10_000
@@ -96,11 +96,12 @@ def _value(value: Any) -> str:
 
 def advise(
     subject: Plan | Mechanism, targets: Any, reports: Any = None, *, truth: Any = None, prior: Any = None,
-    times: int = 1, people: int = PEOPLE, costs: bool = True, seed: int = 0,
+    means: Any = (), times: int = 1, people: int = PEOPLE, costs: bool = True, seed: int = 0,
 ) -> Advice:
     """Channel parameters that meet the targets, kept as they are where they do already.
 
     ``targets``: "5% to 50%" (all reports of a person together), "age: 5% to 50%", "age: 20 at 95%", or several.
+    ``means``: attributes of which only the mean is wanted (of one channel: True), and is told best.
     Beliefs come from ``prior`` (by attribute), or are reconstructed from ``reports`` (or ``truth``), else are flat.
     ``people``: the size of the survey whose accuracy is told; with ``truth`` that holds a class, also a tree's.
 
@@ -119,7 +120,8 @@ def advise(
     seen = {} if population is None else {name: each.prior for name, each in population.targets.items()}
     asked = Asked(advised.channels, {**seen, **advised.beliefs(prior)}, population, times)
 
-    chosen = propose(asked, goals)
+    wanted = _read_means(means, advised.channels)
+    chosen = propose(asked, goals, wanted)
     changed = {name: channel for name, channel in chosen.items() if channel != advised.channels[name]}
     asked_so = {name: replace(each, channel=changed.get(name, each.channel)) for name, each in plan.attributes.items()}
     proposed = replace(plan, attributes=asked_so)
@@ -130,23 +132,39 @@ def advise(
     told: list[Cost] = []
     if costs and changed:
         for name in changed:
-            told += _costs(name, asked, chosen[name], people, seed)
+            told += _costs(name, asked, chosen[name], people, seed, name in wanted)
         if truth is not None and plan.target is not None:
             told.append(_tree_cost(plan, proposed, truth, seed))
     specs = {name: (advised.mechanisms[name].to_spec(), channel.to_spec()) for name, channel in changed.items()}
     return Advice(proposed, specs, verdicts, tuple(told))
 
 
+def _read_means(means: Any, channels: Mapping[str, Channel]) -> list[str]:
+    """The attributes whose mean alone is wanted: numbers, each with a channel of its own."""
+    names = list(channels) if means is True else [means] if isinstance(means, str) else list(means or ())
+    for name in names:
+        if name not in channels:
+            raise ValueError(f"means names {name!r}, which has no channel of its own; there are {', '.join(channels)}")
+        if not isinstance(channels[name].domain, Interval):
+            raise ValueError(f"means names {name!r}, which is no number; categories have shares, leave it out")
+    return names
+
+
 # --- costs --------------------------------------------------------------------------------------------------------
 
 
-def _costs(name: str, asked: Asked, new: Channel, people: int, seed: int) -> list[Cost]:
+def _costs(name: str, asked: Asked, new: Channel, people: int, seed: int, mean_alone: bool) -> list[Cost]:
     """What can be read from ``people`` reports through the old channel and through the new one, by the same draws."""
     old, prior = asked.channels[name], asked.priors.get(name)
     if isinstance(old, SelectASize) and isinstance(new, SelectASize):
         before, after = (channel.lowest_discoverable_support(people) for channel in (old, new))
         measure = "lowest discoverable support of {} items in {:,} reports"
         return [Cost(name, measure.format(k, people), before[k], after[k]) for k in after]
+    if mean_alone:
+        crowds = [read_prior(channel, prior) for channel in (old, new)]
+        found = (mean_error(channel, crowd, people) for channel, crowd in zip((old, new), crowds, strict=True))
+        shares = [error / new.domain.width for error in found]  # type: ignore[union-attr]
+        return [Cost(name, f"the mean's error, of the range, from {people:,} reports", *shares)]
     errors = [_reconstruction_error(channel, _crowd(channel, prior), people, seed) for channel in (old, new)]
     return [Cost(name, f"the distribution's error from {people:,} reports", *errors)]
 

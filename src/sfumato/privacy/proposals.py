@@ -1,9 +1,9 @@
 """Channels that meet targets, of the same kind where that is possible: first every γ is brought below its limit, then
 noise grows until every width is reached.
 
-γ: the square wave for numbers, randomized response for categories and subset response for many of them, select-a-size
-for baskets have exactly the γ that is asked for. Widths grow with the noise, and with a falling γ, so that the least
-noise is found by halving.
+γ: the square wave for numbers (piecewise where only their mean is wanted), randomized response for categories and
+subset response for many of them, select-a-size for baskets have exactly the γ that is asked for. Widths grow with the
+noise, and with a falling γ, so that the least noise is found by halving.
 """
 
 from __future__ import annotations
@@ -15,25 +15,34 @@ from sfumato.channels import (
     Channel,
     Gaussian,
     Laplace,
+    Piecewise,
     RandomizedResponse,
     SelectASize,
     SquareWave,
     SubsetResponse,
     Uniform,
 )
-from sfumato.domain import Categories, Interval
+from sfumato.channels.piecewise import FEW
+from sfumato.domain import Categories, Floats, Interval
+from sfumato.guarantee.statement import read_prior
 from sfumato.privacy.targets import Asked, BeliefTarget, Goal, WidthTarget
 from sfumato.prose import in_words
+from sfumato.reconstruction import mean_error
 
 LEAST_GAMMA = 1.001
 WIDEST = 3.0
 DIGITS = 4
+LEAST_GAIN = 1.01
+"""Another channel for a mean is proposed if its error is smaller by more than this."""
 
 
-def propose(asked: Asked, goals: Sequence[Goal]) -> dict[str, Channel]:
-    """A channel for every attribute, its own where that is enough."""
+def propose(asked: Asked, goals: Sequence[Goal], means: Sequence[str] = ()) -> dict[str, Channel]:
+    """A channel for every attribute, its own where that is enough; for ``means``, of which nothing but the mean is
+    wanted, the one that tells it best."""
     limits = gamma_limits({name: channel.gamma for name, channel in asked.channels.items()}, goals, asked.times)
     chosen = {name: bounded_channel(each, limits.get(name, math.inf)) for name, each in asked.channels.items()}
+    for name in means:
+        chosen[name] = mean_channel(chosen[name], read_prior(chosen[name], asked.priors.get(name)))
     for goal in goals:
         if isinstance(goal, WidthTarget):
             chosen[goal.attribute] = _wide_channel(asked, chosen, goal, goal.attribute in limits)
@@ -90,9 +99,28 @@ def _of_categories(domain: Categories, gamma: float, missing: str) -> Channel:
     return kind(domain, gamma=gamma, missing=missing)
 
 
-def _square_wave(channel: Channel, gamma: float) -> SquareWave:
+def mean_channel(channel: Channel, prior: Floats) -> Channel:
+    """The channel of at most the same γ whose reports tell the mean of such people best; this one, if it does."""
+    assert isinstance(channel.domain, Interval)
+    if not math.isfinite(channel.gamma):
+        raise ValueError(f"{channel.kind} has no bound under which a mean could be told best; add a target '5% to 50%'")
+    usual = Piecewise(channel.domain, channel.gamma, missing=channel.missing, outside=channel.outside)
+    few = [places for places in FEW if places < usual.inputs.size]
+    tried = [usual, *(_with(usual, channel.gamma, places) for places in few)]
+    errors = [mean_error(each, read_prior(each, prior), 1) for each in (channel, *tried)]
+    best = min(errors)
+    return next(each for each, error in zip((channel, *tried), errors, strict=True) if error <= best * LEAST_GAIN)
+
+
+def _with(channel: Piecewise, gamma: float, places: int | None) -> Piecewise:
+    return Piecewise(channel.domain, gamma, places=places, missing=channel.missing, outside=channel.outside)
+
+
+def _square_wave(channel: Channel, gamma: float) -> Channel:
     assert isinstance(channel.domain, Interval)
     bounded = max(_round(gamma, down=True), LEAST_GAMMA)
+    if isinstance(channel, Piecewise):
+        return _with(channel, bounded, channel.parameters().get("places"))
     return SquareWave(channel.domain, bounded, missing=channel.missing, outside=channel.outside)
 
 
@@ -125,7 +153,7 @@ def _by_noise(channel: Channel, bounded: bool) -> tuple[Callable[[float], Channe
 
     Where γ is bounded, square waves by −ln γ; else noise of the same kind, gaussian for channels that add none.
     """
-    if bounded or isinstance(channel, SquareWave):
+    if bounded or isinstance(channel, (SquareWave, Piecewise)):
         largest = channel.gamma if math.isfinite(channel.gamma) else 1e6
         return lambda size: _square_wave(channel, math.exp(-size)), -math.log(largest), -math.log(LEAST_GAMMA)
     domain, kind = channel.domain, type(channel) if isinstance(channel, (Uniform, Laplace)) else Gaussian

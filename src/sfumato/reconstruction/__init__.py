@@ -4,6 +4,7 @@ from sfumato.reconstruction.axes import Axis, ColumnCells
 from sfumato.reconstruction.em import DenseTable, Likelihood, ProductTable, Table, maximise_likelihood
 from sfumato.reconstruction.estimate import Diagnostics, Estimate
 from sfumato.reconstruction.joint import JointEstimate, reconstruct_joint
+from sfumato.reconstruction.means import mean, mean_error
 from sfumato.reconstruction.reconstruct import (
     INTERVALS,
     estimate_of,
@@ -27,6 +28,7 @@ __all__ = [
     "Diagnostics",
     "Estimate",
     "JointEstimate",
+    "mean",
     "reconstruct",
     "reconstruct_joint",
     "reconstruct_plan",
@@ -36,6 +38,7 @@ __all__ = [
     "intervals_for",
     "intervals_told",
     "shares",
+    "mean_error",
     # what learners build on: cells, tables, the one EM
     "Axis",
     "ColumnCells",

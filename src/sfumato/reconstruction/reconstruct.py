@@ -49,7 +49,7 @@ def reconstruct(
         raise ValueError(f"method={method!r} is unknown; use one of {', '.join(METHODS)}")
     if isinstance(reports, Reports):
         return _each(reports, intervals, method)
-    counts = _counts(reports, channel, level)
+    counts = counts_of(reports, channel, level)
     if intervals is None and in_closed_form(counts, method):
         estimates = by_sets(counts, method)
     else:
@@ -143,7 +143,8 @@ def _plan_counts(table: Any, plan: Plan, by: str | None, weights: Any) -> Mappin
     return found
 
 
-def _counts(reports: Any, channel: Mechanism | None, level: Any) -> Counts:
+def counts_of(reports: Any, channel: Mechanism | None, level: Any) -> Counts:
+    """The counts of reports; counts are passed on, if they are of this channel."""
     if isinstance(reports, Counts):
         if channel is not None and any(
             not _made(channel, name, each.channel) for name, each in reports.levels.items()

@@ -18,6 +18,7 @@ from sfumato.channels.baskets.law import SIGNIFICANCE, SizeLaw, support_where_si
 from sfumato.channels.baskets.program import KIND, SizeProgram, basket_program, read_program, within
 from sfumato.channels.baskets.reports import BasketReports, Baskets, bitmap_width, pick_bits, rows_by_size
 from sfumato.channels.baskets.seeds import SeedGenerator
+from sfumato.channels.bound import gamma_of, one_given
 from sfumato.channels.program import Words
 from sfumato.channels.words import Key, KeyedWords, WordSource, row_codes
 from sfumato.domain import Categories, Codes, Floats, Items
@@ -62,10 +63,10 @@ class SelectASize(Channel):
     @classmethod
     def design(
         cls, items: Items, sizes: Iterable[int], gamma: float | None = None, up_to: int = 3, *,
-        rho1: float | None = None, rho2: float | None = None, n: float = 5_000_000, form: str = "best",
-        criterion: str = "support", prevalence: float = 0.0, resolution: int = 1024,
+        epsilon: float | None = None, rho1: float | None = None, rho2: float | None = None, n: float = 5_000_000,
+        form: str = "best", criterion: str = "support", prevalence: float = 0.0, resolution: int = 1024,
     ) -> SelectASize:
-        """The laws that find the rarest itemsets of 1..up_to items in n reports under γ (or ρ1 to ρ2).
+        """The laws that find the rarest itemsets of 1..up_to items in n reports under γ (or ε = ln γ, or ρ1 to ρ2).
 
         `prevalence` is how often people without an itemset have one of its items: 0 is EGS03's assumption; real baskets
         are read better with a design for about 0.1.
@@ -75,6 +76,8 @@ class SelectASize(Channel):
         >>> {k: round(100 * s, 3) for k, s in channel.lowest_discoverable_support(n=5_000_000).items()}
         {1: 0.473, 2: 0.484, 3: 0.496}
         """
+        if epsilon is not None:
+            gamma = gamma_of(*one_given("select-a-size", gamma=gamma, epsilon=epsilon))
         goal = Goal(amplification(gamma, rho1, rho2), up_to, float(n), criterion, prevalence)
         if resolution < 2 or resolution & (resolution - 1) or resolution > 1 << 16:
             raise ValueError(

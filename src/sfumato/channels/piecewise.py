@@ -1,0 +1,158 @@
+"""Numbers whose mean is wanted: reports that are right on average, of the least variance that a bound leaves.
+
+A window of w of N report codes lies at one of the places 0..m; its codes have probability γ·q each, the others q, with
+q = 1/(γ·w + m) and N = m + w. Around the middle the mean of a report is s·c, c the window's place and s = (γ − 1)·q·w,
+so that codes a distance 1/s of a place apart are unbiased for the place, with the variance
+
+    V(c) = (q·N·(N² − 1)/12 + (γ − 1)·q·w·(w² − 1)/12 + s·c²)/s² − c²        in places, squared.
+
+With a place for every value this is the piecewise mechanism of Wang et al. (2019), with two places Duchi's (2018): the
+value is then rounded to one of the two at random, so that its mean stays. Their hybrid is a mixture of the two, and for
+no crowd better than both. Here places and window are those of the least mean variance for evenly spread people, which
+theirs are not: at γ = 19 the variance is 12 % below that of the piecewise mechanism.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from sfumato.channels.additive import check_step, default_step, holds_every_integer
+from sfumato.channels.bound import checked_bound, gamma_of, one_given
+from sfumato.channels.program import HALF, WORD, Draw, Step, Window
+from sfumato.channels.window import WindowChannel
+from sfumato.domain import Floats, Grid, Interval
+from sfumato.prose import Voice
+
+FEW = (2, 3, 4, 5, 6, 8)
+"""Places that are tried beside one for every value."""
+MOST_PLACES = 16
+DIGITS, ALL_DIGITS = 9, 14
+
+
+class Piecewise(WindowChannel):
+    """A report that is right on average: for the mean of numbers, under a bound.
+
+    Domain: an Interval, n grid points.
+    Law: the value is rounded at random to one of ``places`` equally spaced ones, so that its mean stays (or lies on its
+    own, one of n); then P[y, place] = γ·q in the window of the place, else q. E[report | x] = x.
+    γ: as given, or e^ε.
+    Estimator: the average of the reports (``sf.mean``).
+
+    >>> import sfumato as sf
+    >>> gain = sf.Piecewise(sf.Interval(0, 100), gamma=19)
+    >>> law, reports = gain.law(), gain.outputs.values
+    >>> (reports @ law)[[10, 250, -1]].round(6).tolist()
+    [1.0, 25.0, 100.0]
+    """
+
+    kind = "piecewise"
+    right_on_average = True
+
+    def __init__(
+        self, domain: Interval, gamma: float | None = None, *, epsilon: float | None = None, places: int | None = None,
+        step: float | None = None, missing: str = "pass", outside: str = "refuse",
+    ) -> None:  # fmt: skip
+        if not isinstance(domain, Interval):
+            raise TypeError(f"piecewise needs an Interval, not {type(domain).__name__}; categories have no mean")
+        super().__init__(domain, missing, outside)
+        self.domain: Interval = domain
+        name, value = one_given("piecewise", gamma=gamma, epsilon=epsilon)
+        self._given = {name: checked_bound(name, value), "places": places, "step": step}
+        self._asked = bound = gamma_of(name, self._given[name])
+        self.step = float(step) if step is not None else default_step(domain, domain.width)
+        check_step(domain, self.step)
+        self.inputs: Grid = Grid.over(domain, self.step, integer=holds_every_integer(domain, self.step))
+        if self.inputs.size < 2:
+            raise ValueError(f"the domain ({domain}) has one value, whose mean is known; use a finer step")
+        chosen = check_places(places, self.inputs.size) if places is not None else best_places(self.inputs.size, bound)
+        self.places, self.window_size = chosen, best_window(chosen, bound, self.inputs.size)[1]
+        self._lay_reports(Fraction(bound))
+
+    def _lay_reports(self, gamma: Fraction) -> None:
+        """The distance of reports as a short decimal, not below 1/s of a place; and the window's chance by it."""
+        m, w, (first, stride, per) = self.places - 1, self.window_size, self.inputs.whole
+        q = 1 / (gamma * w + m) * (1 - Fraction(1, 1 << 50))  # for places that have a word more than others
+        span = Fraction(stride * (self.inputs.size - 1), per)
+        middle, least = Fraction(first, per) + span / 2, span / (m * (gamma - 1) * q * w)
+        widest = max(abs(middle) + (m + w) * least, Fraction(1))
+        decimals = min(DIGITS - _leading(least), ALL_DIGITS - _leading(widest))
+        if decimals + _leading(least) < 3:
+            raise ValueError(
+                f"the domain ({self.domain}) is too narrow to state reports; subtract an offset, or scale it"
+            )
+        apart = -(-least * 10**decimals // 1) / Fraction(10) ** decimals
+        slope = span / (m * apart)
+        self.window = Window(int(HALF * (slope * m + w) / (m + w)), w, m)
+        origin = round((middle - (m + w - 1) * apart / 2) * 10 ** (decimals + 1)) / Fraction(10) ** (decimals + 1)
+        self.outputs: Grid = Grid(float(origin), float(apart), m + w)
+
+    def steps(self) -> tuple[Step, ...]:  # type: ignore[override]
+        if self.places == self.inputs.size:
+            return (self.window,)
+        return (Draw.of([_between(code, self.inputs.size - 1, self.places) for code in range(self.inputs.size)]),
+                self.window)  # fmt: skip
+
+    def variance(self, values: Any) -> Floats:
+        """Var[report | value] of each value: a + b·(c² + f·(1 − f)) − c², c its place from the middle and f its
+        share of the way between two places."""
+        first, last = self.inputs.values[[0, -1]]
+        apart = (last - first) / (self.places - 1)
+        place = np.clip((np.asarray(values, dtype=np.float64) - first) / apart, 0, self.places - 1)
+        level, bend = square_of_reports(self.places, self._asked, self.window_size)
+        centre, share = place - (self.places - 1) / 2, place % 1
+        between = 0.0 if self.places == self.inputs.size else share * (1 - share)
+        return np.asarray((level + bend * (centre**2 + between) - centre**2) * apart**2)
+
+    def describe(self, say: Voice) -> str:
+        low, high = (say.number(float(end)) for end in self.outputs.values[[0, -1]])
+        return say("how.average", low=low, high=high, count=say.number(self.outputs.size))
+
+
+def square_of_reports(places: int, gamma: float, window: Any) -> tuple[Any, Any]:
+    """(a, b) of E[report²] = a + b·c², in places from the middle."""
+    m, w = places - 1, window
+    q = 1 / (gamma * w + m)
+    s, n = (gamma - 1) * q * w, m + w
+    return (q * n * (n * n - 1) + (gamma - 1) * q * w * (w * w - 1)) / (12 * s * s), 1 / s
+
+
+def best_window(places: int, gamma: float, size: int) -> tuple[float, int]:
+    """(variance, window): the least mean variance for people evenly spread over ``size`` values, in ranges squared."""
+    m, windows = places - 1, np.arange(1.0, 2 * places + 1)
+    level, bend = square_of_reports(places, gamma, windows)
+    square, between = (m * (m + 2) / 12, 0.0) if places == size else (m * m / 12, 1 / 6)
+    found = (level + bend * (square + between) - square) / (m * m)
+    best = int(np.argmin(found))
+    return float(found[best]), best + 1
+
+
+def best_places(size: int, gamma: float) -> int:
+    """The number of places with the least mean variance for evenly spread people."""
+    return min([size, *(few for few in FEW if few < size)], key=lambda places: best_window(places, gamma, size))
+
+
+def check_places(places: Any, size: int) -> int:
+    if isinstance(places, bool) or not isinstance(places, (int, np.integer)):
+        raise TypeError(f"places={places!r} is not a whole number; give 2 to {MOST_PLACES}, or leave it out")
+    if places != size and not 2 <= places <= min(MOST_PLACES, size):
+        raise ValueError(f"places={places} is not between 2 and {min(MOST_PLACES, size)}; leave it out for the best")
+    return int(places)
+
+
+def _between(code: int, last: int, places: int) -> list[int]:
+    """Weights of the places for a code: the two neighbours, so that the mean stays."""
+    low, rest = divmod(code * (places - 1), last)
+    weights = [0] * places
+    weights[low] = WORD - rest * WORD // last
+    if rest:
+        weights[low + 1] = WORD - weights[low]
+    return weights
+
+
+def _leading(number: Fraction) -> int:
+    """The power of ten of the first digit."""
+    return (Decimal(number.numerator) / Decimal(number.denominator)).adjusted()

@@ -1,0 +1,171 @@
+"""A bound for all answers of one person, shared out among the questions that state no parameter of their own.
+
+    γ_1 · γ_2 · … ≤ γ of the plan, in fractions
+
+Questions with a parameter of their own are taken off first. What is left goes where it lowers Σ weight·R the most, R
+being by how much noise multiplies the variance of a question's estimate: n reports tell as much as n/(1 + R) answers.
+
+    categories   R = ((γ + d − 1)/(γ − 1))² − 1             a share of d equally frequent ones
+    numbers      R = 12·V(γ)                                the mean of evenly spread ones, V of the piecewise channel
+    laplace      R = 24/ln²γ                                the same
+
+All are computed in operations whose digits are the same on every machine: the shares are part of a plan's identity.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from decimal import ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from sfumato.channels.additive import exponential, logarithm
+from sfumato.channels.base import Mechanism
+from sfumato.channels.bound import BOUNDS, checked_bound, gamma_of, one_given
+from sfumato.channels.piecewise import best_window
+from sfumato.domain import DOMAIN_KEYS, Categories, Interval, domain_from_spec
+from sfumato.plan.attribute import Attribute
+from sfumato.prose import listed
+
+SIZES = (*BOUNDS, "keep", "scale", "privacy")
+"""Parameters that say how much a channel blurs."""
+PARTS = 1000
+LEAST_GAMMA = 1.001
+DIGITS = 6
+COARSE = 65
+
+Specs = Mapping[str, Mapping[str, Any]]
+
+
+def read_budget(spec: Mapping[str, Any]) -> float | None:
+    """γ of all answers together, where a plan states one."""
+    given = {name: spec.get(name) for name in BOUNDS}
+    if not any(name in spec for name in BOUNDS):
+        return None
+    name, value = one_given("the whole plan", **given)
+    return gamma_of(name, checked_bound(name, value))
+
+
+def takes_share(part: Any, budget: float | None) -> bool:
+    """Whether an attribute waits for its share: its channel can be given a bound, and has no size of its own."""
+    if not isinstance(part, Mapping):
+        return False
+    kind = part.get("channel")
+    if kind is None:
+        waits = budget is not None and part.get("role", "attribute") == "attribute" and not set(SIZES) & set(part)
+    else:
+        waits = (
+            budget is not None
+            and str(kind) in Mechanism.registry
+            and "gamma" in Mechanism.registry[str(kind)].parameter_names()
+            and not set(SIZES) & set(part)
+        )
+    if "weight" in part and not waits:
+        fix = "leave it out" if budget is not None else "write gamma = … or epsilon = … at the top of the plan"
+        raise ValueError(f"weight is for questions that share a bound of the whole plan; {fix}")
+    return waits
+
+
+def with_shares(waiting: Specs, own: Mapping[str, Attribute], budget: float) -> dict[str, dict[str, Any]]:
+    """The specifications with their shares of what the others leave."""
+    rest = Fraction(budget) / math.prod((_own_gamma(each) for each in own.values()), start=Fraction(1))
+    if not waiting:
+        return {}
+    if rest <= 1:
+        used = listed(name for name, each in own.items() if each.channel is not None)
+        raise ValueError(f"{used} use all of the plan's gamma = {budget:g}; raise it, or give them less")
+    parts = {name: {"channel": _usual(part), **part} for name, part in waiting.items()}
+    costs = [_cost(part) for part in parts.values()]
+    gammas = _rounded(_divided(costs, logarithm(float(rest))), rest)
+    if min(gammas) < LEAST_GAMMA:
+        count = f"{len(gammas)} questions" if len(gammas) > 1 else "a question"
+        raise ValueError(
+            f"gamma = {budget:g} is too little for {count}: one would get γ = {min(gammas):.6g}, through which no "
+            "crowd can be read; raise it, or ask less"
+        )
+    return {
+        name: {**{key: value for key, value in part.items() if key != "weight"}, "gamma": gamma}
+        for (name, part), gamma in zip(parts.items(), gammas, strict=True)
+    }
+
+
+def check_budget(attributes: Mapping[str, Attribute], budget: float) -> None:
+    """All answers together keep the bound."""
+    total = math.prod((_own_gamma(each) for each in attributes.values()), start=Fraction(1))
+    if total > Fraction(budget):
+        found = f"all answers together have γ = {float(total):.6g}"
+        raise ValueError(f"{found}, above the plan's gamma = {budget:g}; raise it, or give them less")
+
+
+def shares_of(attributes: Mapping[str, Attribute], budget: float) -> dict[str, float]:
+    """ln γ of every blurred attribute, as a share of that of the plan."""
+    blurred = {name: each for name, each in attributes.items() if each.channel is not None}
+    return {name: math.log(_own_gamma(each)) / math.log(budget) for name, each in blurred.items()}
+
+
+def _own_gamma(each: Attribute) -> Fraction:
+    """γ of an attribute as it is stated, 1 where it is sent in the clear."""
+    if each.channel is None:
+        return Fraction(1)
+    gamma = each.channel.guarantee().gamma
+    if not math.isfinite(gamma):
+        why = each.channel.unbounded or "some report rules a value out; use another channel"
+        what = f"{each.channel.kind} has no bound, so no gamma of the plan holds"
+        raise ValueError(f"attributes.{each.name}: {what}: {why}")
+    return Fraction(gamma)
+
+
+# --- who gets what --------------------------------------------------------------------------------------------------
+
+
+def _usual(part: Mapping[str, Any]) -> str:
+    return "randomized-response" if "categories" in part else "square-wave"
+
+
+def _cost(part: Mapping[str, Any]) -> Callable[[float], float]:
+    """weight·R by ln γ."""
+    domain = domain_from_spec({key: value for key, value in part.items() if key in DOMAIN_KEYS})
+    weight = _check_weight(part.get("weight", 1))
+    if isinstance(domain, Categories):
+        return lambda share: weight * ((_gamma(share) + domain.size - 1) / (_gamma(share) - 1)) ** 2
+    if part["channel"] == "laplace":
+        return lambda share: weight * 24 / (share * share)
+    if not isinstance(domain, Interval):
+        raise ValueError("only numbers and categories can share a bound; give this one a channel of its own")
+    return lambda share: weight * 12 * best_window(COARSE, _gamma(share), COARSE)[0]
+
+
+def _gamma(share: float) -> float:
+    return 1 / float(exponential(np.array(-share)))
+
+
+def _divided(costs: list[Callable[[float], float]], total: float) -> list[float]:
+    """ln γ of each: one small part after the other goes to the question whose cost it lowers most."""
+    parts = max(PARTS, 20 * len(costs))
+    held = [1] * len(costs)
+    now = [cost(total / parts) for cost in costs]
+    then = [cost(2 * total / parts) for cost in costs]
+    for _ in range(parts - len(costs)):
+        place = max(range(len(costs)), key=lambda i: now[i] - then[i])
+        held[place] += 1
+        now[place], then[place] = then[place], costs[place]((held[place] + 1) * total / parts)
+    return [count * total / parts for count in held]
+
+
+def _rounded(shares: list[float], most: Fraction) -> list[float]:
+    """γ of each, γ − 1 to six digits, whose product is not above the most."""
+    down = Context(prec=DIGITS, rounding=ROUND_FLOOR)
+    found = [1 + down.create_decimal(Decimal(_gamma(share) - 1) * (1 + Decimal("1e-12"))) for share in shares]
+    while math.prod(map(Fraction, map(float, found)), start=Fraction(1)) > most:
+        largest = max(range(len(found)), key=lambda i: found[i])
+        found[largest] = 1 + (found[largest] - 1).next_minus(down)
+    return [float(gamma) for gamma in found]
+
+
+def _check_weight(weight: Any) -> float:
+    if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 < weight < 1e9:
+        raise ValueError(f"weight = {weight!r} is not a number above 0; write 2 for what matters twice as much")
+    return float(weight)

@@ -1,0 +1,83 @@
+"""`mean`: the average of the true values, without bias wherever a channel allows it.
+
+Where the mean of a report is a line, E[w | x] = a + b·x, as for additive noise and the piecewise channel (a = 0, b = 1)
+and for the square wave, u = (w − a)/b has the mean x, whatever the distribution of x is; the average of all u is
+unbiased, and its error is that of any average, √(Σ(u − ū)²/(n(n − 1))). Other channels are read by `reconstruct`.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from sfumato.channels import Channel, Mechanism
+from sfumato.counts import Counts
+from sfumato.domain import Categories, Floats
+from sfumato.reconstruction.estimate import WithError
+from sfumato.reconstruction.reconstruct import counts_of, reconstruct
+
+STRAIGHT = 1e-6
+"""E[w | x] is a line if it is nowhere further from one than this share of the range."""
+
+
+def mean(reports: Any, channel: Mechanism | None = None, *, level: Any = None) -> Any:
+    """The mean of the true values behind reports, with its standard error; of counts by class one a class.
+
+    ``reports``: a column of reports, or ``Counts``. ``channel``: the one that made them (counts know theirs), or the
+    choice that people had, with the ``level`` of each report beside it.
+
+    >>> import sfumato as sf
+    >>> gain = sf.Piecewise(sf.Interval(0, 100), gamma=19)
+    >>> reports = gain.randomize([0.0] * 900 + [50.0] * 100, rng=1)
+    >>> print(sf.mean(reports, gain))
+    4.2 ± 1.1
+    """
+    counts = counts_of(reports, channel, level)
+    if counts.classes is not None:
+        return {name: mean(counts.select(name)) for name in counts.classes}
+    if not counts.total:
+        raise ValueError("there is no report to take a mean of; every one is missing")
+    numbers = [unbiased_numbers(tally.channel) for tally in counts.levels.values()]
+    if any(each is None for each in numbers):
+        return reconstruct(counts).mean()
+    return _average(np.concatenate(numbers), _people(counts))  # type: ignore[arg-type]
+
+
+def _people(counts: Counts) -> Floats:
+    return np.concatenate([tally.histogram[0] for tally in counts.levels.values()]).astype(np.float64)
+
+
+def _average(numbers: Floats, people: Floats) -> WithError:
+    total = people.sum()
+    middle = float(people @ numbers / total)
+    spread = float(people @ (numbers - middle) ** 2 / total)
+    return WithError(middle, float(np.sqrt(spread / (total - 1))) if total > 1 else float("inf"))
+
+
+def mean_error(channel: Channel, prior: Floats, people: int) -> float:
+    """The standard error of `mean` from so many reports, by the noise alone: √(Σ_x P(x)·Var[u | x]/n); ∞ where reports
+    have no unbiased numbers."""
+    numbers = unbiased_numbers(channel)
+    if numbers is None:
+        return float("inf")
+    law, centred = channel.law(), numbers - numbers.mean()
+    variance = centred**2 @ law - (centred @ law) ** 2
+    return float(np.sqrt(prior @ variance / people))
+
+
+@lru_cache(maxsize=256)
+def unbiased_numbers(channel: Channel) -> Floats | None:
+    """(w − a)/b of each report code, where E[w | x] = a + b·x; None where it is no line."""
+    if isinstance(channel.domain, Categories) or isinstance(channel.outputs, Categories):
+        raise ValueError("a mean needs numbers; these are categories, read the shares of sf.reconstruct")
+    values = np.asarray(channel.outputs.values, dtype=np.float64)
+    if channel.right_on_average:
+        return values
+    true, expected = np.asarray(channel.inputs.values, dtype=np.float64), values @ channel.law()  # type: ignore[union-attr]
+    rise, run = expected[-1] - expected[0], true[-1] - true[0]
+    bent = np.abs(expected - expected[0] - rise * (true - true[0]) / run).max() if run else np.inf
+    if not bent <= STRAIGHT * run or rise < STRAIGHT * run:
+        return None
+    return np.asarray(true[0] + (values - expected[0]) * run / rise)
