@@ -86,3 +86,13 @@ def test_a_bad_budget_is_one_line(top: dict[str, Any], attributes: dict[str, Any
     with pytest.raises((ValueError, TypeError), match=words) as error:
         sf.Plan.from_dict({**top, "attributes": attributes})
     assert "\n" not in str(error.value)
+
+
+def test_a_question_of_many_categories_is_answered_by_a_set_unless_its_channel_is_named() -> None:
+    many = {"categories": list(range(300))}
+    plan = plan_of({"gamma": 19}, few=YES_NO, many=many)
+    kinds = {name: each.channel.kind for name, each in plan.attributes.items()}
+    assert kinds == {"few": "randomized-response", "many": "subset-response"}
+    named = plan_of({"gamma": 19}, many={**many, "channel": "randomized-response"})
+    assert named.attributes["many"].channel.kind == "randomized-response"
+    assert Fraction(19) >= math.prod(Fraction(part.gamma) for part in plan.guarantee().parts.values())

@@ -262,6 +262,12 @@ class SubsetResponse(Channel):
         return say("how.subset", members=members, chance=say.percent(self.slices.chance))
 
 
+def sets_serve_better(categories: int, gamma: float) -> bool:
+    """Whether a rare category's share has less variance through subsets, 4γ/(n(γ − 1)²), than through randomized
+    response, (d − 2 + γ)/(n(γ − 1)²)."""
+    return categories >= 3 * gamma + 2
+
+
 # --- choosing the grid ------------------------------------------------------------------------------------------------
 
 

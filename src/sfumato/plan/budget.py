@@ -6,6 +6,7 @@ Questions with a parameter of their own are taken off first. What is left goes w
 being by how much noise multiplies the variance of a question's estimate: n reports tell as much as n/(1 + R) answers.
 
     categories   R = ((γ + d − 1)/(γ − 1))² − 1             a share of d equally frequent ones
+    many         R = 4γ·d/(γ − 1)²                          the same as sets, from 3γ + 2 of them on
     numbers      R = 12·V(γ)                                the mean of evenly spread ones, V of the piecewise channel
     laplace      R = 24/ln²γ                                the same
 
@@ -26,6 +27,8 @@ from sfumato.channels.additive import exponential, logarithm
 from sfumato.channels.base import Mechanism
 from sfumato.channels.bound import BOUNDS, checked_bound, gamma_of, one_given
 from sfumato.channels.piecewise import best_window
+from sfumato.channels.subsets import SubsetResponse, sets_serve_better
+from sfumato.channels.window import RandomizedResponse
 from sfumato.domain import DOMAIN_KEYS, Categories, Interval, domain_from_spec
 from sfumato.plan.attribute import Attribute
 from sfumato.prose import listed
@@ -77,8 +80,7 @@ def with_shares(waiting: Specs, own: Mapping[str, Attribute], budget: float) -> 
     if rest <= 1:
         used = listed(name for name, each in own.items() if each.channel is not None)
         raise ValueError(f"{used} use all of the plan's gamma = {budget:g}; raise it, or give them less")
-    parts = {name: {"channel": _usual(part), **part} for name, part in waiting.items()}
-    costs = [_cost(part) for part in parts.values()]
+    costs = [_cost(part) for part in waiting.values()]
     gammas = _rounded(_divided(costs, logarithm(float(rest))), rest)
     if min(gammas) < LEAST_GAMMA:
         count = f"{len(gammas)} questions" if len(gammas) > 1 else "a question"
@@ -87,8 +89,8 @@ def with_shares(waiting: Specs, own: Mapping[str, Attribute], budget: float) -> 
             "crowd can be read; raise it, or ask less"
         )
     return {
-        name: {**{key: value for key, value in part.items() if key != "weight"}, "gamma": gamma}
-        for (name, part), gamma in zip(parts.items(), gammas, strict=True)
+        name: {"channel": _usual(part, gamma), **{key: part[key] for key in part if key != "weight"}, "gamma": gamma}
+        for (name, part), gamma in zip(waiting.items(), gammas, strict=True)
     }
 
 
@@ -121,8 +123,12 @@ def _own_gamma(each: Attribute) -> Fraction:
 # --- who gets what --------------------------------------------------------------------------------------------------
 
 
-def _usual(part: Mapping[str, Any]) -> str:
-    return "randomized-response" if "categories" in part else "square-wave"
+def _usual(part: Mapping[str, Any], gamma: float) -> str:
+    """The channel of a question that names none."""
+    if "categories" not in part:
+        return "square-wave"
+    many = sets_serve_better(len(part["categories"]), gamma)
+    return SubsetResponse.kind if many else RandomizedResponse.kind
 
 
 def _cost(part: Mapping[str, Any]) -> Callable[[float], float]:
@@ -130,12 +136,19 @@ def _cost(part: Mapping[str, Any]) -> Callable[[float], float]:
     domain = domain_from_spec({key: value for key, value in part.items() if key in DOMAIN_KEYS})
     weight = _check_weight(part.get("weight", 1))
     if isinstance(domain, Categories):
-        return lambda share: weight * ((_gamma(share) + domain.size - 1) / (_gamma(share) - 1)) ** 2
-    if part["channel"] == "laplace":
+        kind, size = part.get("channel"), domain.size
+        return lambda share: weight * _cost_of_categories(size, _gamma(share), kind)
+    if part.get("channel") == "laplace":
         return lambda share: weight * 24 / (share * share)
     if not isinstance(domain, Interval):
         raise ValueError("only numbers and categories can share a bound; give this one a channel of its own")
     return lambda share: weight * 12 * best_window(COARSE, _gamma(share), COARSE)[0]
+
+
+def _cost_of_categories(size: int, gamma: float, kind: str | None) -> float:
+    if kind == SubsetResponse.kind or (kind is None and sets_serve_better(size, gamma)):
+        return 4 * gamma * size / (gamma - 1) ** 2
+    return ((gamma + size - 1) / (gamma - 1)) ** 2
 
 
 def _gamma(share: float) -> float:

@@ -23,6 +23,7 @@ from sfumato.channels import (
     Uniform,
 )
 from sfumato.channels.piecewise import FEW
+from sfumato.channels.subsets import sets_serve_better
 from sfumato.domain import Categories, Floats, Interval
 from sfumato.guarantee.statement import read_prior
 from sfumato.privacy.targets import Asked, BeliefTarget, Goal, WidthTarget
@@ -93,9 +94,7 @@ def bounded_channel(channel: Channel, gamma: float) -> Channel:
 
 
 def _of_categories(domain: Categories, gamma: float, missing: str) -> Channel:
-    """Of d categories a rare one's share has n times the variance (d − 2 + γ)/(γ − 1)² through randomized response, and
-    4γ/(γ − 1)² through subsets."""
-    kind = RandomizedResponse if domain.size < 3 * gamma + 2 else SubsetResponse
+    kind = SubsetResponse if sets_serve_better(domain.size, gamma) else RandomizedResponse
     return kind(domain, gamma=gamma, missing=missing)
 
 

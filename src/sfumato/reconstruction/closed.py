@@ -8,9 +8,8 @@ It is unbiased whatever the truth is, and so is every sum of it. Levels are aver
 covariance of a sum Σ w_x p̂_x needs no table either: a report adds s_y = Σ_{x in set y} (w_x − w̄)/(p − ρ), so it is the
 variance of s over the reports, over n − 1.
 
-Below zero an estimate is no share. Maximum likelihood and the nearest point of the simplex take what is below zero from
-*all* the others, and where most categories are rarer than the noise that adds up: they put a true 61 % of twenty
-categories at 56 %. Here the largest stay as they are, as many as make 1 together, and the rest is zero. Sums are always
+Below zero an estimate is no share. The nearest point of the simplex takes what is below zero from *all* the others, and
+where most categories are rarer than the noise that adds up: it put a true 61 % of twenty categories at 56 %. Here the largest stay as they are, as many as make 1 together, and the rest is zero. Sums are always
 read from the unbiased shares (``Estimate.share``).
 """
 
