@@ -20,7 +20,7 @@ from collections.abc import Callable
 import numpy as np
 
 import sfumato as sf
-from sfumato.channels.subsets import sets_serve_better
+from sfumato.channels.bounded.subsets import sets_serve_better
 
 E = float(np.e)
 TOPS = (1, 5, 20)

@@ -62,7 +62,7 @@ def test_an_unknown_category_is_named() -> None:
         (lambda: sf.SquareWave(AGE, gamma=float("inf")), "above 1"),
         (lambda: sf.RandomizedResponse(sf.Categories("ab"[:1].split()), keep=0.5), "two categories"),
         (lambda: sf.RandomizedResponse(sf.Categories([1, 2]), keep=1.5), "between 0 and 1"),
-        (lambda: sf.RandomizedResponse(sf.Categories([1, 2])), "either keep= or gamma="),
+        (lambda: sf.RandomizedResponse(sf.Categories([1, 2])), "either keep=, gamma= or epsilon="),
         (lambda: sf.Discretize(AGE), "exactly one of"),
         (lambda: sf.Discretize(AGE, edges=[20, 50]), "do not cover"),
         (lambda: sf.Discretize(AGE, edges=[20, 60, 50, 80]), "increasing"),
@@ -228,3 +228,14 @@ def test_labels_of_any_kind_are_kept_without_noise(labels: list) -> None:
     values = np.resize(np.array(labels, dtype=None if len({*map(type, labels)}) == 1 else object), 10_000)
     np.testing.assert_array_equal(channel.randomize(values), values)
     assert [channel.randomize(label) for label in labels] == labels
+
+
+@pytest.mark.parametrize("kind", [sf.SquareWave, sf.Piecewise, sf.Laplace])
+def test_values_beyond_the_last_whole_step_are_that_step_in_every_way_of_drawing(kind: type[sf.Channel]) -> None:
+    """The compiled way put them on a step further, that no table has."""
+    channel = kind(sf.Interval(0, 99_999), gamma=3, step=1000)
+    many = channel.randomize(np.full(40_000, 99_999.0), np.random.default_rng(1))
+    np.testing.assert_array_equal(many, channel.randomize(np.full(40_000, 99_000.0), np.random.default_rng(1)))
+    assert channel.encode(many[:0]).size == 0 and many.max() <= channel.outputs.values[-1]
+    secure = channel.randomize(np.full(40_000, 99_999.0))
+    assert secure.max() <= channel.outputs.values[-1]

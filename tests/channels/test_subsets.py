@@ -9,8 +9,8 @@ import pytest
 from tests.statistics import assert_fits
 
 import sfumato as sf
+from sfumato.channels.bounded.subsets import Slices, best_grid, is_prime
 from sfumato.channels.program import Program
-from sfumato.channels.subsets import Slices, best_grid, is_prime
 
 SIXTY = sf.SubsetResponse(sf.Categories(range(60)), gamma=5)
 

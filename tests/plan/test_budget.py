@@ -66,7 +66,7 @@ def test_what_states_its_own_parameter_is_taken_off_first() -> None:
 @pytest.mark.parametrize(
     ("top", "attributes", "words"),
     [
-        ({"gamma": 19, "epsilon": 1}, {"a": NUMBER}, "give gamma= or epsilon= for the whole plan, one of them"),
+        ({"gamma": 19, "epsilon": 1}, {"a": NUMBER}, "give either gamma= or epsilon= for the whole plan, one of them"),
         ({"gamma": 1}, {"a": NUMBER}, "gamma=1 is not above 1"),
         ({"epsilon": 0}, {"a": NUMBER}, "epsilon=0 is not above 0"),
         ({"epsilon": math.nan}, {"a": NUMBER}, "epsilon=nan is not above 0"),

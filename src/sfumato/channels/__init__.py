@@ -3,15 +3,15 @@
 from sfumato.channels.additive import AdditiveNoise, Gaussian, Laplace, Uniform
 from sfumato.channels.base import Channel, Mechanism, channel_from_spec, mechanism_from_spec
 from sfumato.channels.baskets import SelectASize
+from sfumato.channels.bounded.piecewise import Piecewise
+from sfumato.channels.bounded.subsets import SubsetResponse
+from sfumato.channels.bounded.window import RandomizedResponse, SquareWave
 from sfumato.channels.chain import Chain
 from sfumato.channels.choice import Blur, Choice, TwoPhase
 from sfumato.channels.correlated import CorrelatedNoise
 from sfumato.channels.discretize import Discretize
 from sfumato.channels.longitudinal import Longitudinal
-from sfumato.channels.piecewise import Piecewise
-from sfumato.channels.subsets import SubsetResponse
 from sfumato.channels.tabulated import Tabulated
-from sfumato.channels.window import RandomizedResponse, SquareWave
 
 __all__ = [
     "AdditiveNoise", "Blur", "Chain", "Channel", "Choice", "CorrelatedNoise", "Discretize", "Gaussian", "Laplace",

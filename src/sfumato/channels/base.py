@@ -41,7 +41,7 @@ from sfumato.guarantee import Guarantee, rounded_up
 from sfumato.prose import Voice, suggest
 
 if TYPE_CHECKING:
-    from sfumato.channels.balanced import Balanced
+    from sfumato.channels.bounded.balanced import Balanced
     from sfumato.channels.chain import Chain
 
 CodeSpace = Grid | Cells | Categories

@@ -21,7 +21,7 @@ def one_given(what: str, **given: Any) -> tuple[str, Any]:
     found = {name: value for name, value in given.items() if value is not None}
     if len(found) != 1:
         *others, last = (f"{name}=" for name in given)
-        raise ValueError(f"give {', '.join(others)} or {last} for {what}, one of them and no other")
+        raise ValueError(f"give either {', '.join(others)} or {last} for {what}, one of them and no other")
     return next(iter(found.items()))
 
 

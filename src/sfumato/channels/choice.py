@@ -126,6 +126,8 @@ class Choice(Mechanism):
 
 def _in_text(channel: Channel) -> bool:
     """Whether reports are labels that are not numbers."""
+    if not isinstance(channel.domain, Categories):
+        return False
     return isinstance(channel.outputs, Categories) and channel.outputs.label_array.dtype.kind not in "iuf"
 
 

@@ -155,7 +155,7 @@ def _enter_numbers(channel: Channel, codes: NDArray[np.int32], block: NDArray[An
     floats, domain, entry = np.ascontiguousarray(block, dtype=np.float64), channel.domain, channel.entry
     assert isinstance(domain, Interval) and isinstance(entry, Grid)
     ends = float(domain.low), float(domain.high)
-    outside, broken = compiled().encode_grid(floats, codes[: block.size], *ends, *entry.floats)
+    outside, broken = compiled().encode_grid(floats, codes[: block.size], *ends, *entry.floats, entry.size - 1)
     wrong = outside or (broken and domain.integer)
     return _enter(channel, floats, start) if wrong else (codes[: block.size], None)
 
@@ -199,7 +199,7 @@ def _passage(channel: Channel) -> Callable[..., int]:
     domain, entry, space = channel.domain, channel.entry, channel.outputs
     if not (isinstance(domain, Interval) and isinstance(entry, Grid) and isinstance(space, Grid)) or domain.integer:
         return lambda block, reports, upper: 0
-    enter, leave = (float(domain.low), float(domain.high), *entry.floats), space.floats
+    enter, leave = (float(domain.low), float(domain.high), *entry.floats, entry.size - 1), space.floats
 
     def through(block: NDArray[Any], reports: NDArray[Any], upper: Any) -> int:
         values, noise = np.ascontiguousarray(block, dtype=np.float64), _halved(channel.drawing.steps[0])

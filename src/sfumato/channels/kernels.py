@@ -17,9 +17,9 @@ TILE = 1 << 12  # values whose codes and noise stay in the nearest cache from lo
 
 @njit(cache=True, error_model="numpy")
 def encode_grid(
-    values: Any, codes: Any, low: float, high: float, first: float, stride: float, per: float
+    values: Any, codes: Any, low: float, high: float, first: float, stride: float, per: float, last: int
 ) -> tuple[int, int]:
-    """codes = rint((value · per − first) / stride); how many values are not within low..high (or missing), not whole.
+    """codes = rint((value · per − first) / stride), at most the last; how many values are not within low..high (or missing), not whole.
 
     Values outside are clamped and missing ones become the lowest; what is allowed is the caller's business.
     """
@@ -29,7 +29,8 @@ def encode_grid(
         outside += int(not ((value >= low) & (value <= high)))
         broken += int(value != np.rint(value))
         place = min(max(value, low), high) * per - first
-        codes[i] = np.int32(np.rint(place if stride == 1 else place / stride))  # a loop without divisions for stride 1
+        code = np.int32(np.rint(place if stride == 1 else place / stride))  # a loop without divisions for stride 1
+        codes[i] = min(code, np.int32(last))
     return outside, broken
 
 

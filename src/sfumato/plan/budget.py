@@ -26,9 +26,9 @@ import numpy as np
 from sfumato.channels.additive import exponential, logarithm
 from sfumato.channels.base import Mechanism
 from sfumato.channels.bound import BOUNDS, checked_bound, gamma_of, one_given
-from sfumato.channels.piecewise import best_window
-from sfumato.channels.subsets import SubsetResponse, sets_serve_better
-from sfumato.channels.window import RandomizedResponse
+from sfumato.channels.bounded.piecewise import best_window
+from sfumato.channels.bounded.subsets import SubsetResponse, sets_serve_better
+from sfumato.channels.bounded.window import RandomizedResponse
 from sfumato.domain import DOMAIN_KEYS, Categories, Interval, domain_from_spec
 from sfumato.plan.attribute import Attribute
 from sfumato.prose import listed

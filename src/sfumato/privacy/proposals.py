@@ -22,8 +22,8 @@ from sfumato.channels import (
     SubsetResponse,
     Uniform,
 )
-from sfumato.channels.piecewise import FEW
-from sfumato.channels.subsets import sets_serve_better
+from sfumato.channels.bounded.piecewise import FEW
+from sfumato.channels.bounded.subsets import sets_serve_better
 from sfumato.domain import Categories, Floats, Interval
 from sfumato.guarantee.statement import read_prior
 from sfumato.privacy.targets import Asked, BeliefTarget, Goal, WidthTarget

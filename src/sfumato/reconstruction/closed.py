@@ -1,6 +1,6 @@
 """Many categories in closed form: no table, memory as many numbers as there are categories or reports.
 
-Where every report stands for a set (``channels/balanced.py``), the share of sets that hold a category gives its share:
+Where every report stands for a set (`channels.bounded.Balanced`), the share of sets that hold a category gives its own:
 
     p̂_x = (c_x/n − ρ)/(p − ρ) + δ,   δ the same for all, so that Σ p̂ = 1.
 
@@ -9,8 +9,9 @@ covariance of a sum Σ w_x p̂_x needs no table either: a report adds s_y = Σ_{
 variance of s over the reports, over n − 1.
 
 Below zero an estimate is no share. The nearest point of the simplex takes what is below zero from *all* the others, and
-where most categories are rarer than the noise that adds up: it put a true 61 % of twenty categories at 56 %. Here the largest stay as they are, as many as make 1 together, and the rest is zero. Sums are always
-read from the unbiased shares (``Estimate.share``).
+where most categories are rarer than the noise that adds up: it put a true 61 % of twenty categories at 56 %. Here the
+largest stay as they are, as many as make 1 together, and the rest is zero. Sums are always read from the unbiased
+shares (``Estimate.share``).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import Any
 import numpy as np
 from scipy.special import bdtr
 
-from sfumato.channels.balanced import Balanced
+from sfumato.channels.bounded.balanced import Balanced
 from sfumato.counts import Counts, Tally
 from sfumato.domain import Categories, Floats
 from sfumato.reconstruction.estimate import Diagnostics, Estimate

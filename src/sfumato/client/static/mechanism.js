@@ -100,7 +100,7 @@ export function sliceOf(code, direction, prime, digits) {
 	return found % prime
 }
 
-// Each makes (code, high, low, high, low, high, low) → next code.
+// Each makes (code, high, low, …) → next code.
 const STEPS = {
 	__proto__: null,
 	shift({noise, offset, outputs}) {
@@ -141,7 +141,7 @@ function readSteps(steps) {
 	const run = (code, noise) => {
 		let at = 0
 		draws.forEach((draw, i) => {
-			code = draw(code, noise[at], noise[at + 1], noise[at + 2], noise[at + 3], noise[at + 4], noise[at + 5])
+			code = draw(code, ...noise.slice(at, at + 6))
 			at += 2 * words[i]
 		})
 		return code

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from sfumato.channels.additive import check_positive, check_step, default_step, holds_every_integer
-from sfumato.channels.balanced import Balanced
 from sfumato.channels.base import Channel
 from sfumato.channels.bound import checked_bound, gamma_of, one_given
+from sfumato.channels.bounded.balanced import Balanced
 from sfumato.channels.program import HALF, Window
 from sfumato.domain import Categories, Floats, Grid, Interval, check_codes
 from sfumato.prose import Voice
