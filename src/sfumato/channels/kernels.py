@@ -19,7 +19,8 @@ TILE = 1 << 12  # values whose codes and noise stay in the nearest cache from lo
 def encode_grid(
     values: Any, codes: Any, low: float, high: float, first: float, stride: float, per: float, last: int
 ) -> tuple[int, int]:
-    """codes = rint((value · per − first) / stride), at most the last; how many values are not within low..high (or missing), not whole.
+    """codes = rint((value · per − first) / stride), at most the last; how many values are not within low..high (or
+    missing), not whole.
 
     Values outside are clamped and missing ones become the lowest; what is allowed is the caller's business.
     """

@@ -25,19 +25,9 @@ from scipy.special import bdtr
 
 from sfumato.channels.bounded.balanced import Balanced
 from sfumato.counts import Counts, Tally
-from sfumato.domain import Categories, Floats
+from sfumato.domain import Floats
 from sfumato.reconstruction.estimate import Diagnostics, Estimate
 from sfumato.reconstruction.methods import check_counts, misfit_in_words
-
-MANY = 100
-"""Up to so many categories the whole table is small, and its likelihood says more."""
-
-
-def in_closed_form(counts: Counts, method: str) -> bool:
-    """Whether these counts are of many categories, through laws of two values."""
-    channels = [tally.channel for tally in counts.levels.values()]
-    many = all(isinstance(each.domain, Categories) and each.domain.size > MANY for each in channels)
-    return many and method in ("smooth", "inverse") and all(each.balanced() is not None for each in channels)
 
 
 def by_sets(counts: Counts, method: str) -> list[Estimate]:

@@ -14,7 +14,7 @@ from sfumato.counts import Counts, Reports
 from sfumato.domain import Categories, Floats, Interval
 from sfumato.plan import Plan
 from sfumato.reconstruction.cells import interval_edges
-from sfumato.reconstruction.closed import by_sets, in_closed_form
+from sfumato.reconstruction.closed import by_sets
 from sfumato.reconstruction.diagnosis import fisher_spread
 from sfumato.reconstruction.estimate import Estimate
 from sfumato.reconstruction.methods import METHODS, problem_of
@@ -22,6 +22,8 @@ from sfumato.tables import LEVEL_SUFFIX
 
 INTERVALS = 20
 FINENESS = (INTERVALS, 10, 5)
+MANY = 100
+"""Up to so many categories the whole table is small, and its likelihood says more."""
 
 
 def reconstruct(
@@ -55,6 +57,13 @@ def reconstruct(
     else:
         estimates = METHODS[method](problem_of(counts, intervals, method))
     return estimates[0] if counts.classes is None else dict(zip(counts.classes, estimates, strict=True))
+
+
+def in_closed_form(counts: Counts, method: str) -> bool:
+    """Whether these counts are of many categories, through laws of two values."""
+    channels = [tally.channel for tally in counts.levels.values()]
+    many = all(isinstance(each.domain, Categories) and each.domain.size > MANY for each in channels)
+    return many and method in ("smooth", "inverse") and all(each.balanced() is not None for each in channels)
 
 
 def _each(reports: Reports, intervals: Any, method: str) -> dict[str, Any]:
