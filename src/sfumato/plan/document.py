@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.channels.base import Mechanism, identity_of
+from sfumato.channels.bound import BOUNDS
 from sfumato.channels.words import Key, RecordWords, noise_generator, question_of
 from sfumato.domain import as_array, is_missing
 from sfumato.guarantee import CombinedGuarantee
@@ -130,8 +131,9 @@ class Plan:
         found = spec.get("attributes", {})
         if not isinstance(found, Mapping):
             raise ValueError("attributes is not a table; write [attributes.<name>] for each question")
-        budget = read_budget(spec)
-        waiting = {str(name): part for name, part in found.items() if _named(name, takes_share, part, budget)}
+        budget = read_budget(spec) if set(BOUNDS) & set(spec) else None
+        maybe = {name: part for name, part in found.items() if budget is not None or _has_weight(part)}
+        waiting = {str(name): part for name, part in maybe.items() if _named(name, takes_share, part, budget)}
         own = {str(name): _attribute(name, part) for name, part in found.items() if str(name) not in waiting}
         shared = {} if budget is None else with_shares(waiting, own, budget)
         attributes = {name: own[name] if name in own else _attribute(name, shared[name]) for name in map(str, found)}
@@ -343,6 +345,10 @@ class Plan:
         """The page for the people who are asked: question by question what is sent, what it can reveal at worst, and
         what is visible besides; ``.write(path)`` writes it."""
         return page_of(self.attributes, self.guarantee(truth=truth))
+
+
+def _has_weight(part: Any) -> bool:
+    return isinstance(part, Mapping) and "weight" in part
 
 
 def _attribute(name: Any, part: Any) -> Attribute:
