@@ -1,4 +1,4 @@
-"""The chooser: which recipe, or which blend, will serve better on true values, told from reports alone."""
+"""The chooser: which recipes will serve best on true values, told from reports alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,17 @@ from sklearn.tree import DecisionTreeClassifier
 import sfumato as sf
 from sfumato.mining.chooser import Chooser, estimated_accuracy
 from sfumato.mining.chooser.accuracy import accuracy
-from sfumato.mining.chooser.judging import DRAWS, Judge, Judged, about_as_good, blended, log_of_mean
+from sfumato.mining.chooser.judging import (
+    DRAWS,
+    FAR,
+    Judge,
+    calibrated,
+    errors_behind,
+    first_as_good,
+    likelihood,
+    log_of_mean,
+    trust,
+)
 from sfumato.mining.chooser.on_grid import OnGrid
 from sfumato.mining.direct import DirectClassifier
 from sfumato.mining.joint import MixtureModel
@@ -38,28 +48,26 @@ def band_data(n: int, scale: float, seed: int) -> tuple[sf.Gaussian, pd.DataFram
     return channel, pd.DataFrame({"x": channel.randomize(x, rng)}), (x > 0.4) & (x < 0.6)
 
 
-def judged_band(n: int = 4_000, scale: float = 0.1, seed: int = 1) -> tuple[Judged, Judge]:
-    """Bands of which the first is true, judged on the second half of the people."""
+def judge_of_bands(n: int = 4_000, scale: float = 0.1, seed: int = 1) -> Judge:
+    """The second half of the people, with what the first half tells about their true values."""
     channel, table, y = band_data(n, scale, seed)
     reports = sf.Reports(table, {"x": channel}, target=y)
     half = np.arange(n) < n // 2
     rest, held = (reports.of_records(np.flatnonzero(each)) for each in (half, ~half))
-    judge = Judge(held, MixtureModel([channel], members=1, random_state=0).fit(rest), np.array([0.8, 0.2]),
-                  np.random.default_rng(0))
-    bands = {"truth": Band(0.4, 0.6), "wide": Band(0.25, 0.75), "aside": Band(0.5, 0.7)}
-    return Judged.of(tuple(bands), [judge], [[judge.answers(band) for band in bands.values()]]), judge
+    behind = MixtureModel([channel], members=1, random_state=0).fit(rest)
+    return Judge(held, behind, np.array([0.8, 0.2]), np.random.default_rng(0))
 
 
-def test_the_true_classifier_scores_best_and_counts_most_in_a_blend() -> None:
-    judged, _ = judged_band()
-    truth, wide, aside = (judged.fitted([m]).logs.mean() for m in range(3))
-    assert truth > wide and truth > aside
-    together = judged.fitted([0, 1, 2])
-    assert together.values[1] > 2 * max(together.values[2], together.values[3])
+def test_the_true_classifier_scores_best_and_counts_most() -> None:
+    judge = judge_of_bands()
+    bands = Band(0.4, 0.6), Band(0.25, 0.75), Band(0.5, 0.7)
+    logs = [calibrated(judge.answers(band), judge.label, judge.weight, judge.shares) for band in bands]
+    assert logs[0].mean() > max(logs[1].mean(), logs[2].mean())
+    assert trust(logs, judge.weight).argmax() == 0
 
 
 def test_the_accuracy_of_any_classifier_is_estimated_from_reports() -> None:
-    _, judge = judged_band(12_000)
+    judge = judge_of_bands(12_000)
     for band, true, most in ((Band(0.4, 0.6), 1.0, 0.05), (Band(0.25, 0.75), 0.7, 0.15), (Band(0.5, 0.7), 0.8, 0.15)):
         found, error = accuracy([(band._probabilities, judge.held, [judge.behind])], np.random.default_rng(0))
         assert abs(found - true) < 2 * error < 2 * most
@@ -96,25 +104,28 @@ def test_accuracy_is_estimated_where_nobody_held_out_reported_one_of_the_classes
 
 
 def test_powers_follow_the_gradient() -> None:
-    judged, _ = judged_band(400)
-    logs = list(judged.answers)
-    at, step = np.array([0.3, 0.5, 0.4]), 1e-3
-    _, slope = judged._likelihood(at, logs)
-    for m in range(3):
-        ahead, before = (judged._likelihood(at + side * step * np.eye(3)[m], logs)[0] for side in (1, -1))
-        assert slope[m] == pytest.approx((ahead - before) / (2 * step), rel=1e-2, abs=0.2)
+    judge = judge_of_bands(400)
+    logs = [judge.answers(band) for band in (Band(0.4, 0.6), Band(0.25, 0.75))]
+    at, step = np.array([0.3, 0.5]), 1e-3
+
+    def value(powers: np.ndarray[Any, Any]) -> tuple[float, np.ndarray[Any, Any]]:
+        return likelihood(powers, logs, judge.label, judge.weight)
+
+    for m, slope in enumerate(value(at)[1]):
+        ahead, before = (value(at + side * step * np.eye(2)[m])[0] for side in (1, -1))
+        assert slope == pytest.approx((ahead - before) / (2 * step), rel=1e-2, abs=0.2)
+
+
+def test_answers_that_tell_nothing_are_at_least_as_likely_as_the_shares() -> None:
+    judge = judge_of_bands(400)
+    logs = calibrated(judge.answers(Band(2.0, 3.0, 0.8)), judge.label, judge.weight, judge.shares)
+    assert np.unique(logs.round(6)).size == 2 and logs.mean() >= np.log(judge.label @ judge.shares).mean()
 
 
 def test_the_logarithm_of_a_mean_of_few_draws_is_right_on_average() -> None:
     draws = (np.random.default_rng(2).random((20_000, DRAWS)) < 0.5) + 1e-9
     assert np.log(draws.mean(axis=1)).mean() < np.log(0.5) - 0.01
     assert log_of_mean(draws)[0].mean() == pytest.approx(np.log(0.5), abs=0.003)
-
-
-def test_a_blend_of_one_at_power_one_is_that_one() -> None:
-    p = np.random.default_rng(3).dirichlet([1, 1, 1], 50).astype(np.float32)
-    np.testing.assert_allclose(blended(np.array([1.0]), [np.log(p)]), p, rtol=1e-5)
-    np.testing.assert_allclose(blended(np.array([0.0]), [np.log(p)]), 1 / 3, rtol=1e-6)
 
 
 def recipes(channels: Any) -> dict[str, Any]:
@@ -155,17 +166,28 @@ def two_halves(n: int, seed: int) -> tuple[dict[str, sf.Channel], pd.DataFrame, 
     return channels, table, y[:n], (pd.DataFrame(x[n:], columns=["a", "b"]), y[n:])
 
 
-def test_recipes_that_know_different_things_answer_together() -> None:
+def test_recipes_that_cannot_be_told_apart_answer_together() -> None:
     channels, table, y, (people, true) = two_halves(3_000, 5)
     kinds = {f"knows {name}": DirectClassifier(ByColumn(j), channels) for j, name in enumerate("ab")}
-    chooser = Chooser(channels, recipes=kinds, combine=True, random_state=0).fit(table, y)
-    assert len(chooser.members_) == 2 and "a blend of" in chooser.verdict()
+    chooser = Chooser(channels, recipes=kinds, random_state=0).fit(table, y)
+    assert len(chooser.members_) == 2 and "together; held-out people do not tell" in chooser.verdict()
+    assert sum(chooser.weights_.values()) == pytest.approx(1) and min(chooser.weights_.values()) > 0
+    pairs = zip(chooser.weights_.values(), chooser.members_, strict=True)
+    expected = sum(w * each.predict_proba(people) for w, each in pairs)
+    np.testing.assert_allclose(chooser.predict_proba(people), expected, atol=1e-8)
     alone = [each.score(people, true) for each in chooser.members_]
-    assert chooser.score(people, true) > max(alone) + 0.05
+    assert chooser.score(people, true) > min(alone)
     with pytest.raises(AttributeError, match="answer together"):
         _ = chooser.estimator_
     again = Chooser.from_dict(chooser.to_dict())
     np.testing.assert_allclose(again.predict_proba(people), chooser.predict_proba(people), rtol=1e-9)
+
+
+def test_one_answers_alone_where_that_is_asked_for() -> None:
+    channels, table, y, _ = two_halves(3_000, 5)
+    kinds = {f"knows {name}": DirectClassifier(ByColumn(j), channels) for j, name in enumerate("ab")}
+    chooser = Chooser(channels, recipes=kinds, combine=False, random_state=0).fit(table, y)
+    assert chooser.weights_ == {chooser.chosen_: 1.0} and chooser.estimator_ is chooser.members_[0]
 
 
 class ByColumn(DecisionTreeClassifier):
@@ -206,10 +228,15 @@ def test_classes_through_a_channel_are_judged_as_true_ones() -> None:
     assert chooser.accuracy_[0] == pytest.approx(0.97, abs=0.05)
 
 
-def test_of_recipes_that_do_equally_well_the_first_is_taken() -> None:
-    logs, weight = np.log(np.array([0.5, 0.6, 0.7, 0.6])), np.ones(4)
-    assert about_as_good(logs, logs, weight) and about_as_good(logs, logs + np.array([0.1, -0.1, 0.1, -0.1]), weight)
-    assert not about_as_good(logs - 0.1, logs, weight)
+def test_each_counts_half_as_much_for_every_standard_error_behind() -> None:
+    rng, weight = np.random.default_rng(4), np.ones(2_000)
+    best = np.log(rng.uniform(0.3, 0.9, 2_000))
+    away = rng.normal(0, 0.2, 2_000)
+    away = (away - away.mean()) / away.std()
+    behind = [best - 0.2 * away - z * 0.2 / np.sqrt(2_000) for z in (1.0, 2.0, FAR + 0.1)]
+    assert [errors_behind(each, best, weight) for each in behind] == pytest.approx([1.0, 2.0, FAR + 0.1])
+    assert trust([best, *behind], weight) == pytest.approx(np.array([4, 2, 1, 0]) / 7)
+    assert first_as_good([behind[1], behind[0], best], weight, 1.5) == 1
 
 
 def test_an_estimate_of_accuracy_is_near_the_truth() -> None:

@@ -22,7 +22,6 @@ from sklearn.tree import DecisionTreeClassifier
 
 import sfumato as sf
 from sfumato import shipping
-from sfumato.mining.chooser.judging import Powers
 from sfumato.shipping.training import estimator
 
 RECORDS, PEOPLE = 2_000, 5_000
@@ -86,20 +85,20 @@ def choosing(recipe: Callable[[sf.Plan], Any]) -> Callable[[sf.Plan], Any]:
     def made(plan: sf.Plan) -> sf.Chooser:
         other = sf.MixtureModel(plan.channels, components=2, members=1, random_state=0)
         chooser = sf.Chooser(plan.channels, recipes={"wanted": recipe(plan), "other": other}, random_state=0)
-        chooser._chosen = lambda judged, alone: alone["wanted"]
+        chooser._weights = lambda judged: np.array([1.0, 0.0])
         return chooser
 
     return made
 
 
-def blending(plan: sf.Plan) -> sf.Chooser:
+def pooling(plan: sf.Plan) -> sf.Chooser:
     """A chooser that takes all it is offered, in every form that devices read."""
     recipes = {
         "tree": TREE, "bayes": sf.NaiveBayes(plan.channels),
         "mixture": sf.MixtureModel(plan.channels, components=9, random_state=0),
     }
-    chooser = sf.Chooser(plan.channels, recipes=recipes, combine=True, random_state=0)
-    chooser._chosen = lambda judged, alone: Powers((0, 1, 2), np.array([0.1, 0.3, 0.4, 0.5]), np.zeros(1))
+    chooser = sf.Chooser(plan.channels, recipes=recipes, random_state=0)
+    chooser._weights = lambda judged: np.array([0.3, 0.2, 0.5])
     return chooser
 
 
@@ -138,7 +137,7 @@ MODELS: dict[str, tuple[str, Callable[[sf.Plan], Any]]] = {
         "numbers", choosing(lambda plan: sf.MixtureModel(plan.channels, components=9, random_state=0))
     ),
     "chooser, tree": ("mixed", choosing(lambda plan: TREE)),
-    "chooser, blend": ("mixed", blending),
+    "chooser, pool": ("mixed", pooling),
 }
 
 

@@ -4,7 +4,7 @@
     tree    tests down to a leaf: a number below a cut, or a label among some, goes left; the leaf counts classes
     sum     start_y + Σ terms_y(x), in order, each of one column or a product of factors; P(y | x) is their softmax
     joint   Σ over members of P(y, x) / Σ_y P(y, x): grids, mixtures of products or of normals, as the model states them
-    blend   powers of what several of these say: start_y + Σ power · log((1 − floor)·P(y | x) + floor·shares_y)
+    pool    what several of these say, weighed: Σ weight · P(y | x), each P rounded to 2⁻³⁰
 
 and before that, how each answer is checked. `client/static/model.js` reads these forms, and trees go to ONNX from here.
 """
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from sfumato.domain import Categories, Floats, Interval, domain_to_spec
 from sfumato.mining.additive import AdditiveClassifier
 from sfumato.mining.additive.terms import Factor
-from sfumato.mining.chooser import FLOOR, Chooser
+from sfumato.mining.chooser import Chooser
 from sfumato.mining.direct import DirectClassifier, PlainAnswers, plain_answers
 from sfumato.mining.discriminant import LinearDiscriminant
 from sfumato.mining.joint import JointModel
@@ -83,10 +83,9 @@ def reading(name: str, plan: Plan | None, is_number: bool) -> dict[str, Any]:
 def form_of(model: Any, say: Voice) -> dict[str, Any]:
     chosen = chosen_of(model)
     if isinstance(chosen, Chooser):
-        pairs = zip(chosen.powers_.values(), chosen.members_, strict=True)
-        parts = [{"power": power, **form_of(member, say)} for power, member in pairs]
-        return {"form": "blend", "classes": classes_of(chosen), "start": chosen.start.tolist(),
-                "shares": chosen.shares_.tolist(), "floor": FLOOR, "parts": parts}
+        pairs = zip(chosen.weights_.values(), chosen.members_, strict=True)
+        parts = [{"weight": weight, **form_of(member, say)} for weight, member in pairs]
+        return {"form": "pool", "classes": classes_of(chosen), "parts": parts}
     if (found := tree_of(chosen)) is not None:
         return {"form": "tree", "classes": classes_of(chosen), **tree_form(*found, say)}
     if isinstance(chosen, JointModel | MixtureClassifier):
@@ -97,7 +96,7 @@ def form_of(model: Any, say: Voice) -> dict[str, Any]:
 
 def number_columns(form: Mapping[str, Any], model: Any) -> list[int]:
     """The columns that are compared or computed with."""
-    if form["form"] == "blend":
+    if form["form"] == "pool":
         parts = zip(form["parts"], model.members_, strict=True)
         return [j for part, member in parts for j in number_columns(part, member)]
     if form["form"] == "joint":

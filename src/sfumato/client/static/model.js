@@ -85,13 +85,13 @@ const FORMS = {
 		return answers => softened(start.map((from, y) => addends.reduce((sum, each) => sum + each(answers, y), from)))
 	},
 
-	// Powers of what several say, their logarithms rounded as in Python.
-	blend({start, shares, floor, parts}, classes, {members}) {
+	// What several say, weighed, and rounded as in Python.
+	pool({parts}, classes, {members}) {
 		const deciders = parts.map((part, m) => deciding(part, members[m].model, classes))
 		return answers => {
 			const told = deciders.map(decide => decide(answers)).map(({scores, weights = scores}) => weights)
-			return softened(start.map((from, y) => told.reduce((sum, weights, m) => sum + parts[m].power * Math.round(
-				Math.log((1 - floor) * (weights[y] / added(weights)) + floor * shares[y]) * 2 ** 30) / 2 ** 30, from)))
+			return {scores: classes.map((_, y) => told.reduce((sum, weights, m) =>
+				sum + parts[m].weight * Math.round(weights[y] / added(weights) * 2 ** 30) / 2 ** 30, 0))}
 		}
 	},
 

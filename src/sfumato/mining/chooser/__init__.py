@@ -1,7 +1,6 @@
-"""Which learner, or which blend of them, serves best: told from reports alone."""
+"""Which learners serve best: told from reports alone."""
 
 from sfumato.mining.chooser.classifier import Chooser, estimated_accuracy
-from sfumato.mining.chooser.judging import FLOOR
 from sfumato.mining.chooser.recipes import densities, direct, readable, reconstructing
 
-__all__ = ["FLOOR", "Chooser", "densities", "direct", "estimated_accuracy", "readable", "reconstructing"]
+__all__ = ["Chooser", "densities", "direct", "estimated_accuracy", "readable", "reconstructing"]

@@ -1,19 +1,20 @@
-"""Which learner serves best on true values, or which blend of several: told from reports alone.
+"""Which learners serve best on true values: told from reports alone.
 
 Every recipe is fitted on a part of the reports and judged on people who were held out: how likely do its answers on
 true values, as far as the reports tell them, make the classes that these people reported (`judging`)? Nobody's true
-value is needed, and no recipe is judged by the noise that it was fitted to. Where a product of powers of several
-recipes makes them clearly more likely than one alone, it is the answer.
+value is needed, and no recipe is judged by the noise that it was fitted to. Held-out reports seldom tell who is best:
+everyone who is not far behind answers, P(y | x) = Σ_m w_m · P_m(y | x), and counts half as much for every standard
+error by which it is behind.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,17 +23,14 @@ from sfumato.counts import Fold, Reports
 from sfumato.domain import Codes, Floats
 from sfumato.domain.checked import given_names, given_numbers, given_one_of, given_rows, given_table
 from sfumato.mining import LEARNERS
-from sfumato.mining.chooser.accuracy import accuracy
+from sfumato.mining.chooser.accuracy import Answers, accuracy
 from sfumato.mining.chooser.judging import (
     DRAWS,
-    FLOOR,
     Judge,
-    Judged,
-    Powers,
-    about_as_good,
-    blended,
+    calibrated,
     first_as_good,
     told_about_classes,
+    trust,
     weights_of,
 )
 from sfumato.mining.chooser.on_grid import judged_on_grid
@@ -44,10 +42,11 @@ from sfumato.prose import listed, percent
 FOLDS, TRIES = 3, 32
 MOST_READ = 100_000
 FEW = 4_000  # records up to which every fold is held out in turn
-MOST_JUDGED, MOST_NUMBERS = 6_000, 2.5e7
-WORTH_A_BLEND = 4.0  # nats of all held-out records together
-LEAST_POWER = 0.04
+COSTLY = 1e6  # records · columns · classes of all folds together, unless one alone is more
+MOST_JUDGED, MOST_NUMBERS = 6_000, 5e6
+ALONE = 1.0  # standard errors behind the best within which the first is taken, where one is to answer alone
 GRAIN = 2.0**30
+TINY = 1e-300
 
 
 class Chooser(Learner):
@@ -58,21 +57,21 @@ class Chooser(Learner):
         None takes every learner that takes the noise off (gaussian mixtures, naive Bayes, mixtures of products, tree,
         sum of terms) and three that take reports at face value. Other classifiers of scikit-learn are taken as
         `DirectClassifier`.
-    combine: whether several may answer together, where that makes the classes of held-out people clearly more likely;
-        on most data one alone served better.
+    combine: whether all that are not far behind the best answer together; else the first that is about as good as the
+        best answers alone.
     readable: only models that people can read, one alone: a tree, or a sum of terms.
 
     Recipes are judged on a fixed sample of at most 100,000 records, and what was chosen is fitted on all.
 
-    Fitted: ``scores_`` (log-likelihood of a held-out person's class, by recipe), ``chosen_`` (the one that counts
-    most), ``powers_`` (by recipe, where several answer together), ``members_``, ``estimator_`` (where one answers
-    alone, that one), ``accuracy_`` (an estimate of the accuracy on true values, and its standard error).
+    Fitted: ``scores_`` (log-likelihood of a held-out person's class, by recipe), ``weights_`` (by recipe that answers),
+    ``chosen_`` (the one that counts most), ``members_``, ``estimator_`` (where one answers alone, that one),
+    ``accuracy_`` (an estimate of the accuracy on true values, and its standard error).
     """
 
     form = "chooser"
 
     def __init__(
-        self, channels: Channels = None, *, recipes: Mapping[str, Any] | None = None, combine: bool = False,
+        self, channels: Channels = None, *, recipes: Mapping[str, Any] | None = None, combine: bool = True,
         readable: bool = False, label_channel: Channel | None = None, random_state: Any = None,
     ) -> None:
         self.channels = channels
@@ -85,53 +84,24 @@ class Chooser(Learner):
     def _learn(self, reports: Reports, rng: np.random.Generator) -> None:
         recipes, sample = self._recipes(reports), reports.sampled(MOST_READ)
         parts = fitted_apart(recipes, sample, every_fold=self.readable)
-        asked = parts[: None if len(sample) <= FEW else 1]
-        judges = judges_of(asked, sample, rng)
-        answers = [[judge.answers(model) for model in models] for judge, (_, models) in zip(judges, asked, strict=True)]
-        judged = Judged.of(tuple(recipes), judges, answers)
-        alone = {name: judged.fitted([m]) for m, name in enumerate(recipes)}
+        judged = judged_by(parts[: folds_asked(sample)], sample, rng)
         on_grid = judged_on_grid(parts, sample, judged.shares) if self.readable and len(recipes) > 1 else None
-        if on_grid is None:
-            self.scores_ = {name: float(np.average(each.logs, weights=judged.weight)) for name, each in alone.items()}
-            chosen = self._chosen(judged, alone)
-        else:
-            self.scores_ = dict(zip(recipes, (-on_grid.loss).tolist(), strict=True))
-            chosen = alone[judged.names[on_grid.first_as_good()]]
-        names = [judged.names[m] for m in chosen.models]
-        self.shares_ = judged.shares
-        self.accuracy_ = accuracy([
-            (answers_of(chosen, models, judged.shares), judge.held, both_densities(judge, held_out(sample, fold)))
-            for judge, (fold, models) in zip(judges, asked, strict=True)
-        ], rng)
-        powers = chosen.values if len(names) > 1 else np.array([0.0, 1.0])
-        self._keep(names, powers, [fitted(recipes[name], reports, self.classes_) for name in names])
+        scores = judged.scores if on_grid is None else -on_grid.loss
+        self.scores_ = dict(zip(recipes, scores.tolist(), strict=True))
+        weights = self._weights(judged) if on_grid is None else one_of(len(recipes), on_grid.first_as_good())
+        self.accuracy_ = judged.accuracy(weights, sample, rng)
+        chosen = {name: weight for name, weight in zip(recipes, weights.tolist(), strict=True) if weight}
+        self._keep(chosen, [fitted(recipes[name], reports, self.classes_) for name in chosen])
 
-    def _keep(self, names: list[str], powers: Floats, members: list[Learner]) -> None:
-        self.power_of_shares_, self.powers_ = float(powers[0]), dict(zip(names, powers[1:].tolist(), strict=True))
-        self.chosen_ = max(self.powers_, key=lambda name: self.powers_[name])
-        self.members_ = members
+    def _weights(self, judged: Judged) -> Floats:
+        """How much each recipe counts."""
+        if self.combine and not self.readable:
+            return trust(judged.logs, judged.weight)
+        return one_of(len(judged.logs), first_as_good(judged.logs, judged.weight, ALONE))
 
-    def _chosen(self, judged: Judged, alone: Mapping[str, Powers]) -> Powers:
-        """The first recipe that is about as good as the best, which may be a blend; if there is none, the best.
-
-        Held-out reports tell recipes apart so badly that the likeliest is often not the best one: recipes stand in the
-        order in which they served well elsewhere.
-        """
-
-        def behind(best: Powers, other: Powers) -> float:
-            return float(judged.weight @ (best.logs - other.logs))
-
-        one = max(alone.values(), key=lambda each: float(judged.weight @ each.logs))
-        best = self._blend(judged) if self.combine and not self.readable and len(alone) > 1 else one
-        best = best if behind(best, one) > WORTH_A_BLEND else one
-        near = (each for each in alone.values() if about_as_good(each.logs, best.logs, judged.weight))
-        return next(near, best)
-
-    def _blend(self, judged: Judged) -> Powers:
-        """The best powers of all recipes, and again without those that count for next to nothing."""
-        found = judged.fitted(range(len(judged.names)))
-        kept = [m for m, power in zip(found.models, found.values[1:], strict=True) if power > LEAST_POWER]
-        return judged.fitted(kept) if kept else found
+    def _keep(self, weights: dict[str, float], members: list[Learner]) -> None:
+        self.weights_, self.members_ = weights, members
+        self.chosen_ = max(weights, key=lambda name: weights[name])
 
     def _recipes(self, reports: Reports) -> dict[str, Learner]:
         channels, label_channel = self.channels or reports.channels, self.label_channel or reports.label_channel
@@ -158,34 +128,28 @@ class Chooser(Learner):
         return self.members_[0]
 
     def _scores(self, columns: list[Column]) -> Floats:
-        """v·log s_y + Σ_m w_m·log P_m(y | x), logarithms rounded to 2⁻³⁰, so that languages agree on them; the scores
-        of a learner that answers alone."""
+        """Σ_m w_m · P_m(y | x), each P rounded to 2⁻³⁰, so that languages agree on it; of one that answers alone, its
+        own scores."""
         if len(self.members_) == 1:
             return self.members_[0]._scores(columns)
-        shares, found = self.shares_, self.start
-        for power, member in zip(self.powers_.values(), self.members_, strict=True):
-            found = found + power * rounded(np.log((1.0 - FLOOR) * member._probabilities(columns) + FLOOR * shares))
-        return np.asarray(found)
-
-    @property
-    def start(self) -> Floats:
-        """What the classes' shares add to the scores of a blend."""
-        return self.power_of_shares_ * rounded(np.log(self.shares_))
+        pairs = zip(self.weights_.values(), self.members_, strict=True)
+        return np.asarray(sum(weight * rounded(member._probabilities(columns)) for weight, member in pairs))
 
     def _probabilities(self, columns: list[Column]) -> Floats:
         if len(self.members_) == 1:
             return self.members_[0]._probabilities(columns)
-        return np.asarray(softmax(self._scores(columns), axis=1))
+        scores = self._scores(columns)
+        return np.asarray(scores / scores.sum(axis=1, keepdims=True))
 
     # --- to read ------------------------------------------------------------------------------------------------
 
     @property
     def reconstructs_(self) -> bool:
-        """Whether what answers takes the noise off; of a blend, what counts most in it."""
+        """Whether what answers takes the noise off; of several, what counts most together."""
         check_is_fitted(self, "members_")
-        pairs = zip(self.powers_.values(), self.members_, strict=True)
-        direct = sum(power for power, each in pairs if isinstance(each, DirectClassifier))
-        return bool(2 * direct <= sum(self.powers_.values()))
+        pairs = zip(self.weights_.values(), self.members_, strict=True)
+        direct = sum(weight for weight, each in pairs if isinstance(each, DirectClassifier))
+        return bool(2 * direct <= sum(self.weights_.values()))
 
     def verdict(self) -> str:
         """The choice in words: what answers and why, and how well it should do."""
@@ -194,12 +158,12 @@ class Chooser(Learner):
         ranked = sorted(self.scores_.items(), key=lambda pair: -pair[1])
         scores = ", ".join(f"{name} {score:.4f}" for name, score in ranked)
         if len(self.members_) == 1:
-            what = f"{self.chosen_}"
-            why = "nothing else, and no blend, makes the classes of held-out people clearly more likely"
+            what = self.chosen_
+            why = "nothing else makes the classes of held-out people clearly more likely"
         else:
-            parts = sorted(self.powers_.items(), key=lambda pair: -pair[1])
-            what = f"a blend of {listed([f'{name} (power {power:.2f})' for name, power in parts])}"
-            why = "together they make the classes of held-out people more likely than any of them alone"
+            parts = sorted(self.weights_.items(), key=lambda pair: -pair[1])
+            what = f"{listed([f'{name} ({percent(weight)})' for name, weight in parts])} together"
+            why = "held-out people do not tell which of them is best; whoever is further behind counts less"
         mean, error = self.accuracy_
         well = f"On true values it should be right for {percent(mean)} ± {100 * error:.1f} of people."
         return f"{way}: {what}; {why}. {well} Log-likelihood of held-out classes, a record: {scores}."
@@ -208,8 +172,8 @@ class Chooser(Learner):
 
     def _state(self) -> dict[str, Any]:
         return {
-            "scores": self.scores_, "accuracy": list(self.accuracy_), "chosen": list(self.powers_),
-            "powers": [self.power_of_shares_, *self.powers_.values()], "shares": self.shares_.tolist(),
+            "scores": self.scores_, "accuracy": list(self.accuracy_), "chosen": list(self.weights_),
+            "weights": list(self.weights_.values()),
             "members": [{"kind": type(each).__name__, "model": each.to_dict()} for each in self.members_],
         }
 
@@ -221,13 +185,12 @@ class Chooser(Learner):
         model.scores_ = dict(zip(scores, numbers.tolist(), strict=True))
         mean, error = given_numbers(data, "accuracy", (2,), 0.0).tolist()
         model.accuracy_ = mean, error
-        model.shares_ = given_numbers(data, "shares", (len(data["classes"] or ()),), 1e-300)
         names = given_names(data, "chosen")
-        powers = given_numbers(data, "powers", (1 + len(names),), 0.0)
+        weights = given_numbers(data, "weights", (len(names),), TINY)
         members = [member_of(each, data) for each in given_rows(data, "members", len(names))]
         if not members:
             raise ValueError("the chooser has chosen nothing")
-        model._keep(names, powers, members)
+        model._keep(dict(zip(names, weights.tolist(), strict=True)), members)
         return model
 
 
@@ -242,8 +205,13 @@ def member_of(document: Any, data: Mapping[str, Any]) -> Learner:
     return found
 
 
-def rounded(logs: Floats) -> Floats:
-    return np.asarray(np.rint(logs * GRAIN) / GRAIN)
+def rounded(p: Floats) -> Floats:
+    return np.asarray(np.rint(p * GRAIN) / GRAIN)
+
+
+def one_of(size: int, chosen: int) -> Floats:
+    """All the weight on one."""
+    return np.asarray(np.arange(size) == chosen, np.float64)
 
 
 def fitted(recipe: Learner, reports: Reports, classes: npt.NDArray[Any]) -> Learner:
@@ -253,27 +221,62 @@ def fitted(recipe: Learner, reports: Reports, classes: npt.NDArray[Any]) -> Lear
     return model
 
 
-def answers_of(powers: Powers, models: Sequence[Learner], shares: Floats) -> Callable[[list[Column]], Any]:
-    """P(y | x) of a blend, or of a model alone as it says itself."""
-    if len(powers.models) == 1:
-        return models[powers.models[0]]._probabilities
+def together(weights: Floats, models: Sequence[Learner]) -> Answers:
+    """P(y | x) = Σ_m w_m · P_m(y | x)."""
+    pairs = [(weight, model) for weight, model in zip(weights.tolist(), models, strict=True) if weight]
+    return lambda columns: sum(weight * model._probabilities(columns) for weight, model in pairs)
 
-    def together(columns: list[Column]) -> Any:
-        logs = [np.log((1.0 - FLOOR) * models[m]._probabilities(columns) + FLOOR * shares) for m in powers.models]
-        return blended(powers.values, [np.broadcast_to(np.log(shares), logs[0].shape), *logs])
 
-    return together
+@dataclass(frozen=True)
+class HeldOut:
+    """People who were held out, the models that never saw them, and densities of which the same is true."""
+
+    fold: Fold
+    held: Reports
+    models: Sequence[Learner]
+    densities: Sequence[Any]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """How likely each model makes what all held-out people reported."""
+
+    folds: Sequence[HeldOut]
+    logs: list[Floats]
+    weight: Floats
+    shares: Floats
+    behind: int
+    """The first density that foretells the classes about best."""
+
+    @property
+    def scores(self) -> Floats:
+        """Mean log-likelihoods."""
+        return np.array([np.average(each, weights=self.weight) for each in self.logs])
+
+    def accuracy(self, weights: Floats, reports: Reports, rng: np.random.Generator) -> tuple[float, float]:
+        """An estimate of the accuracy of models that count so much, and its error."""
+        return accuracy([
+            (together(weights, each.models), each.held,
+             both_densities(each.densities[self.behind], held_out(reports, each.fold)))
+            for each in self.folds
+        ], rng)
 
 
 def held_out(reports: Reports, fold: Fold) -> Reports:
     return reports.of_records(np.flatnonzero(reports.chosen(fold)))
 
 
+def folds_asked(reports: Reports) -> int:
+    """How many folds are held out in turn: all of few people, but not where a fit costs much."""
+    size = len(reports) * len(reports.names) * len(reports.classes or ())
+    return int(np.clip(COSTLY / size, 1, FOLDS)) if len(reports) <= FEW else 1
+
+
 def fitted_apart(
     recipes: Mapping[str, Learner], reports: Reports, *, every_fold: bool
 ) -> list[tuple[Fold, list[Learner]]]:
-    """Every recipe as it learns from all people but a fold; of many people one fold does, unless all are asked for."""
-    folds = folds_of(reports, class_codes_in(reports))[: FOLDS if every_fold or len(reports) <= FEW else 1]
+    """Every recipe as it learns from all people but a fold."""
+    folds = folds_of(reports, class_codes_in(reports))[: FOLDS if every_fold else folds_asked(reports)]
     found = []
     for fold in folds:
         rest = held_out(reports, ~fold)
@@ -281,52 +284,60 @@ def fitted_apart(
     return found
 
 
-def judges_of(
+def judged_by(
     parts: Sequence[tuple[Fold, Sequence[Learner]]], reports: Reports, rng: np.random.Generator
-) -> list[Judge]:
-    """A judge for each fold that models did not learn from.
+) -> Judged:
+    """Models judged on the folds that they did not learn from.
 
-    The true values behind its reports come from the first density that foretells the classes of all about best.
+    Every density stands behind the reports, and counts for what it tells about their classes by itself.
     """
-    most = most_judged(len(reports.classes or ()), len(parts[0][1])) // len(parts)
-    behind = []
+    most = max(most_judged(len(reports.classes or ())) // len(parts), 1)
+    folds = []
     for fold, models in parts:
-        held = rng.permutation(np.flatnonzero(reports.chosen(fold)))[: max(most, 1)]
-        densities = [each for each in models if hasattr(each, "draws_given")]
-        rest = held_out(reports, ~fold)
-        behind.append((reports.of_records(held), densities or fitted_densities(rest)))
-    return behind_the_best(behind, shares_of(reports), rng)
+        held = rng.permutation(np.flatnonzero(reports.chosen(fold)))[:most]
+        known = [each for each in models if hasattr(each, "draws_given")]
+        behind = known or fitted_densities(held_out(reports, ~fold))
+        folds.append(HeldOut(fold, reports.of_records(held), models, behind))
+    weight, shares = np.concatenate([weights_of(each.held) for each in folds]), shares_of(reports)
+    foretold = told_by_densities(folds)
+    trusted = trust(foretold, weight)
+    logs = [np.zeros_like(weight) for _ in parts[0][1]]
+    for d in np.flatnonzero(trusted).tolist():
+        judges = [Judge(each.held, each.densities[d], shares, rng) for each in folds]
+        label = np.concatenate([judge.label for judge in judges])
+        for m, total in enumerate(logs):
+            pairs = zip(judges, folds, strict=True)
+            answers = np.concatenate([judge.answers(each.models[m]) for judge, each in pairs])
+            total += trusted[d] * calibrated(answers, label, weight, shares)
+    return Judged(folds, logs, weight, shares, first_as_good(foretold, weight))
 
 
-def behind_the_best(
-    parts: Sequence[tuple[Reports, Sequence[Any]]], shares: Floats, rng: np.random.Generator
-) -> list[Judge]:
-    told = [[told_about_classes(each, held) for each in behind] for held, behind in parts]
-    weight = np.concatenate([weights_of(held) for held, _ in parts])
-    best = first_as_good([np.concatenate(folds) for folds in zip(*told, strict=True)], weight)
-    return [Judge(held, behind[best], shares, rng) for held, behind in parts]
+def told_by_densities(folds: Sequence[HeldOut]) -> list[Floats]:
+    """What each density says about the classes of all held-out people."""
+    each = [[told_about_classes(density, one.held) for density in one.densities] for one in folds]
+    return [np.concatenate(parts) for parts in zip(*each, strict=True)]
 
 
 def estimated_accuracy(model: Learner, rest: Reports, held: Reports, rng: np.random.Generator) -> tuple[float, float]:
     """Which share of true classes a model tells from true values, as far as held-out reports tell, and its standard
     error; the model learned from `rest`, of which a fixed sample is read."""
-    rows = rng.permutation(len(held))[: most_judged(len(held.classes or ()), 1)]
-    densities = fitted_densities(rest.sampled(MOST_READ))
-    (judge,) = behind_the_best([(held.of_records(rows), densities)], shares_of(rest), rng)
-    return accuracy([(model._probabilities, judge.held, both_densities(judge, held.sampled(MOST_READ)))], rng)
+    rows = rng.permutation(len(held))[: most_judged(len(held.classes or ()))]
+    asked, known = held.of_records(rows), fitted_densities(rest.sampled(MOST_READ))
+    best = known[first_as_good([told_about_classes(each, asked) for each in known], weights_of(asked))]
+    return accuracy([(model._probabilities, asked, both_densities(best, held.sampled(MOST_READ)))], rng)
 
 
-def both_densities(judge: Judge, held: Reports) -> list[Any]:
-    """The density behind a judge, and one like it that learned from the held-out people alone."""
+def both_densities(behind: Any, held: Reports) -> list[Any]:
+    """A density, and one like it that learned from the held-out people alone."""
     codes = class_codes_in(held)
     if np.unique(codes).size < len(held.classes or ()):
-        return [judge.behind]
-    return [judge.behind, clone(judge.behind).fit(held)]
+        return [behind]
+    return [behind, clone(behind).fit(held)]
 
 
-def most_judged(classes: int, recipes: int) -> int:
+def most_judged(classes: int) -> int:
     """How many people are judged by, so that answers fit in memory."""
-    return int(min(MOST_JUDGED, MOST_NUMBERS / (DRAWS * recipes * max(classes, 1))))
+    return int(min(MOST_JUDGED, MOST_NUMBERS / (DRAWS * max(classes, 1))))
 
 
 def shares_of(reports: Reports) -> Floats:

@@ -1,22 +1,22 @@
 """How well models do on true values, judged on held-out reports alone.
 
-Behind a held-out report w a model of true values that never saw it draws x_1 … x_D from P(x | w). Whoever knows
+Behind a held-out report w a density of true values that never saw it draws x_1 … x_D from P(x | w). Whoever knows
 P(y | x) then foretells the class by P(y' | w) ≈ Σ_y L[y', y] · mean_d P(y | x_d): the likelihood of the classes that
-held-out people reported tells models apart, though nobody's true value is seen.
+held-out people reported tells models apart, though nobody's true value is seen. A model is asked as calm as serves it
+best, P(y | x) ∝ s_y^v · P_m(y | x)^u, s the classes' shares, u, v ≥ 0:
 
-A blend is a product of powers, P(y | x) ∝ s_y^{v} · Π_m P_m(y | x)^{w_m}, s the classes' shares, v, w ≥ 0:
+    maximise  Σ_i log Σ_y L[y'_i, y] · mean_d P(y | x_id)  −  u.
 
-    maximise  Σ_i log Σ_y L[y'_i, y] · mean_d P(y | x_id)  −  Σ_m w_m
+The logarithm of a mean of D draws is too low by about half its relative variance, which would punish models for being
+sharp: that much is added again.
 
-by its gradient. A power below 1 calms a model that is too sure, a model that tells nothing beside the others gets 0,
-and one model alone is calibrated the same way. The logarithm of a mean of D draws is too low by about half its relative
-variance, which would punish models for being sharp: that much is added again.
+Held-out reports tell models apart badly, and densities too: each counts half as much for every standard error by which
+it is behind the best (`trust`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -30,7 +30,8 @@ from sfumato.mining.estimator import Column, Learner, class_codes_in, label_tabl
 DRAWS = 32
 ABOUT = 2.0  # standard errors of a difference within which two are about as good
 FLOOR = 1e-4  # part of the classes' shares in every probability, so that nobody is ruled out for good
-LARGEST_POWER, PRICE, STEPS = 3.0, 1.0, 60
+LARGEST_POWER, STEPS = 3.0, 60
+FAR = 4.0  # standard errors behind the best from which on a model does not count
 Answers = npt.NDArray[np.float32]
 """log P(y | x) of every draw, [record, draw, class]."""
 
@@ -51,17 +52,30 @@ def told_about_classes(model: Generative, held: Reports) -> Floats:
     return np.asarray(np.log(np.maximum(model.p_class_given(held)[np.arange(codes.size), codes], 1e-12)))
 
 
-def about_as_good(logs: Floats, best: Floats, weight: Floats) -> bool:
-    """Whether the mean is within a few standard errors of the difference of the best one's."""
+def errors_behind(logs: Floats, best: Floats, weight: Floats) -> float:
+    """By how many standard errors of the difference the mean is behind the best one's."""
     behind = best - logs
-    mean = np.average(behind, weights=weight)
-    return bool(mean <= ABOUT * np.sqrt(np.average((behind - mean) ** 2, weights=weight) / behind.size))
+    mean = float(np.average(behind, weights=weight))
+    error = float(np.sqrt(np.average((behind - mean) ** 2, weights=weight) / behind.size))
+    return 0.0 if mean <= 0 else mean / max(error, 1e-300)
 
 
-def first_as_good(each: Sequence[Floats], weight: Floats) -> int:
+def likeliest(each: Sequence[Floats], weight: Floats) -> Floats:
+    return max(each, key=lambda logs: float(weight @ logs))
+
+
+def first_as_good(each: Sequence[Floats], weight: Floats, about: float = ABOUT) -> int:
     """The first whose mean is about as good as the best."""
-    best = max(each, key=lambda logs: float(weight @ logs))
-    return next(m for m, logs in enumerate(each) if about_as_good(logs, best, weight))
+    best = likeliest(each, weight)
+    return next(m for m, logs in enumerate(each) if errors_behind(logs, best, weight) <= about)
+
+
+def trust(each: Sequence[Floats], weight: Floats) -> Floats:
+    """2^−z, z the standard errors by which each is behind the best; 0 for those far behind; of sum 1."""
+    best = likeliest(each, weight)
+    behind = np.array([errors_behind(logs, best, weight) for logs in each])
+    found = np.where(behind < FAR, 0.5**behind, 0.0)
+    return np.asarray(found / found.sum())
 
 
 def label_likelihood(held: Reports) -> Floats:
@@ -88,61 +102,36 @@ class Judge:
         return logs.astype(np.float32).reshape(len(self.held), DRAWS, -1)
 
 
-@dataclass(frozen=True)
-class Judged:
-    """The held-out reports of all folds together, and every model's answers behind them."""
+def calibrated(answers: Answers, label: Floats, weight: Floats, shares: Floats) -> Floats:
+    """The log-likelihood of what every record reported, at the powers of shares and answers that serve all best."""
+    logs = [np.broadcast_to(np.log(shares).astype(np.float32), answers.shape), answers]
 
-    label: Floats
-    weight: Floats
-    shares: Floats
-    names: tuple[str, ...]
-    answers: tuple[Answers, ...]
+    def loss(powers: Floats) -> tuple[float, Floats]:
+        value, slope = likelihood(powers, logs, label, weight)
+        return float(powers[1]) - value, np.array([0.0, 1.0]) - slope
 
-    @classmethod
-    def of(cls, names: Sequence[str], judges: Sequence[Judge], answers: Sequence[Sequence[Answers]]) -> Judged:
-        """``answers[fold][model]``: what `Judge.answers` gave."""
-        together = tuple(np.concatenate(folds) for folds in zip(*answers, strict=True))
-        label, weight = (np.concatenate([getattr(judge, what) for judge in judges]) for what in ("label", "weight"))
-        return cls(label, weight, judges[0].shares, tuple(names), together)
-
-    def fitted(self, chosen: Sequence[int]) -> Powers:
-        """The best powers of some of the models."""
-        logs = [np.broadcast_to(np.log(self.shares).astype(np.float32), self.answers[0].shape)]
-        logs += [self.answers[m] for m in chosen]
-        price = np.array([0.0] + [PRICE] * len(chosen))
-
-        def loss(powers: Floats) -> tuple[float, Floats]:
-            value, slope = self._likelihood(powers, logs)
-            return float(price @ powers) - value, price - slope
-
-        start = np.array([0.1] + [0.9 / len(chosen)] * len(chosen))
-        bounds = [(0.0, LARGEST_POWER)] * start.size
-        found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": STEPS})
-        return Powers(tuple(chosen), np.asarray(found.x), self._logs_of(found.x, logs))
-
-    def _likelihood(self, powers: Floats, logs: Sequence[Answers]) -> tuple[float, Floats]:
-        p, told = self._told(powers, logs)
-        likely, slope = log_of_mean(told)
-        pull = (self.weight[:, None] * slope)[..., None] * p * (self.label[:, None] - told[..., None])
-        along = np.array([np.vdot(pull.astype(np.float32), each) for each in logs], np.float64)
-        return float(self.weight @ likely), along
-
-    def _told(self, powers: Floats, logs: Sequence[Answers]) -> tuple[Floats, Floats]:
-        """P(y | x) of the blend on every draw, and how likely that makes what was reported."""
-        p = blended(powers, logs)
-        return p, np.maximum(np.einsum("idy,iy->id", p, self.label.astype(np.float32)), 1e-9)
-
-    def _logs_of(self, powers: Floats, logs: Sequence[Answers]) -> Floats:
-        return log_of_mean(self._told(powers, logs)[1])[0]
+    bounds = [(0.0, LARGEST_POWER)] * 2
+    found = minimize(loss, np.array([0.1, 0.9]), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": STEPS})
+    return log_of_mean(told(found.x, logs, label)[1])[0]
 
 
-@dataclass(frozen=True)
-class Powers:
-    """Powers of some models, that of the classes' shares first, and the log-likelihood of every held-out record."""
+def likelihood(
+    powers: Floats, logs: Sequence[npt.NDArray[Any]], label: Floats, weight: Floats
+) -> tuple[float, Floats]:
+    """Σ_i log Σ_y L[y'_i, y] · mean_d P(y | x_id), and its slope along each power."""
+    p, likely = told(powers, logs, label)
+    each, slope = log_of_mean(likely)
+    pull = (weight[:, None] * slope)[..., None] * p * (label[:, None] - likely[..., None])
+    along = np.array([np.vdot(pull.astype(np.float32), one) for one in logs], np.float64)
+    return float(weight @ each), along
 
-    models: tuple[int, ...]
-    values: Floats
-    logs: Floats
+
+def told(powers: Floats, logs: Sequence[npt.NDArray[Any]], label: Floats) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """P(y | x) ∝ Π exp(logs)^power on every draw, and how likely that makes what was reported."""
+    total = sum(np.float32(power) * each for power, each in zip(powers.tolist(), logs, strict=True))
+    mass = np.exp(total - total.max(axis=-1, keepdims=True))  # type: ignore[union-attr]
+    p = mass / mass.sum(axis=-1, keepdims=True)
+    return p, np.maximum(np.einsum("idy,iy->id", p, label.astype(np.float32)), 1e-9)
 
 
 def log_of_mean(draws: npt.NDArray[Any]) -> tuple[Floats, Floats]:
@@ -156,11 +145,3 @@ def log_of_mean(draws: npt.NDArray[Any]) -> tuple[Floats, Floats]:
     v = (away**2).sum(axis=1, keepdims=True) / (size - 1)
     slope = (1.0 + away / (size - 1) - v / size) / (size * mean)
     return (np.log(mean) + v / (2 * size))[:, 0], slope
-
-
-def blended(powers: Floats, logs: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    """Π_m P_m^{w_m}, normalised over the last axis."""
-    total = sum(np.float32(power) * each for power, each in zip(powers.tolist(), logs, strict=True) if power)
-    total = np.zeros(logs[0].shape, np.float32) if isinstance(total, int) else total
-    mass = np.exp(total - total.max(axis=-1, keepdims=True))
-    return np.asarray(mass / mass.sum(axis=-1, keepdims=True))
