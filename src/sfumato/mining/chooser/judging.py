@@ -32,7 +32,7 @@ ABOUT = 2.0  # standard errors of a difference within which two are about as goo
 FLOOR = 1e-4  # part of the classes' shares in every probability, so that nobody is ruled out for good
 LARGEST_POWER, PRICE, STEPS = 3.0, 1.0, 60
 Answers = npt.NDArray[np.float32]
-"""log P(y | x) of every draw, [record, draw, class]."""
+"""log P(y | x) of every draw, [class, record, draw]."""
 
 
 class Generative(Protocol):
@@ -85,7 +85,7 @@ class Judge:
     def answers(self, model: Learner) -> Answers:
         """What a model says about the draws."""
         logs = np.log((1.0 - FLOOR) * model._probabilities(self.draws) + FLOOR * self.shares)
-        return logs.astype(np.float32).reshape(len(self.held), DRAWS, -1)
+        return np.ascontiguousarray(logs.T, np.float32).reshape(-1, len(self.held), DRAWS)
 
 
 @dataclass(frozen=True)
@@ -101,13 +101,14 @@ class Judged:
     @classmethod
     def of(cls, names: Sequence[str], judges: Sequence[Judge], answers: Sequence[Sequence[Answers]]) -> Judged:
         """``answers[fold][model]``: what `Judge.answers` gave."""
-        together = tuple(np.concatenate(folds) for folds in zip(*answers, strict=True))
+        together = tuple(np.concatenate(folds, axis=1) for folds in zip(*answers, strict=True))
         label, weight = (np.concatenate([getattr(judge, what) for judge in judges]) for what in ("label", "weight"))
         return cls(label, weight, judges[0].shares, tuple(names), together)
 
     def fitted(self, chosen: Sequence[int]) -> Powers:
         """The best powers of some of the models."""
-        logs = [np.broadcast_to(np.log(self.shares).astype(np.float32), self.answers[0].shape)]
+        shares = np.log(self.shares).astype(np.float32)
+        logs = [np.broadcast_to(shares[:, None, None], self.answers[0].shape)]
         logs += [self.answers[m] for m in chosen]
         price = np.array([0.0] + [PRICE] * len(chosen))
 
@@ -123,14 +124,14 @@ class Judged:
     def _likelihood(self, powers: Floats, logs: Sequence[Answers]) -> tuple[float, Floats]:
         p, told = self._told(powers, logs)
         likely, slope = log_of_mean(told)
-        pull = (self.weight[:, None] * slope)[..., None] * p * (self.label[:, None] - told[..., None])
+        pull = self.weight[:, None] * slope * p * (self.label.T[..., None] - told)
         along = np.array([np.vdot(pull.astype(np.float32), each) for each in logs], np.float64)
         return float(self.weight @ likely), along
 
     def _told(self, powers: Floats, logs: Sequence[Answers]) -> tuple[Floats, Floats]:
         """P(y | x) of the blend on every draw, and how likely that makes what was reported."""
-        p = blended(powers, logs)
-        return p, np.maximum(np.einsum("idy,iy->id", p, self.label.astype(np.float32)), 1e-9)
+        p = blended(powers, logs, axis=0)
+        return p, np.maximum(np.einsum("yid,iy->id", p, self.label.astype(np.float32)), 1e-9)
 
     def _logs_of(self, powers: Floats, logs: Sequence[Answers]) -> Floats:
         return log_of_mean(self._told(powers, logs)[1])[0]
@@ -158,9 +159,9 @@ def log_of_mean(draws: npt.NDArray[Any]) -> tuple[Floats, Floats]:
     return (np.log(mean) + v / (2 * size))[:, 0], slope
 
 
-def blended(powers: Floats, logs: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    """Π_m P_m^{w_m}, normalised over the last axis."""
+def blended(powers: Floats, logs: Sequence[npt.NDArray[Any]], axis: int = -1) -> npt.NDArray[Any]:
+    """Π_m P_m^{w_m}, normalised over the axis of classes."""
     total = sum(np.float32(power) * each for power, each in zip(powers.tolist(), logs, strict=True) if power)
     total = np.zeros(logs[0].shape, np.float32) if isinstance(total, int) else total
-    mass = np.exp(total - total.max(axis=-1, keepdims=True))
-    return np.asarray(mass / mass.sum(axis=-1, keepdims=True))
+    mass = np.exp(total - total.max(axis=axis, keepdims=True))
+    return np.asarray(mass / mass.sum(axis=axis, keepdims=True))
