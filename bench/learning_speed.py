@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 ONE_THREAD = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")}
@@ -61,8 +62,8 @@ def beside_a_peer(names: list[str], functions: list[int], rounds: int, seed: int
     for function in functions:
         _, X, y, _, _ = draw(function, "gaussian", 1.0, seed + function, 100_000)
         blur = channels("gaussian", 1.0)
-        fits = {name: lambda fit=LEARNERS[name]: fit(blur, X, y) for name in names}
-        found = medians({"peer": lambda: DecisionTreeClassifier(random_state=0).fit(X, y), **fits}, rounds)
+        fits = {name: partial(LEARNERS[name], blur, X, y) for name in names}
+        found = medians({"peer": partial(DecisionTreeClassifier(random_state=0).fit, X, y), **fits}, rounds)
         words = [f"{name} {shown(found[name] / found['peer'], BARS.get(name))}" for name in names]
         print(f"  F{function}  {'  '.join(words)}", flush=True)
 
@@ -74,9 +75,9 @@ def beside_fewer(names: list[str], rounds: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     X, blur = np.column_stack([X, more.randomize(rng.uniform(size=len(X)), rng)]), [*channels("gaussian", 1.0), more]
     for name in names:
-        fits = {n: lambda n=n: LEARNERS[name](blur, X[:n], y[:n]) for n in (100_000, 1_000_000)}
-        found = medians({str(n): fit for n, fit in fits.items()}, rounds)
-        print(f"  {name:18}{shown(found['1000000'] / found['100000'], SIZE_BAR)}", flush=True)
+        sizes = {"few": 100_000, "many": 1_000_000}
+        found = medians({key: partial(LEARNERS[name], blur, X[:n], y[:n]) for key, n in sizes.items()}, rounds)
+        print(f"  {name:18}{shown(found['many'] / found['few'], SIZE_BAR)}", flush=True)
 
 
 def after_an_install(names: list[str]) -> None:

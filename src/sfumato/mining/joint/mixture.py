@@ -157,8 +157,8 @@ class MixtureMember:
         self.classes = int(p_class.shape[0])
 
     def joint_of_classes(self, places: list[Codes]) -> Floats:
-        starts = range(0, max(places[0].size, 1), AT_ONCE)
-        return np.concatenate([self._joint_of([place[start : start + AT_ONCE] for place in places]) for start in starts])
+        blocks = (slice(start, start + AT_ONCE) for start in range(0, max(places[0].size, 1), AT_ONCE))
+        return np.concatenate([self._joint_of([place[some] for place in places]) for some in blocks])
 
     def _joint_of(self, places: list[Codes]) -> Floats:
         mass = np.repeat(self.weights[:, None].astype(np.float64), places[0].size, axis=1)
