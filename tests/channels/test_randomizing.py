@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -239,3 +240,8 @@ def test_values_beyond_the_last_whole_step_are_that_step_in_every_way_of_drawing
     assert channel.encode(many[:0]).size == 0 and many.max() <= channel.outputs.values[-1]
     secure = channel.randomize(np.full(40_000, 99_999.0))
     assert secure.max() <= channel.outputs.values[-1]
+
+
+def test_copies_of_what_holds_a_channel_share_it() -> None:
+    held = [sf.Gaussian(sf.Interval(0, 1), privacy=1.0), sf.RandomizedResponse(sf.Categories(["a", "b"]), gamma=3)]
+    assert all(one is other for one, other in zip(held, deepcopy(held), strict=True))

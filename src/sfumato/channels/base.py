@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -169,6 +169,10 @@ class Mechanism(ABC):
 
     def __hash__(self) -> int:
         return hash(self.identity)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Itself: a mechanism never changes, and copies of a learner share what it has worked out."""
+        return self
 
     def __repr__(self) -> str:
         shown = "".join(f", {name}={value!r}" for name, value in self.parameters().items())

@@ -63,7 +63,7 @@ class Part(Reports):
 
     def __init__(self, form: Form, batch: Batch) -> None:
         table, self._places, self.seed = batch.table, batch.places, form.seed
-        self._hashes, self._chosen, self._columns = {}, {}, {}
+        self._hashes, self._folds, self._chosen, self._columns = {}, {}, {}, {}
         self.form, self._table, self._size = form, table, table.num_rows
         self.names, self.channels, self.label_channel = form.names, dict(form.channels), form.label_channel
         self._levels, self.target, self.kind, self.plan = dict(form.levels), form.target, "pyarrow", None
@@ -194,12 +194,12 @@ class Part(Reports):
         return read_column(blurred._read(name).decoded(), name)
 
     def places_in(
-        self, columns: Sequence[str], cells: Sequence[Cells], by_class: bool
+        self, columns: Sequence[str], cells: Sequence[Cells], by_class: bool, by_fold: int | None = None
     ) -> tuple[Codes, tuple[int, ...]]:
         """The last ones are kept: questions of several folds come one after the other."""
-        key = (tuple(columns), tuple(each.key for each in cells), by_class)
+        key = (tuple(columns), tuple(each.key for each in cells), by_class, by_fold)
         if key != self._last[0]:
-            self._last = (key, super().places_in(columns, cells, by_class))
+            self._last = (key, super().places_in(columns, cells, by_class, by_fold))
         found: tuple[Codes, tuple[int, ...]] = self._last[1]
         return found
 

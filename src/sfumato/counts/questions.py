@@ -149,10 +149,7 @@ class Counting(Question):
         return (self.names, cells, self.by_class, self.fold, self.by_fold, self.squared)
 
     def of(self, part: Reports) -> Floats:
-        flat, shape = part.places_in(self.columns, self.cells, self.by_class)
-        if self.by_fold is not None:
-            flat = flat + part.folds(self.by_fold).astype(np.int64) * prod(shape)
-            shape = (self.by_fold, *shape)
+        flat, shape = part.places_in(self.columns, self.cells, self.by_class, self.by_fold)
         size = prod(shape)
         if size > MOST_DENSE:
             raise ValueError(f"{size:,} combinations of cells are too many to lay out; ask for .combinations(…)")

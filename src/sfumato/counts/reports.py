@@ -116,6 +116,7 @@ class Reports(Asked):
         self.label_channel = None if target is False else label_channel
         self._columns: dict[str, Column] = {}
         self._hashes: dict[int, NDArray[np.uint32]] = {}
+        self._folds: dict[tuple[int, int], NDArray[Any]] = {}
         self._chosen: dict[Fold, NDArray[np.bool_]] = {}
 
     def _aside(self, name: str) -> NDArray[Any]:
@@ -171,7 +172,7 @@ class Reports(Asked):
     def of_records(self, rows: Codes) -> Reports:
         """The reports of some records alone; they keep their places and the classes of all."""
         other = copy(self)
-        other._size, other._columns, other._hashes, other._chosen = rows.size, {}, {}, {}
+        other._size, other._columns, other._hashes, other._folds, other._chosen = rows.size, {}, {}, {}, {}
         other._given = {name: as_array(column)[rows] for name, column in self._given.items()}
         other._levels = {
             name: level if level is None or isinstance(level, str) else as_array(level)[rows]
@@ -318,18 +319,19 @@ class Reports(Asked):
     # --- records in memory ----------------------------------------------------------------------------------------
 
     def places_in(
-        self, columns: Sequence[str], cells: Sequence[Cells], by_class: bool
+        self, columns: Sequence[str], cells: Sequence[Cells], by_class: bool, by_fold: int | None = None
     ) -> tuple[Codes, tuple[int, ...]]:
-        """Every record's place in the array of all combinations of cells (and class), and the array's shape."""
-        flat = np.zeros(self._size, np.int64)
-        shape: list[int] = []
+        """Every record's place in the array of all combinations of (fold,) cells (and class), and the array's shape."""
+        flat = np.zeros(self._size, np.int64) if by_fold is None else self.folds(by_fold).astype(np.int64)
+        shape: list[int] = [] if by_fold is None else [by_fold]
         for name, cut in zip(columns, cells, strict=True):
             column = self.column(name)
             cell_of_code = np.arange(column.size, dtype=np.int32) if cut.cell_of_code is None else cut.cell_of_code
             place_into(flat, column.present, cell_of_code, cut.all, cut.count)
             shape.append(cut.all)
         if by_class and self.classes is not None and self.class_codes is not None:
-            flat = flat * len(self.classes) + self.class_codes
+            flat *= len(self.classes)
+            flat += self.class_codes
             shape.append(len(self.classes))
         return flat, tuple(shape)
 
@@ -360,9 +362,11 @@ class Reports(Asked):
             self._hashes[salt] = fold_hash(self.seed, self.places, salt)
         return self._hashes[salt]
 
-    def folds(self, of: int, salt: int = 0) -> NDArray[np.int32]:
-        """The fold of every record."""
-        return np.asarray(self.hashes(salt) % np.uint32(of), np.int32)
+    def folds(self, of: int, salt: int = 0) -> NDArray[Any]:
+        """The fold of every record, in the smallest whole numbers that hold it."""
+        if (of, salt) not in self._folds:
+            self._folds[of, salt] = (self.hashes(salt) % np.uint32(of)).astype(np.min_scalar_type(of))
+        return self._folds[of, salt]
 
     def chosen(self, fold: Fold) -> NDArray[np.bool_]:
         """Which records a fold holds."""

@@ -305,8 +305,8 @@ def class_codes(labels: npt.NDArray[Any], channel: Channel | None = None) -> tup
         return present.astype(labels.dtype), code_of[labels]
     check_classification_targets(labels)
     if channel is None:
-        classes, codes = np.unique(labels, return_inverse=True)
-        return classes, codes.astype(np.int64)
+        classes = np.unique(labels)
+        return classes, np.searchsorted(classes, labels)  # sorts no record
     if not isinstance(channel.domain, Categories):
         raise TypeError(f"label_channel={channel!r} is not over categories; use RandomizedResponse")
     check_reports_classes(channel)

@@ -96,12 +96,13 @@ Density = NormalDensity | CellDensity
 @dataclass(frozen=True)
 class Numbers:
     """Values of a column, how many people of each reported class have them, the noise behind each, and by how much its
-    square is too large."""
+    square is too large; where folds are held out, also the counts of each of them."""
 
     values: Floats
     counts: Floats
     noise: Floats | float = 0.0
     excess: Floats | None = None
+    held: Floats | None = None
 
     def moments(self, counts: Floats) -> tuple[Floats, Floats]:
         """Mean and variance of the true values within each true class, which has so many people of each value."""
@@ -143,11 +144,10 @@ class NaiveBayes(Learner):
         self.log_prior_ = np.log(self.class_prior_)
         clear = [name for name in reports.names if reports.column(name).values is not None]
         counted = dict(zip(clear, reports.value_counts(clear), strict=True))
-        normal = {
-            name: self._numbers(reports, name, counted) for name in reports.names if self._is_normal(reports, name)
-        }
+        numeric = [name for name in reports.names if self._is_normal(reports, name)]
         if self.density == "auto":
-            self._prepare(reports, [name for name in normal if name not in counted])
+            self._prepare(reports, [name for name in numeric if name not in counted])
+        normal = {name: self._numbers(reports, name, counted) for name in numeric}
         self.epsilon_ = self.var_smoothing * max((spread(reports.column(name)) for name in normal), default=0.0)
         self.densities_: list[Density] = [
             self._in_numbers(reports, name, normal[name], shares) if name in normal
@@ -165,10 +165,11 @@ class NaiveBayes(Learner):
     def _numbers(self, reports: Reports, name: str, clear: Mapping[str, Floats]) -> Numbers:
         column = reports.column(name)
         if column.levels:
-            counts = reports.counts([name])[: column.size]
+            held = reports.counts([name], by_fold=FOLDS)[:, : column.size] if self.density == "auto" else None
+            counts = reports.counts([name])[: column.size] if held is None else held.sum(axis=0)
             if self.density == "direct":
                 return Numbers(code_values(column, as_reported=True), counts)
-            return Numbers(code_values(column), counts, code_noise(column), code_excess(column))
+            return Numbers(code_values(column), counts, code_noise(column), code_excess(column), held)
         assert column.values is not None
         return Numbers(column.values, clear[name])
 
@@ -186,7 +187,8 @@ class NaiveBayes(Learner):
         self, reports: Reports, numbers: Numbers, cells: ColumnCells, shares: Floats
     ) -> CellDensity | None:
         """The cells that held-out reports ask for, None where they ask for no more than normal densities."""
-        held = reports.counts([cells.name], by_fold=FOLDS)[:, : numbers.values.size] @ shares
+        assert numbers.held is not None
+        held = numbers.held @ shares
         squares = np.abs(held)
         if reports.weighted:
             squares = reports.counts([cells.name], by_fold=FOLDS, squared=True)[:, : numbers.values.size] @ shares**2

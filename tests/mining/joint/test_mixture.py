@@ -127,3 +127,11 @@ def test_draws_need_the_tables_of_a_fit():
     read = sf.MixtureModel.from_dict(model.to_dict())
     with pytest.raises(ValueError, match="read from a file"):
         read.draws_given(reports, 2, np.random.default_rng(0))
+
+
+def test_many_records_are_answered_as_each_of_them_would_be():
+    member = fit_of().run()
+    places = [np.arange(mixture.AT_ONCE + 3) % cut.size for cut in member.cells]
+    found = member.joint_of_classes(places)
+    for row in (0, mixture.AT_ONCE - 1, mixture.AT_ONCE, mixture.AT_ONCE + 2):
+        np.testing.assert_array_equal(found[row], member.joint_of_classes([place[[row]] for place in places])[0])

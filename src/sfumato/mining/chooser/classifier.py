@@ -307,7 +307,7 @@ def judged_by(
         label = np.concatenate([judge.label for judge in judges])
         for m, total in enumerate(logs):
             pairs = zip(judges, folds, strict=True)
-            answers = np.concatenate([judge.answers(each.models[m]) for judge, each in pairs])
+            answers = np.concatenate([judge.answers(each.models[m]) for judge, each in pairs], axis=1)
             total += trusted[d] * calibrated(answers, label, weight, shares)
     return Judged(folds, logs, weight, shares, first_as_good(foretold, weight))
 

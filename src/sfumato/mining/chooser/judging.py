@@ -33,7 +33,7 @@ FLOOR = 1e-4  # part of the classes' shares in every probability, so that nobody
 LARGEST_POWER, STEPS = 3.0, 60
 FAR = 4.0  # standard errors behind the best from which on a model does not count
 Answers = npt.NDArray[np.float32]
-"""log P(y | x) of every draw, [record, draw, class]."""
+"""log P(y | x) of every draw, [class, record, draw]."""
 
 
 class Generative(Protocol):
@@ -99,12 +99,12 @@ class Judge:
     def answers(self, model: Learner) -> Answers:
         """What a model says about the draws."""
         logs = np.log((1.0 - FLOOR) * model._probabilities(self.draws) + FLOOR * self.shares)
-        return logs.astype(np.float32).reshape(len(self.held), DRAWS, -1)
+        return np.ascontiguousarray(logs.T, np.float32).reshape(-1, len(self.held), DRAWS)
 
 
 def calibrated(answers: Answers, label: Floats, weight: Floats, shares: Floats) -> Floats:
     """The log-likelihood of what every record reported, at the powers of shares and answers that serve all best."""
-    logs = [np.broadcast_to(np.log(shares).astype(np.float32), answers.shape), answers]
+    logs = [np.broadcast_to(np.log(shares).astype(np.float32)[:, None, None], answers.shape), answers]
 
     def loss(powers: Floats) -> tuple[float, Floats]:
         value, slope = likelihood(powers, logs, label, weight)
@@ -121,7 +121,7 @@ def likelihood(
     """Σ_i log Σ_y L[y'_i, y] · mean_d P(y | x_id), and its slope along each power."""
     p, likely = told(powers, logs, label)
     each, slope = log_of_mean(likely)
-    pull = (weight[:, None] * slope)[..., None] * p * (label[:, None] - likely[..., None])
+    pull = weight[:, None] * slope * p * (label.T[..., None] - likely)
     along = np.array([np.vdot(pull.astype(np.float32), one) for one in logs], np.float64)
     return float(weight @ each), along
 
@@ -129,9 +129,9 @@ def likelihood(
 def told(powers: Floats, logs: Sequence[npt.NDArray[Any]], label: Floats) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """P(y | x) ∝ Π exp(logs)^power on every draw, and how likely that makes what was reported."""
     total = sum(np.float32(power) * each for power, each in zip(powers.tolist(), logs, strict=True))
-    mass = np.exp(total - total.max(axis=-1, keepdims=True))  # type: ignore[union-attr]
-    p = mass / mass.sum(axis=-1, keepdims=True)
-    return p, np.maximum(np.einsum("idy,iy->id", p, label.astype(np.float32)), 1e-9)
+    mass = np.exp(total - total.max(axis=0))  # type: ignore[union-attr]
+    p = mass / mass.sum(axis=0)
+    return p, np.maximum(np.einsum("yid,iy->id", p, label.astype(np.float32)), 1e-9)
 
 
 def log_of_mean(draws: npt.NDArray[Any]) -> tuple[Floats, Floats]:

@@ -37,6 +37,7 @@ MOST_NUMBERED = 2.0**60  # combinations of cells
 TINY = np.float32(1e-12)
 RESCALED = 16
 """After so many columns products are divided by the largest: each column leaves at least TINY, doubles hold 1e-308."""
+AT_ONCE = 2_048  # records whose masses stay in the cache
 Rows = npt.NDArray[np.int32]
 
 
@@ -156,6 +157,10 @@ class MixtureMember:
         self.classes = int(p_class.shape[0])
 
     def joint_of_classes(self, places: list[Codes]) -> Floats:
+        blocks = (slice(start, start + AT_ONCE) for start in range(0, max(places[0].size, 1), AT_ONCE))
+        return np.concatenate([self._joint_of([place[some] for place in places]) for some in blocks])
+
+    def _joint_of(self, places: list[Codes]) -> Floats:
         mass = np.repeat(self.weights[:, None].astype(np.float64), places[0].size, axis=1)
         for place, theta in zip(places, self.thetas, strict=True):
             known = np.vstack([theta, np.ones((1, theta.shape[1]), theta.dtype)])

@@ -8,7 +8,7 @@ p and Λ are stated in the document, and exp is a product of sums: every languag
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -65,12 +65,11 @@ class NormalMember:
         """log P(y, x) up to a constant, one column a class; where two classes are next to equal, from `masses`."""
         values, codes = self.read(columns)
         logs = np.empty((len(values), self.weights.size))
-        gaps, pattern = np.unique(np.isnan(values), axis=0, return_inverse=True)
-        for number, gap in enumerate(gaps):
-            rows = np.flatnonzero(pattern.ravel() == number)
+        for rows, gap in alike(np.isnan(values)):
             precisions, fall = self._without(gap)
+            here = values[rows]
             for z, (peak, mean) in enumerate(zip(self.peaks, self.means, strict=True)):
-                away = np.where(gap, 0.0, values[rows] - mean)
+                away = np.where(gap, 0.0, here - mean)
                 logs[rows, z] = peak + fall[z] - 0.5 * np.einsum("ij,ij->i", away @ precisions[z], away)
         logs += np.log(np.maximum(self.weights, TINY))
         for j, theta in enumerate(self.thetas):
@@ -145,6 +144,16 @@ class NormalMember:
             given_numbers(data, "peaks", (size,)), given_numbers(data, "means", (size, d)),
             given_numbers(data, "precisions", (size, d, d)),
         )
+
+
+def alike(gaps: Any) -> Iterator[tuple[Any, Any]]:
+    """The rows of records with the same gaps, and those gaps."""
+    if len(gaps) and not gaps.any():
+        yield slice(None), gaps[0]
+        return
+    patterns, which = np.unique(gaps, axis=0, return_inverse=True)
+    for number, pattern in enumerate(patterns):
+        yield np.flatnonzero(which.ravel() == number), pattern
 
 
 def stated_exp(x: Floats) -> Floats:

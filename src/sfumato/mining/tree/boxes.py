@@ -153,6 +153,12 @@ class Rule:
         parts = tuple(part.moved(places) for part, places in zip(self.parts, rest[:-1], strict=True))
         return Rule(parts, self.types, logits.reshape(self.logits.shape), weights, rest[-1])
 
+    @property
+    def key(self) -> tuple[bytes, ...]:
+        """Equal for rules that are the same to the last digit."""
+        groups = (part.of_cell for part in self.parts if isinstance(part, Groups))
+        return (*(one.tobytes() for one in (np.array(self.types.shape), self.types, self.theta, *groups)),)
+
     def compact(self) -> Rule:
         """Without types that no box has, and without cuts between parts that are the same."""
         used, types = np.unique(self.types, return_inverse=True)

@@ -61,6 +61,7 @@ class Search:
         self.unit = 0.5 * np.log(max(observed.total, 2.0))
         self._around: Surroundings | None = None
         self._flips: Flips | None = None
+        self._refused: dict[tuple[bytes, ...], float] = {}
 
     def fitted(self, rule: Rule, steps: int = SCREENING_STEPS, worth: float = -np.inf) -> State:
         """The rule with the numbers that fit best; given up, and without a tree, where its score cannot be `worth`."""
@@ -109,7 +110,12 @@ class Search:
     def best(self, state: State, candidates: Iterator[Candidate], most: int = REFITTED) -> State:
         """The best of the most promising candidates, if it is better than the state."""
         for one in sorted(candidates, key=lambda one: -one.gain)[:most]:
-            state = max(state, self.fitted(one.rule, worth=state.score), key=lambda each: each.score)
+            if state.score >= self._refused.get(one.rule.key, np.inf):
+                continue  # it fell short of less before
+            found = self.fitted(one.rule, worth=state.score)
+            if found.score <= state.score:
+                self._refused[one.rule.key] = state.score
+            state = max(state, found, key=lambda each: each.score)
         return state
 
     # --- moves --------------------------------------------------------------------------------------------------
