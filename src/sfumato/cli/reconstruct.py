@@ -109,8 +109,7 @@ def page_of(estimates: dict[str, Estimate]) -> Any:
     cards = []
     for name, estimate in estimates.items():
         facts = estimate.diagnostics
-        how = f"{facts.reports:,.0f} reports, {facts.missing:,.0f} missing, method {facts.method}"
-        cards.append(Card(name, how, distribution(estimate.rows()), " ".join(map(sentence, facts.messages))))
+        cards.append(Card(name, facts.said, distribution(estimate.rows()), " ".join(map(sentence, facts.messages))))
     return Page("Reconstructed distributions", lead).section("Attributes").cards(cards)
 
 

@@ -316,7 +316,8 @@ class Plan:
         """
         reports_in = _above("counts").Reports
         if isinstance(table, reports_in):
-            reports = table if by in (None, table.target) else table.aimed(by)
+            aim = None if by == table.target else by
+            reports = table if aim is None and weights is None else table.aimed(aim, weights=weights)
         else:
             label = self.attributes[by].channel if by in self.attributes else None
             reports = reports_in(table, self, target=by or False, weights=weights, label_channel=label)

@@ -32,6 +32,14 @@ class Diagnostics:
     messages: tuple[str, ...] = ()
     fit: float = 1.0
     """How often sound reports would fit their channel as badly as these, at most."""
+    worth: float | None = None
+    """Of weighted reports: how many of one weight tell as much, (Σw)²/Σw²."""
+
+    @property
+    def said(self) -> str:
+        """Reports, missing ones and method in words."""
+        worth = "" if self.worth is None else f" (by their weights worth {self.worth:,.0f})"
+        return f"{self.reports:,.0f} reports{worth}, {self.missing:,.0f} missing, method {self.method}"
 
 
 class WithError(float):
@@ -232,13 +240,11 @@ class Estimate:
         labels = self.labels()
         width = max(map(len, labels))
         top = max(float(self.probabilities.max()), 1e-300)
-        facts = self.diagnostics
-        head = f"{facts.reports:,.0f} reports, {facts.missing:,.0f} missing, method {facts.method}"
         rows = [
             f"{label:>{width}}  {100 * p:6.2f} % ± {100 * error:5.2f}  {'█' * round(BAR * max(p, 0.0) / top)}".rstrip()
             for label, p, error in zip(labels, self.probabilities, self.stderr, strict=True)
         ]
-        return "\n".join([head, *rows, *(f"Note: {message}" for message in facts.messages)])
+        return "\n".join([self.diagnostics.said, *rows, *(f"Note: {m}" for m in self.diagnostics.messages)])
 
     @property
     def _shares(self) -> Floats:
