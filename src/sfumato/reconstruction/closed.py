@@ -64,7 +64,7 @@ def _estimate(
     said = tuple(filter(None, [misfit_in_words(fit), _within_noise(float(np.median(stderr)), found.size)]))
     likelihood = sum(each.log_likelihood(np.maximum(found, 0.0)) for each in seen)
     worth = sum(each.reports for each in seen) if weighted else None
-    facts = Diagnostics(method, *told, 0, len(seen), likelihood, found.size - 1.0, said, fit, worth)
+    facts = Diagnostics(method, *told, 0, len(seen), likelihood, found.size - 1.0, said, fit, worth=worth)
     labels = tuple(tallies[0].channel.domain.labels)  # type: ignore[union-attr]
     return Estimate(None, labels, found, covariance, facts, unbiased=unbiased)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -55,6 +56,16 @@ class WithError(float):
         number = super().__new__(cls, value)
         number.stderr = float(stderr)
         return number
+
+    @property
+    def z(self) -> float:
+        """The number in standard errors."""
+        return float(self) / self.stderr if self.stderr else float(np.inf)
+
+    @property
+    def p(self) -> float:
+        """How often a true zero would be found as far off, by chance."""
+        return math.erfc(abs(self.z) / math.sqrt(2))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return WithError, (float(self), self.stderr)

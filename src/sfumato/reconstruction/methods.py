@@ -78,7 +78,7 @@ class Problem:
         said = (*filter(None, [misfit_in_words(fit), None if layout is None else layout.note]), *messages)
         worth = None if self.heavier is None else float(self.counts[row].sum())
         seen = float(self.reports[row]), float(self.missing[row])
-        facts = Diagnostics(self.method, *seen, *cost, log_likelihood, freedom, said, fit, worth)
+        facts = Diagnostics(self.method, *seen, *cost, log_likelihood, freedom, said, fit, worth=worth)
         categories = domain.labels if isinstance(domain, Categories) else None
         edges, integer = (None, False) if layout is None else (layout.edges.copy(), layout.integer)
         return Estimate(edges, categories, np.asarray(probabilities), covariance, facts, integer)
