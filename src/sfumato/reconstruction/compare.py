@@ -85,14 +85,16 @@ class Difference:
             for label, d, error, p in zip(labels, self.differences, self.stderr, self.p, strict=True)
         ]
         sizes = " and ".join(f"{each.diagnostics.reports:,.0f}" for each in (self.first, self.second))
-        return "\n".join([f"{sizes} reports{self._verdict()}", *rows])
+        return "\n".join([f"{sizes} reports; {self.verdict}", *rows])
 
-    def _verdict(self) -> str:
+    @property
+    def verdict(self) -> str:
+        """Whether chance alone may have made all of it, in words."""
         if np.isnan(self.p_together):
-            return ""
+            return f"{(self.p < SURE).sum()} of {self.p.size} differ by themselves at {SURE:.0%}"
         if self.p_together >= SURE:
-            return f"; chance alone may make all of this (p = {self.p_together:.2f})"
-        return f"; they differ beyond chance ({_p(self.p_together)})"
+            return f"chance alone may make all of this (p = {self.p_together:.2f})"
+        return f"they differ beyond chance ({_p(self.p_together)})"
 
     def __repr__(self) -> str:
         return f"<Difference of {self.differences.size} shares, {_p(self.p_together)} together>"
