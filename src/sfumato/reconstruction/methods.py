@@ -37,6 +37,7 @@ from sfumato.reconstruction.rules import CONVERGED, ENOUGH, ChiSquare
 FALSE_ALARM = 1e-5
 """At most this share of sound reports is said not to fit their channel."""
 RUNS, LEAST_EXPECTED = 40, 10  # runs of cells whose counts are compared, and how many reports each has at least
+RUN_WEIGHED = 30.0  # reports whose weights are taken together
 BEST_STEPS = 60  # rounds of 1, 2, 3 … steps towards the best fit
 
 
@@ -44,8 +45,8 @@ BEST_STEPS = 60  # rounds of 1, 2, 3 … steps towards the best fit
 class Problem:
     """``counts[class, report cell]`` seen through ``table[report cell, true cell or category]``.
 
-    Weighted reports are counted by what they are worth; ``heavier[class, report cell]`` is then how much more, in
-    squares, those of a cell weigh than all of their class do (None: every report counts once).
+    Weighted reports are counted by what they are worth, with ``squares[class, report cell]`` of their weights beside
+    them (None: every report counts once).
     """
 
     tallies: tuple[Tally, ...]
@@ -57,7 +58,7 @@ class Problem:
     table: Table
     shares: Floats
     method: str
-    heavier: Floats | None = None
+    squares: Floats | None = None
 
     @property
     def domain(self) -> Interval | Categories:
@@ -76,7 +77,7 @@ class Problem:
         layout, domain = self.layout, self.domain
         fit = self.fit(row, predicted)
         said = (*filter(None, [misfit_in_words(fit), None if layout is None else layout.note]), *messages)
-        worth = None if self.heavier is None else float(self.counts[row].sum())
+        worth = None if self.squares is None else float(self.counts[row].sum())
         seen = float(self.reports[row]), float(self.missing[row])
         facts = Diagnostics(self.method, *seen, *cost, log_likelihood, freedom, said, fit, worth=worth)
         categories = domain.labels if isinstance(domain, Categories) else None
@@ -85,7 +86,7 @@ class Problem:
 
     def fit(self, row: int, predicted: Floats) -> float:
         """How often sound reports would fit as badly as these, at most; not asked of weighted ones."""
-        if self.heavier is not None or any(tally.histogram.dtype.kind == "f" for tally in self.tallies):
+        if self.squares is not None or any(tally.histogram.dtype.kind == "f" for tally in self.tallies):
             return 1.0
         found = fit_of(self.counts[row], predicted)
         if found >= FALSE_ALARM and not self.counts[row][predicted <= 1e-300].any():
@@ -120,11 +121,9 @@ def problem_of(counts: Counts, intervals: object, method: str = "em") -> Problem
     gathered = [one.reports.gather(tally.histogram) for one, tally in zip(seen, tallies, strict=True)]
     people = np.array([part.sum() for part in gathered])
     shares = people / people.sum()
-    found, table, heavier = np.hstack(gathered), stack([one.table for one in seen], shares), None
-    if counts.weighted:
-        squares = np.hstack([one.reports.gather(each.told.squares) for one, each in zip(seen, tallies, strict=True)])
-        heavier = np.divide(squares, found, out=np.ones_like(found), where=found > 0)
-    return Problem(tallies, counts.classes, layout, found, *reports_in(counts), table, shares, method, heavier)
+    squares = [one.reports.gather(tally.told.squares) for one, tally in zip(seen, tallies, strict=True)]
+    found = np.hstack(gathered), *reports_in(counts), stack([one.table for one in seen], shares), shares, method
+    return Problem(tallies, counts.classes, layout, *found, np.hstack(squares) if counts.weighted else None)
 
 
 def reports_in(counts: Counts) -> tuple[Floats, Floats]:
@@ -233,8 +232,7 @@ def by_inverse(problem: Problem) -> list[Estimate]:
     rows = [tally.channel.outputs.size for tally in problem.tallies]
     estimates = []
     for row, counts in enumerate(problem.counts):
-        squares = None if problem.heavier is None else problem.heavier[row] * counts
-        p, covariance = unbiased(table, counts, rows, squares)
+        p, covariance = unbiased(table, counts, rows, None if problem.squares is None else problem.squares[row])
         predicted = np.maximum(table @ p, 1e-300)
         freedom = float(p.size - 1)
         said = messages_for(counts, freedom, np.sqrt(np.diag(covariance)), True)
@@ -297,8 +295,8 @@ def _fitted(
     for row, p in enumerate(fit.probabilities):
         spread = fisher_spread(dense, p, float(counts[row].sum()), membership)
         covariance, freedom = spread.covariance, spread.degrees_of_freedom
-        if problem.heavier is not None and exact:
-            covariance = covariance + by_weights(dense, p, counts[row], problem.heavier[row], membership)
+        if problem.squares is not None and exact:
+            covariance = covariance + by_weights(dense, p, counts[row], problem.squares[row], membership)
         stderr = np.sqrt(np.maximum(np.diag(covariance), 0.0))
         said = messages_for(counts[row], freedom, stderr, fit.converged)
         predicted = dense @ p if exact else np.ones(problem.counts.shape[1])
@@ -308,17 +306,20 @@ def _fitted(
     return estimates
 
 
-def by_weights(table: Floats, p: Floats, counts: Floats, heavier: Floats, membership: Floats | None) -> Floats:
+def by_weights(table: Floats, p: Floats, counts: Floats, squares: Floats, membership: Floats | None) -> Floats:
     """What weights that go with the reports add to the covariance C of p, or take off it.
 
     A report in cell s moves the estimate by C Aᵀ diag(1/π), π = A p the shares of reports. Where those of a cell weigh,
     in squares, h_s times as much as all do, their number varies by n·h_s·π_s instead of n·π_s, which adds
         S diag(n·(h − 1)/π) Sᵀ,   S = C Aᵀ.
+    h is read off runs of cells, because of a single report it says little.
     """
-    reports = float(counts.sum())
+    reports, expected = float(counts.sum()), np.maximum(table @ p, 1e-300)
     moved = fisher_spread(table, p, reports).covariance @ table.T
     moved = moved if membership is None else membership @ moved
-    return np.asarray(moved * (reports * (heavier - 1) / np.maximum(table @ p, 1e-300)) @ moved.T)
+    run = _runs(reports * expected, RUN_WEIGHED)
+    heavier = np.bincount(run, squares) / np.maximum(np.bincount(run, counts), 1e-300)
+    return np.asarray(moved * (reports * (heavier[run] - 1) / expected) @ moved.T)
 
 
 # --- AS00's kernel --------------------------------------------------------------------------------------------------

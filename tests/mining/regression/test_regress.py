@@ -6,7 +6,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from scipy import stats
+from scipy import optimize, stats
 from sklearn.linear_model import LogisticRegression
 from tests.statistics import FALSE_ALARM, assert_mean_zero, assert_probability
 
@@ -95,6 +95,47 @@ def test_little_noise_in_a_number_changes_little():
     blurred = table | {"age": near.randomize(table["age"], rng=1)}
     found = sf.regress(blurred, {"age": near}, "income", ["age"])
     assert np.allclose(found.coef, least_squares([table["age"]], table["income"])[0], rtol=2e-3)
+
+
+# --- with noise: answers known another way ----------------------------------------------------------------------------
+
+
+def test_a_line_on_one_answer_is_the_difference_of_unmixed_means():
+    """Σ y 1[x = t] and Σ 1[x = t] are both undone by the table's inverse."""
+    table = people()
+    report = COIN.randomize(table["answer"], rng=1)
+    undo = np.linalg.inv(COIN.matrix())
+    seen = np.array([report == label for label in COIN.domain.labels], dtype=float)
+    sums, sizes = undo @ seen @ table["income"], undo @ seen.sum(axis=1)
+    found = sf.regress(table | {"answer": report}, {"answer": COIN}, "income", ["answer"])
+    assert found["(constant)"] == pytest.approx(sums[1] / sizes[1])
+    assert found["answer = yes"] == pytest.approx(sums[0] / sizes[0] - sums[1] / sizes[1])
+
+
+def test_a_line_on_a_noisy_number_divides_by_the_variance_without_the_noise():
+    table = people()
+    report = AGE.randomize(table["age"], rng=1)
+    found = sf.regress(table | {"age": report}, {"age": AGE}, "income", ["age"])
+    noise = np.asarray(AGE.outputs.values) ** 2 @ AGE.matrix()[:, 600] - 50.0**2  # at 50, a grid point
+    expected = np.cov(report, table["income"], bias=True)[0, 1] / (report.var() - noise)
+    assert found["age"] == pytest.approx(expected, rel=1e-4)
+
+
+def test_log_odds_are_where_no_search_finds_a_better_likelihood():
+    table = people()
+    z = np.column_stack([np.ones(1_500), table["age"] / 50])
+    yes = COIN.randomize(table["answer"], rng=1) == "yes"
+
+    def unlikely(beta):
+        chance = odds(z @ beta)
+        seen = COIN.matrix()[0, 0] * chance + COIN.matrix()[0, 1] * (1 - chance)
+        return -np.log(np.where(yes, seen, 1 - seen)).sum()
+
+    peer = optimize.minimize(unlikely, np.zeros(2), method="Nelder-Mead", options={"xatol": 1e-7, "fatol": 1e-9})
+    blurred = {"answer": np.where(yes, "yes", "no"), "age": table["age"] / 50}
+    found = sf.regress(blurred, {"answer": COIN}, "answer", ["age"])
+    assert np.allclose(found.coef, peer.x, atol=1e-4)
+    assert found.log_likelihood == pytest.approx(-peer.fun)
 
 
 # --- weights ---------------------------------------------------------------------------------------------------------

@@ -87,9 +87,10 @@ def _others(name: str, labels: tuple[Hashable, ...], reference: Any) -> NDArray[
     """The places of all categories but the one that they are held against: the last unless another is named."""
     if len(labels) < 2:
         raise ValueError(f"column {name!r} has one category only; leave it out")
-    if reference is not None and reference not in labels:
-        raise ValueError(f"reference {reference!r} is no category of {name!r}; they are {', '.join(map(str, labels))}")
-    against = len(labels) - 1 if reference is None else labels.index(reference)
+    texts = [str(label) for label in labels]
+    if reference is not None and str(reference) not in texts:
+        raise ValueError(f"reference {reference!r} is no category of {name!r}; they are {', '.join(texts)}")
+    against = len(labels) - 1 if reference is None else texts.index(str(reference))
     return np.array([place for place in range(len(labels)) if place != against], np.int64)
 
 

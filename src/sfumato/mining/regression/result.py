@@ -65,6 +65,11 @@ class Regression:
     def _columns(self) -> dict[str, Any]:
         return {"name": list(self.names), "coef": self.coef, "stderr": self.stderr, "z": self.z, "p": self.p}
 
+    def rows(self) -> list[dict[str, Any]]:
+        """One row a coefficient: name, coef, stderr, z, p."""
+        columns = plain(self._columns())
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
     def to_pandas(self) -> Any:
         """A pandas DataFrame: name, coef, stderr, z, p."""
         return frame_like("pandas", self._columns())
