@@ -132,6 +132,13 @@ def test_weighted_parts_add_up_to_the_whole_and_travel(pairs, cut):
     assert (again.worth, again.reports, again.total) == (whole.worth, whole.reports, whole.total)
 
 
+def test_weights_of_very_different_sizes_travel():
+    table = {"colour": ["red", "blue", "green"]}
+    counts = sf.Reports(table, {"colour": COLOUR}, weights=[1e6, 1e-3, 1e-3]).of("colour")
+    assert counts.histogram[1] > 0
+    assert Counts.from_dict(counts.to_dict(), COLOUR).worth == counts.worth == pytest.approx(1)
+
+
 def test_unweighted_counts_beside_weighted_ones_count_once():
     plain, heavy = Counts.of(["red", "blue"], COLOUR), Counts.of(["red", None], COLOUR, weights=[3.0, 1.0])
     for both in (plain + heavy, heavy + plain):

@@ -246,7 +246,7 @@ def _given_weighed(part: Any, histogram: Floats) -> Weighed:
     squares = given_numbers(part, "squares", histogram.shape, 0.0)
     reports, missing = (given_numbers(part, key, (groups,), 0.0) for key in ("reports", "missing_reports"))
     total = histogram.sum(axis=1)
-    if ((squares > 0) != (histogram > 0)).any() or (total**2 > squares.sum(axis=1) * reports * (1 + 1e-9)).any():
+    if (squares > 0)[histogram == 0].any() or (total**2 > squares.sum(axis=1) * reports * (1 + 1e-9)).any():
         raise ValueError("squares and reports are not those of the weights in histogram; write all with to_dict()")
     return Weighed(squares, _whole(reports), _whole(missing))
 

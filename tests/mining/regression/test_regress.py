@@ -280,14 +280,19 @@ def test_a_category_that_may_be_nobodys_is_said():
         assert "may be nobody's" in str(found)
 
 
-def test_coefficients_that_nothing_bounds_are_said():
+def test_coefficients_that_nothing_bounds_are_said_and_have_no_end_of_error():
     table = {"x": np.arange(200.0), "y": np.where(np.arange(200) < 100, "a", "b")}
-    assert "do not bound" in str(sf.regress(table, None, "y", "x"))
+    nobody = {"x": np.arange(200.0), "y": ["no"] * 200}
+    for found in (sf.regress(table, None, "y", "x"), sf.regress(nobody, {"y": COIN}, "y", "x")):
+        assert "do not bound" in str(found)
+        assert np.isinf(found.stderr).all()
+        assert np.abs(found.coef).max() < 1e3
 
 
 # --- bad input -------------------------------------------------------------------------------------------------------
 
 SAME = sf.Tabulated(COIN.domain, [[0.5, 0.5], [0.5, 0.5]])
+MANY = sf.SubsetResponse(sf.Categories(range(3_000)), gamma=19)
 FEW = sf.Discretize(sf.Interval(20, 80), width=10)
 TABLE = people(60)
 BAD = {
@@ -320,6 +325,15 @@ BAD = {
     ),
     "a channel that says nothing": (
         lambda: sf.regress(TABLE, {"answer": SAME}, "income", ["answer"]), "gives some categories the same reports"
+    ),
+    "an outcome that says nothing": (
+        lambda: sf.regress(TABLE, {"answer": SAME}, "answer", ["age"]), "gives some categories the same reports"
+    ),
+    "an outcome of many categories": (
+        lambda: sf.regress({"c": [0, 1], "x": [1.0, 2.0]}, {"c": MANY}, "c", ["x"]), "50 at most"
+    ),
+    "a column of many categories": (
+        lambda: sf.regress({"c": [0, 1], "x": [1.0, 2.0]}, {"c": MANY}, "x", ["c"]), "50 at most"
     ),
     "value classes": (lambda: sf.regress(TABLE, {"age": FEW}, "income", ["age"]), "sf.Gaussian or such"),
     "everybody silent": (

@@ -60,7 +60,7 @@ def term_of(name: str, reports: Reports, domain: Any, reference: Any) -> Term:
     values = reports.values(name)
     if not is_labels(values, domain):
         return Term((name,), as_numbers(values.astype(np.int8) if values.dtype.kind == "b" else values)[:, None])
-    labels = labels_of(name, values, domain)
+    labels = _clear_labels(name, values, domain)
     codes, others = encode_known(labels, values), _others(name, labels, reference)
     found = np.where(codes[:, None] < 0, np.nan, codes[:, None] == others)
     return Term(tuple(f"{name} = {labels[code]}" for code in others), found)
@@ -71,9 +71,16 @@ def is_labels(values: NDArray[Any], domain: Any) -> bool:
     return isinstance(domain, Categories) or values.dtype.kind not in "biuf"
 
 
-def labels_of(name: str, values: NDArray[Any], domain: Any) -> tuple[Hashable, ...]:
+def _clear_labels(name: str, values: NDArray[Any], domain: Any) -> tuple[Hashable, ...]:
     """The categories of a clear column, those of the plan where it says them."""
-    labels = tuple(domain.labels) if isinstance(domain, Categories) else known_labels(values)
+    return _few(name, tuple(domain.labels) if isinstance(domain, Categories) else known_labels(values))
+
+
+def _blurred_labels(column: Column) -> tuple[Hashable, ...]:
+    return _few(column.name, tuple(next(iter(column.levels.values())).domain.labels))  # type: ignore[union-attr]
+
+
+def _few(name: str, labels: tuple[Hashable, ...]) -> tuple[Hashable, ...]:
     if len(labels) > MOST_CATEGORIES:
         raise ValueError(f"column {name!r} has {len(labels)} categories; a regression takes {MOST_CATEGORIES} at most")
     return labels
@@ -95,9 +102,7 @@ def _others(name: str, labels: tuple[Hashable, ...], reference: Any) -> NDArray[
 
 
 def _blurred_categories(column: Column, reference: Any) -> Term:
-    labels = tuple(next(iter(column.levels.values())).domain.labels)  # type: ignore[union-attr]
-    if len(labels) > MOST_CATEGORIES:
-        raise ValueError(f"{column.name!r} has {len(labels)} categories; a regression takes {MOST_CATEGORIES} at most")
+    labels = _blurred_labels(column)
     others = _others(column.name, labels, reference)
     numbers = _by_level(column, [_inverse(column.name, each)[others].T for each in column.levels.values()])
     return Term(tuple(f"{column.name} = {labels[place]}" for place in others), numbers, numbers - numbers**2, True)
@@ -159,18 +164,18 @@ def answer_of(name: str, reports: Reports, domain: Any, reference: Any) -> Answe
     """A column of categories as an outcome; the category that others are held against comes first."""
     if reports.channels[name] is None:
         values = reports.values(name)
-        labels = labels_of(name, values, domain)
+        labels = _clear_labels(name, values, domain)
         laws = [np.eye(len(labels))]
         codes, level = encode_known(labels, values), np.zeros(len(values), np.int64)
         chances = np.where(codes[:, None] < 0, np.nan, laws[0][codes])
     else:
         column = reports.column(name)
-        labels = tuple(next(iter(column.levels.values())).domain.labels)  # type: ignore[union-attr]
+        labels = _blurred_labels(column)
         laws = [each.matrix() for each in column.levels.values()]
+        if np.linalg.matrix_rank(np.vstack(laws)) < len(labels):
+            raise ValueError(f"the channel of {name!r} gives some categories the same reports; leave it out")
         chances = _by_level(column, laws)
         level = np.zeros(len(chances), np.int64) if column.level is None else column.level.astype(np.int64)
-    if len(labels) > MOST_CATEGORIES:
-        raise ValueError(f"{name!r} has {len(labels)} categories; a regression takes {MOST_CATEGORIES} at most")
     others = _others(name, labels, reference)
     order = [*(set(range(len(labels))) - set(others.tolist())), *others.tolist()]
     return Answer(
