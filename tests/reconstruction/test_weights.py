@@ -177,3 +177,38 @@ def test_bad_weights_are_refused_in_one_line(case):
         sf.reconstruct(some, AGE, weights=[1.0] if weights is None else weights)
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+PLAN = sf.Plan.from_dict({"attributes": {
+    "smokes": {"categories": ["yes", "no"], "channel": "randomized-response", "gamma": 9},
+    "hours": {"low": 0, "high": 60, "channel": "laplace", "privacy": 0.5},
+    "region": {"categories": ["n", "s"], "role": "clear"},
+}})  # fmt: skip
+
+
+def test_a_plan_weighs_by_a_column_an_array_or_the_reports_own():
+    rng = np.random.default_rng(1)
+    smokes, region = rng.choice(["yes", "no"], 900), rng.choice(["n", "s"], 900)
+    made = PLAN.randomize({"smokes": smokes, "hours": rng.uniform(0, 60, 900), "region": region}, rng=rng)
+    table = dict(made) | {"w": rng.gamma(2, 1, 900)}
+    named = PLAN.reconstruct(table, 4, by="region", weights="w")
+    given = PLAN.reconstruct(made, 4, by="region", weights=table["w"])
+    reports = sf.Reports(table, PLAN, target="region", weights="w")
+    own = PLAN.reconstruct(reports, 4, by="region")
+    later = PLAN.reconstruct(sf.Reports(made, PLAN, target=False), 4, by="region", weights=table["w"])
+    apart = sf.reconstruct(
+        sf.Counts.of(table["smokes"], PLAN.attributes["smokes"].channel, by=region, weights=table["w"])
+    )
+    for name in ("n", "s"):
+        assert np.allclose(named["smokes"][name].stderr, apart[name].stderr)
+        for other in (given, own, later):
+            assert np.allclose(named["hours"][name].stderr, other["hours"][name].stderr)
+    everybody = sf.reconstruct(sf.Reports(table, PLAN, target=False, weights="w"), intervals=4)
+    assert everybody["hours"].diagnostics.worth == pytest.approx(table["w"].sum() ** 2 / (table["w"] ** 2).sum())
+    assert "by their weights worth" in str(everybody["hours"])
+
+
+def test_counts_that_are_given_weigh_already():
+    counts = PLAN.counts({"smokes": ["yes"], "hours": [3.0]})
+    with pytest.raises(ValueError, match="not counted yet"):
+        PLAN.reconstruct(counts, weights=[1.0])
