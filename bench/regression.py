@@ -6,8 +6,8 @@ Every design is simulated so many times with seeds of its own. One row a coeffic
     bias      mean error in actual standard errors of one survey
     clean     actual error by that of the same regression on the true values, in the same surveys
 
-Then why lines are fitted by moments: the coefficient of one answer beside that of a likelihood which takes the errors of
-the outcome for normal (EM over the two kinds of people, knowing that the answer does not go with the other column),
+Then why lines are fitted by moments: the coefficient of one answer beside that of a likelihood which takes the errors
+of the outcome for normal (EM over the two kinds of people, knowing that the answer does not go with the other column),
 where they are and where they are skewed. Root mean square errors by the clean ones, and bias in the clean one's errors.
 
     python bench/regression.py [surveys, 200] [people, 3,000] [first seed, 1,000]

@@ -312,7 +312,8 @@ class Plan:
     def counts(self, table: Any, *, by: str | None = None, weights: Any = None) -> Any:
         """The counts of every blurred attribute, by name; ``by``: apart by the class in this column.
 
-        ``table``: reports of this plan, as a table, a path, … or as `Reports`.
+        ``table``: reports of this plan, as a table, a path, … or as `Reports`. ``weights``: how many people each report
+        stands for, an array or the name of a column.
         """
         reports_in = _above("counts").Reports
         if isinstance(table, reports_in):

@@ -95,7 +95,8 @@ def reconstruct_plan(
     """``reconstruct`` for every attribute of a plan that went through a channel, by name.
 
     ``table``: reports as the plan makes them, or the counts of them by name. ``intervals``: one wish for all numeric
-    attributes, or a mapping from name to wish. ``by``: one Estimate a class of this column.
+    attributes, or a mapping from name to wish. ``by``: one Estimate a class of this column. ``weights``: how many
+    people each report stands for, an array or the name of a column.
     """
     counts = _plan_counts(table, plan, by, weights)
     domains = {name: plan.attributes[name].domain for name in counts}

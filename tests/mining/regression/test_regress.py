@@ -1,5 +1,7 @@
 """Regression with blurred columns: equal to the clean one without noise, and calibrated with it."""
 
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -243,6 +245,14 @@ def test_people_without_an_answer_are_left_out_and_counted():
     found = sf.regress(table, {"answer": COIN}, "income", ["answer", "age"])
     assert (found.people, found.left_out) == (290, 10)
     assert "10 left out" in str(found)
+
+
+@pytest.mark.parametrize("kind", [list, lambda x: np.array(x, object), lambda x: [v and Decimal(v) for v in x]])
+def test_numbers_with_gaps_are_numbers(kind):
+    table = people(60) | {"size": kind([None, *range(1, 60)])}
+    found = sf.regress(table, None, "income", ["size"])
+    assert found.names == ("(constant)", "size")
+    assert found.left_out == 1
 
 
 def test_zero_and_one_may_be_asked_for_their_log_odds():

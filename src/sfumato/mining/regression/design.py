@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -67,8 +68,10 @@ def term_of(name: str, reports: Reports, domain: Any, reference: Any) -> Term:
 
 
 def is_labels(values: NDArray[Any], domain: Any) -> bool:
-    """Whether a clear column is of categories."""
-    return isinstance(domain, Categories) or values.dtype.kind not in "biuf"
+    """Whether a clear column is of categories: as the plan says, or because it holds anything but numbers."""
+    if isinstance(domain, Categories) or values.dtype.kind in "biuf":
+        return isinstance(domain, Categories)
+    return any(isinstance(each, bool) or not isinstance(each, (Number, type(None))) for each in values.tolist())
 
 
 def _clear_labels(name: str, values: NDArray[Any], domain: Any) -> tuple[Hashable, ...]:

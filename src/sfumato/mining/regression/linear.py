@@ -14,11 +14,14 @@ A⁻¹ Σ w² ψψᵀ A⁻¹ with ψ = u(y − uᵀβ) − Dβ, times n/(n − k
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from sfumato.domain import Floats
 from sfumato.mining.regression.design import Term
 
+ALIKE = 1e-9  # of the columns' mean square: what is left where one follows from the others
 
 def fit_linear(terms: list[Term], y: Floats, weights: Floats) -> tuple[Floats, Floats]:
     """(β, its covariance)."""
@@ -26,39 +29,31 @@ def fit_linear(terms: list[Term], y: Floats, weights: Floats) -> tuple[Floats, F
     n, k = numbers.shape
     if n <= k:
         raise ValueError(f"{n} people are too few for {k} coefficients; drop columns or collect more")
-    scale = np.maximum(np.sqrt(np.mean(numbers**2, axis=0)), 1e-300)
-    numbers, scaled = numbers / scale, [_scaled(term) for term in _placed(terms, scale)]
-    gram = numbers.T @ (weights[:, None] * numbers)
-    for place, excess, apart in scaled:
-        block = gram[place, place]
-        own = np.diag(block) + weights @ excess
-        gram[place, place] = np.diag(own) if apart else block - np.diag(np.diag(block)) + np.diag(own)
-    if not np.linalg.eigvalsh(gram / weights.sum())[0] > 1e-9:
+    scale = np.sqrt(np.mean(numbers**2, axis=0))
+    u, blurred = numbers / scale, list(_blurred(terms, scale))
+    gram = u.T @ (weights[:, None] * u)
+    for place, excess, apart in blurred:
+        squares = np.diag(gram)[place] + weights @ excess
+        gram[place, place] = np.diag(squares) if apart else squares  # a column of numbers is one by one
+    if not np.linalg.eigvalsh(gram / weights.sum())[0] > ALIKE:
         raise ValueError("the columns cannot be told apart: too few people for this noise, or one follows another")
-    beta = np.linalg.solve(gram, numbers.T @ (weights * y))
-    moments = numbers * (y - numbers @ beta)[:, None]
-    for place, excess, apart in scaled:
-        own, rest = numbers[:, place], beta[place]
-        moments[:, place] -= excess * rest
+    beta = np.linalg.solve(gram, u.T @ (weights * y))
+    psi = u * (y - u @ beta)[:, None]
+    for place, excess, apart in blurred:
+        psi[:, place] -= excess * beta[place]
         if apart:
-            moments[:, place] += own * (own @ rest)[:, None] - own**2 * rest
+            own = u[:, place]
+            psi[:, place] += own * (own @ beta[place])[:, None] - own**2 * beta[place]
     inverse = np.linalg.inv(gram)
-    covariance = inverse @ (moments.T @ (weights[:, None] ** 2 * moments)) @ inverse * n / (n - k)
+    covariance = inverse @ (psi.T @ (weights[:, None] ** 2 * psi)) @ inverse * n / (n - k)
     return beta / scale, covariance / np.outer(scale, scale)
 
 
-def _placed(terms: list[Term], scale: Floats) -> list[tuple[slice, Term, Floats]]:
-    """Blurred terms with the place of their features."""
-    found, start = [], 0
+def _blurred(terms: list[Term], scale: Floats) -> Iterator[tuple[slice, Floats, bool]]:
+    """Of each blurred term the place of its features, their excess in these units, and whether they are apart."""
+    start = 0
     for term in terms:
         place = slice(start, start + len(term.names))
-        start += len(term.names)
+        start = place.stop
         if term.excess is not None:
-            found.append((place, term, scale[place]))
-    return found
-
-
-def _scaled(placed: tuple[slice, Term, Floats]) -> tuple[slice, Floats, bool]:
-    place, term, scale = placed
-    assert term.excess is not None
-    return place, np.asarray(term.excess / scale**2), term.apart
+            yield place, np.asarray(term.excess / scale[place] ** 2), term.apart
