@@ -179,7 +179,7 @@ def main(surveys: int = 200, people: int = 3_000, first: int = 1_000) -> None:
     print(f"\n{'effect':>6} {'errors':8}{'moments':>9}{'likelihood':>12}{'bias: moments':>15}{'likelihood':>12}")
     for effect in (0.5, 1.5, 3.0):
         for skewed in (False, True):
-            off = beside_likelihood(effect, skewed, min(surveys, 60), people, first)
+            off = beside_likelihood(effect, skewed, surveys, people, first)
             error, bias = np.sqrt((off**2).mean(axis=0)), off.mean(axis=0)
             ours, likely, our_bias, likely_bias = (*(error[:2] / error[2]), *(bias[:2] / error[2]))
             kind = "skewed" if skewed else "normal"
