@@ -80,6 +80,41 @@ def test_columns_that_are_no_numbers_are_refused_by_value(column: object) -> Non
         as_numbers(column)
 
 
+TWO = sf.Categories(["yes", "no"])
+BAD = {
+    "categories that repeat": (lambda: sf.Categories(["a", "b", "a"]), "category 'a' is listed twice"),
+    "numbers that repeat as truth values": (lambda: sf.Categories([1, True]), "listed twice"),
+    "an empty list": (lambda: sf.Categories([]), "categories is empty"),
+    "an empty array": (lambda: sf.Categories(np.array([])), "categories is empty"),
+    "a missing label": (lambda: sf.Categories(["a", None]), "a category is missing"),
+    "one text": (lambda: sf.Categories("abc"), "is one text; give a list"),
+    "a number": (lambda: sf.Categories(3), "categories=3 is of type int; give a list"),
+    "a set": (lambda: sf.Categories({"a", "b"}), "order matters; give a list"),
+    "a mapping": (lambda: sf.Categories({"a": 1}), "order matters; give a list"),
+    "half an item": (lambda: sf.Items(2.5), "give a list of labels"),
+    "no item": (lambda: sf.Items(0), "holds no item"),
+    "one category": (lambda: sf.RandomizedResponse(sf.Categories(["a"]), gamma=19), "at least two categories"),
+    "one category in subsets": (lambda: sf.SubsetResponse(sf.Categories(["a"]), gamma=19), "2 to 524,288 categories"),
+    "gamma of one": (lambda: sf.RandomizedResponse(TWO, gamma=1), "gamma=1 is not above 1"),
+    "gamma below one": (lambda: sf.SubsetResponse(TWO, gamma=0.5), "gamma=0.5 is not above 1"),
+    "gamma of one for numbers": (lambda: sf.SquareWave(sf.Interval(0, 1), gamma=1), "gamma=1 is not above 1"),
+    "gamma of one for means": (lambda: sf.Piecewise(sf.Interval(0, 1), gamma=1), "gamma=1 is not above 1"),
+    "gamma of one for baskets": (
+        lambda: sf.SelectASize.design(sf.Items(9), sizes=[3], gamma=1, up_to=2), "give a number above 1"
+    ),
+    "a bound nobody can read through": (lambda: sf.Laplace(sf.Interval(0, 1), gamma=1.0001), "too wide to read"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_refused_in_one_line(case: str) -> None:
+    call, words = BAD[case]
+    with pytest.raises((ValueError, TypeError)) as caught:
+        call()
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
 @given(st.floats(-1e3, 1e3), st.integers(-4, 4), st.integers(1, 2000))
 def test_grid_values_have_their_own_codes(origin: float, power: int, size: int) -> None:
     grid = Grid(round(origin, 3), 10.0**power, size)

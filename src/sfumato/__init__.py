@@ -41,10 +41,20 @@ if TYPE_CHECKING:
     from sfumato.mining.joint import JointModel, MixtureModel
     from sfumato.mining.mixture import MixtureClassifier
     from sfumato.mining.naive_bayes import NaiveBayes
+    from sfumato.mining.regression import Regression, regress
     from sfumato.mining.tree import TreeClassifier
     from sfumato.plan import Attribute, Plan
     from sfumato.privacy import Advice, Audit, advise, audit
-    from sfumato.reconstruction import Estimate, JointEstimate, mean, reconstruct, reconstruct_joint
+    from sfumato.reconstruction import (
+        Difference,
+        Estimate,
+        JointEstimate,
+        combine,
+        difference,
+        mean,
+        reconstruct,
+        reconstruct_joint,
+    )
 
 __version__ = "0.1.0"
 
@@ -67,6 +77,11 @@ _LAZY = {
     "reconstruct": "sfumato.reconstruction",
     "mean": "sfumato.reconstruction",
     "reconstruct_joint": "sfumato.reconstruction",
+    "difference": "sfumato.reconstruction",
+    "Difference": "sfumato.reconstruction",
+    "combine": "sfumato.reconstruction",
+    "regress": "sfumato.mining.regression",
+    "Regression": "sfumato.mining.regression",
     "TreeClassifier": "sfumato.mining.tree",
     "AdditiveClassifier": "sfumato.mining.additive",
     "NaiveBayes": "sfumato.mining.naive_bayes",
@@ -92,7 +107,8 @@ __all__ = [
     "Guarantee", "CombinedGuarantee", "Breach", "breach_information",
     "Attribute", "Plan", "Device", "Ledger",
     "Counts", "Reports",
-    "Estimate", "JointEstimate", "reconstruct", "reconstruct_joint", "mean",
+    "Estimate", "JointEstimate", "reconstruct", "reconstruct_joint", "mean", "difference", "Difference", "combine",
+    "regress", "Regression",
     "TreeClassifier", "AdditiveClassifier", "NaiveBayes", "JointModel", "DirectClassifier", "MixtureModel",
     "MixtureClassifier", "LinearDiscriminant", "Chooser",
     "frequent_itemsets", "association_rules",

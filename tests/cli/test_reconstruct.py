@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyarrow import csv
+from pyarrow import csv, parquet
 
 
 @pytest.fixture
@@ -138,3 +138,97 @@ def test_more_intervals_than_one_attribute_has_values_do_not_fail_the_others(sfu
     assert len(told["age"]["probabilities"]) == 12
     assert len(told["rooms"]["probabilities"]) == 10
     assert any("12 intervals" in message for message in told["rooms"]["diagnostics"]["messages"])
+
+
+# --- classes and weights ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def weighed(sfumato, folder):
+    """Five thousand people in two groups, those of A ten years older, with weights; blurred."""
+    n, rng = 5000, np.random.default_rng(8)
+    group = rng.choice(["A", "B"], n)
+    age = np.clip(rng.normal(np.where(group == "A", 55, 40), 6).round(), 20, 80).astype(int)
+    folder.people("many.parquet", n=n, age=age, group=group)
+    assert sfumato("randomize plan.toml many.parquet -o bare.parquet --seed 1").code == 0
+    table = parquet.read_table(folder / "bare.parquet")
+    beside = {"w": rng.lognormal(0, 1, n), "same": np.full(n, 2500.0), "region": rng.choice(["n", "s", "w"], n)}
+    for name, column in beside.items():
+        table = table.append_column(name, pa.array(column))
+    parquet.write_table(table, folder / "reports.parquet")
+    csv.write_csv(table, folder / "reports.csv")
+    return folder / "reports.parquet"
+
+
+@pytest.mark.parametrize("file", ["reports.parquet", "reports.csv", "reports.parquet --engine duckdb"])
+def test_weights_widen_errors_and_constant_ones_do_not(sfumato, weighed, file):
+    def told(line):
+        answer = sfumato(f"reconstruct plan.toml {file} -a district {line} --json")
+        assert answer.code == 0, answer.err
+        return json.loads(answer.out)["district"]
+
+    plain, same, heavy = told(""), told("--weights same"), told("--weights w")
+    assert same["stderr"] == plain["stderr"]
+    assert heavy["stderr"][0] > 1.3 * plain["stderr"][0]
+    assert heavy["diagnostics"]["worth"] < 0.6 * heavy["diagnostics"]["reports"] == 0.6 * 5000
+
+
+def test_classes_are_shown_apart_and_held_against_each_other(sfumato, weighed):
+    answer = sfumato("reconstruct plan.toml reports.parquet -a age --intervals 4 --by group --weights w")
+    assert answer.code == 0, answer.err
+    for words in ("age, group A: ", "age, group B: ", "by their weights worth", "age, group A less B", "beyond chance"):
+        assert words in answer.out
+
+
+def test_json_holds_classes_and_their_differences(sfumato, weighed):
+    told = json.loads(sfumato("reconstruct plan.toml reports.parquet -a age --intervals 4 --by group --json").out)
+    assert told["age"]["by"] == "group"
+    assert set(told["age"]["classes"]) == {"A", "B"}
+    (held,) = told["age"]["differences"]
+    assert (held["first"], held["second"]) == ("A", "B")
+    assert held["p_together"] < 1e-6
+    expected = np.subtract(*(told["age"]["classes"][name]["probabilities"] for name in ("A", "B")))
+    assert np.allclose(held["differences"], expected)
+    three = json.loads(sfumato("reconstruct plan.toml reports.parquet -a district --by region --json").out)
+    assert len(three["district"]["differences"]) == 3
+
+
+def test_known_shares_put_classes_together(sfumato, weighed):
+    line = "reconstruct plan.toml reports.parquet -a age --intervals 4 --by group --shares A=0.9,B=0.1 --json"
+    told = json.loads(sfumato(line).out)["age"]
+    a, b = (np.array(told["classes"][name]["probabilities"]) for name in ("A", "B"))
+    assert np.allclose(told["together"]["probabilities"], 0.9 * a + 0.1 * b)
+    assert "age, together: " in sfumato(line.removesuffix(" --json")).out
+
+
+@pytest.mark.parametrize(("name", "start"), [("p.png", b"\x89PNG"), ("p.html", b"<!doctype html>")])
+def test_classes_are_drawn_side_by_side(sfumato, weighed, folder, name, start):
+    line = f"reconstruct plan.toml reports.parquet -a age --intervals 4 --by group --plot {name} -o est.csv"
+    assert sfumato(line).code == 0
+    drawn = (folder / name).read_bytes()
+    assert drawn.startswith(start)
+    if name.endswith("html"):
+        assert b"age, group A" in drawn and b"A less B: they differ beyond chance" in drawn
+    table = csv.read_csv(folder / "est.csv").to_pandas()
+    assert list(table.columns) == ["attribute", "class", "low", "high", "category", "probability", "stderr"]
+    assert table.groupby("class").size().to_dict() == {"A": 4, "B": 4}
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("--by size", "'size' is "),
+        ("--weights size", "'size' is "),
+        ("--by district", "column 'district' is blurred"),
+        ("--weights age", "column 'age' is blurred"),
+        ("--weights region", "column 'region'"),
+        ("--shares A=1", "name their column with --by"),
+        ("--by group --shares A=0.5", "--shares: shares has none for stratum 'B'"),
+        ("--by group --shares A=0.5,B=x", "'B=x' is no share"),
+        ("--by group --shares A=0.5,B=-1", "the share of 'B' is -1.0"),
+        ("--by group --shares A=0.5,B=0.5,C=1", "'C', which is no stratum here"),
+    ],
+)
+@pytest.mark.parametrize("engine", ["", "--engine arrow"])
+def test_columns_that_cannot_serve_are_refused(refused, weighed, line, words, engine):
+    assert words in refused(f"reconstruct plan.toml reports.parquet -a district {line} {engine}")

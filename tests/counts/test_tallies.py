@@ -1,5 +1,7 @@
 """Counts: what is counted, and that parts add up to the whole."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -108,6 +110,66 @@ def test_weights_say_how_many_people_a_report_stands_for():
     counts = Counts.of(["red", "blue", None], COLOUR, weights=[2.5, 1, 4])
     assert counts.histogram.tolist() == [2.5, 0, 1]
     assert (counts.total, counts.missing) == (3.5, 4)
+
+
+weighted_reports = st.lists(
+    st.tuples(st.sampled_from(["red", "green", "blue", None]), st.just(0.0) | st.floats(1e-9, 1e6)), max_size=30
+)
+
+
+@given(weighted_reports, st.integers(0, 30))
+def test_weighted_parts_add_up_to_the_whole_and_travel(pairs, cut):
+    def counted(some):
+        labels = np.array([label for label, _ in some], dtype=object)
+        return Counts.of(labels, COLOUR, weights=[weight for _, weight in some])
+
+    merged, whole = counted(pairs[:cut]) + counted(pairs[cut:]), counted(pairs)
+    assert np.allclose(merged.levels[None].told.squares, whole.levels[None].told.squares)
+    assert merged.reports == whole.reports == sum(label is not None for label, _ in pairs)
+    assert merged.worth == pytest.approx(whole.worth)
+    assert whole.worth <= whole.reports * (1 + 1e-9)
+    again = Counts.from_dict(json.loads(json.dumps(whole.to_dict())), COLOUR)
+    assert (again.worth, again.reports, again.total) == (whole.worth, whole.reports, whole.total)
+
+
+def test_weights_of_very_different_sizes_travel():
+    table = {"colour": ["red", "blue", "green"]}
+    counts = sf.Reports(table, {"colour": COLOUR}, weights=[1e6, 1e-3, 1e-3]).of("colour")
+    assert counts.histogram[1] > 0
+    assert Counts.from_dict(counts.to_dict(), COLOUR).worth == counts.worth == pytest.approx(1)
+
+
+def test_unweighted_counts_beside_weighted_ones_count_once():
+    plain, heavy = Counts.of(["red", "blue"], COLOUR), Counts.of(["red", None], COLOUR, weights=[3.0, 1.0])
+    for both in (plain + heavy, heavy + plain):
+        assert both.histogram.tolist() == [4, 0, 1]
+        assert both.levels[None].told.squares.tolist() == [[10, 0, 1]]
+        assert (both.reports, both.worth) == (3, 25 / 11)
+    assert "3 reports for 5 people" in repr(plain + heavy)
+
+
+def test_what_reports_are_worth_is_known_by_class():
+    by, weights = ["a", "a", "b", "b"], [1.0, 3.0, 2.0, 2.0]
+    counts = Counts.of(["red", "blue", "red", "blue"], COLOUR, by=by, weights=weights)
+    assert counts.select("a").worth == 16 / 10
+    assert counts.select("b").worth == 2
+    assert counts.together().worth == 64 / 18
+    assert counts.effective().select("b").histogram.tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("squares", [[0.0, 0.0, 0.0]]), ("squares", [[1.0, 1.0]]), ("squares", [[-1.0, 0.0, 1.0]]), ("reports", [0]),
+        ("squares", [[1e-9, 0.0, 1e-9]]), ("missing_reports", None), ("squares", [["a", "b", "c"]]),
+    ],
+)  # fmt: skip
+def test_squares_that_no_weights_have_are_refused(key, value):
+    data = Counts.of(["red", "blue"], COLOUR, weights=[2.0, 3.0]).to_dict()
+    data["levels"][0][key] = value
+    with pytest.raises(ValueError) as caught:
+        Counts.from_dict(data, COLOUR)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("column", [pd.Series, pl.Series, pa.array, list])

@@ -111,6 +111,17 @@ def test_places_may_come_from_a_column(make):
     assert "number" not in held.names
 
 
+def test_what_weighted_reports_are_worth(make):
+    held, memory = both(make, weights="weight")
+    for name in CHANNELS:
+        one, other = held.of(name, by_class=True), memory.of(name, by_class=True)
+        assert one.weighted
+        for level, tally in other.levels.items():
+            assert np.array_equal(one.levels[level].histogram, tally.histogram)
+            for part in ("squares", "reports", "missing"):
+                assert np.array_equal(getattr(one.levels[level].told, part), getattr(tally.told, part)), (name, part)
+
+
 def test_a_fold_alone_keeps_its_places(make):
     held, memory = both(make)
     one, other = held.within(Fold(1, 4, salt=9)), memory.within(Fold(1, 4, salt=9))

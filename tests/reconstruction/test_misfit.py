@@ -83,9 +83,12 @@ def test_a_report_that_no_value_leads_to_never_fits():
     assert "would fit as badly never" in estimate.diagnostics.messages[0]
 
 
-def test_weighted_reports_are_not_judged():
-    counts = sf.Counts.of(["a"] * 900 + ["h"] * 100, CHANNELS["randomized response"](1), weights=np.full(1000, 7.0))
-    assert sf.reconstruct(counts).diagnostics.fit == 1
+def test_weighted_reports_are_not_judged_unless_all_weigh_the_same():
+    reports, channel = ["a"] * 900 + ["h"] * 100, CHANNELS["randomized response"](1)
+    different = sf.Counts.of(reports, channel, weights=np.linspace(1, 7, 1000))
+    same = sf.Counts.of(reports, channel, weights=np.full(1000, 7.0))
+    assert sf.reconstruct(different).diagnostics.fit == 1
+    assert sf.reconstruct(same).diagnostics.fit == sf.reconstruct(reports, channel).diagnostics.fit < 1e-5
 
 
 def test_the_rate_of_false_alarms_is_at_most_the_one_stated():

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 COMMANDS = (
-    "check", "advise", "randomize", "reconstruct", "train", "predict", "synthesize", "itemsets", "release", "audit",
-    "reproduce", "demo", "device", "serve", "simulate", "survey",
+    "check", "advise", "randomize", "reconstruct", "regress", "train", "predict", "synthesize", "itemsets", "release",
+    "audit", "reproduce", "demo", "device", "serve", "simulate", "survey",
 )
 
 Step = TypeVar("Step")

@@ -147,7 +147,7 @@ def _save(
 
     write_table(survey.people, output / "people.parquet")
     write_reports(received, survey.plan, output / "reports.parquet")
-    write_table(estimate_table({one.name: one.estimate for one in comparisons}), output / "estimates.csv")
+    write_table(estimate_table({one.name: {None: one.estimate} for one in comparisons}), output / "estimates.csv")
     if show_more is None:
         shipping.save(lesson.model, output / "model.json", plan=survey.plan, measured=lesson.measured())
     survey_page(survey, comparisons, lesson, *([show_more] if show_more else [])).write(output / "report.html")

@@ -134,11 +134,10 @@ def chosen_engine(paths: Sequence[Path], engine: str | None) -> str | None:
 
 @contextmanager
 def reading(
-    paths: Sequence[Path], plan: Plan, columns: Iterable[str], engine: str | None, seed: int = 0, *,
-    by_class: bool = True,
+    paths: Sequence[Path], plan: Plan, columns: Iterable[str], engine: str | None, seed: int = 0, **options: Any
 ) -> Iterator[Any]:
-    """The reports in files: a table in memory or, where an engine counts them, `Reports`; errors inside name the file
-    and, in memory, the row."""
+    """The reports in files: a table in memory or, where an engine counts them, `Reports` with these options; errors
+    inside name the file and, in memory, the row."""
     engine = chosen_engine(paths, engine)
     if engine is None:
         table = read_answers(paths, plan, columns, reports=True)
@@ -146,7 +145,7 @@ def reading(
             yield table
         return
     with naming(list(paths)):
-        reports = counted_by(engine, paths, plan, target=None if by_class else False, seed=seed)
+        reports = counted_by(engine, paths, plan, seed=seed, **options)
         held = reports.source.names  # type: ignore[attr-defined]
         for name in columns:
             if name not in held and name + CODE_SUFFIX not in held:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,25 +14,37 @@ from sfumato.cli import emit_json, progress, say, say_written
 from sfumato.cli.plans import AsJson, Engine, PlanFile, ReportFiles, asked, columns_of, load_plan, naming, reading
 from sfumato.counts import Reports
 from sfumato.domain import Interval, Items, Row
+from sfumato.plan import Plan
 from sfumato.prose import sentence
-from sfumato.reconstruction import Estimate
+from sfumato.reconstruction import Difference, Estimate, combine, difference
 from sfumato.reconstruction import reconstruct as distribution
 from sfumato.tables import check_target, write_table
 from sfumato.tables.files import write_whole
 
 METHODS = ("smooth", "em", "as00", "inverse")
 PLOTS = (".png", ".svg", ".html")
+TOGETHER = "together"
+MOST_COMPARED = 6  # classes of which every two are held against each other
+Estimates = Mapping[Any, Estimate]
+"""By class; the one of everybody is called None."""
 EXAMPLES = """Examples:
 
   sfumato reconstruct plan.toml reports.parquet
 
   sfumato reconstruct plan.toml reports.parquet -a age --intervals 20 --plot age.png
 
-  sfumato reconstruct plan.toml reports.parquet -o estimates.csv --plot all.html"""
+  sfumato reconstruct plan.toml reports.parquet -o estimates.csv --plot all.html
+
+  sfumato reconstruct plan.toml reports.parquet --by region --weights w --shares north=0.3,south=0.7"""
 
 Attributes = Annotated[list[str] | None, typer.Option("--attribute", "-a", help="Only this one; may be repeated.")]
 Intervals = Annotated[int | None, typer.Option(min=1, help="Number of equal intervals for numeric attributes.")]
 Method = Annotated[str, typer.Option(help="One of smooth, em, as00, inverse.")]
+By = Annotated[str | None, typer.Option(help="A clear column: each of its classes apart, and held against others.")]
+Shares = Annotated[
+    str | None, typer.Option(help="The classes' known parts of the population, north=0.3,south=0.7: put together too.")
+]
+Weights = Annotated[str | None, typer.Option(help="A column that says how many people each report stands for.")]
 Plot = Annotated[Path | None, typer.Option(help="Draw the estimates: .png, .svg or .html (works offline).")]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="Write the estimates: .csv or .parquet.")]
 
@@ -41,6 +55,9 @@ def reconstruct(
     attribute: Attributes = None,
     intervals: Intervals = None,
     method: Method = "smooth",
+    by: By = None,
+    shares: Shares = None,
+    weights: Weights = None,
     plot: Plot = None,
     output: Output = None,
     engine: Engine = None,
@@ -49,18 +66,48 @@ def reconstruct(
     """Reconstruct how the true values are distributed, attribute by attribute, with standard errors."""
     loaded = load_plan(plan)
     _check_wishes(method, plot, output, [plan, *reports])
+    _check_clear(loaded, by, weights)
+    known = _shares_given(by, shares)
     chosen = {name: one for name, one in asked(loaded, attribute).items() if not isinstance(one.domain, (Items, Row))}
     if not chosen:
         raise ValueError(f"{plan}: no attribute here has a channel to reconstruct through; give one a channel")
-    with reading(reports, loaded, columns_of(chosen), engine, by_class=False) as given:
-        held = given if isinstance(given, Reports) else Reports(given, loaded, target=False)
-        counts = dict(zip(chosen, held.tallies(list(chosen)), strict=True))
-    estimates = {}
+    options: dict[str, Any] = {"target": by or False, "weights": weights}
+    wanted = [*columns_of(chosen), *filter(None, (by, weights))]
+    with reading(reports, loaded, wanted, engine, **options) as given:
+        held = given if isinstance(given, Reports) else Reports(given, loaded, **options)
+        counts = dict(zip(chosen, held.tallies(list(chosen), by_class=by is not None), strict=True))
+    found: dict[str, Estimates] = {}
     for name, one in progress(counts.items(), "reconstructing"):
         cells = intervals if isinstance(chosen[name].domain, Interval) else None
         with naming(f"attribute {name!r}"):
-            estimates[name] = distribution(one, intervals=cells, method=method)
-    _deliver(estimates, plot, output, as_json)
+            estimate = distribution(one, intervals=cells, method=method)
+        found[name] = {None: estimate} if by is None else estimate
+        if known is not None:
+            with naming("--shares"):
+                found[name] = {**estimate, TOGETHER: combine({str(each): estimate[each] for each in estimate}, known)}
+    _deliver(found, by, plot, output, as_json)
+
+
+def _check_clear(plan: Plan, *columns: str | None) -> None:
+    for name in columns:
+        if name in plan.attributes and plan.attributes[name].channel is not None:
+            raise ValueError(f"column {name!r} is blurred, so nobody's own is known; name one sent in the clear")
+
+
+def _shares_given(by: str | None, shares: str | None) -> dict[str, float] | None:
+    """By class its share of the population."""
+    if shares is None:
+        return None
+    if by is None:
+        raise ValueError("--shares are those of classes; name their column with --by")
+    found = {}
+    for part in shares.split(","):
+        name, _, share = part.rpartition("=")
+        try:
+            found[name.strip()] = float(share)
+        except ValueError:
+            raise ValueError(f"--shares {shares!r}: {part!r} is no share; write such as north=0.3,south=0.7") from None
+    return found
 
 
 def _check_wishes(method: str, plot: Path | None, output: Path | None, given: list[Path]) -> None:
@@ -72,46 +119,87 @@ def _check_wishes(method: str, plot: Path | None, output: Path | None, given: li
         check_target(output, apart=[*given, plot])
 
 
-def _deliver(estimates: dict[str, Estimate], plot: Path | None, output: Path | None, as_json: bool) -> None:
+def _deliver(
+    found: dict[str, Estimates], by: str | None, plot: Path | None, output: Path | None, as_json: bool
+) -> None:
+    titled = {_title(name, by, each): one for name, part in found.items() for each, one in part.items()}
     if output is not None:
-        write_table(estimate_table(estimates), output)
+        write_table(estimate_table(found, by is not None), output)
     if plot is not None and plot.suffix.lower() == ".html":
-        page_of(estimates).write(plot)
+        page_of(found, by).write(plot)
     elif plot is not None:
-        write_whole(plot, figure_of(estimates).savefig)
+        write_whole(plot, figure_of(titled).savefig)
     if as_json:
-        emit_json({name: estimate.to_dict() for name, estimate in estimates.items()})
+        emit_json({name: _plain(part, by) for name, part in found.items()})
         return
-    for name, estimate in estimates.items():
-        say(f"{name}: {estimate}\n")
+    for title, estimate in titled.items():
+        say(f"{title}: {estimate}\n")
+    for name, part in found.items():
+        for first, second, one in _differences(part):
+            say(f"{name}, {by} {first} less {second}: {one if len(part) == 2 else one.verdict}\n")
     say_written(output, plot)
 
 
-def estimate_table(estimates: dict[str, Estimate]) -> Any:
+def _title(name: str, by: str | None, each: Any) -> str:
+    return name if by is None else f"{name}, {each}" if each == TOGETHER else f"{name}, {by} {each}"
+
+
+def _differences(part: Estimates) -> list[tuple[Any, Any, Difference]]:
+    """Every two classes held against each other, where they are few."""
+    classes = [each for each in part if each not in (None, TOGETHER)]
+    pairs = combinations(classes, 2) if len(classes) <= MOST_COMPARED else ()
+    return [(first, second, difference(part[first], part[second])) for first, second in pairs]
+
+
+def _plain(part: Estimates, by: str | None) -> dict[str, Any]:
+    if by is None:
+        return part[None].to_dict()
+    held = [{"first": first, "second": second, **one.to_dict()} for first, second, one in _differences(part)]
+    classes = {each: one.to_dict() for each, one in part.items() if each != TOGETHER}
+    together = {TOGETHER: part[TOGETHER].to_dict()} if TOGETHER in part else {}
+    return {"by": by, "classes": classes, **together, "differences": held}
+
+
+def estimate_table(found: Mapping[str, Estimates], by_class: bool = False) -> Any:
     """All estimates as a PyArrow table with fixed column types."""
     import pyarrow as pa
 
-    kinds = {"attribute": pa.string(), "low": pa.float64(), "high": pa.float64(), "category": pa.string()}
+    kinds = {"attribute": pa.string(), **({"class": pa.string()} if by_class else {})}
+    kinds |= {"low": pa.float64(), "high": pa.float64(), "category": pa.string()}
     kinds |= {"probability": pa.float64(), "stderr": pa.float64()}
     rows = [
-        {**row, "attribute": name, "category": None if row["category"] is None else str(row["category"])}
-        for name, estimate in estimates.items()
+        {**row, "attribute": name, "class": str(each), "category": _text(row["category"])}
+        for name, part in found.items()
+        for each, estimate in part.items()
         for row in estimate.rows()
     ]
     return pa.Table.from_pylist(rows, schema=pa.schema(list(kinds.items())))
 
 
-def page_of(estimates: dict[str, Estimate]) -> Any:
-    """A page with one chart an attribute."""
-    from sfumato.pages import Card, Page, distribution
+def _text(category: Any) -> str | None:
+    return None if category is None else str(category)
+
+
+def page_of(found: Mapping[str, Estimates], by: str | None = None) -> Any:
+    """A page with one chart an attribute, or one a class below each attribute's name."""
+    from sfumato.pages import Page
 
     lead = "How the true values are distributed, reconstructed from the reports; with 90 % error bars."
-    cards = []
-    for name, estimate in estimates.items():
-        facts = estimate.diagnostics
-        how = f"{facts.reports:,.0f} reports, {facts.missing:,.0f} missing, method {facts.method}"
-        cards.append(Card(name, how, distribution(estimate.rows()), " ".join(map(sentence, facts.messages))))
-    return Page("Reconstructed distributions", lead).section("Attributes").cards(cards)
+    page = Page("Reconstructed distributions", lead)
+    if by is None:
+        return page.section("Attributes").cards(_card(name, part[None]) for name, part in found.items())
+    for name, part in found.items():
+        said = [f"{first} less {second}: {one.verdict}." for first, second, one in _differences(part)]
+        cards = [_card(_title(name, by, each), one) for each, one in part.items()]
+        page = page.section(name, " ".join(said)).cards(cards)
+    return page
+
+
+def _card(title: str, estimate: Estimate) -> Any:
+    from sfumato.pages import Card, distribution
+
+    facts = estimate.diagnostics
+    return Card(title, facts.said, distribution(estimate.rows()), " ".join(map(sentence, facts.messages)))
 
 
 def figure_of(estimates: dict[str, Estimate]) -> Any:

@@ -16,11 +16,12 @@ from sfumato.channels import Channel, Mechanism
 from sfumato.channels.drawing import kernels_in
 from sfumato.domain import MISSING, Categories, Codes, Floats, Grid, Items, as_array, as_numbers, is_missing
 from sfumato.plan import Plan
-from sfumato.tables import CODE_SUFFIX, PLAN_COLUMN, is_table, name_row, read_columns
+from sfumato.tables import CODE_SUFFIX, PLAN_COLUMN, is_table, name_row, naming, read_columns
 
 CLEAR_BASE_CELLS = 1024
 MOST_VALUES = 1 << 20  # clear numbers of which more than so many differ are read on a grid of so many cells
 WORTH_COMPILING = 1 << 16
+WEIGHTS = (1e-100, 1e100)  # whose squares are numbers too
 BaseCodes = NDArray[np.int32]
 
 
@@ -316,21 +317,56 @@ def sum_at(
 
 
 @dataclass(frozen=True, eq=False)
+class Weighed:
+    """What sums of weights do not tell: ``squares[class, code]`` of them, how many ``reports`` of each class they are,
+    and how many are ``missing``."""
+
+    squares: NDArray[Any]
+    reports: NDArray[Any]
+    missing: NDArray[Any]
+
+    def __add__(self, other: Weighed) -> Weighed:
+        return Weighed(self.squares + other.squares, self.reports + other.reports, self.missing + other.missing)
+
+
+@dataclass(frozen=True, eq=False)
 class Tally:
-    """The reports that came through one channel: ``histogram[class, code]`` and the missing ones of each class."""
+    """The reports that came through one channel: ``histogram[class, code]`` and the missing ones of each class.
+
+    Where reports have weights both are sums of these, and ``weighed`` says what makes errors honest.
+    """
 
     channel: Channel
     histogram: NDArray[Any]
     missing: NDArray[Any]
+    weighed: Weighed | None = None
+
+    @property
+    def told(self) -> Weighed:
+        """``weighed``, also where every report counts once."""
+        return self.weighed or Weighed(self.histogram, self.histogram.sum(axis=1), self.missing)
 
 
-def tally(channel: Channel, codes: BaseCodes, group: Codes | None, groups: int, weights: Floats | None) -> Tally:
-    """Reports by their code (−1: missing) and their group, each counted ``weights`` times (once when None)."""
+def tally(
+    channel: Channel, codes: BaseCodes, group: Codes | None, groups: int, weights: Floats | None,
+    squares: Floats | None = None,
+) -> Tally:
+    """Reports by their code (−1: missing) and their group, each counted ``weights`` times (once when None);
+    ``squares`` of the weights unless they are the weights' own."""
     size = channel.outputs.size
     flat = np.zeros(codes.size, np.int64) if group is None else group.copy()
     place_into(flat, codes, np.arange(size, dtype=np.int32), size + 1, size)
-    counts = sum_at(flat, weights, groups * (size + 1)).reshape(groups, size + 1)
-    return Tally(channel, counts[:, :size], counts[:, size])
+
+    def summed(each: Floats | None) -> NDArray[Any]:
+        return sum_at(flat, each, groups * (size + 1)).reshape(groups, size + 1)
+
+    counts = summed(weights)
+    if weights is None:
+        return Tally(channel, counts[:, :size], counts[:, size])
+    people = summed(None)
+    squared = summed(weights**2 if squares is None else squares)
+    weighed = Weighed(squared[:, :size], people[:, :size].sum(axis=1), people[:, size])
+    return Tally(channel, counts[:, :size], counts[:, size], weighed)
 
 
 def check_mechanism(channel: Any) -> Mechanism:
@@ -365,12 +401,13 @@ def weights_of(weights: ArrayLike | None, size: int, name: str = "weights") -> F
     """How many people each report stands for; None: one each."""
     if weights is None:
         return None
-    people = np.asarray(weights, dtype=float).reshape(-1)
+    with naming(name):
+        people = as_numbers(weights).reshape(-1)
     check_length(name, people.size, size)
-    if not (np.isfinite(people).all() and (people >= 0).all()):
-        raise ValueError(
-            f"{name} has a negative, infinite or missing entry; give how many people each report stands for"
-        )
+    bad = people[~((people == 0) | (people >= WEIGHTS[0]) & (people <= WEIGHTS[1]))]
+    if bad.size:
+        wrong = "missing" if np.isnan(bad[0]) else f"{bad[0]:g}"
+        raise ValueError(f"{name} has an entry that is {wrong}; give how many people each report stands for")
     return people
 
 

@@ -75,7 +75,7 @@ class Part(Reports):
         self.weights = None if form.weights is None else self._weights(form.weights)
 
     def _weights(self, name: str) -> Floats:
-        given = weights_of(self.numbers(name), self._size, f"column {name!r}")
+        given = weights_of(read_column(self.raw(name), name), self._size, f"column {name!r}")
         assert given is not None
         return given if self.form.known is None else whole_weights(given, self._largest, self._all)
 
@@ -90,9 +90,6 @@ class Part(Reports):
     def holds(self, name: str) -> bool:
         """Whether the batch has a column of this name."""
         return name in self._given
-
-    def numbers(self, name: str) -> Floats:
-        return as_numbers(read_column(self.raw(name), name))
 
     def encoded(self, name: str, encode: Callable[[Any], Any]) -> NDArray[Any]:
         """Codes of a column by ``encode``; of texts, each that occurs is encoded once. Missing ones are −1."""

@@ -207,7 +207,7 @@ class Combining(Question):
 
 @dataclass(frozen=True, eq=False)
 class Tallying(Question):
-    """The counts of one column's report codes, for every level (histogram, missing), each by class."""
+    """The counts of one column's report codes, for every level (histogram, missing, weighed), each by class."""
 
     name: str
     by_class: bool = False
@@ -217,16 +217,17 @@ class Tallying(Question):
     def columns(self) -> tuple[str, ...]:
         return (self.name,)
 
-    def of(self, part: Reports) -> list[tuple[NDArray[Any], NDArray[Any]]]:
-        column = part.column(self.name)
+    def of(self, part: Reports) -> list[tuple[Any, ...]]:
+        column, weights, squares = part.column(self.name), part.weight(), part.weight(squared=True)
         chosen = np.ones(len(part), bool) if self.fold is None else part.chosen(self.fold)
         group = part.class_codes if self.by_class else None
         rows = 1 if group is None else len(part.classes or ())
         found = []
         for place, channel in enumerate(column.levels.values()):
             own = chosen if column.level is None else chosen & (column.level == place)
-            level = tally(channel, column.ranks[own], only(group, own), rows, only(part.weight(), own))
-            found.append((level.histogram, level.missing))
+            codes, groups = column.ranks[own], only(group, own)
+            level = tally(channel, codes, groups, rows, only(weights, own), only(squares, own))
+            found.append((level.histogram, level.missing, *([] if level.weighed is None else [level.weighed])))
         return found
 
     def merged(self, answers: Sequence[Any]) -> Any:

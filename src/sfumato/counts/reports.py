@@ -38,7 +38,7 @@ from sfumato.counts.columns import (
 from sfumato.counts.questions import Asked, Cells, Fold, Question, cells_of_column, fold_hash
 from sfumato.domain import MISSING, Categories, Codes, Floats, as_array, as_numbers
 from sfumato.plan import Plan
-from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, Batch, Result, is_source, kind_of, read_column, to_arrow
+from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, Batch, Result, is_source, kind_of, naming, read_column, to_arrow
 
 SAMPLED = 1_000_000
 SAMPLE_SALT = 5  # keeps the sample apart from learners' folds
@@ -90,7 +90,10 @@ class Reports(Asked):
         rows = next(iter(self._given.values()), as_array([] if target is None or target is False else target))
         self._size = self._all = len(rows)  # here, and of all that these are a part of
         self._places = None if place is None else self._aside(place).astype(np.int64)
-        self._weigh(self._aside(weights) if isinstance(weights, str) else weights)
+        if isinstance(weights, str):
+            self._weigh(self._aside(weights), f"column {weights!r}")
+        else:
+            self._weigh(weights)
         self.classes, self.class_codes = self._classes(target if self.target is None else self.target)
 
     def _describe(
@@ -125,10 +128,11 @@ class Reports(Asked):
             raise ValueError(f"column {name!r} is not in the table; it has {', '.join(self._given)}")
         self.names = tuple(each for each in self.names if each != name)
         self.channels.pop(name, None)
-        return as_numbers(self._given[name])
+        with naming(f"column {name!r}"):
+            return as_numbers(read_column(self._given[name], name))
 
-    def _weigh(self, weights: ArrayLike | None) -> None:
-        given = weights_of(weights, self._size)
+    def _weigh(self, weights: ArrayLike | None, name: str = "weights") -> None:
+        given = weights_of(weights, self._size, name)
         self._largest = 0.0 if given is None else float(given.max(initial=0.0))
         self.weights = None if given is None else whole_weights(given, self._largest, self._size)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sfumato.channels import Channel, Mechanism
 from sfumato.counts.columns import (
     Tally,
+    Weighed,
     check_channel,
     check_length,
     classes_of,
@@ -22,6 +25,9 @@ from sfumato.counts.columns import (
 )
 from sfumato.domain import Codes, Floats, as_array
 from sfumato.domain.checked import given, given_labels, given_numbers, given_rows
+
+SAME = 1e-9
+"""Weights that differ by no more than this share are the same."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +56,8 @@ class Counts:
 
         ``by``: the class of each report, counted apart. ``level``: the privacy level of each report (``channel`` is
         then a choice, or maps level names to channels), or one name for all of them; a choice without ``level``: its
-        default. ``weights``: how many people each report stands for.
+        default. ``weights``: how many people each report stands for, as surveys have them: n reports of different
+        weights tell as much as (Σw)²/Σw² of the same.
         """
         array = as_array(reports).reshape(-1)
         channels, place = _levels(channel, level, array.size)
@@ -71,6 +78,7 @@ class Counts:
                 "identity": tally.channel.identity,
                 "histogram": tally.histogram.tolist(),
                 "missing": tally.missing.tolist(),
+                **({} if tally.weighed is None else {key: each.tolist() for key, each in _parts(tally.weighed)}),
             }
             for name, tally in self.levels.items()
         ]
@@ -89,7 +97,9 @@ class Counts:
             if given(part, "identity") != one.identity:
                 raise ValueError(f"these counts{_of_level(name)} were made by another channel; pass theirs")
             histogram = given_numbers(part, "histogram", (groups, one.outputs.size), 0.0)
-            tallies[name] = Tally(one, _whole(histogram), _whole(given_numbers(part, "missing", (groups,), 0.0)))
+            weighed = _given_weighed(part, histogram) if "squares" in part else None
+            missing = given_numbers(part, "missing", (groups,), 0.0)
+            tallies[name] = Tally(one, _whole(histogram), _whole(missing), weighed)
         return cls(tallies, classes)
 
     def __add__(self, other: Counts) -> Counts:
@@ -107,13 +117,44 @@ class Counts:
 
     @property
     def total(self) -> float:
-        """How many reports were counted, without the missing ones."""
+        """How many reports were counted, without the missing ones; of weighted ones how many people they stand for."""
         return _plain(sum(tally.histogram.sum() for tally in self.levels.values()))
 
     @property
     def missing(self) -> float:
-        """How many reports were missing."""
+        """How many reports were missing, or how many people these stand for."""
         return _plain(sum(tally.missing.sum() for tally in self.levels.values()))
+
+    @property
+    def weighted(self) -> bool:
+        return any(tally.weighed is not None for tally in self.levels.values())
+
+    @property
+    def reports(self) -> int:
+        """How many reports were counted, without the missing ones, whatever they weigh."""
+        return int(sum(tally.told.reports.sum() for tally in self.levels.values()))
+
+    @property
+    def worth(self) -> float:
+        """How many reports of one weight tell as much: (Σw)²/Σw². ``reports / worth`` is the design effect."""
+        squares = sum(tally.told.squares.sum() for tally in self.levels.values())
+        return float(self.total**2 / squares) if squares else 0.0
+
+    def effective(self) -> Counts:
+        """Counts in which every report of a class weighs Σw²/Σw: as many as they are worth, with the same shares.
+
+        Errors that are right for reports of one weight are right for these. Weights that are all the same come out as
+        no weights.
+        """
+        if not self.weighted:
+            return self
+        totals = np.sum([tally.histogram.sum(axis=1) for tally in self.levels.values()], axis=0)
+        squares = np.sum([tally.told.squares.sum(axis=1) for tally in self.levels.values()], axis=0)
+        units = np.where(squares > 0, squares, 1.0) / np.where(totals > 0, totals, 1.0)
+        found = {name: _in_units(tally, units) for name, tally in self.levels.items()}
+        if totals.any() and all(_same_weight(tally) for tally in found.values()):
+            found = {name: Tally(t.channel, _whole(np.rint(t.histogram)), t.told.missing) for name, t in found.items()}
+        return Counts(found, self.classes)
 
     @property
     def channel(self) -> Channel:
@@ -140,9 +181,11 @@ class Counts:
         return self._map(lambda table: table.sum(axis=0, keepdims=True))
 
     def _map(self, change: Any) -> Counts:
-        return Counts(
-            {name: Tally(t.channel, change(t.histogram), change(t.missing)) for name, t in self.levels.items()}
-        )
+        levels = {}
+        for name, t in self.levels.items():
+            weighed = None if t.weighed is None else Weighed(*(change(each) for _, each in _parts(t.weighed)))
+            levels[name] = Tally(t.channel, change(t.histogram), change(t.missing), weighed)
+        return Counts(levels)
 
     def _only(self) -> Tally:
         if len(self.levels) != 1:
@@ -151,6 +194,8 @@ class Counts:
 
     def __repr__(self) -> str:
         parts = [f"{self.total:,} reports", f"{self.missing:,} missing"]
+        if self.weighted:
+            parts = [f"{self.reports:,} reports for {self.total:,} people", f"worth {self.worth:,.4g} of one weight"]
         if len(self.levels) > 1:
             parts.append(f"levels {', '.join(map(str, self.levels))}")
         if self.classes is not None:
@@ -191,6 +236,35 @@ def _whole(counts: Floats) -> NDArray[Any]:
     return counts.astype(np.int64) if (counts == np.rint(counts)).all() and (counts < 2**53).all() else counts
 
 
+def _parts(weighed: Weighed) -> list[tuple[str, NDArray[Any]]]:
+    return [("squares", weighed.squares), ("reports", weighed.reports), ("missing_reports", weighed.missing)]
+
+
+def _given_weighed(part: Any, histogram: Floats) -> Weighed:
+    """What a document says of weights; it must be possible beside the sums of them."""
+    groups = histogram.shape[0]
+    squares = given_numbers(part, "squares", histogram.shape, 0.0)
+    reports, missing = (given_numbers(part, key, (groups,), 0.0) for key in ("reports", "missing_reports"))
+    total = histogram.sum(axis=1)
+    if (squares > 0)[histogram == 0].any() or (total**2 > squares.sum(axis=1) * reports * (1 + 1e-9)).any():
+        raise ValueError("squares and reports are not those of the weights in histogram; write all with to_dict()")
+    return Weighed(squares, _whole(reports), _whole(missing))
+
+
+def _in_units(tally: Tally, units: Floats) -> Tally:
+    """The tally with the weights of each class in these units."""
+    rows, told = units[:, None], tally.told
+    weighed = Weighed(told.squares / rows**2, told.reports, told.missing)
+    return Tally(tally.channel, tally.histogram / rows, tally.missing / units, weighed)
+
+
+def _same_weight(tally: Tally) -> bool:
+    """Whether every report weighs one."""
+    whole = np.rint(tally.histogram)
+    off = np.abs([tally.told.squares - whole, tally.histogram - whole]).max(initial=0.0)
+    return bool(off <= SAME * max(whole.max(initial=0.0), 1.0))
+
+
 def _of_level(name: Any) -> str:
     return "" if name is None else f" of level {name!r}"
 
@@ -213,7 +287,13 @@ def _merge(name: Hashable, ours: Counts, theirs: Counts, classes: tuple[Hashable
         raise ValueError(f"the channels{_of_level(name)} differ; count the reports of each channel as its own level")
     histogram = sum(_spread(tally.histogram, known, classes) for tally, known in parts)
     missing = sum(_spread(tally.missing, known, classes) for tally, known in parts)
-    return Tally(channel, np.asarray(histogram), np.asarray(missing))
+    weighed = None
+    if any(tally.weighed is not None for tally, _ in parts):
+        spread = [
+            Weighed(*(_spread(each, known, classes) for _, each in _parts(tally.told))) for tally, known in parts
+        ]
+        weighed = reduce(add, spread)
+    return Tally(channel, np.asarray(histogram), np.asarray(missing), weighed)
 
 
 def _spread(

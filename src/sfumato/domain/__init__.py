@@ -95,6 +95,10 @@ class Categories:
     def __init__(self, labels: Iterable[Hashable]) -> None:
         if isinstance(labels, str):
             raise TypeError(f"categories={labels!r} is one text; give a list of labels")
+        if not isinstance(labels, Iterable):
+            raise TypeError(f"categories={labels!r} is of type {type(labels).__name__}; give a list of labels")
+        if isinstance(labels, (set, frozenset, dict)):
+            raise TypeError(f"categories is a {type(labels).__name__}, and their order matters; give a list of labels")
         found = tuple(label.item() if isinstance(label, np.generic) else label for label in labels)
         if not found:
             raise ValueError("categories is empty; list at least one label")

@@ -19,6 +19,8 @@ LEARNERS = {
 OTHERS = {
     "Learner": "sfumato.mining.estimator",
     "learner_named": "sfumato.mining.estimator",
+    "regress": "sfumato.mining.regression",
+    "Regression": "sfumato.mining.regression",
     "frequent_itemsets": "sfumato.mining.itemsets",
     "association_rules": "sfumato.mining.itemsets",
     "PaddingAndSampling": "sfumato.mining.itemsets",

@@ -312,11 +312,13 @@ class Plan:
     def counts(self, table: Any, *, by: str | None = None, weights: Any = None) -> Any:
         """The counts of every blurred attribute, by name; ``by``: apart by the class in this column.
 
-        ``table``: reports of this plan, as a table, a path, … or as `Reports`.
+        ``table``: reports of this plan, as a table, a path, … or as `Reports`. ``weights``: how many people each report
+        stands for, an array or the name of a column.
         """
         reports_in = _above("counts").Reports
         if isinstance(table, reports_in):
-            reports = table if by in (None, table.target) else table.aimed(by)
+            aim = None if by == table.target else by
+            reports = table if aim is None and weights is None else table.aimed(aim, weights=weights)
         else:
             label = self.attributes[by].channel if by in self.attributes else None
             reports = reports_in(table, self, target=by or False, weights=weights, label_channel=label)

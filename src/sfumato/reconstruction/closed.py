@@ -27,7 +27,7 @@ from sfumato.channels.bounded.balanced import Balanced
 from sfumato.counts import Counts, Tally
 from sfumato.domain import Floats
 from sfumato.reconstruction.estimate import Diagnostics, Estimate
-from sfumato.reconstruction.methods import check_counts, misfit_in_words
+from sfumato.reconstruction.methods import check_counts, misfit_in_words, reports_in
 
 
 def by_sets(counts: Counts, method: str) -> list[Estimate]:
@@ -35,9 +35,8 @@ def by_sets(counts: Counts, method: str) -> list[Estimate]:
     tallies = tuple(tally for tally in counts.levels.values() if tally.histogram.any())
     check_counts(counts, tallies)
     laws = [_law(tally) for tally in tallies]
-    missing = np.sum([tally.missing for tally in counts.levels.values()], axis=0)
-    rows = range(len(missing))
-    return [_estimate(tallies, laws, row, float(missing[row]), method) for row in rows]
+    told = [(float(reports), float(missing)) for reports, missing in zip(*reports_in(counts), strict=True)]
+    return [_estimate(tallies, laws, row, each, counts.weighted, method) for row, each in enumerate(told)]
 
 
 def _law(tally: Tally) -> Balanced:
@@ -48,20 +47,26 @@ def _law(tally: Tally) -> Balanced:
     return law
 
 
-def _estimate(tallies: tuple[Tally, ...], laws: list[Balanced], row: int, missing: float, method: str) -> Estimate:
-    seen = [Seen(law, tally.histogram[row].astype(float)) for law, tally in zip(laws, tallies, strict=True)]
+def _estimate(
+    tallies: tuple[Tally, ...], laws: list[Balanced], row: int, told: tuple[float, float], weighted: bool, method: str
+) -> Estimate:
+    seen = [
+        Seen(law, tally.histogram[row].astype(float), tally.told.squares[row].astype(float))
+        for law, tally in zip(laws, tallies, strict=True)
+    ]
     seen = [each for each in seen if each.reports]
     covariance = SumCovariance(seen)
     unbiased = np.sum([share * each.shares for share, each in zip(covariance.weights, seen, strict=True)], axis=0)
     unbiased += (1 - unbiased.sum()) / unbiased.size
     found = unbiased if method == "inverse" else largest_first(unbiased)
-    fit = 1.0 if any(tally.histogram.dtype.kind == "f" for tally in tallies) else min(each.fit() for each in seen)
-    reports, stderr = np.concatenate([each.counts for each in seen]), np.sqrt(covariance.diagonal())
+    judged = not weighted and all(tally.histogram.dtype.kind != "f" for tally in tallies)
+    fit, stderr = min(each.fit() for each in seen) if judged else 1.0, np.sqrt(covariance.diagonal())
     said = tuple(filter(None, [misfit_in_words(fit), _within_noise(float(np.median(stderr)), found.size)]))
     likelihood = sum(each.log_likelihood(np.maximum(found, 0.0)) for each in seen)
-    told = (method, float(reports.sum()), missing, 0, len(seen), likelihood, found.size - 1.0)
+    worth = sum(each.reports for each in seen) if weighted else None
+    facts = Diagnostics(method, *told, 0, len(seen), likelihood, found.size - 1.0, said, fit, worth=worth)
     labels = tuple(tallies[0].channel.domain.labels)  # type: ignore[union-attr]
-    return Estimate(None, labels, found, covariance, Diagnostics(*told, said, fit), unbiased=unbiased)
+    return Estimate(None, labels, found, covariance, facts, unbiased=unbiased)
 
 
 def _within_noise(stderr: float, categories: int) -> str | None:
@@ -74,10 +79,12 @@ def _within_noise(stderr: float, categories: int) -> str | None:
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """The reports of one level: how often each was seen, and what its law is."""
+    """The reports of one level: what their law is, how often each was seen, and the squares of their weights (counts
+    again where every report counts once)."""
 
     law: Balanced
     counts: Floats
+    squares: Floats
 
     @cached_property
     def reports(self) -> float:
@@ -94,16 +101,23 @@ class Seen:
         return np.asarray((self.held - self.law.stray) / (self.law.kept - self.law.stray))
 
     def carry(self, weights: Floats) -> Floats:
-        """The covariance of one report's estimate times weights; E of it with the weights is the variance of s."""
+        """The covariance of this level's shares times weights: Σ_y v_y (1[x in y] − c_x)(s_y − s̄)/(n² − Σ v)."""
         scale = self.law.kept - self.law.stray
         added = self.law.held_in(weights) / scale
-        share = self.counts / self.reports
-        carried = self.law.held_by(share * added) - self.held * float(share @ added)
-        return np.asarray(carried / scale)
+        off = self.squares * (added - float(self.counts @ added) / self.reports)
+        carried = self.law.held_by(off) - self.held * float(off.sum())
+        return np.asarray(carried / scale / self._freedom)
 
     def variances(self) -> Floats:
         """The diagonal of that covariance."""
-        return np.asarray(self.held * (1 - self.held) / (self.law.kept - self.law.stray) ** 2)
+        held = self.law.held_by(self.squares)
+        spread = held * (1 - 2 * self.held) + self.held**2 * float(self.squares.sum())
+        return np.asarray(spread / (self.law.kept - self.law.stray) ** 2 / self._freedom)
+
+    @cached_property
+    def _freedom(self) -> float:
+        squares = float(self.squares.sum())
+        return max(self.reports**2 - squares, squares)
 
     def log_likelihood(self, shares: Floats) -> float:
         return float(self.counts @ np.log(np.maximum(self.law.reports(shares / shares.sum()), 1e-300)))
@@ -137,9 +151,7 @@ class SumCovariance:
 
     @cached_property
     def _scales(self) -> list[float]:
-        return [
-            float(share**2 / max(each.reports - 1, 1)) for share, each in zip(self.weights, self.seen, strict=True)
-        ]
+        return [float(share**2) for share in self.weights]
 
     def _free(self, weights: Floats) -> Floats:
         """The product before the estimates are made to sum to 1."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -32,6 +33,14 @@ class Diagnostics:
     messages: tuple[str, ...] = ()
     fit: float = 1.0
     """How often sound reports would fit their channel as badly as these, at most."""
+    worth: float | None = None
+    """Of weighted reports: how many of one weight tell as much, (Σw)²/Σw²."""
+
+    @property
+    def said(self) -> str:
+        """Reports, missing ones and method in words."""
+        worth = "" if self.worth is None else f" (by their weights worth {self.worth:,.0f})"
+        return f"{self.reports:,.0f} reports{worth}, {self.missing:,.0f} missing, method {self.method}"
 
 
 class WithError(float):
@@ -47,6 +56,16 @@ class WithError(float):
         number = super().__new__(cls, value)
         number.stderr = float(stderr)
         return number
+
+    @property
+    def z(self) -> float:
+        """The number in standard errors."""
+        return float(self) / self.stderr if self.stderr else float(np.inf)
+
+    @property
+    def p(self) -> float:
+        """How often a true zero would be found as far off, by chance."""
+        return math.erfc(abs(self.z) / math.sqrt(2))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return WithError, (float(self), self.stderr)
@@ -232,13 +251,11 @@ class Estimate:
         labels = self.labels()
         width = max(map(len, labels))
         top = max(float(self.probabilities.max()), 1e-300)
-        facts = self.diagnostics
-        head = f"{facts.reports:,.0f} reports, {facts.missing:,.0f} missing, method {facts.method}"
         rows = [
             f"{label:>{width}}  {100 * p:6.2f} % ± {100 * error:5.2f}  {'█' * round(BAR * max(p, 0.0) / top)}".rstrip()
             for label, p, error in zip(labels, self.probabilities, self.stderr, strict=True)
         ]
-        return "\n".join([head, *rows, *(f"Note: {message}" for message in facts.messages)])
+        return "\n".join([self.diagnostics.said, *rows, *(f"Note: {m}" for m in self.diagnostics.messages)])
 
     @property
     def _shares(self) -> Floats:

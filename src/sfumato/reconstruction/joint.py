@@ -165,13 +165,13 @@ def _all_levels(column: Column, cells: Floats | None) -> tuple[Floats, Codes]:
     return stack(tables, np.array(shares)).dense(), np.concatenate(cell_of_code)
 
 
-def _counts(reports: Reports, axes: list[_Axis]) -> tuple[Table, Floats]:
+def _counts(reports: Reports, axes: list[_Axis], squared: bool = False) -> tuple[Table, Floats]:
     """The product table and the counts of its rows: all combinations where they are few, else those that occur."""
     names, factors = [axis.name for axis in axes], [axis.table for axis in axes]
     if prod(axis.reported + 1 for axis in axes) <= COMBINATIONS:
-        counts = reports.counts(names, axes, by_class=False, missing=True)
+        counts = reports.counts(names, axes, by_class=False, missing=True, squared=squared)
         return ProductTable(factors), counts[tuple(slice(0, axis.reported) for axis in axes)].ravel()
-    found = reports.combinations(names, axes, by_class=False, missing=True)
+    found = reports.combinations(names, axes, by_class=False, missing=True, squared=squared)
     known = (found.rows < [axis.reported for axis in axes]).all(axis=1)
     return SparseProductTable(factors, found.rows[known].astype(np.int64)), found.counts[known]
 
@@ -181,7 +181,8 @@ def _solve(where: Reports, axes: list[_Axis]) -> JointEstimate:
     table, counts = _counts(where, axes)
     if not counts.any():
         raise ValueError("no person has a report for every attribute; reconstruction needs at least one")
-    people = where.people
+    unit = _counts(where, axes, squared=True)[1].sum() / counts.sum() if where.weighted else 1.0
+    people, counts = where.people / unit, counts / unit  # as many as they are worth, as in Counts.effective
     numeric = any(axis.layout is not None for axis in axes)
     fit = maximise_likelihood(table, counts[None, :], stop=ENOUGH if numeric else CONVERGED)
     fine = fit.probabilities[0].reshape([factor.shape[1] for factor in factors])
@@ -201,6 +202,7 @@ def _solve(where: Reports, axes: list[_Axis]) -> JointEstimate:
         log_likelihood=float(fit.log_likelihood[0]),
         degrees_of_freedom=freedom,
         messages=tuple(filter(None, [*notes, too_many_intervals(reports, freedom, joint.size)])),
+        worth=reports if where.weighted else None,
     )
     marginals = tuple(_marginal(axis, p, reports, facts) for axis, p in zip(axes, along, strict=True))
     edges, categories = tuple(m.edges for m in marginals), tuple(m.categories for m in marginals)

@@ -2,7 +2,8 @@
 
 Where the mean of a report is a line, E[w | x] = a + b·x, as for additive noise and the piecewise channel (a = 0, b = 1)
 and for the square wave, u = (w − a)/b has the mean x, whatever the distribution of x is; the average of all u is
-unbiased, and its error is that of any average, √(Σ(u − ū)²/(n(n − 1))). Other channels are read by `reconstruct`.
+unbiased, and its error is that of any average, √(Σ(u − ū)²/(n(n − 1))), or where reports have weights w
+√(Σw²(u − ū)²/((Σw)² − Σw²)). Other channels are read by `reconstruct`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from sfumato.channels import Channel, Mechanism
-from sfumato.counts import Counts
 from sfumato.domain import Categories, Floats
 from sfumato.reconstruction.estimate import WithError
 from sfumato.reconstruction.reconstruct import counts_of, reconstruct
@@ -22,11 +22,14 @@ STRAIGHT = 1e-6
 """E[w | x] is a line if it is nowhere further from one than this share of the range."""
 
 
-def mean(reports: Any, channel: Mechanism | None = None, *, level: Any = None) -> Any:
+def mean(
+    reports: Any, channel: Mechanism | None = None, *, level: Any = None, by: Any = None, weights: Any = None
+) -> Any:
     """The mean of the true values behind reports, with its standard error; of counts by class one a class.
 
     ``reports``: a column of reports, or ``Counts``. ``channel``: the one that made them (counts know theirs), or the
-    choice that people had, with the ``level`` of each report beside it.
+    choice that people had, with the ``level`` of each report beside it. ``by``: the class of each report. ``weights``:
+    how many people each report stands for.
 
     >>> import sfumato as sf
     >>> gain = sf.Piecewise(sf.Interval(0, 100), gamma=19)
@@ -34,26 +37,24 @@ def mean(reports: Any, channel: Mechanism | None = None, *, level: Any = None) -
     >>> print(sf.mean(reports, gain))
     4.2 ± 1.1
     """
-    counts = counts_of(reports, channel, level)
+    counts = counts_of(reports, channel, level, by, weights).effective()
     if counts.classes is not None:
         return {name: mean(counts.select(name)) for name in counts.classes}
     if not counts.total:
-        raise ValueError("there is no report to take a mean of; every one is missing")
+        lost = "weighs nothing" if counts.reports else "is missing"
+        raise ValueError(f"there is no report to take a mean of; every one {lost}")
     numbers = [unbiased_numbers(tally.channel) for tally in counts.levels.values()]
     if any(each is None for each in numbers):
         return reconstruct(counts).mean()
-    return _average(np.concatenate(numbers), _people(counts))  # type: ignore[arg-type]
+    people = [(tally.histogram[0], tally.told.squares[0]) for tally in counts.levels.values()]
+    return _average(np.concatenate(numbers), *np.hstack(people).astype(np.float64))  # type: ignore[arg-type]
 
 
-def _people(counts: Counts) -> Floats:
-    return np.concatenate([tally.histogram[0] for tally in counts.levels.values()]).astype(np.float64)
-
-
-def _average(numbers: Floats, people: Floats) -> WithError:
-    total = people.sum()
+def _average(numbers: Floats, people: Floats, squares: Floats) -> WithError:
+    total, freedom = people.sum(), people.sum() ** 2 - squares.sum()
     middle = float(people @ numbers / total)
-    spread = float(people @ (numbers - middle) ** 2 / total)
-    return WithError(middle, float(np.sqrt(spread / (total - 1))) if total > 1 else float("inf"))
+    spread = float(squares @ (numbers - middle) ** 2)
+    return WithError(middle, float(np.sqrt(spread / freedom)) if freedom > 1e-9 * total else float("inf"))
 
 
 def mean_error(channel: Channel, prior: Floats, people: int) -> float:

@@ -37,21 +37,28 @@ from sfumato.reconstruction.rules import CONVERGED, ENOUGH, ChiSquare
 FALSE_ALARM = 1e-5
 """At most this share of sound reports is said not to fit their channel."""
 RUNS, LEAST_EXPECTED = 40, 10  # runs of cells whose counts are compared, and how many reports each has at least
+RUN_WEIGHED = 30.0  # reports whose weights are taken together
 BEST_STEPS = 60  # rounds of 1, 2, 3 … steps towards the best fit
 
 
 @dataclass(frozen=True)
 class Problem:
-    """``counts[class, report cell]`` seen through ``table[report cell, true cell or category]``."""
+    """``counts[class, report cell]`` seen through ``table[report cell, true cell or category]``.
+
+    Weighted reports are counted by what they are worth, with ``squares[class, report cell]`` of their weights beside
+    them (None: every report counts once).
+    """
 
     tallies: tuple[Tally, ...]
     classes: tuple[Hashable, ...] | None
     layout: Layout | None
     counts: Floats
+    reports: Floats
     missing: Floats
     table: Table
     shares: Floats
     method: str
+    squares: Floats | None = None
 
     @property
     def domain(self) -> Interval | Categories:
@@ -70,15 +77,16 @@ class Problem:
         layout, domain = self.layout, self.domain
         fit = self.fit(row, predicted)
         said = (*filter(None, [misfit_in_words(fit), None if layout is None else layout.note]), *messages)
-        reports, missing = float(self.counts[row].sum()), float(self.missing[row])
-        facts = Diagnostics(self.method, reports, missing, *cost, log_likelihood, freedom, said, fit)
+        worth = None if self.squares is None else float(self.counts[row].sum())
+        seen = float(self.reports[row]), float(self.missing[row])
+        facts = Diagnostics(self.method, *seen, *cost, log_likelihood, freedom, said, fit, worth=worth)
         categories = domain.labels if isinstance(domain, Categories) else None
         edges, integer = (None, False) if layout is None else (layout.edges.copy(), layout.integer)
         return Estimate(edges, categories, np.asarray(probabilities), covariance, facts, integer)
 
     def fit(self, row: int, predicted: Floats) -> float:
         """How often sound reports would fit as badly as these, at most; not asked of weighted ones."""
-        if any(tally.histogram.dtype.kind == "f" for tally in self.tallies):
+        if self.squares is not None or any(tally.histogram.dtype.kind == "f" for tally in self.tallies):
             return 1.0
         found = fit_of(self.counts[row], predicted)
         if found >= FALSE_ALARM and not self.counts[row][predicted <= 1e-300].any():
@@ -113,13 +121,21 @@ def problem_of(counts: Counts, intervals: object, method: str = "em") -> Problem
     gathered = [one.reports.gather(tally.histogram) for one, tally in zip(seen, tallies, strict=True)]
     people = np.array([part.sum() for part in gathered])
     shares = people / people.sum()
-    missing = np.sum([tally.missing for tally in counts.levels.values()], axis=0)
-    table = stack([one.table for one in seen], shares)
-    return Problem(tallies, counts.classes, layout, np.hstack(gathered), missing, table, shares, method)
+    squares = [one.reports.gather(tally.told.squares) for one, tally in zip(seen, tallies, strict=True)]
+    found = np.hstack(gathered), *reports_in(counts), stack([one.table for one in seen], shares), shares, method
+    return Problem(tallies, counts.classes, layout, *found, np.hstack(squares) if counts.weighted else None)
+
+
+def reports_in(counts: Counts) -> tuple[Floats, Floats]:
+    """How many reports each class has, and how many missing ones."""
+    told = [tally.told for tally in counts.levels.values()]
+    return np.sum([each.reports for each in told], axis=0), np.sum([each.missing for each in told], axis=0)
 
 
 def check_counts(counts: Counts, tallies: tuple[Tally, ...]) -> None:
     """Refuse counts that say nothing, or that are about different things."""
+    if not tallies and counts.reports:
+        raise ValueError("every weight is zero; give how many people each report stands for")
     if not tallies:
         lost = f"all {counts.missing:,.0f} reports are missing" if counts.missing else "there are no reports"
         raise ValueError(f"{lost}; reconstruction needs at least one report that is not missing")
@@ -216,7 +232,7 @@ def by_inverse(problem: Problem) -> list[Estimate]:
     rows = [tally.channel.outputs.size for tally in problem.tallies]
     estimates = []
     for row, counts in enumerate(problem.counts):
-        p, covariance = unbiased(table, counts, rows)
+        p, covariance = unbiased(table, counts, rows, None if problem.squares is None else problem.squares[row])
         predicted = np.maximum(table @ p, 1e-300)
         freedom = float(p.size - 1)
         said = messages_for(counts, freedom, np.sqrt(np.diag(covariance)), True)
@@ -279,6 +295,8 @@ def _fitted(
     for row, p in enumerate(fit.probabilities):
         spread = fisher_spread(dense, p, float(counts[row].sum()), membership)
         covariance, freedom = spread.covariance, spread.degrees_of_freedom
+        if problem.squares is not None and exact:
+            covariance = covariance + by_weights(dense, p, counts[row], problem.squares[row], membership)
         stderr = np.sqrt(np.maximum(np.diag(covariance), 0.0))
         said = messages_for(counts[row], freedom, stderr, fit.converged)
         predicted = dense @ p if exact else np.ones(problem.counts.shape[1])
@@ -286,6 +304,22 @@ def _fitted(
         likelihood, cost = float(fit.log_likelihood[row]), (fit.iterations, fit.applications)
         estimates.append(problem.estimate(row, predicted, found, covariance, likelihood, freedom, said, cost))
     return estimates
+
+
+def by_weights(table: Floats, p: Floats, counts: Floats, squares: Floats, membership: Floats | None) -> Floats:
+    """What weights that go with the reports add to the covariance C of p, or take off it.
+
+    A report in cell s moves the estimate by C Aᵀ diag(1/π), π = A p the shares of reports. Where those of a cell weigh,
+    in squares, h_s times as much as all do, their number varies by n·h_s·π_s instead of n·π_s, which adds
+        S diag(n·(h − 1)/π) Sᵀ,   S = C Aᵀ.
+    h is read off runs of cells, because of a single report it says little.
+    """
+    reports, expected = float(counts.sum()), np.maximum(table @ p, 1e-300)
+    moved = fisher_spread(table, p, reports).covariance @ table.T
+    moved = moved if membership is None else membership @ moved
+    run = _runs(reports * expected, RUN_WEIGHED)
+    heavier = np.bincount(run, squares) / np.maximum(np.bincount(run, counts), 1e-300)
+    return np.asarray(moved * (reports * (heavier[run] - 1) / expected) @ moved.T)
 
 
 # --- AS00's kernel --------------------------------------------------------------------------------------------------
@@ -326,22 +360,27 @@ def left_inverse(table: Floats) -> Floats:
     return np.asarray(np.linalg.solve(weighted.T @ table, weighted.T))
 
 
-def unbiased(table: Floats, counts: Floats, levels: list[int]) -> tuple[Floats, Floats]:
+def unbiased(
+    table: Floats, counts: Floats, levels: list[int], squares: Floats | None = None
+) -> tuple[Floats, Floats]:
     """(p̂, its unbiased covariance estimate); ``levels`` are the numbers of rows of each level in the stacked table.
 
     Within a level of n_g people the reports are multinomial: Cov f_g is estimated without bias by
-    (n_g/n)²·(diag f_g − f_g f_gᵀ)/(n_g − 1), f_g the shares within the level.
+    (n_g/n)²·(diag f_g − f_g f_gᵀ)/(n_g − 1), f_g the shares within the level. Reports that weigh differently, with the
+    squares v of their weights summed in each cell, have Σ_s v_s (e_s − f_g)(e_s − f_g)ᵀ/(n_g² − Σ v) instead.
     """
     undo = left_inverse(table)
     total = counts.sum()
     covariance = np.zeros((table.shape[1], table.shape[1]))
     start = 0
     for rows in levels:
-        part, block = counts[start : start + rows], undo[:, start : start + rows]
+        cells = slice(start, start + rows)
+        part, block = counts[cells], undo[:, cells]
         start += rows
         people = part.sum()
         if people:
-            shares = part / people
-            spread = (block * shares) @ block.T - np.outer(block @ shares, block @ shares)
-            covariance += (people / total) ** 2 * spread / max(people - 1, 1)
+            weights = part if squares is None else squares[cells]
+            off = block - (block @ (part / people))[:, None]
+            spread = (off * weights) @ off.T / max(people**2 - weights.sum(), weights.sum())
+            covariance += (people / total) ** 2 * spread
     return undo @ (counts / total), covariance

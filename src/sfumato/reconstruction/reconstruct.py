@@ -28,7 +28,7 @@ MANY = 100
 
 def reconstruct(
     reports: Any, channel: Mechanism | None = None, intervals: Any = None, method: str = "smooth", *,
-    level: Any = None,
+    level: Any = None, by: Any = None, weights: Any = None,
 ) -> Any:
     """The distribution of the true values behind reports.
 
@@ -36,6 +36,8 @@ def reconstruct(
     dictionary with one Estimate a class, and ``Reports``, wherever they are, one with an Estimate a blurred column.
     ``channel``: the one that made them (counts know theirs), or the choice that
     people had, with the ``level`` of each report beside it; every level enters through its own table.
+    ``by``: the class of each report, which are then estimated apart. ``weights``: how many people each report stands
+    for; errors follow what reports of such weights are worth (`Counts.worth`).
     ``intervals``: how many equal ones, or edges; None: one per whole number where they are few, else 20.
     ``method``: "smooth" (default), "em" (maximum likelihood; for numbers until only noise is left to gain), "as00"
     (Agrawal & Srikant's recipe), "inverse" (unbiased, for categories). More than a hundred categories behind randomized
@@ -50,8 +52,9 @@ def reconstruct(
     if method not in METHODS:
         raise ValueError(f"method={method!r} is unknown; use one of {', '.join(METHODS)}")
     if isinstance(reports, Reports):
+        _counted_already(by, weights)
         return _each(reports, intervals, method)
-    counts = counts_of(reports, channel, level)
+    counts = counts_of(reports, channel, level, by, weights).effective()
     if intervals is None and in_closed_form(counts, method):
         estimates = by_sets(counts, method)
     else:
@@ -92,7 +95,8 @@ def reconstruct_plan(
     """``reconstruct`` for every attribute of a plan that went through a channel, by name.
 
     ``table``: reports as the plan makes them, or the counts of them by name. ``intervals``: one wish for all numeric
-    attributes, or a mapping from name to wish. ``by``: one Estimate a class of this column.
+    attributes, or a mapping from name to wish. ``by``: one Estimate a class of this column. ``weights``: how many
+    people each report stands for, an array or the name of a column.
     """
     counts = _plan_counts(table, plan, by, weights)
     domains = {name: plan.attributes[name].domain for name in counts}
@@ -122,6 +126,7 @@ def intervals_told(counts: Counts) -> Any:
     So many numbers as the reports decide about an even distribution, by the Fisher information, are so many intervals
     less one.
     """
+    counts = counts.effective()
     domain = next(iter(counts.levels.values())).channel.domain
     wishes = [intervals_for(domain, about) for about in FINENESS]
     if not isinstance(domain, Interval) or not counts.total:
@@ -147,14 +152,16 @@ def _plan_counts(table: Any, plan: Plan, by: str | None, weights: Any) -> Mappin
         unknown = [name for name in table if name not in plan.attributes]
         if unknown:
             raise ValueError(f"the plan has no attribute {unknown[0]!r}; it asks {', '.join(plan.attributes)}")
+        _counted_already(by, weights)
         return table
     found: Mapping[str, Counts] = plan.counts(table, by=by, weights=weights)
     return found
 
 
-def counts_of(reports: Any, channel: Mechanism | None, level: Any) -> Counts:
+def counts_of(reports: Any, channel: Mechanism | None, level: Any, by: Any = None, weights: Any = None) -> Counts:
     """The counts of reports; counts are passed on, if they are of this channel."""
     if isinstance(reports, Counts):
+        _counted_already(by, weights)
         if channel is not None and any(
             not _made(channel, name, each.channel) for name, each in reports.levels.items()
         ):
@@ -162,7 +169,12 @@ def counts_of(reports: Any, channel: Mechanism | None, level: Any) -> Counts:
         return reports
     if channel is None:
         raise TypeError("channel is missing; pass the one that made the reports, such as sf.Gaussian(...)")
-    return Counts.of(reports, channel, level=level)
+    return Counts.of(reports, channel, level=level, by=by, weights=weights)
+
+
+def _counted_already(by: Any, weights: Any) -> None:
+    if by is not None or weights is not None:
+        raise ValueError("by= and weights= are for reports that are not counted yet; give them where these are counted")
 
 
 def _made(channel: Mechanism, level: Any, counted: Channel) -> bool:

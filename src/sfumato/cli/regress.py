@@ -1,0 +1,68 @@
+"""`sfumato regress`: an outcome on columns, of which any may be blurred."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sfumato.cli import emit_json, say, say_written
+from sfumato.cli.plans import AsJson, PlanFile, ReportFiles, asked, columns_of, load_plan, naming_rows, read_answers
+from sfumato.tables import check_target, write_table
+
+EXAMPLES = """Examples:
+
+  sfumato regress plan.toml reports.parquet --outcome visits --on smokes --on age --weights w
+
+  sfumato regress plan.toml reports.parquet --outcome smokes --on age --reference smokes=no -o coefficients.csv"""
+
+Outcome = Annotated[str, typer.Option(help="What to explain: numbers, or categories by log odds.", show_default=False)]
+On = Annotated[list[str], typer.Option(help="A column to regress on; may be repeated.", show_default=False)]
+Weights = Annotated[str | None, typer.Option(help="A column that says how many people each report stands for.")]
+Kind = Annotated[str | None, typer.Option(help="linear or logistic, where the outcome does not say it (0 and 1).")]
+Reference = Annotated[
+    list[str] | None, typer.Option(help="The category that others are held against, smokes=no; may be repeated.")
+]
+Output = Annotated[Path | None, typer.Option("--output", "-o", help="Write the coefficients: .csv or .parquet.")]
+
+
+def regress(
+    plan: PlanFile,
+    reports: ReportFiles,
+    outcome: Outcome,
+    on: On,
+    weights: Weights = None,
+    kind: Kind = None,
+    reference: Reference = None,
+    output: Output = None,
+    as_json: AsJson = False,
+) -> None:
+    """Regress an outcome on columns, of which any may be blurred; coefficients with standard errors."""
+    import pyarrow as pa
+
+    from sfumato.mining.regression import regress as fitted
+
+    loaded = load_plan(plan)
+    if output is not None:
+        check_target(output, apart=[plan, *reports])
+    against = dict(map(_pair, reference or []))
+    blurred = {name: each for name, each in asked(loaded).items() if name in (outcome, *on)}
+    wanted = dict.fromkeys([outcome, *on, *columns_of(blurred), *filter(None, [weights])])
+    table = read_answers(reports, loaded, wanted, reports=True)
+    with naming_rows(reports, loaded, table, reports=True):
+        found = fitted(table, loaded, outcome, on, weights=weights, kind=kind, reference=against)
+    if output is not None:
+        write_table(pa.Table.from_pylist(found.rows()), output)
+    if as_json:
+        emit_json(found.to_dict())
+        return
+    say(found.summary())
+    say_written(output)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, label = text.partition("=")
+    if not equals:
+        raise ValueError(f"--reference {text!r} names no category; write such as smokes=no")
+    return name.strip(), label.strip()

@@ -1,0 +1,114 @@
+"""What a regression returns: coefficients with their errors, as a small table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from sfumato.domain import Floats
+from sfumato.prose import counted, plain
+from sfumato.reconstruction import WithError, two_sided
+from sfumato.tables import frame_like
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Regression:
+    """Coefficients by name, and how sure they are; ``regression["age"]`` is one with its standard error.
+
+    ``kind``: "linear", or "logistic", whose coefficients are log odds against ``reference``. ``people`` were read, of
+    ``left_out`` something was missing; by their weights they are ``worth`` as many of one weight.
+    """
+
+    kind: str
+    outcome: str
+    names: tuple[str, ...]
+    coef: Floats
+    covariance: Floats
+    people: int
+    left_out: int
+    worth: float
+    reference: Any = None
+    log_likelihood: float | None = None
+    messages: tuple[str, ...] = ()
+
+    @property
+    def stderr(self) -> Floats:
+        return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
+
+    @property
+    def z(self) -> Floats:
+        """Each coefficient in standard errors."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(self.coef / self.stderr)
+
+    @property
+    def p(self) -> Floats:
+        """How often a coefficient of zero would be found as far from it, by chance."""
+        return two_sided(self.z)
+
+    def interval(self, confidence: float = 0.95) -> tuple[Floats, Floats]:
+        """(low, high): bounds that hold each coefficient with this confidence."""
+        if not 0 < confidence < 1:
+            raise ValueError(f"confidence={confidence} is not between 0 and 1; for example 0.95")
+        reach = float(ndtri((1 + confidence) / 2)) * self.stderr
+        return self.coef - reach, self.coef + reach
+
+    def __getitem__(self, name: str) -> WithError:
+        if name not in self.names:
+            raise KeyError(f"{name!r} is no coefficient; they are {', '.join(self.names)}")
+        place = self.names.index(name)
+        return WithError(float(self.coef[place]), float(self.stderr[place]))
+
+    def _columns(self) -> dict[str, Any]:
+        return {"name": list(self.names), "coef": self.coef, "stderr": self.stderr, "z": self.z, "p": self.p}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row a coefficient: name, coef, stderr, z, p."""
+        columns = plain(self._columns())
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+    def to_pandas(self) -> Any:
+        """A pandas DataFrame: name, coef, stderr, z, p."""
+        return frame_like("pandas", self._columns())
+
+    def to_polars(self) -> Any:
+        """The same as a Polars DataFrame."""
+        return frame_like("polars", self._columns())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for machines."""
+        facts = {
+            "kind": self.kind, "outcome": self.outcome, "reference": self.reference, "people": self.people,
+            "left_out": self.left_out, "worth": self.worth, "log_likelihood": self.log_likelihood,
+            "covariance": self.covariance, "messages": self.messages,
+        }  # fmt: skip
+        found: dict[str, Any] = plain({**self._columns(), **facts})
+        return found
+
+    def summary(self) -> str:
+        """The table as text."""
+        against = "" if self.reference is None else f" against {self.reference}"
+        lost = f", {self.left_out:,} left out because something is missing" if self.left_out else ""
+        worth = f" (by their weights worth {self.worth:,.0f})" if self.worth < self.people * (1 - 1e-9) else ""
+        head = f"{self.outcome}{against}: {self.kind} regression, {counted(self.people, 'report')}{worth}{lost}"
+        cells = [("", "coefficient", "stderr", "z", "p")]
+        cells += [
+            (name, f"{b:.5g}", f"{error:.3g}", f"{z:.2f}", "<0.0001" if p < 1e-4 else f"{p:.4f}")
+            for name, b, error, z, p in zip(*self._columns().values(), strict=True)
+        ]
+        widths = [max(len(row[column]) for row in cells) for column in range(5)]
+        left, *right = widths
+        rows = [
+            "  ".join([row[0].ljust(left), *(f"{cell:>{width}}" for cell, width in zip(row[1:], right, strict=True))])
+            for row in cells
+        ]
+        return "\n".join([head, *rows, *(f"Note: {message}" for message in self.messages)])
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} Regression of {self.outcome} on {len(self.names)} coefficients, {self.people:,} reports>"
