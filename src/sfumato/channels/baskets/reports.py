@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain, pairwise
 from typing import Any
 
@@ -32,6 +32,7 @@ def bitmap_width(items: int) -> int:
     return -(-items // 64)
 
 
+@lru_cache(64)
 def item_mask(items: int) -> Words:
     """A bitmap with every item."""
     return pack_bits(np.ones(items, dtype=bool))
@@ -118,6 +119,18 @@ class Baskets:
         labels = self.items.labels
         ends = pairwise(self.starts.tolist())
         return [[labels[code] for code in self.codes[start:stop].tolist()] for start, stop in ends]
+
+
+def one_basket(baskets: Any, items: Items) -> list[int] | None:
+    """The rising codes of the only basket of a list; None for anything else, which `Baskets.read` reads or refuses."""
+    if type(baskets) is not list or len(baskets) != 1 or type(baskets[0]) not in (list, tuple, set, frozenset):
+        return None
+    (basket,), size = baskets, items.size
+    if isinstance(items.labels, range):
+        codes = {label for label in basket if type(label) is int and 0 <= label < size}
+    else:
+        codes = {items.code_of[label] for label in basket if label in items.code_of}
+    return sorted(codes) if len(codes) == len(basket) else None
 
 
 def _from_lists(baskets: Iterable[Iterable[Hashable]], items: Items | None) -> Baskets:
