@@ -7,20 +7,21 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
 
 from sfumato.channels import Mechanism
-from sfumato.channels.baskets import BasketReports, Baskets, SelectASize
+from sfumato.channels.baskets import BasketReports, Baskets, SelectASize, bitmaps_of, unpack_bits
 from sfumato.channels.choice import Choice
 from sfumato.counts import Reports
 from sfumato.domain import Codes, Items
 from sfumato.mining.itemsets.sources import SourceHolder, design_of
-from sfumato.mining.itemsets.supports import Group, Holder, Level, MemoryHolder, SupportCounter
+from sfumato.mining.itemsets.supports import Group, Holder, Level, MemoryHolder, SupportCounter, runs_of
 from sfumato.tables import Records, as_table
+
+BITS_AT_ONCE = 1 << 26
 
 
 class SupportWarning(UserWarning):
@@ -140,21 +141,27 @@ def apriori(counter: SupportCounter, items: int, min_support: float, longest: in
 
 
 def join(survivors: Codes) -> Codes:
-    """Candidates one item longer whose subsets all survived, in lexicographic order."""
-    if survivors.shape[1] == 1:
+    """Candidates one item longer whose subsets all survived, in lexicographic order as the survivors are."""
+    k = survivors.shape[1]
+    if k == 1:
         low, high = np.triu_indices(len(survivors), 1)
         return np.column_stack([survivors[low, 0], survivors[high, 0]])
-    known = set(map(tuple, survivors.tolist()))
-    by_prefix: dict[tuple[int, ...], list[int]] = {}
-    for row in sorted(known):
-        by_prefix.setdefault(row[:-1], []).append(row[-1])
-    joined = [
-        (*prefix, a, b)
-        for prefix, ends in by_prefix.items()
-        for a, b in combinations(ends, 2)
-        if all((*prefix[:i], *prefix[i + 1 :], a, b) in known for i in range(len(prefix)))
-    ]
-    return np.array(joined, dtype=np.int64).reshape(len(joined), survivors.shape[1] + 1)
+    if len(survivors) <= k:
+        return np.empty((0, k + 1), dtype=np.int64)
+    items, codes = np.unique(survivors, return_inverse=True)
+    codes = codes.reshape(survivors.shape)
+    runs = runs_of(codes)
+    run_of = {beginning: run for run, beginning in enumerate(map(tuple, codes[runs[:-1], :-1].tolist()))}
+    ends = bitmaps_of(Baskets(Items(items.size), runs, codes[:, -1]))
+    ends = np.vstack([ends, np.zeros_like(ends[:1])])  # of each run, and none for a beginning that has no run
+    longer = np.repeat(ends[:-1], np.diff(runs), axis=0)
+    for place in range(k - 1):
+        others = np.delete(codes, place, axis=1).tolist()
+        longer &= ends[[run_of.get(tuple(other), -1) for other in others]]
+    step = max(1, BITS_AT_ONCE // items.size)
+    parts = [np.nonzero(unpack_bits(longer[at : at + step], items.size)) for at in range(0, len(longer), step)]
+    rows = np.concatenate([row + at * step for at, (row, _) in enumerate(parts)])
+    return np.column_stack([survivors[rows], items[np.concatenate([last for _, last in parts])]])
 
 
 def itemset_table(levels: Iterable[Level], items: Items, min_support: float) -> Any:

@@ -62,6 +62,59 @@ def _count_four(shared: Words, columns: Words, low: int, high: int, items: Codes
 
 
 @njit(cache=True)
+def walk_baskets(codes: Codes, ends: Codes, items: int, itemsets: Codes, runs: Codes, counts: NDArray[np.int64]) -> None:
+    """Baskets one after the other, each rising; ends[p] is where the basket of place p ends.
+
+    places[d] are the places in the baskets that hold the first d items of a run, after the d-th of them, sorted by the
+    item that stands there: those of item i are bounds[d, i] to bounds[d, i + 1].
+    """
+    prefix = itemsets.shape[1] - 1
+    places, bounds = np.empty((prefix, codes.size), np.int32), np.empty((prefix, items + 1), np.int64)
+    seen = np.zeros(items, np.int64)
+    before_all = np.array([-1], np.int32)  # and ends[-1] is the end of all
+    _sort_places(before_all, codes, ends, places[0], bounds[0], seen)
+    for run in range(runs.size - 1):
+        first, end, same = runs[run], runs[run + 1], 0
+        while run and itemsets[first, same] == itemsets[first - 1, same]:
+            same += 1
+        for depth in range(same + 1, prefix):
+            holders = _at(places, bounds, depth - 1, itemsets[first])
+            _sort_places(holders, codes, ends, places[depth], bounds[depth], seen)
+        holders = _at(places, bounds, prefix - 1, itemsets[first])
+        for i in range(holders.size):
+            for place in range(holders[i] + 1, ends[holders[i]]):
+                seen[codes[place]] += 1
+        for row in range(first, end):
+            counts[row] = seen[itemsets[row, prefix]]
+        for i in range(holders.size):
+            for place in range(holders[i] + 1, ends[holders[i]]):
+                seen[codes[place]] = 0
+
+
+@njit(cache=True)
+def _at(places: Codes, bounds: Codes, depth: int, itemset: Codes) -> Codes:
+    """Where the next item of the itemset stands in the baskets that hold the first `depth`."""
+    item = itemset[depth]
+    return places[depth, bounds[depth, item] : bounds[depth, item + 1]]
+
+
+@njit(cache=True)
+def _sort_places(holders: Codes, codes: Codes, ends: Codes, places: Codes, bounds: Codes, seen: Codes) -> None:
+    """All places after the holders, to the ends of their baskets, by the item that stands there; `seen` stays zero."""
+    for i in range(holders.size):
+        for place in range(holders[i] + 1, ends[holders[i]]):
+            seen[codes[place]] += 1
+    bounds[0] = 0
+    for item in range(seen.size):
+        bounds[item + 1], seen[item] = bounds[item] + seen[item], bounds[item]
+    for i in range(holders.size):
+        for place in range(holders[i] + 1, ends[holders[i]]):
+            places[seen[codes[place]]] = place
+            seen[codes[place]] += 1
+    seen[:] = 0
+
+
+@njit(cache=True)
 def transpose(rows: Words, columns: Words, start: int) -> None:
     """Row bitmaps (people by words of items) into column bitmaps (items by words of people)."""
     blocks = np.empty((BLOCKS_AT_ONCE, 64), dtype=np.uint64)

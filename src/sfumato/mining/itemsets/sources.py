@@ -24,7 +24,7 @@ from sfumato.channels.baskets import BasketReports, Baskets, SelectASize, bitmap
 from sfumato.channels.baskets.arrow import labels_of, lengths_of
 from sfumato.counts import Reports
 from sfumato.domain import Codes, Items
-from sfumato.mining.itemsets.supports import ColumnBitmaps, Counts, Group, Holder
+from sfumato.mining.itemsets.supports import CleanBaskets, ColumnBitmaps, Counts, Group, Holder
 from sfumato.tables import LEVEL_SUFFIX, Batch
 
 BASKET, SIZE, LIST = "basket", "size", "list"
@@ -79,11 +79,11 @@ class CleanColumn:
     def sizes(self) -> list[tuple[int, ...]]:
         return [(self.largest,)]
 
-    def bitmaps(self, batch: Batch, chosen: Codes | None) -> Iterator[tuple[int, ColumnBitmaps]]:
+    def bitmaps(self, batch: Batch, chosen: Codes | None) -> Iterator[tuple[int, CleanBaskets]]:
         baskets = clean_baskets(batch, self.name, self.items)
         baskets = baskets if chosen is None else baskets.holding(chosen)
         for rows in _slices(len(baskets), baskets.items.size):
-            yield 0, ColumnBitmaps.of_baskets(baskets[rows])
+            yield 0, CleanBaskets(baskets[rows])
 
 
 def clean_baskets(batch: Batch, name: str, items: Items | None = None) -> Baskets:

@@ -31,6 +31,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import comb
 
 from sfumato.channels.baskets import (
     BasketReports,
@@ -49,6 +50,8 @@ from sfumato.domain import Codes, Floats, Items
 Counts = NDArray[np.int64]
 
 ROWS_AT_ONCE = 1 << 14
+WORDS_A_STEP = 8
+"""A step through a basket takes as long as reading so many words of columns."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,8 +86,7 @@ class ColumnBitmaps:
         """Clean baskets, one group: that of the largest."""
         starts = range(0, len(baskets), ROWS_AT_ONCE)
         bitmaps = (bitmaps_of(baskets[start : start + ROWS_AT_ONCE]) for start in starts)
-        largest = int(baskets.sizes.max(initial=0))
-        return cls._build(baskets.items.size, (largest,), np.array([len(baskets)]), bitmaps)
+        return cls._build(baskets.items.size, (largest_of(baskets),), np.array([len(baskets)]), bitmaps)
 
     @classmethod
     def _build(cls, items: int, groups: tuple[int, ...], people: Counts, bitmaps: Iterable[Words]) -> ColumnBitmaps:
@@ -102,14 +104,65 @@ class ColumnBitmaps:
         found = np.zeros((len(itemsets), len(self.groups)), dtype=np.int64)
         kernels = _kernels()
         if kernels is not None and len(itemsets):
-            differ = (itemsets[1:, :-1] != itemsets[:-1, :-1]).any(axis=1)
-            runs = np.concatenate([[0], np.flatnonzero(differ) + 1, [len(itemsets)]])
+            runs = runs_of(itemsets)
             kernels.count_itemsets(self.columns, self.bounds, np.ascontiguousarray(itemsets), runs, found)
             return found
         for row, itemset in enumerate(itemsets):
             shown = np.bitwise_count(np.bitwise_and.reduce(self.columns[itemset], axis=0)).astype(np.int64)
             found[row] = np.diff(np.concatenate([[0], np.cumsum(shown)])[self.bounds])
         return found
+
+
+def runs_of(itemsets: Codes) -> Codes:
+    """Where the runs of itemsets begin that share all items but the last, and where the last one ends."""
+    differ = (itemsets[1:, :-1] != itemsets[:-1, :-1]).any(axis=1)
+    return np.concatenate([[0], np.flatnonzero(differ) + 1, [len(itemsets)]])
+
+
+def largest_of(baskets: Baskets) -> int:
+    return int(baskets.sizes.max(initial=0))
+
+
+class CleanBaskets:
+    """Clean baskets, one group: that of the largest.
+
+    Few items in each are walked: for every first items of candidates through the rest of the baskets that hold them, in
+    Σ C(size, k) steps for all candidates of k items together. Where that is more than reading their columns, those are
+    made and read.
+    """
+
+    def __init__(self, baskets: Baskets) -> None:
+        self.baskets = baskets
+        self.groups, self.people = (largest_of(baskets),), np.array([len(baskets)])
+        self._chosen = np.arange(baskets.items.size)
+        self._columns: ColumnBitmaps | None = None
+
+    def counts(self, itemsets: Codes) -> Counts:
+        """How many people show all items of each row; later calls ask for no other items than earlier ones."""
+        if itemsets.shape[1] == 1:
+            return np.bincount(self.baskets.codes, minlength=self._chosen.size)[itemsets]
+        if not itemsets.size or not self.baskets.codes.size:
+            return np.zeros((len(itemsets), 1), dtype=np.int64)
+        self._narrow(np.unique(itemsets))
+        codes = np.searchsorted(self._chosen, itemsets)
+        kernels = _kernels()
+        if kernels is None or self._steps(codes.shape[1]) * WORDS_A_STEP > len(codes) * len(self.baskets) / 64:
+            self._columns = self._columns or ColumnBitmaps.of_baskets(self.baskets)
+            return self._columns.counts(codes)
+        found, held = np.zeros(len(codes), dtype=np.int64), self.baskets
+        ends = np.repeat(held.starts[1:], held.sizes).astype(np.int32)
+        kernels.walk_baskets(held.codes.astype(np.int32), ends, held.items.size, codes, runs_of(codes), found)
+        return found[:, None]
+
+    def _narrow(self, items: Codes) -> None:
+        """Forget all other items."""
+        if items.size < self._chosen.size:
+            self.baskets = self.baskets.holding(np.searchsorted(self._chosen, items))
+            self._chosen, self._columns = items, None
+
+    def _steps(self, k: int) -> float:
+        people = np.bincount(self.baskets.sizes)
+        return float(people @ comb(np.arange(people.size), k))
 
 
 def _as_slice(rows: Codes) -> slice | Codes:
@@ -237,7 +290,7 @@ class MemoryHolder(Holder):
     """Baskets in memory."""
 
     groups: Sequence[Group]
-    bitmaps: Sequence[ColumnBitmaps]
+    held: Sequence[ColumnBitmaps | CleanBaskets]
 
     @classmethod
     def of_reports(cls, parts: Sequence[tuple[BasketReports, SelectASize]]) -> MemoryHolder:
@@ -252,11 +305,11 @@ class MemoryHolder(Holder):
     @classmethod
     def of_baskets(cls, baskets: Baskets) -> MemoryHolder:
         """Clean baskets."""
-        bitmaps = ColumnBitmaps.of_baskets(baskets)
-        return cls([Group(baskets.items, bitmaps.groups, bitmaps.people, None)], [bitmaps])
+        held = CleanBaskets(baskets)
+        return cls([Group(baskets.items, held.groups, held.people, None)], [held])
 
     def counts(self, itemsets: Codes) -> list[Counts]:
-        return [each.counts(itemsets) for each in self.bitmaps]
+        return [each.counts(itemsets) for each in self.held]
 
 
 class SupportCounter:
