@@ -110,8 +110,8 @@ class Baskets:
         place = np.full(self.items.size, -1)
         place[chosen] = np.arange(chosen.size)
         codes = place[self.codes]
-        held = np.concatenate([[0], np.cumsum(codes >= 0)])
-        return Baskets(self.items.of(chosen), held[self.starts], codes[codes >= 0])
+        held = np.flatnonzero(codes >= 0)
+        return Baskets(self.items.of(chosen), np.searchsorted(held, self.starts), codes[held])
 
     def members(self, rows: Codes, size: int) -> Codes:
         """The item codes of rows that all have `size` items, one row a basket."""
@@ -195,6 +195,10 @@ def sorted_labels(labels: Iterable[Any]) -> list[Hashable]:
 
 
 def _sorted_without_repeats(codes: Codes, starts: Codes, items: Items) -> Codes:
+    rises = codes[1:] > codes[:-1]
+    rises[starts[(starts > 0) & (starts < codes.size)] - 1] = True  # from one basket to the next
+    if rises.all():
+        return codes
     rows = np.repeat(np.arange(starts.size - 1), np.diff(starts))
     keys = np.sort(rows * items.size + codes)
     repeats = np.flatnonzero(keys[1:] == keys[:-1])

@@ -19,7 +19,7 @@ from sfumato.counts import Reports
 from sfumato.domain import Codes, Items
 from sfumato.mining.itemsets.sources import SourceHolder, design_of
 from sfumato.mining.itemsets.supports import Group, Holder, Level, MemoryHolder, SupportCounter, runs_of
-from sfumato.tables import Records, as_table
+from sfumato.tables import columns_as_table
 
 BITS_AT_ONCE = 1 << 26
 
@@ -156,24 +156,26 @@ def join(survivors: Codes) -> Codes:
     ends = np.vstack([ends, np.zeros_like(ends[:1])])  # of each run, and none for a beginning that has no run
     longer = np.repeat(ends[:-1], np.diff(runs), axis=0)
     for place in range(k - 1):
-        others = np.delete(codes, place, axis=1).tolist()
+        others: Any = np.delete(codes, place, axis=1).tolist()
         longer &= ends[[run_of.get(tuple(other), -1) for other in others]]
     step = max(1, BITS_AT_ONCE // items.size)
-    parts = [np.nonzero(unpack_bits(longer[at : at + step], items.size)) for at in range(0, len(longer), step)]
-    rows = np.concatenate([row + at * step for at, (row, _) in enumerate(parts)])
-    return np.column_stack([survivors[rows], items[np.concatenate([last for _, last in parts])]])
+    bits = (unpack_bits(longer[at : at + step], items.size) for at in range(0, len(longer), step))
+    found = np.concatenate([np.flatnonzero(part) + at * step * items.size for at, part in enumerate(bits)])
+    rows, last = np.divmod(found, items.size)
+    return np.column_stack([survivors[rows], items[last]])
 
 
 def itemset_table(levels: Iterable[Level], items: Items, min_support: float) -> Any:
     """The itemsets that reach `min_support`, one a row."""
-    rows: Records = []
+    columns: dict[str, list[Any]] = {"support": [], "stderr": [], "itemsets": [], "certainty": []}
+    labels: Any = np.fromiter(items.labels, dtype=object, count=items.size)
     for level in levels:
         found = level.kept(level.support >= min_support)
         with np.errstate(divide="ignore", invalid="ignore"):
             z = (found.support - min_support) / found.stderr
         certainty = np.where(found.stderr > 0.0, ndtr(z), 1.0)
-        columns = (found.itemsets.tolist(), found.support.tolist(), found.stderr.tolist(), certainty.tolist())
-        for codes, support, stderr, sure in zip(*columns, strict=True):
-            itemset = frozenset(items.labels[code] for code in codes)
-            rows.append({"support": support, "stderr": stderr, "itemsets": itemset, "certainty": sure})
-    return as_table(rows, ["support", "stderr", "itemsets", "certainty"])
+        columns["support"] += found.support.tolist()
+        columns["stderr"] += found.stderr.tolist()
+        columns["itemsets"] += [frozenset(itemset) for itemset in labels[found.itemsets]]
+        columns["certainty"] += certainty.tolist()
+    return columns_as_table(columns)

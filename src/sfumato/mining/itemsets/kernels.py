@@ -13,6 +13,8 @@ from sfumato.channels.baskets import Words
 from sfumato.domain import Codes
 
 BLOCKS_AT_ONCE = 8
+FEW = 4
+"""Below one in so many, words are picked."""
 
 
 @intrinsic
@@ -27,10 +29,13 @@ def ones(typing_context: Any, word: Any) -> Any:
 
 @njit(cache=True)
 def count_itemsets(columns: Words, bounds: Codes, itemsets: Codes, runs: Codes, counts: NDArray[np.int64]) -> None:
-    """A run of itemsets shares all items but the last: their conjunction is made once and read once for four counts."""
+    """A run of itemsets shares all items but the last: their conjunction is made once and read once for four counts.
+
+    Where few of its words hold anybody, those alone are read.
+    """
     for group in range(bounds.size - 1):
         low, high = bounds[group], bounds[group + 1]
-        shared = np.empty(high - low, dtype=np.uint64)
+        shared, filled = np.empty(high - low, dtype=np.uint64), np.empty(high - low, dtype=np.int64)
         for run in range(runs.size - 1):
             first, end = runs[run], runs[run + 1]
             shared[:] = ~np.uint64(0)
@@ -38,13 +43,17 @@ def count_itemsets(columns: Words, bounds: Codes, itemsets: Codes, runs: Codes, 
                 other = columns[itemsets[first, place], low:high]
                 for word in range(shared.size):
                     shared[word] &= other[word]
-            in_fours = end - (end - first) % 4
+            many = 0
+            for word in range(shared.size):
+                filled[many] = word
+                many += shared[word] != np.uint64(0)
+            in_fours = end - (end - first) % 4 if FEW * many > shared.size else first
             for row in range(first, in_fours, 4):
                 _count_four(shared, columns, low, high, itemsets[row : row + 4, -1], counts[row : row + 4, group])
             for row in range(in_fours, end):
                 last, total = columns[itemsets[row, -1], low:high], np.uint64(0)
-                for word in range(shared.size):
-                    total += ones(shared[word] & last[word])
+                for place in range(many):
+                    total += ones(shared[filled[place]] & last[filled[place]])
                 counts[row, group] = np.int64(total)
 
 
@@ -62,56 +71,18 @@ def _count_four(shared: Words, columns: Words, low: int, high: int, items: Codes
 
 
 @njit(cache=True)
-def walk_baskets(codes: Codes, ends: Codes, items: int, itemsets: Codes, runs: Codes, counts: NDArray[np.int64]) -> None:
-    """Baskets one after the other, each rising; ends[p] is where the basket of place p ends.
-
-    places[d] are the places in the baskets that hold the first d items of a run, after the d-th of them, sorted by the
-    item that stands there: those of item i are bounds[d, i] to bounds[d, i + 1].
-    """
-    prefix = itemsets.shape[1] - 1
-    places, bounds = np.empty((prefix, codes.size), np.int32), np.empty((prefix, items + 1), np.int64)
-    seen = np.zeros(items, np.int64)
-    before_all = np.array([-1], np.int32)  # and ends[-1] is the end of all
-    _sort_places(before_all, codes, ends, places[0], bounds[0], seen)
-    for run in range(runs.size - 1):
-        first, end, same = runs[run], runs[run + 1], 0
-        while run and itemsets[first, same] == itemsets[first - 1, same]:
-            same += 1
-        for depth in range(same + 1, prefix):
-            holders = _at(places, bounds, depth - 1, itemsets[first])
-            _sort_places(holders, codes, ends, places[depth], bounds[depth], seen)
-        holders = _at(places, bounds, prefix - 1, itemsets[first])
-        for i in range(holders.size):
-            for place in range(holders[i] + 1, ends[holders[i]]):
-                seen[codes[place]] += 1
-        for row in range(first, end):
-            counts[row] = seen[itemsets[row, prefix]]
-        for i in range(holders.size):
-            for place in range(holders[i] + 1, ends[holders[i]]):
-                seen[codes[place]] = 0
+def count_pairs(codes: Codes, ends: Codes, together: NDArray[np.int32]) -> None:
+    """Baskets one after the other; ends[p] is where the basket of place p ends. together[a, b], a before b, rises."""
+    for place in range(codes.size):
+        beside = together[codes[place]]
+        for other in range(place + 1, ends[place]):
+            beside[codes[other]] += 1
 
 
 @njit(cache=True)
-def _at(places: Codes, bounds: Codes, depth: int, itemset: Codes) -> Codes:
-    """Where the next item of the itemset stands in the baskets that hold the first `depth`."""
-    item = itemset[depth]
-    return places[depth, bounds[depth, item] : bounds[depth, item + 1]]
-
-
-@njit(cache=True)
-def _sort_places(holders: Codes, codes: Codes, ends: Codes, places: Codes, bounds: Codes, seen: Codes) -> None:
-    """All places after the holders, to the ends of their baskets, by the item that stands there; `seen` stays zero."""
-    for i in range(holders.size):
-        for place in range(holders[i] + 1, ends[holders[i]]):
-            seen[codes[place]] += 1
-    bounds[0] = 0
-    for item in range(seen.size):
-        bounds[item + 1], seen[item] = bounds[item] + seen[item], bounds[item]
-    for i in range(holders.size):
-        for place in range(holders[i] + 1, ends[holders[i]]):
-            places[seen[codes[place]]] = place
-            seen[codes[place]] += 1
-    seen[:] = 0
+def mark(columns: Words, codes: Codes, rows: Codes) -> None:
+    for place in range(codes.size):
+        columns[codes[place], rows[place] >> 6] |= np.uint64(1) << np.uint64(rows[place] & 63)
 
 
 @njit(cache=True)

@@ -59,8 +59,8 @@ class BasketColumns(Protocol):
     def sizes(self) -> list[tuple[int, ...]]:
         """The sizes that each group of people is counted by."""
 
-    def bitmaps(self, batch: Batch, chosen: Codes | None) -> Iterator[tuple[int, ColumnBitmaps]]:
-        """Bitmaps of all items or of the chosen, in parts, each with the number of its group."""
+    def parts(self, batch: Batch, chosen: Codes | None) -> Iterator[tuple[int, ColumnBitmaps | CleanBaskets]]:
+        """What is counted, of all items or of the chosen, in parts, each with the number of its group."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class CleanColumn:
     def sizes(self) -> list[tuple[int, ...]]:
         return [(self.largest,)]
 
-    def bitmaps(self, batch: Batch, chosen: Codes | None) -> Iterator[tuple[int, CleanBaskets]]:
+    def parts(self, batch: Batch, chosen: Codes | None) -> Iterator[tuple[int, CleanBaskets]]:
         baskets = clean_baskets(batch, self.name, self.items)
         baskets = baskets if chosen is None else baskets.holding(chosen)
         for rows in _slices(len(baskets), baskets.items.size):
@@ -117,7 +117,7 @@ class ReportColumns:
     def sizes(self) -> list[tuple[int, ...]]:
         return [design.sizes for design in self.designs]
 
-    def bitmaps(self, batch: Batch, chosen: Codes | None) -> Iterator[tuple[int, ColumnBitmaps]]:
+    def parts(self, batch: Batch, chosen: Codes | None) -> Iterator[tuple[int, ColumnBitmaps]]:
         width = self.items.size if chosen is None else chosen.size
         for group, (reports, design) in enumerate(zip(self.reports(batch), self.designs, strict=True)):
             for rows in _slices(len(reports), width):
@@ -199,8 +199,8 @@ class CountItemsets:
             itemsets = np.searchsorted(chosen, itemsets)
         found = [np.zeros((1 + len(itemsets), len(sizes)), np.int64) for sizes in self.read.sizes]
         for batch in batches:
-            for group, bitmaps in self.read.bitmaps(batch, chosen):
-                found[group] += np.vstack([bitmaps.people, bitmaps.counts(itemsets)])
+            for group, part in self.read.parts(batch, chosen):
+                found[group] += np.vstack([part.people, part.counts(itemsets)])
         return found
 
 

@@ -31,7 +31,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import comb
 
 from sfumato.channels.baskets import (
     BasketReports,
@@ -39,7 +38,6 @@ from sfumato.channels.baskets import (
     SelectASize,
     Words,
     bitmap_width,
-    bitmaps_of,
     pack_bits,
     rows_by_size,
     unpack_bits,
@@ -50,8 +48,8 @@ from sfumato.domain import Codes, Floats, Items
 Counts = NDArray[np.int64]
 
 ROWS_AT_ONCE = 1 << 14
-WORDS_A_STEP = 8
-"""A step through a basket takes as long as reading so many words of columns."""
+WORDS_A_STEP = 6
+"""To count a pair in a basket takes as long as to read so many words of columns."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,9 +82,13 @@ class ColumnBitmaps:
     @classmethod
     def of_baskets(cls, baskets: Baskets) -> ColumnBitmaps:
         """Clean baskets, one group: that of the largest."""
-        starts = range(0, len(baskets), ROWS_AT_ONCE)
-        bitmaps = (bitmaps_of(baskets[start : start + ROWS_AT_ONCE]) for start in starts)
-        return cls._build(baskets.items.size, (largest_of(baskets),), np.array([len(baskets)]), bitmaps)
+        columns = np.zeros((baskets.items.size, -(-len(baskets) // 64)), dtype=np.uint64)
+        rows, kernels = np.repeat(np.arange(len(baskets)), baskets.sizes), _kernels()
+        if kernels is not None:
+            kernels.mark(columns, baskets.codes, rows)
+        else:
+            np.bitwise_or.at(columns, (baskets.codes, rows >> 6), np.uint64(1) << (rows & 63).astype(np.uint64))
+        return cls((largest_of(baskets),), np.array([len(baskets)]), np.array([0, columns.shape[1]]), columns)
 
     @classmethod
     def _build(cls, items: int, groups: tuple[int, ...], people: Counts, bitmaps: Iterable[Words]) -> ColumnBitmaps:
@@ -126,43 +128,45 @@ def largest_of(baskets: Baskets) -> int:
 class CleanBaskets:
     """Clean baskets, one group: that of the largest.
 
-    Few items in each are walked: for every first items of candidates through the rest of the baskets that hold them, in
-    Σ C(size, k) steps for all candidates of k items together. Where that is more than reading their columns, those are
-    made and read.
+    Pairs are counted basket by basket where baskets are small, in Σ C(size, 2) steps for all of them; else, and longer
+    itemsets, in the columns of the items that are left.
     """
 
     def __init__(self, baskets: Baskets) -> None:
         self.baskets = baskets
         self.groups, self.people = (largest_of(baskets),), np.array([len(baskets)])
-        self._chosen = np.arange(baskets.items.size)
+        self._place = np.arange(baskets.items.size)  # of each item among those that are left
         self._columns: ColumnBitmaps | None = None
 
     def counts(self, itemsets: Codes) -> Counts:
         """How many people show all items of each row; later calls ask for no other items than earlier ones."""
         if itemsets.shape[1] == 1:
-            return np.bincount(self.baskets.codes, minlength=self._chosen.size)[itemsets]
+            return np.bincount(self.baskets.codes, minlength=self._place.size)[itemsets]
         if not itemsets.size or not self.baskets.codes.size:
             return np.zeros((len(itemsets), 1), dtype=np.int64)
-        self._narrow(np.unique(itemsets))
-        codes = np.searchsorted(self._chosen, itemsets)
-        kernels = _kernels()
-        if kernels is None or self._steps(codes.shape[1]) * WORDS_A_STEP > len(codes) * len(self.baskets) / 64:
-            self._columns = self._columns or ColumnBitmaps.of_baskets(self.baskets)
-            return self._columns.counts(codes)
-        found, held = np.zeros(len(codes), dtype=np.int64), self.baskets
-        ends = np.repeat(held.starts[1:], held.sizes).astype(np.int32)
-        kernels.walk_baskets(held.codes.astype(np.int32), ends, held.items.size, codes, runs_of(codes), found)
-        return found[:, None]
+        codes, kernels = self._narrowed(itemsets), _kernels()
+        steps, words = self._pairs_in_baskets(), len(codes) * len(self.baskets) / 64
+        if kernels is not None and codes.shape[1] == 2 and WORDS_A_STEP * steps < words:
+            together = np.zeros((self.baskets.items.size,) * 2, dtype=np.int32)
+            ends = np.repeat(self.baskets.starts[1:], self.baskets.sizes)
+            kernels.count_pairs(self.baskets.codes, ends, together)
+            return together[codes[:, :1], codes[:, 1:]].astype(np.int64)
+        self._columns = self._columns or ColumnBitmaps.of_baskets(self.baskets)
+        return self._columns.counts(codes)
 
-    def _narrow(self, items: Codes) -> None:
-        """Forget all other items."""
-        if items.size < self._chosen.size:
-            self.baskets = self.baskets.holding(np.searchsorted(self._chosen, items))
-            self._chosen, self._columns = items, None
+    def _narrowed(self, itemsets: Codes) -> Codes:
+        """Forget all other items; the itemsets in what is left."""
+        used = np.zeros(self._place.size, dtype=bool)
+        used[itemsets] = True
+        left = np.flatnonzero(used)
+        if left.size < self.baskets.items.size:
+            self.baskets, self._columns = self.baskets.holding(self._place[left]), None
+            self._place[left] = np.arange(left.size)
+        return np.asarray(self._place[itemsets])
 
-    def _steps(self, k: int) -> float:
-        people = np.bincount(self.baskets.sizes)
-        return float(people @ comb(np.arange(people.size), k))
+    def _pairs_in_baskets(self) -> float:
+        sizes: Floats = self.baskets.sizes.astype(float)
+        return float(sizes @ (sizes - 1.0)) / 2.0
 
 
 def _as_slice(rows: Codes) -> slice | Codes:
