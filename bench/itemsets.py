@@ -10,6 +10,7 @@
    in at most 1.1 times the memory.
 5. Clean sparse baskets, as lists, itemsets of up to three: at most 1.5 times the fastest of pyfim's apriori, eclat and
    fpgrowth (CPU time, all on the same lists, the median of interleaved runs), with the same itemsets.
+6. Below the lowest discoverable support: precision at least .95.
 """
 
 import argparse
@@ -97,6 +98,31 @@ def clean_baskets(rounds: int = 7) -> None:
             assert theirs == dict(zip(found["itemsets"], found["support"], strict=True))
             taken = np.median([[cpu_seconds(way) for way in ways] for _ in range(rounds)], axis=0)
             line(f"{name}, {support:.2%}: {len(theirs):,} found", taken[0] / taken[1:].min(), "1.5")
+
+
+def below_the_limit(people: int = 100_000, runs: int = 5) -> None:
+    """A minimum support far below the lowest discoverable one: is what is shown true, is what can be found shown?"""
+    channel = sf.SelectASize.design(sf.Items(1000), sizes=range(5, 11), gamma=19, n=people, prevalence=0.1)
+    lowest = channel.lowest_discoverable_support(people, prevalence=0.1)
+    shown = right = strong = found_strong = 0
+    took = 0.0
+    for run in range(runs):
+        baskets = Quest().baskets(people, rng=200 + run)
+        truth = sf.frequent_itemsets(baskets, None, 0.005)
+        true = dict(zip(truth["itemsets"], truth["support"], strict=True))
+        reports = channel.randomize(baskets, rng=run)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            start = time.process_time()
+            found = set(sf.frequent_itemsets(reports, channel, 0.005)["itemsets"])
+            took += time.process_time() - start
+        shown, right = shown + len(found), right + sum(itemset in true for itemset in found)
+        seen = [itemset in found for itemset, support in true.items() if support >= 1.5 * lowest[len(itemset)]]
+        strong, found_strong = strong + len(seen), found_strong + sum(seen)
+    limits = ", ".join(f"{support:.1%}" for support in lowest.values())
+    line(f"precision at 0.5%, limits {limits}", right / max(shown, 1), ">= .95")
+    line("recall of supports from 1.5 times the limit on", found_strong / max(strong, 1), "-")
+    line("CPU seconds a run", took / runs, "-")
 
 
 def zipf_baskets(people: int, items: int, mean: float, power: float, seed: int) -> list[list[int]]:
@@ -198,7 +224,7 @@ def f1(found: set, truth: set) -> float:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", choices=["pairs", "seeds", "accuracy", "batches", "clean"])
+    parser.add_argument("--only", choices=["pairs", "seeds", "accuracy", "batches", "clean", "below"])
     only = parser.parse_args().only
     if only in (None, "accuracy"):
         accuracy()
@@ -210,3 +236,5 @@ if __name__ == "__main__":
         in_batches()
     if only in (None, "clean"):
         clean_baskets()
+    if only in (None, "below"):
+        below_the_limit()

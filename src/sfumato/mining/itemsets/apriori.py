@@ -1,19 +1,38 @@
 """Frequent itemsets: Apriori on supports that are recovered from randomized baskets, or exact on clean ones.
 
 A candidate survives to make longer ones if support ≥ min_support − stderr; it is output if support ≥ min_support.
+
+Where min_support is below the lowest discoverable support of itemsets of k, s = 4 σ(s), that would output noise: among
+many thousand candidates whom nobody holds, many come out above it. Then only what is certain is output: of the m
+candidates of k items those with the smallest p-values, as many as keep false ones below 1 in 100 (Benjamini and
+Hochberg),
+
+    p = Φ((min_support − support)/max(stderr, σ(0))),      p ≤ .01 · rank/m
+
+and the support that a candidate needs to survive is at least what longer itemsets need to be discovered.
 """
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from sfumato.channels import Mechanism
-from sfumato.channels.baskets import BasketReports, Baskets, SelectASize, bitmaps_of, unpack_bits
+from sfumato.channels.baskets import (
+    SIGNIFICANCE,
+    BasketReports,
+    Baskets,
+    SelectASize,
+    bitmaps_of,
+    significant_support,
+    unpack_bits,
+)
 from sfumato.channels.choice import Choice
 from sfumato.counts import Reports
 from sfumato.domain import Codes, Items
@@ -22,6 +41,8 @@ from sfumato.mining.itemsets.supports import Group, Holder, Level, MemoryHolder,
 from sfumato.tables import columns_as_table
 
 BITS_AT_ONCE = 1 << 26
+FALSE_SHARE = 0.01
+"""Of the itemsets that are called certain."""
 
 
 class SupportWarning(UserWarning):
@@ -30,7 +51,7 @@ class SupportWarning(UserWarning):
 
 def frequent_itemsets(
     reports: Any, channel: SelectASize | Choice | None = None, min_support: float | None = None,
-    max_len: int | None = 3,
+    max_len: int | None = 3, *, certain: bool = True,
 ) -> Any:
     """Itemsets of 1..max_len items whose support reaches `min_support`, with standard errors.
 
@@ -38,7 +59,8 @@ def frequent_itemsets(
     Arrow lists, sparse or one-hot tables) and the supports are exact. Where people chose among several designs,
     `channel` is the choice and `reports` maps each level to its reports. `sf.Reports(table, plan)` are counted where
     they are, in one pass for each number of items, and the channel is the plan's. The table (pandas, or records without
-    it) has
+    it) has the columns below. Where `min_support` is below what the reports can show, only itemsets that are certain
+    are given, with a warning that is also the table's `attrs["note"]`; certain=False gives all that come out above it.
 
         support    estimated share of people whose basket holds the itemset
         stderr     its standard error; zero for clean baskets
@@ -59,10 +81,14 @@ def frequent_itemsets(
     longest = min(group.longest(max_len) for group in holder.groups)
     for group in holder.groups:
         check_group(group, longest)
-    if len(holder.groups) == 1:
-        warn_if_hidden(holder.groups[0], min_support, longest)
-    levels = apriori(SupportCounter(holder), holder.items.size, min_support, longest)
-    return itemset_table(levels, holder.items, min_support)
+    counter = SupportCounter(holder)
+    note = hidden_in_words(counter, min_support, longest, certain)
+    if note:
+        warnings.warn(note, SupportWarning, stacklevel=2)
+    found = itemset_table(apriori(counter, holder.items.size, min_support, longest, certain), holder.items, min_support)
+    if note and hasattr(found, "attrs"):
+        found.attrs["note"] = note
+    return found
 
 
 def holder_of(reports: Any, channel: Mechanism | None) -> Holder:
@@ -109,35 +135,49 @@ def check_group(group: Group, longest: int) -> None:
         )
 
 
-def warn_if_hidden(group: Group, min_support: float, longest: int) -> None:
-    """A warning when min_support is below what these reports can show, with the number that would do."""
-    if group.channel is None:
-        return
-    shares = dict(zip(group.sizes, group.people.tolist(), strict=True))
+def hidden_in_words(counter: SupportCounter, min_support: float, longest: int, certain: bool) -> str | None:
+    """What to know when min_support is below what these reports can show, with the number of them that would do."""
+    people = sum(group.total for group in counter.holder.groups)
     for k in range(longest, 0, -1):
-        if not any(size >= k for size in shares):
-            continue
-        needed = group.channel.reports_needed(min_support, k, shares)
-        if needed > group.total:
-            warnings.warn(
-                f"min_support = {min_support:g} is below what {group.total:,} reports can show for itemsets of {k}: "
-                f"about {needed:,} reports are needed; raise min_support, lower max_len or collect more",
-                SupportWarning,
-                stacklevel=3,
+        noise, fall = counter.variance(k)
+        needed = math.ceil(people * SIGNIFICANCE**2 * (noise - fall * min_support) / min_support**2)
+        if needed > people:
+            lowest = float(significant_support(noise, fall))
+            shown = f"below {lowest:.2%} only itemsets that are certain are shown; " if certain else ""
+            return (
+                f"min_support = {min_support:g} is below what {people:,} reports can show for itemsets of {k}: about "
+                f"{needed:,} reports are needed; {shown}raise min_support, lower max_len or collect more"
             )
-            return
+    return None
 
 
-def apriori(counter: SupportCounter, items: int, min_support: float, longest: int) -> Iterator[Level]:
-    """Levels of surviving candidates, shortest first."""
+def apriori(
+    counter: SupportCounter, items: int, min_support: float, longest: int, certain: bool = False
+) -> Iterator[Level]:
+    """What is output, level by level, shortest itemsets first."""
+    variances = [counter.variance(k) for k in range(1, longest + 1)]
+    lowest = [float(significant_support(*variance)) if certain and variance[0] else 0.0 for variance in variances]
     candidates = np.arange(items)[:, None]
-    for _ in range(longest):
+    for k in range(1, longest + 1):
         level = counter.count(candidates)
-        level = level.kept(level.support >= min_support - level.stderr)
-        yield level
-        candidates = join(level.itemsets)
+        output = level.support >= min_support
+        if min_support < lowest[k - 1]:
+            output &= certain_ones(level, min_support, math.sqrt(variances[k - 1][0]))
+        yield level.kept(output)
+        if k == longest:
+            return
+        needed = max(min_support, min(lowest[k:]))
+        candidates = join(level.itemsets[level.support >= needed - level.stderr])
         if not len(candidates):
             return
+
+
+def certain_ones(level: Level, min_support: float, noise: float) -> NDArray[np.bool_]:
+    """The candidates that reach min_support for certain: at most FALSE_SHARE of them, on average, do not."""
+    chance = ndtr((min_support - level.support) / np.maximum(level.stderr, noise))
+    ranked = np.sort(chance)
+    passed = np.flatnonzero(ranked <= FALSE_SHARE * np.arange(1, ranked.size + 1) / ranked.size)
+    return np.asarray(chance <= (ranked[passed[-1]] if passed.size else -1.0))
 
 
 def join(survivors: Codes) -> Codes:

@@ -274,6 +274,13 @@ class Group:
         terms = [n * law.noise_power(k) for n, law in zip(people, laws, strict=True) if law.size >= k]
         return float(people.sum() ** 2 / sum(terms)) if terms else 0.0
 
+    def fall(self, k: int) -> float:
+        """By how much the variance of an estimated support falls for each unit of true support."""
+        if self.channel is None or not self.precision(k):
+            return 0.0
+        noise, own, share = self.channel.power(k, dict(zip(self.sizes, self.people.tolist(), strict=True)))
+        return ((noise - own) / share + 1.0) / self.total
+
 
 class Holder(ABC):
     """Whoever holds the baskets: says who there are, and counts them."""
@@ -322,11 +329,22 @@ class SupportCounter:
     def __init__(self, holder: Holder) -> None:
         self.holder = holder
 
+    def _weights(self, k: int) -> Floats:
+        precision = np.array([group.precision(k) for group in self.holder.groups])
+        return np.asarray(precision / (precision.sum() or 1.0))
+
+    def variance(self, k: int) -> tuple[float, float]:
+        """(A, B): A − B s is the variance of an itemset that s of the people hold and nobody in part; 0 if clean."""
+        if any(group.channel is None for group in self.holder.groups):
+            return 0.0, 0.0
+        weights, precision = self._weights(k), sum(group.precision(k) for group in self.holder.groups)
+        falls = np.array([group.fall(k) for group in self.holder.groups])
+        return (1.0 / precision if precision else 0.0), float(weights**2 @ falls)
+
     def count(self, itemsets: Codes) -> Level:
         """The next level: `itemsets` in rising lexicographic order, all their proper subsets counted before."""
         groups, counts = self.holder.groups, self.holder.counts(itemsets)
-        precision = np.array([group.precision(itemsets.shape[1]) for group in groups])
-        weights = precision / (precision.sum() or 1.0)
+        weights = self._weights(itemsets.shape[1])
         support, variance = np.zeros(len(itemsets)), np.zeros(len(itemsets))
         for weight, group, counted in zip(weights, groups, counts, strict=True):
             found = group.estimates(itemsets, counted)
