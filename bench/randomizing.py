@@ -15,6 +15,7 @@ AGE, WHOLE = sf.Interval(20, 80), sf.Interval(20, 80, integer=True)
 LEVELS = sf.Categories([0, 1, 2, 3, 4])
 TEXTS = sf.Categories(["never", "rarely", "often", "always"])
 GAUSSIAN = sf.Gaussian(AGE, privacy=1.0)
+KEYED = {"compress": True, "key": b"a device secret.", "question": "food"}
 
 
 def cases(rng: np.random.Generator) -> dict[str, tuple]:
@@ -60,3 +61,10 @@ if __name__ == "__main__":
         print(f"{name:44}{statistics.median(pairs):16.3f}{limit:8}")
     one = [seconds(lambda: [GAUSSIAN.randomize(41.5) for _ in range(2000)]) / 2000 for _ in range(ROUNDS)]
     print(f"{'one value through a channel, µs':44}{1e6 * statistics.median(one):16.1f}{20:8}")
+    for size in (5, 10):
+        baskets = sf.SelectASize.design(sf.Items(1000), sizes=[size], gamma=19)
+        basket = [list(range(7, 7 + size))]
+        for form, options in {"bitmap": {}, "seed": {"compress": True}, "keyed seed": KEYED}.items():
+            many = lambda: [baskets.randomize(basket, **options) for _ in range(2000)]  # noqa: B023, E731
+            one = [seconds(many) / 2000 for _ in range(ROUNDS)]
+            print(f"{f'one basket of {size} out of 1,000, {form}, µs':44}{1e6 * statistics.median(one):16.1f}{50:8}")

@@ -167,7 +167,7 @@ class KeyedWords(WordSource):
         self._context = context
 
     def rows(self, codes: Codes, per_code: int) -> Words:
-        known = {code: self.row(code, per_code) for code in np.unique(codes).tolist()}
+        known = {code: self.row(code, per_code) for code in set(codes.ravel().tolist())}
         rows = [known[code] for code in codes.ravel().tolist()]
         return np.array(rows, dtype=np.uint64).reshape(codes.size, per_code)
 

@@ -257,6 +257,11 @@ class Items:
     def size(self) -> int:
         return len(self.labels)
 
+    @cached_property
+    def code_of(self) -> dict[Hashable, int]:
+        """The code of each label."""
+        return {label: code for code, label in enumerate(self.labels)}
+
     def of(self, codes: Iterable[int]) -> Items:
         """Some of the items."""
         return Items([self.labels[code] for code in codes])

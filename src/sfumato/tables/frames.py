@@ -238,6 +238,15 @@ def as_table(rows: Records, columns: Sequence[str]) -> Any:
     return pd.DataFrame(rows, columns=list(columns))
 
 
+def columns_as_table(columns: Mapping[str, Sequence[Any]]) -> Any:
+    """The same from columns."""
+    try:
+        import pandas as pd
+    except ImportError:
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return pd.DataFrame(columns)
+
+
 def as_records(table: Any) -> Records:
     """The rows of what `as_table` gave."""
     return list(table.to_dict("records")) if hasattr(table, "to_dict") else list(table)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.channels.baskets.examples import two_level
 from tests.statistics import assert_fits, assert_mean, assert_probability
 
@@ -11,7 +15,8 @@ import sfumato as sf
 from sfumato.channels.base import channel_from_spec
 from sfumato.channels.baskets.channel import SelectASize
 from sfumato.channels.baskets.law import SizeLaw
-from sfumato.channels.baskets.reports import BasketReports, unpack_bits
+from sfumato.channels.baskets.reports import BasketReports, Baskets, unpack_bits
+from sfumato.channels.words import RecordWords
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +86,45 @@ def test_keyed_bitmaps_of_many_devices_follow_the_law() -> None:
     kept = np.bincount(shown[:, [7, 20, 69]].sum(axis=1), minlength=4)
     assert_fits(kept, law.kept)
     assert_probability(shown[:, 33].sum(), 2000, 0.5)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    members=st.lists(st.integers(0, 129), min_size=1, max_size=5, unique=True),
+    seed=st.integers(0, 2**32),
+    compress=st.booleans(),
+    source=st.sampled_from(["simulated", "keyed", "records"]),
+    rho=st.sampled_from([0.5, 5 / 16, 41 / 1024]),
+)
+def test_a_basket_alone_is_drawn_as_among_others(
+    members: list[int], seed: int, compress: bool, source: str, rho: float
+) -> None:
+    channel = five_sizes(rho)
+    secret = seed.to_bytes(16, "big")
+    drawn = {
+        "simulated": {"rng": seed},
+        "keyed": {"key": secret, "question": "food"},
+        "records": {"key": RecordWords(secret, [7, 8]), "question": "food"},
+    }[source]
+    alone = channel.randomize([members], compress=compress, **drawn)
+    among = channel.randomize(Baskets.read([members], channel.items), compress=compress, **drawn)
+    assert np.array_equal(alone.words, among.words) and alone.words.dtype == among.words.dtype
+    assert alone.sizes.tolist() == among.sizes.tolist() == [len(members)] and alone.compressed == compress
+
+
+@cache
+def five_sizes(rho: float) -> SelectASize:
+    """Designs where all, none and some items are kept often, and pure noise is frequent."""
+    kept = [np.arange(1.0, size + 2) for size in range(1, 6)]
+    return SelectASize(sf.Items(130), [SizeLaw(p.size - 1, rho, tuple(p / p.sum())) for p in kept], up_to=1)
+
+
+def test_labels_of_a_basket_alone_are_those_of_many() -> None:
+    items = sf.Items(["tea", "milk", "rice", "gin"])
+    channel = SelectASize(items, [SizeLaw(2, 0.5, (0.2, 0.3, 0.5))], up_to=1)
+    for basket in (["tea", "gin"], ("gin", "milk"), {"rice", "tea"}):
+        alone, among = channel.randomize([basket], rng=3), channel.randomize(Baskets.read([basket], items), rng=3)
+        assert np.array_equal(alone.words, among.words)
 
 
 def test_several_baskets_compose_and_the_size_is_stated(channel: SelectASize) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import sys
 from fractions import Fraction
 from itertools import combinations, permutations, product
 from typing import Any
@@ -270,6 +271,34 @@ def test_the_same_operations_run_for_every_basket_and_outcome(
     outcomes = [0, *(bound - 1 for bound in part.bounds if bound), WORD - 1]
     for first, members in product(outcomes, ([0, 1, 2], [5, 64, 69], [66, 67, 68])):
         assert operations(part, form, members, first, 2) == expected
+
+
+def lines_run(part: SizeProgram, form: str, members: list[int], first: int) -> list[int]:
+    """The lines of the interpreter that are executed for one basket alone."""
+    row, lines = words((1, part.bitmap_words if form == "bitmap" else part.seed_words), 2)[0], []
+    row[0] = first
+
+    def trace(frame: Any, event: str, _: Any) -> Any:
+        if frame.f_code.co_filename == program_module.__file__:
+            lines.append(frame.f_lineno)
+        return trace
+
+    sys.settrace(trace)
+    try:
+        (part.bitmap if form == "bitmap" else part.seed_of)(members, row)
+    finally:
+        sys.settrace(None)
+    return lines
+
+
+@pytest.mark.parametrize("form", ["bitmap", "seed"])
+def test_the_same_lines_run_for_every_basket_alone_and_every_outcome(form: str) -> None:
+    part = SizeProgram.of_law(SizeLaw(3, 5 / 16, (0.1, 0.2, 0.3, 0.4)), 70, 2)
+    expected = lines_run(part, form, [0, 1, 2], 0)
+    assert len(expected) > 20
+    outcomes = [0, *(bound - 1 for bound in part.bounds if bound), WORD - 1]
+    for first, members in product(outcomes, ([0, 1, 2], [5, 64, 69], [66, 67, 68])):
+        assert lines_run(part, form, members, first) == expected
 
 
 @pytest.mark.parametrize("compiled", [True, False])

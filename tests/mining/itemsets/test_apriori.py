@@ -8,10 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from mlxtend.frequent_patterns import apriori as mlxtend_apriori
+from tests.statistics import assert_probability
 
 import sfumato as sf
 from sfumato.channels.baskets import BasketReports
-from sfumato.mining.itemsets.apriori import SupportWarning, join
+from sfumato.mining.itemsets.apriori import FALSE_SHARE, SupportWarning, certain_ones, join
+from sfumato.mining.itemsets.supports import Level
 from sfumato.tables import as_records
 
 
@@ -88,6 +90,63 @@ def test_a_support_below_what_is_discoverable_warns_with_the_reports_needed() ->
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         sf.frequent_itemsets(reports, channel, min_support=0.9, max_len=2)
+
+
+def planted(people: int, items: int, seed: int) -> list[list[int]]:
+    """Three random items each; three in ten hold 0, 1 and 2."""
+    rng = np.random.default_rng(seed)
+    others = rng.permuted(np.tile(np.arange(3, items), (people, 1)), axis=1)[:, :3].tolist()
+    return [[0, 1, 2] if u < 0.3 else other for u, other in zip(rng.random(people), others, strict=True)]
+
+
+def test_below_the_discoverable_support_only_what_is_certain_is_output() -> None:
+    channel = sf.SelectASize.design(sf.Items(60), sizes=[3], gamma=19, up_to=3)
+    reports = channel.randomize(planted(20_000, 60, 1), rng=2)
+    with pytest.warns(SupportWarning, match=r"below \d\.\d\d% only itemsets that are certain are shown"):
+        found = sf.frequent_itemsets(reports, channel, min_support=0.001)
+    strong = {frozenset(part) for part in ([0], [1], [2], [0, 1], [0, 2], [1, 2], [0, 1, 2])}
+    assert strong <= set(found["itemsets"])
+    assert {itemset for itemset in found["itemsets"] if len(itemset) > 1} <= strong
+    assert "certain" in found.attrs["note"]
+    with pytest.warns(SupportWarning):
+        everything = sf.frequent_itemsets(reports, channel, min_support=0.001, max_len=2, certain=False)
+    assert len(everything) > 500 and "certain" not in everything.attrs["note"]
+
+
+def test_from_the_discoverable_support_on_the_rule_is_the_papers() -> None:
+    channel = sf.SelectASize.design(sf.Items(60), sizes=[3], gamma=19, up_to=3)
+    reports = channel.randomize(planted(20_000, 60, 3), rng=4)
+    limit = max(channel.lowest_discoverable_support(20_000).values()) + 1e-9
+    found = [sf.frequent_itemsets(reports, channel, limit, certain=certain) for certain in (True, False)]
+    pd.testing.assert_frame_equal(*found)
+    assert len(found[0]) >= 7 and not found[0].attrs
+
+
+def test_what_nobody_holds_is_hardly_ever_certain() -> None:
+    """Of 1,000 candidates without signal, the chance that any is called certain is FALSE_SHARE."""
+    rng, runs = np.random.default_rng(5), 2000
+    codes = np.arange(1000)[:, None]
+    alarms = sum(
+        certain_ones(Level(codes, rng.normal(0, 0.01, 1000), np.full(1000, 0.01)), 1e-9, 0.01).any()
+        for _ in range(runs)
+    )
+    assert_probability(alarms, runs, FALSE_SHARE)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("mean", [2, 15], ids=["sparse", "dense"])
+def test_clean_baskets_are_counted_alike_in_every_way(
+    monkeypatch: pytest.MonkeyPatch, mean: int, compiled: bool
+) -> None:
+    if not compiled:
+        monkeypatch.setattr("sfumato.mining.itemsets.supports._kernels", lambda: None)
+    rng = np.random.default_rng(mean)
+    baskets = [rng.choice(40, min(n, 40), replace=False).tolist() for n in rng.poisson(mean, 3000)]
+    found = supports(sf.frequent_itemsets(baskets, None, 0.002, max_len=4))
+    held = [set(basket) for basket in baskets]
+    for itemset in list(found)[:: max(1, len(found) // 300)]:
+        assert found[itemset] == sum(itemset <= basket for basket in held) / 3000
+    assert {len(itemset) for itemset in found} >= {1, 2}
 
 
 def test_seeds_are_not_read_beyond_their_independence() -> None:

@@ -2,7 +2,7 @@
 
 from sfumato.channels.baskets.channel import SelectASize
 from sfumato.channels.baskets.design import Goal, corners, design_law
-from sfumato.channels.baskets.law import SIGNIFICANCE, SizeLaw, kept_by_noise
+from sfumato.channels.baskets.law import SIGNIFICANCE, SizeLaw, kept_by_noise, significant_support
 from sfumato.channels.baskets.program import read_program
 from sfumato.channels.baskets.reports import (
     BasketReports,
@@ -19,6 +19,6 @@ from sfumato.channels.program import Words
 
 __all__ = [
     "Baskets", "SelectASize", "read_program", "SizeLaw", "Goal", "design_law", "corners", "kept_by_noise",
-    "SIGNIFICANCE", "BasketReports", "bitmaps_of", "rows_by_size", "bitmap_width", "seed_generator", "bch_bits",
-    "polynomial_bits", "Words", "pack_bits", "unpack_bits", "sorted_labels",
+    "SIGNIFICANCE", "significant_support", "BasketReports", "bitmaps_of", "rows_by_size", "bitmap_width",
+    "seed_generator", "bch_bits", "polynomial_bits", "Words", "pack_bits", "unpack_bits", "sorted_labels",
 ]

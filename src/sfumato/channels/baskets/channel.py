@@ -16,7 +16,7 @@ from sfumato.channels.base import Channel
 from sfumato.channels.baskets.design import Goal, design_law
 from sfumato.channels.baskets.law import SIGNIFICANCE, SizeLaw, support_where_significant, table
 from sfumato.channels.baskets.program import KIND, SizeProgram, basket_program, read_program, within
-from sfumato.channels.baskets.reports import BasketReports, Baskets, bitmap_width, pick_bits, rows_by_size
+from sfumato.channels.baskets.reports import BasketReports, Baskets, bitmap_width, one_basket, pick_bits, rows_by_size
 from sfumato.channels.baskets.seeds import SeedGenerator
 from sfumato.channels.bound import gamma_of, one_given
 from sfumato.channels.program import Words
@@ -27,6 +27,7 @@ from sfumato.guarantee import Guarantee
 from sfumato.prose import Voice, voice
 
 ROWS_AT_ONCE = 4096
+ANYBODY = np.zeros(1, dtype=np.int64)
 LARGEST_SIZE = 1_000
 """Baskets have at most so many items: their laws are exact fractions, and slow to compute beyond."""
 LARGEST_TABLE = 12
@@ -136,14 +137,30 @@ class SelectASize(Channel):
     ) -> BasketReports:
         """Reports of baskets: bitmaps, or with `compress` seeds that show the itemsets mined with the same law."""
         self.level(level)
+        alone = one_basket(values, self.items)
+        if alone is not None and len(alone) in self.laws:
+            return self._report_of_one(alone, self._source(rng, key, question), compress)
         baskets = self.read(values)
         source = self._source(rng, key, question)
-        width = max(g.words for g in self.generators.values()) if compress else bitmap_width(self.items.size)
-        words = np.zeros((len(baskets), width), dtype=np.uint64)
+        words = np.zeros((len(baskets), self._width(compress)), dtype=np.uint64)
         for size, rows in rows_by_size(baskets.sizes, self.laws, ROWS_AT_ONCE):
             drawn = self._reports(size, baskets.members(rows, size), source.some(rows), compress)
             words[rows, : drawn.shape[1]] = drawn
         return BasketReports(self.items, baskets.sizes.astype(np.uint16), words, compress)
+
+    def _report_of_one(self, members: list[int], source: WordSource, compress: bool) -> BasketReports:
+        """The same report, by the way that is short for one."""
+        drawing, keyed = self._drawing[len(members)], isinstance(source, KeyedWords)
+        identity = row_codes(np.array([members])) if keyed else ANYBODY
+        as_seed = self._as_seed(drawing, source, compress)
+        count = drawing.seed_words if as_seed else drawing.bitmap_words
+        words = source.rows(identity, count)[0]
+        drawn = drawing.seed_of(members, words) if as_seed else drawing.bitmap(members, words)
+        if as_seed and not compress:
+            drawn = drawing.generator.expand(drawn[None])[0]
+        report = np.zeros((1, self._width(compress)), dtype=np.uint64)
+        report[0, : drawn.size] = drawn
+        return BasketReports(self.items, np.array([len(members)], dtype=np.uint16), report, compress)
 
     def read(self, values: Any) -> Baskets:
         """Baskets of the channel's items; a basket without a design is an error that names it."""
@@ -161,13 +178,20 @@ class SelectASize(Channel):
         return baskets
 
     def _reports(self, size: int, members: Codes, source: WordSource, compress: bool) -> Words:
-        """With a key both forms are one draw: the bitmap is the one that the seed stands for, where there are seeds."""
         drawing, keyed = self._drawing[size], isinstance(source, KeyedWords)
         identity = row_codes(members) if keyed else np.zeros(len(members), dtype=np.int64)
-        if not compress and not (keyed and drawing.seed is not None):
+        if not self._as_seed(drawing, source, compress):
             return drawing.bitmaps(members, source.rows(identity, drawing.bitmap_words))
         seeds = drawing.seeds(members, source.rows(identity, drawing.seed_words))
         return seeds if compress else drawing.generator.expand(seeds)
+
+    def _as_seed(self, drawing: SizeProgram, source: WordSource, compress: bool) -> bool:
+        """With a key both forms are one draw: the bitmap is the one that the seed stands for, where there are seeds."""
+        return compress or (isinstance(source, KeyedWords) and drawing.seed is not None)
+
+    def _width(self, compress: bool) -> int:
+        """Words of a report."""
+        return max(g.words for g in self.generators.values()) if compress else bitmap_width(self.items.size)
 
     # --- the program -------------------------------------------------------------------------------------------------
 
@@ -185,7 +209,7 @@ class SelectASize(Channel):
 
     # --- seeds -------------------------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def generators(self) -> dict[int, SeedGenerator]:
         """The seeds of each size: any size + up_to items are independent."""
         return {size: drawing.generator for size, drawing in self._drawing.items()}

@@ -84,8 +84,12 @@ def support_where_significant(noise: Floats | float, own: Floats | float, report
     `noise` is E[g²] of people without A, `own` that of people with all of A; `share` is the share of people whose
     baskets are large enough to hold A, and both powers are weighted by it.
     """
-    a = reports / SIGNIFICANCE**2
-    b = (np.asarray(noise) - np.asarray(own)) / share + 1.0
+    return significant_support(noise, (np.asarray(noise) - np.asarray(own)) / share + 1.0, reports)
+
+
+def significant_support(noise: Floats | float, fall: Floats | float, reports: float = 1.0) -> Floats:
+    """The positive root of s = 4 σ(s), σ²(s) = (noise - fall s)/N."""
+    a, b = reports / SIGNIFICANCE**2, np.asarray(fall)
     return np.asarray(2.0 * np.asarray(noise) / (b + np.sqrt(b * b + 4.0 * a * np.asarray(noise))))
 
 

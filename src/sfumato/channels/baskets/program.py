@@ -15,7 +15,7 @@ Everything here reads the program alone; `docs/programs-baskets.md` describes it
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -26,7 +26,7 @@ import numpy as np
 from sfumato.channels.baskets.law import DEEPEST, SizeLaw, dyadic, kept_by_noise
 from sfumato.channels.baskets.reports import bitmap_width, item_mask
 from sfumato.channels.baskets.seeds import SeedGenerator, seed_generator, shared_generator
-from sfumato.channels.program import WORD, Words, below, hex_word
+from sfumato.channels.program import WORD, Words, below, choose, hex_word
 from sfumato.domain import Codes
 
 VERSION = 1
@@ -141,6 +141,40 @@ class SizeProgram:
         steered = self.generator.steer(uniform, order, numbers.astype(np.int64))
         return np.where(kept[:, None] > self.size, uniform, steered)
 
+    # --- the same for one basket, in Python's whole numbers: a call of NumPy costs more than one basket needs ---------
+
+    def bitmap(self, members: list[int], words: Words) -> Words:
+        """`bitmaps` of one basket."""
+        kept, order = self._kept_and_order(members, words)
+        octets, width = words[self.size :].astype("<u8", copy=False).tobytes(), 8 * bitmap_width(self.items)
+        planes = [int.from_bytes(octets[at : at + width], "little") for at in range(0, len(octets), width)]
+        shown = bytearray((_tossed(self.threshold, planes) & (1 << self.items) - 1).to_bytes(width, "little"))
+        for place, item in enumerate(order):
+            drawn, bit = shown[item >> 3], 1 << (item & 7)
+            told = drawn & ~bit | bit * (place < kept)
+            shown[item >> 3] = choose(kept > self.size, drawn, told)
+        return np.frombuffer(shown, dtype="<u8").astype(np.uint64, copy=False)
+
+    def seed_of(self, members: list[int], words: Words) -> Words:
+        """`seeds` of one basket."""
+        kept, order = self._kept_and_order(members, words)
+        inside, outside = self.threshold, (1 << self.depth) - self.threshold
+        numbers = []
+        for place, word in enumerate(words[self.size : 2 * self.size].tolist()):
+            shows = place < kept
+            numbers.append(choose(shows, 0, inside) + below(word, choose(shows, inside, outside)))
+        uniform = self.generator.trim(words[None, 2 * self.size :])
+        steered = self.generator.steer(uniform, np.array([order]), np.array([numbers]))
+        return np.asarray((steered, uniform)[kept > self.size][0])
+
+    def _kept_and_order(self, members: list[int], words: Words) -> tuple[int, list[int]]:
+        first, *choices = words[: self.size].tolist()
+        order = members.copy()
+        for place, word in enumerate(choices):
+            other = place + below(word, self.size - place)
+            order[place], order[other] = order[other], order[place]
+        return sum(first >= bound for bound in self.bounds), order
+
     def _kept_counts(self, words: Words) -> Codes:
         """j for each word, or size + 1 for pure noise: how many bounds it has reached."""
         return np.asarray((words[:, None] >= np.array(self.bounds, dtype=np.uint64)).sum(axis=1), dtype=np.int64)
@@ -240,11 +274,11 @@ def shuffled(members: Codes, words: Words) -> Codes:
 
 def coins(threshold: int, depth: int, words: Words) -> Words:
     """Bits that are 1 with chance threshold/2^depth: from its last digit on, `or` a fair bit for 1, `and` for 0."""
-    planes = words.reshape(len(words), depth, words.shape[1] // depth)
-    bits = planes[:, 0].copy()
-    for digit in range(1, depth):
-        if (threshold >> digit) & 1:
-            bits |= planes[:, digit]
-        else:
-            bits &= planes[:, digit]
+    return np.asarray(_tossed(threshold, np.split(words, depth, axis=1)))
+
+
+def _tossed(threshold: int, planes: Sequence[Any]) -> Any:
+    bits = planes[0]
+    for digit, plane in enumerate(planes[1:], 1):
+        bits = bits | plane if (threshold >> digit) & 1 else bits & plane
     return bits

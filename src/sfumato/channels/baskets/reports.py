@@ -7,10 +7,11 @@ i // 64 at place i % 64.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import chain, pairwise
+from functools import cached_property, lru_cache
+from itertools import chain, count, pairwise
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from sfumato.channels.program import Words
 from sfumato.domain import Codes, Items, named
 
 Sizes = NDArray[np.uint16]
+COLLECTIONS = frozenset({list, tuple, set, frozenset})
 LARGEST_DISCLOSED = np.iinfo(np.uint16).max
 
 # --- rows of bits -----------------------------------------------------------------------------------------------------
@@ -32,6 +34,7 @@ def bitmap_width(items: int) -> int:
     return -(-items // 64)
 
 
+@lru_cache(64)
 def item_mask(items: int) -> Words:
     """A bitmap with every item."""
     return pack_bits(np.ones(items, dtype=bool))
@@ -107,8 +110,8 @@ class Baskets:
         place = np.full(self.items.size, -1)
         place[chosen] = np.arange(chosen.size)
         codes = place[self.codes]
-        held = np.concatenate([[0], np.cumsum(codes >= 0)])
-        return Baskets(self.items.of(chosen), held[self.starts], codes[codes >= 0])
+        held = np.flatnonzero(codes >= 0)
+        return Baskets(self.items.of(chosen), np.searchsorted(held, self.starts), codes[held])
 
     def members(self, rows: Codes, size: int) -> Codes:
         """The item codes of rows that all have `size` items, one row a basket."""
@@ -120,75 +123,82 @@ class Baskets:
         return [[labels[code] for code in self.codes[start:stop].tolist()] for start, stop in ends]
 
 
+def one_basket(baskets: Any, items: Items) -> list[int] | None:
+    """The rising codes of the only basket of a list; None for anything else, which `Baskets.read` reads or refuses."""
+    if type(baskets) is not list or len(baskets) != 1 or type(baskets[0]) not in COLLECTIONS:
+        return None
+    (basket,), size = baskets, items.size
+    if isinstance(items.labels, range):
+        codes = {label for label in basket if type(label) is int and 0 <= label < size}
+    else:
+        codes = {items.code_of[label] for label in basket if label in items.code_of}
+    return sorted(codes) if len(codes) == len(basket) else None
+
+
 def _from_lists(baskets: Iterable[Iterable[Hashable]], items: Items | None) -> Baskets:
     if isinstance(baskets, (str, bytes)) or not isinstance(baskets, Iterable):
         raise TypeError(f"baskets of type {type(baskets).__name__} cannot be read; give a list of lists of items")
-    rows = []
-    for place, basket in enumerate(baskets):
-        if isinstance(basket, (str, bytes)) or not isinstance(basket, Iterable):
-            raise TypeError(
-                f"basket {place} is a {type(basket).__name__}, not a collection of items; give a list of items"
-            )
-        rows.append(basket if isinstance(basket, (list, tuple, set, frozenset)) else list(basket))
+    rows = baskets if isinstance(baskets, (list, tuple)) else list(baskets)
+    if not COLLECTIONS.issuperset(map(type, rows)):
+        rows = [_collection(place, basket) for place, basket in enumerate(rows)]
     lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
-    return _from_flat(list(chain.from_iterable(rows)), lengths, items)
+    found: defaultdict[Hashable, int] = defaultdict(count().__next__)
+    which = map(found.__getitem__, chain.from_iterable(rows))
+    places = np.fromiter(which, dtype=np.int64, count=int(lengths.sum()))
+    return _of_labels(list(found), places, lengths, items)
 
 
-def _from_flat(labels: Any, lengths: Codes, items: Items | None) -> Baskets:
-    starts = _starts(lengths)
+def _collection(place: int, basket: Any) -> Collection[Hashable]:
+    if isinstance(basket, (str, bytes)) or not isinstance(basket, Iterable):
+        raise TypeError(f"basket {place} is a {type(basket).__name__}, not a collection of items; give a list of items")
+    return basket if isinstance(basket, Collection) else list(basket)
+
+
+def _of_labels(labels: list[Hashable], which: Codes, lengths: Codes, items: Items | None) -> Baskets:
+    """Baskets of these lengths with labels[which] at every place, one after the other."""
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     known = items if items is not None else Items(sorted_labels(labels))
-    codes = _codes_of(labels, known, starts)
+    codes = np.array([_code_of(label, known) for label in labels], dtype=np.int64)[which]
+    if codes.min(initial=0) < 0:
+        place = int(np.argmax(codes < 0))
+        _refuse_unknown(labels[which[place]], int(np.searchsorted(starts, place, side="right")) - 1, known)
     return Baskets(known, starts, _sorted_without_repeats(codes, starts, known))
 
 
-def _starts(lengths: Codes) -> Codes:
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+def _code_of(label: Any, items: Items) -> int:
+    """The code of a label, or -1."""
+    if not isinstance(items.labels, range):
+        return items.code_of.get(label, -1)
+    return int(label) if _is_whole(label) and 0 <= label < items.size else -1
 
 
-def sorted_labels(labels: Any) -> list[Hashable]:
-    found = set(labels.tolist() if isinstance(labels, np.ndarray) else labels)
+def _is_whole(label: Any) -> bool:
+    return isinstance(label, (int, np.integer)) and not isinstance(label, bool)
+
+
+def _refuse_unknown(label: Any, row: int, items: Items) -> None:
+    if not isinstance(items.labels, range):
+        remedy = f"declare it in Items (now {items.size} labels)"
+    elif _is_whole(label):
+        remedy = f"use the items 0 to {items.size - 1}"
+    else:
+        remedy = "Items(n) has the items 0 to n-1: give labels to Items"
+    raise ValueError(f"unknown item{named(label)} in basket {row}; {remedy}, or drop it from the basket")
+
+
+def sorted_labels(labels: Iterable[Any]) -> list[Hashable]:
+    found = set(labels)
     try:
         return sorted(found)
     except TypeError:
         return sorted(found, key=lambda label: (type(label).__name__, str(label)))
 
 
-def _codes_of(labels: Any, items: Items, starts: Codes) -> Codes:
-    if isinstance(items.labels, range):
-        codes = _whole_numbers(labels, starts)
-        outside = (codes < 0) | (codes >= items.size)
-        if outside.any():
-            place = int(np.flatnonzero(outside)[0])
-            _refuse_unknown(int(codes[place]), place, starts, f"use the items 0 to {items.size - 1}")
-        return codes
-    values = labels.tolist() if isinstance(labels, np.ndarray) else labels
-    return _known(values, np.arange(len(values)), items, starts)
-
-
-def _known(labels: Sequence[Hashable], which: Codes, items: Items, starts: Codes) -> Codes:
-    """The code of labels[which] at every place."""
-    code_of = {label: code for code, label in enumerate(items.labels)}
-    codes = np.fromiter((code_of.get(label, -1) for label in labels), dtype=np.int64, count=len(labels))[which]
-    if (codes < 0).any():
-        place = int(np.flatnonzero(codes < 0)[0])
-        _refuse_unknown(labels[which[place]], place, starts, f"declare it in Items (now {items.size} labels)")
-    return codes
-
-
-def _whole_numbers(labels: Any, starts: Codes) -> Codes:
-    array = np.asarray(labels)
-    if array.size and array.dtype.kind not in "iu":
-        place = next(i for i, label in enumerate(labels) if not isinstance(label, (int, np.integer)) or label is True)
-        _refuse_unknown(labels[place], place, starts, "Items(n) has the items 0 to n-1: give labels to Items")
-    return array.astype(np.int64)
-
-
-def _refuse_unknown(label: Any, place: int, starts: Codes, remedy: str) -> None:
-    row = int(np.searchsorted(starts, place, side="right")) - 1
-    raise ValueError(f"unknown item{named(label)} in basket {row}; {remedy}, or drop it from the basket")
-
-
 def _sorted_without_repeats(codes: Codes, starts: Codes, items: Items) -> Codes:
+    rises = codes[1:] > codes[:-1]
+    rises[starts[(starts > 0) & (starts < codes.size)] - 1] = True  # from one basket to the next
+    if rises.all():
+        return codes
     rows = np.repeat(np.arange(starts.size - 1), np.diff(starts))
     keys = np.sort(rows * items.size + codes)
     repeats = np.flatnonzero(keys[1:] == keys[:-1])
@@ -214,8 +224,7 @@ def _from_sparse(matrix: Any, items: Items | None) -> Baskets:
 def _from_one_hot(table: Any, items: Items | None) -> Baskets:
     names = list(table.columns)
     known = items if items is not None else Items(names)
-    code_of = {label: code for code, label in enumerate(known.labels)}
-    unknown = [name for name in names if name not in code_of]
+    unknown = [name for name in names if name not in known.code_of]
     if unknown:
         raise ValueError(f"column {unknown[0]!r} is no item; drop the column or declare it in Items")
     cells = np.asarray(table.to_numpy())
@@ -224,17 +233,14 @@ def _from_one_hot(table: Any, items: Items | None) -> Baskets:
             "a one-hot table holds values other than 0/1 or true/false; convert it, or give lists of items"
         )
     row, column = np.nonzero(cells.astype(bool))
-    codes = np.array([code_of[name] for name in names], dtype=np.int64)[column]
+    codes = np.array([known.code_of[name] for name in names], dtype=np.int64)[column]
     starts = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(cells)))]).astype(np.int64)
     return Baskets(known, starts, _sorted_without_repeats(codes, starts, known))
 
 
 def _from_arrow(column: Any, items: Items | None) -> Baskets:
     labels, which, lengths = lists_of(column)
-    if items is not None and isinstance(items.labels, range):
-        return _from_flat(np.asarray(labels)[which], lengths, items)
-    starts, known = _starts(lengths), items if items is not None else Items(sorted_labels(labels))
-    return Baskets(known, starts, _sorted_without_repeats(_known(labels, which, known, starts), starts, known))
+    return _of_labels(labels, which, lengths, items)
 
 
 # --- reports ----------------------------------------------------------------------------------------------------------

@@ -1,26 +1,48 @@
 """Frequent itemsets: Apriori on supports that are recovered from randomized baskets, or exact on clean ones.
 
 A candidate survives to make longer ones if support ≥ min_support − stderr; it is output if support ≥ min_support.
+
+Where min_support is below the lowest discoverable support of itemsets of k, s = 4 σ(s), that would output noise: among
+many thousand candidates whom nobody holds, many come out above it. Then only what is certain is output: of the m
+candidates of k items those with the smallest p-values, as many as keep false ones below 1 in 100 (Benjamini and
+Hochberg),
+
+    p = Φ((min_support − support)/max(stderr, σ(0))),      p ≤ .01 · rank/m
+
+and the support that a candidate needs to survive is at least what longer itemsets need to be discovered.
 """
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import combinations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from sfumato.channels import Mechanism
-from sfumato.channels.baskets import BasketReports, Baskets, SelectASize
+from sfumato.channels.baskets import (
+    SIGNIFICANCE,
+    BasketReports,
+    Baskets,
+    SelectASize,
+    bitmaps_of,
+    significant_support,
+    unpack_bits,
+)
 from sfumato.channels.choice import Choice
 from sfumato.counts import Reports
 from sfumato.domain import Codes, Items
 from sfumato.mining.itemsets.sources import SourceHolder, design_of
-from sfumato.mining.itemsets.supports import Group, Holder, Level, MemoryHolder, SupportCounter
-from sfumato.tables import Records, as_table
+from sfumato.mining.itemsets.supports import Group, Holder, Level, MemoryHolder, SupportCounter, runs_of
+from sfumato.tables import columns_as_table
+
+BITS_AT_ONCE = 1 << 26
+FALSE_SHARE = 0.01
+"""Of the itemsets that are called certain."""
 
 
 class SupportWarning(UserWarning):
@@ -29,7 +51,7 @@ class SupportWarning(UserWarning):
 
 def frequent_itemsets(
     reports: Any, channel: SelectASize | Choice | None = None, min_support: float | None = None,
-    max_len: int | None = 3,
+    max_len: int | None = 3, *, certain: bool = True,
 ) -> Any:
     """Itemsets of 1..max_len items whose support reaches `min_support`, with standard errors.
 
@@ -37,7 +59,8 @@ def frequent_itemsets(
     Arrow lists, sparse or one-hot tables) and the supports are exact. Where people chose among several designs,
     `channel` is the choice and `reports` maps each level to its reports. `sf.Reports(table, plan)` are counted where
     they are, in one pass for each number of items, and the channel is the plan's. The table (pandas, or records without
-    it) has
+    it) has the columns below. Where `min_support` is below what the reports can show, only itemsets that are certain
+    are given, with a warning that is also the table's `attrs["note"]`; certain=False gives all that come out above it.
 
         support    estimated share of people whose basket holds the itemset
         stderr     its standard error; zero for clean baskets
@@ -58,10 +81,14 @@ def frequent_itemsets(
     longest = min(group.longest(max_len) for group in holder.groups)
     for group in holder.groups:
         check_group(group, longest)
-    if len(holder.groups) == 1:
-        warn_if_hidden(holder.groups[0], min_support, longest)
-    levels = apriori(SupportCounter(holder), holder.items.size, min_support, longest)
-    return itemset_table(levels, holder.items, min_support)
+    counter = SupportCounter(holder)
+    note = hidden_in_words(counter, min_support, longest, certain)
+    if note:
+        warnings.warn(note, SupportWarning, stacklevel=2)
+    found = itemset_table(apriori(counter, holder.items.size, min_support, longest, certain), holder.items, min_support)
+    if note and hasattr(found, "attrs"):
+        found.attrs["note"] = note
+    return found
 
 
 def holder_of(reports: Any, channel: Mechanism | None) -> Holder:
@@ -108,65 +135,87 @@ def check_group(group: Group, longest: int) -> None:
         )
 
 
-def warn_if_hidden(group: Group, min_support: float, longest: int) -> None:
-    """A warning when min_support is below what these reports can show, with the number that would do."""
-    if group.channel is None:
-        return
-    shares = dict(zip(group.sizes, group.people.tolist(), strict=True))
+def hidden_in_words(counter: SupportCounter, min_support: float, longest: int, certain: bool) -> str | None:
+    """What to know when min_support is below what these reports can show, with the number of them that would do."""
+    people = sum(group.total for group in counter.holder.groups)
     for k in range(longest, 0, -1):
-        if not any(size >= k for size in shares):
-            continue
-        needed = group.channel.reports_needed(min_support, k, shares)
-        if needed > group.total:
-            warnings.warn(
-                f"min_support = {min_support:g} is below what {group.total:,} reports can show for itemsets of {k}: "
-                f"about {needed:,} reports are needed; raise min_support, lower max_len or collect more",
-                SupportWarning,
-                stacklevel=3,
+        noise, fall = counter.variance(k)
+        needed = math.ceil(people * SIGNIFICANCE**2 * (noise - fall * min_support) / min_support**2)
+        if needed > people:
+            lowest = float(significant_support(noise, fall))
+            shown = f"below {lowest:.2%} only itemsets that are certain are shown; " if certain else ""
+            return (
+                f"min_support = {min_support:g} is below what {people:,} reports can show for itemsets of {k}: about "
+                f"{needed:,} reports are needed; {shown}raise min_support, lower max_len or collect more"
             )
-            return
+    return None
 
 
-def apriori(counter: SupportCounter, items: int, min_support: float, longest: int) -> Iterator[Level]:
-    """Levels of surviving candidates, shortest first."""
+def apriori(
+    counter: SupportCounter, items: int, min_support: float, longest: int, certain: bool = False
+) -> Iterator[Level]:
+    """What is output, level by level, shortest itemsets first."""
+    variances = [counter.variance(k) for k in range(1, longest + 1)]
+    lowest = [float(significant_support(*variance)) if certain and variance[0] else 0.0 for variance in variances]
     candidates = np.arange(items)[:, None]
-    for _ in range(longest):
+    for k in range(1, longest + 1):
         level = counter.count(candidates)
-        level = level.kept(level.support >= min_support - level.stderr)
-        yield level
-        candidates = join(level.itemsets)
+        output = level.support >= min_support
+        if min_support < lowest[k - 1]:
+            output &= certain_ones(level, min_support, math.sqrt(variances[k - 1][0]))
+        yield level.kept(output)
+        if k == longest:
+            return
+        needed = max(min_support, min(lowest[k:]))
+        candidates = join(level.itemsets[level.support >= needed - level.stderr])
         if not len(candidates):
             return
 
 
+def certain_ones(level: Level, min_support: float, noise: float) -> NDArray[np.bool_]:
+    """The candidates that reach min_support for certain: at most FALSE_SHARE of them, on average, do not."""
+    chance = ndtr((min_support - level.support) / np.maximum(level.stderr, noise))
+    ranked = np.sort(chance)
+    passed = np.flatnonzero(ranked <= FALSE_SHARE * np.arange(1, ranked.size + 1) / ranked.size)
+    return np.asarray(chance <= (ranked[passed[-1]] if passed.size else -1.0))
+
+
 def join(survivors: Codes) -> Codes:
-    """Candidates one item longer whose subsets all survived, in lexicographic order."""
-    if survivors.shape[1] == 1:
+    """Candidates one item longer whose subsets all survived, in lexicographic order as the survivors are."""
+    k = survivors.shape[1]
+    if k == 1:
         low, high = np.triu_indices(len(survivors), 1)
         return np.column_stack([survivors[low, 0], survivors[high, 0]])
-    known = set(map(tuple, survivors.tolist()))
-    by_prefix: dict[tuple[int, ...], list[int]] = {}
-    for row in sorted(known):
-        by_prefix.setdefault(row[:-1], []).append(row[-1])
-    joined = [
-        (*prefix, a, b)
-        for prefix, ends in by_prefix.items()
-        for a, b in combinations(ends, 2)
-        if all((*prefix[:i], *prefix[i + 1 :], a, b) in known for i in range(len(prefix)))
-    ]
-    return np.array(joined, dtype=np.int64).reshape(len(joined), survivors.shape[1] + 1)
+    if len(survivors) <= k:
+        return np.empty((0, k + 1), dtype=np.int64)
+    items, codes = np.unique(survivors, return_inverse=True)
+    codes = codes.reshape(survivors.shape)
+    runs = runs_of(codes)
+    run_of = {beginning: run for run, beginning in enumerate(map(tuple, codes[runs[:-1], :-1].tolist()))}
+    ends = bitmaps_of(Baskets(Items(items.size), runs, codes[:, -1]))
+    ends = np.vstack([ends, np.zeros_like(ends[:1])])  # of each run, and none for a beginning that has no run
+    longer = np.repeat(ends[:-1], np.diff(runs), axis=0)
+    for place in range(k - 1):
+        others: Any = np.delete(codes, place, axis=1).tolist()
+        longer &= ends[[run_of.get(tuple(other), -1) for other in others]]
+    step = max(1, BITS_AT_ONCE // items.size)
+    bits = (unpack_bits(longer[at : at + step], items.size) for at in range(0, len(longer), step))
+    found = np.concatenate([np.flatnonzero(part) + at * step * items.size for at, part in enumerate(bits)])
+    rows, last = np.divmod(found, items.size)
+    return np.column_stack([survivors[rows], items[last]])
 
 
 def itemset_table(levels: Iterable[Level], items: Items, min_support: float) -> Any:
     """The itemsets that reach `min_support`, one a row."""
-    rows: Records = []
+    columns: dict[str, list[Any]] = {"support": [], "stderr": [], "itemsets": [], "certainty": []}
+    labels: Any = np.fromiter(items.labels, dtype=object, count=items.size)
     for level in levels:
         found = level.kept(level.support >= min_support)
         with np.errstate(divide="ignore", invalid="ignore"):
             z = (found.support - min_support) / found.stderr
         certainty = np.where(found.stderr > 0.0, ndtr(z), 1.0)
-        columns = (found.itemsets.tolist(), found.support.tolist(), found.stderr.tolist(), certainty.tolist())
-        for codes, support, stderr, sure in zip(*columns, strict=True):
-            itemset = frozenset(items.labels[code] for code in codes)
-            rows.append({"support": support, "stderr": stderr, "itemsets": itemset, "certainty": sure})
-    return as_table(rows, ["support", "stderr", "itemsets", "certainty"])
+        columns["support"] += found.support.tolist()
+        columns["stderr"] += found.stderr.tolist()
+        columns["itemsets"] += [frozenset(itemset) for itemset in labels[found.itemsets]]
+        columns["certainty"] += certainty.tolist()
+    return columns_as_table(columns)

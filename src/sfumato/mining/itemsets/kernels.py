@@ -13,6 +13,8 @@ from sfumato.channels.baskets import Words
 from sfumato.domain import Codes
 
 BLOCKS_AT_ONCE = 8
+FEW = 4
+"""Below one in so many, words are picked."""
 
 
 @intrinsic
@@ -27,10 +29,13 @@ def ones(typing_context: Any, word: Any) -> Any:
 
 @njit(cache=True)
 def count_itemsets(columns: Words, bounds: Codes, itemsets: Codes, runs: Codes, counts: NDArray[np.int64]) -> None:
-    """A run of itemsets shares all items but the last: their conjunction is made once and read once for four counts."""
+    """A run of itemsets shares all items but the last: their conjunction is made once and read once for four counts.
+
+    Where few of its words hold anybody, those alone are read.
+    """
     for group in range(bounds.size - 1):
         low, high = bounds[group], bounds[group + 1]
-        shared = np.empty(high - low, dtype=np.uint64)
+        shared, filled = np.empty(high - low, dtype=np.uint64), np.empty(high - low, dtype=np.int64)
         for run in range(runs.size - 1):
             first, end = runs[run], runs[run + 1]
             shared[:] = ~np.uint64(0)
@@ -38,13 +43,17 @@ def count_itemsets(columns: Words, bounds: Codes, itemsets: Codes, runs: Codes, 
                 other = columns[itemsets[first, place], low:high]
                 for word in range(shared.size):
                     shared[word] &= other[word]
-            in_fours = end - (end - first) % 4
+            many = 0
+            for word in range(shared.size):
+                filled[many] = word
+                many += shared[word] != np.uint64(0)
+            in_fours = end - (end - first) % 4 if FEW * many > shared.size else first
             for row in range(first, in_fours, 4):
                 _count_four(shared, columns, low, high, itemsets[row : row + 4, -1], counts[row : row + 4, group])
             for row in range(in_fours, end):
                 last, total = columns[itemsets[row, -1], low:high], np.uint64(0)
-                for word in range(shared.size):
-                    total += ones(shared[word] & last[word])
+                for place in range(many):
+                    total += ones(shared[filled[place]] & last[filled[place]])
                 counts[row, group] = np.int64(total)
 
 
@@ -59,6 +68,21 @@ def _count_four(shared: Words, columns: Words, low: int, high: int, items: Codes
         in_c += ones(shared[word] & c[word])
         in_d += ones(shared[word] & d[word])
     counts[0], counts[1], counts[2], counts[3] = np.int64(in_a), np.int64(in_b), np.int64(in_c), np.int64(in_d)
+
+
+@njit(cache=True)
+def count_pairs(codes: Codes, ends: Codes, together: NDArray[np.int32]) -> None:
+    """Baskets one after the other; ends[p] is where the basket of place p ends. together[a, b], a before b, rises."""
+    for place in range(codes.size):
+        beside = together[codes[place]]
+        for other in range(place + 1, ends[place]):
+            beside[codes[other]] += 1
+
+
+@njit(cache=True)
+def mark(columns: Words, codes: Codes, rows: Codes) -> None:
+    for place in range(codes.size):
+        columns[codes[place], rows[place] >> 6] |= np.uint64(1) << np.uint64(rows[place] & 63)
 
 
 @njit(cache=True)

@@ -24,7 +24,7 @@ from sfumato.channels.baskets import BasketReports, Baskets, SelectASize, bitmap
 from sfumato.channels.baskets.arrow import labels_of, lengths_of
 from sfumato.counts import Reports
 from sfumato.domain import Codes, Items
-from sfumato.mining.itemsets.supports import ColumnBitmaps, Counts, Group, Holder
+from sfumato.mining.itemsets.supports import CleanBaskets, ColumnBitmaps, Counts, Group, Holder
 from sfumato.tables import LEVEL_SUFFIX, Batch
 
 BASKET, SIZE, LIST = "basket", "size", "list"
@@ -59,8 +59,8 @@ class BasketColumns(Protocol):
     def sizes(self) -> list[tuple[int, ...]]:
         """The sizes that each group of people is counted by."""
 
-    def bitmaps(self, batch: Batch, chosen: Codes | None) -> Iterator[tuple[int, ColumnBitmaps]]:
-        """Bitmaps of all items or of the chosen, in parts, each with the number of its group."""
+    def parts(self, batch: Batch, chosen: Codes | None) -> Iterator[tuple[int, ColumnBitmaps | CleanBaskets]]:
+        """What is counted, of all items or of the chosen, in parts, each with the number of its group."""
 
 
 @dataclass(frozen=True)
@@ -79,11 +79,11 @@ class CleanColumn:
     def sizes(self) -> list[tuple[int, ...]]:
         return [(self.largest,)]
 
-    def bitmaps(self, batch: Batch, chosen: Codes | None) -> Iterator[tuple[int, ColumnBitmaps]]:
+    def parts(self, batch: Batch, chosen: Codes | None) -> Iterator[tuple[int, CleanBaskets]]:
         baskets = clean_baskets(batch, self.name, self.items)
         baskets = baskets if chosen is None else baskets.holding(chosen)
         for rows in _slices(len(baskets), baskets.items.size):
-            yield 0, ColumnBitmaps.of_baskets(baskets[rows])
+            yield 0, CleanBaskets(baskets[rows])
 
 
 def clean_baskets(batch: Batch, name: str, items: Items | None = None) -> Baskets:
@@ -117,7 +117,7 @@ class ReportColumns:
     def sizes(self) -> list[tuple[int, ...]]:
         return [design.sizes for design in self.designs]
 
-    def bitmaps(self, batch: Batch, chosen: Codes | None) -> Iterator[tuple[int, ColumnBitmaps]]:
+    def parts(self, batch: Batch, chosen: Codes | None) -> Iterator[tuple[int, ColumnBitmaps]]:
         width = self.items.size if chosen is None else chosen.size
         for group, (reports, design) in enumerate(zip(self.reports(batch), self.designs, strict=True)):
             for rows in _slices(len(reports), width):
@@ -199,8 +199,8 @@ class CountItemsets:
             itemsets = np.searchsorted(chosen, itemsets)
         found = [np.zeros((1 + len(itemsets), len(sizes)), np.int64) for sizes in self.read.sizes]
         for batch in batches:
-            for group, bitmaps in self.read.bitmaps(batch, chosen):
-                found[group] += np.vstack([bitmaps.people, bitmaps.counts(itemsets)])
+            for group, part in self.read.parts(batch, chosen):
+                found[group] += np.vstack([part.people, part.counts(itemsets)])
         return found
 
 

@@ -38,7 +38,6 @@ from sfumato.channels.baskets import (
     SelectASize,
     Words,
     bitmap_width,
-    bitmaps_of,
     pack_bits,
     rows_by_size,
     unpack_bits,
@@ -49,6 +48,8 @@ from sfumato.domain import Codes, Floats, Items
 Counts = NDArray[np.int64]
 
 ROWS_AT_ONCE = 1 << 14
+WORDS_A_STEP = 6
+"""To count a pair in a basket takes as long as to read so many words of columns."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,10 +82,13 @@ class ColumnBitmaps:
     @classmethod
     def of_baskets(cls, baskets: Baskets) -> ColumnBitmaps:
         """Clean baskets, one group: that of the largest."""
-        starts = range(0, len(baskets), ROWS_AT_ONCE)
-        bitmaps = (bitmaps_of(baskets[start : start + ROWS_AT_ONCE]) for start in starts)
-        largest = int(baskets.sizes.max(initial=0))
-        return cls._build(baskets.items.size, (largest,), np.array([len(baskets)]), bitmaps)
+        columns = np.zeros((baskets.items.size, -(-len(baskets) // 64)), dtype=np.uint64)
+        rows, kernels = np.repeat(np.arange(len(baskets)), baskets.sizes), _kernels()
+        if kernels is not None:
+            kernels.mark(columns, baskets.codes, rows)
+        else:
+            np.bitwise_or.at(columns, (baskets.codes, rows >> 6), np.uint64(1) << (rows & 63).astype(np.uint64))
+        return cls((largest_of(baskets),), np.array([len(baskets)]), np.array([0, columns.shape[1]]), columns)
 
     @classmethod
     def _build(cls, items: int, groups: tuple[int, ...], people: Counts, bitmaps: Iterable[Words]) -> ColumnBitmaps:
@@ -102,14 +106,67 @@ class ColumnBitmaps:
         found = np.zeros((len(itemsets), len(self.groups)), dtype=np.int64)
         kernels = _kernels()
         if kernels is not None and len(itemsets):
-            differ = (itemsets[1:, :-1] != itemsets[:-1, :-1]).any(axis=1)
-            runs = np.concatenate([[0], np.flatnonzero(differ) + 1, [len(itemsets)]])
+            runs = runs_of(itemsets)
             kernels.count_itemsets(self.columns, self.bounds, np.ascontiguousarray(itemsets), runs, found)
             return found
         for row, itemset in enumerate(itemsets):
             shown = np.bitwise_count(np.bitwise_and.reduce(self.columns[itemset], axis=0)).astype(np.int64)
             found[row] = np.diff(np.concatenate([[0], np.cumsum(shown)])[self.bounds])
         return found
+
+
+def runs_of(itemsets: Codes) -> Codes:
+    """Where the runs of itemsets begin that share all items but the last, and where the last one ends."""
+    differ = (itemsets[1:, :-1] != itemsets[:-1, :-1]).any(axis=1)
+    return np.concatenate([[0], np.flatnonzero(differ) + 1, [len(itemsets)]])
+
+
+def largest_of(baskets: Baskets) -> int:
+    return int(baskets.sizes.max(initial=0))
+
+
+class CleanBaskets:
+    """Clean baskets, one group: that of the largest.
+
+    Pairs are counted basket by basket where baskets are small, in Σ C(size, 2) steps for all of them; else, and longer
+    itemsets, in the columns of the items that are left.
+    """
+
+    def __init__(self, baskets: Baskets) -> None:
+        self.baskets = baskets
+        self.groups, self.people = (largest_of(baskets),), np.array([len(baskets)])
+        self._place = np.arange(baskets.items.size)  # of each item among those that are left
+        self._columns: ColumnBitmaps | None = None
+
+    def counts(self, itemsets: Codes) -> Counts:
+        """How many people show all items of each row; later calls ask for no other items than earlier ones."""
+        if itemsets.shape[1] == 1:
+            return np.bincount(self.baskets.codes, minlength=self._place.size)[itemsets]
+        if not itemsets.size or not self.baskets.codes.size:
+            return np.zeros((len(itemsets), 1), dtype=np.int64)
+        codes, kernels = self._narrowed(itemsets), _kernels()
+        steps, words = self._pairs_in_baskets(), len(codes) * len(self.baskets) / 64
+        if kernels is not None and codes.shape[1] == 2 and WORDS_A_STEP * steps < words:
+            together = np.zeros((self.baskets.items.size,) * 2, dtype=np.int32)
+            ends = np.repeat(self.baskets.starts[1:], self.baskets.sizes)
+            kernels.count_pairs(self.baskets.codes, ends, together)
+            return together[codes[:, :1], codes[:, 1:]].astype(np.int64)
+        self._columns = self._columns or ColumnBitmaps.of_baskets(self.baskets)
+        return self._columns.counts(codes)
+
+    def _narrowed(self, itemsets: Codes) -> Codes:
+        """Forget all other items; the itemsets in what is left."""
+        used = np.zeros(self._place.size, dtype=bool)
+        used[itemsets] = True
+        left = np.flatnonzero(used)
+        if left.size < self.baskets.items.size:
+            self.baskets, self._columns = self.baskets.holding(self._place[left]), None
+            self._place[left] = np.arange(left.size)
+        return np.asarray(self._place[itemsets])
+
+    def _pairs_in_baskets(self) -> float:
+        sizes: Floats = self.baskets.sizes.astype(float)
+        return float(sizes @ (sizes - 1.0)) / 2.0
 
 
 def _as_slice(rows: Codes) -> slice | Codes:
@@ -217,6 +274,13 @@ class Group:
         terms = [n * law.noise_power(k) for n, law in zip(people, laws, strict=True) if law.size >= k]
         return float(people.sum() ** 2 / sum(terms)) if terms else 0.0
 
+    def fall(self, k: int) -> float:
+        """By how much the variance of an estimated support falls for each unit of true support."""
+        if self.channel is None or not self.precision(k):
+            return 0.0
+        noise, own, share = self.channel.power(k, dict(zip(self.sizes, self.people.tolist(), strict=True)))
+        return ((noise - own) / share + 1.0) / self.total
+
 
 class Holder(ABC):
     """Whoever holds the baskets: says who there are, and counts them."""
@@ -237,7 +301,7 @@ class MemoryHolder(Holder):
     """Baskets in memory."""
 
     groups: Sequence[Group]
-    bitmaps: Sequence[ColumnBitmaps]
+    held: Sequence[ColumnBitmaps | CleanBaskets]
 
     @classmethod
     def of_reports(cls, parts: Sequence[tuple[BasketReports, SelectASize]]) -> MemoryHolder:
@@ -252,11 +316,11 @@ class MemoryHolder(Holder):
     @classmethod
     def of_baskets(cls, baskets: Baskets) -> MemoryHolder:
         """Clean baskets."""
-        bitmaps = ColumnBitmaps.of_baskets(baskets)
-        return cls([Group(baskets.items, bitmaps.groups, bitmaps.people, None)], [bitmaps])
+        held = CleanBaskets(baskets)
+        return cls([Group(baskets.items, held.groups, held.people, None)], [held])
 
     def counts(self, itemsets: Codes) -> list[Counts]:
-        return [each.counts(itemsets) for each in self.bitmaps]
+        return [each.counts(itemsets) for each in self.held]
 
 
 class SupportCounter:
@@ -265,11 +329,22 @@ class SupportCounter:
     def __init__(self, holder: Holder) -> None:
         self.holder = holder
 
+    def _weights(self, k: int) -> Floats:
+        precision = np.array([group.precision(k) for group in self.holder.groups])
+        return np.asarray(precision / (precision.sum() or 1.0))
+
+    def variance(self, k: int) -> tuple[float, float]:
+        """(A, B): A − B s is the variance of an itemset that s of the people hold and nobody in part; 0 if clean."""
+        if any(group.channel is None for group in self.holder.groups):
+            return 0.0, 0.0
+        weights, precision = self._weights(k), sum(group.precision(k) for group in self.holder.groups)
+        falls = np.array([group.fall(k) for group in self.holder.groups])
+        return (1.0 / precision if precision else 0.0), float(weights**2 @ falls)
+
     def count(self, itemsets: Codes) -> Level:
         """The next level: `itemsets` in rising lexicographic order, all their proper subsets counted before."""
         groups, counts = self.holder.groups, self.holder.counts(itemsets)
-        precision = np.array([group.precision(itemsets.shape[1]) for group in groups])
-        weights = precision / (precision.sum() or 1.0)
+        weights = self._weights(itemsets.shape[1])
         support, variance = np.zeros(len(itemsets)), np.zeros(len(itemsets))
         for weight, group, counted in zip(weights, groups, counts, strict=True):
             found = group.estimates(itemsets, counted)
