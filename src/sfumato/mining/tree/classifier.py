@@ -16,7 +16,7 @@ from sfumato.domain.checked import given, given_flag, given_labels, given_one_of
 from sfumato.mining.estimator import Channels, Column, Learner, remember_names
 from sfumato.mining.joint import JointModel
 from sfumato.mining.joint.grid import select_columns
-from sfumato.mining.joint.model import MOST_GRID_DIMENSIONS
+from sfumato.mining.joint.model import MOST_GRID_DIMENSIONS, beyond_a_grid
 from sfumato.mining.tree import text
 from sfumato.mining.tree.association import ByClassGrowth, GlobalGrowth, LocalGrowth, paper_intervals
 from sfumato.mining.tree.levels import CleanGrowth
@@ -31,9 +31,10 @@ from sfumato.mining.tree.model import (
     compared,
     feature_of,
 )
+from sfumato.mining.tree.cellwise import cellwise_model
 from sfumato.mining.tree.rule import RuleSearch
 from sfumato.mining.tree.rule_tree import tree_of
-from sfumato.mining.tree.verdict import grid_is_better
+from sfumato.mining.tree.verdict import AVERAGE, GRID, RULE, verdict
 from sfumato.reconstruction import Axis
 
 RECONSTRUCTIONS = ("likelihood", "joint", "byclass", "local", "global", "none")
@@ -117,26 +118,30 @@ class TreeClassifier(Learner):
         chosen = select_columns(reports, axes, MOST_GRID_DIMENSIONS)
         search = RuleSearch(reports, axes)
         found = search.find(chosen) if len(self.classes_) <= MOST_CLASSES else None
-        if found is None or grid_is_better(search, found, chosen):
-            self._distil(reports, axes, limits, rng, chosen)
-        else:
+        preferred = GRID if found is None else verdict(search, found, chosen)
+        if found is not None and preferred == RULE and (chosen or not beyond_a_grid(reports, axes, chosen)):
             self.tree_, self.features_, self.errors_ = tree_of(found, axes, limits, reports.people)
+        else:
+            softer = cellwise_model(search, found) if found is not None and preferred == AVERAGE else None
+            self._distil(reports, axes, limits, rng, chosen, softer)
 
     def _distil(
         self, reports: Reports, axes: list[Axis], limits: Limits, rng: np.random.Generator,
-        chosen: tuple[int, ...] | None = None,
+        chosen: tuple[int, ...] | None = None, softer: JointModel | None = None,
     ) -> None:
+        """The joint model, averaged with another of some of its columns if there is one, as a tree."""
         model = JointModel(self.channels, label_channel=self.label_channel, random_state=self.random_state)
-        model.members = None if chosen is None else FALLBACK_MEMBERS
         model.classes_, model.attribute_names_ = self.classes_, self.attribute_names_
         model._table_kind = self._table_kind
         remember_names(model, self.attribute_names_, hasattr(self, "feature_names_in_"))
         if chosen is None:
             model._learn(reports, rng)
         else:
-            model.model_columns(reports, axes, chosen, rng)
+            mixed = beyond_a_grid(reports, axes, chosen)
+            model.members = None if mixed else FALLBACK_MEMBERS
+            model.model_columns(reports, axes, tuple(range(len(axes))) if mixed else chosen, rng, mixed)
         self.joint_ = model
-        self.tree_, found = distilled_tree(model, limits, reports.people, rng)
+        self.tree_, found = distilled_tree(model, limits, reports.people, rng, softer)
         by_name = {feature.name: feature for feature in found}
         self.features_ = [by_name.get(axis.name, feature_of(axis.at(2))) for axis in axes]
 
@@ -228,9 +233,11 @@ def feature_from_dict(data: Mapping[str, Any]) -> Feature:
 
 
 def distilled_tree(
-    model: JointModel, limits: Limits, people: float, rng: np.random.Generator
+    model: JointModel, limits: Limits, people: float, rng: np.random.Generator, softer: JointModel | None = None
 ) -> tuple[Tree, list[Feature]]:
     """A tree over the model's selected columns; counts are in the units of the people that it was fitted on.
+
+    Where there is another model of some of its columns, the two answer together, each with half the weight.
 
     It is grown on a large sample of the model, every record labelled by Bayes' rule, so that it learns the model's
     decision and no noise; cuts are placed afresh among the sampled values. Leaves then count P(y | x).
@@ -241,7 +248,9 @@ def distilled_tree(
     names = [model.attribute_names_[j] for j in model.selected_]
     drawn = Reports({name: sample[j] for name, j in zip(names, model.selected_, strict=True)})
     axes = [Axis(drawn.column(name)) for name in names]
-    p_class = model.bayes([sample[j] for j in model.selected_], DISTILLED_RECORDS) * (people / DISTILLED_RECORDS)
+    answering = [model] if softer is None else [model, softer]
+    answers = [each.bayes([sample[j] for j in each.selected_], DISTILLED_RECORDS) for each in answering]
+    p_class = np.mean(answers, axis=0) * (people / DISTILLED_RECORDS)
     decided = Labels.all_weighing(np.argmax(p_class, axis=1), people / DISTILLED_RECORDS, p_class.shape[1])
     floor = LEAST_LEAF * people
     tight = Limits(limits.max_depth, max(limits.min_leaf, floor), max(limits.min_split, 2 * floor), limits.prune)
