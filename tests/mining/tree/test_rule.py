@@ -94,3 +94,19 @@ def test_leaves_of_a_clean_rule_are_pure_though_cuts_lie_inside_cells() -> None:
     tree.fit(channel.randomize(x, rng), (x[:, 0] > 0.4) & (x[:, 1] > 0.4))
     leaves = tree.tree_.counts[tree.tree_.left < 0]
     assert len(leaves) == 3 and np.all(leaves.max(axis=1) > 0.995 * leaves.sum(axis=1))
+
+
+@pytest.fixture(scope="module")
+def bands():
+    """Function 2 so blurred that reports do not pay for its nine leaves."""
+    return Survey(2, 60_000, 2.0, seed=5)
+
+
+def test_where_no_structure_can_be_paid_for_the_average_of_many_decides_better_than_one_rule(bands, monkeypatch):
+    def tree() -> TreeClassifier:
+        return TreeClassifier(bands.channels, "likelihood", random_state=0).fit(bands.reports, bands.y)
+
+    usual = tree()
+    assert usual.errors_ is None and usual.joint_ is not None  # no cut has an interval of its own
+    monkeypatch.setattr("sfumato.mining.tree.classifier.verdict", lambda *_: "rule")
+    assert usual.score(bands.X_test, bands.y_test) > tree().score(bands.X_test, bands.y_test) + 0.03

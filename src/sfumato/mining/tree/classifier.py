@@ -19,6 +19,7 @@ from sfumato.mining.joint.grid import select_columns
 from sfumato.mining.joint.model import MOST_GRID_DIMENSIONS, beyond_a_grid
 from sfumato.mining.tree import text
 from sfumato.mining.tree.association import ByClassGrowth, GlobalGrowth, LocalGrowth, paper_intervals
+from sfumato.mining.tree.cellwise import cellwise_model
 from sfumato.mining.tree.levels import CleanGrowth
 from sfumato.mining.tree.model import (
     Feature,
@@ -31,7 +32,6 @@ from sfumato.mining.tree.model import (
     compared,
     feature_of,
 )
-from sfumato.mining.tree.cellwise import cellwise_model
 from sfumato.mining.tree.rule import RuleSearch
 from sfumato.mining.tree.rule_tree import tree_of
 from sfumato.mining.tree.verdict import AVERAGE, GRID, RULE, verdict

@@ -19,7 +19,8 @@ from sfumato.mining.tree.rule import Found, Ground, RuleSearch, ground_of, on_ot
 from sfumato.mining.tree.search import SCREENING_STEPS
 from sfumato.reconstruction import ProductTable
 
-BETTER, CLEARLY_BETTER = 0.9, 2.0  # standard errors
+BETTER, CLEARLY_BETTER = 0.2, 2.0  # standard errors
+OPTIMISM = 0.7  # nats a split: the structure was found with the held-out people among the others
 RULE, AVERAGE, GRID = "rule", "average", "grid"
 
 
@@ -29,41 +30,40 @@ def verdict(search: RuleSearch, found: Found, chosen: Sequence[int]) -> str:
 
     All foretell the classes of held-out reports, each third of the people by the others, and all with free P(t), so
     that columns which only tell about the rule's own favour none. A wrong rule may foretell reports as well as an
-    average of many and still decide worse, so that a rule with cuts has to be better; to be preferred to no rule at
-    all, or to the average, the free distribution has to be.
+    average of many and still decide worse, so that a rule with cuts has to be better than what lies between the two
+    others; to be preferred to no rule at all, or to the average, the free distribution has to be.
     """
     columns = (*found.ground.columns, *(j for j in chosen if j not in found.ground.columns))
     if not columns:
         return RULE
     ground = ground_of(search.reports, search.axes, columns, search.classes)
-    own = first_columns(ground, found)
     folds = [Fold(third, 3, salt=1) for third in range(3)]
-    losses = [losses_of(found, ground, own, held) for held in folds]
+    losses = [losses_of(found, ground, held) for held in folds]
 
-    def behind(one: str, other: str) -> float:
-        """By how much a model's −log P(y' | s) of held-out people is larger than another's, in standard errors."""
-        each = [
-            mean_and_z(loss[one] - loss[other], ground.problem, held)
-            for loss, held in zip(losses, folds, strict=True)
-        ]
+    def lead(one: Sequence[str], other: Sequence[str], charged: float = 0.0) -> float:
+        """By how much the losses of some models are smaller than those of others, on average, in standard errors."""
+        gains = [np.mean([loss[k] for k in other], axis=0) - np.mean([loss[k] for k in one], axis=0) for loss in losses]
+        each = [mean_and_z(gain, ground.problem, held) for gain, held in zip(gains, folds, strict=True)]
         mean, z = np.array(each).T
-        return float(mean.sum() / np.sqrt(((mean / np.where(z == 0, 1.0, z)) ** 2).sum()))
+        error = np.sqrt(((mean / np.where(z == 0, 1.0, z)) ** 2).sum()) / len(folds)
+        return float((mean.mean() - charged / search.reports.people) / max(error, 1e-300))
 
     if not found.ground.columns:
-        return GRID if behind(RULE, GRID) > CLEARLY_BETTER else RULE
-    other = GRID if behind(AVERAGE, GRID) > CLEARLY_BETTER else AVERAGE
-    return other if behind(RULE, other) > -BETTER else RULE
+        return GRID if lead([GRID], [RULE]) > CLEARLY_BETTER else RULE
+    softer = GRID if lead([GRID], [AVERAGE]) > CLEARLY_BETTER else AVERAGE
+    charged = OPTIMISM * found.state.tree.inner
+    return RULE if lead([RULE], [GRID] if softer == GRID else [GRID, AVERAGE], charged) > BETTER else softer
 
 
-def losses_of(found: Found, ground: Ground, own: Ground, held: Fold) -> dict[str, Array]:
+def losses_of(found: Found, ground: Ground, held: Fold) -> dict[str, Array]:
     """−log P(y' | s) in every cell of the reports, by all people but the held-out ones."""
     problem, counts, steps = ground.problem, ground.problem.counts(~held), steps_for(ground.cells)
     free = problem.fit(counts, steps)
     ruled = joint_given(problem, refitted_classes(found, ground, ~held), counts, steps)
     models = {RULE: ruled, GRID: free}
     if found.ground.columns:
-        softer = shares(cellwise(found, own, ~held))
-        softer = softer.reshape(softer.shape + (1,) * (len(ground.cells) - len(own.cells)))
+        softer = shares(cellwise(found, first_columns(ground, found), ~held))
+        softer = softer.reshape(softer.shape + (1,) * (1 + len(ground.cells) - softer.ndim))
         models[AVERAGE] = joint_given(problem, (shares(free) + softer) / 2, counts, steps)
     return {name: problem.loss_of_label(joint) for name, joint in models.items()}
 
