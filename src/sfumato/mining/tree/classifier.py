@@ -34,7 +34,7 @@ from sfumato.mining.tree.model import (
 )
 from sfumato.mining.tree.rule import RuleSearch
 from sfumato.mining.tree.rule_tree import tree_of
-from sfumato.mining.tree.verdict import AVERAGE, GRID, RULE, verdict
+from sfumato.mining.tree.verdict import AVERAGE, RULE, verdict
 from sfumato.reconstruction import Axis
 
 RECONSTRUCTIONS = ("likelihood", "joint", "byclass", "local", "global", "none")
@@ -50,10 +50,11 @@ class TreeClassifier(Learner):
     """A decision tree for true values, learned from reports.
 
     channels: one entry (channel or None for a clear column) a column, or a mapping from column name.
-    reconstruction: "likelihood" finds cuts and leaves by the likelihood of the reports, and distils the joint model
-        where that foretells held-out reports better; "joint" always distils it; "byclass", "local" and "global" are
-        AS00's algorithms; "none" takes reports as if they were true values. Without any channel all of them grow a
-        clean tree.
+    reconstruction: "likelihood" finds cuts and leaves by the likelihood of the reports; where held-out reports do not
+        pay for a rule, it distils the joint model, by itself or averaged with shares that are free in every cell of the
+        rule's columns; "joint" always distils the joint model; "byclass", "local" and "global" are AS00's
+        algorithms; "none" takes reports as if they were true values. Without any channel all of them grow a clean
+        tree.
     label_channel: the channel that class labels went through, None if they are clear.
     intervals: AS00's number of intervals m; None takes a hundredth of the records, between 10 and 100.
     prune: whether to prune by minimum description length; None prunes when there are channels, as AS00 does, and
@@ -116,13 +117,16 @@ class TreeClassifier(Learner):
 
     def _follow_likelihood(self, reports: Reports, axes: list[Axis], limits: Limits, rng: np.random.Generator) -> None:
         chosen = select_columns(reports, axes, MOST_GRID_DIMENSIONS)
+        if len(self.classes_) > MOST_CLASSES or beyond_a_grid(reports, axes, chosen):
+            self._distil(reports, axes, limits, rng, chosen)
+            return
         search = RuleSearch(reports, axes)
-        found = search.find(chosen) if len(self.classes_) <= MOST_CLASSES else None
-        preferred = GRID if found is None else verdict(search, found, chosen)
-        if found is not None and preferred == RULE and (chosen or not beyond_a_grid(reports, axes, chosen)):
+        found = search.find(chosen)
+        preferred = verdict(search, found, chosen)
+        if preferred == RULE:
             self.tree_, self.features_, self.errors_ = tree_of(found, axes, limits, reports.people)
         else:
-            softer = cellwise_model(search, found) if found is not None and preferred == AVERAGE else None
+            softer = cellwise_model(search, found) if preferred == AVERAGE else None
             self._distil(reports, axes, limits, rng, chosen, softer)
 
     def _distil(

@@ -11,7 +11,7 @@ import numpy as np
 from sfumato.counts import Fold
 from sfumato.domain import Floats
 from sfumato.mining.joint.given import joint_given, steps_for
-from sfumato.mining.joint.grid import Array, mean_and_z
+from sfumato.mining.joint.grid import Array, class_entropy, mean_and_z
 from sfumato.mining.likelihood import Observed, maximise
 from sfumato.mining.tree.boxes import BoxModel, spread
 from sfumato.mining.tree.cellwise import cellwise
@@ -19,7 +19,8 @@ from sfumato.mining.tree.rule import Found, Ground, RuleSearch, ground_of, on_ot
 from sfumato.mining.tree.search import SCREENING_STEPS
 from sfumato.reconstruction import ProductTable
 
-BETTER, CLEARLY_BETTER = 0.2, 2.0  # standard errors
+BETTER, SURELY_BETTER, CLEARLY_BETTER = 0.2, 1.0, 2.0  # standard errors
+COVERED = 0.85  # part of what all columns tell about the class that those of a rule have to, to be averaged with them
 OPTIMISM = 0.7  # nats a split: the structure was found with the held-out people among the others
 RULE, AVERAGE, GRID = "rule", "average", "grid"
 
@@ -31,7 +32,8 @@ def verdict(search: RuleSearch, found: Found, chosen: Sequence[int]) -> str:
     All foretell the classes of held-out reports, each third of the people by the others, and all with free P(t), so
     that columns which only tell about the rule's own favour none. A wrong rule may foretell reports as well as an
     average of many and still decide worse, so that a rule with cuts has to be better than what lies between the two
-    others; to be preferred to no rule at all, or to the average, the free distribution has to be.
+    others; to be preferred to no rule at all, or to the average, the free distribution has to be. The average is of
+    no use where columns are missing in the rule that tell about the class.
     """
     columns = (*found.ground.columns, *(j for j in chosen if j not in found.ground.columns))
     if not columns:
@@ -50,9 +52,19 @@ def verdict(search: RuleSearch, found: Found, chosen: Sequence[int]) -> str:
 
     if not found.ground.columns:
         return GRID if lead([GRID], [RULE]) > CLEARLY_BETTER else RULE
-    softer = GRID if lead([GRID], [AVERAGE]) > CLEARLY_BETTER else AVERAGE
+    partial = part_told(ground, len(found.ground.columns)) < COVERED
+    softer = GRID if partial or lead([GRID], [AVERAGE]) > SURELY_BETTER else AVERAGE
     charged = OPTIMISM * found.state.tree.inner
     return RULE if lead([RULE], [GRID] if softer == GRID else [GRID, AVERAGE], charged) > BETTER else softer
+
+
+def part_told(ground: Ground, columns: int) -> float:
+    """What part of the information about the class is in the first columns of a ground."""
+    problem = ground.problem
+    free = problem.fit(problem.counts(), steps_for(ground.cells))
+    p_class, first = free.reshape(len(free), -1).sum(axis=1), free.sum(axis=tuple(range(1 + columns, free.ndim)))
+    unknown = class_entropy(p_class)
+    return (unknown - class_entropy(first)) / max(unknown - class_entropy(free), 1e-12)
 
 
 def losses_of(found: Found, ground: Ground, held: Fold) -> dict[str, Array]:
