@@ -40,7 +40,10 @@ def verdict(search: RuleSearch, found: Found, chosen: Sequence[int]) -> str:
         return RULE
     ground = ground_of(search.reports, search.axes, columns, search.classes)
     folds = [Fold(third, 3, salt=1) for third in range(3)]
-    losses = [losses_of(found, ground, held) for held in folds]
+    own = first_columns(ground, found)
+    asked = [problem.question(~held) for problem in (ground.problem, own.problem) for held in folds]
+    search.reports.prepare([*asked, *(ground.problem.question(held) for held in folds), ground.problem.question()])
+    losses = [losses_of(found, ground, own, held) for held in folds]
 
     def lead(one: Sequence[str], other: Sequence[str], charged: float = 0.0) -> float:
         """By how much the losses of some models are smaller than those of others, on average, in standard errors."""
@@ -67,14 +70,14 @@ def part_told(ground: Ground, columns: int) -> float:
     return (unknown - class_entropy(first)) / max(unknown - class_entropy(free), 1e-12)
 
 
-def losses_of(found: Found, ground: Ground, held: Fold) -> dict[str, Array]:
+def losses_of(found: Found, ground: Ground, own: Ground, held: Fold) -> dict[str, Array]:
     """−log P(y' | s) in every cell of the reports, by all people but the held-out ones."""
     problem, counts, steps = ground.problem, ground.problem.counts(~held), steps_for(ground.cells)
     free = problem.fit(counts, steps)
     ruled = joint_given(problem, refitted_classes(found, ground, ~held), counts, steps)
     models = {RULE: ruled, GRID: free}
     if found.ground.columns:
-        softer = shares(cellwise(found, first_columns(ground, found), ~held))
+        softer = shares(cellwise(found, own, ~held))
         softer = softer.reshape(softer.shape + (1,) * (1 + len(ground.cells) - softer.ndim))
         models[AVERAGE] = joint_given(problem, (shares(free) + softer) / 2, counts, steps)
     return {name: problem.loss_of_label(joint) for name, joint in models.items()}
