@@ -24,6 +24,12 @@ def rule(ages):
     return TreeClassifier(ages.channels, "likelihood", random_state=0).fit(ages.reports, ages.y)
 
 
+@pytest.fixture(scope="module")
+def bands():
+    """Function 2 so blurred that reports do not pay for its nine leaves."""
+    return Survey(2, 60_000, 2.0, seed=5)
+
+
 def test_function_1_is_found_as_three_leaves_with_cuts_within_their_errors(ages, rule):
     assert rule.get_n_leaves() == 3
     assert rule.score(ages.X_test, ages.y_test) > 0.98
@@ -76,11 +82,13 @@ def test_three_classes_labels_gaps_clear_columns_and_blurred_classes():
     assert TreeClassifier.from_dict(tree.to_dict()).score(truth, y) == tree.score(truth, y)
 
 
-def test_engines_find_the_same_rule(ages, rule, tmp_path):
-    names = [f"x{j}" for j in range(ages.reports.shape[1])]
-    table = pl.DataFrame(ages.reports, schema=names).with_columns(group=pl.Series(ages.y))
+@pytest.mark.parametrize("survey", ["ages", "bands"])
+def test_engines_find_the_same_rule_or_average(survey, request, tmp_path):
+    asked = request.getfixturevalue(survey)
+    names = [f"x{j}" for j in range(asked.reports.shape[1])]
+    table = pl.DataFrame(asked.reports, schema=names).with_columns(group=pl.Series(asked.y))
     table.write_parquet(tmp_path / "reports.parquet")
-    channels = dict(zip(names, ages.channels, strict=True))
+    channels = dict(zip(names, asked.channels, strict=True))
     stored = sf.Reports(tmp_path / "reports.parquet", channels, target="group", seed=0, engine="duckdb")
     here = sf.Reports(table, channels, target="group", seed=0)
     trees = [TreeClassifier(None, "likelihood", random_state=0).fit(each) for each in (stored, here)]
@@ -94,3 +102,13 @@ def test_leaves_of_a_clean_rule_are_pure_though_cuts_lie_inside_cells() -> None:
     tree.fit(channel.randomize(x, rng), (x[:, 0] > 0.4) & (x[:, 1] > 0.4))
     leaves = tree.tree_.counts[tree.tree_.left < 0]
     assert len(leaves) == 3 and np.all(leaves.max(axis=1) > 0.995 * leaves.sum(axis=1))
+
+
+def test_where_no_structure_can_be_paid_for_the_average_of_many_decides_better_than_one_rule(bands, monkeypatch):
+    def tree() -> TreeClassifier:
+        return TreeClassifier(bands.channels, "likelihood", random_state=0).fit(bands.reports, bands.y)
+
+    usual = tree()
+    assert usual.errors_ is None and usual.joint_ is not None  # no cut has an interval of its own
+    monkeypatch.setattr("sfumato.mining.tree.classifier.verdict", lambda *_: "rule")
+    assert usual.score(bands.X_test, bands.y_test) > tree().score(bands.X_test, bands.y_test) + 0.03

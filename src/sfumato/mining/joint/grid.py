@@ -88,9 +88,13 @@ def resolution_for(axes: Sequence[Axis], people: float, member: int = 0, *, sele
     cells = float(np.interp(dimension, DIMENSIONS, table))
     if any(not axis.noisy for axis in axes):
         cells = min(cells, max(3.0, (people / 8.0) ** (1.0 / max(dimension, 1.0))))
-    spread = 1.0 + 0.3 * (golden(member) - 0.5) if member else 1.0
     coarseness = float(np.interp(dimension, DIMENSIONS, widths))
-    return Resolution(max(2, round(cells * spread)), coarseness, shift_of(member))
+    return Resolution(max(2, round(cells * spread_of(member))), coarseness, shift_of(member))
+
+
+def spread_of(member: int) -> float:
+    """How many times the cells of the first member another one has."""
+    return 1.0 + 0.3 * (golden(member) - 0.5) if member else 1.0
 
 
 def shift_of(member: int) -> float:

@@ -199,9 +199,7 @@ class JointModel(Learner):
             return everything, mixed or (by_cost and effective_dimension(axes) > MOST_UNSUPERVISED_DIMENSIONS)
         most = MOST_MIXTURE_DIMENSIONS if mixed else MOST_GRID_DIMENSIONS
         found = select_columns(reports, axes, most)
-        full = effective_dimension([axes[j] for j in found]) > most - 1 and len(found) < len(axes)
-        too_many = full and len(reports.classes) > MOST_GRID_CLASSES
-        if by_cost and (too_many or (not found and reports.people < FEW_PEOPLE)):
+        if by_cost and beyond_a_grid(reports, axes, found):
             return everything, True
         return found, mixed
 
@@ -373,6 +371,13 @@ class MixtureModel(JointModel):
         """P(reported class | reports), one row a record."""
         check_is_fitted(self)
         return np.asarray(np.mean([member.p_class_given(reports) for member in self.members_], axis=0))
+
+
+def beyond_a_grid(reports: Reports, axes: Sequence[Axis], selected: Sequence[int]) -> bool:
+    """Whether people are so few that no column is selected, or many classes want more columns than a grid can hold."""
+    full = effective_dimension([axes[j] for j in selected]) > MOST_GRID_DIMENSIONS - 1 and len(selected) < len(axes)
+    too_many = full and len(reports.classes or ()) > MOST_GRID_CLASSES
+    return too_many or (not selected and reports.people < FEW_PEOPLE)
 
 
 def members_for(dimension: float) -> int:

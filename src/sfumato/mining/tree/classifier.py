@@ -16,9 +16,10 @@ from sfumato.domain.checked import given, given_flag, given_labels, given_one_of
 from sfumato.mining.estimator import Channels, Column, Learner, remember_names
 from sfumato.mining.joint import JointModel
 from sfumato.mining.joint.grid import select_columns
-from sfumato.mining.joint.model import MOST_GRID_DIMENSIONS
+from sfumato.mining.joint.model import MOST_GRID_DIMENSIONS, beyond_a_grid
 from sfumato.mining.tree import text
 from sfumato.mining.tree.association import ByClassGrowth, GlobalGrowth, LocalGrowth, paper_intervals
+from sfumato.mining.tree.cellwise import cellwise_model
 from sfumato.mining.tree.levels import CleanGrowth
 from sfumato.mining.tree.model import (
     Feature,
@@ -33,7 +34,7 @@ from sfumato.mining.tree.model import (
 )
 from sfumato.mining.tree.rule import RuleSearch
 from sfumato.mining.tree.rule_tree import tree_of
-from sfumato.mining.tree.verdict import grid_is_better
+from sfumato.mining.tree.verdict import AVERAGE, RULE, verdict
 from sfumato.reconstruction import Axis
 
 RECONSTRUCTIONS = ("likelihood", "joint", "byclass", "local", "global", "none")
@@ -49,10 +50,11 @@ class TreeClassifier(Learner):
     """A decision tree for true values, learned from reports.
 
     channels: one entry (channel or None for a clear column) a column, or a mapping from column name.
-    reconstruction: "likelihood" finds cuts and leaves by the likelihood of the reports, and distils the joint model
-        where that foretells held-out reports better; "joint" always distils it; "byclass", "local" and "global" are
-        AS00's algorithms; "none" takes reports as if they were true values. Without any channel all of them grow a
-        clean tree.
+    reconstruction: "likelihood" finds cuts and leaves by the likelihood of the reports; where held-out reports do not
+        pay for a rule, it distils the joint model, by itself or averaged with shares that are free in every cell of the
+        rule's columns; "joint" always distils the joint model; "byclass", "local" and "global" are AS00's
+        algorithms; "none" takes reports as if they were true values. Without any channel all of them grow a clean
+        tree.
     label_channel: the channel that class labels went through, None if they are clear.
     intervals: AS00's number of intervals m; None takes a hundredth of the records, between 10 and 100.
     prune: whether to prune by minimum description length; None prunes when there are channels, as AS00 does, and
@@ -115,28 +117,35 @@ class TreeClassifier(Learner):
 
     def _follow_likelihood(self, reports: Reports, axes: list[Axis], limits: Limits, rng: np.random.Generator) -> None:
         chosen = select_columns(reports, axes, MOST_GRID_DIMENSIONS)
-        search = RuleSearch(reports, axes)
-        found = search.find(chosen) if len(self.classes_) <= MOST_CLASSES else None
-        if found is None or grid_is_better(search, found, chosen):
+        if len(self.classes_) > MOST_CLASSES or beyond_a_grid(reports, axes, chosen):
             self._distil(reports, axes, limits, rng, chosen)
-        else:
+            return
+        search = RuleSearch(reports, axes)
+        found = search.find(chosen)
+        preferred = verdict(search, found, chosen)
+        if preferred == RULE:
             self.tree_, self.features_, self.errors_ = tree_of(found, axes, limits, reports.people)
+        else:
+            softer = cellwise_model(search, found) if preferred == AVERAGE else None
+            self._distil(reports, axes, limits, rng, chosen, softer)
 
     def _distil(
         self, reports: Reports, axes: list[Axis], limits: Limits, rng: np.random.Generator,
-        chosen: tuple[int, ...] | None = None,
+        chosen: tuple[int, ...] | None = None, softer: JointModel | None = None,
     ) -> None:
+        """The joint model, averaged with another of some of its columns if there is one, as a tree."""
         model = JointModel(self.channels, label_channel=self.label_channel, random_state=self.random_state)
-        model.members = None if chosen is None else FALLBACK_MEMBERS
         model.classes_, model.attribute_names_ = self.classes_, self.attribute_names_
         model._table_kind = self._table_kind
         remember_names(model, self.attribute_names_, hasattr(self, "feature_names_in_"))
         if chosen is None:
             model._learn(reports, rng)
         else:
-            model.model_columns(reports, axes, chosen, rng)
+            mixed = beyond_a_grid(reports, axes, chosen)
+            model.members = None if mixed else FALLBACK_MEMBERS
+            model.model_columns(reports, axes, tuple(range(len(axes))) if mixed else chosen, rng, mixed)
         self.joint_ = model
-        self.tree_, found = distilled_tree(model, limits, reports.people, rng)
+        self.tree_, found = distilled_tree(model, limits, reports.people, rng, softer)
         by_name = {feature.name: feature for feature in found}
         self.features_ = [by_name.get(axis.name, feature_of(axis.at(2))) for axis in axes]
 
@@ -228,9 +237,11 @@ def feature_from_dict(data: Mapping[str, Any]) -> Feature:
 
 
 def distilled_tree(
-    model: JointModel, limits: Limits, people: float, rng: np.random.Generator
+    model: JointModel, limits: Limits, people: float, rng: np.random.Generator, softer: JointModel | None = None
 ) -> tuple[Tree, list[Feature]]:
     """A tree over the model's selected columns; counts are in the units of the people that it was fitted on.
+
+    Where there is another model of some of its columns, the two answer together, each with half the weight.
 
     It is grown on a large sample of the model, every record labelled by Bayes' rule, so that it learns the model's
     decision and no noise; cuts are placed afresh among the sampled values. Leaves then count P(y | x).
@@ -241,7 +252,9 @@ def distilled_tree(
     names = [model.attribute_names_[j] for j in model.selected_]
     drawn = Reports({name: sample[j] for name, j in zip(names, model.selected_, strict=True)})
     axes = [Axis(drawn.column(name)) for name in names]
-    p_class = model.bayes([sample[j] for j in model.selected_], DISTILLED_RECORDS) * (people / DISTILLED_RECORDS)
+    answering = [model] if softer is None else [model, softer]
+    answers = [each.bayes([sample[j] for j in each.selected_], DISTILLED_RECORDS) for each in answering]
+    p_class = np.mean(answers, axis=0) * (people / DISTILLED_RECORDS)
     decided = Labels.all_weighing(np.argmax(p_class, axis=1), people / DISTILLED_RECORDS, p_class.shape[1])
     floor = LEAST_LEAF * people
     tight = Limits(limits.max_depth, max(limits.min_leaf, floor), max(limits.min_split, 2 * floor), limits.prune)

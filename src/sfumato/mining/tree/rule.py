@@ -15,7 +15,7 @@ import numpy as np
 from sfumato.counts import Reports
 from sfumato.domain import Floats
 from sfumato.mining.joint.given import told_part
-from sfumato.mining.joint.grid import GridProblem, Resolution, effective_dimension
+from sfumato.mining.joint.grid import GridProblem, Resolution, effective_dimension, shift_of, spread_of
 from sfumato.mining.likelihood import Density, Observed
 from sfumato.mining.tree.boxes import Cuts, Groups, Labels, Parts, Rule
 from sfumato.mining.tree.search import FINAL_STEPS, Search, State
@@ -98,12 +98,15 @@ def uncut(cut: ColumnCells) -> Parts:
 
 
 def ground_of(
-    reports: Reports, axes: Sequence[Axis], columns: Chosen, classes: int, detail: tuple[Steps, Steps] = SEARCH
+    reports: Reports, axes: Sequence[Axis], columns: Chosen, classes: int, detail: tuple[Steps, Steps] = SEARCH,
+    member: int = 0,
 ) -> Ground:
+    """Columns at the resolution for so many of them; further members have other cells."""
     chosen = [axes[j] for j in columns]
     dimension = effective_dimension(chosen)
     cells, coarseness = (float(np.interp(dimension, DIMENSIONS, steps)) for steps in detail)
-    resolution = Resolution(round(cells) + (round(cells) % 3 == 0), coarseness, SHIFT)
+    size = round(cells * spread_of(member))
+    resolution = Resolution(size + (size % 3 == 0), coarseness, shift_of(member) if member else SHIFT)
     resolution = resolution.coarsened(chosen, MOST_REPORT_CELLS // max(classes, 2))
     return Ground(columns, GridProblem.of(reports, chosen, resolution, dtype=np.float64))
 

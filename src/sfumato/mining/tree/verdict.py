@@ -1,47 +1,101 @@
-"""Rule or free joint distribution: which of them foretells the classes of reports that neither was fitted on."""
+"""Rule, free joint distribution, or that averaged with a rule whose every cell is a leaf: which of them foretells the
+classes of reports that none was fitted on."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from sfumato.counts import Fold
 from sfumato.domain import Floats
 from sfumato.mining.joint.given import joint_given, steps_for
-from sfumato.mining.joint.grid import mean_and_z
+from sfumato.mining.joint.grid import Array, class_entropy, mean_and_z
 from sfumato.mining.likelihood import Observed, maximise
 from sfumato.mining.tree.boxes import BoxModel, spread
+from sfumato.mining.tree.cellwise import cellwise
 from sfumato.mining.tree.rule import Found, Ground, RuleSearch, ground_of, on_other_cells
 from sfumato.mining.tree.search import SCREENING_STEPS
+from sfumato.reconstruction import ProductTable
 
-BETTER, CLEARLY_BETTER = 0.9, 2.0  # standard errors
+BETTER, SURELY_BETTER, CLEARLY_BETTER = 0.4, 1.0, 2.0  # standard errors
+COVERED = 0.85  # part of what all columns tell about the class that those of a rule have to, to be averaged with them
+OPTIMISM = 0.5  # nats a split: the structure was found with the held-out people among the others
+RULE, AVERAGE, GRID = "rule", "average", "grid"
 
 
-def grid_is_better(search: RuleSearch, found: Found, chosen: Sequence[int]) -> bool:
-    """Whether to prefer a free joint distribution of all chosen columns to the rule.
+def verdict(search: RuleSearch, found: Found, chosen: Sequence[int]) -> str:
+    """Whether to prefer the rule, a free joint distribution of all chosen columns, or the average of that with
+    P(y | t) free in every cell of the rule's columns.
 
-    Both foretell the classes of held-out reports, each third of the people by the others, and both with free P(t), so
-    that columns which only tell about the rule's own favour neither. A wrong rule may foretell reports as well as a
-    free distribution and still decide worse, so that a rule with cuts has to be better; to be preferred to no rule at
-    all, the free distribution has to be.
+    All foretell the classes of held-out reports, each third of the people by the others, and all with free P(t), so
+    that columns which only tell about the rule's own favour none. A wrong rule may foretell reports as well as an
+    average of many and still decide worse, so that a rule with cuts has to be better than what lies between the two
+    others; to be preferred to no rule at all, or to the average, the free distribution has to be. The average is of
+    no use where columns are missing in the rule that tell about the class.
     """
     columns = (*found.ground.columns, *(j for j in chosen if j not in found.ground.columns))
     if not columns:
-        return False
+        return RULE
     ground = ground_of(search.reports, search.axes, columns, search.classes)
-    mean, z = np.array([lead_of_grid(found, ground, Fold(third, 3, salt=1)) for third in range(3)]).T
-    error = float(np.sqrt(((mean / z) ** 2).sum()) / 3)
-    return bool(mean.mean() > (-BETTER if found.ground.columns else CLEARLY_BETTER) * error)
+    folds = [Fold(third, 3, salt=1) for third in range(3)]
+    own = first_columns(ground, found)
+    asked = [problem.question(~held) for problem in (ground.problem, own.problem) for held in folds]
+    search.reports.prepare([*asked, *(ground.problem.question(held) for held in folds), ground.problem.question()])
+    losses = [losses_of(found, ground, own, held) for held in folds]
+
+    def lead(one: Sequence[str], other: Sequence[str], charged: float = 0.0) -> float:
+        """By how much the losses of some models are smaller than those of others, on average, in standard errors."""
+        gains = [np.mean([loss[k] for k in other], axis=0) - np.mean([loss[k] for k in one], axis=0) for loss in losses]
+        each = [mean_and_z(gain, ground.problem, held) for gain, held in zip(gains, folds, strict=True)]
+        mean, z = np.array(each).T
+        error = np.sqrt(((mean / np.where(z == 0, 1.0, z)) ** 2).sum()) / len(folds)
+        return float((mean.mean() - charged / search.reports.people) / max(error, 1e-300))
+
+    if not found.ground.columns:
+        return GRID if lead([GRID], [RULE]) > CLEARLY_BETTER else RULE
+    partial = part_told(ground, len(found.ground.columns)) < COVERED
+    softer = GRID if partial or lead([GRID], [AVERAGE]) > SURELY_BETTER else AVERAGE
+    charged = OPTIMISM * found.state.tree.inner
+    return RULE if lead([RULE], [GRID] if softer == GRID else [GRID, AVERAGE], charged) > BETTER else softer
 
 
-def lead_of_grid(found: Found, ground: Ground, held: Fold) -> tuple[float, float]:
-    """By how much the rule's −log P(y' | s) of the held-out people is larger, on average and in standard errors."""
-    problem, counts = ground.problem, ground.problem.counts(~held)
-    steps = steps_for(ground.cells)
-    ruled = joint_given(problem, refitted_classes(found, ground, ~held), counts, steps)
+def part_told(ground: Ground, columns: int) -> float:
+    """What part of the information about the class is in the first columns of a ground."""
+    problem = ground.problem
+    free = problem.fit(problem.counts(), steps_for(ground.cells))
+    p_class, first = free.reshape(len(free), -1).sum(axis=1), free.sum(axis=tuple(range(1 + columns, free.ndim)))
+    unknown = class_entropy(p_class)
+    return (unknown - class_entropy(first)) / max(unknown - class_entropy(free), 1e-12)
+
+
+def losses_of(found: Found, ground: Ground, own: Ground, held: Fold) -> dict[str, Array]:
+    """−log P(y' | s) in every cell of the reports, by all people but the held-out ones."""
+    problem, counts, steps = ground.problem, ground.problem.counts(~held), steps_for(ground.cells)
     free = problem.fit(counts, steps)
-    return mean_and_z(problem.loss_of_label(ruled) - problem.loss_of_label(free), problem, held)
+    ruled = joint_given(problem, refitted_classes(found, ground, ~held), counts, steps)
+    models = {RULE: ruled, GRID: free}
+    if found.ground.columns:
+        softer = shares(cellwise(found, own, ~held))
+        softer = softer.reshape(softer.shape + (1,) * (1 + len(ground.cells) - softer.ndim))
+        models[AVERAGE] = joint_given(problem, (shares(free) + softer) / 2, counts, steps)
+    return {name: problem.loss_of_label(joint) for name, joint in models.items()}
+
+
+def shares(joint: Floats | Array) -> Floats:
+    """P(y | t) of P(y, t)."""
+    known = np.maximum(np.asarray(joint, np.float64), 1e-300)
+    return np.asarray(known / known.sum(axis=0))
+
+
+def first_columns(ground: Ground, found: Found) -> Ground:
+    """The rule's columns, which come first in a ground, in the same cells."""
+    count, problem = len(found.ground.columns), ground.problem
+    known = problem.table
+    table = ProductTable(known.factors[:count], known.label, known.report_shape[-1], known.dtype)
+    own = replace(problem, cells=problem.cells[:count], table=table)
+    return Ground(found.ground.columns, own, found.ground.terms, found.ground.pairs)
 
 
 def refitted_classes(found: Found, ground: Ground, fold: Fold) -> Floats:
