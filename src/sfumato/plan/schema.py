@@ -109,7 +109,7 @@ _STEPS: dict[str, dict[str, Any]] = {
     "window": {"inside": _WORD, "window": _COUNT, "others": _COUNT},
     "table": {"tables": {"type": "array", "items": _WORDS}, "outputs": _COUNT},
     "map": {"codes": {"type": "array", "items": _COUNT}, "outputs": _COUNT},
-    "slices": {"inside": _WORD, "prime": _SIZE, "digits": _SIZE},
+    "slices": {"inside": _WORD, "prime": _SIZE, "digits": _SIZE, "width": _SIZE},
     "spread": {"starts": {"type": "array", "items": _COUNT}, "outputs": _COUNT},
 }
 
