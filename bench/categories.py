@@ -10,8 +10,8 @@ channel is the one that ``advise`` proposes: randomized response below 3γ + 2 c
 
 *unbiased*: mean squared error of the unbiased shares, relative to the formula of subset selection at its best size k
 for the same people, n·Var p̂_x = h_x(1 − h_x)/(p − q)², h_x = f_x·p + (1 − f_x)·q. *default*: that of ``probabilities``,
-none negative. Surveys are drawn from the law of reports. z: (``share`` of the k largest − the truth)/its stated error, whose
-standard deviation is 1 where errors are calibrated, ± 1/√(2·surveys). *bias*: of the default's sum of the k largest, in
+none negative. Surveys are drawn from the law of reports. z: (``share`` of the k largest − the truth)/its stated error,
+whose standard deviation is 1 where errors are calibrated, ± 1/√(2·surveys). *bias*: of the default's sum of them, in
 points. Peers that leave negative shares alone stand beside *unbiased*, those that clip them beside *default*.
 """
 

@@ -72,6 +72,7 @@ def plan_schema() -> dict[str, Any]:
             "name": {"type": "string"},
             "description": {"type": "string"},
             "language": {"enum": list(LANGUAGES), "default": "en", "description": "what people are told it in"},
+            "questions_each": {"type": "integer", "minimum": 1, "description": "so many each person answers, drawn"},
             "empty": {"type": "array", "items": {"type": "string"}, "description": "texts in files that mean missing"},
             "gamma": {**_PARAMETERS["gamma"], "description": "bound of all answers of one person together"},
             "epsilon": {**_PARAMETERS["epsilon"], "description": "the same as a natural logarithm"},
