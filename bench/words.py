@@ -9,7 +9,7 @@ longest length): how many there are, and which part is found; precision: of thos
 standard deviation of (share − truth)/error over words that are always found. *known list*: the smallest share that
 stands out as far if the list is known and everybody reports by it.
 
-    --peer      PEM of pure-ldp (and bitstring<5) on the same people: six words of five letters, n = 1e4
+    --peer      PEM of pure-ldp (and bitstring<5) on the same people: twelve words of twelve bits
 """
 
 from __future__ import annotations
@@ -91,20 +91,20 @@ def table(gamma: float, n: int, surveys: int, shares: dict[str, float], seed: in
     )  # fmt: skip
 
 
-def beside_pem(seed: int) -> None:
+def beside_pem(n: int, seed: int) -> None:
     from pure_ldp.heavy_hitters.prefix_extending import PEMClient, PEMServer
 
-    rng, gamma, letters = np.random.default_rng(seed), 19.0, "abcd"
-    top = list(dict.fromkeys("".join(rng.choice(list(letters), 5)) for _ in range(9)))[:6]
-    people = rng.choice(top, 10_000, p=[0.3, 0.2, 0.15, 0.13, 0.12, 0.1]).tolist()
-    words = sf.Words(letters, longest=5, gamma=gamma)
+    rng, gamma, letters = np.random.default_rng(seed), 19.0, "01"
+    top = list(dict.fromkeys("".join(rng.choice(list(letters), 12)) for _ in range(30)))[:12]
+    people = rng.choice(top, n).tolist()
+    words = sf.Words(letters, longest=12, gamma=gamma)
     ours = set(sf.frequent_words(words.randomize(people, rng), words)["word"])
-    how = {"epsilon": float(np.log(gamma)), "start_length": 1, "max_string_length": 5, "fragment_length": 2}
-    client, server = PEMClient(**how, alphabet=list(letters)), PEMServer(**how, alphabet=list(letters))
+    how = {"epsilon": float(np.log(gamma)), "start_length": 4, "max_string_length": 12, "fragment_length": 4}
+    client, server = PEMClient(**how), PEMServer(**how)
     for word in people:
         server.aggregate(client.privatise(word))
     theirs = set(server.find_heavy_hitters(k=len(top))[0])
-    print(f"six words of 10,000 people: ours {len(ours & set(top))} and {len(ours - set(top))} false, "
+    print(f"twelve words of {n:,} people: ours {len(ours & set(top))} and {len(ours - set(top))} false, "
           f"PEM {len(theirs & set(top))} and {len(theirs - set(top))} false")  # fmt: skip
 
 
@@ -115,7 +115,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=51_000)
     chosen = parser.parse_args()
     if chosen.peer:
-        beside_pem(chosen.seed)
+        for n in (1_000, 2_000, 4_000, 8_000):
+            beside_pem(n, chosen.seed)
         return
     shares = crowd()
     heads = "there, found from 1 ×      2 ×          4 ×    found  precision   z   CPU"

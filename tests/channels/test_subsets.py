@@ -120,6 +120,18 @@ def test_the_variance_is_within_a_twentieth_of_subset_selection(categories: int,
     assert variance(law.kept, law.stray) * (1 - 1 / categories) <= 1.05 * best
 
 
+def test_reports_are_also_given_as_sets_that_hold_the_truth_as_often_as_the_law_says() -> None:
+    reports = SIXTY.randomize(np.full(4000, 7), rng=5)
+    sets = SIXTY.members(reports)
+    assert sets[0] == SIXTY.members(int(reports[0])) and SIXTY.members([None, reports[0]]) == [None, sets[0]]
+    held = sum(7 in each for each in sets)
+    assert_fits([held, 4000 - held], [SIXTY.slices.chance, 1 - SIXTY.slices.chance])
+    law = SIXTY.balanced()
+    from_sets = (held / 4000 - law.stray) / (law.kept - law.stray)
+    estimate = sf.reconstruct(reports, SIXTY, method="inverse")
+    assert from_sets == pytest.approx(estimate.probabilities[7], abs=3 * estimate.stderr[7])
+
+
 def test_reports_are_a_few_bytes() -> None:
     for categories, bits in [(1000, 13), (10_000, 14), (100_000, 18), (500_000, 20)]:
         assert sf.SubsetResponse(sf.Categories(range(categories)), gamma=19).report_bits == bits

@@ -274,10 +274,20 @@ class SubsetResponse(Channel):
         """How many bits a report has."""
         return (self.slices.outputs - 1).bit_length()
 
-    def members(self, report: int) -> tuple[Any, ...]:
-        """The categories in the set that a report names."""
-        held = self.slices.holds(np.arange(self.domain.size), int(self.encode_reports(report)))
-        return tuple(self.domain.labels[code] for code in np.flatnonzero(held).tolist())
+    def members(self, reports: ArrayLike) -> Any:
+        """The report as a set: the categories in the set that a number names; for many reports a list of sets.
+
+        A missing report has no set, None. What is sent and counted is the number, which is shorter.
+        """
+        codes = self.encode_reports(reports)
+        found = [self._set(code) for code in codes.ravel().tolist()]
+        return found if codes.ndim else found[0]
+
+    def _set(self, code: int) -> tuple[Any, ...] | None:
+        if code < 0:
+            return None
+        held = self.slices.holds(np.arange(self.domain.size), code)
+        return tuple(self.domain.labels[place] for place in np.flatnonzero(held).tolist())
 
     def encode_reports(self, reports: ArrayLike) -> Codes:
         """Report codes; numbers that a file holds as text, as the categories are, are numbers all the same."""
