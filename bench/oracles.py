@@ -27,7 +27,7 @@ def unbiased_oracles(categories: int, gamma: float, people: int) -> dict[str, Or
         return np.asarray(server.estimate_all(range(1, categories + 1), suppress_warnings=True)) / crowd.size
 
     found = {"DE": partial(run, pure.DEClient(**common), pure.DEServer(**common))}
-    if cells <= MOST_CELLS:
+    if cells <= 5 * MOST_CELLS:  # person by person, in little memory
         for name, extra in {"SUE": {"use_oue": False}, "OUE": {"use_oue": True}}.items():
             found[name] = partial(run, pure.UEClient(**common, **extra), pure.UEServer(**common, **extra))
     if cells <= MOST_CELLS / 10:

@@ -158,7 +158,26 @@ def test_every_person_answers_so_many_and_each_question_is_as_likely(kind: Any) 
     assert not any(is_missing(cell) for cell in as_array(reports["town"]).tolist())
     estimate = plan.reconstruct(reports)["q0"]
     assert estimate.diagnostics.reports == answered[0].sum()
-    assert "each person was asked 2 of 6 questions: about 4,000 were not asked" in estimate.diagnostics.messages[-1]
+    note = "each person was asked 2 of 6 questions: about 4,000 were not asked this one, and no more are missing"
+    assert note in estimate.diagnostics.messages[-1]
+
+
+def test_gaps_are_told_from_questions_that_were_not_asked_in_number() -> None:
+    plan = plan_of({"gamma": 19, "questions_each": 2}, **FIVE)
+    people = {name: np.array(["yes", "no"] * 5000, dtype=object) for name in FIVE}
+    people["q0"][:5000] = None
+    notes = {name: one.diagnostics.messages[-1] for name, one in plan.reconstruct(plan.randomize(people, 3)).items()}
+    assert "about 6,000 were not asked this one, and about " in notes["q0"]
+    assert 1700 < float(notes["q0"].split("about ")[2].split(" ")[0].replace(",", "")) < 2300
+    assert all("no more are missing" in notes[f"q{i}"] for i in range(1, 5))
+
+
+def test_an_audit_knows_which_questions_are_drawn_and_finds_devices_that_answer_more() -> None:
+    plan = plan_of({"gamma": 9, "questions_each": 1}, a=YES_NO, b=YES_NO)
+    assert sf.audit(plan, samples=20_000, people=50).passed
+    all_of_them = sf.Plan(plan.name, plan.attributes)
+    found = sf.audit(plan, implementation=all_of_them.randomize, samples=20_000, people=50)
+    assert not found.passed and "all answers" in str(found)
 
 
 def test_the_choice_is_the_persons_own_and_stays() -> None:

@@ -9,12 +9,11 @@ from typing import Annotated, Any
 import typer
 
 from sfumato.cli import emit_json, progress, say, say_written
-from sfumato.cli.plans import AsJson, Engine, PlanFile, ReportFiles, asked, columns_of, load_plan, naming, reading
+from sfumato.cli.plans import AsJson, Engine, PlanFile, ReportFiles, asked, columns_of, load_plan, reading
 from sfumato.counts import Reports
-from sfumato.domain import Interval, Items, Row
+from sfumato.domain import Items, Row
 from sfumato.prose import sentence
-from sfumato.reconstruction import Estimate
-from sfumato.reconstruction import reconstruct as distribution
+from sfumato.reconstruction import Estimate, reconstruct_plan
 from sfumato.tables import check_target, write_table
 from sfumato.tables.files import write_whole
 
@@ -55,11 +54,9 @@ def reconstruct(
     with reading(reports, loaded, columns_of(chosen), engine, by_class=False) as given:
         held = given if isinstance(given, Reports) else Reports(given, loaded, target=False)
         counts = dict(zip(chosen, held.tallies(list(chosen)), strict=True))
-    estimates = {}
+    estimates: dict[str, Estimate] = {}
     for name, one in progress(counts.items(), "reconstructing"):
-        cells = intervals if isinstance(chosen[name].domain, Interval) else None
-        with naming(f"attribute {name!r}"):
-            estimates[name] = distribution(one, intervals=cells, method=method)
+        estimates |= reconstruct_plan({name: one}, loaded, intervals, method)
     _deliver(estimates, plot, output, as_json)
 
 

@@ -98,20 +98,21 @@ def reconstruct_plan(
     counts = _plan_counts(table, plan, by, weights)
     domains = {name: plan.attributes[name].domain for name in counts}
     found = _estimates(counts, domains, intervals, method)
-    return found if plan.questions_each is None else {name: _by_design(one, name, plan) for name, one in found.items()}
+    return {name: with_unasked(one, name, plan) for name, one in found.items()}
 
 
-def _by_design(found: Any, name: str, plan: Plan) -> Any:
-    """The estimate with a note that tells people who were not asked from those who gave no answer, in number: each is
-    asked with chance k/m, so that n·(1 − k/m) of n are not."""
+def with_unasked(found: Any, name: str, plan: Plan) -> Any:
+    """The estimate; where devices draw questions, with a note that tells people who were not asked from those who gave
+    no answer, in number: each is asked with chance k/m, so that n·(1 − k/m) of n are not."""
     if isinstance(found, Mapping):
-        return {label: _by_design(each, name, plan) for label, each in found.items()}
+        return {label: with_unasked(each, name, plan) for label, each in found.items()}
     if name not in plan.drawn:
         return found
     facts, asked = found.diagnostics, f"{plan.questions_each} of {len(plan.drawn)} questions"
     unasked = (facts.reports + facts.missing) * (1 - (plan.questions_each or 0) / len(plan.drawn))
-    gaps = max(facts.missing - unasked, 0.0)
-    told = f"about {unasked:,.0f} were not asked this one, and {gaps:,.0f} gave no answer"
+    gaps, chance = facts.missing - unasked, math.sqrt(unasked * (plan.questions_each or 0) / len(plan.drawn))
+    rest = f"about {gaps:,.0f} gave no answer" if gaps > 3 * chance else "no more are missing than that may leave"
+    told = f"about {unasked:,.0f} were not asked this one, and {rest}"
     note = f"each person was asked {asked}: {told}"
     return replace(found, diagnostics=replace(facts, messages=(*facts.messages, note)))
 
