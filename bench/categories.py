@@ -159,10 +159,12 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--peers", action="store_true")
     parser.add_argument("--gamma", type=float, help="one bound instead of e, 3 and 19")
+    parser.add_argument("--crowd", help="one of Zipf, occupation, native-country, 1,024 surnames, 10,000 surnames")
     parser.add_argument("--seed", type=int, default=31_000)
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")  # the peers'
     crowds = {"Zipf": [zipf(d) for d in (16, 128, 1_024, 10_000)], **{name: [each] for name, each in real().items()}}
+    crowds = {name: each for name, each in crowds.items() if chosen.crowd in (None, name)}
     gammas = [chosen.gamma] if chosen.gamma else [E, 3.0, 19.0]
     cells = [(name, shares, gamma) for name, kinds in crowds.items() for shares in kinds for gamma in gammas]
     if chosen.peers:

@@ -3,11 +3,11 @@
     python bench/words.py             n = 1e5, 1e6, 1e7, γ = e, 3, 19: some minutes
     python bench/words.py --quick     n = 1e5 and 1e6: a minute
 
-Words: surnames with their true shares (package ``names``), or made up by Zipf's law where it is not installed. Of words
-whose share is at least 1, 2 and 4 times what n people can show (``lowest_discoverable_share``, that of a word of the
-longest length): how many there are, and which part is found; precision: of those found, how many somebody has; z: the
-standard deviation of (share − truth)/error over words that are always found. *known list*: the smallest share that
-stands out as far if the list is known and everybody reports by it.
+Words: English ones with their true shares (package ``wordfreq``), surnames (``names``), or made up by Zipf's law where
+neither is installed. Of words whose share is at least 1, 2 and 4 times what n people can show (*least*, that of a word of
+the longest length, ``lowest_discoverable_share``): how many there are, and which part is found; precision: of those
+found, how many somebody has; z: the standard deviation of (share − truth)/error over words that are always found. *known
+list*: the smallest share that stands out as far if the list is known and everybody reports by it.
 
     --peer      PEM of pure-ldp (and bitstring<5) on the same people: twelve words of twelve bits
 """
@@ -15,11 +15,13 @@ stands out as far if the list is known and everybody reports by it.
 from __future__ import annotations
 
 import argparse
+import gzip
 import importlib.metadata
 import time
 from collections import Counter
 from pathlib import Path
 
+import msgspec
 import numpy as np
 
 import sfumato as sf
@@ -27,16 +29,28 @@ import sfumato as sf
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
-def crowd() -> dict[str, float]:
-    try:
-        place = importlib.metadata.distribution("names").locate_file("names/dist.all.last")
-        rows = [line.split() for line in Path(str(place)).read_text(encoding="utf-8").splitlines()]
-        shares = {row[0].lower(): float(row[1]) for row in rows}
-    except importlib.metadata.PackageNotFoundError:
+def crowds() -> dict[str, dict[str, float]]:
+    found = {}
+    english, names = held("wordfreq", "wordfreq/data/small_en.msgpack.gz"), held("names", "names/dist.all.last")
+    if english:
+        _, *by_frequency = msgspec.msgpack.decode(gzip.decompress(english))  # lists of words, .01 decades apart
+        words = {word: 10 ** (-place / 100) for place, some in enumerate(by_frequency) for word in some}
+        found["English"] = {word: share for word, share in words.items() if set(word) <= set(LETTERS)}
+    if names:
+        rows = [line.split() for line in names.decode().splitlines()]
+        found["surnames"] = {row[0].lower(): float(row[1]) for row in rows}
+    if not found:
         rng = np.random.default_rng(1)
-        shares = {"".join(rng.choice(list(LETTERS), rng.integers(3, 10))): 1 / (i + 3) for i in range(5_000)}
-    total = sum(shares.values())
-    return {word: share / total for word, share in shares.items()}
+        made = ["".join(rng.choice(list(LETTERS), rng.integers(3, 10))) for _ in range(5_000)]
+        found["Zipf"] = {word: 1 / (place + 3) for place, word in enumerate(made)}
+    return {name: {word[:12]: one / sum(each.values()) for word, one in each.items()} for name, each in found.items()}
+
+
+def held(package: str, path: str) -> bytes | None:
+    try:
+        return Path(str(importlib.metadata.distribution(package).locate_file(path))).read_bytes()
+    except importlib.metadata.PackageNotFoundError:
+        return None
 
 
 def reports_of(words: sf.Words, shares: dict[str, float], n: int, rng: np.random.Generator) -> list[np.ndarray]:
@@ -118,12 +132,13 @@ def main() -> None:
         for n in (1_000, 2_000, 4_000, 8_000):
             beside_pem(n, chosen.seed)
         return
-    shares = crowd()
     heads = "there, found from 1 ×      2 ×          4 ×    found  precision   z   CPU"
     print(f"{'n':>12}{'γ':>6}{'least':>11}{'known list':>11}   {heads}")
-    for n in [100_000, 1_000_000] if chosen.quick else [100_000, 1_000_000, 10_000_000]:
-        for gamma in (float(np.e), 3.0, 19.0):
-            table(gamma, n, 2 if chosen.quick else 5, shares, chosen.seed)
+    for name, shares in crowds().items():
+        print(f"{name}: {len(shares):,} words, the most frequent {100 * max(shares.values()):.1f} %")
+        for n in [100_000, 1_000_000] if chosen.quick else [100_000, 1_000_000, 10_000_000]:
+            for gamma in (float(np.e), 3.0, 19.0):
+                table(gamma, n, 2 if chosen.quick else 5, shares, chosen.seed)
 
 
 if __name__ == "__main__":
