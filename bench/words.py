@@ -4,10 +4,10 @@
     python bench/words.py --quick     n = 1e5 and 1e6: a minute
 
 Words: English ones with their true shares (package ``wordfreq``), surnames (``names``), or made up by Zipf's law where
-neither is installed. Of words whose share is at least 1, 2 and 4 times what n people can show (*least*, that of a word of
-the longest length, ``lowest_discoverable_share``): how many there are, and which part is found; precision: of those
-found, how many somebody has; z: the standard deviation of (share − truth)/error over words that are always found. *known
-list*: the smallest share that stands out as far if the list is known and everybody reports by it.
+neither is installed. Of words whose share is at least 1, 2 and 4 times what n people can show (*least*, that of a word
+of the longest length, ``lowest_discoverable_share``): how many there are, and which part is found; precision: of those
+found, how many somebody has; z: the standard deviation of (share − truth)/error over words that are always found.
+*known list*: the smallest share that stands out as far if the list is known and everybody reports by it.
 
     --peer      PEM of pure-ldp (and bitstring<5) on the same people: twelve words of twelve bits
 """
