@@ -15,7 +15,7 @@ import sfumato as sf
 from sfumato.client import survey, survey_schema
 from sfumato.client.page import page_texts
 from sfumato.domain import as_array, is_missing
-from sfumato.plan.budget import variance_by_questions_each
+from sfumato.plan.budget import _cost_of_categories, _usual, variance_by_questions_each
 from sfumato.tables import frame_like, read_columns
 
 NUMBER: dict[str, Any] = {"low": 0, "high": 100}
@@ -103,6 +103,30 @@ def test_a_question_of_many_categories_is_answered_by_a_set_unless_its_channel_i
     named = plan_of({"gamma": 19}, many={**many, "channel": "randomized-response"})
     assert named.attributes["many"].channel.kind == "randomized-response"
     assert Fraction(19) >= math.prod(Fraction(part.gamma) for part in plan.guarantee().parts.values())
+
+
+def test_more_budget_never_leaves_a_question_behind() -> None:
+    """Where sets take the place of randomized response, the cost of a question has no step up to stop at."""
+    few = {"smokes": YES_NO, "sick": YES_NO, "job": {"categories": list(range(8))}, "income": NUMBER}
+    before = dict.fromkeys(few, 1.0)
+    for gamma in (2, 5, 10, 20, 50, 100, 400, 2000):
+        plan = plan_of({"gamma": gamma}, **few)
+        now = {name: part.gamma for name, part in plan.guarantee().parts.items()}
+        assert all(now[name] > before[name] for name in few), gamma
+        before = now
+
+
+@pytest.mark.parametrize("size", [2, 5, 6, 8, 20, 300])
+def test_the_cost_of_categories_is_that_of_the_channel_that_is_taken(size: int) -> None:
+    for gamma in (1.2, 2.0, 3.0, 7.0, 19.0, 100.0):
+        kind = _usual({"categories": list(range(size))}, gamma)
+        channel = sf.channels.channel_from_spec(sf.Categories(range(size)), {"channel": kind, "gamma": gamma})
+        table, even = channel.law(), 1 / size
+        weighted = table.T / (table.sum(axis=1) * even)
+        estimator = np.linalg.solve(weighted @ table, weighted)
+        variance = ((estimator**2 @ table).sum() * even - even) / (1 - even)
+        rough = 0.06 if size < 100 else 0.12  # the grid of a prime that is nearest
+        assert 1 + _cost_of_categories(size, gamma, None) == pytest.approx(variance, rel=rough)
 
 
 # --- each person answers some of the questions ------------------------------------------------------------------------

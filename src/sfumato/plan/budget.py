@@ -6,7 +6,7 @@ Questions with a parameter of their own are taken off first. What is left goes w
 being by how much noise multiplies the variance of a question's estimate: n reports tell as much as n/(1 + R) answers.
 
     categories   R = ((γ + d − 1)/(γ − 1))² − 1             a share of d equally frequent ones
-    many         R = 4γ·d/(γ − 1)²                          the same as sets, from 3γ + 2 of them on
+    many         R ≈ 4γ(d − 1)/(γ − 1)² − 1                 the same as sets, where those of two or more serve better
     numbers      R = 12·V(γ)                                the mean of evenly spread ones, V of the piecewise channel
     laplace      R = 24/ln²γ                                the same
 
@@ -37,7 +37,7 @@ from sfumato.channels.additive import exponential, logarithm
 from sfumato.channels.base import Mechanism
 from sfumato.channels.bound import BOUNDS, checked_bound, gamma_of, one_given
 from sfumato.channels.bounded.piecewise import best_window
-from sfumato.channels.bounded.subsets import SubsetResponse, sets_serve_better
+from sfumato.channels.bounded.subsets import SubsetResponse
 from sfumato.channels.bounded.window import RandomizedResponse
 from sfumato.domain import DOMAIN_KEYS, Categories, Interval, domain_from_spec
 from sfumato.plan.attribute import Attribute
@@ -49,6 +49,8 @@ PARTS = 1000
 LEAST_GAMMA = 1.001
 DIGITS = 6
 COARSE = 65
+FEWEST_IN_SETS = 6
+"""Fewer categories fill no ring of a prime well."""
 
 Specs = Mapping[str, Mapping[str, Any]]
 
@@ -187,7 +189,7 @@ def _usual(part: Mapping[str, Any], gamma: float) -> str:
     """The channel of a question that names none."""
     if "categories" not in part:
         return "square-wave"
-    many = sets_serve_better(len(part["categories"]), gamma)
+    many = _best_size(len(part["categories"]), gamma) > 1
     return SubsetResponse.kind if many else RandomizedResponse.kind
 
 
@@ -206,9 +208,24 @@ def _cost(part: Mapping[str, Any]) -> Callable[[float], float]:
 
 
 def _cost_of_categories(size: int, gamma: float, kind: str | None) -> float:
-    if kind == SubsetResponse.kind or (kind is None and sets_serve_better(size, gamma)):
-        return 4 * gamma * size / (gamma - 1) ** 2
-    return ((gamma + size - 1) / (gamma - 1)) ** 2 - 1
+    """R, of randomized response or of sets of the best size: it falls with γ without a jump."""
+    if size == 1:
+        return 0.0
+    return _cost_of_sets(size, gamma, 1 if kind == RandomizedResponse.kind else _best_size(size, gamma))
+
+
+def _best_size(size: int, gamma: float) -> int:
+    """How many of the categories a set should have, about d/(γ + 1); 1 is randomized response."""
+    about = int(size / (gamma + 1))
+    sizes = [1] if size < FEWEST_IN_SETS else range(max(about, 1), min(about + 1, size // 2) + 1)
+    return min(sizes, key=lambda members: _cost_of_sets(size, gamma, members))
+
+
+def _cost_of_sets(size: int, gamma: float, members: int) -> float:
+    """R of sets with so many members, as subset selection has it: h(1 − h)/(p − ρ)² over what the people's draw has."""
+    p = gamma * members / (gamma * members + size - members)
+    stray = (p * (members - 1) + (1 - p) * members) / (size - 1)
+    return members * (size - members) / (p - stray) ** 2 / (size - 1) - 1
 
 
 def _gamma(share: float) -> float:
