@@ -20,6 +20,7 @@ from sfumato.channels.words import KeyedWords, question_of
 from sfumato.client.ledger import Ledger, Receipt, Told, Total
 from sfumato.client.questions import BasketBlur, Blur, Question, questions_of
 from sfumato.plan import Plan
+from sfumato.plan.drawn import chosen
 from sfumato.tables import LEVEL_SUFFIX
 
 DIGITS = 32
@@ -107,8 +108,8 @@ class Device:
         if not plan.drawn:
             return set()
         words = self._words.row_about(question_of(whom, plan.identity, "asked"), 0, len(plan.drawn))
-        chosen = plan.chosen(np.array([words], dtype=np.uint64))[0]
-        return {name for name, is_asked in zip(plan.drawn, chosen.tolist(), strict=True) if not is_asked}
+        asked = chosen(np.array([words], dtype=np.uint64), plan.questions_each or len(plan.drawn))[0]
+        return {name for name, is_asked in zip(plan.drawn, asked.tolist(), strict=True) if not is_asked}
 
     def _unasked(self, question: Question, whom: str, survey: str, day: str) -> Asked:
         """Nothing is sent of it, and nothing is remembered."""

@@ -133,17 +133,6 @@ def total_gamma(attributes: Mapping[str, Attribute], each: int | None) -> Fracti
     return math.prod((*drawn[:each], *rest), start=Fraction(1))
 
 
-def check_questions_each(attributes: Mapping[str, Attribute], each: Any) -> None:
-    """A person can answer so many of the questions, and leave out any of the others."""
-    drawn = [name for name, one in attributes.items() if one.role == "attribute"]
-    if isinstance(each, bool) or not isinstance(each, int) or not 1 <= each < len(drawn):
-        most = f"a number from 1 to {len(drawn) - 1}" if len(drawn) > 1 else "left out where there is one question"
-        raise ValueError(f"questions_each = {each!r} is not {most}; each person answers so many of {len(drawn)}")
-    needed = [name for name in drawn if getattr(attributes[name].channel, "missing", "pass") == "refuse"]
-    if needed:
-        raise ValueError(f'attributes.{needed[0]}: missing = "refuse" and questions_each exclude each other; drop one')
-
-
 def variance_by_questions_each(attributes: Mapping[str, Attribute], budget: float) -> dict[int, float]:
     """The mean variance if each person answered 1, 2, … of the questions, relative to all of them; equal weights."""
     parts = [one.to_dict() for one in attributes.values() if one.role == "attribute"]

@@ -18,21 +18,15 @@ from numpy.typing import NDArray
 
 from sfumato.channels.base import Mechanism, identity_of
 from sfumato.channels.bound import BOUNDS
-from sfumato.channels.words import Key, RecordWords, noise_generator, question_of, source_for
-from sfumato.domain import as_array, is_missing, with_gaps
+from sfumato.channels.words import Key, RecordWords, noise_generator, question_of
+from sfumato.domain import as_array, is_missing
 from sfumato.guarantee import CombinedGuarantee
 from sfumato.pages import Page
 from sfumato.plan.attribute import Attribute
 from sfumato.plan.batches import Progress, randomize_files
-from sfumato.plan.budget import (
-    check_budget,
-    check_questions_each,
-    read_budget,
-    shares_of,
-    takes_share,
-    with_shares,
-)
+from sfumato.plan.budget import check_budget, read_budget, shares_of, takes_share, with_shares
 from sfumato.plan.cluster import ClusterJob
+from sfumato.plan.drawn import check_questions_each, of_those_asked
 from sfumato.plan.page import page_of
 from sfumato.plan.schema import plan_schema
 from sfumato.plan.total import guarantee_of
@@ -286,7 +280,9 @@ class Plan:
         self, columns: Mapping[str, Any], rng: np.random.Generator | None, key: Key, levels: Mapping[str, Any]
     ) -> dict[str, Any]:
         self.check_columns(list(columns))
-        columns = self._of_those_asked(columns, rng, key)
+        if self.questions_each is not None:
+            context = question_of(self.identity, "asked")
+            columns = of_those_asked(columns, self.attributes, self.drawn, self.questions_each, rng, key, context)
         asked, reports = self.columns, dict[str, Any]()
         for column in columns:
             each = asked.get(column)
@@ -303,25 +299,6 @@ class Plan:
             if level is not None:
                 reports[column + LEVEL_SUFFIX] = level if level.ndim else level.item()
         return reports
-
-    def _of_those_asked(
-        self, columns: Mapping[str, Any], rng: np.random.Generator | None, key: Key
-    ) -> Mapping[str, Any]:
-        """The answers to the questions that each person is asked; the others are missing, before any noise is drawn."""
-        if not self.drawn:
-            return columns
-        one = as_array(columns[next(iter(self.columns))])
-        places = np.zeros(one.shape[0] if one.ndim else 1, dtype=np.int64)
-        words = source_for(rng, key, question_of(self.identity, "asked")).rows(places, len(self.drawn))
-        found = dict(columns)
-        for name, chosen in zip(self.drawn, self.chosen(words).T, strict=True):
-            for column in self.attributes[name].columns:
-                found[column] = _kept(columns[column], chosen)
-        return found
-
-    def chosen(self, words: Any) -> NDArray[np.bool_]:
-        """Which of ``drawn`` are asked, by random words [person, question]: those with the smallest."""
-        return np.asarray(np.argsort(np.argsort(words, axis=1), axis=1) < (self.questions_each or len(self.drawn)))
 
     def _level(
         self, each: Attribute, columns: Mapping[str, Any], levels: Mapping[str, Any], rng: np.random.Generator | None
@@ -418,13 +395,6 @@ def _texts(each: Attribute) -> dict[str, Iterable[Any]]:
 def _check_visible(what: str, text: Any) -> None:
     if isinstance(text, str) and visible(text) != text:
         raise ValueError(f"{what} holds a character that cannot be shown ({visible(text)[:60]}); leave it out")
-
-
-def _kept(values: Any, chosen: NDArray[np.bool_]) -> Any:
-    """The values where chosen, else missing."""
-    if isinstance(values, (str, int, float)) or values is None or not as_array(values).ndim:
-        return values if chosen.all() else None
-    return with_gaps(as_array(values), ~chosen)
 
 
 def _check_one_person(columns: Mapping[str, Any], key: bytes | None) -> None:
