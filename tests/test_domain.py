@@ -129,3 +129,9 @@ def test_cells_hold_their_lower_edge_and_gather_what_lies_beyond() -> None:
     cells = Cells((0.0, 1.0, 3.0))
     assert cells.encode([-5, 0, 1, 2.9, 3, 9, np.nan]).tolist() == [0, 0, 1, 1, 1, 1, -1]
     assert cells.values.tolist() == [0.5, 2.0]
+
+
+def test_one_missing_answer_among_texts_stays_missing() -> None:
+    channel = sf.RandomizedResponse(sf.Categories(["yes", "no"]), gamma=3)
+    assert channel.randomize(None) is None
+    assert channel.randomize(None, key=b"sixteen bytes or more", question="q") is None

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         TwoPhase,
         Uniform,
     )  # fmt: skip
+    from sfumato.channels.bounded.unknown import Words
     from sfumato.client import Device, Ledger
     from sfumato.counts import Counts, Reports
     from sfumato.domain import Categories, Interval, Items
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from sfumato.mining.naive_bayes import NaiveBayes
     from sfumato.mining.regression import Regression, regress
     from sfumato.mining.tree import TreeClassifier
+    from sfumato.mining.words import frequent_words
     from sfumato.plan import Attribute, Plan
     from sfumato.privacy import Advice, Audit, advise, audit
     from sfumato.reconstruction import (
@@ -66,6 +68,7 @@ _LAZY = {
     ),
     **dict.fromkeys(("Chain", "Longitudinal", "Choice", "TwoPhase"), "sfumato.channels"),
     **dict.fromkeys(("SubsetResponse", "SelectASize", "CorrelatedNoise", "Piecewise"), "sfumato.channels"),
+    "Words": "sfumato.channels.bounded.unknown",
     **dict.fromkeys(("Device", "Ledger"), "sfumato.client"),
     **dict.fromkeys(("Guarantee", "CombinedGuarantee", "Breach", "breach_information"), "sfumato.guarantee"),
     "Attribute": "sfumato.plan",
@@ -93,6 +96,7 @@ _LAZY = {
     "Chooser": "sfumato.mining.chooser",
     "frequent_itemsets": "sfumato.mining.itemsets",
     "association_rules": "sfumato.mining.itemsets",
+    "frequent_words": "sfumato.mining.words",
     "audit": "sfumato.privacy",
     "Audit": "sfumato.privacy",
     "advise": "sfumato.privacy",
@@ -104,6 +108,7 @@ __all__ = [
     "Interval", "Categories", "Items",
     "Channel", "Gaussian", "Uniform", "Laplace", "Discretize", "RandomizedResponse", "SubsetResponse", "SquareWave",
     "Piecewise", "Tabulated", "Chain", "Longitudinal", "Choice", "TwoPhase", "SelectASize", "CorrelatedNoise",
+    "Words",
     "Guarantee", "CombinedGuarantee", "Breach", "breach_information",
     "Attribute", "Plan", "Device", "Ledger",
     "Counts", "Reports",
@@ -111,7 +116,7 @@ __all__ = [
     "regress", "Regression",
     "TreeClassifier", "AdditiveClassifier", "NaiveBayes", "JointModel", "DirectClassifier", "MixtureModel",
     "MixtureClassifier", "LinearDiscriminant", "Chooser",
-    "frequent_itemsets", "association_rules",
+    "frequent_itemsets", "association_rules", "frequent_words",
     "audit", "Audit", "advise", "Advice",
     "release",
 ]  # fmt: skip

@@ -13,6 +13,7 @@ from sfumato.channels.bounded.subsets import Slices, best_grid, is_prime
 from sfumato.channels.program import Program
 
 SIXTY = sf.SubsetResponse(sf.Categories(range(60)), gamma=5)
+ON_A_GRID = sf.SubsetResponse(sf.Categories(range(200)), gamma=5)
 
 
 def members(channel: sf.SubsetResponse) -> np.ndarray:
@@ -48,12 +49,31 @@ def test_neighbours_lie_on_no_line() -> None:
     assert variance < 1.5 * 20 * 4 * 19 / 18**2
 
 
-def test_every_two_categories_share_as_many_sets() -> None:
-    held = members(SIXTY).astype(int)
+@pytest.mark.parametrize(("channel", "of_one", "of_two"), [(SIXTY, 30 * 10, 5 * 9), (ON_A_GRID, 57, 8)])
+def test_every_two_categories_share_as_many_sets(channel: sf.SubsetResponse, of_one: int, of_two: int) -> None:
+    """Arcs of w = 10 on a ring of 61: w·(q − 1)/2 sets hold a category, w(w − 1)/2 both of two."""
+    held = members(channel).astype(int)
     together = held.T @ held
-    apart = ~np.eye(60, dtype=bool)
-    assert np.unique(np.diag(together)).tolist() == [SIXTY.slices.directions]
-    assert np.unique(together[apart]).tolist() == [(5**2 - 1) // 4]
+    apart = ~np.eye(channel.domain.size, dtype=bool)
+    assert np.unique(np.diag(together)).tolist() == [of_one]
+    assert np.unique(together[apart]).tolist() == [of_two]
+
+
+@pytest.mark.parametrize("categories", [8, 10, 16, 24, 40, 64, 100])
+@pytest.mark.parametrize("gamma", [np.e, 3, 19])
+def test_few_categories_get_sets_of_about_the_best_size(categories: int, gamma: float) -> None:
+    """Exactly, for the weighted least squares of ``method="inverse"``, wherever sets serve better than single ones."""
+    if categories < 3 * gamma + 2:
+        return
+    table, even = sf.SubsetResponse(sf.Categories(range(categories)), gamma=gamma).law(), 1 / categories
+    weighted = table.T / (table.sum(axis=1) * even)
+    estimator = np.linalg.solve(weighted @ table, weighted)
+    variance = ((estimator**2 @ table).sum() * even - even) / categories
+    size = np.arange(1, categories // 2 + 1)
+    p = gamma * size / (gamma * size + categories - size)
+    stray = (p * (size - 1) + (1 - p) * size) / (categories - 1)
+    held = even * p + (1 - even) * stray
+    assert variance <= 1.02 * (held * (1 - held) / (p - stray) ** 2).min()
 
 
 @pytest.mark.parametrize(("categories", "gamma"), [(2, 3), (16, 19), (60, 5), (200, np.e), (150, 19), (300, 2)])
@@ -100,14 +120,27 @@ def test_the_variance_is_within_a_twentieth_of_subset_selection(categories: int,
     assert variance(law.kept, law.stray) * (1 - 1 / categories) <= 1.05 * best
 
 
+def test_reports_are_also_given_as_sets_that_hold_the_truth_as_often_as_the_law_says() -> None:
+    reports = SIXTY.randomize(np.full(4000, 7), rng=5)
+    sets = SIXTY.members(reports)
+    assert sets[0] == SIXTY.members(int(reports[0])) and SIXTY.members([None, reports[0]]) == [None, sets[0]]
+    held = sum(7 in each for each in sets)
+    assert_fits([held, 4000 - held], [SIXTY.slices.chance, 1 - SIXTY.slices.chance])
+    law = SIXTY.balanced()
+    from_sets = (held / 4000 - law.stray) / (law.kept - law.stray)
+    estimate = sf.reconstruct(reports, SIXTY, method="inverse")
+    assert from_sets == pytest.approx(estimate.probabilities[7], abs=3 * estimate.stderr[7])
+
+
 def test_reports_are_a_few_bytes() -> None:
     for categories, bits in [(1000, 13), (10_000, 14), (100_000, 18), (500_000, 20)]:
         assert sf.SubsetResponse(sf.Categories(range(categories)), gamma=19).report_bits == bits
 
 
 def test_the_grid_is_chosen_in_whole_numbers() -> None:
-    assert best_grid(10_000, 19.0) == (23, 3)
-    assert best_grid(2, 19.0) == (2, 1)
+    assert best_grid(10_000, 19.0) == (23, 3, 1)
+    assert best_grid(2, 19.0) == (2, 1, 1)
+    assert best_grid(16, 3.0) == (17, 1, 4)
     assert [number for number in range(20) if is_prime(number)] == [2, 3, 5, 7, 11, 13, 17, 19]
 
 
@@ -136,17 +169,27 @@ def test_bad_input_is_one_line_that_says_what_to_do() -> None:
         sf.SubsetResponse(sf.Categories([]), gamma=3)
     with pytest.raises(TypeError, match="needs Categories"):
         sf.SubsetResponse(sf.Interval(0, 1), gamma=3)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="unknown category 155"):
-        SIXTY.encode_reports([155])
+    with pytest.raises(ValueError, match="unknown category 1830"):
+        SIXTY.encode_reports([1830])
     with pytest.raises(ValueError, match="give all levels subset response or none"):
         sf.Choice({"a": sf.SubsetResponse(few, gamma=3), "b": sf.RandomizedResponse(few, gamma=3)})
     with pytest.raises(ValueError, match="no meaning for categories"):
         sf.SubsetResponse(few, gamma=3, outside="clamp")
 
 
-@pytest.mark.parametrize("change", [{"prime": 4}, {"digits": 1}, {"digits": 30}, {"inside": "f" * 16}, {"prime": 2.5}])
-def test_a_broken_program_is_refused(change: dict[str, object]) -> None:
+@pytest.mark.parametrize("change", [{"width": 0}, {"width": 31}, {"prime": 59}, {"digits": 2}])
+def test_a_broken_arc_is_refused(change: dict[str, object]) -> None:
     program = SIXTY.program()
+    program["steps"] = [{**program["steps"][0], **change}]
+    with pytest.raises(ValueError, match=r"write the program again|from 1 to"):
+        Program.from_dict(program)
+
+
+@pytest.mark.parametrize(
+    "change", [{"prime": 4}, {"digits": 1}, {"digits": 30}, {"inside": "f" * 16}, {"prime": 2.5}, {"width": 2}]
+)
+def test_a_broken_program_is_refused(change: dict[str, object]) -> None:
+    program = ON_A_GRID.program()
     program["steps"] = [{**program["steps"][0], **change}]
     with pytest.raises(ValueError, match=r"write the program again|whole number|from"):
         Program.from_dict(program)

@@ -81,3 +81,15 @@ def test_a_plan_in_an_unknown_format_is_refused(refused, folder):
 def test_bytes_that_are_not_text_are_refused(refused, folder):
     (folder / "binary.toml").write_bytes(b"\xff\xfe\x00name")
     assert "binary.toml" in refused("check binary.toml")
+
+
+def test_a_budget_is_told_with_the_number_of_questions_that_serves_best(sfumato, folder):
+    questions = {f"q{i}": {"categories": ["yes", "no"]} for i in range(4)}
+    folder.write("all.json", json.dumps({"gamma": 9, "attributes": questions}))
+    folder.write("one.json", json.dumps({"gamma": 9, "questions_each": 1, "attributes": questions}))
+    told = sfumato("check all.json")
+    assert "Each person answers all questions; with questions_each = 1 estimates have 44.9 %" in told.out
+    told = sfumato("check one.json")
+    assert "Each person answers 1 of the 4 questions; no other number gives estimates less variance" in told.out
+    ways = json.loads(sfumato("check all.json --json").out)["budget"]["variance_by_questions_each"]
+    assert ways["4"] == 1 and ways["1"] == min(ways.values()) == pytest.approx(0.4487, abs=1e-4)

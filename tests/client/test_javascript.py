@@ -194,3 +194,9 @@ def test_every_public_function_has_its_types() -> None:
     declared = (folder / "sfumato.d.ts").read_text(encoding="utf-8")
     for name in (*re.split(r"[,\s]+", ", ".join(passed_on)), *own):
         assert re.search(rf"export (declare )?(async )?(function|class|const) {name}\b", declared), name
+
+
+def test_a_browser_refuses_a_plan_whose_questions_are_drawn_in_one_line() -> None:
+    drawn = sf.Plan("town", PLAN.attributes, questions_each=1)
+    (found,) = asked("survey", [json.dumps(survey(drawn))])
+    assert found["refused"] == "The survey is of version 2; update the device."

@@ -11,6 +11,7 @@ from sfumato.cli import console, emit_json, say, say_written
 from sfumato.cli.plans import AsJson, PlanFile, asked, files_option, load_plan, read_answers
 from sfumato.guarantee import CombinedGuarantee
 from sfumato.plan import Plan
+from sfumato.plan.budget import variance_by_questions_each
 from sfumato.plan.page import page_of
 from sfumato.prose import in_words, percent
 from sfumato.tables import check_target
@@ -52,8 +53,24 @@ def _for_machines(plan: Plan, total: CombinedGuarantee) -> dict[str, Any]:
         }
         for name, attribute in plan.attributes.items()
     }
-    budget = {} if plan.budget is None else {"budget": {"gamma": plan.budget, "shares": plan.shares}}
+    budget = {}
+    if plan.budget is not None:
+        ways = variance_by_questions_each(plan.attributes, plan.budget)
+        budget = {"budget": {"gamma": plan.budget, "shares": plan.shares, "variance_by_questions_each": ways}}
     return {"plan": plan.name, **budget, "attributes": attributes, "total": total.to_dict()}
+
+
+def _on_questions_each(plan: Plan, budget: float) -> str:
+    """How many questions each person should answer under the bound."""
+    ways = variance_by_questions_each(plan.attributes, budget)
+    count, own = len(ways), plan.questions_each or len(ways)
+    best = min(ways, key=lambda each: (ways[each], each != own))
+    now = "all" if own == count else f"{own} of the {count}"
+    if best == own:
+        return f"Each person answers {now} questions; no other number gives estimates less variance under this bound."
+    meant = "without questions_each" if best == count else f"with questions_each = {best}"
+    less = percent(ways[best] / ways[own])
+    return f"Each person answers {now} questions; {meant} estimates have {less} of the variance."
 
 
 def _in_words(plan: Plan, total: CombinedGuarantee) -> None:
@@ -66,6 +83,7 @@ def _in_words(plan: Plan, total: CombinedGuarantee) -> None:
         say(f"All answers together keep γ = {in_words(plan.budget, 6, up=True)}; their shares of ln γ:")
         for name, share in plan.shares.items():
             say(f"  {name}: {percent(share)} (γ = {in_words(total.parts[name].gamma, 6, up=True)})")
+        say(_on_questions_each(plan, plan.budget))
     for name, attribute in plan.attributes.items():
         channel = attribute.channel
         how = "in the clear" if channel is None else channel.kind

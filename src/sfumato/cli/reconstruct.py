@@ -13,11 +13,10 @@ import typer
 from sfumato.cli import emit_json, progress, say, say_written
 from sfumato.cli.plans import AsJson, Engine, PlanFile, ReportFiles, asked, columns_of, load_plan, naming, reading
 from sfumato.counts import Reports
-from sfumato.domain import Interval, Items, Row
+from sfumato.domain import Items, Row
 from sfumato.plan import Plan
 from sfumato.prose import sentence
-from sfumato.reconstruction import Difference, Estimate, combine, difference
-from sfumato.reconstruction import reconstruct as distribution
+from sfumato.reconstruction import Difference, Estimate, combine, difference, reconstruct_plan
 from sfumato.tables import check_target, write_table
 from sfumato.tables.files import write_whole
 
@@ -78,9 +77,7 @@ def reconstruct(
         counts = dict(zip(chosen, held.tallies(list(chosen), by_class=by is not None), strict=True))
     found: dict[str, Estimates] = {}
     for name, one in progress(counts.items(), "reconstructing"):
-        cells = intervals if isinstance(chosen[name].domain, Interval) else None
-        with naming(f"attribute {name!r}"):
-            estimate = distribution(one, intervals=cells, method=method)
+        estimate = reconstruct_plan({name: one}, loaded, intervals, method)[name]
         found[name] = {None: estimate} if by is None else estimate
         if known is not None:
             with naming("--shares"):

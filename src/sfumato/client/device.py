@@ -13,11 +13,14 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from sfumato.channels.base import identity_of
 from sfumato.channels.words import KeyedWords, question_of
 from sfumato.client.ledger import Ledger, Receipt, Told, Total
 from sfumato.client.questions import BasketBlur, Blur, Question, questions_of
 from sfumato.plan import Plan
+from sfumato.plan.drawn import chosen
 from sfumato.tables import LEVEL_SUFFIX
 
 DIGITS = 32
@@ -95,6 +98,28 @@ class Device:
         self.ledger.add((each.told for each in asked if each.new), None if known else receipt)
         return Reply(plan.identity, receipt.id, report)
 
+    def asks(self, plan: Plan, *, collector: str) -> tuple[str, ...]:
+        """The questions that this device answers of a plan; which ones of ``questions_each``, its secret says, so that
+        asking the same again asks the same ones."""
+        left_out = self._left_out(plan, collector.strip())
+        return tuple(name for name in plan.attributes if name not in left_out)
+
+    def _left_out(self, plan: Plan, whom: str) -> set[str]:
+        if not plan.drawn:
+            return set()
+        words = self._words.row_about(question_of(whom, plan.identity, "asked"), 0, len(plan.drawn))
+        asked = chosen(np.array([words], dtype=np.uint64), plan.questions_each or len(plan.drawn))[0]
+        return {name for name, is_asked in zip(plan.drawn, asked.tolist(), strict=True) if not is_asked}
+
+    def _unasked(self, question: Question, whom: str, survey: str, day: str) -> Asked:
+        """Nothing is sent of it, and nothing is remembered."""
+        level = question.level(None)
+        mark = self._keyed("mark", question.identity_of_answer(None))
+        told = Told(
+            whom, survey, question.name, question.domain_spec, question.identity, level, mark, None, NOTHING_TOLD, day
+        )
+        return Asked(question, question.levels[level], told, None, False)
+
     def total(self, collector: str | None = None) -> Total:
         """What a collector was told so far, in words and γ."""
         return self.ledger.total(collector)
@@ -107,10 +132,14 @@ class Device:
         """What is remembered and what is sent for every attribute; nothing is added to the ledger yet."""
         if not isinstance(collector, str) or not collector.strip():
             raise ValueError("collector is empty; say who receives the reports, as an address that cannot be forged")
-        plan.check_columns(list(answers))
         whom, day, asked = collector.strip(), self._today().isoformat(), list[Asked]()
+        left_out = self._left_out(plan, whom)
+        plan.check_columns([*answers, *(column for name in left_out for column in plan.attributes[name].columns)])
         fresh: dict[str, list[Told]] = {}
         for question in questions_of(plan):
+            if question.name in left_out:
+                asked.append(self._unasked(question, whom, plan.name, day))
+                continue
             level = _wanted(question, answers, levels) if question.has_levels else None
             twins = fresh.setdefault(question.same_name, [])
             try:

@@ -546,7 +546,7 @@ def is_missing(value: object) -> bool:
 
 def with_gaps(values: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[Any]:
     """The same values with gaps: numbers become float with NaN, anything else objects with None."""
-    found = values.astype(float if values.dtype.kind in "iuf" else object)
+    found = np.asarray(values).astype(float if values.dtype.kind in "iuf" else object)
     found[missing] = np.nan if found.dtype.kind == "f" else None
     return found
 

@@ -59,7 +59,8 @@ class CombinedGuarantee(Amplification):
     """All that one person sends; γ is that of the blurred answers, given everything that is not blurred.
 
     ``clear``: what is sent as it is; ``tells``: what that gives away, None where nobody knows. ``participation``: these
-    are all reports to one collector, so that taking part is told too.
+    are all reports to one collector, so that taking part is told too. ``drawn``: parts of which a person answers
+    ``each``, whichever the device draws: γ is that of the largest.
     """
 
     parts: Mapping[str, Guarantee | CombinedGuarantee]
@@ -68,6 +69,8 @@ class CombinedGuarantee(Amplification):
     tells: tuple[Tells, ...] | None = None
     participation: bool = False
     language: str = "en"
+    drawn: tuple[str, ...] = ()
+    each: int | None = None
 
     def __post_init__(self) -> None:
         if not self.parts:
@@ -75,7 +78,14 @@ class CombinedGuarantee(Amplification):
 
     @cached_property
     def gamma(self) -> float:  # type: ignore[override]
-        return product_of([part.gamma for part in self.parts.values()])
+        drawn = sorted((self.parts[name].gamma for name in self.drawn), reverse=True)
+        always = [part.gamma for name, part in self.parts.items() if name not in self.drawn]
+        return product_of([*always, *drawn[: self.each]])
+
+    @property
+    def _answers(self) -> int:
+        """How many blurred answers a person gives."""
+        return len(self.parts) - len(self.drawn) + min(self.each or 0, len(self.drawn))
 
     def interval(self, confidence: float = 0.95) -> dict[str, Any]:
         """AS00's widths of the parts, each on its own; correlated answers can be placed more closely."""
@@ -120,7 +130,7 @@ class CombinedGuarantee(Amplification):
         say = self.voice
         if math.isfinite(self.gamma):
             kind = "total.bound.clear" if self.clear else "total.bound"
-            return say(kind, count=len(self.parts), names=say.listed(self.clear), **self.bound())
+            return say(kind, count=self._answers, names=say.listed(self.clear), **self.bound())
         unbounded = [name for name, part in self.parts.items() if not math.isfinite(part.gamma)]
         return say("total.none", names=say.listed(unbounded))
 
@@ -144,6 +154,8 @@ class CombinedGuarantee(Amplification):
                 moved = {"before": say.percent(found.prior, 2), "after": say.percent(found.posterior, 2)}
                 shown = {"clear": say.listed(self.clear), "value": found.report, "claim": found.claim}
                 yield say("total.tells", name=each.name, **shown, **moved)
+        if self.drawn:
+            yield say("total.drawn", each=self.each, count=len(self.drawn), names=say.listed(self.drawn))
         for kind in self.visible:
             names = [name for name, part in self.parts.items() if kind in part.visible]
             yield say(f"total.{kind}", names=say.listed(names))

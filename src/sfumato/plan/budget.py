@@ -6,9 +6,19 @@ Questions with a parameter of their own are taken off first. What is left goes w
 being by how much noise multiplies the variance of a question's estimate: n reports tell as much as n/(1 + R) answers.
 
     categories   R = ((γ + d − 1)/(γ − 1))² − 1             a share of d equally frequent ones
-    many         R = 4γ·d/(γ − 1)²                          the same as sets, from 3γ + 2 of them on
+    many         R ≈ 4γ(d − 1)/(γ − 1)² − 1                 the same as sets, where those of two or more serve better
     numbers      R = 12·V(γ)                                the mean of evenly spread ones, V of the piecewise channel
     laplace      R = 24/ln²γ                                the same
+
+Of categories that is the squared error of all d shares together, in units of what drawing the people alone leaves, so
+that a question of many categories gets more; for small γ about in proportion to the cube root of d.
+
+Where each person answers k of m questions (``questions_each``), only the k largest γ multiply. Those that share get the
+same, whatever the device draws:
+
+    γ_share = the largest with Π of the k largest ≤ γ of the plan;   variance ∝ (m/k)·(1 + R(γ_share))
+
+so that few questions each serve better where noise is what counts, and all of them where it is not.
 
 All are computed in operations whose digits are the same on every machine: the shares are part of a plan's identity.
 """
@@ -27,7 +37,7 @@ from sfumato.channels.additive import exponential, logarithm
 from sfumato.channels.base import Mechanism
 from sfumato.channels.bound import BOUNDS, checked_bound, gamma_of, one_given
 from sfumato.channels.bounded.piecewise import best_window
-from sfumato.channels.bounded.subsets import SubsetResponse, sets_serve_better
+from sfumato.channels.bounded.subsets import SubsetResponse
 from sfumato.channels.bounded.window import RandomizedResponse
 from sfumato.domain import DOMAIN_KEYS, Categories, Interval, domain_from_spec
 from sfumato.plan.attribute import Attribute
@@ -39,6 +49,8 @@ PARTS = 1000
 LEAST_GAMMA = 1.001
 DIGITS = 6
 COARSE = 65
+FEWEST_IN_SETS = 6
+"""Fewer categories fill no ring of a prime well."""
 
 Specs = Mapping[str, Mapping[str, Any]]
 
@@ -72,16 +84,26 @@ def takes_share(part: Any, budget: float | None) -> bool:
     return waits
 
 
-def with_shares(waiting: Specs, own: Mapping[str, Attribute], budget: float) -> dict[str, dict[str, Any]]:
-    """The specifications with their shares of what the others leave."""
-    rest = Fraction(budget) / math.prod((_own_gamma(each) for each in own.values()), start=Fraction(1))
+def with_shares(
+    waiting: Specs, own: Mapping[str, Attribute], budget: float, each: int | None = None
+) -> dict[str, dict[str, Any]]:
+    """The specifications with their shares of what the others leave; ``each``: so many questions a person answers."""
     if not waiting:
         return {}
+    if each is None:
+        rest = Fraction(budget) / math.prod((_own_gamma(one) for one in own.values()), start=Fraction(1))
+    else:
+        if any("weight" in part for part in waiting.values()):
+            raise ValueError("weight has no meaning beside questions_each, where all get the same share; leave it out")
+        rest, each = _left_for_each(own, budget, each, len(waiting))
     if rest <= 1:
-        used = listed(name for name, each in own.items() if each.channel is not None)
+        used = listed(name for name, one in own.items() if one.channel is not None)
         raise ValueError(f"{used} use all of the plan's gamma = {budget:g}; raise it, or give them less")
-    costs = [_cost(part) for part in waiting.values()]
-    gammas = _rounded(_divided(costs, logarithm(float(rest))), rest)
+    total = logarithm(float(rest))
+    if each is None:
+        gammas = _rounded(_divided([_cost(part) for part in waiting.values()], total), rest)
+    else:
+        gammas = _rounded([total / each] * each, rest)[-1:] * len(waiting)
     if min(gammas) < LEAST_GAMMA:
         count = f"{len(gammas)} questions" if len(gammas) > 1 else "a question"
         raise ValueError(
@@ -94,9 +116,38 @@ def with_shares(waiting: Specs, own: Mapping[str, Attribute], budget: float) -> 
     }
 
 
-def check_budget(attributes: Mapping[str, Attribute], budget: float) -> None:
+def _left_for_each(own: Mapping[str, Attribute], budget: float, each: int, count: int) -> tuple[Fraction, int]:
+    """(what is left, for so many equal shares) where it is tightest: beside none, one, two … of the largest γ of
+    questions that have their own."""
+    always = math.prod((_own_gamma(one) for one in own.values() if one.role == "class"), start=Fraction(1))
+    largest = sorted((_own_gamma(one) for one in own.values() if one.role == "attribute"), reverse=True)
+    beside = [math.prod(largest[:taken], start=always) for taken in range(min(each, len(largest) + 1))]
+    left = [(Fraction(budget) / gamma, min(each - taken, count)) for taken, gamma in enumerate(beside)]
+    return min(left, key=lambda one: logarithm(max(float(one[0]), 1.0)) / one[1])
+
+
+def total_gamma(attributes: Mapping[str, Attribute], each: int | None) -> Fraction:
+    """γ of all that one person answers: of questions that are drawn, the ``each`` largest."""
+    drawn = sorted((_own_gamma(one) for one in attributes.values() if one.role == "attribute"), reverse=True)
+    rest = (_own_gamma(one) for one in attributes.values() if one.role != "attribute")
+    return math.prod((*drawn[:each], *rest), start=Fraction(1))
+
+
+def variance_by_questions_each(attributes: Mapping[str, Attribute], budget: float) -> dict[int, float]:
+    """The mean variance if each person answered 1, 2, … of the questions, relative to all of them; equal weights."""
+    parts = [one.to_dict() for one in attributes.values() if one.role == "attribute"]
+    costs, total, count = [_cost(part) for part in parts], logarithm(budget), len(parts)
+    ways = {each: [total / each] * count for each in range(1, count)} | {count: _divided(costs, total)}
+    mean = {
+        each: count / each * sum(1 + cost(share) for cost, share in zip(costs, shares, strict=True))
+        for each, shares in ways.items()
+    }
+    return {each: variance / mean[count] for each, variance in mean.items()}
+
+
+def check_budget(attributes: Mapping[str, Attribute], budget: float, each: int | None = None) -> None:
     """All answers together keep the bound."""
-    total = math.prod((_own_gamma(each) for each in attributes.values()), start=Fraction(1))
+    total = total_gamma(attributes, each)
     if total > Fraction(budget):
         found = f"all answers together have γ = {float(total):.6g}"
         raise ValueError(f"{found}, above the plan's gamma = {budget:g}; raise it, or give them less")
@@ -127,7 +178,7 @@ def _usual(part: Mapping[str, Any], gamma: float) -> str:
     """The channel of a question that names none."""
     if "categories" not in part:
         return "square-wave"
-    many = sets_serve_better(len(part["categories"]), gamma)
+    many = _best_size(len(part["categories"]), gamma) > 1
     return SubsetResponse.kind if many else RandomizedResponse.kind
 
 
@@ -146,9 +197,24 @@ def _cost(part: Mapping[str, Any]) -> Callable[[float], float]:
 
 
 def _cost_of_categories(size: int, gamma: float, kind: str | None) -> float:
-    if kind == SubsetResponse.kind or (kind is None and sets_serve_better(size, gamma)):
-        return 4 * gamma * size / (gamma - 1) ** 2
-    return ((gamma + size - 1) / (gamma - 1)) ** 2
+    """R, of randomized response or of sets of the best size: it falls with γ without a jump."""
+    if size == 1:
+        return 0.0
+    return _cost_of_sets(size, gamma, 1 if kind == RandomizedResponse.kind else _best_size(size, gamma))
+
+
+def _best_size(size: int, gamma: float) -> int:
+    """How many of the categories a set should have, about d/(γ + 1); 1 is randomized response."""
+    about = int(size / (gamma + 1))
+    sizes = [1] if size < FEWEST_IN_SETS else range(max(about, 1), min(about + 1, size // 2) + 1)
+    return min(sizes, key=lambda members: _cost_of_sets(size, gamma, members))
+
+
+def _cost_of_sets(size: int, gamma: float, members: int) -> float:
+    """R of sets with so many members, as subset selection has it: h(1 − h)/(p − ρ)² over what the people's draw has."""
+    p = gamma * members / (gamma * members + size - members)
+    stray = (p * (members - 1) + (1 - p) * members) / (size - 1)
+    return members * (size - members) / (p - stray) ** 2 / (size - 1) - 1
 
 
 def _gamma(share: float) -> float:

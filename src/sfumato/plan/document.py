@@ -26,13 +26,14 @@ from sfumato.plan.attribute import Attribute
 from sfumato.plan.batches import Progress, randomize_files
 from sfumato.plan.budget import check_budget, read_budget, shares_of, takes_share, with_shares
 from sfumato.plan.cluster import ClusterJob
+from sfumato.plan.drawn import check_questions_each, of_those_asked
 from sfumato.plan.page import page_of
 from sfumato.plan.schema import plan_schema
 from sfumato.plan.total import guarantee_of
 from sfumato.prose import suggest, visible, voice
 from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, PLAN_COLUMN, check_nesting, kind_of, map_table, too_deep
 
-PLAN_KEYS = ("name", "description", "language", "empty", "gamma", "epsilon", "attributes")
+PLAN_KEYS = ("name", "description", "language", "empty", "gamma", "epsilon", "questions_each", "attributes")
 SHORT = 16
 """So many digits of a plan's identity stand in files of reports."""
 
@@ -49,6 +50,9 @@ class Plan:
     """Texts that stand for a missing answer in files, beside the empty field."""
     budget: float | None = None
     """γ that all answers of one person together keep; None: whatever they have."""
+    questions_each: int | None = None
+    """So many of the questions each person answers, drawn on the device; None: all. The class and what is sent in the
+    clear are always asked."""
 
     def __post_init__(self) -> None:
         voice(self.language)
@@ -59,8 +63,10 @@ class Plan:
         classes = [name for name, attribute in self.attributes.items() if attribute.role == "class"]
         if len(classes) > 1:
             raise ValueError(f'attributes {", ".join(classes)} all have role = "class"; keep one')
+        if self.questions_each is not None:
+            check_questions_each(self.attributes, self.questions_each)
         if self.budget is not None:
-            check_budget(self.attributes, self.budget)
+            check_budget(self.attributes, self.budget, self.questions_each)
 
     def _check_names(self) -> None:
         """Every column has a name of its own, and none that files of reports use for something else."""
@@ -135,15 +141,19 @@ class Plan:
         maybe = {name: part for name, part in found.items() if budget is not None or _has_weight(part)}
         waiting = {str(name): part for name, part in maybe.items() if _named(name, takes_share, part, budget)}
         own = {str(name): _attribute(name, part) for name, part in found.items() if str(name) not in waiting}
-        shared = {} if budget is None else with_shares(waiting, own, budget)
+        each = spec.get("questions_each")
+        if each is not None and (isinstance(each, bool) or not isinstance(each, int) or each < 1):
+            raise ValueError(f"questions_each = {each!r} is not a whole number from 1; so many each person answers")
+        shared = {} if budget is None else with_shares(waiting, own, budget, each)
         attributes = {name: own[name] if name in own else _attribute(name, shared[name]) for name in map(str, found)}
         words = {key: str(spec[key]) for key in ("description", "language") if key in spec}
         name = str(spec.get("name", "plan"))
-        return cls(name, attributes, **words, empty=spec.get("empty", ()), budget=budget)
+        return cls(name, attributes, **words, empty=spec.get("empty", ()), budget=budget, questions_each=each)
 
     def to_dict(self) -> dict[str, Any]:
         language = self.language if self.language != "en" else ""
         said = {"description": self.description, "language": language, "empty": list(self.empty), "gamma": self.budget}
+        said["questions_each"] = self.questions_each
         head = {"name": self.name, **{key: value for key, value in said.items() if value}}
         return {**head, "attributes": {name: attribute.to_dict() for name, attribute in self.attributes.items()}}
 
@@ -160,7 +170,8 @@ class Plan:
         """A hash of what is asked and how each answer is blurred; it travels with reports. However the plan's numbers
         are spelt, the same plan has the same identity."""
         attributes = [{"name": name, **each.canonical()} for name, each in self.attributes.items()]
-        return identity_of({"name": self.name, "attributes": attributes})
+        drawn = {} if self.questions_each is None else {"questions_each": self.questions_each}
+        return identity_of({"name": self.name, **drawn, "attributes": attributes})
 
     @property
     def origin(self) -> str:
@@ -183,6 +194,12 @@ class Plan:
     def channels(self) -> dict[str, Mechanism | None]:
         """The channel (None: clear) of every attribute that is not the class."""
         return {name: each.channel for name, each in self.attributes.items() if each.role != "class"}
+
+    @property
+    def drawn(self) -> tuple[str, ...]:
+        """The questions of which a device draws ``questions_each``; () where each person answers all."""
+        names = (name for name, each in self.attributes.items() if each.role == "attribute")
+        return () if self.questions_each is None else tuple(names)
 
     @cached_property
     def columns(self) -> dict[str, Attribute]:
@@ -263,6 +280,9 @@ class Plan:
         self, columns: Mapping[str, Any], rng: np.random.Generator | None, key: Key, levels: Mapping[str, Any]
     ) -> dict[str, Any]:
         self.check_columns(list(columns))
+        if self.questions_each is not None:
+            context = question_of(self.identity, "asked")
+            columns = of_those_asked(columns, self.attributes, self.drawn, self.questions_each, rng, key, context)
         asked, reports = self.columns, dict[str, Any]()
         for column in columns:
             each = asked.get(column)
@@ -336,7 +356,7 @@ class Plan:
         ``prior``: beliefs by attribute. ``truth``: a data owner's own table of true records, from which is counted what
         answers in the clear tell about blurred ones; without it a bound is stated only beyond what they tell.
         """
-        return guarantee_of(self.attributes, prior or {}, truth, self.language)
+        return guarantee_of(self.attributes, prior or {}, truth, self.language, self.drawn, self.questions_each)
 
     @property
     def shares(self) -> dict[str, float]:

@@ -72,6 +72,7 @@ def plan_schema() -> dict[str, Any]:
             "name": {"type": "string"},
             "description": {"type": "string"},
             "language": {"enum": list(LANGUAGES), "default": "en", "description": "what people are told it in"},
+            "questions_each": {"type": "integer", "minimum": 1, "description": "so many each person answers, drawn"},
             "empty": {"type": "array", "items": {"type": "string"}, "description": "texts in files that mean missing"},
             "gamma": {**_PARAMETERS["gamma"], "description": "bound of all answers of one person together"},
             "epsilon": {**_PARAMETERS["epsilon"], "description": "the same as a natural logarithm"},
@@ -109,7 +110,7 @@ _STEPS: dict[str, dict[str, Any]] = {
     "window": {"inside": _WORD, "window": _COUNT, "others": _COUNT},
     "table": {"tables": {"type": "array", "items": _WORDS}, "outputs": _COUNT},
     "map": {"codes": {"type": "array", "items": _COUNT}, "outputs": _COUNT},
-    "slices": {"inside": _WORD, "prime": _SIZE, "digits": _SIZE},
+    "slices": {"inside": _WORD, "prime": _SIZE, "digits": _SIZE, "width": _SIZE},
     "spread": {"starts": {"type": "array", "items": _COUNT}, "outputs": _COUNT},
 }
 

@@ -22,6 +22,8 @@ from sfumato.plan.schema import plan_schema, program_schema
 from sfumato.prose import LANGUAGES, Voice, voice
 
 VERSION = 1
+DRAWING_VERSION = 2
+"""Of plans whose devices draw which questions are asked: those that cannot, pages in browsers among them, say so."""
 WORDS = ("number.", "and", "or", "quoted", "told.", "limit.", "device.", "page.")
 """The sentences of a catalogue that a device uses: by name, or all whose names begin so."""
 
@@ -45,9 +47,11 @@ def survey(
         if not (place is None or (isinstance(place, str) and place.strip())):
             raise ValueError(f"{name} is neither an address nor None; give it as text")
     say = voice(plan.language)
-    head = {"survey": VERSION, "plan": plan.identity, "name": plan.name, "description": plan.description}
+    version = {"survey": VERSION} if plan.questions_each is None else {"survey": DRAWING_VERSION}
+    head = {**version, "plan": plan.identity, "name": plan.name, "description": plan.description}
     return {
         **head, "language": plan.language, **places,
+        **({} if plan.questions_each is None else {"questions_each": plan.questions_each}),
         "questions": [_question(each, say) for each in plan.attributes.values()],
         "together": _together(plan, say),
         "words": {name: text for name, text in say.sentences.items() if name.startswith(WORDS)},
@@ -101,7 +105,7 @@ def survey_schema() -> dict[str, Any]:
     text, address = {"type": "string"}, {"type": ["string", "null"], "minLength": 1}
     identity = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
     fields = {
-        "survey": {"const": VERSION},
+        "survey": {"enum": [VERSION, DRAWING_VERSION]},
         "plan": {**identity, "description": "the plan's identity"},
         "name": text,
         "description": text,
@@ -114,11 +118,14 @@ def survey_schema() -> dict[str, Any]:
         "words": {"type": "object", "additionalProperties": text, "description": "sentences with {parts}"},
     }
     program = {key: part for key, part in program_schema().items() if key != "$schema"}
+    drawn = {"type": "integer", "minimum": 1, "description": "of version 2: so many questions the device draws"}
+    whole = _object(fields)
+    whole["properties"] = {**fields, "questions_each": drawn}
     return {
         "$schema": plan_schema()["$schema"],
         "title": "sfumato survey",
         "description": "What a device reads to ask, to blur and to say what that reveals.",
-        **_object(fields),
+        **whole,
         "$defs": {"program": {"$id": "program.schema.json", **program}},
     }
 

@@ -19,7 +19,8 @@ CLEAR_RANGES = 10
 
 
 def guarantee_of(
-    attributes: Mapping[str, Attribute], prior: Mapping[str, Any], truth: Any, language: str
+    attributes: Mapping[str, Attribute], prior: Mapping[str, Any], truth: Any, language: str,
+    drawn: tuple[str, ...] = (), each: int | None = None,
 ) -> CombinedGuarantee:
     """The guarantee of all attributes together."""
     blurred = {name: each.channel for name, each in attributes.items() if each.channel is not None}
@@ -28,7 +29,7 @@ def guarantee_of(
     parts = {name: each.guarantee(prior=prior.get(name), language=language) for name, each in blurred.items()}
     clear = {name: each.domain for name, each in attributes.items() if each.channel is None}
     tells = None if truth is None or not clear else what_clear_tells(attributes, clear, truth)
-    return CombinedGuarantee(parts, (), tuple(clear), tells, participation=True, language=language)
+    return CombinedGuarantee(parts, (), tuple(clear), tells, True, language, drawn, each)
 
 
 def what_clear_tells(

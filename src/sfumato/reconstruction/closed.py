@@ -9,9 +9,10 @@ covariance of a sum Σ w_x p̂_x needs no table either: a report adds s_y = Σ_{
 variance of s over the reports, over n − 1.
 
 Below zero an estimate is no share. The nearest point of the simplex takes what is below zero from *all* the others, and
-where most categories are rarer than the noise that adds up: it put a true 61 % of twenty categories at 56 %. Here the
-largest stay as they are, as many as make 1 together, and the rest is zero. Sums are always read from the unbiased
-shares (``Estimate.share``).
+where most categories are rarer than the noise that adds up: it put a true 61 % of twenty categories at 56 %. Here those
+that stand out from the noise stay as they are, and the others are the nearest that share what those leave. Among the
+others noise decides who gets more, so their sums are not told by these: sums are always read from the unbiased shares
+(``Estimate.share``).
 """
 
 from __future__ import annotations
@@ -58,9 +59,10 @@ def _estimate(
     covariance = SumCovariance(seen)
     unbiased = np.sum([share * each.shares for share, each in zip(covariance.weights, seen, strict=True)], axis=0)
     unbiased += (1 - unbiased.sum()) / unbiased.size
-    found = unbiased if method == "inverse" else largest_first(unbiased)
+    stderr = np.sqrt(covariance.diagonal())
+    found = unbiased if method == "inverse" else not_negative(unbiased, stderr)
     judged = not weighted and all(tally.histogram.dtype.kind != "f" for tally in tallies)
-    fit, stderr = min(each.fit() for each in seen) if judged else 1.0, np.sqrt(covariance.diagonal())
+    fit = min(each.fit() for each in seen) if judged else 1.0
     said = tuple(filter(None, [misfit_in_words(fit), _within_noise(float(np.median(stderr)), found.size)]))
     likelihood = sum(each.log_likelihood(np.maximum(found, 0.0)) for each in seen)
     worth = sum(each.reports for each in seen) if weighted else None
@@ -180,10 +182,22 @@ class SumCovariance:
         return np.asarray(self)[place]
 
 
-def largest_first(shares: Floats) -> Floats:
-    """The largest as they are while they make at most 1 together, the next one what is left, and the others zero."""
-    order = np.argsort(-shares, kind="stable")
-    before = np.cumsum(np.maximum(shares[order], 0.0)) - np.maximum(shares[order], 0.0)
-    found = np.zeros_like(shares)
-    found[order] = np.clip(1 - before, 0.0, np.maximum(shares[order], 0.0))
+def not_negative(shares: Floats, stderr: Floats) -> Floats:
+    """Shares that stand out stay, and the others are the nearest to theirs that make 1 with them.
+
+    Standing out: √(2 ln d) standard errors above 0, which about none of d categories do that nobody has.
+    """
+    clear = shares > np.sqrt(2 * np.log(shares.size)) * stderr
+    left = 1 - float(shares[clear].sum())
+    if left <= 0 or clear.all():
+        return nearest(shares, 1.0)
+    found = shares.copy()
+    found[~clear] = nearest(shares[~clear], left)
     return found
+
+
+def nearest(shares: Floats, total: float) -> Floats:
+    """The nearest point, by least squares, with this total and nothing below 0: max(p − δ, 0)."""
+    falling = -np.sort(-shares)
+    excess = (np.cumsum(falling) - total) / np.arange(1, shares.size + 1)
+    return np.asarray(np.maximum(shares - excess[np.flatnonzero(falling > excess)[-1]], 0.0))

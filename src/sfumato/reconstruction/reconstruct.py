@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -100,7 +101,24 @@ def reconstruct_plan(
     """
     counts = _plan_counts(table, plan, by, weights)
     domains = {name: plan.attributes[name].domain for name in counts}
-    return _estimates(counts, domains, intervals, method)
+    found = _estimates(counts, domains, intervals, method)
+    return {name: with_unasked(one, name, plan) for name, one in found.items()}
+
+
+def with_unasked(found: Any, name: str, plan: Plan) -> Any:
+    """The estimate; where devices draw questions, with a note that tells people who were not asked from those who gave
+    no answer, in number: each is asked with chance k/m, so that n·(1 − k/m) of n are not."""
+    if isinstance(found, Mapping):
+        return {label: with_unasked(each, name, plan) for label, each in found.items()}
+    if name not in plan.drawn:
+        return found
+    facts, asked = found.diagnostics, f"{plan.questions_each} of {len(plan.drawn)} questions"
+    unasked = (facts.reports + facts.missing) * (1 - (plan.questions_each or 0) / len(plan.drawn))
+    gaps, chance = facts.missing - unasked, math.sqrt(unasked * (plan.questions_each or 0) / len(plan.drawn))
+    rest = f"about {gaps:,.0f} gave no answer" if gaps > 3 * chance else "no more are missing than that may leave"
+    told = f"about {unasked:,.0f} were not asked this one, and {rest}"
+    note = f"each person was asked {asked}: {told}"
+    return replace(found, diagnostics=replace(facts, messages=(*facts.messages, note)))
 
 
 def estimate_of(name: str, channel: Mechanism, table: Any, intervals: Any = None, method: str = "smooth") -> Estimate:

@@ -7,6 +7,11 @@ categories share a slice in (q^(m−1) − 1)/(q − 1) directions, whichever th
 unbiased shares and their variance need. Reports are whole numbers below q·k, a little more than there are categories:
 they are counted like any others, and a Fourier transform over the grid turns their counts into those of categories.
 
+Few categories fill such a grid badly: 16 of 25 places make sets of two to five. They lie on a ring of q ≥ d places
+instead, and a report names one of (q − 1)/2 ways of stepping around it, x ↦ z·x mod q, and an *arc* of w neighbours:
+again every two categories share equally many sets, and w/q can be as close to 1/(γ + 1) as wanted. (A sum of neighbours
+has up to a seventh more variance than one of others.)
+
 The place of category c is c + q·c² mod q^m, a parabola. Sums of categories have the variance of independent ones unless
 many of them lie on a line: the first twenty would, were their places 0, 1, 2 …, and their sum had four times as much.
 """
@@ -45,11 +50,14 @@ from sfumato.prose import Voice
 MOST_CATEGORIES = 1 << 19
 NEARLY_BEST = Fraction(1005, 1000)
 """Of the grids whose variance is within so much of the best, the one with the fewest reports is taken."""
+MOST_ARCS = 1 << 14
+"""Arcs have more reports than categories, about d²/2: so many at most."""
 
 
 @dataclass(frozen=True, eq=False)
 class Slices(Step):
-    """A random direction and, with chance inside/2^63, the code's own slice of it; else one of the other slices."""
+    """A random direction z and an arc of ``width`` neighbouring slices of it, named by the last; with chance
+    inside/2^63 an arc that holds the code's own slice z·x mod q, else one that does not."""
 
     name = "slices"
     words = 3
@@ -57,10 +65,12 @@ class Slices(Step):
     prime: int
     digits: int
     inputs: int
+    width: int = 1
 
     @property
     def directions(self) -> int:
-        return int((self.prime**self.digits - 1) // (self.prime - 1))
+        """Of single slices the lines through the origin; of arcs, 1 … (q − 1)/2, since z and −z have the same."""
+        return (self.prime - 1) // 2 if self.width > 1 else (self.prime**self.digits - 1) // (self.prime - 1)
 
     @property
     def outputs(self) -> int:  # type: ignore[override]
@@ -68,7 +78,7 @@ class Slices(Step):
 
     @property
     def chance(self) -> float:
-        """The probability of the true slice."""
+        """The probability of an arc that holds the true slice."""
         return self.inside / HALF
 
     def place_of(self, code: Numbers) -> Numbers:
@@ -79,9 +89,11 @@ class Slices(Step):
     def slice_of(self, code: Numbers, direction: Numbers) -> Numbers:
         """z·x mod q for the digits x of the code's place, lowest first, and those of the direction.
 
-        Direction 0 is (1, 0, …, 0); direction 1 + q·i + j begins with j and goes on as direction i.
+        Direction 0 is (1, 0, …, 0); direction 1 + q·i + j begins with j and goes on as direction i. Of arcs, z = 1 + i.
         """
         place = self.place_of(code)
+        if self.width > 1:
+            return place * (direction + 1) % self.prime
         found, going = 0 * place, 1
         for _ in range(self.digits):
             last = direction == 0
@@ -92,23 +104,29 @@ class Slices(Step):
 
     def draw(self, code: Numbers, words: Sequence[Numbers]) -> Numbers:
         hit = (words[1] >> 1) < self.inside
-        direction, beyond = below(words[0], self.directions), below(words[2], self.prime - 1) + 1
+        direction, others = below(words[0], self.directions), self.prime - self.width
+        near, far = below(words[2], self.width), below(words[2], others) + self.width
         if not isinstance(code, int):
-            direction, beyond = direction.astype(np.int64), beyond.astype(np.int64)
+            direction, near, far = (each.astype(np.int64) for each in (direction, near, far))
         own = self.slice_of(code, direction)
-        return direction * self.prime + choose(hit, own, (own + beyond) % self.prime)
+        return direction * self.prime + (own + choose(hit, near, far)) % self.prime
 
     def law(self, first: Codes | None = None) -> Floats:
-        """1/k times the chance of the true slice, or an equal part of what is left."""
-        own = self.slice_of(np.arange(self.inputs), np.arange(self.directions)[:, None])
-        true = own[:, None] == np.arange(self.prime)[:, None]
-        other = (HALF - self.inside) / HALF / (self.prime - 1)
-        table = np.where(true, self.chance / self.directions, other / self.directions).reshape(-1, self.inputs)
+        """1/k times an equal part of the chance of an arc that holds the code, or of what is left."""
+        near, far = self.chance / self.width, (HALF - self.inside) / HALF / (self.prime - self.width)
+        held = self.holds(np.arange(self.inputs), np.arange(self.outputs)[:, None])
+        table = np.where(held, near / self.directions, far / self.directions)
         return table if first is None else sum_runs(table, first)
 
+    def holds(self, code: Numbers, report: Numbers) -> Numbers:
+        """Whether the code is in the set that a report names."""
+        own = self.slice_of(code, report // self.prime)
+        return (report - own) % self.prime < self.width
+
     def exact(self) -> list[list[int]]:
-        others = self.prime - 1
-        place = [self.inside << 64, *((HALF - self.inside) * words_below(i, others) for i in range(others))]
+        others = self.prime - self.width
+        place = [self.inside * words_below(i, self.width) for i in range(self.width)]
+        place += [(HALF - self.inside) * words_below(i, others) for i in range(others)]
         rows = []
         for report in range(self.outputs):
             direction, slice_ = divmod(report, self.prime)
@@ -119,18 +137,23 @@ class Slices(Step):
 
     def gamma(self) -> Fraction | None:
         """That of the slices: the direction says nothing."""
-        return Window(self.inside, 1, self.prime - 1).gamma() if self.inputs > 1 else Fraction(1)
+        own = Window(self.inside, self.width, self.prime - self.width)
+        return own.gamma() if self.inputs > 1 else Fraction(1)
 
     def to_dict(self) -> dict[str, Any]:
-        return {"step": self.name, "inside": hex_word(self.inside), "prime": self.prime, "digits": self.digits}
+        grid = {"prime": self.prime, "digits": self.digits, "width": self.width}
+        return {"step": self.name, "inside": hex_word(self.inside), **grid}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any], inputs: int) -> Slices:
         inside = word_of(given(data, "inside"))
         prime, digits = given_whole(data, "prime", 2, MOST_CODES), given_whole(data, "digits", 1, 20)
-        step = cls(inside, prime, digits, inputs)
+        width = given_whole(data, "width", 1, MOST_CODES)
+        step = cls(inside, prime, digits, inputs, width)
         if inside > HALF or not is_prime(prime) or not inputs <= prime**digits <= MOST_CODES:
             raise ValueError("slices need inside ≤ 2^63, a prime and enough digits; write the program again")
+        if width > 1 and (digits > 1 or 2 * width > prime or step.outputs > MOST_CODES):
+            raise ValueError("slices of several lie on a ring and fill at most half of it; write the program again")
         return step
 
     # --- counting -------------------------------------------------------------------------------------------------
@@ -162,6 +185,9 @@ class Slices(Step):
         is a Fourier transform over the grid, because every place but 0 is s·z for one z and one s > 0.
         """
         by_direction = np.reshape(reports, (self.directions, self.prime))
+        if self.width > 1:
+            arcs = np.take_along_axis(self._in_arcs(by_direction, 1), self._owns, axis=1)
+            return np.asarray(arcs.sum(axis=0))
         waves = np.zeros(self.prime**self.digits, complex)
         waves[self._multiples[:, 1:]] = np.fft.fft(by_direction, axis=1)[:, 1:]
         waves[0] = by_direction.sum()
@@ -169,19 +195,32 @@ class Slices(Step):
         return held * float(self.prime ** (self.digits - 1))
 
     def held_in(self, weights: Floats) -> Floats:
-        """The weight of the codes that each report's slice holds."""
+        """The weight of the codes that each report's slices hold."""
+        if self.width > 1:
+            by_slice = np.zeros((self.directions, self.prime))
+            np.put_along_axis(by_slice, self._owns, np.asarray(weights, float)[None], axis=1)
+            return self._in_arcs(by_slice, -1).ravel()
         grid = np.zeros(self.prime**self.digits)
         grid[self._places] = weights
         waves = np.fft.fftn(grid.reshape(self._grid)).ravel()
         return np.fft.ifft(waves[self._multiples], axis=1).real.ravel()
+
+    @cached_property
+    def _owns(self) -> NDArray[np.int64]:
+        """[direction, code]: the slice of each code."""
+        return np.asarray(self.slice_of(np.arange(self.inputs), np.arange(self.directions)[:, None]))
+
+    def _in_arcs(self, by_slice: Floats, way: int) -> Floats:
+        """The sum over ``width`` neighbours, from each slice on (way = 1) or up to it (way = −1)."""
+        return np.asarray(np.sum([np.roll(by_slice, -way * place, axis=1) for place in range(self.width)], axis=0))
 
 
 class SubsetResponse(Channel):
     """Report a set of about d/(γ + 1) categories that is likelier to hold the true one; as a number of a few bytes.
 
     Domain: Categories with d ≥ 2 labels, worth it from 3γ + 2 of them on; below, randomized response has less variance.
-    Law: the set holds the true category with chance p = γ/(γ + q − 1), any other with ρ close to 1/q; q is the prime
-    with the smallest variance, about γ + 1.
+    Law: the set holds the true category with chance p = γw/(γw + q − w), any other with ρ close to w/q; the prime q and
+    the width w are those with the smallest variance, w/q about 1/(γ + 1), and w = 1 for more than some 180 categories.
     γ: as given, exactly, or e^ε.
     Estimator: (share of sets that hold the category − ρ)/(p − ρ); of a rare one the variance is 4γ/(n(γ − 1)²).
 
@@ -209,9 +248,9 @@ class SubsetResponse(Channel):
         name, value = one_given("subset response", gamma=gamma, epsilon=epsilon)
         self._given = {name: checked_bound(name, value)}
         wanted = gamma_of(name, self._given[name])
-        prime, digits = best_grid(domain.size, wanted)
-        inside = Window.of_gamma(wanted, 1, prime - 1).inside
-        self.slices = Slices(inside, prime, digits, domain.size)
+        prime, digits, width = best_grid(domain.size, wanted)
+        inside = Window.of_gamma(wanted, width, prime - width).inside
+        self.slices = Slices(inside, prime, digits, domain.size, width)
         self.inputs: Categories = domain
 
     @cached_property
@@ -235,11 +274,20 @@ class SubsetResponse(Channel):
         """How many bits a report has."""
         return (self.slices.outputs - 1).bit_length()
 
-    def members(self, report: int) -> tuple[Any, ...]:
-        """The categories in the set that a report names."""
-        direction, slice_ = divmod(int(self.encode_reports(report)), self.slices.prime)
-        own = self.slices.slice_of(np.arange(self.domain.size), direction) == slice_
-        return tuple(self.domain.labels[code] for code in np.flatnonzero(own).tolist())
+    def members(self, reports: ArrayLike) -> Any:
+        """The report as a set: the categories in the set that a number names; for many reports a list of sets.
+
+        A missing report has no set, None. What is sent and counted is the number, which is shorter.
+        """
+        codes = self.encode_reports(reports)
+        found = [self._set(code) for code in codes.ravel().tolist()]
+        return found if codes.ndim else found[0]
+
+    def _set(self, code: int) -> tuple[Any, ...] | None:
+        if code < 0:
+            return None
+        held = self.slices.holds(np.arange(self.domain.size), code)
+        return tuple(self.domain.labels[place] for place in np.flatnonzero(held).tolist())
 
     def encode_reports(self, reports: ArrayLike) -> Codes:
         """Report codes; numbers that a file holds as text, as the categories are, are numbers all the same."""
@@ -252,13 +300,13 @@ class SubsetResponse(Channel):
 
     def balanced(self) -> Balanced:
         slices = self.slices
-        p, others, k = slices.chance, slices.prime - 1, slices.directions
-        shared = (slices.prime ** (slices.digits - 1) - 1) // others / k
-        stray = shared * p + (1 - shared) * (1 - p) / others
-        return Balanced(p / k, (1 - p) / others / k, p, stray, slices.held_by, slices.held_in)
+        p, width, others, k = slices.chance, slices.width, slices.prime - slices.width, slices.directions
+        beside = share_beside(slices.prime, slices.digits, width)
+        stray = float(beside * p + (width / others) * (1 - beside) * (1 - p))
+        return Balanced(p / width / k, (1 - p) / others / k, p, stray, slices.held_by, slices.held_in)
 
     def describe(self, say: Voice) -> str:
-        members = say.number(round(self.domain.size / self.slices.prime) or 1)
+        members = say.number(round(self.domain.size * self.slices.width / self.slices.prime) or 1)
         return say("how.subset", members=members, chance=say.percent(self.slices.chance))
 
 
@@ -271,39 +319,54 @@ def sets_serve_better(categories: int, gamma: float) -> bool:
 # --- choosing the grid ------------------------------------------------------------------------------------------------
 
 
-def best_grid(categories: int, gamma: float) -> tuple[int, int]:
-    """(q, m) with q^m ≥ d: nearly the smallest variance and, of those, the fewest reports.
+def best_grid(categories: int, gamma: float) -> tuple[int, int, int]:
+    """(q, m, w) with q^m ≥ d: nearly the smallest variance and, of those, the fewest reports.
 
     In fractions, so that every machine chooses the same.
     """
-    judged = [(*_judged(grid, categories, Fraction(gamma)), grid) for grid in _grids(categories)]
+    judged = [(*_judged(grid, categories, Fraction(gamma)), grid) for grid in _grids(categories, gamma)]
     best = min(variance for variance, _, _ in judged)
     return min((reports, grid) for variance, reports, grid in judged if variance <= NEARLY_BEST * best)[1]
 
 
-def _grids(categories: int) -> Iterator[tuple[int, int]]:
-    """The grids that hold the categories: the smallest of one digit, and of each small prime the fewest digits."""
-    prime = categories
-    while not is_prime(prime):
-        prime += 1
-    yield prime, 1
+def _grids(categories: int, gamma: float) -> Iterator[tuple[int, int, int]]:
+    """The grids that hold the categories: the smallest ring, with arcs about as wide as serves best, and of each small
+    prime the fewest digits."""
+    ring = categories
+    while not is_prime(ring):
+        ring += 1
+    yield ring, 1, 1
+    if ring * (ring - 1) // 2 <= MOST_ARCS:
+        about = int(ring / (gamma + 1))
+        yield from ((ring, 1, width) for width in range(max(about - 1, 2), about + 3) if 2 * width <= ring)
     for prime in filter(is_prime, range(2, int(MOST_CODES**0.5))):
         digits = 2
         while prime**digits < categories:
             digits += 1
         if prime * (prime**digits - 1) // (prime - 1) <= MOST_CODES:
-            yield prime, digits
+            yield prime, digits, 1
 
 
-def _judged(grid: tuple[int, int], categories: int, gamma: Fraction) -> tuple[Fraction, int]:
-    """(n times the mean variance of a category's share, number of reports) in an even population."""
-    prime, digits = grid
-    directions, shared = ((prime**m - 1) // (prime - 1) for m in (digits, digits - 1))
-    p = gamma / (gamma + prime - 1)
-    together = Fraction(shared, directions)
-    stray = together * p + (1 - together) * (1 - p) / (prime - 1)
+def _judged(grid: tuple[int, int, int], categories: int, gamma: Fraction) -> tuple[Fraction, int]:
+    """(n times the mean variance that noise adds to a category's share, number of reports) in an even population.
+
+    Making the shares sum to 1 takes off what the sizes of sets vary, at most one part in d.
+    """
+    prime, digits, width = grid
+    places, others, beside = prime**digits, prime - width, share_beside(*grid)
+    p = gamma * width / (gamma * width + others)
+    stray = beside * p + Fraction(width, others) * (1 - beside) * (1 - p)
+    size = Fraction(width * categories, prime)
+    of_sizes = size * (1 + (categories - 1) * beside) - size**2
     spread = p * (1 - p) + (categories - 1) * stray * (1 - stray)
-    return spread / categories / (p - stray) ** 2, prime * directions
+    spread -= min(of_sizes, spread) / categories
+    return spread / categories / (p - stray) ** 2, Slices(0, prime, digits, min(categories, places), width).outputs
+
+
+def share_beside(prime: int, digits: int, width: int) -> Fraction:
+    """The chance that a set which holds one place holds another one too, whichever it is."""
+    places = prime**digits
+    return Fraction(width * places // prime - 1, places - 1)
 
 
 def is_prime(number: int) -> bool:

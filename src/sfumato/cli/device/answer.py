@@ -79,7 +79,8 @@ def answer(
     levels, asked = _levels_of(loaded, level or []), survey(loaded, collector=whom)
     secret, ledger = place.secret, place.ledger
     outbox = None if submit is None else place.outbox(insecure=insecure)
-    given = read_person(answers, loaded, loaded.columns) if answers else _ask(loaded, asked, ledger, levels)
+    drawn = Device(secret, ledger).asks(loaded, collector=whom)
+    given = read_person(answers, loaded, loaded.columns) if answers else _ask(loaded, asked, ledger, levels, drawn)
     trial = Ledger.loads(ledger.dumps())
     trial.language = loaded.language
     reply = Device(secret, trial).reply(loaded, given, collector=whom, levels=levels)
@@ -128,12 +129,16 @@ def _levels_of(plan: Plan, chosen: Iterable[str]) -> dict[str, str]:
     return levels
 
 
-def _ask(plan: Plan, asked: dict[str, Any], ledger: Ledger, levels: dict[str, str]) -> dict[str, Any]:
-    """The answers to all questions, asked one by one; the levels that the person chooses are added to ``levels``."""
+def _ask(
+    plan: Plan, asked: dict[str, Any], ledger: Ledger, levels: dict[str, str], drawn: tuple[str, ...]
+) -> dict[str, Any]:
+    """The answers to the questions that the device draws, asked one by one; the levels that the person chooses are
+    added to ``levels``."""
     speak, whom, given = voice(plan.language), asked["collector"], dict[str, Any]()
     tell(plan.name, *([plan.description] if plan.description else []), speak("ask.whom", whom=whom))
-    for place, (each, question) in enumerate(zip(plan.attributes.values(), asked["questions"], strict=True), 1):
-        tell("", speak("device.place", place=place, count=len(plan.attributes)), each.question or each.name)
+    questions = [(plan.attributes[one["name"]], one) for one in asked["questions"] if one["name"] in drawn]
+    for place, (each, question) in enumerate(questions, 1):
+        tell("", speak("device.place", place=place, count=len(questions)), each.question or each.name)
         told = {name: _words(level) for name, level in question["levels"].items()}
         tell(*told.get("", ()))
         given |= ask_answer(each, plan.language)

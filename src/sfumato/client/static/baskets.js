@@ -1,4 +1,4 @@
-// Drawing programs of baskets (docs/programs-baskets.md). The work is the same for every basket and outcome.
+// Drawing programs of baskets (docs/programs-baskets.md); the same work for every basket and outcome.
 
 import {below, halves, hex, isWhole, less, need, range, refuse} from "./words.js"
 

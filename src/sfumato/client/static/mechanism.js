@@ -1,5 +1,5 @@
-// Domains, and the interpreter of drawing programs (docs/programs.md). Choices are selected by arithmetic, so that time
-// does not tell the answer. Programs are checked by identity; check/gamma.js checks more.
+// Domains, and the interpreter of drawing programs (docs/programs.md). Arithmetic chooses, so that time does not tell
+// the answer. Programs are checked by identity; check/gamma.js checks more.
 
 import {readBaskets} from "./baskets.js"
 import {
@@ -87,18 +87,21 @@ function readAlias(tables) {
 }
 
 /** The slice of a code's place along a direction: z·x mod q. */
-export function sliceOf(code, direction, prime, digits) {
+export function sliceOf(code, direction, {prime, digits, width}) {
+	if (width > 1) return code * (direction + 1) % prime
 	const places = prime ** digits
-	let place = (code + ((code * code) % places) * prime) % places, found = 0, going = 1
-	for (let i = 0; i < digits; i++) {
-		const last = +(direction === 0), digit = (direction - 1 + prime) % prime
-		found += going * (digit + (1 - digit) * last) * (place % prime)
-		going *= 1 - last
+	let place = (code + ((code * code) % places) * prime) % places, found = 0
+	for (let i = 1; i < digits && direction--; i++) {
+		found += direction % prime * (place % prime)
 		place = Math.floor(place / prime)
-		direction = Math.floor((direction - 1) / prime) * (1 - last)
+		direction = Math.floor(direction / prime)
 	}
-	return found % prime
+	return (found + place) % prime
 }
+
+export const directionsOf = ({prime, digits, width}) =>
+	width > 1 ? (prime - 1) / 2 : (prime ** digits - 1) / (prime - 1)
+const isBelow = (share, high, low) => less(high >>> 1, ((high << 31) | (low >>> 1)) >>> 0, ...share)
 
 // Each makes (code, high, low, …) → next code.
 const STEPS = {
@@ -110,18 +113,17 @@ const STEPS = {
 	window({inside, window, others}) {
 		const share = halves(inside)
 		return (code, high, low, high2, low2) => {
-			const hit = less(high >>> 1, ((high << 31) | (low >>> 1)) >>> 0, ...share), place = below(high2, low2, others)
+			const hit = isBelow(share, high, low), place = below(high2, low2, others)
 			const missed = place + window * (place >= code)
 			return missed + (code + below(high2, low2, window) - missed) * hit
 		}
 	},
-	slices({inside, prime, digits}) {
-		const share = halves(inside), directions = (prime ** digits - 1) / (prime - 1)
+	slices(step) {
+		const {inside, prime, width} = step, share = halves(inside), directions = directionsOf(step)
 		return (code, high, low, high2, low2, high3, low3) => {
-			const direction = below(high, low, directions), own = sliceOf(code, direction, prime, digits)
-			const hit = less(high2 >>> 1, ((high2 << 31) | (low2 >>> 1)) >>> 0, ...share)
-			const other = (own + 1 + below(high3, low3, prime - 1)) % prime
-			return direction * prime + other + (own - other) * hit
+			const direction = below(high, low, directions), own = sliceOf(code, direction, step)
+			const hit = isBelow(share, high2, low2), far = width + below(high3, low3, prime - width)
+			return direction * prime + (own + far + (below(high3, low3, width) - far) * hit) % prime
 		}
 	},
 	table: ({tables}) => readAlias(tables),

@@ -1,4 +1,4 @@
-// The respondent's page, made from survey.json alone. True answers are in `answers` and nowhere else.
+// The respondent's page, made from survey.json alone. True answers are only in `answers`.
 
 import {messageText, openMemory, outbox} from "./queue.js"
 import {answer, Ledger, LimitError, predict, readModel, readSurvey, voice} from "./sfumato.js"

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.channels import CorrelatedNoise, Mechanism, SelectASize
-from sfumato.domain import Categories, Codes, Floats, Interval, Items
+from sfumato.domain import Categories, Codes, Floats, Interval, Items, as_array, is_missing
 from sfumato.plan import Attribute, Plan
 from sfumato.privacy.audit.baskets import BasketProbe
 from sfumato.privacy.audit.check import SKIPPED, Check, Randomize
@@ -94,9 +94,10 @@ class ClearProbe(Probe):
 
 
 class PlanProbe(Probe):
-    """All attributes side by side."""
+    """All attributes side by side. Of those that a device draws so many are there; the others lie anywhere."""
 
     def __init__(self, plan: Plan, samples: int) -> None:
+        self.drawn, self.each = [name in plan.drawn for name in plan.attributes], plan.questions_each
         self.parts = [_probe(each, samples) for each in plan.attributes.values()]
         self.columns = tuple(name for part in self.parts if not isinstance(part, ClearProbe) for name in part.columns)
 
@@ -114,7 +115,28 @@ class PlanProbe(Probe):
         return {name: column for part, own in self._split(true) for name, column in part.values(own).items()}
 
     def places(self, true: Codes, reports: Mapping[str, Any], rng: np.random.Generator) -> Floats:
-        return np.hstack([part.places(own, reports, rng) for part, own in self._split(true)])
+        if self.each is None:
+            return np.hstack([part.places(own, reports, rng) for part, own in self._split(true)])
+        parts = zip(self._split(true), self.drawn, strict=True)
+        found = [_of_those_asked(part, own, reports, rng, drawn) for (part, own), drawn in parts]
+        answered = np.sum([there for (_, there), drawn in zip(found, self.drawn, strict=True) if drawn], axis=0)
+        places = np.hstack([each for each, _ in found])
+        places[answered != self.each] = 0.0
+        return places
+
+
+def _of_those_asked(
+    part: Probe, own: Codes, reports: Mapping[str, Any], rng: np.random.Generator, drawn: bool
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """(places, who answered); of those who were not asked the places say nothing."""
+    columns = {name: as_array(reports[name]) for name in part.columns}
+    there = np.array([not is_missing(cell) for cell in columns[part.columns[0]].ravel().tolist()])
+    if not drawn:
+        return part.places(own, reports, rng), there
+    known = part.places(own[there], {name: column.ravel()[there] for name, column in columns.items()}, rng)
+    places = rng.random((len(own), known.shape[1]))
+    places[there] = known
+    return places, there
 
 
 def _probe(attribute: Attribute, samples: int) -> Probe:

@@ -2,7 +2,7 @@
 // The page does not load this: it comes from whoever states the γ. It is for those who have the device from elsewhere.
 
 import {fraction, reduced} from "../ledger.js"
-import {sliceOf} from "../mechanism.js"
+import {directionsOf, sliceOf} from "../mechanism.js"
 import {isWhole, need, reasonOf, refuse} from "../words.js"
 
 const WORD = 1n << 64n
@@ -70,7 +70,6 @@ const INPUTS = {
 	spread: ({outputs}) => outputs,
 }
 const WORDS = {slices: 3, window: 2, map: 0}
-const directionsOf = ({prime, digits}) => (prime ** digits - 1) / (prime - 1)
 const OUTPUTS = {
 	slices: step => step.prime * directionsOf(step),
 	window: ({window, others}) => window + others,
@@ -193,18 +192,19 @@ const LAWS = {
 	},
 
 	slices(step, inputs) {
-		const {inside, prime, digits} = step
-		const [near, others] = [BigInt(`0x${inside}`), prime - 1]
+		const {inside, prime, digits, width} = step
+		const [near, others] = [BigInt(`0x${inside}`), prime - width]
 		const [far, places] = [WORD / 2n - near, prime ** digits]
 		need(isPrime(prime) && isWhole(digits, 1, 20) && places >= inputs && places <= 2 ** 20 && far >= 0n)
-		const slices = once(() => [near * WORD, ...wordsBelow(others).map(x => far * x)])
+		need(width === 1 || digits === 1 && isWhole(width, 1, prime / 2) && OUTPUTS.slices(step) <= 2 ** 20)
+		const slices = once(() => [...wordsBelow(width).map(x => near * x), ...wordsBelow(others).map(x => far * x)])
 		return {
 			words: 3,
 			outputs: OUTPUTS.slices(step),
 			weights: once(() => wordsBelow(directionsOf(step)).flatMap(words => slices().map(x => words * x))),
 			next(code, k) {
 				const direction = Math.floor(k / prime)
-				return direction * prime + (sliceOf(code, direction, prime, digits) + k) % prime
+				return direction * prime + (sliceOf(code, direction, step) + k) % prime
 			},
 			gamma: () => (inputs > 1 ? ratioIn(slices()) : ONE), // the direction says nothing
 		}

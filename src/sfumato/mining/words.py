@@ -1,0 +1,88 @@
+"""Frequent words that no list holds, from frequent beginnings to longer ones (``channels.bounded.unknown``).
+
+The share of a beginning is that of its bucket, (held − ρ)/(p − ρ) of the people whose device drew its length; once the
+word has ended, of all who drew that length or a longer one, since only end marks are behind. A word is found if that
+stands so many standard errors above zero that in one survey of twenty, at most, one does that nobody has. Beginnings go
+on from three standard errors, the ``breadth`` most frequent: false ones go nowhere.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sfumato.channels.bounded.unknown import END, Words
+from sfumato.domain import Floats
+from sfumato.tables import Records, as_table
+
+BREADTH, GOES_ON = 300, 3.0
+
+
+def frequent_words(reports: Any, words: Words, min_share: float = 0.0, *, breadth: int = BREADTH) -> Any:
+    """The words that stand out from the noise and whose share reaches ``min_share``, the most frequent first.
+
+    ``reports``: what ``words.randomize`` gave. The table (pandas, or records without it) has
+
+        word      the word, cut to ``words.longest`` letters
+        share     estimated share of people who have it
+        stderr    its standard error
+
+    Only those whose device drew a length that holds the whole word tell its share. For smaller errors, ask others with
+    the list, ``sf.SubsetResponse(sf.Categories([*found["word"], "something else"]), gamma=…)``; a second report of the
+    same people multiplies γ.
+
+    >>> import sfumato as sf
+    >>> slang = sf.Words("ehijklnopsuw", longest=5, gamma=19)
+    >>> reports = slang.randomize(["hello"] * 5000 + ["spoon"] * 3000, rng=1)
+    >>> sf.frequent_words(reports, slang)["word"].tolist()
+    ['hello', 'spoon']
+    """
+    if not isinstance(words, Words):
+        raise TypeError(f"words is a {type(words).__name__}; give the sf.Words that made the reports")
+    if not 0 <= min_share <= 1:
+        raise ValueError(f"min_share = {min_share!r} is no share of the people; give a number from 0 to 1")
+    if breadth < 1:
+        raise ValueError(f"breadth = {breadth!r} follows no beginning; give 1 or more, 300 is usual")
+    people = words.counted(reports)
+    if not all(each.any() for each in people):
+        raise ValueError("there are too few reports; words need some of every length, and thousands to stand out")
+    buckets, rows, going = Buckets(words, people), Records(), [""]
+    for place, length in enumerate(words.lengths):
+        tried = words.longer(going, length)
+        isover = [each.endswith(END) or length == words.longest for each in tried]
+        ended = [each for each, over in zip(tried, isover, strict=True) if over]
+        going = [each for each, over in zip(tried, isover, strict=True) if not over]
+        rows += [
+            {"word": word.rstrip(END), "share": share, "stderr": stderr}
+            for word, share, stderr in buckets.clear(ended, place, words.errors_needed(len(tried)), whole=True)
+            if share >= min_share
+        ]
+        begun = buckets.clear(going, place, GOES_ON)
+        going = [each for each, share, stderr in begun if share >= min_share - GOES_ON * stderr][:breadth]
+    return as_table(sorted(rows, key=lambda row: -row["share"]), ["word", "share", "stderr"])
+
+
+class Buckets:
+    """How many reports hold each bucket, by length."""
+
+    def __init__(self, words: Words, people: list[Floats]) -> None:
+        self.words, self.law = words, words.buckets.balanced()
+        self.people = np.array([each.sum() for each in people])
+        self.held = [self.law.held_by(each) for each in people]
+
+    def clear(
+        self, tried: list[str], place: int, errors: float, *, whole: bool = False
+    ) -> list[tuple[str, float, float]]:
+        """(beginning, share, standard error) of those so many errors above zero, the most frequent first; ``whole``:
+        ended words, which longer lengths tell of too."""
+        places = range(place, len(self.held) if whole else place + 1)
+        held = np.zeros(len(tried))
+        for later in places:
+            length = self.words.lengths[later]
+            held += self.held[later][[self.words.bucket(each.ljust(length, END)) for each in tried]]
+        count, scale = float(self.people[list(places)].sum()), self.law.kept - self.law.stray
+        held /= count
+        share, stderr = (held - self.law.stray) / scale, np.sqrt(np.maximum(held * (1 - held), 0) / count) / scale
+        clear = [at for at in np.argsort(-share, kind="stable").tolist() if share[at] > errors * stderr[at]]
+        return [(tried[at], float(share[at]), float(stderr[at])) for at in clear]

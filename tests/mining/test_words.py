@@ -1,0 +1,96 @@
+"""Frequent words from beginnings: those that are there are found with their shares, and no others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.statistics import assert_mean, assert_mean_zero
+
+import sfumato as sf
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+SLANG = sf.Words(LETTERS, longest=8, gamma=19)
+SAID = {"hello": 0.25, "spoon": 0.15, "elephant": 0.12, "a": 0.1, "hell": 0.08}
+
+
+def crowd(n: int, rng: np.random.Generator) -> list[str]:
+    """People who say these words, and others with a word of their own."""
+    own = ["".join(rng.choice(list(LETTERS), 7)) for _ in range(200)]
+    words, shares = [*SAID, *own], [*SAID.values(), *np.full(200, (1 - sum(SAID.values())) / 200)]
+    return rng.choice(words, n, p=shares).tolist()
+
+
+def test_frequent_words_are_found_with_their_shares_and_no_others() -> None:
+    rng = np.random.default_rng(11)
+    found = sf.frequent_words(SLANG.randomize(crowd(60_000, rng), rng), SLANG)
+    assert found["word"].tolist()[0] == "hello" and set(found["word"]) == set(SAID)
+    for word, share, stderr in found.itertuples(index=False):
+        assert abs(share - SAID[word]) < 6 * stderr
+    error = dict(zip(found["word"], found["stderr"], strict=True))
+    assert error["a"] < 0.75 * error["elephant"]  # all lengths tell of a short word
+    assert found["share"].is_monotonic_decreasing
+
+
+def test_a_least_share_leaves_the_rarer_out() -> None:
+    rng = np.random.default_rng(12)
+    reports = SLANG.randomize(crowd(60_000, rng), rng)
+    assert set(sf.frequent_words(reports, SLANG, min_share=0.2)["word"]) == {"hello"}
+
+
+def test_a_word_of_few_letters_and_its_continuation_are_two_words() -> None:
+    words = sf.Words("ab", longest=4, gamma=19)
+    found = sf.frequent_words(words.randomize(["ab"] * 4000 + ["abab"] * 6000, rng=3), words)
+    assert found["word"].tolist() == ["abab", "ab"]
+
+
+def test_noise_alone_finds_next_to_nothing() -> None:
+    """In one survey of twenty at most, so that in eight of ten a chance of less than the false-alarm rate finds any."""
+    words, with_any = sf.Words("abcdefgh", longest=5, gamma=19), 0
+    for seed in range(10):
+        reports = np.random.default_rng([13, seed]).integers(0, 2 * words.buckets.slices.outputs, 20_000)
+        with_any += len(sf.frequent_words(reports, words)) > 0
+    assert len(words.lengths) == 2 and with_any < 8
+
+
+def test_shares_are_unbiased_and_their_errors_calibrated() -> None:
+    """Of a word so frequent that it is always found; those of rarer ones are, where luck decides, too large."""
+    words, scores = sf.Words("ab", longest=3, gamma=19), []
+    for seed in range(60):
+        found = sf.frequent_words(words.randomize(["ab"] * 700 + ["bbb"] * 300, rng=seed), words)
+        row = found[found["word"] == "ab"].iloc[0]
+        scores.append((row["share"] - 0.7) / row["stderr"])
+    assert_mean_zero(scores)
+    assert_mean(np.square(scores), 1.0, np.sqrt(2))
+
+
+def test_a_rare_word_is_found_every_second_time_at_the_stated_share() -> None:
+    words = sf.Words("abcdefgh", longest=5, gamma=19)
+    n = 40_000
+    share, found = words.lowest_discoverable_share(n), 0
+    for seed in range(12):
+        rng = np.random.default_rng([14, seed])
+        people = np.where(rng.random(n) < share, "cabed", rng.choice(["aa", "bbb", "gh"], n)).tolist()
+        found += "cabed" in set(sf.frequent_words(words.randomize(people, rng), words)["word"])
+    assert 1 <= found <= 12
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (([], SLANG), "there are too few reports"),
+        (([1], sf.Categories(["a"])), "words is a Categories; give the sf.Words"),
+        (([1], SLANG, 2), "min_share = 2 is no share"),
+        (([1], SLANG, float("nan")), "min_share = nan is no share"),
+    ],
+)
+def test_bad_input_is_one_line(arguments: Any, words: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=words) as error:
+        sf.frequent_words(*arguments)
+    assert "\n" not in str(error.value)
+
+
+def test_a_breadth_of_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="breadth = 0 follows no beginning"):
+        sf.frequent_words([1], SLANG, breadth=0)
