@@ -70,7 +70,7 @@ def test_the_accuracy_of_any_classifier_is_estimated_from_reports() -> None:
     judge = judge_of_bands(12_000)
     for band, true, most in ((Band(0.4, 0.6), 1.0, 0.08), (Band(0.25, 0.75), 0.7, 0.25), (Band(0.5, 0.7), 0.8, 0.25)):
         found, error = accuracy([(band._probabilities, judge.held, [judge.behind])], np.random.default_rng(0))
-        assert abs(found - true) < min(0.1, 2 * error) and error < most  # whoever is wrong about itself is hard to judge
+        assert abs(found - true) < min(0.1, 2 * error) and error < most  # who is wrong about itself is hard to judge
 
 
 def shells(n: int, rng: np.random.Generator) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:

@@ -43,7 +43,7 @@ DEEPEST = 60
 DISTILLED_RECORDS = 150_000
 LEAST_LEAF = 0.0003
 FALLBACK_MEMBERS = 3
-MOST_CLASSES = 12  # of a rule
+MOST_CLASSES, FEWEST_PEOPLE = 12, 2_000  # of a rule
 
 
 class TreeClassifier(Learner):
@@ -51,7 +51,7 @@ class TreeClassifier(Learner):
 
     channels: one entry (channel or None for a clear column) a column, or a mapping from column name.
     reconstruction: "likelihood" finds cuts and leaves by the likelihood of the reports; where held-out reports do not
-        pay for a rule, it distils the joint model, by itself or averaged with shares that are free in every cell of the
+        pay for a rule, or people are fewer than 2,000, it distils the joint model, by itself or averaged with shares that are free in every cell of the
         rule's columns; "joint" always distils the joint model; "byclass", "local" and "global" are AS00's
         algorithms; "none" takes reports as if they were true values. Without any channel all of them grow a clean
         tree.
@@ -67,7 +67,7 @@ class TreeClassifier(Learner):
     form = "tree"
 
     def __init__(
-        self, channels: Channels = None, reconstruction: str = "joint", *, label_channel: Channel | None = None,
+        self, channels: Channels = None, reconstruction: str = "likelihood", *, label_channel: Channel | None = None,
         intervals: int | None = None, max_depth: int | None = None, min_samples_leaf: int = 1,
         prune: bool | None = None, random_state: Any = None,
     ) -> None:
@@ -116,6 +116,9 @@ class TreeClassifier(Learner):
         return Limits(depth, least, 2 * least, blurred if self.prune is None else bool(self.prune))
 
     def _follow_likelihood(self, reports: Reports, axes: list[Axis], limits: Limits, rng: np.random.Generator) -> None:
+        if reports.people < FEWEST_PEOPLE:
+            self._distil(reports, axes, limits, rng)
+            return
         chosen = select_columns(reports, axes, MOST_GRID_DIMENSIONS)
         if len(self.classes_) > MOST_CLASSES or beyond_a_grid(reports, axes, chosen):
             self._distil(reports, axes, limits, rng, chosen)
