@@ -51,10 +51,10 @@ class TreeClassifier(Learner):
 
     channels: one entry (channel or None for a clear column) a column, or a mapping from column name.
     reconstruction: "likelihood" finds cuts and leaves by the likelihood of the reports; where held-out reports do not
-        pay for a rule, or people are fewer than 2,000, it distils the joint model, by itself or averaged with shares that are free in every cell of the
-        rule's columns; "joint" always distils the joint model; "byclass", "local" and "global" are AS00's
-        algorithms; "none" takes reports as if they were true values. Without any channel all of them grow a clean
-        tree.
+        pay for a rule, or people are fewer than 2,000, it distils the joint model, by itself or averaged with shares
+        that are free in every cell of the rule's columns; "joint" always distils the joint model; "byclass", "local"
+        and "global" are AS00's algorithms; "none" takes reports as if they were true values. Without any channel
+        all of them grow a clean tree.
     label_channel: the channel that class labels went through, None if they are clear.
     intervals: AS00's number of intervals m; None takes a hundredth of the records, between 10 and 100.
     prune: whether to prune by minimum description length; None prunes when there are channels, as AS00 does, and
