@@ -133,7 +133,7 @@ def test_the_joint_model_behind_a_tree_classifies_and_makes_records(tree, survey
 
 def test_the_joint_model_behind_a_tree_on_frames_makes_frames(survey):
     channels = dict(zip(ATTRIBUTES, survey.channels, strict=True))
-    tree = TreeClassifier(channels, random_state=0).fit(pd.DataFrame(survey.columns)[:3000], survey.y[:3000])
+    tree = TreeClassifier(channels, "joint", random_state=0).fit(pd.DataFrame(survey.columns)[:3000], survey.y[:3000])
     X, _ = tree.joint_.sample(10, random_state=0)
     assert list(X.columns) == list(ATTRIBUTES) == tree.joint_.feature_names_in_.tolist()
 

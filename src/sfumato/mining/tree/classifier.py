@@ -34,6 +34,7 @@ from sfumato.mining.tree.model import (
 )
 from sfumato.mining.tree.rule import RuleSearch
 from sfumato.mining.tree.rule_tree import tree_of
+from sfumato.mining.tree.splits import LEAF
 from sfumato.mining.tree.verdict import AVERAGE, RULE, verdict
 from sfumato.reconstruction import Axis
 
@@ -44,6 +45,7 @@ DISTILLED_RECORDS = 150_000
 LEAST_LEAF = 0.0003
 FALLBACK_MEMBERS = 3
 MOST_CLASSES, FEWEST_PEOPLE = 12, 2_000  # of a rule
+PURE = 0.9  # where even the best rule leaves more people in doubt, none is behind the classes, nor averaged in
 
 
 class TreeClassifier(Learner):
@@ -125,12 +127,12 @@ class TreeClassifier(Learner):
             return
         search = RuleSearch(reports, axes)
         found = search.find(chosen)
-        preferred = verdict(search, found, chosen)
+        preferred, ruled = verdict(search, found, chosen), tree_of(found, axes, limits, reports.people)
         if preferred == RULE:
-            self.tree_, self.features_, self.errors_ = tree_of(found, axes, limits, reports.people)
+            self.tree_, self.features_, self.errors_ = ruled
         else:
-            softer = cellwise_model(search, found) if preferred == AVERAGE else None
-            self._distil(reports, axes, limits, rng, chosen, softer)
+            averaged = preferred == AVERAGE and purity(ruled[0]) >= PURE
+            self._distil(reports, axes, limits, rng, chosen, cellwise_model(search, found) if averaged else None)
 
     def _distil(
         self, reports: Reports, axes: list[Axis], limits: Limits, rng: np.random.Generator,
@@ -266,6 +268,12 @@ def distilled_tree(
     tree.counts = summed_counts(tree, leaves, p_class)
     tree.column[:] = np.where(tree.column < 0, -1, np.array(model.selected_, np.int32)[tree.column])
     return tree, features
+
+
+def purity(tree: Tree) -> float:
+    """The share of people whose leaf names their class."""
+    counts = tree.counts[tree.column == LEAF]
+    return float(counts.max(axis=1).sum() / max(counts.sum(), 1e-300))
 
 
 def summed_counts(tree: Tree, leaves: npt.NDArray[np.int64], mass: Floats) -> Floats:

@@ -19,7 +19,7 @@ from sfumato.mining.tree.rule import Found, Ground, RuleSearch, ground_of, on_ot
 from sfumato.mining.tree.search import SCREENING_STEPS
 from sfumato.reconstruction import ProductTable
 
-BETTER, SURELY_BETTER, CLEARLY_BETTER = 0.4, 1.0, 2.0  # standard errors
+BETTER, SURELY_BETTER, CLEARLY_BETTER = 0.4, 0.5, 2.0  # standard errors
 COVERED = 0.85  # part of what all columns tell about the class that those of a rule have to, to be averaged with them
 OPTIMISM = 0.5  # nats a split: the structure was found with the held-out people among the others
 RULE, AVERAGE, GRID = "rule", "average", "grid"
