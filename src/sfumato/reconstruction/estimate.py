@@ -16,6 +16,7 @@ from sfumato.prose import plain
 from sfumato.tables import frame_like
 
 BAR = 30
+DRAWS = 10_000
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,8 @@ class Diagnostics:
     messages: tuple[str, ...] = ()
     fit: float = 1.0
     """How often sound reports would fit their channel as badly as these, at most."""
+    cannot_tell: bool = False
+    """Whether the noise hides more of what was asked for than the reports show; ``messages`` says it in words."""
 
 
 class WithError(float):
@@ -84,14 +87,29 @@ class Estimate:
         """Standard error of each probability."""
         return np.asarray(np.sqrt(np.maximum(self.covariance.diagonal(), 0.0)))
 
-    def interval(self, confidence: float = 0.9) -> tuple[Floats, Floats]:
-        """(low, high): bounds that hold each true probability with this confidence, within 0..1."""
+    def interval(self, confidence: float = 0.9, simultaneous: bool = False) -> tuple[Floats, Floats]:
+        """(low, high): bounds that hold each true probability with this confidence, within 0..1.
+
+        ``simultaneous``: bounds that hold all of them at once, estimate ± c·stderr with c the quantile of max |z|.
+        """
         from scipy.special import ndtri
 
         if not 0 < confidence < 1:
             raise ValueError(f"confidence={confidence} is not between 0 and 1; for example 0.9")
-        reach = float(ndtri((1 + confidence) / 2)) * self.stderr
+        errors = self._largest_errors(confidence) if simultaneous else float(ndtri((1 + confidence) / 2))
+        reach = errors * self.stderr
         return np.clip(self.probabilities - reach, 0, 1), np.clip(self.probabilities + reach, 0, 1)
+
+    def _largest_errors(self, confidence: float) -> float:
+        """The quantile of max |z_i|, z ~ N(0, correlation): drawn 10,000 times, always the same."""
+        covariance, spread = np.asarray(self.covariance), self.stderr
+        known = spread > 0
+        if not known.any():
+            return 0.0
+        values, vectors = np.linalg.eigh(covariance[np.ix_(known, known)] / np.outer(spread[known], spread[known]))
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        drawn = np.random.default_rng(0).standard_normal((DRAWS, values.size)) @ root.T
+        return float(np.quantile(np.abs(drawn).max(axis=1), confidence))
 
     def share(self, categories: Iterable[Hashable]) -> WithError:
         """The share of these categories together, with its standard error √(wᵀCw).
