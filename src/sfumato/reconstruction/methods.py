@@ -63,7 +63,7 @@ class Problem:
 
     def estimate(
         self, row: int, predicted: Floats, probabilities: Floats, covariance: Floats, log_likelihood: float,
-        freedom: float, messages: tuple[str, ...], cost: tuple[int, int] = (0, 0),
+        freedom: float, messages: tuple[str, ...], cost: tuple[int, int] = (0, 0), cannot_tell: bool = False,
     ) -> Estimate:
         """The shares of the wanted intervals or categories in one class; ``predicted``: the shares of reports that they
         lead to; ``cost`` in steps and table applications."""
@@ -71,7 +71,7 @@ class Problem:
         fit = self.fit(row, predicted)
         said = (*filter(None, [misfit_in_words(fit), None if layout is None else layout.note]), *messages)
         reports, missing = float(self.counts[row].sum()), float(self.missing[row])
-        facts = Diagnostics(self.method, reports, missing, *cost, log_likelihood, freedom, said, fit)
+        facts = Diagnostics(self.method, reports, missing, *cost, log_likelihood, freedom, said, fit, cannot_tell)
         categories = domain.labels if isinstance(domain, Categories) else None
         edges, integer = (None, False) if layout is None else (layout.edges.copy(), layout.integer)
         return Estimate(edges, categories, np.asarray(probabilities), covariance, facts, integer)
@@ -234,13 +234,14 @@ def by_smooth(problem: Problem) -> list[Estimate]:
 
     table, membership = problem.table.dense(), problem.layout.membership
     points, points_membership = problem.points()
+    roundings = problem.layout.roundings()
     estimates = []
     for row, counts in enumerate(problem.counts):
-        fit = smooth(counts, table, points, membership, points_membership, np.diff(problem.layout.cells))
+        fit = smooth(counts, table, points, membership, points_membership, np.diff(problem.layout.cells), roundings)
         predicted = table @ fit.density + sum(mass * points[:, place] for place, mass in fit.atoms)
         likelihood = float(counts @ np.log(np.maximum(predicted, 1e-300)))
         found = fit.probabilities, fit.covariance, likelihood, fit.degrees_of_freedom, fit.messages
-        estimates.append(problem.estimate(row, predicted, *found))
+        estimates.append(problem.estimate(row, predicted, *found, cannot_tell=fit.cannot_tell))
     return estimates
 
 

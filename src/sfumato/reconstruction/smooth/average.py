@@ -10,6 +10,8 @@ from scipy.linalg import solve_triangular
 from sfumato.reconstruction.diagnosis import messages_for
 
 from .atoms import AtomSearch, Whereabouts
+from .detail import CLUMPS, Detail, detail_beside, inside_intervals, stray
+from .heaps import Heaps, find_heaps
 from .penalised import (
     FEWEST_CELLS,
     LOG_DENSITY,
@@ -28,9 +30,11 @@ from .penalised import (
     step_basis,
 )
 
+POSSIBLE = 25.0
+HALF = 0.5
 COUNTED = 1e-4  # fits with less posterior weight than this are left out of the average
 SURE_ATOM = 0.005
-STRAY = 0.65  # beforehand, an interval's probability may stray from the smooth one by this part of itself
+STRAY = 1.2  # beforehand, an interval may stray from the smooth one by this many clumps
 SLACK = 0.3  # and by this part of an even share, so that empty intervals have error bars too
 MOST_CELLS = 300  # a finer grid is solved on a coarser one: no noise lets so much detail through
 
@@ -46,11 +50,12 @@ class SmoothFit:
     degrees_of_freedom: float
     rule: str  # the family that explains the reports best
     messages: tuple[str, ...]
+    cannot_tell: bool = False
 
 
 def smooth(
     counts: Vector, table: Matrix, points: Matrix, to_intervals: Matrix, points_to_intervals: Matrix,
-    widths: Vector | None = None,
+    widths: Vector | None = None, roundings: tuple[Matrix, ...] = (),
 ) -> SmoothFit:
     """Average the penalised fits of every smoothness, each by how well it explains the reports.
 
@@ -69,11 +74,14 @@ def smooth(
         merge_rows(points, rows),
         merge_columns(np.asarray(to_intervals, dtype=float), width, columns),
         np.asarray(points_to_intervals, dtype=float),
+        roundings,
     )
     return replace(fit, density=spread_out(fit.density, width, columns))
 
 
-def _smooth(reports: Seen, points: Matrix, to_intervals: Matrix, points_to_intervals: Matrix) -> SmoothFit:
+def _smooth(
+    reports: Seen, points: Matrix, to_intervals: Matrix, points_to_intervals: Matrix, roundings: tuple[Matrix, ...] = ()
+) -> SmoothFit:
     if is_one_to_one(reports.table):
         return _noiseless(reports, [everywhere(reports)], to_intervals)
     problems = tuple(PenalisedLikelihood(reports, family) for family in (SOFT_DENSITY, LOG_DENSITY))
@@ -88,16 +96,44 @@ def _smooth(reports: Seen, points: Matrix, to_intervals: Matrix, points_to_inter
         return _noiseless(reports, fits, to_intervals)
     atoms_at: list[Whereabouts] = []
     if points.shape[1]:
-        beside, atoms_at = _with_atoms(problems, paths[0], points, np.argmax(points_to_intervals, axis=0))
+        beside, atoms_at = _with_atoms(problems, paths[0], points, np.argmax(points_to_intervals, axis=0), roundings)
         fits += beside
     aggregation = Aggregation.of(to_intervals, points_to_intervals, atoms_at)
-    return _with_error_bars(reports, points, *_counted(fits), aggregation)
+    return _with_error_bars(reports, points, fits, aggregation)
 
 
 def _with_atoms(
+    problems: tuple[PenalisedLikelihood, ...], path: list[Fit], points: Matrix, interval_of: Codes,
+    roundings: tuple[Matrix, ...],
+) -> tuple[list[Fit], list[Whereabouts]]:
+    """Fits beside the heaps and atoms that raise the evidence, and where these may be; nothing if there are none."""
+    best = max(path, key=lambda fit: fit.evidence)
+    found = find_heaps(problems[0], roundings, best, points[:, []]) if roundings else None
+    if found is None:
+        return _beside_atoms(problems, path, points, interval_of)
+    heaps = found[0]
+    inner = heaps.problem(problems[0])
+    search = AtomSearch(inner, points)
+    path = descend(inner)
+    best = max(path, key=lambda fit: fit.evidence)
+    best = search.grow(path) or best
+    columns = points[:, list(best.places)]
+    heaps, best = find_heaps(problems[0], roundings, best, columns, Heaps(roundings, _all(heaps, roundings))) or (heaps, best)
+    fits = []
+    search = AtomSearch(heaps.problem(problems[0]), points)
+    for problem in problems:
+        fits += search.every_smoothness(heaps.problem(problem), best)
+    at = [search.whereabouts(best, which, interval_of) for which in range(best.atoms.size)]
+    return [heaps.fit(problems[0].reports, columns, fit) for fit in fits], at
+
+
+def _all(heaps: Heaps, roundings: tuple[Matrix, ...]) -> Vector:
+    return np.array([sum(h for h, r in zip(heaps.shares, heaps.roundings, strict=True) if r is each) for each in roundings])
+
+
+def _beside_atoms(
     problems: tuple[PenalisedLikelihood, ...], path: list[Fit], points: Matrix, interval_of: Codes
 ) -> tuple[list[Fit], list[Whereabouts]]:
-    """Fits beside the atoms that raise the evidence, and where these may be; nothing if there are none."""
     search = AtomSearch(problems[0], points)
     best = search.grow(path)
     if best is None:
@@ -106,21 +142,26 @@ def _with_atoms(
     return fits, [search.whereabouts(best, which, interval_of) for which in range(best.atoms.size)]
 
 
-def _with_error_bars(
-    reports: Seen, points: Matrix, fits: list[Fit], weights: Vector, aggregation: Aggregation
-) -> SmoothFit:
-    """The average of the fits; its covariance, widened for roughness and for detail that the noise hides."""
-    mean, covariance = averaged(fits, weights, aggregation)
+def _with_error_bars(reports: Seen, points: Matrix, fits: list[Fit], aggregation: Aggregation) -> SmoothFit:
+    """The average of the fits, each with its detail; its covariance, with room for detail that the noise hides."""
+    top = max(fit.evidence for fit in fits)
+    fits = [fit for fit in fits if fit.evidence > top - POSSIBLE]
+    details = [aggregation.detail(reports, points, fit) for fit in fits]
+    weights = posterior_weights(np.array([fit.evidence + detail.gain for fit, detail in zip(fits, details, strict=True)]))
+    keep = np.flatnonzero(weights > COUNTED)
+    fits, details, weights = [fits[i] for i in keep], [details[i] for i in keep], weights[keep] / weights[keep].sum()
+    mean, covariance = averaged(fits, details, weights, aggregation)
     density, atoms = _parts(fits, weights)
     expected = reports.table @ density + points[:, [place for place, _ in atoms]] @ [mass for _, mass in atoms]
     hidden, shown = hidden_detail(reports, expected, density, aggregation.cells, mean)
     freedom = float(weights @ [fit.degrees_of_freedom for fit in fits])
-    sure_atoms = sum(mass > SURE_ATOM for _, mass in atoms)
-    covariance = roughness_factor(freedom, sure_atoms, shown) * covariance + hidden
+    seen = np.diag(covariance)
+    cannot_tell = bool(np.median(np.diag(hidden) / np.maximum(seen + np.diag(hidden), TINY)) > HALF)
+    covariance = covariance + hidden
     rule = fits[int(np.argmax(weights))].family
     stderr = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     said = messages_for(reports.counts, shown, stderr, converged=True)
-    return SmoothFit(mean, covariance, density, atoms, freedom, rule, said)
+    return SmoothFit(mean, covariance, density, atoms, freedom, rule, said, cannot_tell)
 
 
 def _noiseless(reports: Seen, fits: list[Fit], to_intervals: Matrix) -> SmoothFit:
@@ -188,28 +229,37 @@ class Aggregation:
         inside = self.cells @ fit.cells + self.placement[:, : fit.atoms.size] @ fit.atoms
         return np.asarray(inside / (fit.cells.sum() + fit.atoms.sum()))
 
+    def change(self, fit: Fit) -> Matrix:
+        """J = dπ/d(u, a)."""
+        seen = np.hstack([(self.cells * fit.slope) @ fit.basis, self.placement[:, : fit.atoms.size]])
+        mass = np.concatenate([fit.slope @ fit.basis, np.ones(fit.atoms.size)])
+        return np.asarray((seen - np.outer(self.probabilities(fit), mass)) / (fit.cells.sum() + fit.atoms.sum()))
+
+    def detail(self, reports: Seen, points: Matrix, fit: Fit) -> Detail:
+        """Detail beside one fit."""
+        columns = points[:, list(fit.places)]
+        return detail_beside(reports, columns, fit, self.cells, self.probabilities(fit), self.change(fit))
+
     def covariance(self, fit: Fit) -> Matrix:
-        """J (F + S)⁻¹ J' for J = dπ/d(u, a), the prior's part for waves the reports do not see, and misplaced atoms."""
+        """J (F + S)⁻¹ J', the prior's part for waves the reports do not see, and misplaced atoms."""
         j, total = fit.atoms.size, fit.cells.sum() + fit.atoms.sum()
-        shares = self.probabilities(fit)
-        seen = np.hstack([(self.cells * fit.slope) @ fit.basis, self.placement[:, :j]])
-        mass = np.concatenate([fit.slope @ fit.basis, np.ones(j)])
-        seen = (seen - np.outer(shares, mass)) / total
+        shares, seen = self.probabilities(fit), self.change(fit)
         unseen = ((self.cells * fit.slope) @ fit.unseen - np.outer(shares, fit.slope @ fit.unseen)) / total
-        root = solve_triangular(fit.factor, seen.T, lower=True, check_finite=False) if mass.size else seen.T
+        root = solve_triangular(fit.factor, seen.T, lower=True, check_finite=False) if seen.size else seen.T
         misplaced = np.einsum("j,jrs->rs", (fit.atoms / total) ** 2, self.misplacement[:j])
         return np.asarray(root.T @ root + unseen @ unseen.T + misplaced)
 
 
-def averaged(fits: list[Fit], weights: Vector, aggregation: Aggregation) -> tuple[Vector, Matrix]:
+def averaged(fits: list[Fit], details: list[Detail], weights: Vector, aggregation: Aggregation) -> tuple[Vector, Matrix]:
     """Mean and covariance of the mixture of posteriors: Σw(C_i + (π_i − π)(π_i − π)')."""
-    each = np.array([aggregation.probabilities(fit) for fit in fits])
+    each = np.array([aggregation.probabilities(fit) + detail.shift for fit, detail in zip(fits, details, strict=True)])
     mean = weights @ each
     spread = (each - mean) * np.sqrt(weights)[:, None]
     covariance = spread.T @ spread
-    for fit, weight in zip(fits, weights, strict=True):
-        covariance += weight * aggregation.covariance(fit)
-    return mean, covariance
+    for fit, detail, weight in zip(fits, details, weights, strict=True):
+        covariance += weight * (aggregation.covariance(fit) + detail.covariance)
+    mean = np.maximum(mean, 0.0)
+    return mean / mean.sum(), covariance
 
 
 def hidden_detail(
@@ -222,7 +272,7 @@ def hidden_detail(
     rougher, so it counts with (1+g)⁻³: Σ s·v·(1+g)⁻³·v'·s. Directions shown: Σ g/(1+g).
     """
     r = probabilities.size
-    spread = STRAY * (probabilities + SLACK / r)
+    spread = STRAY * stray(probabilities)
     inside = (to_intervals * (density + TINY)).T
     inside /= np.maximum(inside.sum(0), TINY)
     seen = (reports.table @ inside) * np.sqrt(reports.total / np.maximum(expected, 1e-12))[:, None] * spread

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -183,8 +183,12 @@ class PenalisedLikelihood:
 
     def beside(self, columns: Matrix, places: tuple[int, ...]) -> PenalisedLikelihood:
         """The same problem with atoms at these places."""
+        return self.of(replace(self.reports, columns=columns, places=places))
+
+    def of(self, reports: Seen) -> PenalisedLikelihood:
+        """The same problem of other reports."""
         other = copy(self)
-        other.reports = Seen(self.reports.counts, self.reports.table, self.reports.widths, columns, places)
+        other.reports = reports
         return other
 
     def fit(self, weight: float, start: Fit | None = None, atoms: Vector | None = None) -> Fit:
