@@ -34,6 +34,7 @@ from sfumato.counts import Counts, Tally
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 INTERVALS = 20
 COMPARED = 3  # seeds in which AS00's recipe runs beside
+EMPTY = 1e-4  # intervals with a smaller true share are left out of stated over actual: they have no error to speak of
 TELLS = 0.5  # a cell counts as told if the diagnosis says nothing else in more seeds than this
 
 
@@ -134,6 +135,7 @@ def report_law(shape: Shape, channel: sf.Channel) -> np.ndarray:
 class Cell:
     """What the seeds of one shape, channel and size gave."""
 
+    truth: np.ndarray
     covered: list
     together: list
     errors: list
@@ -147,10 +149,10 @@ class Cell:
 
     @property
     def ratio(self) -> float:
-        """Stated over actual error of the middle interval."""
+        """Stated over actual error of the middle interval, of those that hold anybody."""
         actual = np.sqrt(np.mean(np.square(self.errors), axis=0))
         stated = np.sqrt(np.mean(np.square(self.stated), axis=0))
-        return float(np.median(stated / np.maximum(actual, 1e-12)))
+        return float(np.median((stated / np.maximum(actual, 1e-12))[self.truth > EMPTY]))
 
     @property
     def told(self) -> float:
@@ -158,7 +160,7 @@ class Cell:
 
 
 def cell_of(shape: Shape, channel: sf.Channel, n: int, seeds: range, name: str = "") -> Cell:
-    law, cell = report_law(shape, channel), Cell([], [], [], [], [], [])
+    law, cell = report_law(shape, channel), Cell(np.zeros(0), [], [], [], [], [], [])
     for number, seed in enumerate(seeds):
         rng = np.random.default_rng([seed, n, *map(ord, shape.name + name)])
         counts = Counts({None: Tally(channel, rng.multinomial(n, law)[None], np.zeros(1, np.int64))})
@@ -176,6 +178,7 @@ def holds(bars: tuple, truth: np.ndarray) -> np.ndarray:
 
 
 def add(cell: Cell, estimate: sf.Estimate, truth: np.ndarray) -> None:
+    cell.truth = truth
     cell.covered.append(holds(estimate.interval(0.9), truth))
     cell.together.append(holds(estimate.interval(0.9, simultaneous=True), truth).all())
     cell.errors.append(estimate.probabilities - truth)

@@ -43,18 +43,9 @@ class Layout:
     integer: bool
     note: str | None = None  # what was changed about the wish
 
-    @property
-    def points_edges(self) -> Floats:
-        """The intervals' edges with the last one closed: where a single value belongs."""
-        closed = half_integers(self.edges) if self.integer else self.edges.copy()
-        closed[-1] = np.nextafter(closed[-1], np.inf)
-        return closed
-
-    def membership_of(self, values: Floats) -> Floats:
-        """membership[interval, value] of single values."""
-        place = np.searchsorted(self.points_edges, values, side="right") - 1
-        return np.asarray(np.arange(self.edges.size - 1)[:, None] == place, dtype=float)
-
+    def cell_of(self, values: Floats) -> Codes:
+        """The cell of each single value; one on an edge lies above it, the last one below."""
+        return np.clip(np.searchsorted(self.cells, values, side="right") - 1, 0, self.cells.size - 2)
 
     def roundings(self) -> tuple[Floats, ...]:
         """P[told cell, true cell] of people who name the nearest multiple of 5, or of 10; whole numbers only."""

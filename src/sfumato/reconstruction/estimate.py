@@ -17,6 +17,7 @@ from sfumato.tables import frame_like
 
 BAR = 30
 DRAWS = 10_000
+TINY = 1e-14
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,63 @@ class WithError(float):
         return f"{float(self)!r} ± {self.stderr:.2g}"
 
 
+@dataclass(frozen=True, eq=False)
+class Fine:
+    """The picture behind the intervals: cells that people are spread evenly in, and people at exactly one value.
+
+    ``root`` (cells, ·) times its transpose is the covariance of the cells' shares, people at single values included.
+    """
+
+    edges: Floats
+    shares: Floats
+    atoms: tuple[tuple[float, float], ...]  # (value, share)
+    root: Any
+
+    def below(self, value: float) -> Floats:
+        """The part of each cell's people whose value is smaller; cells that hold nobody count by width."""
+        inside = np.clip((value - self.edges[:-1]) / np.diff(self.edges), 0.0, 1.0)
+        return self._averaged(inside, [float(place < value) for place, _ in self.atoms])
+
+    def middles(self) -> Floats:
+        """The mean value of each cell's people."""
+        return self._averaged((self.edges[:-1] + self.edges[1:]) / 2, [place for place, _ in self.atoms])
+
+    def _averaged(self, spread: Floats, single: list[float]) -> Floats:
+        people, total = self.shares + TINY, (self.shares + TINY) * spread
+        for (place, share), each in zip(self.atoms, single, strict=True):
+            cell = self._cell(place)
+            people[cell] += share
+            total[cell] += share * each
+        return np.asarray(total / people)
+
+    def _cell(self, value: float) -> int:
+        return int(np.clip(np.searchsorted(self.edges, value, side="right") - 1, 0, self.shares.size - 1))
+
+    @property
+    def people(self) -> Floats:
+        """The share of each cell, people at single values included."""
+        shares = self.shares.copy()
+        for place, share in self.atoms:
+            shares[self._cell(place)] += share
+        return shares
+
+    def quantile(self, q: Floats) -> Floats:
+        """The smallest value that a share q of the people does not exceed: the inverse of the running sum of shares."""
+        places = np.array([place for place, _ in self.atoms])
+        at = np.sort(np.concatenate([self.edges, places, places]))
+        spread = np.interp(at, self.edges, np.concatenate([[0.0], np.cumsum(self.shares)]))
+        last = np.append(at[1:] > at[:-1], True)
+        single = sum(
+            (share * ((at > place) | ((at == place) & last)) for place, share in self.atoms), np.zeros(at.size)
+        )
+        running = spread + single
+        return np.interp(q * running[-1], running, at)
+
+    def error(self, weights: Floats) -> float:
+        """Standard error of Σ w_i·p_i over the cells."""
+        return float(np.linalg.norm(weights @ self.root))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Estimate:
     """The distribution of the true values.
@@ -81,6 +139,8 @@ class Estimate:
     integer: bool = False
     unbiased: Floats | None = None
     """Where it was read in closed form: shares that may be negative, and whose sums are right on average."""
+    fine: Fine | None = None
+    """What means, quantiles and shares between numbers are read from; without it, from the intervals."""
 
     @cached_property
     def stderr(self) -> Floats:
@@ -111,8 +171,10 @@ class Estimate:
         drawn = np.random.default_rng(0).standard_normal((DRAWS, values.size)) @ root.T
         return float(np.quantile(np.abs(drawn).max(axis=1), confidence))
 
-    def share(self, categories: Iterable[Hashable]) -> WithError:
-        """The share of these categories together, with its standard error √(wᵀCw).
+    def share(
+        self, categories: Iterable[Hashable] | None = None, *, low: float | None = None, high: float | None = None
+    ) -> WithError:
+        """The share of these categories together, or of the people from ``low`` to below ``high``, with its error √(wᵀCw).
 
         >>> import sfumato as sf
         >>> colours = sf.RandomizedResponse(sf.Categories(["red", "green", "blue"]), gamma=4)
@@ -120,7 +182,11 @@ class Estimate:
         0.933 ± 0.025
         """
         if self.categories is None:
-            raise ValueError("share needs categories; these are intervals, sum .probabilities between .edges")
+            if categories is not None:
+                raise ValueError("share of categories asked, but these are numbers; use share(low=…, high=…)")
+            return self._share_between(low, high)
+        if categories is None or low is not None or high is not None:
+            raise ValueError("these are categories; use share([...]) with some of .categories")
         chosen, known = set(categories), set(self.categories)
         if not chosen <= known:
             raise ValueError(f"category {next(iter(chosen - known))!r} is unknown; they are in .categories")
@@ -128,32 +194,53 @@ class Estimate:
         shares = self.probabilities if self.unbiased is None else self.unbiased
         return WithError(float(np.clip(weights @ shares, 0, 1)), self._error(weights))
 
+    def _share_between(self, low: float | None, high: float | None) -> WithError:
+        if low is not None and high is not None and not low < high:
+            raise ValueError(f"low={low} is not below high={high}; give the smaller one first")
+        fine = self._fine("share")
+        first, last = fine.edges[0], fine.edges[-1]
+        below = fine.below(self._bound(low)) if low is not None and low > first else np.zeros(fine.shares.size)
+        above = fine.below(self._bound(high)) if high is not None and high <= last else np.ones(fine.shares.size)
+        return WithError(float(fine.people @ (above - below)), fine.error(above - below))
+
+    def _bound(self, value: float) -> float:
+        """Whole numbers from 3 on begin at 2.5."""
+        return float(np.ceil(value) - 0.5) if self.integer else float(value)
+
     def mean(self) -> WithError:
-        """The mean of the true values, each interval's people in its middle; with its standard error √(mᵀCm)."""
-        low, high = self._numbers()
-        middle = (low + high) / 2
-        return WithError(float(self._shares @ middle), self._error(middle))
+        """The mean of the true values, with its standard error √(mᵀCm)."""
+        fine = self._fine("mean")
+        middles, people = fine.middles(), fine.people
+        return WithError(float(people @ middles / people.sum()), fine.error(middles))
 
     def quantile(self, q: Any) -> Any:
-        """The value below which a share ``q`` of the people lies; people are spread evenly inside an interval.
+        """The value below which a share ``q`` of the people lies; people are spread evenly inside a cell.
 
         One quantile comes with its standard error, that of the share below it over the density there.
         """
         wanted = np.asarray(q, dtype=float)
         if ((wanted < 0) | (wanted > 1)).any():
             raise ValueError(f"q={q} is not between 0 and 1; the median is quantile(0.5)")
-        edges = self._edges("quantile")
-        below = np.concatenate([[0.0], np.cumsum(self._shares)])
-        found = np.interp(wanted * below[-1], below, edges)
-        return found if wanted.ndim else WithError(float(found), self._quantile_error(float(found)))
+        fine = self._fine("quantile")
+        found = fine.quantile(wanted)
+        return found if wanted.ndim else WithError(float(found), self._quantile_error(fine, float(found)))
 
-    def _quantile_error(self, value: float) -> float:
-        """√(aᵀCa)/f at a value, a the share of each interval that lies below it and f the density of its interval."""
-        edges = self._edges("quantile")
-        share_below = np.clip((value - edges[:-1]) / np.diff(edges), 0.0, 1.0)
-        place = min(max(int(np.searchsorted(edges, value, side="right")) - 1, 0), edges.size - 2)
-        density = self._shares[place] / (edges[place + 1] - edges[place])
-        return float(self._error(share_below) / density) if density > 0 else float("inf")
+    def _quantile_error(self, fine: Fine, value: float) -> float:
+        """√(aᵀCa)/f at a value, a the share of each cell that lies below it and f the density of its cell."""
+        cell = min(max(int(np.searchsorted(fine.edges, value, side="right")) - 1, 0), fine.shares.size - 1)
+        density = fine.people[cell] / (fine.edges[cell + 1] - fine.edges[cell])
+        return fine.error(fine.below(value)) / density if density > 0 else float("inf")
+
+    def _fine(self, asked: str) -> Fine:
+        """The fine picture; where there is none, the intervals with people spread evenly in each."""
+        if self.fine is not None:
+            return self.fine
+        edges = self._edges(asked)
+        if self.integer:
+            low, high = self._numbers()
+            edges = np.append(low - 0.5, high[-1] + 0.5)
+        values, vectors = np.linalg.eigh(np.asarray(self.covariance, dtype=float))
+        return Fine(edges, self._shares, (), vectors * np.sqrt(np.maximum(values, 0.0)))
 
     def _error(self, weights: Floats) -> float:
         """Standard error of Σ w_i·p_i."""

@@ -13,11 +13,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from .penalised import TINY, Fit, Matrix, PenalisedLikelihood, Seen, Vector, _cholesky
+from .penalised import TINY, Fit, Matrix, PenalisedLikelihood, Seen, Vector, cholesky
 
-WORTH = 2.0  # log likelihood that rounding must promise before it is tried
-MOST = 0.95
-ROUNDS = 8
+WORTH = 1.5  # log likelihood that rounding must promise before it is tried
+CLEAR = 1 / 0.2**2  # information about a share of people who round, below which nobody can see it
+MOST, LONGEST = 0.95, 0.3  # of all shares together, and of one step
+ROUNDS, SETTLED = 8, 0.02
 
 
 @dataclass(frozen=True)
@@ -38,50 +39,50 @@ class Heaps:
         """The same problem for the values that people have before they round."""
         return problem.of(replace(problem.reports, table=problem.reports.table @ self.told))
 
+    def heaped(self, cells: Vector) -> Vector:
+        """The part of the told cells that people rounded to."""
+        return sum((h * (r @ cells) for h, r in zip(self.shares, self.roundings, strict=True)), np.zeros(cells.size))
+
     def directions(self, cells: Vector) -> Matrix:
         """(k, j): dp_told/dh."""
         return np.stack([rounding @ cells - cells for rounding in self.roundings], axis=1)
 
-    def fit(self, reports: Seen, columns: Matrix, fit: Fit) -> Fit:
+    def told_fit(self, reports: Seen, columns: Matrix, fit: Fit) -> Fit:
         """A fit of the values before rounding as one of the values told, h among its parameters."""
-        told, r, j = self.told, fit.basis.shape[1], len(self.roundings)
-        basis = np.hstack([told @ (fit.slope[:, None] * fit.basis), self.directions(fit.cells)])
-        cells = told @ fit.cells
+        r, j = fit.basis.shape[1], self.shares.size
+        basis = np.hstack([self.told @ (fit.slope[:, None] * fit.basis), self.directions(fit.cells)])
+        cells = self.told @ fit.cells
         root = np.sqrt(reports.total / np.maximum(reports.table @ cells + columns @ fit.atoms, TINY))
         design = np.hstack([reports.table @ basis, columns]) * root[:, None]
         information = design.T @ design
-        information[np.arange(r), np.arange(r)] += 1.0
-        information[np.arange(r, r + j), np.arange(r, r + j)] += 1.0
-        factor = _cholesky(information)
-        without = np.delete(np.delete(information, slice(r, r + j), 0), slice(r, r + j), 1)
-        price = np.log(np.diag(factor)).sum() - np.log(np.diag(_cholesky(without))).sum() - 0.5 * j * np.log(2 * np.pi)
+        information[np.arange(r + j), np.arange(r + j)] += 1.0
+        others = np.delete(np.arange(len(information)), np.arange(r, r + j))
+        factor, without = cholesky(information), cholesky(information[np.ix_(others, others)])
+        price = np.log(np.diag(factor)).sum() - np.log(np.diag(without)).sum() - 0.5 * j * np.log(2 * np.pi)
+        unseen = self.told @ (fit.slope[:, None] * fit.unseen)
         return replace(
-            fit, cells=cells, slope=np.ones(cells.size), basis=basis, factor=factor, evidence=fit.evidence - float(price),
-            unseen=told @ (fit.slope[:, None] * fit.unseen),
+            fit, cells=cells, slope=np.ones(cells.size), basis=basis, unseen=unseen, factor=factor,
+            evidence=fit.evidence - float(price),
         )  # fmt: skip
 
 
 def find_heaps(
-    problem: PenalisedLikelihood, roundings: tuple[Matrix, ...], fit: Fit, columns: Matrix, start: Heaps | None = None
-) -> tuple[Heaps, Fit] | None:
-    """The shares of people who round, and the fit of their values before; None if rounding explains nothing."""
-    heaps = start or Heaps(roundings, np.zeros(len(roundings)))
-    beside = problem.beside(columns, fit.places)
-    for _ in range(ROUNDS):
+    problem: PenalisedLikelihood, roundings: tuple[Matrix, ...], fit: Fit, columns: Matrix
+) -> Heaps | None:
+    """The shares of people who round, from a first fit; None if rounding explains nothing or nobody could see it."""
+    heaps = Heaps(roundings, np.zeros(len(roundings)))
+    for _ in range(ROUNDS if roundings else 0):
         score, information = _scores(problem.reports, columns, heaps, fit)
-        free = (heaps.shares > 0) | (score > 0)
+        free = (np.diag(information) > CLEAR) & ((heaps.shares > 0) | (score > 0))
         step = np.zeros(score.size)
-        step[free] = np.linalg.solve(information[np.ix_(free, free)] + TINY * np.eye(free.sum()), score[free])
-        promise = 0.5 * float(score @ step)
-        if promise < (0.02 if heaps.shares.any() else WORTH):
+        step[free] = np.linalg.solve(information[np.ix_(free, free)], score[free])
+        if 0.5 * float(score @ step) < (SETTLED if heaps.shares.any() else WORTH):
             break
-        shares = np.maximum(heaps.shares + np.clip(step, -0.3, 0.3), 0.0)
+        shares = np.maximum(heaps.shares + np.clip(step, -LONGEST, LONGEST), 0.0)
         heaps = Heaps(roundings, shares * min(1.0, MOST / max(float(shares.sum()), TINY)))
-        fit = heaps.problem(beside).fit(fit.weight, fit)
-    used = heaps.shares > 0
-    if not used.any():
-        return None
-    return Heaps(tuple(r for r, u in zip(heaps.roundings, used, strict=True) if u), heaps.shares[used]), fit
+        fit = heaps.problem(problem.beside(columns, fit.places)).fit(fit.weight, fit)
+    used = np.flatnonzero(heaps.shares)
+    return Heaps(tuple(roundings[i] for i in used), heaps.shares[used]) if used.size else None
 
 
 def _scores(reports: Seen, columns: Matrix, heaps: Heaps, fit: Fit) -> tuple[Vector, Matrix]:

@@ -245,15 +245,15 @@ class PenalisedLikelihood:
         begun, steps = state.value, 0
         while True:
             gradient, fisher, observed = self._curvature(state, basis)
-            factor = _cholesky(observed)
+            factor = cholesky(observed)
             step = lapack.dpotrs(factor, gradient, lower=1)[0]
             promise = float(gradient @ step)
             enough = max(0.02, 2e-3 * (state.value - begun))
             if promise < enough or steps == MOST_STEPS:
-                return state, _cholesky(fisher), factor, steps
+                return state, cholesky(fisher), factor, steps
             better = self._line_search(state, step, promise, basis)
             if better is None:
-                return state, _cholesky(fisher), factor, steps
+                return state, cholesky(fisher), factor, steps
             state, steps = better, steps + 1
 
     def _line_search(self, state: _State, step: Vector, promise: float, basis: Matrix) -> _State | None:
@@ -270,7 +270,7 @@ class PenalisedLikelihood:
         return None
 
 
-def _cholesky(matrix: Matrix) -> Matrix:
+def cholesky(matrix: Matrix) -> Matrix:
     """The lower factor; a ridge is added where rounding spoils positive definiteness."""
     factor, failed = lapack.dpotrf(matrix, lower=1, clean=1)
     jitter = 1e-12 * float(np.trace(matrix))
