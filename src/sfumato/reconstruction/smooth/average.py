@@ -12,8 +12,10 @@ from sfumato.reconstruction.diagnosis import messages_for
 from .atoms import AtomSearch, Whereabouts
 from .bars import Places, averaged, hidden_detail, interval_variances, roughness_factor
 from .detail import Detail, detail_beside, stray
+from .gaussians import gaussians
 from .heaps import Heaps, find_heaps
 from .penalised import (
+    FEW_NUMBERS,
     FEWEST_CELLS,
     LOG_DENSITY,
     SOFT_DENSITY,
@@ -26,6 +28,7 @@ from .penalised import (
     Vector,
     descend,
     everywhere,
+    few_basis,
     on_a_stretch,
     step_basis,
 )
@@ -110,7 +113,9 @@ def _smooth(reports: Seen, candidates: Candidates, to_intervals: Matrix) -> Smoo
     if steps is not None:
         fits += descend(PenalisedLikelihood(reports, STEP_DENSITY, steps))
     if reports.widths.size >= FEWEST_CELLS:
-        fits.append(on_a_stretch(reports, _parts(*_counted(fits))[0]))
+        fits += descend(PenalisedLikelihood(reports, FEW_NUMBERS, few_basis(reports.widths)))
+        near, _ = _parts(*_counted(fits))
+        fits += [on_a_stretch(reports, near), *gaussians(reports, near)]
     if is_deterministic(reports.table):
         return _noiseless(reports, fits, to_intervals)
     beside = _beside(problems, paths[0], candidates, to_intervals) if candidates.points.shape[1] else Beside([])

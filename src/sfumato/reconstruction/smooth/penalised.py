@@ -14,6 +14,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eig_banded, lapack
+from scipy.special import xlogy
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -67,6 +68,7 @@ SOFT_REST = SOFTNESS * float(np.log(np.expm1(1 / SOFTNESS)))
 SMOOTHNESS = _descending(8.5, -2.6, 2 / 3)
 LOG_DENSITY = Family("log density", 2, exponential, 0.0, _descending(8.5, -2.6, 1), -2.6)
 SOFT_DENSITY = Family("softplus density", 2, softplus, SOFT_REST, SMOOTHNESS, 0.0)
+FEW_NUMBERS = Family("few numbers", 0, exponential, 0.0, (1.0, 0.1, 0.01), -2.0)
 STEP_DENSITY = Family("even in each interval", 0, softplus, SOFT_REST, _descending(2, -2.1, 1), -3.0)
 
 
@@ -103,6 +105,15 @@ def step_basis(to_intervals: Matrix) -> tuple[Matrix, Vector] | None:
         return None
     steps, _ = np.linalg.qr(np.column_stack([np.ones(cells), to_intervals.T[:, :-1]]))
     return steps, np.concatenate([[0.0], np.full(intervals - 1, intervals / cells)])
+
+
+def few_basis(widths: Vector) -> tuple[Matrix, Vector]:
+    """Orthonormal 1, x, x², log x, log(1 − x), averaged over cells: normal, beta, exponential and straight densities."""
+    edges = np.concatenate([[0.0], np.cumsum(widths)])
+    integrals = [edges, edges**2 / 2, edges**3 / 3, xlogy(edges, edges) - edges]
+    integrals.append(-xlogy(np.maximum(1 - edges, 0.0), np.maximum(1 - edges, 0.0)) - edges)
+    functions, _ = np.linalg.qr(np.diff(integrals, axis=1).T / widths[:, None])
+    return functions, np.array([0.0, *[1.0 / widths.size] * 4])
 
 
 @dataclass(frozen=True)
@@ -306,7 +317,7 @@ def everywhere(reports: Seen) -> Fit:
     """Everyone anywhere with equal chance: what the estimate falls back to when reports say nothing else."""
     k = reports.widths.size
     value = reports.log_likelihood(reports.table @ reports.widths, 1.0)
-    evidence = value + EVERYWHERE_PRIOR - _price_of_mass(reports)
+    evidence = value + EVERYWHERE_PRIOR - price_of_mass(reports)
     nothing, no_numbers = np.zeros((k, 0)), np.zeros(0)
     return Fit(
         EVERYWHERE, np.inf, no_numbers, reports.widths, np.zeros(k), no_numbers, value, evidence,
@@ -322,7 +333,7 @@ def on_a_stretch(reports: Seen, near: Vector) -> Fit:
     _, information, change = ends.curvature()
     factor = np.asarray(np.linalg.cholesky(information + np.eye(2)), dtype=np.float64)
     evidence = ends.value + float(np.log(4 * np.pi) - np.log(np.diag(factor)).sum())
-    evidence += STRETCH_PRIOR - _price_of_mass(reports)
+    evidence += STRETCH_PRIOR - price_of_mass(reports)
     k = reports.widths.size
     return Fit(
         STRETCH, np.inf, np.zeros(0), ends.cells, np.ones(k), np.zeros(0), ends.value, evidence, change,
@@ -385,6 +396,6 @@ def _start(reports: Seen, near: Vector) -> _Ends:
     return _Ends.at(reports, places if places[1] - places[0] > smallest else np.array([smallest, 1.0 - smallest]))
 
 
-def _price_of_mass(reports: Seen) -> float:
+def price_of_mass(reports: Seen) -> float:
     """What every model pays for its free total mass, so that evidences compare."""
     return 0.5 * float(np.log1p(reports.total / (RIDGE * reports.widths.size)))
