@@ -1,9 +1,9 @@
 """Do the bars hold what they promise? Coverage of 90 % bars, and stated against actual error, case by case.
 
-    python bench/reconstruction_coverage.py                                     200 seeds, n = 1e3, 1e4, 1e5, 1e6, all shapes
+    python bench/reconstruction_coverage.py                            200 seeds, n = 1e3, 1e4, 1e5, 1e6, all shapes
     python bench/reconstruction_coverage.py --shapes plateau,heaps --sizes 1e4 --seeds 50
-    python bench/reconstruction_coverage.py --held                              shapes that no choice ever saw
-    python bench/reconstruction_coverage.py --quick                             20 seeds, n = 1e4
+    python bench/reconstruction_coverage.py --held                     shapes that no choice ever saw
+    python bench/reconstruction_coverage.py --quick                    20 seeds, n = 1e4
 
 Estimand: the population that the respondents were drawn from, its exact probabilities in 20 intervals. A cell is a
 shape, a channel and a size; reports are drawn as counts, multinomial with the law channel · shape, which is exact.
@@ -211,7 +211,8 @@ def line(shape: str, channel: str, cells: dict) -> str:
 
 
 def head(sizes: list[int]) -> str:
-    return f"{'':31}{'mean':>6} |" + "".join(f"{f'n={n:.0e}':>7}{'all':>5}{'stat':>6}{'tell':>5}{'L1':>6} |" for n in sizes)
+    columns = f"{'all':>5}{'stat':>6}{'tell':>5}{'L1':>6} |"
+    return f"{'':31}{'mean':>6} |" + "".join(f"{f'n={n:.0e}':>7}{columns}" for n in sizes)
 
 
 def report(cells: dict) -> None:

@@ -67,10 +67,11 @@ def joint_freedom(tables: list[Floats], marginals: list[Floats], reports: float,
 def messages_for(
     counts: Floats, freedom: float, stderr: Floats, converged: bool, cannot_tell: bool = False
 ) -> tuple[str, ...]:
-    """Plain sentences; none when there is nothing to say. ``cannot_tell``: most of the error is room for hidden detail."""
+    """Plain sentences; none when there is nothing to say. ``cannot_tell``: most of each error is for hidden detail."""
+    about_intervals = hidden if cannot_tell else too_many_intervals
     said = [
         _too_few(counts.sum(), stderr),
-        hidden(counts.sum(), freedom, stderr.size) if cannot_tell else too_many_intervals(counts.sum(), freedom, stderr.size),
+        about_intervals(counts.sum(), freedom, stderr.size),
         None if converged else "the likelihood was still rising when the iterations ran out; trust only broad features",
     ]
     return tuple(sentence for sentence in said if sentence)
@@ -99,7 +100,7 @@ def too_many_intervals(reports: float, freedom: float, intervals: int) -> str | 
 def hidden(reports: float, freedom: float, intervals: int) -> str:
     """Said when most of each error bar is room for detail that the noise would hide."""
     return (
-        f"the reports cannot tell whether single intervals stray from this smooth picture: through this noise "
-        f"{reports:,.0f} of them decide about {max(freedom, 1):.0f} numbers, {intervals} intervals were asked for, and the "
-        "error bars leave room for what is hidden; trust only broad features or ask for fewer intervals"
+        "the reports cannot tell whether single intervals stray from this smooth picture: through this noise "
+        f"{reports:,.0f} of them decide about {max(freedom, 1):.0f} numbers, {intervals} intervals were asked for, and "
+        "the error bars leave room for what is hidden; trust only broad features or ask for fewer intervals"
     )

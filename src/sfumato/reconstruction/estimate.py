@@ -115,7 +115,7 @@ class Fine:
             (share * ((at > place) | ((at == place) & last)) for place, share in self.atoms), np.zeros(at.size)
         )
         running = spread + single
-        return np.interp(q * running[-1], running, at)
+        return np.asarray(np.interp(q * running[-1], running, at))
 
     def error(self, weights: Floats) -> float:
         """Standard error of Σ w_i·p_i over the cells."""
@@ -174,7 +174,7 @@ class Estimate:
     def share(
         self, categories: Iterable[Hashable] | None = None, *, low: float | None = None, high: float | None = None
     ) -> WithError:
-        """The share of these categories together, or of the people from ``low`` to below ``high``, with its error √(wᵀCw).
+        """The share of these categories, or of the people from ``low`` to below ``high``, with its error √(wᵀCw).
 
         >>> import sfumato as sf
         >>> colours = sf.RandomizedResponse(sf.Categories(["red", "green", "blue"]), gamma=4)

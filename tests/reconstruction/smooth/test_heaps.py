@@ -5,6 +5,7 @@ import pytest
 from tests.reconstruction.smooth.blurred import bump, reports_of
 
 from sfumato.reconstruction.cells import _rounding
+from sfumato.reconstruction.smooth.atoms import AtomSearch
 from sfumato.reconstruction.smooth.heaps import Heaps, find_heaps
 from sfumato.reconstruction.smooth.penalised import SOFT_DENSITY, PenalisedLikelihood, descend
 
@@ -15,7 +16,7 @@ ROUNDINGS = (_rounding(np.arange(CELLS), 5), _rounding(np.arange(CELLS), 10))
 def found(truth: np.ndarray, sd: float) -> Heaps | None:
     problem = PenalisedLikelihood(reports_of(truth, 200_000, sd), SOFT_DENSITY)
     best = max(descend(problem), key=lambda fit: fit.evidence)
-    return find_heaps(problem, ROUNDINGS, best, problem.reports.table[:, []])
+    return find_heaps(AtomSearch(problem, problem.reports.table), ROUNDINGS, best)
 
 
 def test_rounding_moves_nobody_out_and_nobody_far():
@@ -37,4 +38,10 @@ def test_people_who_round_are_found_where_they_are():
 @pytest.mark.parametrize(("part", "sd"), [(0.0, 0.02), (0.4, 0.3)])
 def test_where_nobody_rounds_or_nobody_could_see_it_there_are_no_heaps(part, sd):
     heaps = found(Heaps(ROUNDINGS, np.array([part, 0.0])).told @ bump(CELLS), sd)
+    assert heaps is None or heaps.shares.sum() < 0.05
+
+
+def test_a_pile_of_people_at_one_round_number_is_no_heap():
+    piled = 0.7 * bump(CELLS) + 0.3 * np.eye(CELLS)[20]
+    heaps = found(piled, 0.05)
     assert heaps is None or heaps.shares.sum() < 0.05

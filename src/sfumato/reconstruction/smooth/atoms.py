@@ -77,7 +77,7 @@ class AtomSearch:
     def _moved(self, fit: Fit, which: int, place: int) -> Fit:
         """Refit with one atom at another place."""
         places = (*fit.places[:which], place, *fit.places[which + 1 :])
-        return self._priced(self._at(places).fit(fit.weight, fit))
+        return self._priced(self.at(places).fit(fit.weight, fit))
 
     def _promising(self, starts: list[Fit], best: float) -> list[Fit]:
         """Starts from which one more atom may beat the best fit: the best by evidence and promise, and the roughest."""
@@ -87,7 +87,7 @@ class AtomSearch:
         return [starts[i] for i in chosen if hopes[i] > best - HOPELESS]
 
     def _add(self, fit: Fit) -> Fit:
-        place, mass = self._best_place(fit)
+        place, mass, _ = self.best_place(fit)
         if place in fit.places:
             return fit
         return self._tune((*fit.places, place), replace(fit, atoms=np.append(fit.atoms, mass)))
@@ -107,7 +107,7 @@ class AtomSearch:
 
     def _tune(self, places: tuple[int, ...], start: Fit) -> Fit:
         """Refit with atoms at these places; then larger, or else smaller, smoothing weights while they help."""
-        problem = self._at(places)
+        problem = self.at(places)
         best = self._priced(problem.fit(start.weight, start))
         for factor in (10.0, 0.1):
             moved = False
@@ -125,7 +125,8 @@ class AtomSearch:
         beside = problem.beside(self.points[:, list(best.places)], best.places)
         return [self._priced(fit) for fit in descend(beside, best.atoms, SMOOTHER * best.weight)]
 
-    def _at(self, places: tuple[int, ...]) -> PenalisedLikelihood:
+    def at(self, places: tuple[int, ...]) -> PenalisedLikelihood:
+        """The problem with atoms at these places."""
         return self.problem.beside(self.points[:, list(places)], places)
 
     def _priced(self, fit: Fit) -> Fit:
@@ -136,13 +137,13 @@ class AtomSearch:
         reach = 2 * self.stride
         return np.arange(max(0, place - reach), min(self.points.shape[1], place + reach + 1))
 
-    def _best_place(self, fit: Fit) -> tuple[int, float]:
-        """The most promising place and the mass that a Newton step would give it."""
+    def best_place(self, fit: Fit) -> tuple[int, float, float]:
+        """The most promising place, the mass that a Newton step would give it, and the evidence that it promises."""
         promise, _ = self._promise(fit, self.coarse)
         local = self._around(int(self.coarse[np.argmax(promise)]))
         promise, mass = self._promise(fit, local)
         best = int(np.argmax(promise))
-        return int(local[best]), float(np.clip(mass[best], 1e-6, 0.5))
+        return int(local[best]), float(np.clip(mass[best], 1e-6, 0.5)), float(promise[best])
 
     def _promise(self, fit: Fit, candidates: Codes) -> tuple[Vector, Vector]:
         """The evidence promised by an atom at each candidate, and its mass."""

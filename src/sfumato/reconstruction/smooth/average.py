@@ -16,7 +16,6 @@ from .gaussians import gaussians
 from .heaps import Heaps, find_heaps
 from .penalised import (
     FEW_NUMBERS,
-    FEWEST_CELLS,
     LOG_DENSITY,
     SOFT_DENSITY,
     STEP_DENSITY,
@@ -27,13 +26,14 @@ from .penalised import (
     Seen,
     Vector,
     descend,
-    everywhere,
     few_basis,
-    on_a_stretch,
     step_basis,
 )
+from .simple import FEWEST_CELLS, everywhere, on_a_stretch
 
 POSSIBLE = 12.0  # fits whose evidence is further below the best one are beyond the help of detail
+BROAD = 1e3  # smoothing weight at which people who round are looked for
+DECIDED = 15.0  # log likelihood that rounding promises, beyond which atoms alone are not tried
 COUNTED = 1e-4  # fits with less posterior weight than this are left out of the average
 SURE_ATOM = 0.005
 STRAY = 1.3  # amplitude of detail that may hide behind the noise
@@ -107,42 +107,58 @@ def _smooth(reports: Seen, candidates: Candidates, to_intervals: Matrix) -> Smoo
     if is_one_to_one(reports.table):
         return _noiseless(reports, [everywhere(reports)], to_intervals)
     problems = tuple(PenalisedLikelihood(reports, family) for family in (SOFT_DENSITY, LOG_DENSITY))
-    paths = [descend(problem) for problem in problems]
-    fits = [everywhere(reports), *paths[0], *paths[1]]
+    path = descend(problems[0])
+    fits = [everywhere(reports), *path, *descend(problems[1])]
     steps = step_basis(to_intervals)
     if steps is not None:
         fits += descend(PenalisedLikelihood(reports, STEP_DENSITY, steps))
     if reports.widths.size >= FEWEST_CELLS:
         fits += descend(PenalisedLikelihood(reports, FEW_NUMBERS, few_basis(reports.widths)))
         near, _ = _parts(*_counted(fits))
-        fits += [on_a_stretch(reports, near), *gaussians(reports, near)]
+        fits += [on_a_stretch(reports, near), *gaussians(reports, near, max(map(_evidence, fits)))]
     if is_deterministic(reports.table):
         return _noiseless(reports, fits, to_intervals)
-    beside = _beside(problems, paths[0], candidates, to_intervals) if candidates.points.shape[1] else Beside([])
-    return _with_error_bars(reports, candidates, fits + beside.fits, to_intervals, beside)
+    beside = _beside(problems, path, candidates, to_intervals) if candidates.points.shape[1] else Beside([])
+    return _with_error_bars(reports, candidates, fits, to_intervals, beside)
 
 
 def _beside(
     problems: tuple[PenalisedLikelihood, ...], path: list[Fit], candidates: Candidates, to_intervals: Matrix
 ) -> Beside:
-    """Fits beside the heaps and atoms that raise the evidence, and where these may be; nothing if there are none."""
-    points, reports = candidates.points, problems[0].reports
-    heaps = find_heaps(problems[0], candidates.roundings, max(path, key=_evidence), points[:, []])
-    if heaps is not None:
-        problems = tuple(heaps.problem(problem) for problem in problems)
-        path = descend(problems[0])
-    search = AtomSearch(problems[0], points)
+    """Fits beside atoms, or of people some of whom round, whichever explains more."""
+    broad = min((fit for fit in path if fit.weight > BROAD), key=lambda fit: fit.weight, default=path[-1])
+    heaps = find_heaps(AtomSearch(problems[0], candidates.points), candidates.roundings, broad)
+    found = [] if heaps is None else [_heaped(problems, heaps, candidates, to_intervals)]
+    if heaps is None or heaps.promise < DECIDED:
+        found.append(_with_atoms(problems, path, candidates, to_intervals))
+    return max(found, key=lambda each: max(map(_evidence, each.fits), default=-np.inf))
+
+
+def _heaped(
+    problems: tuple[PenalisedLikelihood, ...], heaps: Heaps, candidates: Candidates, to_intervals: Matrix
+) -> Beside:
+    """Fits of people some of whom round, beside the atoms that raise the evidence."""
+    inner = tuple(heaps.problem(problem) for problem in problems)
+    path = descend(inner[0])
+    beside = _with_atoms(inner, path, candidates, to_intervals)
+    fits = beside.fits or [*path, *descend(inner[1])]
+    best = max(fits, key=_evidence)
+    columns = candidates.points[:, list(best.places)]
+    told = [heaps.told_fit(problems[0].reports, columns, fit) for fit in fits]
+    return Beside(told, beside.whereabouts, heaps.heaped(best.cells))
+
+
+def _with_atoms(
+    problems: tuple[PenalisedLikelihood, ...], path: list[Fit], candidates: Candidates, to_intervals: Matrix
+) -> Beside:
+    """Fits beside the atoms that raise the evidence, and where these may be; nothing if there are none."""
+    search = AtomSearch(problems[0], candidates.points)
     best = search.grow(path)
-    if best is None and heaps is None:
+    if best is None:
         return Beside([])
-    best = best or max(path, key=_evidence)
     fits = [fit for problem in problems for fit in search.every_smoothness(problem, best)]
     interval_of = np.argmax(to_intervals, axis=0)[candidates.cell_of]
-    whereabouts = [search.whereabouts(best, which, interval_of) for which in range(best.atoms.size)]
-    if heaps is None:
-        return Beside(fits, whereabouts)
-    columns = points[:, list(best.places)]
-    return Beside([heaps.told_fit(reports, columns, fit) for fit in fits], whereabouts, heaps.heaped(best.cells))
+    return Beside(fits, [search.whereabouts(best, which, interval_of) for which in range(best.atoms.size)])
 
 
 def _evidence(fit: Fit) -> float:
@@ -153,7 +169,7 @@ def _with_error_bars(
     reports: Seen, candidates: Candidates, fits: list[Fit], to_intervals: Matrix, beside: Beside
 ) -> SmoothFit:
     """The average of the fits, each with its detail; its covariance, with room for detail that the noise hides."""
-    places = Places.of(reports.widths.size, candidates.cell_of, beside.whereabouts)
+    places, fits = Places.of(reports.widths.size, candidates.cell_of, beside.whereabouts), fits + beside.fits
     top = max(map(_evidence, fits))
     fits = [fit for fit in fits if fit.evidence > top - POSSIBLE]
     details = [_detail(reports, candidates.points, fit, to_intervals, places) for fit in fits]

@@ -45,7 +45,9 @@ def inside_intervals(cells: Vector, widths: Vector, to_intervals: Matrix) -> Mat
     return np.asarray(spread / np.maximum(spread.sum(0), TINY))
 
 
-def detail_beside(reports: Seen, columns: Matrix, fit: Fit, to_intervals: Matrix, shares: Vector, change: Matrix) -> Detail:
+def detail_beside(
+    reports: Seen, columns: Matrix, fit: Fit, to_intervals: Matrix, shares: Vector, change: Matrix
+) -> Detail:
     """Detail beside one fit, whose cells have these shares and change so with its waves and atoms."""
     scale = stray(to_intervals @ shares)
     direction = scale / np.linalg.norm(scale)

@@ -14,12 +14,13 @@ from math import lgamma
 import numpy as np
 from scipy.special import ndtr
 
-from .penalised import TINY, Fit, Matrix, Seen, Vector, cholesky, price_of_mass
+from .penalised import NEGLIGIBLE, TINY, Fit, Matrix, Seen, Vector, cholesky
+from .simple import price_of_mass
 
 GAUSSIANS = "gaussians"
 NARROWEST, WIDEST = 0.004, 1.0
 PRIOR = -2.0  # log odds beforehand of each number of peaks against one smoothing weight of the softplus family
-FIRST_STEPS, MOST_STEPS = 25, 25
+FIRST_STEPS, MOST_STEPS = 15, 20
 MOST_PEAKS = 4
 ENOUGH = 0.02
 
@@ -81,11 +82,12 @@ class _Peaks:
         sds = np.clip(self.sds * np.exp(np.clip(step[k : 2 * k], -1.0, 1.0)), NARROWEST, WIDEST)
         return _Peaks(self.reports, means, sds, logits)
 
-    def uphill(self) -> _Peaks | None:
-        """One step of Fisher scoring with backtracking; None at the top."""
+    def uphill(self, hoped: float) -> _Peaks | None:
+        """One step of Fisher scoring with backtracking; None at the top, or where that is less than hoped for."""
         gradient, information = self.curvature
-        step = np.linalg.solve(information + np.eye(gradient.size), gradient)
-        if gradient @ step < ENOUGH:
+        step: Vector = np.asarray(np.linalg.solve(information + np.eye(gradient.size), gradient), dtype=np.float64)
+        promise = float(gradient @ step)
+        if promise < ENOUGH or self.value + promise < hoped:
             return None
         length = min(1.0, 0.1 / max(float(np.abs(step[: self.means.size]).max()), TINY))
         while length > 1e-3:
@@ -101,13 +103,16 @@ def edges_of(reports: Seen) -> Vector:
     return np.concatenate([[0.0], np.cumsum(reports.widths)])
 
 
-def gaussians(reports: Seen, near: Vector) -> list[Fit]:
-    """The best two normal distributions, three, and so on while another one raises the evidence."""
+def gaussians(reports: Seen, near: Vector, best: float) -> list[Fit]:
+    """The best two normal distributions, three, and so on while another one raises the evidence.
+
+    ``best``: the evidence of other families; a likelihood that does not come near it is not followed to its top.
+    """
     fits: list[Fit] = []
     for number in range(2, MOST_PEAKS + 1):
         peaks = _first(reports, near, number)
         for _ in range(MOST_STEPS):
-            better = peaks.uphill()
+            better = peaks.uphill(best - NEGLIGIBLE)
             if better is None:
                 break
             peaks = better

@@ -13,12 +13,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from .atoms import AtomSearch
 from .penalised import TINY, Fit, Matrix, PenalisedLikelihood, Seen, Vector, cholesky
 
 WORTH = 1.5  # log likelihood that rounding must promise before it is tried
 CLEAR = 1 / 0.2**2  # information about a share of people who round, below which nobody can see it
 MOST, LONGEST = 0.95, 0.3  # of all shares together, and of one step
 ROUNDS, SETTLED = 8, 0.02
+FIRST_ATOMS = 4
 
 
 @dataclass(frozen=True)
@@ -27,13 +29,14 @@ class Heaps:
 
     roundings: tuple[Matrix, ...]
     shares: Vector
+    promise: float = 0.0  # by how much rounding raises the log likelihood of a first fit
 
     @property
     def told(self) -> Matrix:
         """H."""
         k = len(self.roundings[0])
         rounded = sum((h * r for h, r in zip(self.shares, self.roundings, strict=True)), np.zeros((k, k)))
-        return (1.0 - self.shares.sum()) * np.eye(k) + rounded
+        return np.asarray((1.0 - self.shares.sum()) * np.eye(k) + rounded)
 
     def problem(self, problem: PenalisedLikelihood) -> PenalisedLikelihood:
         """The same problem for the values that people have before they round."""
@@ -66,32 +69,46 @@ class Heaps:
         )  # fmt: skip
 
 
-def find_heaps(
-    problem: PenalisedLikelihood, roundings: tuple[Matrix, ...], fit: Fit, columns: Matrix
-) -> Heaps | None:
-    """The shares of people who round, from a first fit; None if rounding explains nothing or nobody could see it."""
+def find_heaps(search: AtomSearch, roundings: tuple[Matrix, ...], fit: Fit) -> Heaps | None:
+    """The shares of people who round, from a first fit; None if rounding explains nothing or nobody could see it.
+
+    Atoms that promise more than rounding come first: a pile of people at one round number is no heap.
+    """
     heaps = Heaps(roundings, np.zeros(len(roundings)))
+    for _ in range(FIRST_ATOMS if roundings else 0):
+        _, promise = _step(search, heaps, fit)
+        place, mass, atom = search.best_place(fit)
+        if promise < WORTH or atom < promise:
+            break
+        fit = search.at((*fit.places, place)).fit(fit.weight, replace(fit, atoms=np.append(fit.atoms, mass)))
+    begun = fit.value
     for _ in range(ROUNDS if roundings else 0):
-        score, information = _scores(problem.reports, columns, heaps, fit)
-        free = (np.diag(information) > CLEAR) & ((heaps.shares > 0) | (score > 0))
-        step = np.zeros(score.size)
-        step[free] = np.linalg.solve(information[np.ix_(free, free)], score[free])
-        if 0.5 * float(score @ step) < (SETTLED if heaps.shares.any() else WORTH):
+        step, promise = _step(search, heaps, fit)
+        if promise < (SETTLED if heaps.shares.any() else WORTH):
             break
         shares = np.maximum(heaps.shares + np.clip(step, -LONGEST, LONGEST), 0.0)
         heaps = Heaps(roundings, shares * min(1.0, MOST / max(float(shares.sum()), TINY)))
-        fit = heaps.problem(problem.beside(columns, fit.places)).fit(fit.weight, fit)
+        fit = heaps.problem(search.at(fit.places)).fit(fit.weight, fit)
     used = np.flatnonzero(heaps.shares)
-    return Heaps(tuple(roundings[i] for i in used), heaps.shares[used]) if used.size else None
+    return Heaps(tuple(roundings[i] for i in used), heaps.shares[used], fit.value - begun) if used.size else None
 
 
-def _scores(reports: Seen, columns: Matrix, heaps: Heaps, fit: Fit) -> tuple[Vector, Matrix]:
+def _step(search: AtomSearch, heaps: Heaps, fit: Fit) -> tuple[Vector, float]:
+    """Newton's step of the shares that can be seen, and the log likelihood that it promises."""
+    score, information = _scores(search.at(fit.places).reports, heaps, fit)
+    free = (np.diag(information) > CLEAR) & ((heaps.shares > 0) | (score > 0))
+    step = np.zeros(score.size)
+    step[free] = np.linalg.solve(information[np.ix_(free, free)], score[free])
+    return step, 0.5 * float(score @ step)
+
+
+def _scores(reports: Seen, heaps: Heaps, fit: Fit) -> tuple[Vector, Matrix]:
     """Scores of h, and their information after the smooth part and the atoms have adapted."""
     told = heaps.told
-    expected = np.maximum(reports.table @ (told @ fit.cells) + columns @ fit.atoms, TINY)
+    expected = np.maximum(reports.table @ (told @ fit.cells) + reports.columns @ fit.atoms, TINY)
     root = np.sqrt(reports.total / expected)
     moved = (reports.table @ heaps.directions(fit.cells)) * root[:, None]
-    design = np.hstack([reports.table @ (told @ (fit.slope[:, None] * fit.basis)), columns]) * root[:, None]
+    design = np.hstack([reports.table @ (told @ (fit.slope[:, None] * fit.basis)), reports.columns]) * root[:, None]
     explained = solve_triangular(fit.factor, design.T @ moved, lower=True, check_finite=False)
     residual = root * (reports.counts / reports.total - expected)
     return moved.T @ residual, moved.T @ moved - explained.T @ explained
