@@ -8,6 +8,7 @@ from sfumato.reconstruction.smooth.atoms import Whereabouts
 from sfumato.reconstruction.smooth.bars import Places, hidden_detail, roughness_factor
 from sfumato.reconstruction.smooth.detail import stray
 from sfumato.reconstruction.smooth.penalised import SOFT_DENSITY, PenalisedLikelihood
+from sfumato.reconstruction.smooth.simple import everywhere
 
 TO_INTERVALS = np.kron(np.eye(10), np.ones((1, CELLS // 10)))
 
@@ -25,7 +26,13 @@ def test_hidden_detail_vanishes_as_reports_grow_and_keeps_the_sum():
 
 
 def test_rougher_fits_get_wider_bars():
-    assert roughness_factor(2, 0, 19) < roughness_factor(15, 0, 19) < roughness_factor(15, 3, 19)
+    reports = reports_of(0.9 * bump() + 0.1 * np.eye(CELLS)[30], 10**5)
+    problem = PenalisedLikelihood(reports, SOFT_DENSITY)
+    smooth, rough = problem.fit(1e4), problem.fit(1e-2)
+    beside = problem.beside(reports.table[:, [30]], (0,)).fit(1e4, atoms=np.array([0.1]))
+    factors = [roughness_factor(fit, fit.degrees_of_freedom, 20) for fit in (smooth, rough, beside)]
+    assert factors == sorted(factors)
+    assert roughness_factor(everywhere(reports), 0.0, 20) == 1
 
 
 def test_an_atom_between_two_cells_counts_in_both_and_makes_neither_sure():

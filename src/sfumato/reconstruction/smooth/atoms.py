@@ -12,6 +12,7 @@ from .penalised import SOFT_DENSITY, TINY, Codes, Fit, Matrix, PenalisedLikeliho
 MOST_ATOMS = 12
 COARSE = 128  # places tried first; the neighbourhood of the best one is then searched in full
 HOPELESS = 6.0
+OUT_OF_REACH = 50.0  # an atom whose move costs more log likelihood than this stays where it is
 SMOOTHER = 1e2  # beside known atoms, smoothing weights up to this many times the best one are tried
 
 
@@ -75,9 +76,9 @@ class AtomSearch:
         return abs(there - place) / float(np.sqrt(2.0 * max(fall, 0.1)))
 
     def _moved(self, fit: Fit, which: int, place: int) -> Fit:
-        """Refit with one atom at another place."""
+        """Refit with one atom at another place, as far as that may be of interest."""
         places = (*fit.places[:which], place, *fit.places[which + 1 :])
-        return self._priced(self.at(places).fit(fit.weight, fit))
+        return self._priced(self.at(places).fit(fit.weight, fit, hoped=fit.value - OUT_OF_REACH))
 
     def _promising(self, starts: list[Fit], best: float) -> list[Fit]:
         """Starts from which one more atom may beat the best fit: the best by evidence and promise, and the roughest."""
@@ -90,7 +91,7 @@ class AtomSearch:
         place, mass, _ = self.best_place(fit)
         if place in fit.places:
             return fit
-        return self._tune((*fit.places, place), replace(fit, atoms=np.append(fit.atoms, mass)))
+        return self.tuned((*fit.places, place), replace(fit, atoms=np.append(fit.atoms, mass)))
 
     def _settle(self, fit: Fit) -> Fit:
         """Move the newest atom while a place nearby explains more, in ever smaller steps."""
@@ -103,9 +104,9 @@ class AtomSearch:
                 fit = trial
             else:
                 step //= 3
-        return self._tune(fit.places, fit)
+        return self.tuned(fit.places, fit)
 
-    def _tune(self, places: tuple[int, ...], start: Fit) -> Fit:
+    def tuned(self, places: tuple[int, ...], start: Fit) -> Fit:
         """Refit with atoms at these places; then larger, or else smaller, smoothing weights while they help."""
         problem = self.at(places)
         best = self._priced(problem.fit(start.weight, start))
@@ -123,7 +124,7 @@ class AtomSearch:
     def every_smoothness(self, problem: PenalisedLikelihood, best: Fit) -> list[Fit]:
         """A family's fits from smooth to rough beside the atoms of the best fit."""
         beside = problem.beside(self.points[:, list(best.places)], best.places)
-        return [self._priced(fit) for fit in descend(beside, best.atoms, SMOOTHER * best.weight)]
+        return [self._priced(fit) for fit in descend(beside, beside.started(best), SMOOTHER * best.weight)]
 
     def at(self, places: tuple[int, ...]) -> PenalisedLikelihood:
         """The problem with atoms at these places."""

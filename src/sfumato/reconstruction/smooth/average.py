@@ -34,12 +34,12 @@ from .simple import FEWEST_CELLS, everywhere, on_a_stretch
 POSSIBLE = 12.0  # fits whose evidence is further below the best one are beyond the help of detail
 BROAD = 1e3  # smoothing weight at which people who round are looked for
 DECIDED = 15.0  # log likelihood that rounding promises, beyond which atoms alone are not tried
+NEARLY_ALL = 0.8  # unless so many round that they may as well be at a few values
 COUNTED = 1e-4  # fits with less posterior weight than this are left out of the average
-SURE_ATOM = 0.005
 STRAY = 1.3  # amplitude of detail that may hide behind the noise
 HEAP_STRAY = 0.4  # the people at each round number may be more or fewer than rounding says, by this part of them
 MOSTLY = 0.5  # the reports cannot tell where hidden detail is more than this part of a variance,
-NOTABLE = 0.01  # and is at least this part of what it was before there were reports
+NOTABLE = 1e-4  # and is at least this part of what it was before there were reports
 KEPT = 1e-4  # directions of the fine covariance with less than this part of its largest variance are left out
 MOST_CELLS = 300  # a finer grid is solved on a coarser one: no noise lets so much detail through
 
@@ -129,7 +129,7 @@ def _beside(
     broad = min((fit for fit in path if fit.weight > BROAD), key=lambda fit: fit.weight, default=path[-1])
     heaps = find_heaps(AtomSearch(problems[0], candidates.points), candidates.roundings, broad)
     found = [] if heaps is None else [_heaped(problems, heaps, candidates, to_intervals)]
-    if heaps is None or heaps.promise < DECIDED:
+    if heaps is None or heaps.promise < DECIDED or heaps.shares.sum() > NEARLY_ALL:
         found.append(_with_atoms(problems, path, candidates, to_intervals))
     return max(found, key=lambda each: max(map(_evidence, each.fits), default=-np.inf))
 
@@ -139,7 +139,9 @@ def _heaped(
 ) -> Beside:
     """Fits of people some of whom round, beside the atoms that raise the evidence."""
     inner = tuple(heaps.problem(problem) for problem in problems)
-    path = descend(inner[0])
+    first = heaps.first
+    atoms = first is not None and first.places
+    path = [AtomSearch(inner[0], candidates.points).tuned(first.places, first)] if atoms else descend(inner[0])
     beside = _with_atoms(inner, path, candidates, to_intervals)
     fits = beside.fits or [*path, *descend(inner[1])]
     best = max(fits, key=_evidence)
@@ -176,12 +178,12 @@ def _with_error_bars(
     weights = posterior_weights(np.array([f.evidence + d.gain for f, d in zip(fits, details, strict=True)]))
     keep = np.flatnonzero(weights > COUNTED)
     fits, details, weights = [fits[i] for i in keep], [details[i] for i in keep], weights[keep] / weights[keep].sum()
-    mean, covariance = averaged(fits, details, weights, places)
+    freedom = np.array([fit.degrees_of_freedom for fit in fits])
+    factors = [roughness_factor(fit, own, len(to_intervals)) for fit, own in zip(fits, freedom, strict=True)]
+    mean, covariance = averaged(fits, details, weights, places, factors)
     density, atoms = _parts(fits, weights)
     expected = reports.table @ mean
-    freedom = float(weights @ [fit.degrees_of_freedom for fit in fits])
     hidden, shown = hidden_detail(reports, expected, density, to_intervals, STRAY * stray(to_intervals @ mean), 2)
-    covariance *= roughness_factor(freedom, sum(mass > SURE_ATOM for _, mass in atoms), shown)
     if beside.heaped is not None:
         spread = HEAP_STRAY * (to_intervals @ beside.heaped) + 1e-6
         uneven, _ = hidden_detail(reports, expected, density, to_intervals, spread, 1)
@@ -196,7 +198,7 @@ def _with_error_bars(
     rule = fits[int(np.argmax(weights))].family
     alone = np.maximum(mean - weights @ [places.atoms(fit) for fit in fits], 0.0)
     return SmoothFit(
-        to_intervals @ mean, between, alone, atoms, freedom, rule, said, cannot_tell, root_of(covariance)
+        to_intervals @ mean, between, alone, atoms, float(weights @ freedom), rule, said, cannot_tell, root_of(covariance)
     )
 
 

@@ -12,7 +12,9 @@ from scipy.linalg import solve_triangular
 
 from .atoms import Whereabouts
 from .detail import Detail, inside_intervals
-from .penalised import TINY, Codes, Fit, Matrix, Seen, Vector
+from .penalised import FEW_NUMBERS, TINY, Codes, Fit, Matrix, Seen, Vector
+
+SURE_ATOM = 0.005
 
 
 @dataclass(frozen=True)
@@ -54,13 +56,15 @@ class Places:
         return np.asarray(covariance)
 
 
-def averaged(fits: list[Fit], details: list[Detail], weights: Vector, places: Places) -> tuple[Vector, Matrix]:
-    """Mean and covariance of the mixture of posteriors: Σw(C_i + (π_i − π)(π_i − π)')."""
+def averaged(
+    fits: list[Fit], details: list[Detail], weights: Vector, places: Places, factors: list[float]
+) -> tuple[Vector, Matrix]:
+    """Mean and covariance of the mixture of posteriors: Σw(f_i·C_i + (π_i − π)(π_i − π)')."""
     each = np.array([places.shares(fit) + detail.shift for fit, detail in zip(fits, details, strict=True)])
     mean = weights @ each
     spread = (each - mean) * np.sqrt(weights)[:, None]
     covariance = spread.T @ spread
-    for fit, detail, weight in zip(fits, details, weights, strict=True):
+    for fit, detail, weight in zip(fits, details, weights * factors, strict=True):
         covariance += weight * (places.covariance(fit) + detail.root @ detail.root.T)
     mean = np.maximum(mean, 0.0)
     return mean / mean.sum(), covariance
@@ -85,14 +89,15 @@ def hidden_detail(
     return np.asarray(inside @ root), float(np.sum(information / (1.0 + information)))
 
 
-def roughness_factor(freedom: float, atoms: int, shown: float) -> float:
-    """By how much to scale a posterior that assumes smoothness: more, the less smooth the density turned out to be.
-
-    q compares the degrees of freedom that the fit uses with those the reports show; beside an atom there may be others,
-    too small or too near to be told apart. Calibrated by coverage (docs/decisions/0020).
+def roughness_factor(fit: Fit, freedom: float, intervals: int) -> float:
+    """By how much to scale the covariance of a fit: 1 for a few numbers that mean something; a posterior that assumes
+    smoothness is a little wide while the density is smooth, and narrow beside atoms: there may be others, too small or
+    too near to be told apart. Calibrated by coverage (docs/decisions/0020).
     """
-    q = freedom / (1.0 + shown)
-    return 0.75 + 0.1 * min(q, 1.5) + 0.25 * min(atoms, 3)
+    if not np.isfinite(fit.weight) or fit.family == FEW_NUMBERS.name:
+        return 1.0
+    atoms = np.count_nonzero(fit.atoms > SURE_ATOM)
+    return 0.75 + 0.1 * min(freedom / intervals, 1.5) + 0.25 * min(atoms, 3)
 
 
 def interval_variances(root: Matrix, to_intervals: Matrix) -> Vector:

@@ -29,7 +29,8 @@ class Heaps:
 
     roundings: tuple[Matrix, ...]
     shares: Vector
-    promise: float = 0.0  # by how much rounding raises the log likelihood of a first fit
+    first: Fit | None = None  # of the values before rounding, beside the atoms that promise more than rounding
+    promise: float = 0.0  # by how much rounding raises its log likelihood
 
     @property
     def told(self) -> Matrix:
@@ -90,7 +91,7 @@ def find_heaps(search: AtomSearch, roundings: tuple[Matrix, ...], fit: Fit) -> H
         heaps = Heaps(roundings, shares * min(1.0, MOST / max(float(shares.sum()), TINY)))
         fit = heaps.problem(search.at(fit.places)).fit(fit.weight, fit)
     used = np.flatnonzero(heaps.shares)
-    return Heaps(tuple(roundings[i] for i in used), heaps.shares[used], fit.value - begun) if used.size else None
+    return Heaps(tuple(roundings[i] for i in used), heaps.shares[used], fit, fit.value - begun) if used.size else None
 
 
 def _step(search: AtomSearch, heaps: Heaps, fit: Fit) -> tuple[Vector, float]:

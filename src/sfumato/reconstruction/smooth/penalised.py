@@ -202,8 +202,13 @@ class PenalisedLikelihood:
         other.reports = reports
         return other
 
-    def fit(self, weight: float, start: Fit | None = None, atoms: Vector | None = None) -> Fit:
-        """The maximum at smoothing weight λ, warm-started; waves that the reports cannot move stay at their prior."""
+    def fit(
+        self, weight: float, start: Fit | None = None, atoms: Vector | None = None, hoped: float = -np.inf
+    ) -> Fit:
+        """The maximum at smoothing weight λ, warm-started; waves that the reports cannot move stay at their prior.
+
+        ``hoped``: a climb that will not reach this value is broken off.
+        """
         spread = 1.0 / np.sqrt(weight * self.scale * self.roughness + RIDGE)
         seen = np.flatnonzero(10.0 * self.information * spread**2 > 2e-2)
         r = max(self.family.order, int(seen[-1]) + 1 if seen.size else 1)
@@ -215,7 +220,7 @@ class PenalisedLikelihood:
             u[:common] = start.waves[:common] / spread[:common]
         if atoms is None:
             atoms = start.atoms if start is not None else np.zeros(self.reports.columns.shape[1])
-        state, factor, observed, steps = self._climb(self._state(u, atoms, basis), basis)
+        state, factor, observed, steps = self._climb(self._state(u, atoms, basis), basis, hoped)
         log_det = 2.0 * float(np.log(np.diag(observed)).sum())
         evidence = state.value - 0.5 * log_det + 0.5 * float(np.log(2 * np.pi)) * state.atoms.size
         evidence += self.family.log_prior
@@ -224,6 +229,13 @@ class PenalisedLikelihood:
             evidence, basis, self.waves[:, r:] * spread[r:], factor, steps,
             self.reports.places,
         )  # fmt: skip
+
+    def started(self, fit: Fit) -> Fit:
+        """A fit of another family as a start for this one."""
+        if fit.family == self.family.name:
+            return fit
+        density = np.maximum(fit.cells / self.reports.widths, np.exp(LOWEST / 3))
+        return replace(fit, waves=self.waves.T @ np.log(density))
 
     def _state(self, u: Vector, atoms: Vector, basis: Matrix) -> _State:
         cells, slope, bend = (self.reports.widths * each for each in self.family.curve(self.family.rest + basis @ u))
@@ -252,7 +264,7 @@ class PenalisedLikelihood:
         observed[:r, :r] += bent.T @ bent
         return gradient, fisher, observed
 
-    def _climb(self, state: _State, basis: Matrix) -> tuple[_State, Matrix, Matrix, int]:
+    def _climb(self, state: _State, basis: Matrix, hoped: float) -> tuple[_State, Matrix, Matrix, int]:
         begun, steps = state.value, 0
         while True:
             gradient, fisher, observed = self._curvature(state, basis)
@@ -260,7 +272,8 @@ class PenalisedLikelihood:
             step = lapack.dpotrs(factor, gradient, lower=1)[0]
             promise = float(gradient @ step)
             enough = max(0.02, 2e-3 * (state.value - begun))
-            if promise < enough or steps == MOST_STEPS:
+            hopeless = steps > 1 and state.value + promise < hoped
+            if promise < enough or hopeless or steps == MOST_STEPS:
                 return state, cholesky(fisher), factor, steps
             better = self._line_search(state, step, promise, basis)
             if better is None:
@@ -291,14 +304,14 @@ def cholesky(matrix: Matrix) -> Matrix:
     return np.asarray(factor)
 
 
-def descend(problem: PenalisedLikelihood, atoms: Vector | None = None, below: float = np.inf) -> list[Fit]:
+def descend(problem: PenalisedLikelihood, start: Fit | None = None, below: float = np.inf) -> list[Fit]:
     """Warm-started fits from smooth (weights up to ``below``) to rough, until the evidence has fallen past recovery."""
     fits: list[Fit] = []
     best = -np.inf
     for weight in problem.family.weights:
         if weight > below:
             continue
-        fits.append(problem.fit(weight, fits[-1] if fits else None, None if fits else atoms))
+        fits.append(problem.fit(weight, fits[-1] if fits else start))
         best = max(best, fits[-1].evidence)
         if fits[-1].evidence < best - NEGLIGIBLE:
             break
