@@ -139,9 +139,8 @@ def _heaped(
 ) -> Beside:
     """Fits of people some of whom round, beside the atoms that raise the evidence."""
     inner = tuple(heaps.problem(problem) for problem in problems)
-    first = heaps.first
-    atoms = first is not None and first.places
-    path = [AtomSearch(inner[0], candidates.points).tuned(first.places, first)] if atoms else descend(inner[0])
+    first, search = heaps.first, AtomSearch(inner[0], candidates.points)
+    path = descend(inner[0]) if first is None or not first.places else [search.tuned(first.places, first)]
     beside = _with_atoms(inner, path, candidates, to_intervals)
     fits = beside.fits or [*path, *descend(inner[1])]
     best = max(fits, key=_evidence)
@@ -197,8 +196,9 @@ def _with_error_bars(
     said = messages_for(reports.counts, shown, np.sqrt(np.maximum(np.diag(between), 0.0)), True, cannot_tell)
     rule = fits[int(np.argmax(weights))].family
     alone = np.maximum(mean - weights @ [places.atoms(fit) for fit in fits], 0.0)
+    numbers = float(weights @ freedom)
     return SmoothFit(
-        to_intervals @ mean, between, alone, atoms, float(weights @ freedom), rule, said, cannot_tell, root_of(covariance)
+        to_intervals @ mean, between, alone, atoms, numbers, rule, said, cannot_tell, root_of(covariance)
     )
 
 

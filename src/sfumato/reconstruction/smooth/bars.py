@@ -64,7 +64,7 @@ def averaged(
     mean = weights @ each
     spread = (each - mean) * np.sqrt(weights)[:, None]
     covariance = spread.T @ spread
-    for fit, detail, weight in zip(fits, details, weights * factors, strict=True):
+    for fit, detail, weight in zip(fits, details, weights * np.array(factors), strict=True):
         covariance += weight * (places.covariance(fit) + detail.root @ detail.root.T)
     mean = np.maximum(mean, 0.0)
     return mean / mean.sum(), covariance
@@ -96,7 +96,7 @@ def roughness_factor(fit: Fit, freedom: float, intervals: int) -> float:
     """
     if not np.isfinite(fit.weight) or fit.family == FEW_NUMBERS.name:
         return 1.0
-    atoms = np.count_nonzero(fit.atoms > SURE_ATOM)
+    atoms = int(np.count_nonzero(fit.atoms > SURE_ATOM))
     return 0.75 + 0.1 * min(freedom / intervals, 1.5) + 0.25 * min(atoms, 3)
 
 
