@@ -13,7 +13,7 @@ MOST_ATOMS = 12
 COARSE = 128  # places tried first; the neighbourhood of the best one is then searched in full
 HOPELESS = 6.0
 OUT_OF_REACH = 50.0  # an atom whose move costs more log likelihood than this stays where it is
-SMOOTHER = 1e2  # beside known atoms, smoothing weights up to this many times the best one are tried
+SMOOTHER = 1.1e2  # beside known atoms, smoothing weights up to this many times the best one are tried
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class AtomSearch:
 
     def __init__(self, problem: PenalisedLikelihood, points: Matrix) -> None:
         self.problem, self.reports, self.points = problem, problem.reports, points
-        self.price = float(np.log(points.shape[1]))
+        self.price = float(np.log(max(points.shape[1], 1)))
         self.stride = max(1, points.shape[1] // COARSE)
         self.coarse = np.arange(self.stride // 2, points.shape[1], self.stride)
 

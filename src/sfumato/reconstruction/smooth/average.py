@@ -33,7 +33,7 @@ from .simple import FEWEST_CELLS, everywhere, on_a_stretch
 
 POSSIBLE = 12.0  # fits whose evidence is further below the best one are beyond the help of detail
 BROAD = 1e3  # smoothing weight at which people who round are looked for
-DECIDED = 15.0  # log likelihood that rounding promises, beyond which atoms alone are not tried
+DECIDED = 15.0  # log likelihood that rounding promises, beyond which rough densities and atoms alone are not tried
 NEARLY_ALL = 0.8  # unless so many round that they may as well be at a few values
 COUNTED = 1e-4  # fits with less posterior weight than this are left out of the average
 STRAY = 1.3  # amplitude of detail that may hide behind the noise
@@ -77,9 +77,10 @@ def smooth(
     columns = None if is_deterministic(table) else group_starts(table.shape[1])
     merged = merge_rows(counts, rows), np.ascontiguousarray(merge_rows(merge_columns(table, width, columns), rows))
     share = width if columns is None else np.add.reduceat(width, columns)
+    fine = columns is None and points.shape[1] > 0
     fit = _smooth(
         Seen(*merged, share / share.sum(), np.zeros((merged[0].size, 0))),
-        Candidates(merge_rows(points, rows), merge_codes(cell_of, columns), () if columns is not None else roundings),
+        Candidates(merge_rows(points, rows), merge_codes(cell_of, columns), roundings if fine else ()),
         merge_columns(np.asarray(to_intervals, dtype=float), width, columns),
     )
     return replace(fit, density=spread_out(fit.density, width, columns), starts=columns)
@@ -107,31 +108,27 @@ def _smooth(reports: Seen, candidates: Candidates, to_intervals: Matrix) -> Smoo
     if is_one_to_one(reports.table):
         return _noiseless(reports, [everywhere(reports)], to_intervals)
     problems = tuple(PenalisedLikelihood(reports, family) for family in (SOFT_DENSITY, LOG_DENSITY))
-    path = descend(problems[0])
-    fits = [everywhere(reports), *path, *descend(problems[1])]
+    path = descend(problems[0], down_to=BROAD)
+    heaps = find_heaps(AtomSearch(problems[0], candidates.points), candidates.roundings, path[-1])
+    decided = heaps is not None and heaps.promise > DECIDED and heaps.shares.sum() < NEARLY_ALL
+    if not decided:
+        path += descend(problems[0], path[-1], below=path[-1].weight)
+    fits = [everywhere(reports), *path, *(() if decided else descend(problems[1]))]
     steps = step_basis(to_intervals)
     if steps is not None:
         fits += descend(PenalisedLikelihood(reports, STEP_DENSITY, steps))
     if reports.widths.size >= FEWEST_CELLS:
         fits += descend(PenalisedLikelihood(reports, FEW_NUMBERS, few_basis(reports.widths)))
         near, _ = _parts(*_counted(fits))
-        fits += [on_a_stretch(reports, near), *gaussians(reports, near, max(map(_evidence, fits)))]
+        fits.append(on_a_stretch(reports, near))
+        fits += [] if decided else gaussians(reports, near, max(map(_evidence, fits)))
     if is_deterministic(reports.table):
         return _noiseless(reports, fits, to_intervals)
-    beside = _beside(problems, path, candidates, to_intervals) if candidates.points.shape[1] else Beside([])
-    return _with_error_bars(reports, candidates, fits, to_intervals, beside)
-
-
-def _beside(
-    problems: tuple[PenalisedLikelihood, ...], path: list[Fit], candidates: Candidates, to_intervals: Matrix
-) -> Beside:
-    """Fits beside atoms, or of people some of whom round, whichever explains more."""
-    broad = min((fit for fit in path if fit.weight > BROAD), key=lambda fit: fit.weight, default=path[-1])
-    heaps = find_heaps(AtomSearch(problems[0], candidates.points), candidates.roundings, broad)
     found = [] if heaps is None else [_heaped(problems, heaps, candidates, to_intervals)]
-    if heaps is None or heaps.promise < DECIDED or heaps.shares.sum() > NEARLY_ALL:
+    if candidates.points.shape[1] and not decided:
         found.append(_with_atoms(problems, path, candidates, to_intervals))
-    return max(found, key=lambda each: max(map(_evidence, each.fits), default=-np.inf))
+    beside = max(found, key=lambda each: max(map(_evidence, each.fits), default=-np.inf), default=Beside([]))
+    return _with_error_bars(reports, candidates, fits, to_intervals, beside)
 
 
 def _heaped(

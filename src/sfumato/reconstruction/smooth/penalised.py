@@ -304,12 +304,14 @@ def cholesky(matrix: Matrix) -> Matrix:
     return np.asarray(factor)
 
 
-def descend(problem: PenalisedLikelihood, start: Fit | None = None, below: float = np.inf) -> list[Fit]:
-    """Warm-started fits from smooth (weights up to ``below``) to rough, until the evidence has fallen past recovery."""
+def descend(
+    problem: PenalisedLikelihood, start: Fit | None = None, below: float = np.inf, down_to: float = 0.0
+) -> list[Fit]:
+    """Warm-started fits from smooth (weights below ``below``) to rough, until the evidence has fallen past recovery."""
     fits: list[Fit] = []
     best = -np.inf
     for weight in problem.family.weights:
-        if weight > below:
+        if not down_to <= weight < below:
             continue
         fits.append(problem.fit(weight, fits[-1] if fits else start))
         best = max(best, fits[-1].evidence)
