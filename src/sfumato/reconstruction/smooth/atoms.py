@@ -126,6 +126,10 @@ class AtomSearch:
         beside = problem.beside(self.points[:, list(best.places)], best.places)
         return [self._priced(fit) for fit in descend(beside, beside.started(best), SMOOTHER * best.weight)]
 
+    def of(self, problem: PenalisedLikelihood) -> AtomSearch:
+        """The same search in another problem."""
+        return AtomSearch(problem, self.points)
+
     def at(self, places: tuple[int, ...]) -> PenalisedLikelihood:
         """The problem with atoms at these places."""
         return self.problem.beside(self.points[:, list(places)], places)

@@ -19,8 +19,8 @@ from .penalised import TINY, Fit, Matrix, PenalisedLikelihood, Seen, Vector, cho
 WORTH = 1.5  # log likelihood that rounding must promise before it is tried
 CLEAR = 1 / 0.2**2  # information about a share of people who round, below which nobody can see it
 MOST, LONGEST = 0.95, 0.3  # of all shares together, and of one step
-ROUNDS, SETTLED = 8, 0.02
-FIRST_ATOMS = 4
+ROUNDS, SETTLED = 20, 0.02
+FIRST_ATOMS, SURE = 8, 10.0  # so many atoms at first, each of which promises more evidence than this
 
 
 @dataclass(frozen=True)
@@ -76,22 +76,23 @@ def find_heaps(search: AtomSearch, roundings: tuple[Matrix, ...], fit: Fit) -> H
     Atoms that promise more than rounding come first: a pile of people at one round number is no heap.
     """
     heaps = Heaps(roundings, np.zeros(len(roundings)))
-    for _ in range(FIRST_ATOMS if roundings else 0):
-        _, promise = _step(search, heaps, fit)
-        place, mass, atom = search.best_place(fit)
-        if promise < WORTH or atom < promise:
-            break
-        fit = search.at((*fit.places, place)).fit(fit.weight, replace(fit, atoms=np.append(fit.atoms, mass)))
-    begun = fit.value
     for _ in range(ROUNDS if roundings else 0):
+        inner = search.of(heaps.problem(search.problem))
         step, promise = _step(search, heaps, fit)
+        place, mass, atom = inner.best_place(fit)
+        if atom > max(promise, SURE) and len(fit.places) < FIRST_ATOMS and place not in fit.places:
+            fit = inner.at((*fit.places, place)).fit(fit.weight, replace(fit, atoms=np.append(fit.atoms, mass)))
+            continue
         if promise < (SETTLED if heaps.shares.any() else WORTH):
             break
         shares = np.maximum(heaps.shares + np.clip(step, -LONGEST, LONGEST), 0.0)
         heaps = Heaps(roundings, shares * min(1.0, MOST / max(float(shares.sum()), TINY)))
         fit = heaps.problem(search.at(fit.places)).fit(fit.weight, fit)
     used = np.flatnonzero(heaps.shares)
-    return Heaps(tuple(roundings[i] for i in used), heaps.shares[used], fit, fit.value - begun) if used.size else None
+    if not used.size:
+        return None
+    without = search.at(fit.places).fit(fit.weight, fit)
+    return Heaps(tuple(roundings[i] for i in used), heaps.shares[used], fit, fit.value - without.value)
 
 
 def _step(search: AtomSearch, heaps: Heaps, fit: Fit) -> tuple[Vector, float]:
