@@ -21,6 +21,7 @@ AMPLITUDES = np.array([0.0, 0.03, 0.1, 0.2, 0.4, 0.7, 1.1])
 BEFOREHAND = np.array([0.5, 0.1, 0.1, 0.1, 0.1, 0.05, 0.05])
 CLUMPS = 20.0
 SLACK = 0.3  # empty intervals stray as if they held this part of an even share
+SHOWN = 1.0  # gain in log evidence from which on detail moves the estimate; below it widens the bars alone
 BARE = 1e-3  # inside an interval people are spread as the fit has it, with this part of them even
 
 
@@ -70,7 +71,7 @@ def detail_beside(
     chances /= chances.sum()
     reach = strays @ axes - change @ adapted
     each = left * y
-    middle = chances @ each
+    middle = chances @ each if gain > SHOWN else np.zeros(g.size)
     away = ((each - middle) * np.sqrt(chances)[:, None]) @ reach.T
     return Detail(gain, reach @ middle, np.hstack([reach * np.sqrt(chances @ left), away.T]))
 
