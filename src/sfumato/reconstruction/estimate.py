@@ -124,10 +124,10 @@ class Fine:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Estimate:
-    """The distribution of the true values.
+    """The distribution of the true values in the population that the respondents were drawn from.
 
     ``probabilities[i]`` belongs to the interval ``edges[i]..edges[i+1]`` or to ``categories[i]``; ``covariance`` takes
-    sampling, noise and smoothing into account. Of many categories it is not written out: ``w @ covariance @ w`` gives
+    sampling, noise and smoothing into account, and detail that the noise would hide. Of many categories it is not written out: ``w @ covariance @ w`` gives
     the variance of a sum, ``np.asarray(covariance)`` the table.
     """
 
