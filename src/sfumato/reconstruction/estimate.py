@@ -127,8 +127,8 @@ class Estimate:
     """The distribution of the true values in the population that the respondents were drawn from.
 
     ``probabilities[i]`` belongs to the interval ``edges[i]..edges[i+1]`` or to ``categories[i]``; ``covariance`` takes
-    sampling, noise and smoothing into account, and detail that the noise would hide. Of many categories it is not written out: ``w @ covariance @ w`` gives
-    the variance of a sum, ``np.asarray(covariance)`` the table.
+    sampling, noise and smoothing into account, and detail that the noise would hide. Of many categories it is not
+    written out: ``w @ covariance @ w`` gives the variance of a sum, ``np.asarray(covariance)`` the table.
     """
 
     edges: Floats | None
