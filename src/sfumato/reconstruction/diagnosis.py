@@ -64,11 +64,14 @@ def joint_freedom(tables: list[Floats], marginals: list[Floats], reports: float,
 # --- in words -------------------------------------------------------------------------------------------------------
 
 
-def messages_for(counts: Floats, freedom: float, stderr: Floats, converged: bool) -> tuple[str, ...]:
-    """Plain sentences; none when there is nothing to say."""
+def messages_for(
+    counts: Floats, freedom: float, stderr: Floats, converged: bool, cannot_tell: bool = False
+) -> tuple[str, ...]:
+    """Plain sentences; none when there is nothing to say. ``cannot_tell``: most of each error is for hidden detail."""
+    about_intervals = hidden if cannot_tell else too_many_intervals
     said = [
         _too_few(counts.sum(), stderr),
-        too_many_intervals(counts.sum(), freedom, stderr.size),
+        about_intervals(counts.sum(), freedom, stderr.size),
         None if converged else "the likelihood was still rising when the iterations ran out; trust only broad features",
     ]
     return tuple(sentence for sentence in said if sentence)
@@ -91,4 +94,13 @@ def too_many_intervals(reports: float, freedom: float, intervals: int) -> str | 
     return (
         f"through this noise {reports:,.0f} reports decide about {max(freedom, 1):.0f} numbers, "
         f"{intervals} intervals were asked for; trust only broad features or ask for fewer intervals"
+    )
+
+
+def hidden(reports: float, freedom: float, intervals: int) -> str:
+    """Said when most of each error bar is room for detail that the noise would hide."""
+    return (
+        "the reports cannot tell whether single intervals stray from this smooth picture: through this noise "
+        f"{reports:,.0f} of them decide about {max(freedom, 1):.0f} numbers, {intervals} intervals were asked for, and "
+        "the error bars leave room for what is hidden; trust only broad features or ask for fewer intervals"
     )

@@ -17,6 +17,8 @@ from sfumato.prose import plain
 from sfumato.tables import frame_like
 
 BAR = 30
+DRAWS = 10_000
+TINY = 1e-14
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,8 @@ class Diagnostics:
     """How often sound reports would fit their channel as badly as these, at most."""
     worth: float | None = None
     """Of weighted reports: how many of one weight tell as much, (Σw)²/Σw²."""
+    cannot_tell: bool = False
+    """Whether the noise hides more of what was asked for than the reports show; ``messages`` says it in words."""
 
     @property
     def said(self) -> str:
@@ -80,13 +84,70 @@ class WithError(float):
         return f"{float(self)!r} ± {self.stderr:.2g}"
 
 
+@dataclass(frozen=True, eq=False)
+class Fine:
+    """The picture behind the intervals: cells that people are spread evenly in, and people at exactly one value.
+
+    ``root`` (cells, ·) times its transpose is the covariance of the cells' shares, people at single values included.
+    """
+
+    edges: Floats
+    shares: Floats
+    atoms: tuple[tuple[float, float], ...]  # (value, share)
+    root: Any
+
+    def below(self, value: float) -> Floats:
+        """The part of each cell's people whose value is smaller; cells that hold nobody count by width."""
+        inside = np.clip((value - self.edges[:-1]) / np.diff(self.edges), 0.0, 1.0)
+        return self._averaged(inside, [float(place < value) for place, _ in self.atoms])
+
+    def middles(self) -> Floats:
+        """The mean value of each cell's people."""
+        return self._averaged((self.edges[:-1] + self.edges[1:]) / 2, [place for place, _ in self.atoms])
+
+    def _averaged(self, spread: Floats, single: list[float]) -> Floats:
+        people, total = self.shares + TINY, (self.shares + TINY) * spread
+        for (place, share), each in zip(self.atoms, single, strict=True):
+            cell = self._cell(place)
+            people[cell] += share
+            total[cell] += share * each
+        return np.asarray(total / people)
+
+    def _cell(self, value: float) -> int:
+        return int(np.clip(np.searchsorted(self.edges, value, side="right") - 1, 0, self.shares.size - 1))
+
+    @property
+    def people(self) -> Floats:
+        """The share of each cell, people at single values included."""
+        shares = self.shares.copy()
+        for place, share in self.atoms:
+            shares[self._cell(place)] += share
+        return shares
+
+    def quantile(self, q: Floats) -> Floats:
+        """The smallest value that a share q of the people does not exceed: the inverse of the running sum of shares."""
+        places = np.array([place for place, _ in self.atoms])
+        at = np.sort(np.concatenate([self.edges, places, places]))
+        spread = np.interp(at, self.edges, np.concatenate([[0.0], np.cumsum(self.shares)]))
+        last = np.append(at[1:] > at[:-1], True)
+        single = sum(
+            (share * ((at > place) | ((at == place) & last)) for place, share in self.atoms), np.zeros(at.size)
+        )
+        running = spread + single
+        return np.asarray(np.interp(q * running[-1], running, at))
+
+    def error(self, weights: Floats) -> float:
+        """Standard error of Σ w_i·p_i over the cells."""
+        return float(np.linalg.norm(weights @ self.root))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Estimate:
-    """The distribution of the true values.
+    """The distribution of the true values in the population that the respondents were drawn from.
 
     ``probabilities[i]`` belongs to the interval ``edges[i]..edges[i+1]`` or to ``categories[i]``; ``covariance`` takes
-    sampling, noise and smoothing into account. Of many categories it is not written out: ``w @ covariance @ w`` gives
-    the variance of a sum, ``np.asarray(covariance)`` the table.
+    sampling, noise and smoothing into account, and detail that the noise would hide. Of many categories it is not
+    written out: ``w @ covariance @ w`` gives the variance of a sum, ``np.asarray(covariance)`` the table.
     """
 
     edges: Floats | None
@@ -97,23 +158,42 @@ class Estimate:
     integer: bool = False
     unbiased: Floats | None = None
     """Where it was read in closed form: shares that may be negative, and whose sums are right on average."""
+    fine: Fine | None = None
+    """What means, quantiles and shares between numbers are read from; without it, from the intervals."""
 
     @cached_property
     def stderr(self) -> Floats:
         """Standard error of each probability."""
         return np.asarray(np.sqrt(np.maximum(self.covariance.diagonal(), 0.0)))
 
-    def interval(self, confidence: float = 0.9) -> tuple[Floats, Floats]:
-        """(low, high): bounds that hold each true probability with this confidence, within 0..1."""
+    def interval(self, confidence: float = 0.9, simultaneous: bool = False) -> tuple[Floats, Floats]:
+        """(low, high): bounds that hold each true probability with this confidence, within 0..1.
+
+        ``simultaneous``: bounds that hold all of them at once, estimate ± c·stderr with c the quantile of max |z|.
+        """
         from scipy.special import ndtri
 
         if not 0 < confidence < 1:
             raise ValueError(f"confidence={confidence} is not between 0 and 1; for example 0.9")
-        reach = float(ndtri((1 + confidence) / 2)) * self.stderr
+        errors = self._largest_errors(confidence) if simultaneous else float(ndtri((1 + confidence) / 2))
+        reach = errors * self.stderr
         return np.clip(self.probabilities - reach, 0, 1), np.clip(self.probabilities + reach, 0, 1)
 
-    def share(self, categories: Iterable[Hashable]) -> WithError:
-        """The share of these categories together, with its standard error √(wᵀCw).
+    def _largest_errors(self, confidence: float) -> float:
+        """The quantile of max |z_i|, z ~ N(0, correlation): drawn 10,000 times, always the same."""
+        covariance, spread = np.asarray(self.covariance), self.stderr
+        known = spread > 0
+        if not known.any():
+            return 0.0
+        values, vectors = np.linalg.eigh(covariance[np.ix_(known, known)] / np.outer(spread[known], spread[known]))
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        drawn = np.random.default_rng(0).standard_normal((DRAWS, values.size)) @ root.T
+        return float(np.quantile(np.abs(drawn).max(axis=1), confidence))
+
+    def share(
+        self, categories: Iterable[Hashable] | None = None, *, low: float | None = None, high: float | None = None
+    ) -> WithError:
+        """The share of these categories, or of the people from ``low`` to below ``high``, with its error √(wᵀCw).
 
         >>> import sfumato as sf
         >>> colours = sf.RandomizedResponse(sf.Categories(["red", "green", "blue"]), gamma=4)
@@ -121,7 +201,11 @@ class Estimate:
         0.933 ± 0.025
         """
         if self.categories is None:
-            raise ValueError("share needs categories; these are intervals, sum .probabilities between .edges")
+            if categories is not None:
+                raise ValueError("share of categories asked, but these are numbers; use share(low=…, high=…)")
+            return self._share_between(low, high)
+        if categories is None or low is not None or high is not None:
+            raise ValueError("these are categories; use share([...]) with some of .categories")
         chosen, known = set(categories), set(self.categories)
         if not chosen <= known:
             raise ValueError(f"category {next(iter(chosen - known))!r} is unknown; they are in .categories")
@@ -129,32 +213,53 @@ class Estimate:
         shares = self.probabilities if self.unbiased is None else self.unbiased
         return WithError(float(np.clip(weights @ shares, 0, 1)), self._error(weights))
 
+    def _share_between(self, low: float | None, high: float | None) -> WithError:
+        if low is not None and high is not None and not low < high:
+            raise ValueError(f"low={low} is not below high={high}; give the smaller one first")
+        fine = self._fine("share")
+        first, last = fine.edges[0], fine.edges[-1]
+        below = fine.below(self._bound(low)) if low is not None and low > first else np.zeros(fine.shares.size)
+        above = fine.below(self._bound(high)) if high is not None and high <= last else np.ones(fine.shares.size)
+        return WithError(float(fine.people @ (above - below)), fine.error(above - below))
+
+    def _bound(self, value: float) -> float:
+        """Whole numbers from 3 on begin at 2.5."""
+        return float(np.ceil(value) - 0.5) if self.integer else float(value)
+
     def mean(self) -> WithError:
-        """The mean of the true values, each interval's people in its middle; with its standard error √(mᵀCm)."""
-        low, high = self._numbers()
-        middle = (low + high) / 2
-        return WithError(float(self._shares @ middle), self._error(middle))
+        """The mean of the true values, with its standard error √(mᵀCm)."""
+        fine = self._fine("mean")
+        middles, people = fine.middles(), fine.people
+        return WithError(float(people @ middles / people.sum()), fine.error(middles))
 
     def quantile(self, q: Any) -> Any:
-        """The value below which a share ``q`` of the people lies; people are spread evenly inside an interval.
+        """The value below which a share ``q`` of the people lies; people are spread evenly inside a cell.
 
         One quantile comes with its standard error, that of the share below it over the density there.
         """
         wanted = np.asarray(q, dtype=float)
         if ((wanted < 0) | (wanted > 1)).any():
             raise ValueError(f"q={q} is not between 0 and 1; the median is quantile(0.5)")
-        edges = self._edges("quantile")
-        below = np.concatenate([[0.0], np.cumsum(self._shares)])
-        found = np.interp(wanted * below[-1], below, edges)
-        return found if wanted.ndim else WithError(float(found), self._quantile_error(float(found)))
+        fine = self._fine("quantile")
+        found = fine.quantile(wanted)
+        return found if wanted.ndim else WithError(float(found), self._quantile_error(fine, float(found)))
 
-    def _quantile_error(self, value: float) -> float:
-        """√(aᵀCa)/f at a value, a the share of each interval that lies below it and f the density of its interval."""
-        edges = self._edges("quantile")
-        share_below = np.clip((value - edges[:-1]) / np.diff(edges), 0.0, 1.0)
-        place = min(max(int(np.searchsorted(edges, value, side="right")) - 1, 0), edges.size - 2)
-        density = self._shares[place] / (edges[place + 1] - edges[place])
-        return float(self._error(share_below) / density) if density > 0 else float("inf")
+    def _quantile_error(self, fine: Fine, value: float) -> float:
+        """√(aᵀCa)/f at a value, a the share of each cell that lies below it and f the density of its cell."""
+        cell = min(max(int(np.searchsorted(fine.edges, value, side="right")) - 1, 0), fine.shares.size - 1)
+        density = fine.people[cell] / (fine.edges[cell + 1] - fine.edges[cell])
+        return fine.error(fine.below(value)) / density if density > 0 else float("inf")
+
+    def _fine(self, asked: str) -> Fine:
+        """The fine picture; where there is none, the intervals with people spread evenly in each."""
+        if self.fine is not None:
+            return self.fine
+        edges = self._edges(asked)
+        if self.integer:
+            low, high = self._numbers()
+            edges = np.append(low - 0.5, high[-1] + 0.5)
+        values, vectors = np.linalg.eigh(np.asarray(self.covariance, dtype=float))
+        return Fine(edges, self._shares, (), vectors * np.sqrt(np.maximum(values, 0.0)))
 
     def _error(self, weights: Floats) -> float:
         """Standard error of Σ w_i·p_i."""

@@ -17,7 +17,8 @@ inverse   the unbiased estimate of category shares: undo the table,
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +32,11 @@ from sfumato.prose import in_words
 from sfumato.reconstruction.cells import Layout, layout_for, observe, observe_points
 from sfumato.reconstruction.diagnosis import fisher_spread, messages_for
 from sfumato.reconstruction.em import DenseTable, EMFit, Likelihood, Table, maximise_likelihood, stack
-from sfumato.reconstruction.estimate import Diagnostics, Estimate
+from sfumato.reconstruction.estimate import Diagnostics, Estimate, Fine
 from sfumato.reconstruction.rules import CONVERGED, ENOUGH, ChiSquare
+
+if TYPE_CHECKING:
+    from sfumato.reconstruction.smooth import SmoothFit
 
 FALSE_ALARM = 1e-5
 """At most this share of sound reports is said not to fit their channel."""
@@ -70,7 +74,7 @@ class Problem:
 
     def estimate(
         self, row: int, predicted: Floats, probabilities: Floats, covariance: Floats, log_likelihood: float,
-        freedom: float, messages: tuple[str, ...], cost: tuple[int, int] = (0, 0),
+        freedom: float, messages: tuple[str, ...], cost: tuple[int, int] = (0, 0), cannot_tell: bool = False,
     ) -> Estimate:
         """The shares of the wanted intervals or categories in one class; ``predicted``: the shares of reports that they
         lead to; ``cost`` in steps and table applications."""
@@ -79,7 +83,7 @@ class Problem:
         said = (*filter(None, [misfit_in_words(fit), None if layout is None else layout.note]), *messages)
         worth = None if self.squares is None else float(self.counts[row].sum())
         seen = float(self.reports[row]), float(self.missing[row])
-        facts = Diagnostics(self.method, *seen, *cost, log_likelihood, freedom, said, fit, worth=worth)
+        facts = Diagnostics(self.method, *seen, *cost, log_likelihood, freedom, said, fit, worth, cannot_tell)
         categories = domain.labels if isinstance(domain, Categories) else None
         edges, integer = (None, False) if layout is None else (layout.edges.copy(), layout.integer)
         return Estimate(edges, categories, np.asarray(probabilities), covariance, facts, integer)
@@ -91,19 +95,18 @@ class Problem:
         found = fit_of(self.counts[row], predicted)
         if found >= FALSE_ALARM and not self.counts[row][predicted <= 1e-300].any():
             return found
-        spread = [self.table.dense()] if self.layout is None else [self.table.dense(), self.points()[0]]
+        spread = [self.table.dense()] if self.layout is None else [self.table.dense(), self.points()[1]]
         return best_fit(self.counts[row], np.hstack(spread), predicted)
 
     def points(self) -> tuple[Floats, Floats]:
-        """(P[report cell, value], membership[interval, value]) of the values at which many people may be at once."""
+        """(values, P[report cell, value]) of the values at which many people may be at once."""
         if self.layout is None:
             raise ValueError("people at exactly one value are a matter of numbers, not of categories")
         seen = [observe_points(tally.channel, self.layout.cells) for tally in self.tallies]
         values = seen[0][0]
         if any(other.size != values.size or (other != values).any() for other, _ in seen[1:]):
-            return np.zeros((self.counts.shape[1], 0)), np.zeros((self.layout.edges.size - 1, 0))
-        stacked = np.vstack([share * table for share, (_, table) in zip(self.shares, seen, strict=True)])
-        return stacked, self.layout.membership_of(values)
+            return np.zeros(0), np.zeros((self.counts.shape[1], 0))
+        return values, np.vstack([share * table for share, (_, table) in zip(self.shares, seen, strict=True)])
 
 
 def problem_of(counts: Counts, intervals: object, method: str = "em") -> Problem:
@@ -249,15 +252,27 @@ def by_smooth(problem: Problem) -> list[Estimate]:
     from sfumato.reconstruction.smooth import smooth
 
     table, membership = problem.table.dense(), problem.layout.membership
-    points, points_membership = problem.points()
+    layout, (values, points) = problem.layout, problem.points()
+    cell_of, roundings, widths = layout.cell_of(values), layout.roundings(), np.diff(layout.cells)
     estimates = []
     for row, counts in enumerate(problem.counts):
-        fit = smooth(counts, table, points, membership, points_membership, np.diff(problem.layout.cells))
+        fit = smooth(counts, table, points, cell_of, membership, widths, roundings)
         predicted = table @ fit.density + sum(mass * points[:, place] for place, mass in fit.atoms)
         likelihood = float(counts @ np.log(np.maximum(predicted, 1e-300)))
         found = fit.probabilities, fit.covariance, likelihood, fit.degrees_of_freedom, fit.messages
-        estimates.append(problem.estimate(row, predicted, *found))
+        estimate = problem.estimate(row, predicted, *found, cannot_tell=fit.cannot_tell)
+        estimates.append(replace(estimate, fine=_fine(fit, layout.cells, values)))
     return estimates
+
+
+def _fine(fit: SmoothFit, cells: Floats, values: Floats) -> Fine | None:
+    """The picture behind the intervals, on the cells it was solved on."""
+    if fit.root is None:
+        return None
+    starts = np.arange(cells.size - 1) if fit.starts is None else fit.starts
+    edges = np.append(cells[starts], cells[-1])
+    atoms = tuple((float(values[place]), mass) for place, mass in fit.atoms)
+    return Fine(edges, np.add.reduceat(fit.density, starts), atoms, fit.root)
 
 
 METHODS: dict[str, Callable[[Problem], list[Estimate]]] = {

@@ -8,9 +8,8 @@ from sfumato.reconstruction.smooth.penalised import (
     SOFT_DENSITY,
     PenalisedLikelihood,
     descend,
-    everywhere,
-    on_a_stretch,
 )
+from sfumato.reconstruction.smooth.simple import everywhere, on_a_stretch
 
 
 def test_flat_reports_weigh_for_the_uniform_density():

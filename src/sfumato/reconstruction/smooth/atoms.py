@@ -12,7 +12,8 @@ from .penalised import SOFT_DENSITY, TINY, Codes, Fit, Matrix, PenalisedLikeliho
 MOST_ATOMS = 12
 COARSE = 128  # places tried first; the neighbourhood of the best one is then searched in full
 HOPELESS = 6.0
-SMOOTHER = 1e2  # beside known atoms, smoothing weights up to this many times the best one are tried
+OUT_OF_REACH = 50.0  # an atom whose move costs more log likelihood than this stays where it is
+SMOOTHER = 1.1e2  # beside known atoms, smoothing weights up to this many times the best one are tried
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class AtomSearch:
 
     def __init__(self, problem: PenalisedLikelihood, points: Matrix) -> None:
         self.problem, self.reports, self.points = problem, problem.reports, points
-        self.price = float(np.log(points.shape[1]))
+        self.price = float(np.log(max(points.shape[1], 1)))
         self.stride = max(1, points.shape[1] // COARSE)
         self.coarse = np.arange(self.stride // 2, points.shape[1], self.stride)
 
@@ -75,9 +76,9 @@ class AtomSearch:
         return abs(there - place) / float(np.sqrt(2.0 * max(fall, 0.1)))
 
     def _moved(self, fit: Fit, which: int, place: int) -> Fit:
-        """Refit with one atom at another place."""
+        """Refit with one atom at another place, as far as that may be of interest."""
         places = (*fit.places[:which], place, *fit.places[which + 1 :])
-        return self._priced(self._at(places).fit(fit.weight, fit))
+        return self._priced(self.at(places).fit(fit.weight, fit, hoped=fit.value - OUT_OF_REACH))
 
     def _promising(self, starts: list[Fit], best: float) -> list[Fit]:
         """Starts from which one more atom may beat the best fit: the best by evidence and promise, and the roughest."""
@@ -87,10 +88,10 @@ class AtomSearch:
         return [starts[i] for i in chosen if hopes[i] > best - HOPELESS]
 
     def _add(self, fit: Fit) -> Fit:
-        place, mass = self._best_place(fit)
+        place, mass, _ = self.best_place(fit)
         if place in fit.places:
             return fit
-        return self._tune((*fit.places, place), replace(fit, atoms=np.append(fit.atoms, mass)))
+        return self.tuned((*fit.places, place), replace(fit, atoms=np.append(fit.atoms, mass)))
 
     def _settle(self, fit: Fit) -> Fit:
         """Move the newest atom while a place nearby explains more, in ever smaller steps."""
@@ -103,11 +104,11 @@ class AtomSearch:
                 fit = trial
             else:
                 step //= 3
-        return self._tune(fit.places, fit)
+        return self.tuned(fit.places, fit)
 
-    def _tune(self, places: tuple[int, ...], start: Fit) -> Fit:
+    def tuned(self, places: tuple[int, ...], start: Fit) -> Fit:
         """Refit with atoms at these places; then larger, or else smaller, smoothing weights while they help."""
-        problem = self._at(places)
+        problem = self.at(places)
         best = self._priced(problem.fit(start.weight, start))
         for factor in (10.0, 0.1):
             moved = False
@@ -123,9 +124,14 @@ class AtomSearch:
     def every_smoothness(self, problem: PenalisedLikelihood, best: Fit) -> list[Fit]:
         """A family's fits from smooth to rough beside the atoms of the best fit."""
         beside = problem.beside(self.points[:, list(best.places)], best.places)
-        return [self._priced(fit) for fit in descend(beside, best.atoms, SMOOTHER * best.weight)]
+        return [self._priced(fit) for fit in descend(beside, beside.started(best), SMOOTHER * best.weight)]
 
-    def _at(self, places: tuple[int, ...]) -> PenalisedLikelihood:
+    def of(self, problem: PenalisedLikelihood) -> AtomSearch:
+        """The same search in another problem."""
+        return AtomSearch(problem, self.points)
+
+    def at(self, places: tuple[int, ...]) -> PenalisedLikelihood:
+        """The problem with atoms at these places."""
         return self.problem.beside(self.points[:, list(places)], places)
 
     def _priced(self, fit: Fit) -> Fit:
@@ -136,13 +142,13 @@ class AtomSearch:
         reach = 2 * self.stride
         return np.arange(max(0, place - reach), min(self.points.shape[1], place + reach + 1))
 
-    def _best_place(self, fit: Fit) -> tuple[int, float]:
-        """The most promising place and the mass that a Newton step would give it."""
+    def best_place(self, fit: Fit) -> tuple[int, float, float]:
+        """The most promising place, the mass that a Newton step would give it, and the evidence that it promises."""
         promise, _ = self._promise(fit, self.coarse)
         local = self._around(int(self.coarse[np.argmax(promise)]))
         promise, mass = self._promise(fit, local)
         best = int(np.argmax(promise))
-        return int(local[best]), float(np.clip(mass[best], 1e-6, 0.5))
+        return int(local[best]), float(np.clip(mass[best], 1e-6, 0.5)), float(promise[best])
 
     def _promise(self, fit: Fit, candidates: Codes) -> tuple[Vector, Vector]:
         """The evidence promised by an atom at each candidate, and its mass."""

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg import lapack
 
 from sfumato.reconstruction.diagnosis import messages_for
 
 from .atoms import AtomSearch, Whereabouts
+from .bars import Places, averaged, hidden_detail, interval_variances, roughness_factor
+from .detail import Detail, detail_beside, stray
+from .gaussians import gaussians
+from .heaps import Heaps, find_heaps
 from .penalised import (
-    FEWEST_CELLS,
+    FEW_NUMBERS,
     LOG_DENSITY,
     SOFT_DENSITY,
     STEP_DENSITY,
-    TINY,
     Codes,
     Fit,
     Matrix,
@@ -23,15 +26,21 @@ from .penalised import (
     Seen,
     Vector,
     descend,
-    everywhere,
-    on_a_stretch,
+    few_basis,
     step_basis,
 )
+from .simple import FEWEST_CELLS, everywhere, on_a_stretch
 
+POSSIBLE = 12.0  # fits whose evidence is further below the best one are beyond the help of detail
+BROAD = 1e3  # smoothing weight at which people who round are looked for
+DECIDED = 15.0  # log likelihood that rounding promises, beyond which rough densities and atoms alone are not tried
+NEARLY_ALL = 0.8  # unless so many round that they may as well be at a few values
 COUNTED = 1e-4  # fits with less posterior weight than this are left out of the average
-SURE_ATOM = 0.005
-STRAY = 0.65  # beforehand, an interval's probability may stray from the smooth one by this part of itself
-SLACK = 0.3  # and by this part of an even share, so that empty intervals have error bars too
+STRAY = 1.3  # amplitude of detail that may hide behind the noise
+HEAP_STRAY = 0.4  # the people at each round number may be more or fewer than rounding says, by this part of them
+MOSTLY = 0.5  # the reports cannot tell where hidden detail is more than this part of a variance,
+NOTABLE = 1e-4  # and is at least this part of what it was before there were reports
+KEPT = 1e-4  # directions of the fine covariance with less than this part of its largest variance are left out
 MOST_CELLS = 300  # a finer grid is solved on a coarser one: no noise lets so much detail through
 
 
@@ -46,17 +55,21 @@ class SmoothFit:
     degrees_of_freedom: float
     rule: str  # the family that explains the reports best
     messages: tuple[str, ...]
+    cannot_tell: bool = False
+    root: Matrix | None = None  # (k', ·) of the covariance of the cells it was solved on; None without noise
+    starts: Codes | None = None  # the first fine cell of each of these, where they are fewer
 
 
 def smooth(
-    counts: Vector, table: Matrix, points: Matrix, to_intervals: Matrix, points_to_intervals: Matrix,
-    widths: Vector | None = None,
+    counts: Vector, table: Matrix, points: Matrix, cell_of: Codes, to_intervals: Matrix, widths: Vector | None = None,
+    roundings: tuple[Matrix, ...] = (),
 ) -> SmoothFit:
     """Average the penalised fits of every smoothness, each by how well it explains the reports.
 
     ``counts`` (m) reports per observation cell; ``table`` (m, k) P(cell | uniform in fine cell); ``points`` (m, q)
-    P(cell | exactly this value) for candidate values; ``to_intervals`` (r, k) and ``points_to_intervals`` (r, q)
-    aggregate both to the wanted intervals; ``widths`` (k) of the fine cells, equal unless given.
+    P(cell | exactly this value) for candidate values, ``cell_of`` (q) their fine cells; ``to_intervals`` (r, k)
+    aggregates cells to the wanted intervals; ``widths`` (k) of the fine cells, equal unless given; ``roundings`` (k, k)
+    P[told, true] of people who round.
     """
     counts, table, points = (np.asarray(each, dtype=float) for each in (counts, table, points))
     width = np.ones(table.shape[1]) if widths is None else np.asarray(widths, dtype=float)
@@ -64,63 +77,139 @@ def smooth(
     columns = None if is_deterministic(table) else group_starts(table.shape[1])
     merged = merge_rows(counts, rows), np.ascontiguousarray(merge_rows(merge_columns(table, width, columns), rows))
     share = width if columns is None else np.add.reduceat(width, columns)
+    fine = columns is None and points.shape[1] > 0
     fit = _smooth(
         Seen(*merged, share / share.sum(), np.zeros((merged[0].size, 0))),
-        merge_rows(points, rows),
+        Candidates(merge_rows(points, rows), merge_codes(cell_of, columns), roundings if fine else ()),
         merge_columns(np.asarray(to_intervals, dtype=float), width, columns),
-        np.asarray(points_to_intervals, dtype=float),
     )
-    return replace(fit, density=spread_out(fit.density, width, columns))
+    return replace(fit, density=spread_out(fit.density, width, columns), starts=columns)
 
 
-def _smooth(reports: Seen, points: Matrix, to_intervals: Matrix, points_to_intervals: Matrix) -> SmoothFit:
+@dataclass(frozen=True)
+class Candidates:
+    """Single values at which many people may be, their cells, and ways to round."""
+
+    points: Matrix
+    cell_of: Codes
+    roundings: tuple[Matrix, ...]
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Fits beside atoms and heaps, where the atoms may be, and how many people in each cell rounded."""
+
+    fits: list[Fit]
+    whereabouts: list[Whereabouts] = field(default_factory=list)
+    heaped: Vector | None = None
+
+
+def _smooth(reports: Seen, candidates: Candidates, to_intervals: Matrix) -> SmoothFit:
     if is_one_to_one(reports.table):
         return _noiseless(reports, [everywhere(reports)], to_intervals)
     problems = tuple(PenalisedLikelihood(reports, family) for family in (SOFT_DENSITY, LOG_DENSITY))
-    paths = [descend(problem) for problem in problems]
-    fits = [everywhere(reports), *paths[0], *paths[1]]
+    path = descend(problems[0], down_to=BROAD)
+    heaps = find_heaps(AtomSearch(problems[0], candidates.points), candidates.roundings, path[-1])
+    decided = heaps is not None and heaps.promise > DECIDED and heaps.shares.sum() < NEARLY_ALL
+    if not decided:
+        path += descend(problems[0], path[-1], below=path[-1].weight)
+    fits = [everywhere(reports), *path, *(() if decided else descend(problems[1]))]
     steps = step_basis(to_intervals)
     if steps is not None:
         fits += descend(PenalisedLikelihood(reports, STEP_DENSITY, steps))
     if reports.widths.size >= FEWEST_CELLS:
-        fits.append(on_a_stretch(reports, _parts(*_counted(fits))[0]))
+        fits += descend(PenalisedLikelihood(reports, FEW_NUMBERS, few_basis(reports.widths)))
+        near, _ = _parts(*_counted(fits))
+        fits.append(on_a_stretch(reports, near))
+        fits += [] if decided else gaussians(reports, near, max(map(_evidence, fits)))
     if is_deterministic(reports.table):
         return _noiseless(reports, fits, to_intervals)
-    atoms_at: list[Whereabouts] = []
-    if points.shape[1]:
-        beside, atoms_at = _with_atoms(problems, paths[0], points, np.argmax(points_to_intervals, axis=0))
-        fits += beside
-    aggregation = Aggregation.of(to_intervals, points_to_intervals, atoms_at)
-    return _with_error_bars(reports, points, *_counted(fits), aggregation)
+    found = [] if heaps is None else [_heaped(problems, heaps, candidates, to_intervals)]
+    if candidates.points.shape[1] and not decided:
+        found.append(_with_atoms(problems, path, candidates, to_intervals))
+    beside = max(found, key=lambda each: max(map(_evidence, each.fits), default=-np.inf), default=Beside([]))
+    return _with_error_bars(reports, candidates, fits, to_intervals, beside)
+
+
+def _heaped(
+    problems: tuple[PenalisedLikelihood, ...], heaps: Heaps, candidates: Candidates, to_intervals: Matrix
+) -> Beside:
+    """Fits of people some of whom round, beside the atoms that raise the evidence."""
+    inner = tuple(heaps.problem(problem) for problem in problems)
+    first, search = heaps.first, AtomSearch(inner[0], candidates.points)
+    path = descend(inner[0]) if first is None or not first.places else [search.tuned(first.places, first)]
+    beside = _with_atoms(inner, path, candidates, to_intervals)
+    fits = beside.fits or [*path, *descend(inner[1])]
+    best = max(fits, key=_evidence)
+    columns = candidates.points[:, list(best.places)]
+    told = [heaps.told_fit(problems[0].reports, columns, fit) for fit in fits]
+    return Beside(told, beside.whereabouts, heaps.heaped(best.cells))
 
 
 def _with_atoms(
-    problems: tuple[PenalisedLikelihood, ...], path: list[Fit], points: Matrix, interval_of: Codes
-) -> tuple[list[Fit], list[Whereabouts]]:
+    problems: tuple[PenalisedLikelihood, ...], path: list[Fit], candidates: Candidates, to_intervals: Matrix
+) -> Beside:
     """Fits beside the atoms that raise the evidence, and where these may be; nothing if there are none."""
-    search = AtomSearch(problems[0], points)
+    search = AtomSearch(problems[0], candidates.points)
     best = search.grow(path)
     if best is None:
-        return [], []
+        return Beside([])
     fits = [fit for problem in problems for fit in search.every_smoothness(problem, best)]
-    return fits, [search.whereabouts(best, which, interval_of) for which in range(best.atoms.size)]
+    interval_of = np.argmax(to_intervals, axis=0)[candidates.cell_of]
+    return Beside(fits, [search.whereabouts(best, which, interval_of) for which in range(best.atoms.size)])
+
+
+def _evidence(fit: Fit) -> float:
+    return fit.evidence
 
 
 def _with_error_bars(
-    reports: Seen, points: Matrix, fits: list[Fit], weights: Vector, aggregation: Aggregation
+    reports: Seen, candidates: Candidates, fits: list[Fit], to_intervals: Matrix, beside: Beside
 ) -> SmoothFit:
-    """The average of the fits; its covariance, widened for roughness and for detail that the noise hides."""
-    mean, covariance = averaged(fits, weights, aggregation)
+    """The average of the fits, each with its detail; its covariance, with room for detail that the noise hides."""
+    places, fits = Places.of(reports.widths.size, candidates.cell_of, beside.whereabouts), fits + beside.fits
+    top = max(map(_evidence, fits))
+    fits = [fit for fit in fits if fit.evidence > top - POSSIBLE]
+    details = [_detail(reports, candidates.points, fit, to_intervals, places) for fit in fits]
+    weights = posterior_weights(np.array([f.evidence + d.gain for f, d in zip(fits, details, strict=True)]))
+    keep = np.flatnonzero(weights > COUNTED)
+    fits, details, weights = [fits[i] for i in keep], [details[i] for i in keep], weights[keep] / weights[keep].sum()
+    freedom = np.array([fit.degrees_of_freedom for fit in fits])
+    factors = [roughness_factor(fit, own, len(to_intervals)) for fit, own in zip(fits, freedom, strict=True)]
+    mean, covariance = averaged(fits, details, weights, places, factors)
     density, atoms = _parts(fits, weights)
-    expected = reports.table @ density + points[:, [place for place, _ in atoms]] @ [mass for _, mass in atoms]
-    hidden, shown = hidden_detail(reports, expected, density, aggregation.cells, mean)
-    freedom = float(weights @ [fit.degrees_of_freedom for fit in fits])
-    sure_atoms = sum(mass > SURE_ATOM for _, mass in atoms)
-    covariance = roughness_factor(freedom, sure_atoms, shown) * covariance + hidden
+    expected = reports.table @ mean
+    hidden, shown = hidden_detail(reports, expected, density, to_intervals, STRAY * stray(to_intervals @ mean), 2)
+    if beside.heaped is not None:
+        spread = HEAP_STRAY * (to_intervals @ beside.heaped) + 1e-6
+        uneven, _ = hidden_detail(reports, expected, density, to_intervals, spread, 1)
+        covariance += uneven @ uneven.T
+    seen = np.einsum("rk,kl,rl->r", to_intervals, covariance, to_intervals)
+    unseen = interval_variances(hidden, to_intervals)
+    covariance += hidden @ hidden.T
+    between = to_intervals @ covariance @ to_intervals.T
+    beforehand = (STRAY * stray(to_intervals @ mean)) ** 2
+    cannot_tell = bool(np.median(np.minimum(unseen / (seen + unseen) / MOSTLY, unseen / beforehand / NOTABLE)) > 1)
+    said = messages_for(reports.counts, shown, np.sqrt(np.maximum(np.diag(between), 0.0)), True, cannot_tell)
     rule = fits[int(np.argmax(weights))].family
-    stderr = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    said = messages_for(reports.counts, shown, stderr, converged=True)
-    return SmoothFit(mean, covariance, density, atoms, freedom, rule, said)
+    alone = np.maximum(mean - weights @ [places.atoms(fit) for fit in fits], 0.0)
+    numbers = float(weights @ freedom)
+    return SmoothFit(
+        to_intervals @ mean, between, alone, atoms, numbers, rule, said, cannot_tell, root_of(covariance)
+    )
+
+
+def _detail(reports: Seen, points: Matrix, fit: Fit, to_intervals: Matrix, places: Places) -> Detail:
+    columns = points[:, list(fit.places)]
+    return detail_beside(reports, columns, fit, to_intervals, places.shares(fit), places.change(fit))
+
+
+def root_of(covariance: Matrix) -> Matrix:
+    """R of few columns with R·R' about the covariance: Cholesky's factor with pivots."""
+    factor, pivots, rank, _ = lapack.dpstrf(covariance, tol=KEPT * float(np.diag(covariance).max()), lower=1)
+    root = np.zeros((len(covariance), rank), dtype=np.float32)
+    root[pivots - 1] = np.tril(factor)[:, :rank]
+    return root
 
 
 def _noiseless(reports: Seen, fits: list[Fit], to_intervals: Matrix) -> SmoothFit:
@@ -157,105 +246,6 @@ def posterior_weights(evidence: Vector) -> Vector:
     return np.asarray(weight / weight.sum())
 
 
-# --- how sure the average is: each fit's posterior, the spread between fits, and detail the noise hides ---
-
-
-@dataclass(frozen=True)
-class Aggregation:
-    """How fine cells and atoms make up the wanted intervals.
-
-    ``cells`` (r, k); ``placement`` (r, j) the chance that atom j lies in each interval; ``misplacement`` (j, r, r) the
-    covariance of that.
-    """
-
-    cells: Matrix
-    placement: Matrix
-    misplacement: Matrix
-
-    @classmethod
-    def of(cls, to_intervals: Matrix, points_to_intervals: Matrix, atoms: list[Whereabouts]) -> Aggregation:
-        """Average each atom's interval over the places it may have."""
-        r = len(to_intervals)
-        placement, misplacement = np.zeros((r, len(atoms))), np.zeros((len(atoms), r, r))
-        for j, atom in enumerate(atoms):
-            inside = points_to_intervals[:, atom.points]
-            placement[:, j] = inside @ atom.chances
-            misplacement[j] = (inside * atom.chances) @ inside.T - np.outer(placement[:, j], placement[:, j])
-        return cls(to_intervals, placement, misplacement)
-
-    def probabilities(self, fit: Fit) -> Vector:
-        """π = (T p + T_atoms a) / (Σp + Σa)."""
-        inside = self.cells @ fit.cells + self.placement[:, : fit.atoms.size] @ fit.atoms
-        return np.asarray(inside / (fit.cells.sum() + fit.atoms.sum()))
-
-    def covariance(self, fit: Fit) -> Matrix:
-        """J (F + S)⁻¹ J' for J = dπ/d(u, a), the prior's part for waves the reports do not see, and misplaced atoms."""
-        j, total = fit.atoms.size, fit.cells.sum() + fit.atoms.sum()
-        shares = self.probabilities(fit)
-        seen = np.hstack([(self.cells * fit.slope) @ fit.basis, self.placement[:, :j]])
-        mass = np.concatenate([fit.slope @ fit.basis, np.ones(j)])
-        seen = (seen - np.outer(shares, mass)) / total
-        unseen = ((self.cells * fit.slope) @ fit.unseen - np.outer(shares, fit.slope @ fit.unseen)) / total
-        root = solve_triangular(fit.factor, seen.T, lower=True, check_finite=False) if mass.size else seen.T
-        misplaced = np.einsum("j,jrs->rs", (fit.atoms / total) ** 2, self.misplacement[:j])
-        return np.asarray(root.T @ root + unseen @ unseen.T + misplaced)
-
-
-def averaged(fits: list[Fit], weights: Vector, aggregation: Aggregation) -> tuple[Vector, Matrix]:
-    """Mean and covariance of the mixture of posteriors: Σw(C_i + (π_i − π)(π_i − π)')."""
-    each = np.array([aggregation.probabilities(fit) for fit in fits])
-    mean = weights @ each
-    spread = (each - mean) * np.sqrt(weights)[:, None]
-    covariance = spread.T @ spread
-    for fit, weight in zip(fits, weights, strict=True):
-        covariance += weight * aggregation.covariance(fit)
-    return mean, covariance
-
-
-def hidden_detail(
-    reports: Seen, expected: Vector, density: Vector, to_intervals: Matrix, probabilities: Vector
-) -> tuple[Matrix, float]:
-    """Covariance of the detail that the reports would not have shown, and how many directions they do show.
-
-    Detail z ~ N(0, diag s²), Σz = 0, s = τ·(π + floor). In a direction v of its information s·G·s, with information
-    g, the reports leave detail a variance of 1/(1+g); but detail with g > 1 would have shown itself and made the fits
-    rougher, so it counts with (1+g)⁻³: Σ s·v·(1+g)⁻³·v'·s. Directions shown: Σ g/(1+g).
-    """
-    r = probabilities.size
-    spread = STRAY * (probabilities + SLACK / r)
-    inside = (to_intervals * (density + TINY)).T
-    inside /= np.maximum(inside.sum(0), TINY)
-    seen = (reports.table @ inside) * np.sqrt(reports.total / np.maximum(expected, 1e-12))[:, None] * spread
-    direction = spread / np.linalg.norm(spread)
-    seen -= np.outer(seen @ direction, direction)
-    information, axes = np.linalg.eigh(seen.T @ seen)
-    information = np.maximum(information, 0.0)
-    root = (axes - np.outer(direction, direction @ axes)) * spread[:, None] / (1.0 + information) ** 1.5
-    return np.asarray(root @ root.T), float(np.sum(information / (1.0 + information)))
-
-
-def roughness_factor(freedom: float, atoms: int, shown: float) -> float:
-    """By how much to widen a posterior that assumes smoothness: more, the less smooth the density turned out to be.
-
-    q compares the degrees of freedom that the fit uses (an atom counts as three: place, mass and a jump) with those the
-    reports show. Near q = 1 the fit is as rough as it can be, and the truth is likely rougher. Calibrated by coverage.
-    """
-    q = (freedom + 3.0 * atoms) / (1.0 + shown)
-    return 0.4 + 0.6 * min(q, 1.5) ** 2
-
-
-def class_covariance(reports: Seen, cells: Vector, fits: list[Fit], weights: Vector, to_intervals: Matrix) -> Matrix:
-    """The multinomial covariance of the classes, plus what the fits do not know of the shape inside a class."""
-    inside = cells / np.maximum(reports.table.T @ (reports.table @ cells), 1e-300)
-    split = (to_intervals * inside) @ reports.table.T
-    share = reports.counts / reports.total
-    covariance = split @ ((np.diag(share) - np.outer(share, share)) / reports.total) @ split.T
-    shape_only = Aggregation.of(to_intervals - split @ reports.table, np.zeros((len(split), 0)), [])
-    for fit, weight in zip(fits, weights, strict=True):
-        covariance += weight * shape_only.covariance(fit)
-    return np.asarray(covariance)
-
-
 # --- reports without noise: a table whose every column is a single 1 must give the data back ---
 
 
@@ -273,6 +263,18 @@ def class_shares(reports: Seen, cells: Vector) -> Vector:
     """Scale the density inside each class to the class's share of the reports: one step of EM, exact here."""
     expected = np.maximum(reports.table @ cells, 1e-300)
     return np.asarray(cells * (reports.table.T @ (reports.counts / expected)) / reports.total)
+
+
+def class_covariance(reports: Seen, cells: Vector, fits: list[Fit], weights: Vector, to_intervals: Matrix) -> Matrix:
+    """The multinomial covariance of the classes, plus what the fits do not know of the shape inside a class."""
+    inside = cells / np.maximum(reports.table.T @ (reports.table @ cells), 1e-300)
+    split = (to_intervals * inside) @ reports.table.T
+    share = reports.counts / reports.total
+    covariance = split @ ((np.diag(share) - np.outer(share, share)) / reports.total) @ split.T
+    shape_only, nowhere = to_intervals - split @ reports.table, Places(np.zeros((cells.size, 0)))
+    for fit, weight in zip(fits, weights, strict=True):
+        covariance += weight * shape_only @ nowhere.covariance(fit) @ shape_only.T
+    return np.asarray(covariance)
 
 
 # --- very fine grids ---
@@ -296,6 +298,11 @@ def merge_columns(matrix: Matrix, widths: Vector, starts: Codes | None) -> Matri
     if starts is None:
         return matrix
     return np.asarray(np.add.reduceat(matrix * widths, starts, axis=1) / np.add.reduceat(widths, starts))
+
+
+def merge_codes(codes: Codes, starts: Codes | None) -> Codes:
+    """The merged cell of each cell."""
+    return codes if starts is None else np.searchsorted(starts, codes, side="right") - 1
 
 
 def spread_out(cells: Vector, widths: Vector, starts: Codes | None) -> Vector:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eig_banded, lapack
+from scipy.special import xlogy
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -67,6 +68,7 @@ SOFT_REST = SOFTNESS * float(np.log(np.expm1(1 / SOFTNESS)))
 SMOOTHNESS = _descending(8.5, -2.6, 2 / 3)
 LOG_DENSITY = Family("log density", 2, exponential, 0.0, _descending(8.5, -2.6, 1), -2.6)
 SOFT_DENSITY = Family("softplus density", 2, softplus, SOFT_REST, SMOOTHNESS, 0.0)
+FEW_NUMBERS = Family("few numbers", 0, exponential, 0.0, (1.0, 0.1, 0.01), -2.0)
 STEP_DENSITY = Family("even in each interval", 0, softplus, SOFT_REST, _descending(2, -2.1, 1), -3.0)
 
 
@@ -103,6 +105,15 @@ def step_basis(to_intervals: Matrix) -> tuple[Matrix, Vector] | None:
         return None
     steps, _ = np.linalg.qr(np.column_stack([np.ones(cells), to_intervals.T[:, :-1]]))
     return steps, np.concatenate([[0.0], np.full(intervals - 1, intervals / cells)])
+
+
+def few_basis(widths: Vector) -> tuple[Matrix, Vector]:
+    """Orthonormal 1, x, x², log x, log(1 − x) of cells: densities that are normal, beta, exponential or straight."""
+    edges = np.concatenate([[0.0], np.cumsum(widths)])
+    integrals = [edges, edges**2 / 2, edges**3 / 3, xlogy(edges, edges) - edges]
+    integrals.append(-xlogy(np.maximum(1 - edges, 0.0), np.maximum(1 - edges, 0.0)) - edges)
+    functions, _ = np.linalg.qr(np.diff(integrals, axis=1).T / widths[:, None])
+    return functions, np.where(np.arange(functions.shape[1]) > 0, 1.0 / widths.size, 0.0)
 
 
 @dataclass(frozen=True)
@@ -183,12 +194,21 @@ class PenalisedLikelihood:
 
     def beside(self, columns: Matrix, places: tuple[int, ...]) -> PenalisedLikelihood:
         """The same problem with atoms at these places."""
+        return self.of(replace(self.reports, columns=columns, places=places))
+
+    def of(self, reports: Seen) -> PenalisedLikelihood:
+        """The same problem of other reports."""
         other = copy(self)
-        other.reports = Seen(self.reports.counts, self.reports.table, self.reports.widths, columns, places)
+        other.reports = reports
         return other
 
-    def fit(self, weight: float, start: Fit | None = None, atoms: Vector | None = None) -> Fit:
-        """The maximum at smoothing weight λ, warm-started; waves that the reports cannot move stay at their prior."""
+    def fit(
+        self, weight: float, start: Fit | None = None, atoms: Vector | None = None, hoped: float = -np.inf
+    ) -> Fit:
+        """The maximum at smoothing weight λ, warm-started; waves that the reports cannot move stay at their prior.
+
+        ``hoped``: a climb that will not reach this value is broken off.
+        """
         spread = 1.0 / np.sqrt(weight * self.scale * self.roughness + RIDGE)
         seen = np.flatnonzero(10.0 * self.information * spread**2 > 2e-2)
         r = max(self.family.order, int(seen[-1]) + 1 if seen.size else 1)
@@ -200,7 +220,7 @@ class PenalisedLikelihood:
             u[:common] = start.waves[:common] / spread[:common]
         if atoms is None:
             atoms = start.atoms if start is not None else np.zeros(self.reports.columns.shape[1])
-        state, factor, observed, steps = self._climb(self._state(u, atoms, basis), basis)
+        state, factor, observed, steps = self._climb(self._state(u, atoms, basis), basis, hoped)
         log_det = 2.0 * float(np.log(np.diag(observed)).sum())
         evidence = state.value - 0.5 * log_det + 0.5 * float(np.log(2 * np.pi)) * state.atoms.size
         evidence += self.family.log_prior
@@ -209,6 +229,13 @@ class PenalisedLikelihood:
             evidence, basis, self.waves[:, r:] * spread[r:], factor, steps,
             self.reports.places,
         )  # fmt: skip
+
+    def started(self, fit: Fit) -> Fit:
+        """A fit of another family as a start for this one."""
+        if fit.family == self.family.name:
+            return fit
+        density = np.maximum(fit.cells / self.reports.widths, np.exp(LOWEST / 3))
+        return replace(fit, waves=self.waves.T @ np.log(density))
 
     def _state(self, u: Vector, atoms: Vector, basis: Matrix) -> _State:
         cells, slope, bend = (self.reports.widths * each for each in self.family.curve(self.family.rest + basis @ u))
@@ -237,19 +264,20 @@ class PenalisedLikelihood:
         observed[:r, :r] += bent.T @ bent
         return gradient, fisher, observed
 
-    def _climb(self, state: _State, basis: Matrix) -> tuple[_State, Matrix, Matrix, int]:
+    def _climb(self, state: _State, basis: Matrix, hoped: float) -> tuple[_State, Matrix, Matrix, int]:
         begun, steps = state.value, 0
         while True:
             gradient, fisher, observed = self._curvature(state, basis)
-            factor = _cholesky(observed)
+            factor = cholesky(observed)
             step = lapack.dpotrs(factor, gradient, lower=1)[0]
             promise = float(gradient @ step)
             enough = max(0.02, 2e-3 * (state.value - begun))
-            if promise < enough or steps == MOST_STEPS:
-                return state, _cholesky(fisher), factor, steps
+            hopeless = steps > 1 and state.value + promise < hoped
+            if promise < enough or hopeless or steps == MOST_STEPS:
+                return state, cholesky(fisher), factor, steps
             better = self._line_search(state, step, promise, basis)
             if better is None:
-                return state, _cholesky(fisher), factor, steps
+                return state, cholesky(fisher), factor, steps
             state, steps = better, steps + 1
 
     def _line_search(self, state: _State, step: Vector, promise: float, basis: Matrix) -> _State | None:
@@ -266,7 +294,7 @@ class PenalisedLikelihood:
         return None
 
 
-def _cholesky(matrix: Matrix) -> Matrix:
+def cholesky(matrix: Matrix) -> Matrix:
     """The lower factor; a ridge is added where rounding spoils positive definiteness."""
     factor, failed = lapack.dpotrf(matrix, lower=1, clean=1)
     jitter = 1e-12 * float(np.trace(matrix))
@@ -276,111 +304,17 @@ def _cholesky(matrix: Matrix) -> Matrix:
     return np.asarray(factor)
 
 
-def descend(problem: PenalisedLikelihood, atoms: Vector | None = None, below: float = np.inf) -> list[Fit]:
-    """Warm-started fits from smooth (weights up to ``below``) to rough, until the evidence has fallen past recovery."""
+def descend(
+    problem: PenalisedLikelihood, start: Fit | None = None, below: float = np.inf, down_to: float = 0.0
+) -> list[Fit]:
+    """Warm-started fits from smooth (weights below ``below``) to rough, until the evidence has fallen past recovery."""
     fits: list[Fit] = []
     best = -np.inf
     for weight in problem.family.weights:
-        if weight > below:
+        if not down_to <= weight < below:
             continue
-        fits.append(problem.fit(weight, fits[-1] if fits else None, None if fits else atoms))
+        fits.append(problem.fit(weight, fits[-1] if fits else start))
         best = max(best, fits[-1].evidence)
         if fits[-1].evidence < best - NEGLIGIBLE:
             break
     return fits
-
-
-# --- the simplest densities: everyone even over the whole domain, or even over one stretch of it ----------------------
-
-EVERYWHERE, STRETCH = "uniform", "uniform on a stretch"
-EVERYWHERE_PRIOR, STRETCH_PRIOR = 1.0, -3.0  # log odds beforehand against one smoothing weight of the softplus family
-FEWEST_CELLS = 4
-STRETCH_STEPS = 30
-
-
-def everywhere(reports: Seen) -> Fit:
-    """Everyone anywhere with equal chance: what the estimate falls back to when reports say nothing else."""
-    k = reports.widths.size
-    value = reports.log_likelihood(reports.table @ reports.widths, 1.0)
-    evidence = value + EVERYWHERE_PRIOR - _price_of_mass(reports)
-    nothing, no_numbers = np.zeros((k, 0)), np.zeros(0)
-    return Fit(
-        EVERYWHERE, np.inf, no_numbers, reports.widths, np.zeros(k), no_numbers, value, evidence,
-        nothing, nothing, np.zeros((0, 0)), 0,
-    )  # fmt: skip
-
-
-def on_a_stretch(reports: Seen, near: Vector) -> Fit:
-    """Everyone even between two places a < b, beforehand uniform over all such pairs; Laplace's approximation."""
-    ends, steps = _start(reports, near), 0
-    while steps < STRETCH_STEPS and (better := ends.uphill()) is not None:
-        ends, steps = better, steps + 1
-    _, information, change = ends.curvature()
-    factor = np.asarray(np.linalg.cholesky(information + np.eye(2)), dtype=np.float64)
-    evidence = ends.value + float(np.log(4 * np.pi) - np.log(np.diag(factor)).sum())
-    evidence += STRETCH_PRIOR - _price_of_mass(reports)
-    k = reports.widths.size
-    return Fit(
-        STRETCH, np.inf, np.zeros(0), ends.cells, np.ones(k), np.zeros(0), ends.value, evidence, change,
-        np.zeros((k, 0)), factor, steps,
-    )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class _Ends:
-    """Two places a < b as fractions of the domain, the cells' probabilities between them, and the log-likelihood."""
-
-    reports: Seen
-    places: Vector
-    cells: Vector
-    value: float
-
-    @classmethod
-    def at(cls, reports: Seen, places: Vector) -> _Ends:
-        edges = np.concatenate([[0.0], np.cumsum(reports.widths)])
-        cells = np.diff(np.clip(edges, places[0], places[1])) / (places[1] - places[0])
-        return cls(reports, places, cells, reports.log_likelihood(reports.table @ cells, 1.0))
-
-    def uphill(self) -> _Ends | None:
-        """One step of Fisher scoring with backtracking; None at the top."""
-        gradient, information, _ = self.curvature()
-        step = np.linalg.solve(information + (1e-9 * np.trace(information) + TINY) * np.eye(2), gradient)
-        if gradient @ step < 1e-3:
-            return None
-        length = min(1.0, 0.1 / float(np.abs(step).max()))
-        while length > 1e-3:
-            places = np.clip(self.places + length * step, 0.0, 1.0)
-            if places[1] - places[0] > self.reports.widths.min():
-                trial = _Ends.at(self.reports, places)
-                if trial.value > self.value:
-                    return trial
-            length /= 3.0
-        return None
-
-    def curvature(self) -> tuple[Vector, Matrix, Matrix]:
-        """Gradient and Fisher's information of (a, b), and dp/d(a, b).
-
-        dp/da = (p − e_a)/(b − a) and dp/db = (e_b − p)/(b − a), e_x the cell that holds x.
-        """
-        change = np.column_stack([self.cells, -self.cells])
-        holds = np.searchsorted(np.cumsum(self.reports.widths)[:-1], self.places, side="right")
-        change[holds[0], 0] -= 1.0
-        change[holds[1], 1] += 1.0
-        change /= self.places[1] - self.places[0]
-        expected = np.maximum(self.reports.table @ self.cells, TINY)
-        moved = self.reports.table @ change
-        scaled = moved * np.sqrt(self.reports.total / expected)[:, None]
-        return moved.T @ (self.reports.counts / expected), scaled.T @ scaled, change
-
-
-def _start(reports: Seen, near: Vector) -> _Ends:
-    """A little beyond where a first estimate holds the middle 90 %."""
-    smallest = float(reports.widths.min()) / 2
-    low, high = np.interp([0.05, 0.95], np.cumsum(near) / near.sum(), np.cumsum(reports.widths))
-    places = np.array([max(low - 0.05, smallest), min(high + 0.05, 1.0 - smallest)])
-    return _Ends.at(reports, places if places[1] - places[0] > smallest else np.array([smallest, 1.0 - smallest]))
-
-
-def _price_of_mass(reports: Seen) -> float:
-    """What every model pays for its free total mass, so that evidences compare."""
-    return 0.5 * float(np.log1p(reports.total / (RIDGE * reports.widths.size)))
