@@ -167,7 +167,8 @@ def _facts(parts: Mapping[Hashable, Estimate]) -> Diagnostics:
         key: sum(getattr(each, key) for each in facts)
         for key in ("reports", "missing", "iterations", "table_applications", "log_likelihood", "degrees_of_freedom")
     }
-    return Diagnostics(facts[0].method, **sums, messages=said, fit=min(each.fit for each in facts), cannot_tell=any(each.cannot_tell for each in facts))
+    fit, hidden = min(each.fit for each in facts), any(each.cannot_tell for each in facts)
+    return Diagnostics(facts[0].method, **sums, messages=said, fit=fit, cannot_tell=hidden)
 
 
 def _check_shares(parts: Mapping[Any, Any], shares: Any) -> list[float]:
