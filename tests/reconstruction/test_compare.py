@@ -94,6 +94,28 @@ def test_a_stratified_sample_is_unbiased_and_its_bars_hold():
     assert_probability(int((np.abs(z) < 1.645).sum()), surveys, 0.9)
 
 
+def test_means_and_shares_of_strata_together_do_not_depend_on_the_intervals_asked_for():
+    rng = np.random.default_rng(6)
+    worked, by = np.clip(rng.normal(38, 6, 4000), 0, 60), np.arange(4000) % 2
+    reports = HOURS.randomize(worked, rng)
+    found = sf.combine(sf.reconstruct(reports, HOURS, 2, by=by), {0: 1, 1: 1})
+    assert abs(found.mean() - 38) < 4 * found.mean().stderr < 2
+    assert found.share(low=40) == pytest.approx(sf.reconstruct(reports, HOURS, 2).share(low=40), abs=0.05)
+
+
+def test_strata_that_cannot_tell_are_together_no_surer_than_each():
+    fine = sf.reconstruct(HOURS.randomize(np.repeat([20.0, 40.0], 300), rng=1), HOURS, 20)
+    assert fine.diagnostics.cannot_tell
+    found = sf.combine({k: fine for k in range(4)}, dict.fromkeys(range(4), 1))
+    assert found.diagnostics.cannot_tell
+    np.testing.assert_allclose(found.stderr, fine.stderr)
+    assert found.mean().stderr == pytest.approx(fine.mean().stderr)
+
+
+def test_a_stratum_without_anybody_in_the_population_does_not_count():
+    assert sf.combine({"a": WithError(3.0, np.inf), "b": WithError(5.0, 0.4)}, {"a": 0, "b": 1}).stderr == 0.4
+
+
 def test_a_plan_by_class_is_put_together_attribute_by_attribute():
     plan = sf.Plan.from_dict({"attributes": {
         "smokes": {"categories": ["yes", "no"], "channel": "randomized-response", "gamma": 9},
@@ -109,6 +131,16 @@ def test_a_plan_by_class_is_put_together_attribute_by_attribute():
     assert np.allclose(
         found["hours"].probabilities, (2 * apart["hours"]["n"].probabilities + apart["hours"]["s"].probabilities) / 3
     )
+
+
+def test_a_blurred_column_is_no_class_to_reconstruct_by():
+    spec = {"categories": ["y", "n"], "channel": "randomized-response", "gamma": 9}
+    plan = sf.Plan.from_dict({"attributes": {"s": spec, "t": spec}})
+    table = plan.randomize({"s": ["y", "n"] * 20, "t": ["y", "n"] * 20})
+    with pytest.raises(ValueError, match="column 's' is blurred"):
+        plan.reconstruct(table, by="s")
+    with pytest.raises(TypeError, match="names a column"):
+        plan.reconstruct(table, by=[0, 1] * 20)
 
 
 A, B = (sf.reconstruct(["yes"] * n + ["no"] * 10, COIN) for n in (10, 20))

@@ -73,6 +73,14 @@ def test_simultaneous_bands_are_wider_and_know_what_moves_together():
     assert (high - low)[0] / 2 == pytest.approx(1.645 * 0.1, rel=0.03)
 
 
+def test_simultaneous_bands_are_never_narrower_than_single_bars():
+    coin = sf.RandomizedResponse(sf.Categories(["yes", "no"]), gamma=9)
+    estimate = sf.reconstruct(["yes"] * 700 + ["no"] * 1300, coin)
+    for confidence in (0.5, 0.9, 0.95):
+        single, all_ = estimate.interval(confidence), estimate.interval(confidence, simultaneous=True)
+        assert (all_[0] <= single[0]).all() and (all_[1] >= single[1]).all()
+
+
 def fine() -> Estimate:
     """Half of the people even between 0 and 8, half of them at exactly 3."""
     root = np.array([[0.01], [0.02], [-0.03], [0.0]])
@@ -171,8 +179,12 @@ def test_the_plot_has_a_bar_for_every_interval():
         (lambda: categorical().share(low=1), "these are categories"),
         (lambda: numeric().share(["yes"]), "these are numbers"),
         (lambda: numeric().share(low=3, high=1), "low=3 is not below high=1"),
+        (lambda: numeric().share(low=float("nan")), "low=nan is no number"),
+        (lambda: numeric().share(high="40"), "high='40' is no number"),
+        (lambda: numeric().quantile(float("nan")), "q=nan"),
+        (lambda: categorical().share("yes"), r"write share\(\['yes'\]\)"),
     ],
 )
 def test_senseless_questions_are_refused(call, words):
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises((ValueError, TypeError), match=words):
         call()

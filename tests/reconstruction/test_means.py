@@ -24,6 +24,12 @@ def test_the_mean_of_a_spike_is_unbiased_and_its_error_covers(channel: sf.Channe
     assert_probability(int((np.abs(z) < 1.645).sum()), z.size, 0.9)
 
 
+def test_few_reports_that_happen_to_agree_are_no_surer_than_their_noise() -> None:
+    hours = sf.Laplace(sf.Interval(0, 60), privacy=0.5)
+    assert sf.mean([40.0, 40.0], hours).stderr == pytest.approx(hours.noise_variance**0.5 / 2**0.5, rel=0.01)
+    assert sf.mean([40.0, 40.0, 40.0], sf.Discretize(sf.Interval(0, 60), width=10)).stderr >= 0
+
+
 def test_reports_without_noise_give_the_mean_itself() -> None:
     assert float(sf.mean(SPIKE, sf.Gaussian(HUNDRED, scale=1e-3, step=0.5))) == pytest.approx(SPIKE.mean())
 

@@ -100,6 +100,9 @@ def _shares_given(by: str | None, shares: str | None) -> dict[str, float] | None
     found = {}
     for part in shares.split(","):
         name, _, share = part.rpartition("=")
+        if name.strip() in found or name.strip() == TOGETHER:
+            why = "is named twice" if name.strip() in found else "is what the total is called; rename that class"
+            raise ValueError(f"--shares {shares!r}: {name.strip()!r} {why}")
         try:
             found[name.strip()] = float(share)
         except ValueError:

@@ -16,7 +16,7 @@ from scipy.special import chdtrc, erfc
 
 from sfumato.domain import Floats
 from sfumato.prose import plain, suggest
-from sfumato.reconstruction.estimate import Diagnostics, Estimate, WithError
+from sfumato.reconstruction.estimate import Diagnostics, Estimate, Fine, WithError
 
 SURE = 0.05
 """Differences that chance alone would show less often than this are called so."""
@@ -140,7 +140,7 @@ def combine(parts: Mapping[Any, Any], shares: Mapping[Any, float]) -> Any:
     if all(isinstance(part, Mapping) for part in parts.values()):
         return {name: combine(part, shares) for name, part in parts.items()}
     known = _check_shares(parts, shares)
-    each = list(zip(known, parts.values(), strict=True))
+    each = [(share, part) for share, part in zip(known, parts.values(), strict=True) if share]
     if all(isinstance(part, WithError) for part in parts.values()):
         errors = [share * part.stderr for share, part in each]
         return WithError(sum(share * float(part) for share, part in each), float(np.linalg.norm(errors)))
@@ -152,11 +152,27 @@ def combine(parts: Mapping[Any, Any], shares: Mapping[Any, float]) -> Any:
     unbiased = None
     if each[0][1].unbiased is not None:
         unbiased = np.asarray(sum(share * _shares(part) for share, part in each))
-    covariance = _summed([(share**2, part.covariance) for share, part in each])
-    first = each[0][1]
+    facts, first = _facts(parts), each[0][1]
+    power = 1.0 if facts.cannot_tell else 2.0  # Cov ΣWX ≤ ΣW·Cov X, were even what noise hides the same everywhere
+    covariance = _summed([(share**power, part.covariance) for share, part in each])
+    fine = _fine([(share, share ** (power / 2), part.fine) for share, part in each])
     return Estimate(
-        first.edges, first.categories, np.asarray(found), covariance, _facts(parts), first.integer, unbiased
+        first.edges, first.categories, np.asarray(found), covariance, facts, first.integer, unbiased, fine
     )
+
+
+def _fine(parts: list[tuple[float, float, Fine | None]]) -> Fine | None:
+    """The pictures behind the intervals put together, each with its share and the factor of its errors; None where
+    they have different cells."""
+    fines = [fine for _, _, fine in parts if fine is not None]
+    if len(fines) < len(parts) or any(not np.array_equal(fine.edges, fines[0].edges) for fine in fines):
+        return None
+    shares = np.asarray(sum(share * fine.shares for (share, _, _), fine in zip(parts, fines, strict=True)))
+    atoms = tuple(
+        (place, share * mass) for (share, _, _), fine in zip(parts, fines, strict=True) for place, mass in fine.atoms
+    )
+    root = np.hstack([factor * fine.root for (_, factor, _), fine in zip(parts, fines, strict=True)])
+    return Fine(fines[0].edges, shares, atoms, root)
 
 
 def _facts(parts: Mapping[Hashable, Estimate]) -> Diagnostics:

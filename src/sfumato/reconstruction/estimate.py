@@ -175,7 +175,8 @@ class Estimate:
 
         if not 0 < confidence < 1:
             raise ValueError(f"confidence={confidence} is not between 0 and 1; for example 0.9")
-        errors = self._largest_errors(confidence) if simultaneous else float(ndtri((1 + confidence) / 2))
+        errors = float(ndtri((1 + confidence) / 2))
+        errors = max(errors, self._largest_errors(confidence)) if simultaneous else errors
         reach = errors * self.stderr
         return np.clip(self.probabilities - reach, 0, 1), np.clip(self.probabilities + reach, 0, 1)
 
@@ -206,6 +207,8 @@ class Estimate:
             return self._share_between(low, high)
         if categories is None or low is not None or high is not None:
             raise ValueError("these are categories; use share([...]) with some of .categories")
+        if isinstance(categories, str):
+            raise TypeError(f"share takes several categories; write share([{categories!r}])")
         chosen, known = set(categories), set(self.categories)
         if not chosen <= known:
             raise ValueError(f"category {next(iter(chosen - known))!r} is unknown; they are in .categories")
@@ -213,7 +216,10 @@ class Estimate:
         shares = self.probabilities if self.unbiased is None else self.unbiased
         return WithError(float(np.clip(weights @ shares, 0, 1)), self._error(weights))
 
-    def _share_between(self, low: float | None, high: float | None) -> WithError:
+    def _share_between(self, low: Any, high: Any) -> WithError:
+        for name, bound in (("low", low), ("high", high)):
+            if bound is not None and (isinstance(bound, str) or math.isnan(bound)):
+                raise ValueError(f"{name}={bound!r} is no number; leave it out where there is no bound")
         if low is not None and high is not None and not low < high:
             raise ValueError(f"low={low} is not below high={high}; give the smaller one first")
         fine = self._fine("share")
@@ -238,7 +244,7 @@ class Estimate:
         One quantile comes with its standard error, that of the share below it over the density there.
         """
         wanted = np.asarray(q, dtype=float)
-        if ((wanted < 0) | (wanted > 1)).any():
+        if not ((wanted >= 0) & (wanted <= 1)).all():
             raise ValueError(f"q={q} is not between 0 and 1; the median is quantile(0.5)")
         fine = self._fine("quantile")
         found = fine.quantile(wanted)

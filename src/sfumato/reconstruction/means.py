@@ -3,7 +3,7 @@
 Where the mean of a report is a line, E[w | x] = a + b·x, as for additive noise and the piecewise channel (a = 0, b = 1)
 and for the square wave, u = (w − a)/b has the mean x, whatever the distribution of x is; the average of all u is
 unbiased, and its error is that of any average, √(Σ(u − ū)²/(n(n − 1))), or where reports have weights w
-√(Σw²(u − ū)²/((Σw)² − Σw²)). Other channels are read by `reconstruct`.
+√(Σw²(u − ū)²/((Σw)² − Σw²)), but no less than what the noise alone leaves. Other channels are read by `reconstruct`.
 """
 
 from __future__ import annotations
@@ -46,26 +46,40 @@ def mean(
     numbers = [unbiased_numbers(tally.channel) for tally in counts.levels.values()]
     if any(each is None for each in numbers):
         return reconstruct(counts).mean()
-    people = [(tally.histogram[0], tally.told.squares[0]) for tally in counts.levels.values()]
-    return _average(np.concatenate(numbers), *np.hstack(people).astype(np.float64))  # type: ignore[arg-type]
+    tallies = list(counts.levels.values())
+    people = [(tally.histogram[0], tally.told.squares[0]) for tally in tallies]
+    noise = float(sum(tally.told.squares[0].sum() * least_noise(tally.channel) for tally in tallies))
+    counted, squares = np.hstack(people).astype(np.float64)
+    return _average(np.concatenate(numbers), counted, squares, noise)  # type: ignore[arg-type]
 
 
-def _average(numbers: Floats, people: Floats, squares: Floats) -> WithError:
+def _average(numbers: Floats, people: Floats, squares: Floats, noise: float) -> WithError:
+    """``noise``: Σ w²·(the least variance of a report); reports that happen to agree are no surer than that."""
     total, freedom = people.sum(), people.sum() ** 2 - squares.sum()
     middle = float(people @ numbers / total)
-    spread = float(squares @ (numbers - middle) ** 2)
+    spread = max(float(squares @ (numbers - middle) ** 2), noise * float(freedom / total**2))
     return WithError(middle, float(np.sqrt(spread / freedom)) if freedom > 1e-9 * total else float("inf"))
+
+
+@lru_cache(maxsize=256)
+def least_noise(channel: Channel) -> float:
+    """min_x Var[u | x], u the unbiased number of a report."""
+    return float(_noise_variances(channel).min())
+
+
+def _noise_variances(channel: Channel) -> Floats:
+    """Var[u | x] of every true value."""
+    numbers, law = unbiased_numbers(channel), channel.law()
+    centred = numbers - numbers.mean()  # type: ignore[union-attr]
+    return np.asarray(np.maximum(centred**2 @ law - (centred @ law) ** 2, 0.0))
 
 
 def mean_error(channel: Channel, prior: Floats, people: int) -> float:
     """The standard error of `mean` from so many reports, by the noise alone: √(Σ_x P(x)·Var[u | x]/n); ∞ where reports
     have no unbiased numbers."""
-    numbers = unbiased_numbers(channel)
-    if numbers is None:
+    if unbiased_numbers(channel) is None:
         return float("inf")
-    law, centred = channel.law(), numbers - numbers.mean()
-    variance = centred**2 @ law - (centred @ law) ** 2
-    return float(np.sqrt(prior @ variance / people))
+    return float(np.sqrt(prior @ _noise_variances(channel) / people))
 
 
 @lru_cache(maxsize=256)
