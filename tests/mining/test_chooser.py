@@ -10,8 +10,10 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 import sfumato as sf
+from sfumato.counts import Fold
 from sfumato.mining.chooser import Chooser, estimated_accuracy
 from sfumato.mining.chooser.accuracy import accuracy
+from sfumato.mining.chooser.classifier import first_is_small
 from sfumato.mining.chooser.judging import (
     DRAWS,
     FAR,
@@ -26,6 +28,7 @@ from sfumato.mining.chooser.judging import (
 from sfumato.mining.chooser.on_grid import OnGrid
 from sfumato.mining.direct import DirectClassifier
 from sfumato.mining.joint import MixtureModel
+from sfumato.mining.tree import TreeClassifier
 
 UNIT = sf.Interval(0, 1)
 
@@ -290,4 +293,12 @@ def test_readable_models_that_find_nothing_are_judged_too() -> None:
 
 def test_the_first_that_is_about_as_good_as_the_best_is_taken() -> None:
     loss, error = np.array([0.503, 0.501, 0.5]), np.full((3, 3), 0.001)
-    assert OnGrid(loss, loss[:, None] - loss[None], error).first_as_good() == 1
+    found = OnGrid(loss, loss[:, None] - loss[None], error)
+    assert found.first_as_good() == 1 and found.first_as_good(0.0) == 2
+
+
+def test_a_large_tree_is_not_preferred_to_a_formula() -> None:
+    small, large = (TreeClassifier.__new__(TreeClassifier) for _ in range(2))
+    small.get_n_leaves, large.get_n_leaves = (lambda: 9), (lambda: 150)
+    fold = Fold(0, 3)
+    assert first_is_small([(fold, [small])]) and not first_is_small([(fold, [large]), (fold, [large]), (fold, [small])])

@@ -25,6 +25,7 @@ from sfumato.domain.checked import given_names, given_numbers, given_one_of, giv
 from sfumato.mining import LEARNERS
 from sfumato.mining.chooser.accuracy import Answers, accuracy
 from sfumato.mining.chooser.judging import (
+    ABOUT,
     DRAWS,
     Judge,
     calibrated,
@@ -37,6 +38,7 @@ from sfumato.mining.chooser.on_grid import judged_on_grid
 from sfumato.mining.chooser.recipes import densities, direct, readable, reconstructing
 from sfumato.mining.direct import DirectClassifier
 from sfumato.mining.estimator import Channels, Column, Learner, class_codes_in, learner_named, true_class_shares
+from sfumato.mining.tree import TreeClassifier
 from sfumato.prose import listed, percent
 
 FOLDS, TRIES = 3, 32
@@ -45,6 +47,7 @@ FEW = 4_000  # records up to which every fold is held out in turn
 COSTLY = 1e6  # records · columns · classes of all folds together, unless one alone is more
 MOST_JUDGED, MOST_NUMBERS = 6_000, 5e6
 ALONE = 1.0  # standard errors behind the best within which the first is taken, where one is to answer alone
+MOST_LEAVES = 30  # of a tree that is preferred to a formula that does about as well
 GRAIN = 2.0**30
 TINY = 1e-300
 
@@ -88,7 +91,8 @@ class Chooser(Learner):
         on_grid = judged_on_grid(parts, sample, judged.shares) if self.readable and len(recipes) > 1 else None
         scores = judged.scores if on_grid is None else -on_grid.loss
         self.scores_ = dict(zip(recipes, scores.tolist(), strict=True))
-        weights = self._weights(judged) if on_grid is None else one_of(len(recipes), on_grid.first_as_good())
+        first = on_grid.first_as_good(ABOUT if first_is_small(parts) else 0.0) if on_grid else None
+        weights = self._weights(judged) if first is None else one_of(len(recipes), first)
         self.accuracy_ = judged.accuracy(weights, sample, rng)
         chosen = {name: weight for name, weight in zip(recipes, weights.tolist(), strict=True) if weight}
         self._keep(chosen, [fitted(recipes[name], reports, self.classes_) for name in chosen])
@@ -264,6 +268,12 @@ class Judged:
 
 def held_out(reports: Reports, fold: Fold) -> Reports:
     return reports.of_records(np.flatnonzero(reports.chosen(fold)))
+
+
+def first_is_small(parts: Sequence[tuple[Fold, Sequence[Learner]]]) -> bool:
+    """Whether the first recipe, a tree, is one that people read; a large one has to be the likeliest to be taken."""
+    leaves = [models[0].get_n_leaves() for _, models in parts if isinstance(models[0], TreeClassifier)]
+    return not leaves or bool(np.median(leaves) <= MOST_LEAVES)
 
 
 def folds_asked(reports: Reports) -> int:

@@ -34,10 +34,10 @@ class OnGrid:
     behind: Floats
     error: Floats
 
-    def first_as_good(self) -> int:
-        """The first model that is about as good as the best."""
+    def first_as_good(self, about: float = ABOUT) -> int:
+        """The first model that is within so many standard errors of the best."""
         best = int(np.argmin(self.loss))
-        return int(np.argmax(self.behind[:, best] <= ABOUT * self.error[:, best]))
+        return int(np.argmax(self.behind[:, best] <= about * self.error[:, best]))
 
 
 def judged_on_grid(parts: Sequence[tuple[Fold, Sequence[Learner]]], reports: Reports, shares: Floats) -> OnGrid | None:
