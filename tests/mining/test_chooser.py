@@ -218,6 +218,19 @@ def test_the_usual_recipes_cover_both_ways() -> None:
     assert all(name.startswith("reconstruct") for name in blurred)  # the others cannot allow for that
 
 
+def test_sets_of_categories_are_not_taken_for_values() -> None:
+    towns = sf.SubsetResponse(sf.Categories([*"abcdefghijkl"]), gamma=3)
+    rng = np.random.default_rng(3)
+    town = rng.choice([*"abcdefghijkl"], 600)
+    table = pd.DataFrame({"town": towns.randomize(town, rng)})
+    assert all(name.startswith("reconstruct") for name in Chooser()._recipes(sf.Reports(table, {"town": towns})))
+    with pytest.raises(ValueError, match="reports of column 'town' are sets of categories"):
+        DirectClassifier(None, {"town": towns}).fit(table, town < "f")
+    quick = {"bayes": sf.NaiveBayes({"town": towns}), "mixture": MixtureModel({"town": towns}, members=1)}
+    chooser = Chooser({"town": towns}, recipes=quick, random_state=0).fit(table, town < "f")
+    assert chooser.score(pd.DataFrame({"town": town}), town < "f") > 0.8
+
+
 def test_classes_through_a_channel_are_judged_as_true_ones() -> None:
     channel, table, y = band_data(6_000, 0.05, 7)
     label = sf.RandomizedResponse(sf.Categories([False, True]), keep=0.8)

@@ -36,7 +36,7 @@ from sfumato.mining.chooser.judging import (
 )
 from sfumato.mining.chooser.on_grid import judged_on_grid
 from sfumato.mining.chooser.recipes import densities, direct, readable, reconstructing
-from sfumato.mining.direct import DirectClassifier
+from sfumato.mining.direct import DirectClassifier, at_face_value
 from sfumato.mining.estimator import Channels, Column, Learner, class_codes_in, learner_named, true_class_shares
 from sfumato.mining.tree import TreeClassifier
 from sfumato.prose import listed, percent
@@ -112,8 +112,8 @@ class Chooser(Learner):
         if self.recipes is None:
             if self.readable:
                 return readable(channels, label_channel)
-            at_face_value = {} if label_channel is not None else direct(channels)
-            return {**reconstructing(channels, label_channel), **at_face_value}
+            readable_as_values = label_channel is None and all(map(at_face_value, reports.channels.values()))
+            return {**reconstructing(channels, label_channel), **(direct(channels) if readable_as_values else {})}
         if not self.recipes:
             raise ValueError("recipes is empty; name at least one classifier, or leave it out for the usual ones")
         return {
