@@ -225,6 +225,8 @@ def test_classes_are_drawn_side_by_side(sfumato, weighed, folder, name, start):
         ("--shares A=1", "name their column with --by"),
         ("--by group --shares A=0.5", "--shares: shares has none for stratum 'B'"),
         ("--by group --shares A=0.5,B=x", "'B=x' is no share"),
+        ("--by group --shares A=0.5,A=0.5", "'A' is named twice"),
+        ("--by group --shares A=0.5,together=0.5", "is what the total is called"),
         ("--by group --shares A=0.5,B=-1", "the share of 'B' is -1.0"),
         ("--by group --shares A=0.5,B=0.5,C=1", "'C', which is no stratum here"),
     ],

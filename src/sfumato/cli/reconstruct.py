@@ -135,8 +135,11 @@ def _deliver(
     for title, estimate in titled.items():
         say(f"{title}: {estimate}\n")
     for name, part in found.items():
-        for first, second, one in _differences(part):
-            say(f"{name}, {by} {first} less {second}: {one if len(part) == 2 else one.verdict}\n")
+        held = _differences(part)
+        for first, second, one in held:
+            say(f"{name}, {by} {first} less {second}: {one if len(held) == 1 else one.verdict}\n")
+        if by is not None and not held and len(part) > 1:
+            say(f"{name}: more than {MOST_COMPARED} classes are not held against each other; sf.difference does it\n")
     say_written(output, plot)
 
 
@@ -190,16 +193,17 @@ def page_of(found: Mapping[str, Estimates], by: str | None = None) -> Any:
         return page.section("Attributes").cards(_card(name, part[None]) for name, part in found.items())
     for name, part in found.items():
         said = [f"{first} less {second}: {one.verdict}." for first, second, one in _differences(part)]
-        cards = [_card(_title(name, by, each), one) for each, one in part.items()]
+        top = max(float(one.interval()[1].max()) for one in part.values())
+        cards = [_card(_title(name, by, each), one, top) for each, one in part.items()]
         page = page.section(name, " ".join(said)).cards(cards)
     return page
 
 
-def _card(title: str, estimate: Estimate) -> Any:
+def _card(title: str, estimate: Estimate, top: float | None = None) -> Any:
     from sfumato.pages import Card, distribution
 
     facts = estimate.diagnostics
-    return Card(title, facts.said, distribution(estimate.rows()), " ".join(map(sentence, facts.messages)))
+    return Card(title, facts.said, distribution(estimate.rows(), top=top), " ".join(map(sentence, facts.messages)))
 
 
 def figure_of(estimates: dict[str, Estimate]) -> Any:

@@ -48,16 +48,18 @@ def _with_title(mark: re.Match[str]) -> str:
 
 def distribution(
     rows: Sequence[Mapping[str, Any]], *, truth: Sequence[float] | None = None,
-    reports: Sequence[float] | None = None, size: tuple[int, int] = (275, 170),
+    reports: Sequence[float] | None = None, size: tuple[int, int] = (275, 170), top: float | None = None,
 ) -> Any:
     """A chart of one attribute's estimate; in a simulation with the truth, and with what the reports alone look like.
 
-    A row has ``label``, ``low`` and ``high`` (None for a category), ``probability`` and ``stderr``.
+    A row has ``label``, ``low`` and ``high`` (None for a category), ``probability`` and ``stderr``. ``top``: where the
+    axis of shares ends, so that charts beside each other can be compared.
     """
     alt = _altair()
     base = alt.Chart(alt.Data(values=_points(rows, truth, reports)))
     bar, middle = _axes(rows)
-    share = alt.Y("share:Q", title=None, axis=alt.Axis(format="%", tickCount=4))
+    scale = alt.Undefined if top is None else alt.Scale(domain=[0, top])
+    share = alt.Y("share:Q", title=None, axis=alt.Axis(format="%", tickCount=4), scale=scale)
     ticks = {"orient": "horizontal", "size": 0.9 * size[0] / len(rows)}
     bars = base.mark_bar(color=ESTIMATE, opacity=0.5, stroke="white", strokeWidth=0.5)
     layers = [bars.encode(**bar, y=share, description="tip:N")]
