@@ -10,7 +10,7 @@ from sfumato.cli import COMMANDS
 
 
 def shell(*words, cwd):
-    return subprocess.run([sys.executable, "-m", "sfumato.cli", *words], capture_output=True, text=True, cwd=cwd)
+    return subprocess.run([sys.executable, "-m", "sfumato", *words], capture_output=True, text=True, cwd=cwd)
 
 
 def test_the_whole_flow_works_in_a_shell(folder):
