@@ -13,6 +13,7 @@ from tests.statistics import assert_fits
 import sfumato as sf
 from sfumato.channels.bounded.unknown import END
 from sfumato.channels.program import Program
+from sfumato.channels.words import RecordWords
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 SLANG = sf.Words(LETTERS, longest=6, gamma=19)
@@ -75,6 +76,14 @@ def test_what_is_missing_stays_missing_and_long_words_are_cut() -> None:
     assert reports[1] is None and reports[0] >= 0
     assert sum(map(np.sum, SLANG.counted(reports))) == 2
     assert SLANG.randomize(["elephant"], rng=2) == SLANG.randomize(["elepha"], rng=2)
+
+
+def test_a_records_report_does_not_depend_on_others_being_missing() -> None:
+    secret, words = b"j" * 32, ["spoon", "fork", "knife"]
+    beside = SLANG.randomize([None, *words], key=RecordWords(secret, np.arange(4)), question="slang")
+    alone = SLANG.randomize(words, key=RecordWords(secret, np.arange(1, 4)), question="slang")
+    assert beside[0] is None and list(beside[1:]) == list(alone)
+    assert SLANG.randomize([None], key=RecordWords(secret, np.arange(1)), question="slang")[0] is None
 
 
 @pytest.mark.parametrize(

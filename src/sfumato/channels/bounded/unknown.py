@@ -26,7 +26,7 @@ from scipy.special import ndtri
 from sfumato.channels.base import Rng
 from sfumato.channels.bounded.subsets import MOST_CATEGORIES, SubsetResponse
 from sfumato.channels.program import below
-from sfumato.channels.words import Key, noise_generator, question_of, source_for
+from sfumato.channels.words import Key, RecordWords, noise_generator, question_of, source_for
 from sfumato.domain import Categories, Codes, as_array, is_missing
 from sfumato.guarantee import Guarantee
 
@@ -94,7 +94,8 @@ class Words:
         begun = [word[: self.lengths[group]] for word, group in zip(padded, groups[known].tolist(), strict=True)]
         bucket_of = {each: self.bucket(each) for each in set(begun)}
         codes = np.array([bucket_of[each] for each in begun], np.int64)
-        sets = np.asarray(self.buckets.randomize(codes, source, key=key, question=question), np.int64)
+        theirs = key.some(known) if isinstance(key, RecordWords) else key
+        sets = np.asarray(self.buckets.randomize(codes, source, key=theirs, question=question), np.int64)
         found: list[int | None] = [None] * len(texts)
         for place, report in zip(known, (groups[known] * self.buckets.slices.outputs + sets).tolist(), strict=True):
             found[place] = report
