@@ -146,6 +146,13 @@ def test_only_the_largest_of_those_asked_multiply(each: int) -> None:
     assert f"all your blurred answers ({each})" in str(plan.guarantee())
 
 
+@pytest.mark.parametrize(("gamma", "each"), [(g, 2) for g in (1.21, 1.69, 4.41, 4.84, 9)] + [(1.331, 3), (2.197, 3)])
+def test_a_bound_with_a_short_root_is_kept_and_used_up(gamma: float, each: int) -> None:
+    plan = plan_of({"gamma": gamma, "questions_each": each}, **FIVE)
+    share = Fraction(plan.attributes["q0"].channel.guarantee().gamma)
+    assert Fraction(gamma) * (1 - Fraction(1, 10**4)) <= share**each <= Fraction(gamma)
+
+
 def test_own_bounds_count_where_they_are_among_the_largest() -> None:
     own = {**YES_NO, "channel": "randomized-response"}
     large = plan_of({"gamma": 12, "questions_each": 2}, a={**own, "gamma": 4}, b=NUMBER, c=NUMBER)
@@ -199,6 +206,8 @@ def test_gaps_are_told_from_questions_that_were_not_asked_in_number() -> None:
 def test_an_audit_knows_which_questions_are_drawn_and_finds_devices_that_answer_more() -> None:
     plan = plan_of({"gamma": 9, "questions_each": 1}, a=YES_NO, b=YES_NO)
     assert sf.audit(plan, samples=20_000, people=50).passed
+    numbers = plan_of({"gamma": 9, "questions_each": 1}, a=NUMBER, b=MANY, c=YES_NO)
+    assert sf.audit(numbers, samples=20_000, people=50).passed
     all_of_them = sf.Plan(plan.name, plan.attributes)
     found = sf.audit(plan, implementation=all_of_them.randomize, samples=20_000, people=50)
     assert not found.passed and "all answers" in str(found)

@@ -103,7 +103,7 @@ def with_shares(
     if each is None:
         gammas = _rounded(_divided([_cost(part) for part in waiting.values()], total), rest)
     else:
-        gammas = _rounded([total / each] * each, rest)[-1:] * len(waiting)
+        gammas = [min(_rounded([total / each] * each, rest))] * len(waiting)
     if min(gammas) < LEAST_GAMMA:
         count = f"{len(gammas)} questions" if len(gammas) > 1 else "a question"
         raise ValueError(
