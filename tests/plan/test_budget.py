@@ -133,6 +133,7 @@ def test_the_cost_of_categories_is_that_of_the_channel_that_is_taken(size: int) 
 
 FIVE = {f"q{i}": YES_NO for i in range(5)}
 ALL_OF_IT = {**TWENTY, "gamma": 19}
+BASKETS = {"items": 10, **sf.SelectASize.design(sf.Items(10), sizes=[1, 2], gamma=3).to_spec()}
 
 
 @pytest.mark.parametrize("each", [1, 2, 4])
@@ -262,6 +263,23 @@ def test_a_wrong_number_of_questions_is_one_line(top: dict[str, Any], words: str
     with pytest.raises(ValueError, match=words) as error:
         sf.Plan.from_dict({"gamma": 19, "attributes": {"a": NUMBER, "b": NUMBER, "c": NUMBER}, **top})
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("key", [None, "secret", b"k" * 32])
+def test_baskets_of_a_table_are_refused_before_questions_are_drawn(key: Any) -> None:
+    own = {**YES_NO, "channel": "randomized-response", "gamma": 3}
+    attributes = {"bought": BASKETS, "a": own}
+    plan = sf.Plan.from_dict({"questions_each": 1, "attributes": attributes})
+    people = {"bought": [[1, 2], [3]], "a": ["yes", "no"]}
+    with pytest.raises(ValueError, match="column 'bought': baskets do not fit in a table's column"):
+        plan.randomize(people | ({"secret": [b"a" * 32, b"b" * 32]} if key == "secret" else {}), key=key)
+
+
+def test_questions_each_are_not_compared_where_nothing_is_shared() -> None:
+    """What a basket tells has no R, and of a blurred class alone there is nothing to draw."""
+    plan = plan_of({"gamma": 40}, bought=BASKETS, a=NUMBER)
+    assert variance_by_questions_each(plan.attributes, 40) == {}
+    assert variance_by_questions_each({}, 40) == {}
 
 
 def test_browsers_are_told_that_they_cannot_draw() -> None:
