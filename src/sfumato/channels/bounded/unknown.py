@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from sfumato.channels.base import Rng
+from sfumato.channels.bound import one_given
 from sfumato.channels.bounded.subsets import MOST_CATEGORIES, SubsetResponse
 from sfumato.channels.program import below
 from sfumato.channels.words import Key, RecordWords, noise_generator, question_of, source_for
@@ -62,6 +64,7 @@ class Words:
             raise ValueError(f"alphabet={alphabet!r} is no text of different letters; give all that words are made of")
         if isinstance(longest, bool) or not isinstance(longest, int) or not 1 <= longest <= LONGEST:
             raise ValueError(f"longest={longest!r} is not a whole number of letters from 1 to {LONGEST}; 10 is usual")
+        one_given("words", gamma=gamma, epsilon=epsilon)
         self.alphabet, self.longest = alphabet, longest
         self.buckets = SubsetResponse(Categories(range(MOST_CATEGORIES)), gamma=gamma, epsilon=epsilon)
 
@@ -84,7 +87,7 @@ class Words:
 
     def randomize(self, words: Any, rng: Rng = None, *, key: Key = None, question: str = "") -> Any:
         """Reports for words: numbers, and None for a missing one. ``rng``, ``key`` and ``question`` as of a channel."""
-        one = isinstance(words, str) or words is None
+        one = isinstance(words, str) or not isinstance(words, Iterable)
         texts = [words] if one else list(words)
         source = None if rng is None else noise_generator(rng)
         known = [place for place, word in enumerate(texts) if not is_missing(word)]
@@ -116,12 +119,14 @@ class Words:
         text = f"sfumato/1/words\0{len(beginning)}\0{beginning}"
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") % MOST_CATEGORIES
 
-    def longer(self, beginnings: Iterable[str], length: int) -> list[str]:
+    def longer(self, beginnings: Iterable[str], length: int) -> Iterator[str]:
         """All padded beginnings of a length that go on from these; behind an end mark there are only end marks."""
-        found = list(beginnings)
-        while found and len(found[0]) < length:
-            found = [one + letter for one in found for letter in (END if one.endswith(END) else self.alphabet + END)]
-        return [one for one in found if one.strip(END)]
+        for one in beginnings:
+            if len(one) < length:
+                letters = END if one.endswith(END) else self.alphabet + END
+                yield from self.longer((one + letter for letter in letters), length)
+            elif one.strip(END):
+                yield one
 
     def counted(self, reports: Any) -> list[NDArray[np.float64]]:
         """How often each set was reported, by length; missing reports are left out."""
@@ -139,14 +144,17 @@ class Words:
         """Whole numbers, among which some are missing."""
         held = [each for each in reports if not is_missing(each)]
         for each in held:
-            if isinstance(each, bool) or not isinstance(each, (int, float)) or each != int(each):
+            number = isinstance(each, (int, float)) and not isinstance(each, bool)
+            if not number or not abs(each) < 1 << 62 or each != int(each):
                 raise ValueError(f"{each!r} is no report of words; give the numbers that randomize made")
         return np.array(held, dtype=np.int64)
 
     def lowest_discoverable_share(self, n: int) -> float:
         """About the share at which a word of ``longest`` letters is found every second time, where a hundred
         beginnings go on. Shorter words are found from smaller shares on: all lengths beyond their end tell of them."""
-        people = n / len(self.lengths)
+        if isinstance(n, bool) or not isinstance(n, Real) or not 1 <= n < math.inf:
+            raise ValueError(f"n={n!r} is not a number of people; give 1 or more")
+        people = float(n) / len(self.lengths)
         errors = self.errors_needed(100 * (len(self.alphabet) + 1) ** STEP)
         return errors / math.sqrt(people * self.buckets.balanced().precision)
 
