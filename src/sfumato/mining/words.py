@@ -9,7 +9,6 @@ on from three standard errors, the ``breadth`` most frequent: false ones go nowh
 from __future__ import annotations
 
 from itertools import islice
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -49,9 +48,9 @@ def frequent_words(reports: Any, words: Words, min_share: float = 0.0, *, breadt
     """
     if not isinstance(words, Words):
         raise TypeError(f"words is a {type(words).__name__}; give the sf.Words that made the reports")
-    if not isinstance(min_share, Real) or not 0 <= min_share <= 1:
+    if not isinstance(min_share, (int, float, np.integer, np.floating)) or not 0 <= min_share <= 1:
         raise ValueError(f"min_share = {min_share!r} is no share of the people; give a number from 0 to 1")
-    if not isinstance(breadth, Integral) or breadth < 1:
+    if not isinstance(breadth, (int, np.integer)) or breadth < 1:
         raise ValueError(f"breadth = {breadth!r} follows no beginning; give a whole number from 1, 300 is usual")
     people = words.counted(reports)
     if not all(each.any() for each in people):
@@ -79,7 +78,7 @@ def _tries(words: Words, going: list[str], length: int) -> int:
     if not going:
         return 0
     more = length - len(going[0])
-    each = sum(len(words.alphabet) ** letters for letters in range(more + 1))
+    each: int = sum(len(words.alphabet) ** letters for letters in range(more + 1))
     if len(going) * each > MOST_TRIES:
         fix = f"breadth = {MOST_TRIES // each}" if each <= MOST_TRIES else "a smaller alphabet"
         raise ValueError(f"{len(going) * each:,} beginnings of {length} letters are too many to try; use {fix}")

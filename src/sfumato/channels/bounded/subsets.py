@@ -237,8 +237,10 @@ class SubsetResponse(Channel):
         outside: str = "refuse",
     ) -> None:
         if not isinstance(domain, Categories):
-            fix = "try SquareWave" if isinstance(domain, Interval) else "write sf.Categories([…])"
-            raise TypeError(f"subset response needs Categories, not {type(domain).__name__}; {fix}")
+            raise TypeError(
+                f"subset response needs Categories, not {type(domain).__name__}; "
+                + ("try SquareWave" if isinstance(domain, Interval) else "write sf.Categories([…])")
+            )
         if not 2 <= domain.size <= MOST_CATEGORIES:
             wrong = "one category reveals nothing" if domain.size < 2 else "group some of them"
             raise ValueError(f"subset response needs 2 to {MOST_CATEGORIES:,} categories, not {domain.size:,}; {wrong}")

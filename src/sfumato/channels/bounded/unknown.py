@@ -17,7 +17,6 @@ import hashlib
 import math
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -152,9 +151,9 @@ class Words:
     def lowest_discoverable_share(self, n: int) -> float:
         """About the share at which a word of ``longest`` letters is found every second time, where a hundred
         beginnings go on. Shorter words are found from smaller shares on: all lengths beyond their end tell of them."""
-        if isinstance(n, bool) or not isinstance(n, Real) or not 1 <= n < math.inf:
+        if isinstance(n, bool) or not isinstance(n, (int, float, np.integer)) or not 1 <= n < math.inf:
             raise ValueError(f"n={n!r} is not a number of people; give 1 or more")
-        people = float(n) / len(self.lengths)
+        people = n / len(self.lengths)
         errors = self.errors_needed(100 * (len(self.alphabet) + 1) ** STEP)
         return errors / math.sqrt(people * self.buckets.balanced().precision)
 
