@@ -74,6 +74,7 @@ def test_baskets_take_epsilon_too() -> None:
         ({"gamma": 0.5}, "gamma=0.5 is not above 1"),
         ({"gamma": math.nan}, "gamma=nan is not above 1"),
         ({"gamma": math.inf}, "gamma=inf is not above 1 and finite"),
+        ({"gamma": 1e300}, "gamma=1e[+]300 is not above 1 and below 1e[+]290"),
         ({"epsilon": 0}, "epsilon=0 is not above 0"),
         ({"epsilon": -1}, "epsilon=-1 is not above 0"),
         ({"epsilon": math.nan}, "epsilon=nan is not above 0"),

@@ -193,3 +193,8 @@ def test_a_broken_program_is_refused(change: dict[str, object]) -> None:
     program["steps"] = [{**program["steps"][0], **change}]
     with pytest.raises(ValueError, match=r"write the program again|whole number|from"):
         Program.from_dict(program)
+
+
+def test_a_bare_list_is_told_how_to_be_categories() -> None:
+    with pytest.raises(TypeError, match=r"needs Categories, not list; write sf.Categories\(\[…\]\)"):
+        sf.SubsetResponse(["a", "b"], gamma=3)  # type: ignore[arg-type]

@@ -13,6 +13,7 @@ from tests.statistics import assert_fits
 import sfumato as sf
 from sfumato.channels.bounded.unknown import END
 from sfumato.channels.program import Program
+from sfumato.channels.words import RecordWords
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 SLANG = sf.Words(LETTERS, longest=6, gamma=19)
@@ -33,8 +34,8 @@ def test_the_bucket_is_the_published_hash() -> None:
 
 def test_beginnings_go_on_with_every_letter_and_behind_an_end_mark_with_nothing() -> None:
     small = sf.Words("ab", longest=20, gamma=3)
-    assert small.longer([""], 1) == ["a", "b"]
-    assert small.longer(["ab", "b" + END], 3) == ["aba", "abb", "ab" + END, "b" + 2 * END]
+    assert list(small.longer([""], 1)) == ["a", "b"]
+    assert list(small.longer(["ab", "b" + END], 3)) == ["aba", "abb", "ab" + END, "b" + 2 * END]
 
 
 @pytest.mark.parametrize("bound", [{"gamma": 19}, {"gamma": np.e}, {"epsilon": 1}])
@@ -70,11 +71,19 @@ def test_a_device_says_the_same_of_the_same_word() -> None:
 
 
 def test_what_is_missing_stays_missing_and_long_words_are_cut() -> None:
-    assert SLANG.randomize(None) is None
+    assert SLANG.randomize(None) is None and SLANG.randomize(float("nan")) is None
     reports = SLANG.randomize(["spoon", None, "elephant"], rng=1)
     assert reports[1] is None and reports[0] >= 0
     assert sum(map(np.sum, SLANG.counted(reports))) == 2
     assert SLANG.randomize(["elephant"], rng=2) == SLANG.randomize(["elepha"], rng=2)
+
+
+def test_a_records_report_does_not_depend_on_others_being_missing() -> None:
+    secret, words = b"j" * 32, ["spoon", "fork", "knife"]
+    beside = SLANG.randomize([None, *words], key=RecordWords(secret, np.arange(4)), question="slang")
+    alone = SLANG.randomize(words, key=RecordWords(secret, np.arange(1, 4)), question="slang")
+    assert beside[0] is None and list(beside[1:]) == list(alone)
+    assert SLANG.randomize([None], key=RecordWords(secret, np.arange(1)), question="slang")[0] is None
 
 
 @pytest.mark.parametrize(
@@ -85,11 +94,18 @@ def test_what_is_missing_stays_missing_and_long_words_are_cut() -> None:
         (lambda: sf.Words(7, 5, gamma=3), "alphabet=7 is no text"),  # type: ignore[arg-type]
         (lambda: sf.Words(LETTERS, 0, gamma=3), "longest=0 is not a whole number of letters from 1 to 64"),
         (lambda: sf.Words(LETTERS, True, gamma=3), "longest=True is not"),
-        (lambda: sf.Words(LETTERS, 5), "give"),
+        (lambda: sf.Words(LETTERS, 5), "give either gamma= or epsilon= for words"),
         (lambda: sf.Words(LETTERS, 5, gamma=1), "not above 1"),
         (lambda: SLANG.randomize(["ok", "Ok"]), "row 2: 'O' is not in the alphabet; add it there"),
         (lambda: SLANG.randomize(["ok", ""]), "row 2: '' is not a word; give texts"),
         (lambda: SLANG.randomize([3]), "row 1: 3 is not a word"),
+        (lambda: SLANG.randomize(5), "row 1: 5 is not a word"),
+        (lambda: SLANG.counted([float("inf")]), "inf is no report of words; give the numbers"),
+        (lambda: SLANG.counted([10**30]), "0 is no report of words; give the numbers"),
+        (lambda: SLANG.counted([1.5, None]), "1.5 is no report of words"),
+        (lambda: SLANG.lowest_discoverable_share(0), "n=0 is not a number of people"),
+        (lambda: SLANG.lowest_discoverable_share(-5), "n=-5 is not a number of people"),
+        (lambda: SLANG.lowest_discoverable_share("many"), "n='many' is not"),  # type: ignore[arg-type]
         (lambda: SLANG.counted([10**9]), "1,000,000,000 is no report of these words"),
         (lambda: SLANG.counted([-1]), "-1 is no report of these words"),
         (lambda: SLANG.counted(["spoon"]), "'spoon' is no report of words; give the numbers"),

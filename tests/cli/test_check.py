@@ -2,6 +2,8 @@ import json
 
 import pytest
 
+import sfumato as sf
+
 
 def test_a_sound_plan_is_told_in_words_attribute_by_attribute_and_in_total(sfumato):
     answer = sfumato("check plan.toml")
@@ -93,3 +95,11 @@ def test_a_budget_is_told_with_the_number_of_questions_that_serves_best(sfumato,
     assert "Each person answers 1 of the 4 questions; no other number gives estimates less variance" in told.out
     ways = json.loads(sfumato("check all.json --json").out)["budget"]["variance_by_questions_each"]
     assert ways["4"] == 1 and ways["1"] == min(ways.values()) == pytest.approx(0.4487, abs=1e-4)
+
+
+def test_a_budget_beside_baskets_is_told(sfumato, folder):
+    baskets = {"items": 10, **sf.SelectASize.design(sf.Items(10), sizes=[1, 2], gamma=3).to_spec()}
+    folder.write("plan.json", json.dumps({"gamma": 40, "attributes": {"bought": baskets, "a": {"low": 0, "high": 9}}}))
+    told = sfumato("check plan.json")
+    assert told.code == 0 and "their shares of ln γ" in told.out and "Each person answers" not in told.out
+    assert json.loads(sfumato("check plan.json --json").out)["budget"]["variance_by_questions_each"] == {}

@@ -6,14 +6,19 @@ import json
 import signal
 import socket
 import stat
+import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tests.cli.conftest import PLAN
 from tests.cli.service import PATIENCE, Running, service, start
 
+from sfumato.cli.serve import _links, _show
 from sfumato.client.wire import ask
+from sfumato.plan import Plan
 
+DRAWING = {"all": "", "some": "questions_each = 2\n"}
 OTHER = PLAN.replace("keep = 0.7", "keep = 0.6")
 
 
@@ -39,6 +44,18 @@ def test_one_command_serves_the_plans_and_prints_every_link(running: Running):
     assert running.get("/town/plan")[1]["state"] == "open"
     assert running.get("/health") == (200, {"status": "ok"})
     assert ask(running.address + "/metrics", token=links["token"]).status == 200
+
+
+def test_a_survey_that_draws_questions_has_no_page_and_says_how_to_answer(capsys):
+    plans = {name: Plan.from_dict(tomllib.loads(each + PLAN)) for name, each in DRAWING.items()}
+    surveys = [SimpleNamespace(name=name, plan=plan, is_open=True) for name, plan in plans.items()]
+    links = _links("http://x", surveys, None)
+    assert links["respondents"] == {"all": "http://x/all/"} and set(links["analysts"]) == {"all", "some"}
+    assert links["devices"] == {"some": "http://x/some/reports"}
+    _show(links)
+    told = capsys.readouterr().out
+    assert "http://x/some/\n" not in told and "Survey 'some' draws questions, which browsers cannot" in told
+    assert "sfumato device answer" in told and "no survey yet" not in told
 
 
 def test_the_store_is_its_owners_alone(running: Running, place: Path):

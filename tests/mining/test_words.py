@@ -9,6 +9,7 @@ import pytest
 from tests.statistics import assert_mean, assert_mean_zero
 
 import sfumato as sf
+from sfumato.mining.words import _tries
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 SLANG = sf.Words(LETTERS, longest=8, gamma=19)
@@ -83,6 +84,7 @@ def test_a_rare_word_is_found_every_second_time_at_the_stated_share() -> None:
         (([1], sf.Categories(["a"])), "words is a Categories; give the sf.Words"),
         (([1], SLANG, 2), "min_share = 2 is no share"),
         (([1], SLANG, float("nan")), "min_share = nan is no share"),
+        (([1], SLANG, "half"), "min_share = 'half' is no share"),
     ],
 )
 def test_bad_input_is_one_line(arguments: Any, words: str) -> None:
@@ -91,6 +93,28 @@ def test_bad_input_is_one_line(arguments: Any, words: str) -> None:
     assert "\n" not in str(error.value)
 
 
-def test_a_breadth_of_nothing_is_refused() -> None:
-    with pytest.raises(ValueError, match="breadth = 0 follows no beginning"):
-        sf.frequent_words([1], SLANG, breadth=0)
+@pytest.mark.parametrize("breadth", [0, 2.5, "wide"])
+def test_a_breadth_of_nothing_is_refused(breadth: Any) -> None:
+    with pytest.raises(ValueError, match=f"breadth = {breadth!r} follows no beginning"):
+        sf.frequent_words([1], SLANG, breadth=breadth)
+
+
+def test_beginnings_are_tried_in_blocks_with_the_same_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = sf.Words("abcdefgh", longest=7, gamma=19)
+    reports = words.randomize(["hagab"] * 3000 + ["fee"] * 3000 + ["bedhead"] * 3000, rng=3)
+    whole = sf.frequent_words(reports, words)
+    monkeypatch.setattr("sfumato.mining.words.BLOCK", 1000)
+    assert sf.frequent_words(reports, words).equals(whole) and len(whole) >= 3
+
+
+@pytest.mark.parametrize(("going", "length"), [([""], 3), (["ab", "ba"], 3), (["ab", "ba"], 4), (["a"], 1)])
+def test_beginnings_are_numbered_before_they_are_made(going: list[str], length: int) -> None:
+    words = sf.Words("abc", longest=20, gamma=3)
+    assert _tries(words, going, length) == len(list(words.longer(going, length)))
+
+
+def test_more_beginnings_than_can_be_tried_are_refused_with_what_to_do() -> None:
+    words = sf.Words("".join(map(chr, range(1000, 4000))), longest=3, gamma=19)
+    letters = [chr(1000 + place) for place in range(40)]
+    with pytest.raises(ValueError, match="beginnings of 3 letters are too many to try; use breadth = 11"):
+        sf.frequent_words(words.randomize([letter * 3 for letter in letters] * 500, rng=1), words)

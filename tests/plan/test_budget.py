@@ -133,6 +133,7 @@ def test_the_cost_of_categories_is_that_of_the_channel_that_is_taken(size: int) 
 
 FIVE = {f"q{i}": YES_NO for i in range(5)}
 ALL_OF_IT = {**TWENTY, "gamma": 19}
+BASKETS = {"items": 10, **sf.SelectASize.design(sf.Items(10), sizes=[1, 2], gamma=3).to_spec()}
 
 
 @pytest.mark.parametrize("each", [1, 2, 4])
@@ -144,6 +145,13 @@ def test_only_the_largest_of_those_asked_multiply(each: int) -> None:
     assert plan.guarantee().gamma <= 19 and plan.drawn == tuple(FIVE)
     assert f"You answer {each} of these 5 questions" in str(plan.guarantee())
     assert f"all your blurred answers ({each})" in str(plan.guarantee())
+
+
+@pytest.mark.parametrize(("gamma", "each"), [(g, 2) for g in (1.21, 1.69, 4.41, 4.84, 9)] + [(1.331, 3), (2.197, 3)])
+def test_a_bound_with_a_short_root_is_kept_and_used_up(gamma: float, each: int) -> None:
+    plan = plan_of({"gamma": gamma, "questions_each": each}, **FIVE)
+    share = Fraction(plan.attributes["q0"].channel.guarantee().gamma)
+    assert Fraction(gamma) * (1 - Fraction(1, 10**4)) <= share**each <= Fraction(gamma)
 
 
 def test_own_bounds_count_where_they_are_among_the_largest() -> None:
@@ -199,6 +207,8 @@ def test_gaps_are_told_from_questions_that_were_not_asked_in_number() -> None:
 def test_an_audit_knows_which_questions_are_drawn_and_finds_devices_that_answer_more() -> None:
     plan = plan_of({"gamma": 9, "questions_each": 1}, a=YES_NO, b=YES_NO)
     assert sf.audit(plan, samples=20_000, people=50).passed
+    numbers = plan_of({"gamma": 9, "questions_each": 1}, a=NUMBER, b=MANY, c=YES_NO)
+    assert sf.audit(numbers, samples=20_000, people=50).passed
     all_of_them = sf.Plan(plan.name, plan.attributes)
     found = sf.audit(plan, implementation=all_of_them.randomize, samples=20_000, people=50)
     assert not found.passed and "all answers" in str(found)
@@ -253,6 +263,23 @@ def test_a_wrong_number_of_questions_is_one_line(top: dict[str, Any], words: str
     with pytest.raises(ValueError, match=words) as error:
         sf.Plan.from_dict({"gamma": 19, "attributes": {"a": NUMBER, "b": NUMBER, "c": NUMBER}, **top})
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("key", [None, "secret", b"k" * 32])
+def test_baskets_of_a_table_are_refused_before_questions_are_drawn(key: Any) -> None:
+    own = {**YES_NO, "channel": "randomized-response", "gamma": 3}
+    attributes = {"bought": BASKETS, "a": own}
+    plan = sf.Plan.from_dict({"questions_each": 1, "attributes": attributes})
+    people = {"bought": [[1, 2], [3]], "a": ["yes", "no"]}
+    with pytest.raises(ValueError, match="column 'bought': baskets do not fit in a table's column"):
+        plan.randomize(people | ({"secret": [b"a" * 32, b"b" * 32]} if key == "secret" else {}), key=key)
+
+
+def test_questions_each_are_not_compared_where_nothing_is_shared() -> None:
+    """What a basket tells has no R, and of a blurred class alone there is nothing to draw."""
+    plan = plan_of({"gamma": 40}, bought=BASKETS, a=NUMBER)
+    assert variance_by_questions_each(plan.attributes, 40) == {}
+    assert variance_by_questions_each({}, 40) == {}
 
 
 def test_browsers_are_told_that_they_cannot_draw() -> None:

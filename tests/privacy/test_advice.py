@@ -192,3 +192,22 @@ def test_a_mean_that_cannot_be_advised_on_is_one_line(
 ) -> None:
     with pytest.raises(ValueError, match=words):
         sf.advise(channel, targets, means=means)
+
+
+def drawing(gammas: list[float], each: int) -> sf.Plan:
+    yes_no = {"categories": ["yes", "no"], "channel": "randomized-response"}
+    attributes = {f"q{place}": {**yes_no, "gamma": gamma} for place, gamma in enumerate(gammas)}
+    return sf.Plan.from_dict({"questions_each": each, "attributes": attributes})
+
+
+def test_of_questions_that_are_drawn_only_the_largest_count() -> None:
+    """5 % to 50 % takes γ = 19: one answer of γ = 5 is below, two of them are not, and of those asked two share it."""
+    enough = sf.advise(drawing([5, 5], 1), "5% to 50%", costs=False)
+    assert enough.met and not enough.changes and "γ = 5 is below" in str(enough)
+    assert "γ = 5 is below" in str(sf.audit(drawing([5, 5], 1), targets=["5% to 50%"], samples=18_000, people=60))
+    advice = sf.advise(drawing([2, 9, 9, 9], 2), "5% to 50%", costs=False)
+    gammas = [each.channel.guarantee().gamma for each in advice.plan.attributes.values()]
+    assert advice.met and gammas[0] == 2 and gammas[1:] == pytest.approx([19**0.5] * 3, abs=2e-3)
+    assert 18.9 < advice.plan.guarantee().gamma < 19
+    twice = sf.advise(drawing([5, 5], 1), "5% to 50%", costs=False, times=2)
+    assert twice.met and twice.plan.guarantee().gamma == pytest.approx(19**0.5, abs=2e-3)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from decimal import Decimal, localcontext
-from math import isfinite, nextafter
+from math import inf, isfinite, nextafter
 from typing import Any
 
 import numpy as np
 
 BOUNDS = ("gamma", "epsilon")
-LEAST_EPSILON, MOST_EPSILON = 1e-12, 600.0
+LEAST_EPSILON, MOST_EPSILON, MOST_GAMMA = 1e-12, 600.0, 1e290
 SHORT = 12
 """A γ of at most so many digits is recognised by its logarithm."""
 PLENTY = 40
@@ -57,8 +57,9 @@ def gamma_of_epsilon(epsilon: float) -> float:
 def check_gamma(gamma: Any) -> float:
     """γ above 1 and finite."""
     _check_number("gamma", gamma, "give a number above 1, for example 19")
-    if not 1 < gamma < 1e290:
-        raise ValueError(f"gamma={_shown(gamma)} is not above 1 and finite; 19 is a common choice")
+    if not 1 < gamma < MOST_GAMMA:
+        most = f"below {MOST_GAMMA:g}" if 1 < gamma < inf else "finite"
+        raise ValueError(f"gamma={_shown(gamma)} is not above 1 and {most}; 19 is a common choice")
     return float(gamma)
 
 

@@ -60,9 +60,8 @@ def _for_machines(plan: Plan, total: CombinedGuarantee) -> dict[str, Any]:
     return {"plan": plan.name, **budget, "attributes": attributes, "total": total.to_dict()}
 
 
-def _on_questions_each(plan: Plan, budget: float) -> str:
+def _on_questions_each(plan: Plan, ways: dict[int, float]) -> str:
     """How many questions each person should answer under the bound."""
-    ways = variance_by_questions_each(plan.attributes, budget)
     count, own = len(ways), plan.questions_each or len(ways)
     best = min(ways, key=lambda each: (ways[each], each != own))
     now = "all" if own == count else f"{own} of the {count}"
@@ -83,7 +82,8 @@ def _in_words(plan: Plan, total: CombinedGuarantee) -> None:
         say(f"All answers together keep γ = {in_words(plan.budget, 6, up=True)}; their shares of ln γ:")
         for name, share in plan.shares.items():
             say(f"  {name}: {percent(share)} (γ = {in_words(total.parts[name].gamma, 6, up=True)})")
-        say(_on_questions_each(plan, plan.budget))
+        if ways := variance_by_questions_each(plan.attributes, plan.budget):
+            say(_on_questions_each(plan, ways))
     for name, attribute in plan.attributes.items():
         channel = attribute.channel
         how = "in the clear" if channel is None else channel.kind

@@ -8,6 +8,7 @@ on from three standard errors, the ``breadth`` most frequent: false ones go nowh
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,13 @@ from sfumato.domain import Floats
 from sfumato.tables import Records, as_table
 
 BREADTH, GOES_ON = 300, 3.0
+BLOCK = 1_000_000
+"""So many beginnings are in memory at once."""
+MOST_TRIES = 100_000_000
+"""So many are tried at one length, in some minutes."""
+
+Found = tuple[str, float, float]
+"""(beginning, share, standard error)."""
 
 
 def frequent_words(reports: Any, words: Words, min_share: float = 0.0, *, breadth: int = BREADTH) -> Any:
@@ -40,27 +48,41 @@ def frequent_words(reports: Any, words: Words, min_share: float = 0.0, *, breadt
     """
     if not isinstance(words, Words):
         raise TypeError(f"words is a {type(words).__name__}; give the sf.Words that made the reports")
-    if not 0 <= min_share <= 1:
+    if not isinstance(min_share, (int, float, np.integer, np.floating)) or not 0 <= min_share <= 1:
         raise ValueError(f"min_share = {min_share!r} is no share of the people; give a number from 0 to 1")
-    if breadth < 1:
-        raise ValueError(f"breadth = {breadth!r} follows no beginning; give 1 or more, 300 is usual")
+    if not isinstance(breadth, (int, np.integer)) or breadth < 1:
+        raise ValueError(f"breadth = {breadth!r} follows no beginning; give a whole number from 1, 300 is usual")
     people = words.counted(reports)
     if not all(each.any() for each in people):
         raise ValueError("there are too few reports; words need some of every length, and thousands to stand out")
     buckets, rows, going = Buckets(words, people), Records(), [""]
     for place, length in enumerate(words.lengths):
-        tried = words.longer(going, length)
-        isover = [each.endswith(END) or length == words.longest for each in tried]
-        ended = [each for each, over in zip(tried, isover, strict=True) if over]
-        going = [each for each, over in zip(tried, isover, strict=True) if not over]
-        rows += [
-            {"word": word.rstrip(END), "share": share, "stderr": stderr}
-            for word, share, stderr in buckets.clear(ended, place, words.errors_needed(len(tried)), whole=True)
-            if share >= min_share
-        ]
-        begun = buckets.clear(going, place, GOES_ON)
+        errors = words.errors_needed(_tries(words, going, length))
+        tried, begun = words.longer(going, length), list[Found]()
+        while block := list(islice(tried, BLOCK)):
+            isover = [each.endswith(END) or length == words.longest for each in block]
+            ended = [each for each, over in zip(block, isover, strict=True) if over]
+            rows += [
+                {"word": word.rstrip(END), "share": share, "stderr": stderr}
+                for word, share, stderr in buckets.clear(ended, place, errors, whole=True)
+                if share >= min_share
+            ]
+            begun += buckets.clear([each for each, over in zip(block, isover, strict=True) if not over], place, GOES_ON)
+        begun.sort(key=lambda found: -found[1])
         going = [each for each, share, stderr in begun if share >= min_share - GOES_ON * stderr][:breadth]
     return as_table(sorted(rows, key=lambda row: -row["share"]), ["word", "share", "stderr"])
+
+
+def _tries(words: Words, going: list[str], length: int) -> int:
+    """How many beginnings of a length go on from these, none of which has ended; not too many to try."""
+    if not going:
+        return 0
+    more = length - len(going[0])
+    each: int = sum(len(words.alphabet) ** letters for letters in range(more + 1))
+    if len(going) * each > MOST_TRIES:
+        fix = f"breadth = {MOST_TRIES // each}" if each <= MOST_TRIES else "a smaller alphabet"
+        raise ValueError(f"{len(going) * each:,} beginnings of {length} letters are too many to try; use {fix}")
+    return len(going) * each - (going == [""])
 
 
 class Buckets:
@@ -71,9 +93,7 @@ class Buckets:
         self.people = np.array([each.sum() for each in people])
         self.held = [self.law.held_by(each) for each in people]
 
-    def clear(
-        self, tried: list[str], place: int, errors: float, *, whole: bool = False
-    ) -> list[tuple[str, float, float]]:
+    def clear(self, tried: list[str], place: int, errors: float, *, whole: bool = False) -> list[Found]:
         """(beginning, share, standard error) of those so many errors above zero, the most frequent first; ``whole``:
         ended words, which longer lengths tell of too."""
         places = range(place, len(self.held) if whole else place + 1)

@@ -103,7 +103,7 @@ def with_shares(
     if each is None:
         gammas = _rounded(_divided([_cost(part) for part in waiting.values()], total), rest)
     else:
-        gammas = _rounded([total / each] * each, rest)[-1:] * len(waiting)
+        gammas = [min(_rounded([total / each] * each, rest))] * len(waiting)
     if min(gammas) < LEAST_GAMMA:
         count = f"{len(gammas)} questions" if len(gammas) > 1 else "a question"
         raise ValueError(
@@ -134,9 +134,13 @@ def total_gamma(attributes: Mapping[str, Attribute], each: int | None) -> Fracti
 
 
 def variance_by_questions_each(attributes: Mapping[str, Attribute], budget: float) -> dict[int, float]:
-    """The mean variance if each person answered 1, 2, … of the questions, relative to all of them; equal weights."""
-    parts = [one.to_dict() for one in attributes.values() if one.role == "attribute"]
-    costs, total, count = [_cost(part) for part in parts], logarithm(budget), len(parts)
+    """The mean variance if each person answered 1, 2, … of the questions, relative to all of them; equal weights.
+
+    Empty where there are none, or where some have no R: baskets."""
+    asked = [one for one in attributes.values() if one.role == "attribute"]
+    if not asked or not all(isinstance(one.domain, Categories | Interval) for one in asked):
+        return {}
+    costs, total, count = [_cost(one.to_dict()) for one in asked], logarithm(budget), len(asked)
     ways = {each: [total / each] * count for each in range(1, count)} | {count: _divided(costs, total)}
     mean = {
         each: count / each * sum(1 + cost(share) for cost, share in zip(costs, shares, strict=True))

@@ -251,12 +251,20 @@ class Plan:
             return randomize_files(self, table, to, rng=generator, levels=levels, codes=codes, progress=progress)
 
         def convert(columns: Mapping[str, Any]) -> dict[str, Any]:
+            self._check_no_baskets()
             if isinstance(key, str):
                 return self._by_person(columns, key, levels or {})
             _check_one_person(columns, None if isinstance(key, RecordWords) else key)
             return self._reports(columns, generator, key, levels or {})
 
         return map_table(table, convert)
+
+    def _check_no_baskets(self) -> None:
+        for name, each in self.attributes.items():
+            try:
+                each.check_fits_a_column()
+            except ValueError as error:
+                raise ValueError(f"column {name!r}: {error}") from None
 
     def _by_person(self, columns: Mapping[str, Any], key: str, levels: Mapping[str, Any]) -> dict[str, Any]:
         """Everybody's reports from their own secret, one person after the other."""

@@ -121,7 +121,7 @@ def advise(
     asked = Asked(advised.channels, {**seen, **advised.beliefs(prior)}, population, times)
 
     wanted = _read_means(means, advised.channels)
-    chosen = propose(asked, goals, wanted)
+    chosen = propose(asked, goals, wanted, plan.drawn, plan.questions_each)
     changed = {name: channel for name, channel in chosen.items() if channel != advised.channels[name]}
     asked_so = {name: replace(each, channel=changed.get(name, each.channel)) for name, each in plan.attributes.items()}
     proposed = replace(plan, attributes=asked_so)

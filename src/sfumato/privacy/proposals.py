@@ -37,11 +37,14 @@ LEAST_GAIN = 1.01
 """Another channel for a mean is proposed if its error is smaller by more than this."""
 
 
-def propose(asked: Asked, goals: Sequence[Goal], means: Sequence[str] = ()) -> dict[str, Channel]:
+def propose(
+    asked: Asked, goals: Sequence[Goal], means: Sequence[str] = (), drawn: Sequence[str] = (), each: int | None = None
+) -> dict[str, Channel]:
     """A channel for every attribute, its own where that is enough; for ``means``, of which nothing but the mean is
-    wanted, the one that tells it best."""
-    limits = gamma_limits({name: channel.gamma for name, channel in asked.channels.items()}, goals, asked.times)
-    chosen = {name: bounded_channel(each, limits.get(name, math.inf)) for name, each in asked.channels.items()}
+    wanted, the one that tells it best. Of ``drawn`` a person answers so many ``each``."""
+    gammas = {name: channel.gamma for name, channel in asked.channels.items()}
+    limits = gamma_limits(gammas, goals, asked.times, drawn, each)
+    chosen = {name: bounded_channel(own, limits.get(name, math.inf)) for name, own in asked.channels.items()}
     for name in means:
         chosen[name] = mean_channel(chosen[name], read_prior(chosen[name], asked.priors.get(name)))
     for goal in goals:
@@ -53,10 +56,14 @@ def propose(asked: Asked, goals: Sequence[Goal], means: Sequence[str] = ()) -> d
 # --- γ ------------------------------------------------------------------------------------------------------------
 
 
-def gamma_limits(gammas: Mapping[str, float], goals: Sequence[Goal], times: int = 1) -> dict[str, float]:
+def gamma_limits(
+    gammas: Mapping[str, float], goals: Sequence[Goal], times: int = 1, drawn: Sequence[str] = (),
+    each: int | None = None,
+) -> dict[str, float]:
     """The largest γ each attribute may have, for the attributes that a belief target touches.
 
-    A limit on all reports together is shared out equally in ln γ; what an attribute does not use goes to the others.
+    A limit on all reports together is shared out equally in ln γ; what an attribute does not use goes to the others. Of
+    those that are ``drawn`` the ``each`` largest count.
     """
     beliefs = [goal for goal in goals if isinstance(goal, BeliefTarget)]
     limits: dict[str, float] = {}
@@ -65,21 +72,23 @@ def gamma_limits(gammas: Mapping[str, float], goals: Sequence[Goal], times: int 
         if goal.attribute is not None:
             limits[goal.attribute] = min(limits.get(goal.attribute, math.inf), most ** (1 / times))
         else:
-            wanted = [min(gamma, limits.get(name, math.inf)) for name, gamma in gammas.items()]
-            share = _equal_share(wanted, math.log(most) / times)
+            wanted = {name: min(gamma, limits.get(name, math.inf)) for name, gamma in gammas.items()}
+            largest = sorted((gamma for name, gamma in wanted.items() if name in drawn), reverse=True)[:each]
+            always = [gamma for name, gamma in wanted.items() if name not in drawn]
+            share = _equal_share([*always, *largest], math.log(most) / times)
             limits.update({name: min(limits.get(name, math.inf), share) for name in gammas})
     return limits
 
 
 def _equal_share(wanted: Sequence[float], budget: float) -> float:
-    """The γ at which Σ min(ln γ_j, ln γ) equals the budget."""
+    """The γ at which Σ min(ln γ_j, ln γ) equals the budget; ∞ where all of them fit in."""
     needs = sorted(math.log(gamma) if math.isfinite(gamma) else math.inf for gamma in wanted)
     for place, need in enumerate(needs):
         share = budget / (len(needs) - place)
         if need > share:
             return math.exp(share)
         budget -= need
-    return math.exp(needs[-1])
+    return math.inf
 
 
 def bounded_channel(channel: Channel, gamma: float) -> Channel:

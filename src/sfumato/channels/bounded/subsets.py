@@ -43,7 +43,7 @@ from sfumato.channels.program import (
     word_of,
     words_below,
 )
-from sfumato.domain import MOST_CODES, Categories, Codes, Floats, as_array
+from sfumato.domain import MOST_CODES, Categories, Codes, Floats, Interval, as_array
 from sfumato.domain.checked import given, given_whole
 from sfumato.prose import Voice
 
@@ -237,7 +237,10 @@ class SubsetResponse(Channel):
         outside: str = "refuse",
     ) -> None:
         if not isinstance(domain, Categories):
-            raise TypeError(f"subset response needs Categories, not {type(domain).__name__}; try SquareWave")
+            raise TypeError(
+                f"subset response needs Categories, not {type(domain).__name__}; "
+                + ("try SquareWave" if isinstance(domain, Interval) else "write sf.Categories([…])")
+            )
         if not 2 <= domain.size <= MOST_CATEGORIES:
             wrong = "one category reveals nothing" if domain.size < 2 else "group some of them"
             raise ValueError(f"subset response needs 2 to {MOST_CATEGORIES:,} categories, not {domain.size:,}; {wrong}")

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -24,9 +24,10 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from sfumato.channels.base import Rng
+from sfumato.channels.bound import one_given
 from sfumato.channels.bounded.subsets import MOST_CATEGORIES, SubsetResponse
 from sfumato.channels.program import below
-from sfumato.channels.words import Key, noise_generator, question_of, source_for
+from sfumato.channels.words import Key, RecordWords, noise_generator, question_of, source_for
 from sfumato.domain import Categories, Codes, as_array, is_missing
 from sfumato.guarantee import Guarantee
 
@@ -62,6 +63,7 @@ class Words:
             raise ValueError(f"alphabet={alphabet!r} is no text of different letters; give all that words are made of")
         if isinstance(longest, bool) or not isinstance(longest, int) or not 1 <= longest <= LONGEST:
             raise ValueError(f"longest={longest!r} is not a whole number of letters from 1 to {LONGEST}; 10 is usual")
+        one_given("words", gamma=gamma, epsilon=epsilon)
         self.alphabet, self.longest = alphabet, longest
         self.buckets = SubsetResponse(Categories(range(MOST_CATEGORIES)), gamma=gamma, epsilon=epsilon)
 
@@ -84,7 +86,7 @@ class Words:
 
     def randomize(self, words: Any, rng: Rng = None, *, key: Key = None, question: str = "") -> Any:
         """Reports for words: numbers, and None for a missing one. ``rng``, ``key`` and ``question`` as of a channel."""
-        one = isinstance(words, str) or words is None
+        one = isinstance(words, str) or not isinstance(words, Iterable)
         texts = [words] if one else list(words)
         source = None if rng is None else noise_generator(rng)
         known = [place for place, word in enumerate(texts) if not is_missing(word)]
@@ -94,7 +96,8 @@ class Words:
         begun = [word[: self.lengths[group]] for word, group in zip(padded, groups[known].tolist(), strict=True)]
         bucket_of = {each: self.bucket(each) for each in set(begun)}
         codes = np.array([bucket_of[each] for each in begun], np.int64)
-        sets = np.asarray(self.buckets.randomize(codes, source, key=key, question=question), np.int64)
+        theirs = key.some(known) if isinstance(key, RecordWords) else key
+        sets = np.asarray(self.buckets.randomize(codes, source, key=theirs, question=question), np.int64)
         found: list[int | None] = [None] * len(texts)
         for place, report in zip(known, (groups[known] * self.buckets.slices.outputs + sets).tolist(), strict=True):
             found[place] = report
@@ -115,12 +118,14 @@ class Words:
         text = f"sfumato/1/words\0{len(beginning)}\0{beginning}"
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") % MOST_CATEGORIES
 
-    def longer(self, beginnings: Iterable[str], length: int) -> list[str]:
+    def longer(self, beginnings: Iterable[str], length: int) -> Iterator[str]:
         """All padded beginnings of a length that go on from these; behind an end mark there are only end marks."""
-        found = list(beginnings)
-        while found and len(found[0]) < length:
-            found = [one + letter for one in found for letter in (END if one.endswith(END) else self.alphabet + END)]
-        return [one for one in found if one.strip(END)]
+        for one in beginnings:
+            if len(one) < length:
+                letters = END if one.endswith(END) else self.alphabet + END
+                yield from self.longer((one + letter for letter in letters), length)
+            elif one.strip(END):
+                yield one
 
     def counted(self, reports: Any) -> list[NDArray[np.float64]]:
         """How often each set was reported, by length; missing reports are left out."""
@@ -138,13 +143,16 @@ class Words:
         """Whole numbers, among which some are missing."""
         held = [each for each in reports if not is_missing(each)]
         for each in held:
-            if isinstance(each, bool) or not isinstance(each, (int, float)) or each != int(each):
+            number = isinstance(each, (int, float)) and not isinstance(each, bool)
+            if not number or not abs(each) < 1 << 62 or each != int(each):
                 raise ValueError(f"{each!r} is no report of words; give the numbers that randomize made")
         return np.array(held, dtype=np.int64)
 
     def lowest_discoverable_share(self, n: int) -> float:
         """About the share at which a word of ``longest`` letters is found every second time, where a hundred
         beginnings go on. Shorter words are found from smaller shares on: all lengths beyond their end tell of them."""
+        if isinstance(n, bool) or not isinstance(n, (int, float, np.integer)) or not 1 <= n < math.inf:
+            raise ValueError(f"n={n!r} is not a number of people; give 1 or more")
         people = n / len(self.lengths)
         errors = self.errors_needed(100 * (len(self.alphabet) + 1) ** STEP)
         return errors / math.sqrt(people * self.buckets.balanced().precision)

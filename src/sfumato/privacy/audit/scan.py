@@ -210,7 +210,9 @@ def columns_of(reports: Sequence[Record]) -> dict[str, Any]:
 
 
 def _same(one: Record, other: Record) -> bool:
-    return all(bool(np.all(np.asarray(one[name]) == np.asarray(other[name]))) for name in one)
+    """Whether all reports are equal, and missing at the same places: NaN is not equal to itself."""
+    both = ((np.asarray(one[name]), np.asarray(other[name])) for name in one)
+    return all(bool(np.all((a == b) | ((a != a) & (b != b)))) for a, b in both)
 
 
 def _stacked(parts: list[tuple[Codes, Floats]]) -> tuple[Codes, Floats]:
