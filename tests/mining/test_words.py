@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from typing import Any
 
 import numpy as np
@@ -118,3 +119,11 @@ def test_more_beginnings_than_can_be_tried_are_refused_with_what_to_do() -> None
     letters = [chr(1000 + place) for place in range(40)]
     with pytest.raises(ValueError, match="beginnings of 3 letters are too many to try; use breadth = 11"):
         sf.frequent_words(words.randomize([letter * 3 for letter in letters] * 500, rng=1), words)
+
+
+def test_of_words_in_one_bucket_the_one_that_people_have_is_kept():
+    """Some words that nobody has share buckets with frequent ones here, and were found beside all forty."""
+    rng, words = np.random.default_rng(102), sf.Words(string.ascii_lowercase, 5, gamma=19)
+    true = {"".join(rng.choice([*string.ascii_lowercase], 5)) for _ in range(40)}
+    reports = words.randomize([word for word in sorted(true) for _ in range(2_000)], rng=102)
+    assert set(sf.frequent_words(reports, words)["word"]) == true

@@ -3,11 +3,13 @@
 The share of a beginning is that of its bucket, (held − ρ)/(p − ρ) of the people whose device drew its length; once the
 word has ended, of all who drew that length or a longer one, since only end marks are behind. A word is found if that
 stands so many standard errors above zero that in one survey of twenty, at most, one does that nobody has. Beginnings go
-on from three standard errors, the ``breadth`` most frequent: false ones go nowhere.
+on from three standard errors, the ``breadth`` most frequent: false ones go nowhere. At the last length, where nothing
+follows, one word of each bucket is kept: that whose beginning has most people left when its other words are taken off.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import islice
 from typing import Any
 
@@ -55,22 +57,37 @@ def frequent_words(reports: Any, words: Words, min_share: float = 0.0, *, breadt
     people = words.counted(reports)
     if not all(each.any() for each in people):
         raise ValueError("there are too few reports; words need some of every length, and thousands to stand out")
-    buckets, rows, going = Buckets(words, people), Records(), [""]
+    buckets, rows, going, before = Buckets(words, people), list[Found](), [""], dict[str, float]()
     for place, length in enumerate(words.lengths):
         errors = words.errors_needed(_tries(words, going, length))
         tried, begun = words.longer(going, length), list[Found]()
         while block := list(islice(tried, BLOCK)):
             isover = [each.endswith(END) or length == words.longest for each in block]
             ended = [each for each, over in zip(block, isover, strict=True) if over]
-            rows += [
-                {"word": word.rstrip(END), "share": share, "stderr": stderr}
-                for word, share, stderr in buckets.clear(ended, place, errors, whole=True)
-                if share >= min_share
-            ]
+            rows += [found for found in buckets.clear(ended, place, errors, whole=True) if found[1] >= min_share]
             begun += buckets.clear([each for each, over in zip(block, isover, strict=True) if not over], place, GOES_ON)
+        if length == words.longest:
+            rows = one_of_a_bucket(rows, words, before)
         begun.sort(key=lambda found: -found[1])
         going = [each for each, share, stderr in begun if share >= min_share - GOES_ON * stderr][:breadth]
-    return as_table(sorted(rows, key=lambda row: -row["share"]), ["word", "share", "stderr"])
+        before = {each: share for each, share, _ in begun}
+    ranked = sorted(rows, key=lambda found: -found[1])
+    table = Records({"word": word.rstrip(END), "share": share, "stderr": stderr} for word, share, stderr in ranked)
+    return as_table(table, ["word", "share", "stderr"])
+
+
+def one_of_a_bucket(rows: list[Found], words: Words, before: Mapping[str, float]) -> list[Found]:
+    """Of words of the last length in one bucket that whose beginning has most people besides its other words."""
+    begins = len(next(iter(before), ""))
+    groups: dict[Any, list[Found]] = {}
+    for found in rows:
+        last = len(found[0]) == words.longest and not found[0].endswith(END)
+        groups.setdefault(words.bucket(found[0]) if last else found[0], []).append(found)
+    left = dict(before)
+    for group in groups.values():
+        if len(group) == 1:
+            left[group[0][0][:begins]] = left.get(group[0][0][:begins], 0.0) - group[0][1]
+    return [max(group, key=lambda found: left.get(found[0][:begins], 0.0)) for group in groups.values()]
 
 
 def _tries(words: Words, going: list[str], length: int) -> int:
