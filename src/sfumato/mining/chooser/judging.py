@@ -31,7 +31,7 @@ DRAWS = 32
 ABOUT = 2.0  # standard errors of a difference within which two are about as good
 FLOOR = 1e-4  # part of the classes' shares in every probability, so that nobody is ruled out for good
 LARGEST_POWER, STEPS = 3.0, 60
-FAR = 4.0  # standard errors behind the best from which on a model does not count
+FAR = 2.5  # standard errors behind the best from which on a model does not count: it would cost more than it adds
 Answers = npt.NDArray[np.float32]
 """log P(y | x) of every draw, [class, record, draw]."""
 
