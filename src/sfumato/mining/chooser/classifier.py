@@ -53,7 +53,7 @@ TINY = 1e-300
 
 
 class Chooser(Learner):
-    """The recipe that will serve best on true values, or the blend that will, chosen and fitted on reports.
+    """The recipes that will serve best on true values, chosen and fitted on reports; they answer together.
 
     channels, label_channel: as in JointModel.
     recipes: classifiers by name, fitted on reports, those first that are to be taken unless others are clearly better;
