@@ -14,12 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.domain import Categories, Codes, Floats, Interval, as_numbers, at_row, is_missing, the_value
-from sfumato.tables import frame_like, read_columns
+from sfumato.microdata.forms import Column, Form, read_form
+from sfumato.tables import frame_like, native_columns
 
-Column = npt.NDArray[Any]
 Mask = npt.NDArray[np.bool_]
 Kind = Literal["float", "integer", "category"]
 MOST_DECIMALS = 6
+MOST_LABELS = 20
+"""Up to so many labels a column is one of categories, whatever the number of records."""
 
 
 @dataclass(frozen=True)
@@ -77,11 +79,27 @@ class Microdata:
         return self.rebuild({**columns, self.target: Categories(self.classes).decode(self.y)})
 
 
-def read_microdata(table: Any, target: str, domains: Mapping[str, Interval | Categories] | None = None) -> Microdata:
-    """Check the table and turn it into numbers; what cannot be released is refused by name."""
-    columns = read_columns(table)
-    if not columns or not min(map(len, columns.values())):
+def read_forms(table: Any) -> dict[str, Form]:
+    """The columns of a table with at least one record, as numbers or labels."""
+    forms = {name: read_form(column, name) for name, column in native_columns(table).items()}
+    lengths = {name: len(form.values) for name, form in forms.items()}
+    if not forms or not min(lengths.values()):
         raise ValueError("the table is empty; give it at least two records")
+    if len(set(lengths.values())) > 1:
+        raise ValueError(f"the columns differ in length ({lengths}); give one value a record")
+    return forms
+
+
+def read_microdata(
+    table: Any, target: str, domains: Mapping[str, Interval | Categories] | None = None, *,
+    forms: Mapping[str, Form] | None = None,
+) -> Microdata:
+    """Check the table and turn it into numbers; what cannot be released is refused by name.
+
+    ``forms``: the columns to take, as `read_forms` read them; all of them otherwise.
+    """
+    forms = read_forms(table) if forms is None else forms
+    columns = {name: form.values for name, form in forms.items()}
     if target not in columns:
         raise ValueError(f"target {target!r} is not in the table; its columns are {', '.join(columns)}")
     unknown = set(domains or {}) - set(columns)
@@ -90,11 +108,15 @@ def read_microdata(table: Any, target: str, domains: Mapping[str, Interval | Cat
     if len(columns) < 2:
         raise ValueError(f"the table has no column beside the target {target!r}; add what is to be released")
     classes, y = _classes(target, columns[target])
-    read = [_field(name, values, (domains or {}).get(name), y) for name, values in columns.items() if name != target]
+    read = [
+        _field(name, values, (domains or {}).get(name), y, forms[name].labels)
+        for name, values in columns.items()
+        if name != target
+    ]
     fields, values = zip(*read, strict=True)
 
     def rebuild(new: Mapping[str, Any]) -> Any:
-        return frame_like(table, {name: new[name] for name in columns}, keep_types=True)
+        return frame_like(table, {name: forms[name].back(new[name]) for name in columns}, keep_types=True)
 
     return Microdata(fields, np.column_stack(values), target, classes, y, rebuild)
 
@@ -112,9 +134,11 @@ def _classes(target: str, column: Column) -> tuple[tuple[Hashable, ...], Codes]:
     return tuple(labels), Categories(labels).encode(column)
 
 
-def _field(name: str, column: Column, domain: Interval | Categories | None, y: Codes) -> tuple[Field, Floats]:
-    if isinstance(domain, Categories) or column.dtype.kind == "O":
-        return _category(name, column, domain, y)
+def _field(
+    name: str, column: Column, domain: Interval | Categories | None, y: Codes, ordered: tuple[Hashable, ...] = ()
+) -> tuple[Field, Floats]:
+    if isinstance(domain, Categories) or column.dtype.kind == "O" or ordered:
+        return _category(name, column, domain, y, ordered)
     values = as_numbers(column)
     known = values[~np.isnan(values)]
     if np.isinf(known).any():
@@ -133,19 +157,22 @@ def _field(name: str, column: Column, domain: Interval | Categories | None, y: C
     return Field(name, "integer" if step == 1 else "float", low, high, step), values
 
 
-def _category(name: str, column: Column, domain: object, y: Codes) -> tuple[Field, Floats]:
-    values = column.tolist()
-    if not all(isinstance(value, Hashable) for value in values):
-        raise TypeError(f"column {name!r} holds lists; make it numbers or categories first")
-    found = {label for label in values if not is_missing(label)}
-    if len(found) > 20 and len(found) > 0.5 * len(values):
-        raise ValueError(f"column {name!r} has {len(found)} labels in {len(values)} records; drop such identifiers")
-    labels = list(domain.labels) if isinstance(domain, Categories) else sorted(found, key=str)
+def _category(
+    name: str, column: Column, domain: object, y: Codes, ordered: tuple[Hashable, ...]
+) -> tuple[Field, Floats]:
+    """Labels as codes: in their own order where they have one, else by class shares."""
+    found = {label for label in column.tolist() if not is_missing(label)}
+    labels = list(domain.labels) if isinstance(domain, Categories) else list(ordered) or sorted(found, key=str)
     codes = Categories(labels or ["missing"]).encode(column)
-    place = _order_by_class(codes, y, len(labels))
-    ordered = tuple(labels[old] for old in np.argsort(place))
+    place = np.arange(len(labels)) if ordered else _order_by_class(codes, y, len(labels))
+    arranged = tuple(labels[old] for old in np.argsort(place))
     numbers = np.where(codes < 0, np.nan, place[codes] if labels else 0).astype(float)
-    return Field(name, "category", 0.0, float(max(len(labels) - 1, 0)), 1.0, ordered), numbers
+    return Field(name, "category", 0.0, float(max(len(labels) - 1, 0)), 1.0, arranged), numbers
+
+
+def is_almost_unique(distinct: int, records: int) -> bool:
+    """Whether a column of labels names people rather than groups of them."""
+    return distinct > MOST_LABELS and distinct > 0.5 * records
 
 
 def _order_by_class(codes: Codes, y: Codes, size: int) -> Codes:

@@ -10,7 +10,7 @@ been cut where its minority happened to fall together. Nothing original is put b
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -18,10 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.domain import Categories, Codes, Floats, Interval
-from sfumato.microdata.fields import Mask, Microdata, read_microdata
+from sfumato.microdata.fields import Mask, Microdata, read_forms, read_microdata
 from sfumato.microdata.gadp import BASELINES, LeafFit, blur_whole_table, gadp_in_leaves
 from sfumato.microdata.noise import LAWS, STEPS, Draws, Room, blur, blur_labels, crowded
 from sfumato.microdata.pattern import Leaves, Nodes, Pattern, find_leaves, find_pattern, grow_tree, nodes_of
+from sfumato.microdata.roles import Roles, agree_roles
+from sfumato.microdata.treatment import KEPT, Treatment
 
 if TYPE_CHECKING:
     from sfumato.microdata.report import ReleaseReport
@@ -55,11 +57,16 @@ class Release:
     leaf_fits: tuple[LeafFit, ...] = field(repr=False)
     notes: tuple[str, ...]
     kept: tuple[str, ...]
+    roles: Roles = field(default=Roles({}, {}), repr=False)
+    treatment: Treatment = KEPT
+    rows: Codes | None = field(default=None, repr=False)
+    again: Callable[[Codes, Draws], Microdata] | None = field(default=None, repr=False)
 
     @cached_property
     def table(self) -> Any:
-        """The released records, as the kind of table that came."""
-        return self.released.to_table()
+        """The released records, as the kind of table that came: row i is record ``rows[i]``, which only this object
+        knows."""
+        return (self.released if self.rows is None else self.released.take(self.rows)).to_table()
 
     @cached_property
     def report(self) -> ReleaseReport:
@@ -72,7 +79,9 @@ class Release:
 def release(
     table: Any, target: str, method: str = "leafwise", *, amount: Amount | None = None, noise: str = "rank",
     labels: str = "rpt", perturb: str = "all", tree: Any = None, domains: Domains | None = None,
-    keep: Iterable[str] = (), attempts: int | None = None, rng: np.random.Generator | int | None = None,
+    keep: Iterable[str] = (), attempts: int | None = None, roles: Mapping[str, str] | None = None,
+    outliers: str = "replace", gaps: str = "deal", order: str = "shuffle",
+    rng: np.random.Generator | int | None = None,
 ) -> Release:
     """A perturbed copy of a table of true records in which a decision tree still finds what it found before.
 
@@ -90,11 +99,35 @@ def release(
     tree      a fitted tree whose patterns are to survive; by default one is grown on the table
     domains   what a column may hold, where that is more than what it holds; keep: columns that stay as they are
     attempts  how often to look whether a tree grown on the release still finds the patterns (0: never)
+    roles     of columns, where another than the proposed one is meant: "identifier" (left out), "quasi-identifier",
+              "sensitive", "free" (kept), "constant"
+    outliers  "replace" extreme values and rare labels by those of a few people together, or "keep" them
+    gaps      "deal" the patterns of missing values anew inside leaves, or "keep" them
+    order     "shuffle" the rows, or "keep" their order
     rng       None draws from the operating system's randomness; a NumPy generator is for simulations
     """
-    data = read_microdata(table, target, domains)
-    terms = agree(data, method, amount, noise, labels, perturb, attempts, keep)
-    done = release_records(data, terms, tree, Draws(rng))
+    treatment, forms = Treatment(outliers, gaps, order), read_forms(table)
+    agreed = agree_roles({name: form.values for name, form in forms.items()}, target, roles)
+    held = {name: form for name, form in forms.items() if agreed.by_column[name] != "identifier"}
+    data = read_microdata(table, target, domains, forms=held)
+    kept = [*keep, *(name for name in agreed.having("free") if name != target and name not in keep)]
+    terms = agree(data, method, amount, noise, labels, perturb, attempts, kept)
+    declared = np.isin(data.names, list(domains or ()))
+
+    def recipe(original: Microdata, terms: Terms, draws: Draws) -> Release:
+        done = release_records(treatment.before(original, terms.kept, declared, draws), terms, tree, draws)
+        leaf = np.zeros(len(original.y), np.int64) if done.leaves is None else done.leaves.leaf
+        return replace(done, original=original, released=treatment.after(done.released, leaf, terms.kept, draws))
+
+    def again(rows: Codes, draws: Draws) -> Microdata:
+        return recipe(data.take(rows), replace(terms, attempts=0), draws).released
+
+    draws = Draws(rng)
+    done = recipe(data, terms, draws)
+    done = replace(
+        done, notes=(*agreed.notes(), *treatment.notes(data, done.released, terms.kept), *done.notes), roles=agreed,
+        treatment=treatment, rows=treatment.rows(len(data.y), draws), again=again,
+    )
     done.table  # noqa: B018 (made now, while the caller's table is as it was)
     return done
 
@@ -133,8 +166,6 @@ def release_records(data: Microdata, terms: Terms, tree: Any, draws: Draws) -> R
 def _notes(data: Microdata, leaves: Leaves | None) -> tuple[str, ...]:
     """What the owner should know about the input, in plain words."""
     found = [f"{a.name} has one value only and stays as it is" for a in data.fields if a.low == a.high]
-    gaps = np.isnan(data.X).sum(axis=0)
-    found += [f"{data.names[place]}: {gaps[place]} missing values stay missing" for place in np.flatnonzero(gaps)]
     if leaves is not None:
         single = int(((leaves.size == 1) & leaves.nodes.is_leaf).sum())
         found += [f"{single} leaves hold one record; its class stays as it is"] if single else []
