@@ -58,7 +58,8 @@ def test_every_released_value_stays_in_its_leafs_interval_its_domain_and_its_typ
         tree = DecisionTreeClassifier(min_samples_leaf=min_leaf, random_state=0)
         tree.fit(pd.DataFrame({name: columns[name] for name in names}), columns["class"])
     done = sf.release(
-        columns, "class", method, amount=amount, noise=noise, labels=labels, tree=tree, attempts=1, rng=seed, **AS_IT_WAS
+        columns, "class", method, amount=amount, noise=noise, labels=labels, tree=tree, attempts=1, rng=seed,
+        **AS_IT_WAS,
     )
     for place, field in enumerate(done.original.fields):
         before, after = done.original.X[:, place], done.released.X[:, place]
@@ -150,7 +151,9 @@ def test_narrow_and_categorical_columns_keep_their_type():
     assert sf.release(frame, "class", attempts=0, rng=0).table.schema == frame.schema
 
 
-@pytest.mark.parametrize(("gaps", "words"), [("deal", "are dealt anew inside leaves"), ("keep", "stay where they were")])
+@pytest.mark.parametrize(
+    ("gaps", "words"), [("deal", "are dealt anew inside leaves"), ("keep", "stay where they were")]
+)
 def test_missing_values_are_as_many_as_they_were_and_are_noted(table, gaps, words):
     table["income"][:7] = np.nan
     table["city"] = np.where(np.arange(300) < 5, None, table["city"].astype(object))

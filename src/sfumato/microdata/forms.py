@@ -59,10 +59,9 @@ def _as_it_is(new: Column) -> Column:
 
 def _like(new: Column, dtype: np.dtype[Any]) -> Column:
     """Values in the type of the array that came, where they fit into it."""
-    gaps = new.dtype.kind == "O" and any(map(is_missing, new.tolist())) or new.dtype.kind == "f" and np.isnan(new).any()
-    if dtype.kind in "iu" and gaps or dtype.kind in "bUO" and (gaps or new.dtype.kind in "if"):
-        return new
-    return new.astype(dtype) if dtype.kind in "iufbU" else new
+    gaps = bool(np.isnan(new).any()) if new.dtype.kind == "f" else any(map(is_missing, new.tolist()))
+    fits = not gaps and new.dtype.kind not in "if" if dtype.kind in "bU" else not gaps or dtype.kind == "f"
+    return new.astype(dtype) if dtype.kind in "iufbU" and fits else new
 
 
 def _order_of(column: Any) -> tuple[Hashable, ...]:

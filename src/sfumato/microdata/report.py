@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from sfumato.microdata.comparison import TreeComparison, compare_trees
-from sfumato.microdata.measures import Bias, Risk, associations, find_biases, measure_risk
+from sfumato.microdata.measures import Bias, associations, find_biases
 from sfumato.microdata.noise import Draws
 from sfumato.microdata.pattern import grow_tree, nodes_of
 from sfumato.microdata.releasing import Release
+from sfumato.microdata.risk import Risk, measure_risk
 from sfumato.microdata.utility import Accuracy, accuracies
 from sfumato.pages import Page
 from sfumato.prose import percent, plain
@@ -108,12 +109,10 @@ class ReleaseReport:
         ]
         return "Statistics. " + ("; ".join(parts) or "There is no numeric attribute to compare") + "."
 
-    def risk_in_words(self) -> str:
+    def risk_in_words(self, *, public: bool = False) -> str:
         shown = self.risk.to_dict(public=True)
         return (
-            f"Risk. An intruder who knows every attribute of a person exactly finds that person's record in "
-            f"{percent(self.risk.linked)} of cases (guessing among {self.risk.candidates:,}: "
-            f"{percent(self.risk.linked_by_guessing, 2)}). "
+            f"Risk. {self.risk.in_words(public)} "
             f"{percent(shown['values_within_a_tenth_of_a_deviation'], 0)} of the released values lie within a tenth of "
             f"a standard deviation of the truth, {percent(shown['values_unchanged'], 0)} equal it, and "
             f"{percent(self.risk.whole_records)} of the records are unchanged."
@@ -133,7 +132,7 @@ def report_on(release: Release) -> ReleaseReport:
         accuracy=tuple(accuracies(original, released, draws)),
         association_change=_association_change(release),
         biases=tuple(find_biases(original, released, kept)) if len(original.y) > 2 else (),
-        risk=measure_risk(original, released, release.leaves, draws),
+        risk=measure_risk(release, draws),
         shrunk_leaves=tuple(vars(fit) for fit in release.leaf_fits if fit.reason),
         notes=release.notes,
     )
@@ -194,16 +193,24 @@ def _show_statistics(page: Page, report: ReleaseReport) -> None:
 
 def _show_risk(page: Page, report: ReleaseReport, public: bool) -> None:
     risk, shown = report.risk, report.risk.to_dict(public=True)
-    page.section("Risk").paragraph(_after_heading(report.risk_in_words()))
+    page.section("Risk").paragraph(_after_heading(report.risk_in_words(public=public)))
+    worst_first = sorted(risk.findings, key=lambda finding: -finding.risk)
+    page.bars((finding.name, (finding.risk, finding.by_guessing)) for finding in worst_first if finding.aim == "find")
+    legend = "Upper bar: people found at most (the upper 99 % limit); lower bar: the same by guessing."
+    page.paragraph(legend, soft=True)
+    guesses = [(one.name, (one.found, one.by_guessing)) for one in worst_first if one.aim == "guess"]
+    if guesses:
+        page.bars(guesses)
+        page.paragraph("Upper bar: guessed right of people in the table; lower bar: of people not in it.", soft=True)
     page.bars(
         [
-            ("records found by linkage", risk.linked),
-            ("the same by guessing", risk.linked_by_guessing),
             ("values close to the truth", shown["values_within_a_tenth_of_a_deviation"]),
             ("values unchanged", shown["values_unchanged"]),
             ("records unchanged", risk.whole_records),
         ]
     )
+    if not public:
+        page.unfold("Intruders in words", [f"{one.name}: {one.story}; {one.example}" for one in worst_first])
     if not public and risk.confinement:
         words = "The tree survives, so whoever knows it knows in which interval a value lies."
         page.paragraph(f"{words} On average a leaf leaves this share of an attribute's domain open:")

@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from sfumato.domain import Codes, is_missing
-from sfumato.microdata.fields import Column, Microdata, is_almost_unique
+from sfumato.microdata.fields import Microdata, is_almost_unique
+from sfumato.microdata.forms import Column
 
 ROLES = ("identifier", "quasi-identifier", "sensitive", "free", "constant")
 NAMING = re.compile(

@@ -1,0 +1,117 @@
+"""What every intruder has in common: a scene to look at, and a finding to report.
+
+The scene holds true records and released ones, paired by place, which only the measurement knows. Of large tables
+1,000 people are looked for among 20,000 records: among all they would be harder to find, so the figures are too high
+rather than too low.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from scipy.stats import beta
+
+from sfumato.domain import Codes, Floats
+from sfumato.microdata.fields import Mask, Microdata
+from sfumato.microdata.noise import Draws
+from sfumato.microdata.releasing import Release
+
+PEOPLE, CANDIDATES = 1_000, 20_000
+CONFIDENCE = 0.99
+Aim = Literal["find", "guess"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One intruder: what they know and do, and how often they succeed.
+
+    ``found`` is the share of people found or guessed, ``at_most`` the upper 99 % limit of that share for people like
+    these, ``by_guessing`` the share that the same intruder has without the released records of these people.
+    """
+
+    name: str
+    story: str
+    aim: Aim
+    found: float
+    at_most: float
+    by_guessing: float
+    people: int
+    example: str
+
+    @property
+    def risk(self) -> float:
+        """The share of people found, at most; of guesses only what the release adds to them."""
+        return self.at_most if self.aim == "find" else max(self.at_most - self.by_guessing, 0.0)
+
+
+def upper_limit(hits: float, people: int) -> float:
+    """The upper confidence limit of a share (Clopper and Pearson), at least the share itself."""
+    return 1.0 if hits >= people else float(beta.ppf(CONFIDENCE, hits + 1, people - hits))
+
+
+@dataclass(frozen=True)
+class Scene:
+    """The people looked for are the first ``people`` records; columns are the attributes and then the class."""
+
+    release: Release
+    rows: Codes
+    draws: Draws
+
+    @classmethod
+    def of(cls, release: Release, draws: Draws) -> Scene:
+        return cls(release, np.argsort(draws.uniform(len(release.original.y)))[:CANDIDATES], draws)
+
+    @property
+    def people(self) -> int:
+        return min(PEOPLE, self.rows.size)
+
+    @cached_property
+    def names(self) -> list[str]:
+        return [*self.release.original.names, self.release.original.target]
+
+    @cached_property
+    def known(self) -> Floats:
+        """True values, one row a record."""
+        return _with_class(self.release.original.take(self.rows))
+
+    @cached_property
+    def seen(self) -> Floats:
+        """Released values of the same records."""
+        return _with_class(self.release.released.take(self.rows))
+
+    @cached_property
+    def is_label(self) -> Mask:
+        return np.append(~self.release.original.numeric, True)
+
+    @cached_property
+    def scale(self) -> Floats:
+        """Standard deviations of the true values, 1 where there is none."""
+        deviation = np.array([_deviation(column) for column in self.known.T])
+        return np.where(deviation > 0, deviation, 1.0)
+
+    @cached_property
+    def unchanged(self) -> Mask:
+        """Columns that were kept, or that moved in less than a tenth of the records."""
+        same = ((self.known == self.seen) | (np.isnan(self.known) & np.isnan(self.seen))).mean(axis=0)
+        varied = np.array([np.unique(column).size > 1 for column in self.known.T])
+        return np.asarray((same > 0.9) & varied)
+
+    @cached_property
+    def leaves(self) -> tuple[Codes, Codes] | None:
+        """The leaf of each true and of each released record, for whoever knows the tree."""
+        if self.release.leaves is None or self.release.leaves.nodes.size == 1:
+            return None
+        nodes = self.release.leaves.nodes
+        return nodes.descend(self.known[:, :-1]), nodes.descend(self.seen[:, :-1])
+
+
+def _with_class(data: Microdata) -> Floats:
+    return np.column_stack([data.X, data.y])
+
+
+def _deviation(column: Floats) -> float:
+    known = column[~np.isnan(column)]
+    return float(known.std()) if known.size else 0.0
