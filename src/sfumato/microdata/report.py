@@ -42,6 +42,7 @@ class ReleaseReport:
     biases: tuple[Bias, ...]
     risk: Risk
     shrunk_leaves: tuple[dict[str, Any], ...]
+    roles: dict[str, str]
     notes: tuple[str, ...]
 
     def statistics(self) -> dict[str, tuple[int, int, float]]:
@@ -78,6 +79,7 @@ class ReleaseReport:
                 "kept_rules": list(map(str, self.rules.kept)),
                 "lost_rules": list(map(str, self.rules.lost)),
                 "shrunk_leaves": self.shrunk_leaves,
+                "roles": self.roles,
                 "notes": self.notes,
             }
         cleaned: dict[str, Any] = plain(shown)
@@ -134,6 +136,7 @@ def report_on(release: Release) -> ReleaseReport:
         biases=tuple(find_biases(original, released, kept)) if len(original.y) > 2 else (),
         risk=measure_risk(release, draws),
         shrunk_leaves=tuple(vars(fit) for fit in release.leaf_fits if fit.reason),
+        roles=release.roles.by_column,
         notes=release.notes,
     )
 
@@ -220,6 +223,7 @@ def _show_risk(page: Page, report: ReleaseReport, public: bool) -> None:
 def _show_owner(page: Page, report: ReleaseReport) -> None:
     leaves = [f"leaf {fit['leaf']}: {fit['reason']}, shrinkage {fit['shrinkage']:.2f}" for fit in report.shrunk_leaves]
     page.section("For the owner")
+    page.unfold("Roles of the columns", [f"{name}: {role}" for name, role in report.roles.items()])
     page.unfold("Amounts of noise", [f"{name}: {amount:g}" for name, amount in report.amount.items()])
     page.unfold(f"Leaves with a shrunken correlation matrix ({len(leaves)})", leaves)
     page.unfold(f"Notes ({len(report.notes)})", report.notes)

@@ -280,11 +280,25 @@ def _with_types(native: Any, like: Any) -> Any:
 
         names = set(like.schema.names)
         fields = [like.schema.field(f.name) if f.name in names else f for f in native.schema]
+        for place, each in enumerate(fields):
+            if getattr(each.type, "ordered", False):
+                native = native.set_column(place, each.name, _in_order(native.column(place), like.column(each.name)))
         return native.cast(pyarrow.schema([each.remove_metadata() for each in fields]))
     types = {name: like[name].dtype for name in native.columns if name in like.columns}
     if not hasattr(native, "astype"):
         return native.cast(types)
     return native.assign(**{name: _pandas_cast(native[name], dtype) for name, dtype in types.items()})
+
+
+def _in_order(column: Any, like: Any) -> Any:
+    """The column as an ordered dictionary of Arrow, its labels in the order that they have in another."""
+    import pyarrow
+    from pyarrow import compute
+
+    labels = like.unify_dictionaries().combine_chunks().dictionary
+    labels = labels.filter(compute.is_in(labels, column.combine_chunks()))
+    places = compute.index_in(column.combine_chunks(), labels).cast(like.type.index_type)
+    return pyarrow.DictionaryArray.from_arrays(places, labels, ordered=True)
 
 
 def _pandas_cast(column: Any, dtype: Any) -> Any:
