@@ -1,9 +1,11 @@
 """`sfumato release`: a table in, a table and a report out."""
 
+import csv as standard_csv
 import json
+import re
 
 import pytest
-from pyarrow import csv
+from pyarrow import csv, parquet
 
 
 def test_a_release_has_the_same_shape_and_a_report_that_opens_alone(sfumato, folder):
@@ -38,3 +40,103 @@ def test_the_public_report_as_json_and_columns_that_stay(sfumato, folder):
 )
 def test_bad_input_is_one_line_and_nothing_is_written(refused, options, words):
     assert words in refused(f"release people.csv -o released.csv {options}")
+
+
+PEOPLE = 120
+FIELDS = {
+    "zip": lambda i: f"{(i * 7919) % 12 * 1000 + 520:05d}",
+    "agrees": lambda i: str(i % 3 == 0),
+    "price": lambda i: f"{(i * 37) % 900 / 10:.2f}",
+    "weight": lambda i: f"{(i * 53) % 700 / 10:g}",
+    "day": lambda i: f"2024-{i % 12 + 1:02d}-{i % 27 + 1:02d}",
+    "born": lambda i: f"{i % 27 + 1:02d}.{i % 12 + 1:02d}.1980",
+    "at": lambda i: f"{i % 24:02d}:{i * 5 % 60:02d}",
+    "count": lambda i: "" if i % 9 == 0 else str(i % 13),
+    "name": lambda i: f"p, {i}",
+    "remark": lambda i: 'said "no", left' if i % 2 else "none",
+    "group": lambda i: "AB"[(i * 37) % 900 > 450],
+}
+
+
+def texts(folder):
+    rows = [[write(i) for write in FIELDS.values()] for i in range(PEOPLE)]
+    with (folder / "texts.csv").open("w", newline="") as file:
+        writer = standard_csv.writer(file)
+        writer.writerow(FIELDS)
+        writer.writerows(rows)
+    return {name: [row[place] for row in rows] for place, name in enumerate(FIELDS)}
+
+
+def read(path):
+    with path.open(newline="") as file:
+        header, *rows = standard_csv.reader(file)
+    return {name: [row[place] for row in rows] for place, name in enumerate(header)}
+
+
+def test_csv_is_read_as_text_and_every_value_comes_back_in_its_form(sfumato, folder):
+    before = texts(folder)
+    answer = sfumato("release texts.csv --target group -o released.csv --seed 1")
+    assert answer.code == 0, answer.err
+    after = read(folder / "released.csv")
+    assert list(after) == [name for name in before if name != "name"]
+    assert "name is left out of the release" in answer.out
+    for name in ("zip", "agrees", "group", "remark"):
+        assert set(after[name]) <= set(before[name])
+    assert all(re.fullmatch(r"\d+\.\d\d", text) for text in after["price"])
+    assert all(re.fullmatch(r"\d+(\.\d)?", text) for text in after["weight"])
+    assert all(re.fullmatch(r"2024-\d\d-\d\d", text) for text in after["day"])
+    assert all(re.fullmatch(r"\d\d\.\d\d\.1980", text) for text in after["born"])
+    assert all(re.fullmatch(r"\d\d:\d\d", text) for text in after["at"])
+    assert after["count"].count("") == before["count"].count("")
+    assert all(re.fullmatch(r"\d*", text) for text in after["count"])
+
+
+def test_without_noise_nothing_but_the_order_changes(sfumato, folder):
+    before = texts(folder)
+    stay = "--amount 0 --noise additive --labels none --gaps keep --outliers keep --order keep --attempts 0"
+    assert sfumato(f"release texts.csv --target group -o released.csv {stay} --free name").code == 0
+    assert read(folder / "released.csv") == before
+
+
+def test_roles_domains_categories_and_tree_options_are_given(sfumato, folder):
+    texts(folder)
+    folder.write("roles.toml", '[roles]\nprice = "sensitive"\nday = "identifier"\n')
+    options = "--roles roles.toml --identifier born --free zip --quasi-identifier name --category count"
+    tree = "--leaf-size 10 --leaves 4 --depth 3 --attempts 2 --domain weight=0:100 --domain agrees=True|False|Unsure"
+    answer = sfumato(f"release texts.csv --target group -o released.csv --json {options} {tree}")
+    assert answer.code == 0, answer.err
+    shown = json.loads(answer.out)
+    assert shown["roles"]["price"] == "sensitive"
+    assert "guessing price" in {one["name"] for one in shown["risk"]["intruders"]}
+    after = read(folder / "released.csv")
+    assert not {"day", "born"} & set(after)
+    assert "name" in after
+    assert len(shown["kept_rules"]) + len(shown["lost_rules"]) <= 4
+
+
+def test_parquet_keeps_its_types(sfumato, folder):
+    texts(folder)
+    assert sfumato("release texts.csv --target group -o typed.parquet --seed 1").code == 0
+    typed = parquet.read_table(folder / "typed.parquet")
+    assert str(typed.schema.field("day").type) == "date32[day]"
+    assert sfumato("release typed.parquet --target group -o again.parquet --category count").code == 0
+    assert parquet.read_table(folder / "again.parquet").schema.types == typed.schema.types
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--domain age", "--domain 'age' is not COLUMN=VALUES"),
+        ("--domain age=9:1", "low=9.0 is not below high=1.0"),
+        ("--domain colour=0:1", "domains names 'colour'"),
+        ("--category colour", "--category names 'colour'"),
+        ("--free colour", "roles names 'colour'"),
+        ("--identifier group", "cannot be an identifier"),
+        ("--roles none.toml", "none.toml: no such file"),
+        ("--gaps magic", "gaps='magic' is unknown; choose deal or keep"),
+        ("--outliers magic", "outliers='magic' is unknown"),
+        ("--order magic", "order='magic' is unknown"),
+    ],
+)
+def test_wrong_options_are_one_line_and_nothing_is_written(refused, options, words):
+    assert words in refused(f"release people.csv --target group -o released.csv {options}")

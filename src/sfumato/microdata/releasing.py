@@ -96,7 +96,8 @@ def release(
     noise     "rank" keeps every leaf's distribution; "additive" is the paper's law
     labels    "rpt", "ppt", "alpt" or "none"
     perturb   "all" attributes of a leaf, only those "tested" on its path, only the "untested", or "none"
-    tree      a fitted tree whose patterns are to survive; by default one is grown on the table
+    tree      a fitted tree whose patterns are to survive, or options of scikit-learn's for one that is grown on the
+              numbers, as {"max_leaf_nodes": 8}; by default one is grown on the table
     domains   what a column may hold, where that is more than what it holds; keep: columns that stay as they are
     attempts  how often to look whether a tree grown on the release still finds the patterns (0: never)
     roles     of columns, where another than the proposed one is meant: "identifier" (left out), "quasi-identifier",
@@ -113,6 +114,7 @@ def release(
     kept = [*keep, *(name for name in agreed.having("free") if name != target and name not in keep)]
     terms = agree(data, method, amount, noise, labels, perturb, attempts, kept)
     declared = np.isin(data.names, list(domains or ()))
+    tree = grow_as_asked(tree, data) if isinstance(tree, Mapping) else tree
 
     def recipe(original: Microdata, terms: Terms, draws: Draws) -> Release:
         done = release_records(treatment.before(original, terms.kept, declared, draws), terms, tree, draws)
@@ -161,6 +163,19 @@ def release_records(data: Microdata, terms: Terms, tree: Any, draws: Draws) -> R
         notes=_notes(data, leaves),
         kept=tuple(np.array(data.names)[terms.kept].tolist()),
     )
+
+
+def grow_as_asked(options: Mapping[str, Any], data: Microdata) -> Any:
+    """The owner's tree, grown on the numeric attributes."""
+    from sklearn.tree import DecisionTreeClassifier
+
+    names = np.array(data.names, dtype=object)[data.numeric]
+    if not names.size:
+        raise ValueError("tree names options, but the table has no numeric attribute; leave them out")
+    tree = DecisionTreeClassifier(**{"criterion": "entropy", "random_state": 0, **options})
+    tree.fit(data.X[:, data.numeric], data.y)
+    tree.feature_names_in_ = names
+    return tree
 
 
 def _notes(data: Microdata, leaves: Leaves | None) -> tuple[str, ...]:
