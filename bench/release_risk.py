@@ -75,7 +75,7 @@ CHOSEN = {
 HELD_OUT = {
     "breast cancer": of_sklearn(datasets.load_breast_cancer),
     "diabetes": of_sklearn(datasets.load_diabetes, split=True),
-    "german": of_keel("german"),
+    "credit": of_keel("crx"),
     "cleveland": of_keel("cleveland"),
     "dermatology": of_keel("dermatology"),
     "contraceptive": of_keel("contraceptive"),

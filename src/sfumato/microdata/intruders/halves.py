@@ -1,9 +1,9 @@
 """People who were in a table and people who were not, without anybody else's data.
 
-The table (of large ones 4,000 records) is split at random into two halves, and each half is released by the same
-recipe. Everybody is in one of these releases and not in the other, so that what an intruder gains from a person's being
-in it is a mean of differences, one a person. Half a table has smaller leaves than the whole: the gain is too high
-rather than too low.
+The table (of large ones 20,000 records) is split at random into two halves, and each half is released by the same
+recipe. Everybody (of large tables 4,000 people) is in one of these releases and not in the other, so that what an
+intruder gains from a person's being in it is a mean of differences, one a person. Half a table has smaller leaves than
+the whole: the gain is too high rather than too low.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from sfumato.microdata.forms import Column
 from sfumato.microdata.intruders.scene import Scene
 from sfumato.microdata.measures import points
 
-MOST, FEWEST, CELLS = 4_000, 40, 2_000_000
+MOST, PEOPLE, FEWEST, CELLS = 20_000, 4_000, 40, 2_000_000
 
 
 @dataclass(frozen=True)
 class Halves:
-    """The true records of both halves, and the releases of each."""
+    """True records, the half that each is in, and the release of each half."""
 
     original: Microdata
     half: Codes
@@ -38,7 +38,7 @@ class Halves:
         rows = np.argsort(scene.draws.uniform(n))[:MOST]
         half = np.arange(rows.size) % 2
         first, second = (again(rows[half == which], scene.draws) for which in (0, 1))
-        return cls(scene.release.original.take(rows), half, (first, second))
+        return cls(scene.release.original.take(rows[:PEOPLE]), half[:PEOPLE], (first, second))
 
     def nearest(self, names: list[str] | None = None) -> tuple[tuple[Codes, Floats], tuple[Codes, Floats]]:
         """For everybody the nearest record (its place and distance) of each release, on all attributes or on these."""

@@ -1,8 +1,8 @@
 """What every intruder has in common: a scene to look at, and a finding to report.
 
 The scene holds true records and released ones, paired by place, which only the measurement knows. Of large tables
-1,000 people are looked for among 20,000 records: among all they would be harder to find, so the figures are too high
-rather than too low.
+1,000 people are looked for among 20,000 records, those of whole leaves: among all they would be harder to find, so the
+figures are too high rather than too low.
 """
 
 from __future__ import annotations
@@ -62,7 +62,12 @@ class Scene:
 
     @classmethod
     def of(cls, release: Release, draws: Draws) -> Scene:
-        return cls(release, np.argsort(draws.uniform(len(release.original.y)))[:CANDIDATES], draws)
+        """Whole leaves, so that the records a person may be confused with are all there, in random order."""
+        n = len(release.original.y)
+        leaf = np.arange(n) if release.leaves is None else release.leaves.leaf
+        turn = draws.uniform(int(leaf.max()) + 1)[leaf]
+        rows = np.lexsort((draws.uniform(n), turn))[:CANDIDATES]
+        return cls(release, rows[np.argsort(draws.uniform(rows.size))], draws)
 
     @property
     def people(self) -> int:
