@@ -149,6 +149,6 @@ def measure(name: str, read: Callable[[], Table]) -> bool:
 if __name__ == "__main__":
     words = sys.argv[1:]
     tables = CHOSEN if words == ["chosen"] else {k: v for k, v in HELD_OUT.items() if not words or k in words}
-    print("table              records stated by                             found again by                      subset  "
-          "guess near/ worst/")  # fmt: skip
+    heads = f"{'table':14} {'records':>11} {'stated':>6} {'by':30} {'found':>6} {'again, by':30}"
+    print(heads, "subset  guess near/ worst/")
     sys.exit(0 if all([measure(name, read) for name, read in tables.items()]) else 1)
