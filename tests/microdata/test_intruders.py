@@ -6,6 +6,7 @@ from tests.microdata.conftest import AS_IT_WAS, mixed_table
 from tests.statistics import assert_probability
 
 import sfumato as sf
+from sfumato.domain import showing_values
 from sfumato.microdata.intruders import Scene, send_intruders
 from sfumato.microdata.intruders.linking import Clue, chance_of_own, hits
 from sfumato.microdata.intruders.nearest import nearest
@@ -180,6 +181,14 @@ def test_findings_are_words_and_figures_and_the_public_form_tells_neither_column
         assert one.story and one.example
         assert 0 <= one.found <= one.at_most <= 1
         assert 0 <= one.by_guessing <= 1
+
+
+def test_an_example_shows_values_only_when_asked(unchanged):
+    told = nearest(Scene.of(unchanged, Draws(0))).example
+    assert told.startswith("record ")
+    assert "income" not in told
+    with showing_values():
+        assert "income" in nearest(Scene.of(unchanged, Draws(0))).example
 
 
 def test_small_tables_and_single_columns_are_measured_too():

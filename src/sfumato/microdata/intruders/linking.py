@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.domain import Codes, Floats
+from sfumato.domain import VALUES_SHOWN, Codes, Floats
+from sfumato.microdata.fields import Field
 from sfumato.microdata.forms import Column
 from sfumato.microdata.intruders.scene import Finding, Scene, upper_limit
+from sfumato.prose import shown
 
 CELLS = 2_000_000
 """Distances held at a time."""
@@ -87,13 +89,29 @@ def linked(scene: Scene, name: str, story: str, found: Floats, guess: float, rea
     """The finding, with an example where somebody is found for certain."""
     certain = np.flatnonzero(found >= 1)
     example = (
-        f"record {scene.rows[certain[0]] + 1:,} of the original: of {scene.rows.size:,} released ones it is {reason}"
+        f"{_person(scene, scene.rows[certain[0]])}: of {scene.rows.size:,} released records theirs is {reason}"
         if certain.size
         else "nobody of those looked for is found for certain"
     )
     share = float(found.mean())
     limit = upper_limit(float(found.sum()), found.size)
     return Finding(name, story, "find", share, limit, guess, found.size, example)
+
+
+def _person(scene: Scene, row: int) -> str:
+    """A record of the original by its place, with its values only where errors may show them too."""
+    place = f"record {row + 1:,} of the original"
+    if not VALUES_SHOWN.get():
+        return place
+    own = scene.release.original.take([row])
+    values = {field.name: _value(field, float(x)) for field, x in zip(own.fields, own.X[0], strict=True)}
+    return f"{place} ({', '.join(f'{name} {value}' for name, value in values.items())})"
+
+
+def _value(field: Field, value: float) -> str:
+    if np.isnan(value):
+        return "missing"
+    return shown(field.labels[int(value)] if field.kind == "category" else value)
 
 
 def smallest_share(groups: Column) -> float:
