@@ -69,6 +69,11 @@ def test_the_owner_overrides_and_free_columns_stay_with_the_risk_stated():
     assert done.report.risk.stated > 0.95
 
 
+def test_a_column_to_keep_must_not_be_an_identifier():
+    with pytest.raises(ValueError, match="column 'name' is an identifier, which is left out; give it another role"):
+        sf.release(with_identifiers(), "class", keep=["name"])
+
+
 def test_a_target_of_another_role_is_not_guessed():
     done = sf.release(mixed_table(), "class", roles={"class": "free", "age": "sensitive"}, attempts=0, rng=0)
     names = {one.name for one in done.report.risk.findings}

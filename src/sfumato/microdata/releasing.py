@@ -107,9 +107,12 @@ def release(
     order     "shuffle" the rows, or "keep" their order
     rng       None draws from the operating system's randomness; a NumPy generator is for simulations
     """
-    treatment, forms = Treatment(outliers, gaps, order), read_forms(table)
+    treatment, forms, keep = Treatment(outliers, gaps, order), read_forms(table), list(keep)
     agreed = agree_roles({name: form.values for name, form in forms.items()}, target, roles)
     held = {name: form for name, form in forms.items() if agreed.by_column[name] != "identifier"}
+    for name in (*keep, *(domains or ())):
+        if name in forms and name not in held:
+            raise ValueError(f"column {name!r} is an identifier, which is left out; give it another role to keep it")
     data = read_microdata(table, target, domains, forms=held)
     kept = [*keep, *(name for name in agreed.having("free") if name != target and name not in keep)]
     terms = agree(data, method, amount, noise, labels, perturb, attempts, kept)

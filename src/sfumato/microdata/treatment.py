@@ -88,14 +88,22 @@ def replace_outliers(data: Microdata, kept: Mask, declared: Mask, draws: Draws) 
 
 
 def _without_tails(values: Floats, size: int, field: Field, draws: Draws) -> Floats:
-    order, values = np.lexsort((draws.uniform(values.size), values)), values.copy()
-    for inward in (order[:size], order[::-1][:size]):
-        tail = values[inward]
+    values = values.copy()
+    for people in (_lowest(values, size, draws), _lowest(-values, size, draws)):
+        tail = values[people]
         middle = tail.mean()
         if abs(middle - tail[-1]) > abs(tail[1] - tail[-1]):
             middle = np.sort(tail)[size // 2]
-        values[inward] = field.snap(np.array([middle]), tail.min(), tail.max())[0]
+        values[people] = field.snap(np.array([middle]), tail.min(), tail.max())[0]
     return values
+
+
+def _lowest(values: Floats, size: int, draws: Draws) -> Codes:
+    """The records with the lowest values, the lowest first; which of equal ones is chance."""
+    last = np.partition(values, size - 1)[size - 1]
+    below, tied = np.flatnonzero(values < last), np.flatnonzero(values == last)
+    some = tied[np.argsort(draws.uniform(tied.size))[: size - below.size]]
+    return np.concatenate([below[np.argsort(values[below], kind="stable")], some])
 
 
 def _without_rare_labels(codes: Floats, size: int) -> Floats:
