@@ -5,11 +5,12 @@ python bench/release_risk.py chosen          the tables that choices were made b
 python bench/release_risk.py pbc chile       some
 
 Releases are the default one twice, one that keeps three columns, and one that keeps gaps and outliers. Of each the
-report states a risk. Then every intruder of the report tries again with fresh randomness ("again"), and others, written
-here a second time ("outside"): nearest match on 200 random subsets of columns (60 of large tables), by deviations and by
-ranks; exact match on kept columns; the pattern of gaps; ranks within leaves; the order of rows; lonely extreme values
-that are visible. "guess" is what somebody who knows a person's leaf finds by guessing, leaves / n; "near" and "worst" are
-what the nearest match and the worst intruder find, in its units. A line fails where an attack finds more than stated.
+report states a risk. Then every intruder of the report tries again with fresh randomness ("again"), and others,
+written here a second time ("outside"): nearest match on 200 random subsets of columns (60 of large tables), by
+deviations and by ranks; exact match on kept columns; the pattern of gaps; ranks within leaves; the order of rows;
+lonely extreme values that are visible. "guess" is what somebody who knows a person's leaf finds by guessing, leaves /
+n; "near" and "worst" are what the nearest match and the worst intruder find, in its units. A line fails where an
+attack finds more than stated.
 """
 
 import io

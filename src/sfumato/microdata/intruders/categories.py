@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.domain import Floats
-from sfumato.microdata.intruders.linking import Clue, clues, hits, linked, must_fit, smallest_share
+from sfumato.microdata.intruders.linking import Clue, clues, hits, linked, must_fit
 from sfumato.microdata.intruders.scene import Finding, Scene
 
 FEW = 20
@@ -21,11 +21,9 @@ def labels_as_labels(scene: Scene) -> Finding | None:
     places = np.flatnonzero(scene.is_label | np.array(few)).tolist()
     if len(places) < 2:
         return None
-    parts = _compared(scene, places)
-    guess = smallest_share(np.unique(np.column_stack([part.known for part in parts]), axis=0, return_inverse=True)[1])
     story = "compares labels and small numbers as labels, the rare ones counting most"
-    found = hits(scene, parts)
-    return linked(scene, "labels as labels", story, found, guess, "the one that shares most, and the rarest, labels")
+    found, reason = hits(scene, _compared(scene, places)), "the one that shares most, and the rarest, labels"
+    return linked(scene, "labels as labels", story, found, 1 / scene.rows.size, reason)
 
 
 def equal_values(scene: Scene) -> Finding:
@@ -33,8 +31,8 @@ def equal_values(scene: Scene) -> Finding:
     near = [Clue(part.known, part.seen, NEXT * part.weight, part.label) for part in clues(scene)]
     found = hits(scene, [*_compared(scene, list(range(len(scene.names)))), *near])
     story = "looks for values that stayed as they were, the rare ones counting most, then for the nearest record"
-    guess = 1 / scene.rows.size
-    return linked(scene, "equal values", story, found, guess, "the one with most, and the rarest, equal values")
+    reason = "the one with most, and the rarest, equal values"
+    return linked(scene, "equal values", story, found, 1 / scene.rows.size, reason)
 
 
 def _compared(scene: Scene, places: list[int]) -> list[Clue]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.microdata.intruders.linking import Clue, clues, hits, linked, smallest_share
+from sfumato.microdata.intruders.linking import Clue, clues, hits, linked
 from sfumato.microdata.intruders.scene import Finding, Scene
 
 
@@ -15,6 +15,6 @@ def pattern_of_gaps(scene: Scene) -> Finding | None:
         return None
     pattern = [Clue(known[:, place].astype(float), seen[:, place].astype(float), label=True) for place in places]
     found = hits(scene, clues(scene), pattern)
-    guess = smallest_share(np.unique(known, axis=0, return_inverse=True)[1])
     story = "knows which values of a person are missing, and takes the nearest record with this pattern"
-    return linked(scene, "pattern of missing values", story, found, guess, "the nearest with their pattern of gaps")
+    reason = "the nearest with their pattern of gaps"
+    return linked(scene, "pattern of missing values", story, found, 1 / scene.rows.size, reason)

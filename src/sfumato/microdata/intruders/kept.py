@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.microdata.intruders.linking import clues, hits, linked, must_fit, smallest_share
+from sfumato.microdata.intruders.linking import clues, hits, linked, must_fit
 from sfumato.microdata.intruders.scene import Finding, Scene
 from sfumato.prose import listed
 
@@ -17,5 +17,5 @@ def exact_on_kept(scene: Scene) -> Finding | None:
     found = hits(scene, clues(scene), must_fit(scene, places))
     names = listed(scene.names[place] for place in places)
     story = f"looks for the exact values of {names}, which stay as they are, and takes the nearest record among those"
-    guess = smallest_share(np.unique(scene.known[:, places], axis=0, return_inverse=True)[1])
-    return linked(scene, "exact match on what is kept", story, found, guess, "the nearest with these exact values")
+    reason = "the nearest with these exact values"
+    return linked(scene, "exact match on what is kept", story, found, 1 / scene.rows.size, reason)

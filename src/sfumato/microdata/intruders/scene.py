@@ -29,7 +29,8 @@ class Finding:
     """One intruder: what they know and do, and how often they succeed.
 
     ``found`` is the share of people found or guessed, ``at_most`` the upper 99 % limit of that share for people like
-    these, ``by_guessing`` the share that the same intruder has without the released records of these people.
+    these, ``by_guessing`` the share without their released records: one of all records (of the leaf, for whoever knows
+    it) taken at random, or a guess from a release that these people are not in.
     """
 
     name: str

@@ -25,12 +25,14 @@ APART = 1e6
 def best_subset(scene: Scene) -> Finding:
     parts, leaf = clues(scene), _leaf(scene)
     search = _Search([*parts, *leaf], scene)
-    best = search.best(len(parts), bool(leaf))
-    found, chosen = max(((_measured(scene, parts, leaf, one), one) for one in best), key=lambda each: each[0].sum())
+    finalists = search.best(len(parts), bool(leaf))
+    measured = ((_measured(scene, parts, leaf, one), one) for one in finalists)
+    found, chosen = max(measured, key=lambda each: float(each[0].sum()))
     names = listed(scene.names[place] for place in np.flatnonzero(chosen[: len(parts)]))
     inside = bool(leaf and chosen[-1])
     where, guess = (" in a person's leaf", smallest_share(leaf[0].known)) if inside else ("", 1 / scene.rows.size)
-    story = f"knows {names}, and takes the nearest record{where} by them (the best of {search.tried:,} subsets)"
+    best = f"the best of {search.tried:,} subsets of columns"
+    story = f"knows {names} alone, and takes the record that is nearest there{where} ({best})"
     return linked(scene, "nearest on part of the columns", story, found, guess, "the nearest on these")
 
 
