@@ -128,6 +128,7 @@ def test_the_stated_risk_is_at_least_the_nearest_match_on_random_subsets_of_colu
 
 def test_no_noise_is_found_wholly_and_fresh_records_not_at_all(unchanged):
     names = {"nearest match", "weighed match", "ranks in leaves", "nearest on part of the columns", "order of rows"}
+    names |= {"everybody at once", "equal values"}
     assert {name for name in names if findings(unchanged)[name].found == 1} == names
     assert unchanged.report.risk.stated == 1
     assert findings(unchanged)["membership"].found > 0.7

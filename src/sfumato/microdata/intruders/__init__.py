@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from sfumato.microdata.intruders.attributes import sensitive_values
 from sfumato.microdata.intruders.categories import equal_values, labels_as_labels
+from sfumato.microdata.intruders.everybody import everybody_at_once
 from sfumato.microdata.intruders.gaps import pattern_of_gaps
 from sfumato.microdata.intruders.halves import Halves
 from sfumato.microdata.intruders.informed import informed, ranks_in_leaves
@@ -22,7 +23,7 @@ from sfumato.microdata.releasing import Release
 
 LINKERS = (
     nearest, nearest_on_quasi_identifiers, exact_on_kept, pattern_of_gaps, order_of_rows, informed, ranks_in_leaves,
-    labels_as_labels, equal_values, best_subset, extreme_people, visible_extremes,
+    everybody_at_once, labels_as_labels, equal_values, best_subset, extreme_people, visible_extremes,
 )  # fmt: skip
 
 

@@ -85,11 +85,13 @@ def _sum(parts: Sequence[Clue], people: slice, scene: Scene) -> Floats:
     return total
 
 
-def linked(scene: Scene, name: str, story: str, found: Floats, guess: float, reason: str) -> Finding:
-    """The finding, with an example where somebody is found for certain."""
-    certain = np.flatnonzero(found >= 1)
+def linked(
+    scene: Scene, name: str, story: str, found: Floats, guess: float, reason: str, rows: Codes | None = None
+) -> Finding:
+    """The finding, with an example where somebody is found for certain; ``rows``: who they are, the first otherwise."""
+    certain = (scene.rows[: found.size] if rows is None else rows)[found >= 1]
     example = (
-        f"{_person(scene, scene.rows[certain[0]])}: of {scene.rows.size:,} released records theirs is {reason}"
+        f"{_person(scene, int(certain[0]))}: of {scene.rows.size:,} released records theirs is {reason}"
         if certain.size
         else "nobody of those looked for is found for certain"
     )
