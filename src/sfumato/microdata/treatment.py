@@ -89,7 +89,8 @@ def replace_outliers(data: Microdata, kept: Mask, declared: Mask, draws: Draws) 
 
 def _without_tails(values: Floats, size: int, field: Field, draws: Draws) -> Floats:
     values = values.copy()
-    for people in (_lowest(values, size, draws), _lowest(-values, size, draws)):
+    for side in (1, -1):
+        people = _lowest(side * values, size, draws)
         tail = values[people]
         middle = tail.mean()
         if abs(middle - tail[-1]) > abs(tail[1] - tail[-1]):
