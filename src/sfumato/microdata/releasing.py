@@ -107,14 +107,12 @@ def release(
     order     "shuffle" the rows, or "keep" their order
     rng       None draws from the operating system's randomness; a NumPy generator is for simulations
     """
-    treatment, forms, keep = Treatment(outliers, gaps, order), read_forms(table), list(keep)
-    agreed = agree_roles({name: form.values for name, form in forms.items()}, target, roles)
-    held = {name: form for name, form in forms.items() if agreed.by_column[name] != "identifier"}
-    for name in (*keep, *(domains or ())):
-        if name in forms and name not in held:
+    treatment = Treatment(outliers, gaps, order)
+    data, agreed = read_records(table, target, domains, roles)
+    kept = [*keep, *(name for name in agreed.having("free") if name != target)]
+    for name in kept:
+        if name in agreed.having("identifier"):
             raise ValueError(f"column {name!r} is an identifier, which is left out; give it another role to keep it")
-    data = read_microdata(table, target, domains, forms=held)
-    kept = [*keep, *(name for name in agreed.having("free") if name != target and name not in keep)]
     terms = agree(data, method, amount, noise, labels, perturb, attempts, kept)
     declared = np.isin(data.names, list(domains or ()))
     tree = grow_as_asked(tree, data) if isinstance(tree, Mapping) else tree
@@ -135,6 +133,16 @@ def release(
     )
     done.table  # noqa: B018 (made now, while the caller's table is as it was)
     return done
+
+
+def read_records(
+    table: Any, target: str, domains: Domains | None = None, roles: Mapping[str, str] | None = None
+) -> tuple[Microdata, Roles]:
+    """A table's records without what names people, and the role of every column."""
+    forms = read_forms(table)
+    agreed = agree_roles({name: form.values for name, form in forms.items()}, target, roles)
+    held = {name: form for name, form in forms.items() if agreed.by_column[name] != "identifier"}
+    return read_microdata(table, target, domains, forms=held), agreed
 
 
 def release_records(data: Microdata, terms: Terms, tree: Any, draws: Draws) -> Release:

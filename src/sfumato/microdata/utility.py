@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from sfumato.domain import Codes
-from sfumato.microdata.fields import Microdata, read_microdata
+from sfumato.microdata.fields import Microdata
 from sfumato.microdata.measures import linkage, points
 from sfumato.microdata.noise import Draws
 from sfumato.microdata.pattern import grow_tree
-from sfumato.microdata.releasing import METHODS, Domains, agree, release_records
+from sfumato.microdata.releasing import METHODS, Domains, agree, read_records, release_records
 from sfumato.prose import percent
 
 SPLITS, MOST_RECORDS = 3, 20_000
@@ -151,7 +151,7 @@ def find_frontier(
     if unknown:
         raise ValueError(f"method {unknown[0]!r} is unknown; choose {', '.join(METHODS)}")
     grid = [(method, amount) for method in methods for amount in {**AMOUNTS, **(amounts or {})}[method]]
-    data, draws = read_microdata(table, target, domains), Draws(rng)
+    (data, _), draws = read_records(table, target, domains), Draws(rng)
     clean, found = [], []
     for _ in range(splits):
         learn, test = split(len(data.y), draws)
