@@ -121,7 +121,7 @@ def groups(data: Microdata, names: list[str]) -> Codes:
     """The group of each record: those with equal values in all these columns, gaps equal to gaps."""
     code = np.zeros(len(data.y), dtype=np.int64)
     for name in names:
-        column = data.y if name == data.target else data.X[:, data.index(name)]
+        column = data.X[:, data.index(name)] if name in data.names else data.y
         own = np.unique(column, return_inverse=True)[1]
         code = np.unique(code * (own.max() + 1) + own, return_inverse=True)[1]
     return code

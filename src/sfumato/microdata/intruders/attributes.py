@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtri
 
-from sfumato.domain import Floats
-from sfumato.microdata.fields import Microdata
 from sfumato.microdata.intruders.halves import Halves, gain
-from sfumato.microdata.intruders.scene import CONFIDENCE, Finding, Scene
+from sfumato.microdata.intruders.scene import CONFIDENCE, Finding, Scene, column_of
 from sfumato.prose import percent
 
 CLOSE = 0.1
@@ -17,16 +15,16 @@ CLOSE = 0.1
 
 def sensitive_values(scene: Scene, halves: Halves) -> list[Finding]:
     """One finding for each sensitive column; the intruder knows the others."""
-    sensitive = scene.release.roles.having("sensitive") or [scene.release.original.target]
+    sensitive = scene.release.roles.having("sensitive")
     others = [name for name in halves.original.names if name not in sensitive]
     return [_guessed(halves, name, others) for name in sensitive] if others else []
 
 
 def _guessed(halves: Halves, name: str, others: list[str]) -> Finding:
     (first, _), (second, _) = halves.nearest(others)
-    guesses = (_column(one, name)[place] for one, place in zip(halves.releases, (first, second), strict=True))
-    truth = _column(halves.original, name)
-    numeric = name != halves.original.target and halves.original.numeric[halves.original.index(name)]
+    guesses = (column_of(one, name)[place] for one, place in zip(halves.releases, (first, second), strict=True))
+    truth = column_of(halves.original, name)
+    numeric = name in halves.original.names and halves.original.numeric[halves.original.index(name)]
     reach = CLOSE * float(np.nanstd(truth)) if numeric else 0.0
     inside, outside = halves.crossed(*(np.abs(guess - truth) <= reach for guess in guesses))
     added, limit = gain(inside, outside, float(ndtri(CONFIDENCE)))
@@ -38,7 +36,3 @@ def _guessed(halves: Halves, name: str, others: list[str]) -> Finding:
     share, at_most = base + added, min(base + max(limit, 0), 1.0)
     example = f"{name} is guessed right of {percent(share, 0)} of people in the table, of {percent(base, 0)} of others"
     return Finding(f"guessing {name}", story, "guess", share, max(at_most, share), base, halves.size, example)
-
-
-def _column(data: Microdata, name: str) -> Floats:
-    return np.asarray(data.y if name == data.target else data.X[:, data.index(name)], dtype=float)

@@ -14,7 +14,7 @@ def nearest(scene: Scene) -> Finding:
 def nearest_on_quasi_identifiers(scene: Scene) -> Finding | None:
     """Where the roles leave out some columns."""
     places = [place for place, name in enumerate(scene.names) if name in scene.release.roles.having("quasi-identifier")]
-    if not 0 < len(places) < len(scene.names) - 1:
+    if not 0 < len(places) < len(scene.names) - (scene.release.original.target in scene.names):
         return None
     story = "knows the quasi-identifiers of a person exactly and takes the nearest released record"
     found = hits(scene, clues(scene, places))

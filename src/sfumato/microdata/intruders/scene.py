@@ -55,7 +55,8 @@ def upper_limit(hits: float, people: int) -> float:
 
 @dataclass(frozen=True)
 class Scene:
-    """The people looked for are the first ``people`` records; columns are the attributes and then the class."""
+    """The people looked for are the first ``people`` records; columns are the attributes and then the class, where it
+    is no attribute itself."""
 
     release: Release
     rows: Codes
@@ -76,7 +77,8 @@ class Scene:
 
     @cached_property
     def names(self) -> list[str]:
-        return [*self.release.original.names, self.release.original.target]
+        original = self.release.original
+        return [*original.names, original.target] if has_class(original) else original.names
 
     @cached_property
     def known(self) -> Floats:
@@ -90,7 +92,8 @@ class Scene:
 
     @cached_property
     def is_label(self) -> Mask:
-        return np.append(~self.release.original.numeric, True)
+        own = ~self.release.original.numeric
+        return np.append(own, True) if has_class(self.release.original) else own
 
     @cached_property
     def scale(self) -> Floats:
@@ -110,12 +113,22 @@ class Scene:
         """The leaf of each true and of each released record, for whoever knows the tree."""
         if self.release.leaves is None or self.release.leaves.nodes.size == 1:
             return None
-        nodes = self.release.leaves.nodes
-        return nodes.descend(self.known[:, :-1]), nodes.descend(self.seen[:, :-1])
+        nodes, fields = self.release.leaves.nodes, len(self.release.original.fields)
+        return nodes.descend(self.known[:, :fields]), nodes.descend(self.seen[:, :fields])
+
+
+def has_class(data: Microdata) -> bool:
+    """Whether the target is a column beside the attributes."""
+    return data.target is not None and data.target not in data.names
+
+
+def column_of(data: Microdata, name: str) -> Floats:
+    """An attribute, or the class as its codes."""
+    return np.asarray(data.X[:, data.index(name)] if name in data.names else data.y, dtype=float)
 
 
 def _with_class(data: Microdata) -> Floats:
-    return np.column_stack([data.X, data.y])
+    return np.column_stack([data.X, data.y]) if has_class(data) else data.X
 
 
 def _deviation(column: Floats) -> float:
