@@ -15,7 +15,8 @@ from sfumato.microdata.fields import Microdata, read_microdata
 from sfumato.microdata.measures import linkage, points
 from sfumato.microdata.noise import Draws
 from sfumato.microdata.pattern import grow_tree
-from sfumato.microdata.releasing import METHODS, Domains, agree, release_records
+from sfumato.microdata.releasing import Domains, release_records
+from sfumato.microdata.terms import METHODS, agree
 from sfumato.prose import percent
 
 SPLITS, MOST_RECORDS = 3, 20_000
