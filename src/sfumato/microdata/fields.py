@@ -40,6 +40,10 @@ class Field:
             values = np.rint(values * per) / per
         return np.clip(values, lower, upper)
 
+    def shown(self, value: float) -> Hashable:
+        """A value as the table has it."""
+        return self.labels[int(value)] if self.kind == "category" else float(value) if value % 1 else int(value)
+
 
 @dataclass(frozen=True)
 class Microdata:

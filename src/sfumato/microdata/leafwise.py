@@ -1,10 +1,13 @@
 """Noise leaf by leaf, and the owner's look (Islam & Brankovic 2004, MATHS §6).
 
-Noise inside the leaves' intervals leaves the score of every cut of the pattern tree as it was (labels move inside
-leaves only). A tree grown again differs only where, by chance, some other cut now scores higher: so the owner looks
-whether a tree grown on the release finds the same patterns. Where it does not, the noise of that cut's field is drawn
-again for the records of that node; every second time the labels of a small node move again too, because a leaf may have
-been cut where its minority happened to fall together. Nothing original is put back.
+Values stay inside the leaves' intervals, and classes move inside leaves only, so every cut of the pattern tree scores
+as it did. A tree grown again differs only where, by chance, some other cut now scores higher: so the owner looks
+whether a tree grown on the release finds the same patterns. Where it does not, that cut's field is dealt or drawn again
+for the records of that node. Nothing original is put back.
+
+How values come about is the law of noise: "donors" (:mod:`sfumato.microdata.sequence`) draws columns one after the
+other, "rank" and "additive" (:mod:`sfumato.microdata.noise`) each alone. What is to survive decides the rest: rules are
+guarded by dealing numbers inside leaf and class (:mod:`sfumato.microdata.dealing`) and by the look.
 """
 
 from __future__ import annotations
@@ -17,9 +20,12 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.domain import Codes, Floats
-from sfumato.microdata.fields import Microdata
+from sfumato.microdata.dealing import WINDOW, deal, deal_by_class, deal_categories
+from sfumato.microdata.fields import Mask, Microdata
 from sfumato.microdata.noise import Draws, Room, blur, blur_labels, crowded
 from sfumato.microdata.pattern import Leaves, Nodes, nodes_of
+from sfumato.microdata.rules import Given, Rule, repair
+from sfumato.microdata.sequence import draw_in_turn
 from sfumato.microdata.terms import Terms
 
 SMALL_NODE = 0.1
@@ -33,28 +39,27 @@ class Leafwise:
     data: Microdata
     leaves: Leaves
     terms: Terms
+    rules: list[Rule]
     draws: Draws
 
-    def column(self, place: int) -> Floats:
-        """One field with noise where the terms want it."""
-        column = self.data.X[:, place]
-        if self.terms.kept[place]:
-            return column.copy()
-        room = Room(self.data.fields[place], *self.leaves.bounds(place), self.leaves.leaf)
-        ranked = crowded(column, room.group) & (self.terms.noise == "rank")
-        blurred = blur(column, self.terms.amount[place], room, ranked, self.draws)
-        tested = self.leaves.tested[self.leaves.leaf, place]
-        every = np.ones_like(tested)
-        wanted = {"all": every, "tested": tested, "untested": ~tested, "none": ~every}[self.terms.perturb]
-        return np.where(wanted, blurred, column)
+    @property
+    def still(self) -> Mask:
+        """Columns that nobody draws."""
+        return np.asarray(self.terms.kept | (self.terms.amount == 0))
+
+    @property
+    def read_off(self) -> dict[int, int]:
+        """Columns read off another one, and which."""
+        given = [rule.places for rule in self.rules if isinstance(rule, Given)]
+        return {second: first for first, second in given if not self.still[second]}
 
     def classes(self, rows: Codes | slice) -> Codes:
         return blur_labels(self.data.y[rows], self.leaves.leaf[rows], self.terms.labels, self.draws)
 
     def release(self, y: Codes, regrow: Callable[[Floats, Codes], Any]) -> tuple[Floats, Codes]:
         """All columns, drawn again in places at most ``attempts`` times; of all versions the closest is returned."""
-        X = np.column_stack([self.column(place) for place in range(len(self.data.fields))])
-        pin_cuts(X, np.flatnonzero(~self.terms.kept), self.leaves)
+        source = self.data.with_values(spread_rare(self.data, self.leaves, self.rules, self.draws), self.data.y)
+        X = self.columns(source, y)
         attempts = self.terms.attempts
         best, fewest = (X, y), len(y) + 1
         for attempt in range(attempts + 1):
@@ -64,15 +69,84 @@ class Leafwise:
                 best, fewest = (X.copy(), y.copy()), affected
             if not rivals or attempt == attempts:
                 break
-            self._draw_again(X, y, rivals, second=attempt % 2 == 1)
+            self._draw_again(X, y, source, rivals, second=attempt % 2 == 1)
         return best
 
-    def _draw_again(self, X: Floats, y: Codes, rivals: list[tuple[Codes, int]], *, second: bool) -> None:
-        for records, place in rivals:
-            X[records, place] = self.column(place)[records]
-            if self.terms.perturb == "none" or (second and records.size < SMALL_NODE * len(y)):
+    def columns(self, source: Microdata, y: Codes) -> Floats:
+        """Every column once."""
+        places, every = range(len(self.data.fields)), np.arange(len(y))
+        if self.terms.noise == "donors":
+            late = list(self.read_off)
+            X = draw_in_turn(source, y, self.leaves, self.terms.amount, self.still, late, self.draws)
+        else:
+            X = np.column_stack([self.blurred(place) for place in places])
+        for place in places:
+            if self.data.numeric[place] and self.terms.deals:
+                self._deal(X, y, source, place, every)
+        self._settle(X, y, source, places)
+        return X
+
+    def blurred(self, place: int) -> Floats:
+        """One field with noise of its own."""
+        column = self.data.X[:, place]
+        if self.still[place]:
+            return column.copy()
+        room = Room(self.data.fields[place], *self.leaves.bounds(place), self.leaves.leaf)
+        ranked = crowded(column, room.group) & (self.terms.noise == "rank")
+        return blur(column, self.terms.amount[place], room, ranked, self.draws)
+
+    def _deal(self, X: Floats, y: Codes, source: Microdata, place: int, rows: Codes) -> None:
+        """Deal the leaf's own values of a field again, in the order of what the records have."""
+        values, true, leaf = source.X[:, place], self.data.y, self.leaves.leaf
+        rows = rows[~np.isnan(values[rows])]
+        if self.still[place] or place in self.read_off or not rows.size:
+            return
+        if not self.data.numeric[place]:
+            X[rows, place] = deal_categories(values[rows], X[rows, place], true[rows], y[rows], leaf[rows], self.draws)
+        elif self.terms.guards_rules:
+            X[rows, place] = deal_by_class(values, X[:, place], true, y, self.leaves, place, rows, self.draws)
+        else:
+            X[rows, place] = deal(values[rows], leaf[rows], X[rows, place], leaf[rows], self.draws)
+
+    def _settle(self, X: Floats, y: Codes, source: Microdata, places: npt.ArrayLike) -> None:
+        """What was not to move goes back, rules hold, cuts stand where they stood."""
+        tested = self.leaves.tested[self.leaves.leaf]
+        stays = {"all": ~tested & tested, "tested": ~tested, "untested": tested, "none": tested | ~tested}
+        X[stays[self.terms.perturb]] = self.data.X[stays[self.terms.perturb]]
+        repair(X, y, source, self.leaves, self.rules, self.still, self.draws)
+        pin_cuts(X, np.setdiff1d(places, [*self.read_off, *np.flatnonzero(self.still)]), self.leaves)
+        repair(X, y, source, self.leaves, self.rules, self.still, self.draws)
+
+    def _draw_again(
+        self, X: Floats, y: Codes, source: Microdata, rivals: list[tuple[Codes, int]], *, second: bool
+    ) -> None:
+        places = [self.read_off.get(place, place) for _, place in rivals]
+        for (records, _), place in zip(rivals, places, strict=True):
+            if self.terms.noise != "donors":
+                X[records, place] = self.blurred(place)[records]
+            if self.terms.deals:
+                self._deal(X, y, source, place, records)
+            elif self.terms.perturb == "none" or (second and records.size < SMALL_NODE * len(y)):
                 y[records] = self.classes(records)
-        pin_cuts(X, [place for _, place in rivals], self.leaves)
+        self._settle(X, y, source, places)
+
+
+def spread_rare(data: Microdata, leaves: Leaves, rules: list[Rule], draws: Draws) -> Floats:
+    """Numbers that fewer than five records share lie anywhere between their neighbours, in the same order: nobody's own
+    figure is released. Values next to a cut stay, and columns bound by rules."""
+    X, bound = data.X.copy(), {place for rule in rules for place in rule.places}
+    for place, field in enumerate(data.fields):
+        known = np.flatnonzero(~np.isnan(X[:, place]))
+        if field.kind == "category" or place in bound or not known.size:
+            continue
+        levels, code, count = np.unique(X[known, place], return_inverse=True, return_counts=True)
+        cuts = ~leaves.nodes.is_leaf & (leaves.nodes.feature == place)
+        rare = (count < WINDOW) & ~np.isin(levels, [leaves.last_left[cuts], leaves.first_right[cuts]])
+        middle = (levels[1:] + levels[:-1]) / 2
+        low, high = np.concatenate([levels[:1], middle]), np.concatenate([middle, levels[-1:]])
+        moved = low[code] + draws.uniform(known.size) * (high - low)[code]
+        X[known, place] = np.where(rare[code], field.snap(moved, field.low, field.high), X[known, place])
+    return X
 
 
 def differences(leaves: Leaves, regrown: Nodes, released: Floats) -> list[tuple[Codes, int]]:

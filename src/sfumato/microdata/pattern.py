@@ -115,13 +115,15 @@ def _places(tree: Any, names: list[str], fitted: Any = None) -> Codes:
 
 @dataclass(frozen=True)
 class Leaves:
-    """``lower``, ``upper``, ``tested`` have one row a node; records of node v are ``order[start[v]:stop[v]]``."""
+    """``lower``, ``upper`` and the nodes whose cuts set them (−1: the domain) have one row a node; records of node v
+    are ``order[start[v]:stop[v]]``."""
 
     nodes: Nodes
     leaf: Codes
     lower: Floats
     upper: Floats
-    tested: Mask
+    lower_by: Codes
+    upper_by: Codes
     last_left: Floats
     first_right: Floats
     order: Codes
@@ -136,6 +138,19 @@ class Leaves:
         """Records in each node."""
         return self.stop - self.start
 
+    @property
+    def tested(self) -> Mask:
+        """Which fields each node's path tests."""
+        return np.asarray((self.lower_by >= 0) | (self.upper_by >= 0))
+
+    def class_counts(self, y: Codes) -> Codes:
+        """Records of each class in each node."""
+        counts = np.zeros((self.nodes.size, int(y.max()) + 1), dtype=np.int64)
+        np.add.at(counts, (self.leaf, y), 1)
+        for node in np.flatnonzero(~self.nodes.is_leaf)[::-1].tolist():
+            counts[node] = counts[self.nodes.left[node]] + counts[self.nodes.right[node]]
+        return counts
+
     def bounds(self, field: int) -> tuple[Floats, Floats]:
         """The interval of each record for one field."""
         return self.lower[self.leaf, field], self.upper[self.leaf, field]
@@ -148,7 +163,7 @@ def find_leaves(nodes: Nodes, data: Microdata) -> Leaves:
     order = np.argsort(start[leaf], kind="stable")
     low, high = np.transpose([(field.low, field.high) for field in data.fields])
     lower, upper = np.tile(low, (nodes.size, 1)), np.tile(high, (nodes.size, 1))
-    tested = np.zeros(lower.shape, dtype=bool)
+    lower_by, upper_by = (np.full(lower.shape, -1, dtype=np.int64) for _ in range(2))
     last_left, first_right = nodes.threshold.copy(), nodes.threshold.copy()
     for node in inner:
         place, left, right = nodes.feature[node], nodes.left[node], nodes.right[node]
@@ -156,11 +171,15 @@ def find_leaves(nodes: Nodes, data: Microdata) -> Leaves:
         ends = _cut_values(nodes.threshold[node], below, above, data.fields[place].step)
         last_left[node], first_right[node] = ends
         for child in (left, right):
-            lower[child], upper[child], tested[child] = lower[node], upper[node], tested[node]
-            tested[child, place] = True
-        upper[left, place] = min(upper[node, place], ends[0])
-        lower[right, place] = max(lower[node, place], ends[1])
-    return Leaves(nodes, leaf, lower, upper, tested, last_left, first_right, order, start, start + size)
+            for bound in (lower, upper, lower_by, upper_by):
+                bound[child] = bound[node]
+        if ends[0] <= upper[node, place]:
+            upper[left, place], upper_by[left, place] = ends[0], node
+        if ends[1] >= lower[node, place]:
+            lower[right, place], lower_by[right, place] = ends[1], node
+    return Leaves(
+        nodes, leaf, lower, upper, lower_by, upper_by, last_left, first_right, order, start, start + size
+    )
 
 
 def _depth_first(nodes: Nodes, leaf: Codes) -> tuple[Codes, Codes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,8 +15,10 @@ from sfumato.microdata.fields import Microdata, read_microdata
 from sfumato.microdata.gadp import BASELINES, LeafFit, blur_whole_table, gadp_in_leaves
 from sfumato.microdata.leafwise import Leafwise, pin_cuts
 from sfumato.microdata.noise import Draws
-from sfumato.microdata.pattern import Leaves, Pattern, find_leaves, find_pattern, grow_tree, nodes_of
-from sfumato.microdata.terms import Amount, Terms, agree
+from sfumato.microdata.pattern import Leaves, find_leaves, find_pattern, nodes_of
+from sfumato.microdata.preserved import PatternWarning, Preserved, judge
+from sfumato.microdata.rules import Rule, find_rules, repair
+from sfumato.microdata.terms import LEAST_RULES, MOST_CHANGE, Amount, Terms, agree
 
 if TYPE_CHECKING:
     from sfumato.microdata.report import ReleaseReport
@@ -37,11 +40,18 @@ class Release:
     leaf_fits: tuple[LeafFit, ...] = field(repr=False)
     notes: tuple[str, ...]
     kept: tuple[str, ...]
+    terms: Terms = field(repr=False)
+    rules: tuple[Rule, ...] = field(default=(), repr=False)
 
     @cached_property
     def table(self) -> Any:
         """The released records, as the kind of table that came."""
         return self.released.to_table()
+
+    @cached_property
+    def preserved(self) -> Preserved:
+        """What of the patterns asked for is in the release."""
+        return judge(self.original, self.released, self.tree, self.regrow, self.rules, self.terms)
 
     @cached_property
     def report(self) -> ReleaseReport:
@@ -52,32 +62,43 @@ class Release:
 
 
 def release(
-    table: Any, target: str, method: str = "leafwise", *, amount: Amount | None = None, noise: str = "rank",
-    labels: str = "rpt", perturb: str = "all", tree: Any = None, domains: Domains | None = None,
-    keep: Iterable[str] = (), attempts: int | None = None, rng: np.random.Generator | int | None = None,
+    table: Any, target: str | None = None, method: str = "leafwise", *, preserve: str | None = None,
+    rules: Iterable[str] = (), amount: Amount | None = None, noise: str | None = None, labels: str = "rpt",
+    perturb: str = "all", tree: Any = None, domains: Domains | None = None, keep: Iterable[str] = (),
+    attempts: int | None = None, least_rules: float = LEAST_RULES, most_change: float = MOST_CHANGE,
+    rng: np.random.Generator | int | None = None,
 ) -> Release:
-    """A perturbed copy of a table of true records in which a decision tree still finds what it found before.
+    """A perturbed copy of a table of true records in which the patterns of before are still found; where those asked
+    for are not, a :class:`PatternWarning` says so.
 
     table     pandas, Polars, PyArrow, DuckDB or a mapping of columns; comes back as the same kind
-    target    the class column
-    method    "leafwise" (LINAPT, LIAPT, class step), "gadp" (GADP inside every leaf, then the class step), or, to
+    target    the column to be explained: classes, or a number of more than twenty values; None: all columns alike
+    method    "leafwise" (inside the leaves of a tree), "gadp" (GADP inside every leaf, then the class step), or, to
               compare with: "sadp", "correlated", "gadp-table", "swap"
-    amount    how much noise, for all attributes or by name: "leafwise" a standard deviation, as a share of the
-              leaf's ranks (default 1) or, for additive noise, of the interval's width (default 0.276); "gadp" the
-              share 1 − κ² of fresh variance, one number (default 1); "sadp", "correlated" in standard deviations;
-              "swap" the window as a share of the ranks
-    noise     "rank" keeps every leaf's distribution; "additive" is the paper's law
+    preserve  "rules" (a tree grown on the release is the same), "correlations" (of every two columns), or "both"
+    rules     what columns may hold together: "a -> b", "a ~ b", "a <= b", "not a=x, b=y"; others are found
+    amount    how much noise, for all attributes or by name: "leafwise" the least number of donors (default 10), for
+              rank noise a standard deviation as a share of the leaf's ranks (default 1), for additive noise of the
+              interval's width (default 0.276); "gadp" the share 1 − κ² of fresh variance, one number (default 1);
+              "sadp", "correlated" in standard deviations; "swap" the window as a share of the ranks
+    noise     "donors" (the default but for preserve="rules") draws each column from records alike in the others;
+              "rank" keeps every leaf's distribution, each column alone; "additive" is the paper's law
     labels    "rpt", "ppt", "alpt" or "none"
     perturb   "all" attributes of a leaf, only those "tested" on its path, only the "untested", or "none"
     tree      a fitted tree whose patterns are to survive; by default one is grown on the table
     domains   what a column may hold, where that is more than what it holds; keep: columns that stay as they are
     attempts  how often to look whether a tree grown on the release still finds the patterns (0: never)
+    least_rules, most_change  what is preserved: this share of records under kept rules, no association changed more
     rng       None draws from the operating system's randomness; a NumPy generator is for simulations
     """
     data = read_microdata(table, target, domains)
-    terms = agree(data, method, amount, noise, labels, perturb, attempts, keep)
+    terms = agree(
+        data, method, amount, noise, labels, perturb, attempts, keep, preserve, rules, least_rules, most_change
+    )
     done = release_records(data, terms, tree, Draws(rng))
     done.table  # noqa: B018 (made now, while the caller's table is as it was)
+    if not done.preserved.reached:
+        warnings.warn(str(done.preserved), PatternWarning, stacklevel=2)
     return done
 
 
@@ -85,16 +106,20 @@ def release_records(data: Microdata, terms: Terms, tree: Any, draws: Draws) -> R
     """The method on records that were read already."""
     leaves: Leaves | None = None
     fits: list[LeafFit] = []
+    rules: list[Rule] = []
     if terms.method in BASELINES:
-        pattern = Pattern(None, None, grow_tree)
+        pattern = find_pattern(None, data)
         X, y = blur_whole_table(data, terms.method, terms.amount, terms.kept, draws), data.y.copy()
     else:
         pattern = find_pattern(tree, data)
-        leaves = find_leaves(nodes_of(pattern.leaves, data.names), data)
-        noise = Leafwise(data, leaves, terms, draws)
+        grown = pattern.tree if terms.noise == "donors" and terms.method == "leafwise" else pattern.leaves
+        leaves = find_leaves(nodes_of(grown, data.names), data)
+        rules = find_rules(data, terms.kept, terms.rules, search=terms.deals and terms.method == "leafwise")
+        noise = Leafwise(data, leaves, terms, rules, draws)
         y = noise.classes(slice(None))
         if terms.method == "gadp":
             X, fits = gadp_in_leaves(data, leaves, float(np.sqrt(1 - terms.amount[0])), terms.kept, draws)
+            repair(X, y, data, leaves, rules, terms.kept, draws)
             pin_cuts(X, np.flatnonzero(~terms.kept), leaves)
         else:
             X, y = noise.release(y, pattern.regrow)
@@ -109,6 +134,8 @@ def release_records(data: Microdata, terms: Terms, tree: Any, draws: Draws) -> R
         leaf_fits=tuple(fits),
         notes=_notes(data, leaves),
         kept=tuple(np.array(data.names)[terms.kept].tolist()),
+        terms=terms,
+        rules=tuple(rules),
     )
 
 

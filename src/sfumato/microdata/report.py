@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.microdata.comparison import TreeComparison, compare_trees
-from sfumato.microdata.measures import Bias, Risk, associations, find_biases, measure_risk
+from sfumato.microdata.comparison import TreeComparison
+from sfumato.microdata.measures import Bias, Risk, find_biases, measure_risk
 from sfumato.microdata.noise import Draws
-from sfumato.microdata.pattern import grow_tree, nodes_of
+from sfumato.microdata.preserved import Preserved
 from sfumato.microdata.releasing import Release
 from sfumato.microdata.utility import Accuracy, accuracies
 from sfumato.pages import Page
@@ -38,6 +38,7 @@ class ReleaseReport:
     rules: TreeComparison
     accuracy: tuple[Accuracy, ...]
     association_change: dict[str, float]
+    preserved: Preserved
     biases: tuple[Bias, ...]
     risk: Risk
     shrunk_leaves: tuple[dict[str, Any], ...]
@@ -63,6 +64,7 @@ class ReleaseReport:
                 "rules": self.rules.to_dict(),
                 "accuracy": [vars(one) for one in self.accuracy],
                 "association_change": self.association_change,
+                "preserved": self.preserved.to_dict(),
             },
             "statistics": {
                 TYPES[kind]: {"within_chance": good, "of": total, "largest": largest}
@@ -98,7 +100,8 @@ class ReleaseReport:
         return (
             f"Patterns. A tree grown on the release: {self.rules}. Accuracy on original records after training on the "
             f"release: {scores or 'not measured'}. "
-            f"The strength of association between two attributes changed by {change:.3f} on average."
+            f"The strength of association between two attributes changed by {change:.3f} on average, by "
+            f"{self.association_change['largest']:.3f} at most. {self.preserved}"
         )
 
     def statistics_in_words(self) -> str:
@@ -129,31 +132,15 @@ def report_on(release: Release) -> ReleaseReport:
         records=len(original.y),
         attributes=tuple(original.names),
         amount=release.amount,
-        rules=_rules(release),
+        rules=release.preserved.rules,
         accuracy=tuple(accuracies(original, released, draws)),
-        association_change=_association_change(release),
+        association_change=release.preserved.change,
+        preserved=release.preserved,
         biases=tuple(find_biases(original, released, kept)) if len(original.y) > 2 else (),
         risk=measure_risk(original, released, release.leaves, draws),
         shrunk_leaves=tuple(vars(fit) for fit in release.leaf_fits if fit.reason),
         notes=release.notes,
     )
-
-
-def _rules(release: Release) -> TreeComparison:
-    """The pattern tree (or, for a whole-table method, the default tree) against one grown on the release."""
-    original, released = release.original, release.released
-    before = grow_tree(original.X, original.y) if release.tree is None else release.tree
-    after = release.regrow(released.X, released.y)
-    first, second = (nodes_of(tree, original.names) for tree in (before, after))
-    return compare_trees(first, second, original.X, original.names, classes=original.classes)
-
-
-def _association_change(release: Release) -> dict[str, float]:
-    upper = np.triu_indices(len(release.original.fields), 1)
-    if not upper[0].size:
-        return {"mean": 0.0, "largest": 0.0}
-    change = np.abs(associations(release.released) - associations(release.original))[upper]
-    return {"mean": float(change.mean()), "largest": float(change.max())}
 
 
 # --- the page ---------------------------------------------------------------------------------------------------------

@@ -11,16 +11,21 @@ from sfumato.domain import Floats
 from sfumato.microdata.fields import Mask, Microdata
 from sfumato.microdata.gadp import BASELINES
 from sfumato.microdata.noise import LAWS, STEPS
+from sfumato.microdata.sequence import FEWEST_DONORS
 
 Amount = float | Mapping[str, float]
 METHODS = ("leafwise", "gadp", *BASELINES)
 ROLES = ("all", "tested", "untested", "none")
-DEFAULT_AMOUNT = {"leafwise": 1.0, "gadp": 1.0, "sadp": 0.5, "correlated": 0.5, "gadp-table": 0.75, "swap": 0.15}
-ADDITIVE_AMOUNT = 0.276
-"""IB04's share of the range. Rank noise may be larger, because it moves values only where the leaf has them."""
+PRESERVE = ("rules", "correlations", "both")
+DEFAULT_AMOUNT = {"gadp": 1.0, "sadp": 0.5, "correlated": 0.5, "gadp-table": 0.75, "swap": 0.15}
+LAW_AMOUNT = {"donors": float(FEWEST_DONORS), "rank": 1.0, "additive": 0.276}
+"""The least number of donors; a standard deviation as a share of the leaf's ranks; IB04's share of the range. Rank
+noise may be larger than the latter, because it moves values only where the leaf has them."""
 LARGEST_AMOUNT = {"gadp": 1.0, "gadp-table": 1.0, "swap": 1.0}
-LOOKS, FEWEST_LOOKS, MOST_LOOKS = 4_000_000, 1, 60
-"""How many values a tree may be grown on again, over all attempts; large tables get one attempt, small ones sixty."""
+LOOKS, FEWEST_LOOKS, MOST_LOOKS = 4_000_000, 4, 60
+"""How many values a tree may be grown on again, over all attempts; large tables get four attempts, small ones sixty."""
+LEAST_RULES, MOST_CHANGE = 0.8, 0.1
+"""What counts as preserved: the share of records under rules that are kept, the largest change of an association."""
 
 
 @dataclass(frozen=True)
@@ -34,16 +39,30 @@ class Terms:
     attempts: int
     amount: Floats
     kept: Mask
+    preserve: str
+    deals: bool
+    rules: tuple[str, ...]
+    least_rules: float
+    most_change: float
+
+    @property
+    def guards_rules(self) -> bool:
+        return self.preserve != "correlations"
 
 
 def agree(
-    data: Microdata, method: str, amount: Amount | None = None, noise: str = "rank", labels: str = "rpt",
-    perturb: str = "all", attempts: int | None = None, keep: Iterable[str] = (),
+    data: Microdata, method: str, amount: Amount | None = None, noise: str | None = None, labels: str = "rpt",
+    perturb: str = "all", attempts: int | None = None, keep: Iterable[str] = (), preserve: str | None = None,
+    rules: Iterable[str] = (), least_rules: float = LEAST_RULES, most_change: float = MOST_CHANGE,
 ) -> Terms:
     """Check what was asked for; what is unknown or out of range is refused by name."""
+    usual = "both" if data.target is not None else "correlations"
+    wanted = usual if preserve is None else preserve
+    law = ("rank" if wanted == "rules" else "donors") if noise is None else noise
     named = (
         ("method", method, METHODS),
-        ("noise", noise, LAWS),
+        ("preserve", wanted, PRESERVE),
+        ("noise", law, LAWS),
         ("labels", labels, STEPS),
         ("perturb", perturb, ROLES),
     )
@@ -53,13 +72,31 @@ def agree(
     kept = np.isin(data.names, [data.names[data.index(name)] for name in keep])
     if kept.all():
         raise ValueError("keep names every attribute; leave out at least one to release")
-    usual = int(np.clip(LOOKS // data.X.size, FEWEST_LOOKS, MOST_LOOKS)) if method == "leafwise" else 0
-    tries = usual if attempts is None else attempts
-    return Terms(method, noise, labels, perturb, tries, _amounts(data, method, amount, noise), kept)
+    if data.target is None and wanted != "correlations":
+        raise ValueError(f"preserve={wanted!r} needs a target whose rules are to survive; name one, or leave it out")
+    for key, share in (("least_rules", least_rules), ("most_change", most_change)):
+        if not 0 <= share <= 1:
+            raise ValueError(f"{key}={share:g} is not between 0 and 1; it is a share")
+    looks = method == "leafwise" and wanted != "correlations"
+    tries = int(np.clip(LOOKS // data.X.size, FEWEST_LOOKS, MOST_LOOKS)) if looks else 0
+    return Terms(
+        method=method,
+        noise=law,
+        labels=labels,
+        perturb=perturb,
+        attempts=tries if attempts is None else attempts,
+        amount=_amounts(data, method, amount, law),
+        kept=kept,
+        preserve=wanted,
+        deals=noise is None or noise == "donors",
+        rules=(rules,) if isinstance(rules, str) else tuple(rules),
+        least_rules=least_rules,
+        most_change=most_change,
+    )
 
 
-def _amounts(data: Microdata, method: str, amount: Amount | None, noise: str) -> Floats:
-    usual = ADDITIVE_AMOUNT if (method, noise) == ("leafwise", "additive") else DEFAULT_AMOUNT[method]
+def _amounts(data: Microdata, method: str, amount: Amount | None, law: str) -> Floats:
+    usual = LAW_AMOUNT[law] if method == "leafwise" else DEFAULT_AMOUNT[method]
     if isinstance(amount, Mapping):
         if "gadp" in method:
             raise ValueError(f"method {method!r} takes one amount for all attributes; pass a number")
