@@ -47,30 +47,39 @@ def deal(values: Floats, group: Codes, wish: Floats, taker: Codes, draws: Draws)
     return dealt
 
 
-def deal_categories(
-    values: Floats, wish: Floats, true: Codes, y: Codes, leaf: Codes, draws: Draws
-) -> Floats:
-    """As many records of each leaf and class hold a category as did; few of them have to change for it."""
-    classes, base = int(max(true.max(), y.max())) + 1, int(np.nanmax([values, wish])) + 1
-    owner, taker = leaf * classes + true, leaf * classes + y
+def deal_categories(values: Floats, wish: Floats, true: Codes, y: Codes, leaf: Codes, draws: Draws) -> Floats:
+    """As many records of each leaf and class hold a category as did, up to windows; few of them change for it."""
+    classes, base = int(max(true.max(), y.max())) + 1, int(max(values.max(), wish.max())) + 1
+    owner = leaf * classes + classes_in_windows(true, leaf, values, WINDOW, draws)
+    taker = leaf * classes + y
     have, want = taker * base + wish.astype(np.int64), owner * base + values.astype(np.int64)
     spare, lacking = _beyond(have, want, draws), _beyond(want, have, draws)
-    spare = spare[np.argsort(taker[spare], kind="stable")]
-    lacking = lacking[np.argsort(owner[lacking], kind="stable")]
+    _, takes, gives = np.intersect1d(_numbered(taker[spare]), _numbered(owner[lacking]), return_indices=True)
     dealt = wish.copy()
-    if np.array_equal(taker[spare], owner[lacking]):
-        dealt[spare] = values[lacking]
+    dealt[spare[takes]] = values[lacking[gives]]
     return dealt
 
 
 def _beyond(key: Codes, other: Codes, draws: Draws) -> Codes:
     """In random order, the places of those of each key that are more than the other has of it."""
-    order = np.lexsort((draws.uniform(key.size), key))
-    ordered, allowed = key[order], np.sort(other)
-    rank = np.arange(key.size) - np.searchsorted(ordered, ordered)
-    most = np.searchsorted(allowed, ordered, "right") - np.searchsorted(allowed, ordered, "left")
-    beyond = order[rank >= most]
-    return np.asarray(beyond[np.argsort(draws.uniform(beyond.size))])
+    order = np.argsort(draws.uniform(key.size))
+    allowed, most = np.unique(other, return_counts=True)
+    place = np.minimum(np.searchsorted(allowed, key[order]), allowed.size - 1)
+    limit = np.where(allowed[place] == key[order], most[place], 0)
+    return np.asarray(order[_rank(key[order]) >= limit])
+
+
+def _rank(key: Codes) -> Codes:
+    """How many of the same key stand before each."""
+    order = np.argsort(key, kind="stable")
+    rank = np.empty(key.size, dtype=np.int64)
+    rank[order] = np.arange(key.size) - np.searchsorted(key[order], key[order])
+    return rank
+
+
+def _numbered(key: Codes) -> Codes:
+    """Keys made different: the first of a key, the second, and so on."""
+    return key * (key.size + 1) + _rank(key)
 
 
 def classes_in_windows(y: Codes, group: Codes, values: Floats, size: int, draws: Draws) -> Codes:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +22,8 @@ from sfumato.domain import Codes, Floats
 from sfumato.microdata.dealing import WINDOW, deal, deal_by_class, deal_categories
 from sfumato.microdata.fields import Mask, Microdata
 from sfumato.microdata.noise import Draws, Room, blur, blur_labels, crowded
-from sfumato.microdata.pattern import Leaves, Nodes, nodes_of
-from sfumato.microdata.rules import Given, Rule, repair
+from sfumato.microdata.pattern import Leaves, Nodes
+from sfumato.microdata.rules import Rule, read_off, repair
 from sfumato.microdata.sequence import draw_in_turn
 from sfumato.microdata.terms import Terms
 
@@ -50,20 +49,19 @@ class Leafwise:
     @property
     def read_off(self) -> dict[int, int]:
         """Columns read off another one, and which."""
-        given = [rule.places for rule in self.rules if isinstance(rule, Given)]
-        return {second: first for first, second in given if not self.still[second]}
+        return {second: first for second, first in read_off(self.rules).items() if not self.still[second]}
 
     def classes(self, rows: Codes | slice) -> Codes:
         return blur_labels(self.data.y[rows], self.leaves.leaf[rows], self.terms.labels, self.draws)
 
-    def release(self, y: Codes, regrow: Callable[[Floats, Codes], Any]) -> tuple[Floats, Codes]:
+    def release(self, y: Codes, regrow: Callable[[Floats, Codes], Nodes]) -> tuple[Floats, Codes]:
         """All columns, drawn again in places at most ``attempts`` times; of all versions the closest is returned."""
         source = self.data.with_values(spread_rare(self.data, self.leaves, self.rules, self.draws), self.data.y)
         X = self.columns(source, y)
         attempts = self.terms.attempts
         best, fewest = (X, y), len(y) + 1
         for attempt in range(attempts + 1):
-            rivals = differences(self.leaves, nodes_of(regrow(X, y)), X) if attempts else []
+            rivals = differences(self.leaves, regrow(X, y), X) if attempts else []
             affected = sum(records.size for records, _ in rivals)
             if affected < fewest:
                 best, fewest = (X.copy(), y.copy()), affected

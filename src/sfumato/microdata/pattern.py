@@ -8,7 +8,7 @@ tree grown again on values inside these intervals can then find the very same cu
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -212,37 +212,68 @@ def grow_tree(X: Floats, y: Codes, *, pruned: bool = True) -> Any:
     to smaller leaves."""
     from sklearn.tree import DecisionTreeClassifier
 
-    fewest = max(5, round(0.4 * len(y) ** 0.5))
     price = PRUNING * np.log(X.size) / (len(y) * np.log(2)) if pruned else 0.0
-    tree = DecisionTreeClassifier(criterion="entropy", min_samples_leaf=fewest, ccp_alpha=price, random_state=0)
-    return tree.fit(X, y)
+    grown = DecisionTreeClassifier(
+        criterion="entropy", min_samples_leaf=_fewest(len(y)), ccp_alpha=price, random_state=0
+    )
+    return grown.fit(X, y)
+
+
+def grow_number_tree(X: Floats, target: Floats, *, pruned: bool = True) -> Any:
+    """The same for a number: a leaf must lower the sum of squares by ln(n·p) times the variance inside the leaves."""
+    from sklearn.tree import DecisionTreeRegressor
+
+    fewest, n = _fewest(len(target)), len(target)
+    grown = DecisionTreeRegressor(min_samples_leaf=fewest, random_state=0).fit(X, target)
+    if not pruned:
+        return grown
+    inside = float(((target - grown.predict(X)) ** 2).sum()) / max(n - grown.get_n_leaves(), 1)
+    price = PRUNING * np.log(X.size) * inside / n
+    return DecisionTreeRegressor(min_samples_leaf=fewest, ccp_alpha=price, random_state=0).fit(X, target)
+
+
+def _fewest(n: int) -> int:
+    return max(5, round(0.4 * float(n) ** 0.5))
 
 
 @dataclass(frozen=True)
 class Pattern:
     """The tree whose rules are to survive, the finer or equal one whose leaves confine the noise, and how to regrow."""
 
-    tree: Any
-    leaves: Any
-    regrow: Callable[[Floats, Codes], Any]
+    tree: Nodes
+    leaves: Nodes
+    regrow: Callable[[Floats, Codes], Nodes]
 
 
-def find_pattern(tree: Any, data: Microdata) -> Pattern:
+def find_pattern(tree: Any, data: Microdata, *, leave_out: Iterable[int] = (), finer: bool = False) -> Pattern:
+    """The owner's tree, or one grown on all fields but those that others give away; without a target it has no cut."""
     if tree is None:
-        return Pattern(grow_tree(data.X, data.y), grow_tree(data.X, data.y, pruned=False), grow_tree)
-    from sklearn.base import clone
-
-    nodes_of(tree, data.names)
-    names = list(getattr(tree, "feature_names_in_", data.names))
+        names = [name for place, name in enumerate(data.names) if place not in {*leave_out, data.response}]
+        default = grow_tree if data.response is None else grow_number_tree
+        grow: Callable[..., Any] = default if names else lambda X, y, pruned: grow_tree(np.zeros((len(y), 1)), 0 * y)
+    else:
+        nodes_of(tree, data.names)
+        names = list(getattr(tree, "feature_names_in_", data.names))
+        grow = _again(tree)
     places = [data.index(name) for name in names]
-    if not data.numeric[places].all():
+    if tree is not None and not data.numeric[places].all():
         text = data.names[places[int(np.argmin(data.numeric[places]))]]
         raise ValueError(f"the tree tests {text!r}, a column of categories; leave tree out, or fit it on numbers only")
 
-    def regrow(X: Floats, y: Codes) -> Any:
+    def regrow(X: Floats, y: Codes, pruned: bool = True) -> Nodes:
+        target = y if data.response is None else X[:, data.response]
+        return nodes_of(grow(X[:, places], target, pruned=pruned), data.names, names)
+
+    first = regrow(data.X, data.y) if tree is None else nodes_of(tree, data.names)
+    return Pattern(first, regrow(data.X, data.y, pruned=False) if finer and tree is None else first, regrow)
+
+
+def _again(tree: Any) -> Callable[..., Any]:
+    from sklearn.base import clone
+
+    def grow(X: Floats, target: Any, pruned: bool = True) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            grown = clone(tree).fit(X[:, places], y)
-        return nodes_of(grown, data.names, names)
+            return clone(tree).fit(X, target)
 
-    return Pattern(tree, tree, regrow)
+    return grow

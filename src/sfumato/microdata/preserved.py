@@ -13,7 +13,7 @@ from sfumato.domain import Codes, Floats
 from sfumato.microdata.comparison import TreeComparison, compare_trees
 from sfumato.microdata.fields import Microdata
 from sfumato.microdata.measures import associations
-from sfumato.microdata.pattern import nodes_of
+from sfumato.microdata.pattern import Nodes
 from sfumato.microdata.rules import Rule
 from sfumato.microdata.terms import Terms
 from sfumato.prose import percent
@@ -81,12 +81,12 @@ class Preserved:
 
 
 def judge(
-    original: Microdata, released: Microdata, tree: Any, regrow: Callable[[Floats, Codes], Any],
+    original: Microdata, released: Microdata, tree: Nodes, regrow: Callable[[Floats, Codes], Nodes],
     rules: tuple[Rule, ...], terms: Terms,
 ) -> Preserved:
     """Compare a release with the original by what was asked for."""
-    first, second = (nodes_of(each, original.names) for each in (tree, regrow(released.X, released.y)))
-    compared = compare_trees(first, second, original.X, original.names, classes=original.classes)
+    again = regrow(released.X, released.y)
+    compared = compare_trees(tree, again, original.X, original.names, classes=original.predicted)
     change, pair = association_change(original, released)
     broken = {rule.text: int((rule.broken(released.X) & ~rule.broken(original.X)).sum()) for rule in rules}
     limits = terms.least_rules, max(terms.most_change, CHANCE / float(np.sqrt(len(original.y))))

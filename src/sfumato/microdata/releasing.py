@@ -15,9 +15,9 @@ from sfumato.microdata.fields import Microdata, read_microdata
 from sfumato.microdata.gadp import BASELINES, LeafFit, blur_whole_table, gadp_in_leaves
 from sfumato.microdata.leafwise import Leafwise, pin_cuts
 from sfumato.microdata.noise import Draws
-from sfumato.microdata.pattern import Leaves, find_leaves, find_pattern, nodes_of
+from sfumato.microdata.pattern import Leaves, Nodes, find_leaves, find_pattern
 from sfumato.microdata.preserved import PatternWarning, Preserved, judge
-from sfumato.microdata.rules import Rule, find_rules, repair
+from sfumato.microdata.rules import Rule, find_rules, read_off, repair
 from sfumato.microdata.terms import LEAST_RULES, MOST_CHANGE, Amount, Terms, agree
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ class Release:
 
     method: str
     amount: dict[str, float]
-    tree: Any = field(repr=False)
-    regrow: Callable[[Floats, Codes], Any] = field(repr=False)
+    tree: Nodes = field(repr=False)
+    regrow: Callable[[Floats, Codes], Nodes] = field(repr=False)
     original: Microdata = field(repr=False)
     released: Microdata = field(repr=False)
     leaves: Leaves | None = field(repr=False)
@@ -111,10 +111,10 @@ def release_records(data: Microdata, terms: Terms, tree: Any, draws: Draws) -> R
         pattern = find_pattern(None, data)
         X, y = blur_whole_table(data, terms.method, terms.amount, terms.kept, draws), data.y.copy()
     else:
-        pattern = find_pattern(tree, data)
-        grown = pattern.tree if terms.noise == "donors" and terms.method == "leafwise" else pattern.leaves
-        leaves = find_leaves(nodes_of(grown, data.names), data)
+        donors = terms.method == "leafwise" and terms.noise == "donors"
         rules = find_rules(data, terms.kept, terms.rules, search=terms.deals and terms.method == "leafwise")
+        pattern = find_pattern(tree, data, leave_out=read_off(rules), finer=not donors)
+        leaves = find_leaves(pattern.leaves, data)
         noise = Leafwise(data, leaves, terms, rules, draws)
         y = noise.classes(slice(None))
         if terms.method == "gadp":

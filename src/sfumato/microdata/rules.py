@@ -100,7 +100,7 @@ def find_rules(data: Microdata, fixed: Mask, stated: Iterable[str] = (), *, sear
     """The owner's rules, then (unless not searched for) those that all true records obey; a field that is ``fixed`` is
     not read off another."""
     rules = [read_rule(text, data) for text in stated]
-    read_off = {rule.places[1] for rule in rules if isinstance(rule, Given)}
+    taken = set(read_off(rules))
     searched = range(len(data.fields)) if search else ()
     few = {place: levels for place in searched if (levels := _few(data.X[:, place])).size}
     surprising = np.log(max(sum(few[a].size * few[b].size for a, b in combinations(few, 2)), 1)) + 3
@@ -108,10 +108,10 @@ def find_rules(data: Microdata, fixed: Mask, stated: Iterable[str] = (), *, sear
         counts = _counts(data.X, (a, b), (few[a], few[b]))
         ways = [(a, b)] * bool(_one_a_row(counts)) + [(b, a)] * bool(_one_a_row(counts.T))
         ways.sort(key=lambda way: data.fields[way[0]].kind == "category")
-        free = [way for way in ways if not (fixed[way[1]] or read_off & set(way))]
+        free = [way for way in ways if not (fixed[way[1]] or taken & set(way))]
         if free:
             rules.append(_given(data, *free[0]))
-            read_off.add(free[0][1])
+            taken.add(free[0][1])
             continue
         expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / max(counts.sum(), 1)
         never = (counts == 0) & ((expected >= surprising) | bool(ways))
@@ -153,6 +153,11 @@ def _never(fields: tuple[Field, ...], places: tuple[int, int], values: tuple[Flo
         for place, levels, code in zip(places, values, which[0], strict=True)
     )
     return f"not {shown}" + (f" and {len(which) - 1} pairs more" if len(which) > 1 else "")
+
+
+def read_off(rules: Iterable[Rule]) -> dict[int, int]:
+    """Fields that are read off another one, and which."""
+    return {rule.places[1]: rule.places[0] for rule in rules if isinstance(rule, Given)}
 
 
 # --- stated -----------------------------------------------------------------------------------------------------------
