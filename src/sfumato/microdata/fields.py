@@ -90,6 +90,11 @@ class Microdata:
     def with_values(self, X: Floats, y: Codes) -> Microdata:
         return replace(self, X=X, y=y)
 
+    def without(self, place: int) -> Microdata:
+        """The same records less one field."""
+        fields = (*self.fields[:place], *self.fields[place + 1 :])
+        return replace(self, fields=fields, X=np.delete(self.X, place, axis=1))
+
     def take(self, rows: npt.ArrayLike) -> Microdata:
         return self.with_values(self.X[np.asarray(rows)], self.y[np.asarray(rows)])
 

@@ -110,7 +110,7 @@ class Leafwise:
         """What was not to move goes back, rules hold, cuts stand where they stood."""
         tested = self.leaves.tested[self.leaves.leaf]
         stays = {"all": ~tested & tested, "tested": ~tested, "untested": tested, "none": tested | ~tested}
-        X[stays[self.terms.perturb]] = self.data.X[stays[self.terms.perturb]]
+        X[:] = np.where(stays[self.terms.perturb], self.data.X, X)
         repair(X, y, source, self.leaves, self.rules, self.still, self.draws)
         pin_cuts(X, np.setdiff1d(places, [*self.read_off, *np.flatnonzero(self.still)]), self.leaves)
         repair(X, y, source, self.leaves, self.rules, self.still, self.draws)

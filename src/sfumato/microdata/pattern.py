@@ -233,7 +233,7 @@ def grow_number_tree(X: Floats, target: Floats, *, pruned: bool = True) -> Any:
 
 
 def _fewest(n: int) -> int:
-    return max(5, round(0.4 * float(n) ** 0.5))
+    return int(max(5, round(0.4 * n**0.5)))
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,7 @@ class ReleaseReport:
     risk: Risk
     shrunk_leaves: tuple[dict[str, Any], ...]
     notes: tuple[str, ...]
+    of_classes: bool = True
 
     def statistics(self) -> dict[str, tuple[int, int, float]]:
         """For each type of bias: how many lie within chance, of how many, and the largest."""
@@ -96,9 +97,10 @@ class ReleaseReport:
             f"{one.classifier} {percent(one.released)} (original {percent(one.original)})" for one in self.accuracy
         )
         scores = ", ".join(each)
+        measure = "Accuracy" if self.of_classes else "R²"
         change = self.association_change["mean"]
         return (
-            f"Patterns. A tree grown on the release: {self.rules}. Accuracy on original records after training on the "
+            f"Patterns. A tree grown on the release: {self.rules}. {measure} on original records after training on the "
             f"release: {scores or 'not measured'}. "
             f"The strength of association between two attributes changed by {change:.3f} on average, by "
             f"{self.association_change['largest']:.3f} at most. {self.preserved}"
@@ -140,6 +142,7 @@ def report_on(release: Release) -> ReleaseReport:
         risk=measure_risk(original, released, release.leaves, draws),
         shrunk_leaves=tuple(vars(fit) for fit in release.leaf_fits if fit.reason),
         notes=release.notes,
+        of_classes=original.response is None,
     )
 
 

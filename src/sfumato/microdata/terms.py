@@ -40,7 +40,7 @@ class Terms:
     amount: Floats
     kept: Mask
     preserve: str
-    deals: bool
+    deals: bool  # what the release is made of is ours to choose, not the owner's own law of noise
     rules: tuple[str, ...]
     least_rules: float
     most_change: float
@@ -58,7 +58,8 @@ def agree(
     """Check what was asked for; what is unknown or out of range is refused by name."""
     usual = "both" if data.target is not None else "correlations"
     wanted = usual if preserve is None else preserve
-    law = ("rank" if wanted == "rules" else "donors") if noise is None else noise
+    whole = noise in (None, "donors") and perturb == "all"
+    law = ("donors" if whole and wanted != "rules" else "rank") if noise is None else noise
     named = (
         ("method", method, METHODS),
         ("preserve", wanted, PRESERVE),
@@ -88,7 +89,7 @@ def agree(
         amount=_amounts(data, method, amount, law),
         kept=kept,
         preserve=wanted,
-        deals=noise is None or noise == "donors",
+        deals=whole,
         rules=(rules,) if isinstance(rules, str) else tuple(rules),
         least_rules=least_rules,
         most_change=most_change,
