@@ -52,13 +52,13 @@ class Preserved:
     def shortfalls(self) -> list[str]:
         """What was asked for and not reached, with its figures."""
         found = []
-        if self.preserve != "correlations" and not self.rules_reached:
+        if self.preserve in ("rules", "both") and not self.rules_reached:
             kept, total = len(self.rules.kept), len(self.rules.kept) + len(self.rules.lost)
             found.append(
                 f"{kept} of {total} rules are kept, covering {percent(self.rules.share_covered)} of the records "
                 f"(asked for: {percent(self.limits[0], 0)})"
             )
-        if self.preserve != "rules" and not self.correlations_reached and self.most_changed:
+        if self.preserve in ("correlations", "both") and not self.correlations_reached and self.most_changed:
             found.append(
                 f"the association of {' and '.join(self.most_changed)} changed by {self.change['largest']:.3f} "
                 f"(at most {self.limits[1]:.3f} was asked for)"
@@ -75,7 +75,7 @@ class Preserved:
         }
 
     def __str__(self) -> str:
-        what = {"rules": "rules", "correlations": "correlations", "both": "rules and correlations"}[self.preserve]
+        what = "rules and correlations" if self.preserve == "both" else self.preserve
         lost = "; ".join(self.shortfalls())
         return f"Asked to preserve {what}: " + (f"not reached. {lost[:1].upper()}{lost[1:]}." if lost else "reached.")
 

@@ -47,7 +47,7 @@ class Terms:
 
     @property
     def guards_rules(self) -> bool:
-        return self.preserve != "correlations"
+        return self.preserve in ("rules", "both")
 
 
 def agree(
@@ -56,13 +56,12 @@ def agree(
     rules: Iterable[str] = (), least_rules: float = LEAST_RULES, most_change: float = MOST_CHANGE,
 ) -> Terms:
     """Check what was asked for; what is unknown or out of range is refused by name."""
-    usual = "both" if data.target is not None else "correlations"
-    wanted = usual if preserve is None else preserve
     whole = noise in (None, "donors") and perturb == "all"
+    wanted = _usually(data, method, whole) if preserve is None else preserve
     law = ("donors" if whole and wanted != "rules" else "rank") if noise is None else noise
     named = (
         ("method", method, METHODS),
-        ("preserve", wanted, PRESERVE),
+        ("preserve", wanted, PRESERVE if preserve is not None else (wanted,)),
         ("noise", law, LAWS),
         ("labels", labels, STEPS),
         ("perturb", perturb, ROLES),
@@ -73,12 +72,12 @@ def agree(
     kept = np.isin(data.names, [data.names[data.index(name)] for name in keep])
     if kept.all():
         raise ValueError("keep names every attribute; leave out at least one to release")
-    if data.target is None and wanted != "correlations":
+    if data.target is None and wanted in ("rules", "both"):
         raise ValueError(f"preserve={wanted!r} needs a target whose rules are to survive; name one, or leave it out")
     for key, share in (("least_rules", least_rules), ("most_change", most_change)):
         if not 0 <= share <= 1:
             raise ValueError(f"{key}={share:g} is not between 0 and 1; it is a share")
-    looks = method == "leafwise" and wanted != "correlations"
+    looks = method == "leafwise" and wanted in ("rules", "both")
     tries = int(np.clip(LOOKS // data.X.size, FEWEST_LOOKS, MOST_LOOKS)) if looks else 0
     return Terms(
         method=method,
@@ -94,6 +93,13 @@ def agree(
         least_rules=least_rules,
         most_change=most_change,
     )
+
+
+def _usually(data: Microdata, method: str, whole: bool) -> str:
+    """What a release is to preserve if nobody says: of the methods to compare with, nothing."""
+    if method != "leafwise":
+        return "nothing"
+    return "correlations" if data.target is None else "both" if whole else "rules"
 
 
 def _amounts(data: Microdata, method: str, amount: Amount | None, law: str) -> Floats:
