@@ -12,7 +12,6 @@ guarded by dealing numbers inside leaf and class (:mod:`sfumato.microdata.dealin
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,12 +20,16 @@ import numpy.typing as npt
 from sfumato.domain import Codes, Floats
 from sfumato.microdata.dealing import WINDOW, deal, deal_by_class, deal_categories
 from sfumato.microdata.fields import Mask, Microdata
-from sfumato.microdata.noise import Draws, Room, blur, blur_labels, crowded
-from sfumato.microdata.pattern import Leaves, Nodes
+from sfumato.microdata.noise import Draws, Room, blur, blur_labels, crowded, rank_noise
+from sfumato.microdata.pattern import Leaves, Nodes, Pattern, Regrow
 from sfumato.microdata.rules import Rule, read_off, repair
 from sfumato.microdata.sequence import draw_in_turn
 from sfumato.microdata.terms import Terms
 
+VALUES_SOUGHT, MOST_PASSES = 4_000_000, 4
+"""How many values trees below a node may be grown on in a search for a better draw (or all values once, if they are
+more), and how many times the whole is looked at after such a search; tables with more values are looked at once."""
+LOOSE = 0.25
 SMALL_NODE = 0.1
 """Labels are moved again in nodes that hold less than this share of the records; elsewhere it would stir too much."""
 
@@ -54,21 +57,44 @@ class Leafwise:
     def classes(self, rows: Codes | slice) -> Codes:
         return blur_labels(self.data.y[rows], self.leaves.leaf[rows], self.terms.labels, self.draws)
 
-    def release(self, y: Codes, regrow: Callable[[Floats, Codes], Nodes]) -> tuple[Floats, Codes]:
+    def release(self, y: Codes, pattern: Pattern) -> tuple[Floats, Codes]:
         """All columns, drawn again in places at most ``attempts`` times; of all versions the closest is returned."""
         source = self.data.with_values(spread_rare(self.data, self.leaves, self.rules, self.draws), self.data.y)
         X = self.columns(source, y)
-        attempts = self.terms.attempts
+        parts = pattern.in_parts and self.terms.deals
+        passes = MOST_PASSES if X.size < VALUES_SOUGHT else 1
+        looks = min(self.terms.attempts, passes) if parts else self.terms.attempts
         best, fewest = (X, y), len(y) + 1
-        for attempt in range(attempts + 1):
-            rivals = differences(self.leaves, regrow(X, y), X) if attempts else []
-            affected = sum(records.size for records, _ in rivals)
+        for look in range(looks + 1 if looks else 0):
+            rivals = differences(self.leaves, pattern.regrow(X, y), X)
+            affected = sum(self.leaves.size[rival.node] for rival in rivals)
             if affected < fewest:
                 best, fewest = (X.copy(), y.copy()), affected
-            if not rivals or attempt == attempts:
+            if not rivals or look == looks:
                 break
-            self._draw_again(X, y, source, rivals, second=attempt % 2 == 1)
+            if parts:
+                self._search(X, y, source, rivals, pattern.regrow)
+            else:
+                self._draw_again(X, y, source, rivals, second=look % 2 == 1)
+            self._settle(X, y, source, [rival.place for rival in rivals])
         return best
+
+    def _search(self, X: Floats, y: Codes, source: Microdata, rivals: list[Rival], regrow: Regrow) -> None:
+        """Deal again node by node, keeping what brings the tree below the node nearer, until it is the same."""
+        left = max(VALUES_SOUGHT, X.size)
+        for rival in rivals:
+            records, found = self.leaves.records(rival.node), [rival]
+            for attempt in range(self.terms.attempts):
+                left -= records.size * X.shape[1]
+                if not found or left < 0:
+                    break
+                before, sizes = X[records].copy(), self.leaves.size
+                self._draw_again(X, y, source, found, second=attempt % 2 == 1)
+                again = differences(self.leaves, regrow(X[records], y[records], n=len(y)), X, rival.node)
+                if sum(sizes[one.node] for one in again) <= sum(sizes[one.node] for one in found):
+                    found = again
+                else:
+                    X[records] = before
 
     def columns(self, source: Microdata, y: Codes) -> Floats:
         """Every column once."""
@@ -115,18 +141,25 @@ class Leafwise:
         pin_cuts(X, np.setdiff1d(places, [*self.read_off, *np.flatnonzero(self.still)]), self.leaves)
         repair(X, y, source, self.leaves, self.rules, self.still, self.draws)
 
-    def _draw_again(
-        self, X: Floats, y: Codes, source: Microdata, rivals: list[tuple[Codes, int]], *, second: bool
-    ) -> None:
-        places = [self.read_off.get(place, place) for _, place in rivals]
-        for (records, _), place in zip(rivals, places, strict=True):
-            if self.terms.noise != "donors":
-                X[records, place] = self.blurred(place)[records]
+    def _draw_again(self, X: Floats, y: Codes, source: Microdata, rivals: list[Rival], *, second: bool) -> None:
+        for rival in rivals:
+            place, records = self.read_off.get(rival.place, rival.place), self.leaves.records(rival.node)
             if self.terms.deals:
-                self._deal(X, y, source, place, records)
-            elif self.terms.perturb == "none" or (second and records.size < SMALL_NODE * len(y)):
+                if second and self.leaves.nodes.is_leaf[rival.node]:
+                    self._loosen(X, place, records)
+                else:
+                    self._deal(X, y, source, place, records)
+                continue
+            X[records, place] = self.blurred(place)[records]
+            if self.terms.perturb == "none" or (second and records.size < SMALL_NODE * len(y)):
                 y[records] = self.classes(records)
-        self._settle(X, y, source, places)
+
+    def _loosen(self, X: Floats, place: int, records: Codes) -> None:
+        """Inside a leaf, where the pattern has no cut, a field may be moved away from the class."""
+        rows = records[~np.isnan(X[records, place])]
+        if not self.still[place] and rows.size:
+            one = np.zeros(rows.size, dtype=np.int64)
+            X[rows, place] = rank_noise(X[rows, place], one, LOOSE, self.draws, smooth=False)
 
 
 def spread_rare(data: Microdata, leaves: Leaves, rules: list[Rule], draws: Draws) -> Floats:
@@ -147,9 +180,17 @@ def spread_rare(data: Microdata, leaves: Leaves, rules: list[Rule], draws: Draws
     return X
 
 
-def differences(leaves: Leaves, regrown: Nodes, released: Floats) -> list[tuple[Codes, int]]:
-    """The topmost nodes where the regrown tree cuts differently: their records, and the field it cuts instead."""
-    found, pairs = [], [(0, 0)]
+@dataclass(frozen=True)
+class Rival:
+    """A node of the pattern tree where another tree cuts differently, and the field it cuts instead."""
+
+    node: int
+    place: int
+
+
+def differences(leaves: Leaves, regrown: Nodes, released: Floats, below: int = 0) -> list[Rival]:
+    """The topmost nodes below one (and this one) where the tree regrown there cuts differently."""
+    found, pairs = [], [(below, 0)]
     nodes = leaves.nodes
     while pairs:
         ours, theirs = pairs.pop()
@@ -160,7 +201,7 @@ def differences(leaves: Leaves, regrown: Nodes, released: Floats) -> list[tuple[
             pairs += [(int(nodes.left[ours]), int(regrown.left[theirs]))]
             pairs += [(int(nodes.right[ours]), int(regrown.right[theirs]))]
         else:
-            found.append((records, int(regrown.feature[theirs])))
+            found.append(Rival(ours, int(regrown.feature[theirs])))
     return found
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -206,29 +206,30 @@ def _cut_values(cut: float, below: Floats, above: Floats, step: float) -> tuple[
 # --- the pattern tree -------------------------------------------------------------------------------------------------
 
 
-def grow_tree(X: Floats, y: Codes, *, pruned: bool = True) -> Any:
+def grow_tree(X: Floats, y: Codes, *, pruned: bool = True, n: int | None = None) -> Any:
     """The default pattern tree: entropy cuts, leaves of at least 0.4·√n records and five, pruned (minimal cost
     complexity) so that a leaf must lower the deviance by ln(n·p): noise is no pattern. Unpruned, the same tree goes on
-    to smaller leaves."""
+    to smaller leaves. On the records of a node, with the ``n`` of the whole, it is the tree below that node."""
     from sklearn.tree import DecisionTreeClassifier
 
-    price = PRUNING * np.log(X.size) / (len(y) * np.log(2)) if pruned else 0.0
-    grown = DecisionTreeClassifier(
-        criterion="entropy", min_samples_leaf=_fewest(len(y)), ccp_alpha=price, random_state=0
-    )
+    whole = n or len(y)
+    price = PRUNING * np.log(whole * X.shape[1]) / (len(y) * np.log(2)) if pruned else 0.0
+    fewest = _fewest(whole)
+    grown = DecisionTreeClassifier(criterion="entropy", min_samples_leaf=fewest, ccp_alpha=price, random_state=0)
     return grown.fit(X, y)
 
 
-def grow_number_tree(X: Floats, target: Floats, *, pruned: bool = True) -> Any:
+def grow_number_tree(X: Floats, target: Floats, *, pruned: bool = True, n: int | None = None) -> Any:
     """The same for a number: a leaf must lower the sum of squares by ln(n·p) times the variance inside the leaves."""
     from sklearn.tree import DecisionTreeRegressor
 
-    fewest, n = _fewest(len(target)), len(target)
+    whole = n or len(target)
+    fewest = _fewest(whole)
     grown = DecisionTreeRegressor(min_samples_leaf=fewest, random_state=0).fit(X, target)
     if not pruned:
         return grown
-    inside = float(((target - grown.predict(X)) ** 2).sum()) / max(n - grown.get_n_leaves(), 1)
-    price = PRUNING * np.log(X.size) * inside / n
+    inside = float(((target - grown.predict(X)) ** 2).sum()) / max(len(target) - grown.get_n_leaves(), 1)
+    price = PRUNING * np.log(whole * X.shape[1]) * inside / len(target)
     return DecisionTreeRegressor(min_samples_leaf=fewest, ccp_alpha=price, random_state=0).fit(X, target)
 
 
@@ -236,13 +237,19 @@ def _fewest(n: int) -> int:
     return int(max(5, round(0.4 * n**0.5)))
 
 
+class Regrow(Protocol):
+    def __call__(self, X: Floats, y: Codes, *, n: int | None = None) -> Nodes: ...
+
+
 @dataclass(frozen=True)
 class Pattern:
-    """The tree whose rules are to survive, the finer or equal one whose leaves confine the noise, and how to regrow."""
+    """The tree whose rules are to survive, the finer or equal one whose leaves confine the noise, and how to regrow:
+    all of it, or (a tree of ours, given the ``n`` of the whole) what is below a node from the node's records."""
 
     tree: Nodes
     leaves: Nodes
-    regrow: Callable[[Floats, Codes], Nodes]
+    regrow: Regrow
+    in_parts: bool
 
 
 def find_pattern(tree: Any, data: Microdata, *, leave_out: Iterable[int] = (), finer: bool = False) -> Pattern:
@@ -250,7 +257,7 @@ def find_pattern(tree: Any, data: Microdata, *, leave_out: Iterable[int] = (), f
     if tree is None:
         names = [name for place, name in enumerate(data.names) if place not in {*leave_out, data.response}]
         default = grow_tree if data.response is None else grow_number_tree
-        grow: Callable[..., Any] = default if names else lambda X, y, pruned: grow_tree(np.zeros((len(y), 1)), 0 * y)
+        grow: Callable[..., Any] = default if names else _no_tree
     else:
         nodes_of(tree, data.names)
         names = list(getattr(tree, "feature_names_in_", data.names))
@@ -260,18 +267,24 @@ def find_pattern(tree: Any, data: Microdata, *, leave_out: Iterable[int] = (), f
         text = data.names[places[int(np.argmin(data.numeric[places]))]]
         raise ValueError(f"the tree tests {text!r}, a column of categories; leave tree out, or fit it on numbers only")
 
-    def regrow(X: Floats, y: Codes, pruned: bool = True) -> Nodes:
+    def regrow(X: Floats, y: Codes, *, n: int | None = None, pruned: bool = True) -> Nodes:
         target = y if data.response is None else X[:, data.response]
-        return nodes_of(grow(X[:, places], target, pruned=pruned), data.names, names)
+        return nodes_of(grow(X[:, places], target, pruned=pruned, n=n), data.names, names)
 
     first = regrow(data.X, data.y) if tree is None else nodes_of(tree, data.names)
-    return Pattern(first, regrow(data.X, data.y, pruned=False) if finer and tree is None else first, regrow)
+    leaves = regrow(data.X, data.y, pruned=False) if finer and tree is None else first
+    return Pattern(first, leaves, regrow, in_parts=tree is None)
+
+
+def _no_tree(X: Floats, y: Codes, **asked: Any) -> Any:
+    """A tree without a cut, where there is nothing to cut by."""
+    return grow_tree(np.zeros((len(y), 1)), np.zeros_like(y))
 
 
 def _again(tree: Any) -> Callable[..., Any]:
     from sklearn.base import clone
 
-    def grow(X: Floats, target: Any, pruned: bool = True) -> Any:
+    def grow(X: Floats, target: Any, **asked: Any) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             return clone(tree).fit(X, target)

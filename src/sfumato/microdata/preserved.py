@@ -3,23 +3,22 @@ every two columns, and values that may stand together."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from sfumato.domain import Codes, Floats
 from sfumato.microdata.comparison import TreeComparison, compare_trees
 from sfumato.microdata.fields import Microdata
 from sfumato.microdata.measures import associations
-from sfumato.microdata.pattern import Nodes
+from sfumato.microdata.pattern import Nodes, Regrow
 from sfumato.microdata.rules import Rule
 from sfumato.microdata.terms import Terms
 from sfumato.prose import percent
 
-CHANCE = 3.0
-"""An association of n records moves by up to 3/√n by chance alone; less than that is never held against a release."""
+CHANCE = 4.0
+"""Of some dozens of associations the worst differs by up to 4/√n between two samples of n records; less than that is
+never held against a release."""
 
 
 class PatternWarning(UserWarning):
@@ -81,7 +80,7 @@ class Preserved:
 
 
 def judge(
-    original: Microdata, released: Microdata, tree: Nodes, regrow: Callable[[Floats, Codes], Nodes],
+    original: Microdata, released: Microdata, tree: Nodes, regrow: Regrow,
     rules: tuple[Rule, ...], terms: Terms,
 ) -> Preserved:
     """Compare a release with the original by what was asked for."""

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sfumato.domain import Categories, Codes, Floats, Interval
+from sfumato.domain import Categories, Interval
 from sfumato.microdata.fields import Microdata, read_microdata
 from sfumato.microdata.gadp import BASELINES, LeafFit, blur_whole_table, gadp_in_leaves
 from sfumato.microdata.leafwise import Leafwise, pin_cuts
 from sfumato.microdata.noise import Draws
-from sfumato.microdata.pattern import Leaves, Nodes, find_leaves, find_pattern
+from sfumato.microdata.pattern import Leaves, Nodes, Regrow, find_leaves, find_pattern
 from sfumato.microdata.preserved import PatternWarning, Preserved, judge
 from sfumato.microdata.rules import Rule, find_rules, read_off, repair
 from sfumato.microdata.terms import LEAST_RULES, MOST_CHANGE, Amount, Terms, agree
@@ -33,7 +33,7 @@ class Release:
     method: str
     amount: dict[str, float]
     tree: Nodes = field(repr=False)
-    regrow: Callable[[Floats, Codes], Nodes] = field(repr=False)
+    regrow: Regrow = field(repr=False)
     original: Microdata = field(repr=False)
     released: Microdata = field(repr=False)
     leaves: Leaves | None = field(repr=False)
@@ -122,7 +122,7 @@ def release_records(data: Microdata, terms: Terms, tree: Any, draws: Draws) -> R
             repair(X, y, data, leaves, rules, terms.kept, draws)
             pin_cuts(X, np.flatnonzero(~terms.kept), leaves)
         else:
-            X, y = noise.release(y, pattern.regrow)
+            X, y = noise.release(y, pattern)
     return Release(
         method=terms.method,
         amount=dict(zip(data.names, terms.amount.tolist(), strict=True)),

@@ -3,7 +3,8 @@
 Found, among columns of few values (n records, c cells in all pairs of such columns):
 
     a gives b          b is the same in all records with the same a: b is never drawn but read off a
-    never together     no record holds the two values, though by chance n·P(a)·P(b) ≥ ln c + 3 would
+    never together     no record holds the two values, one of them a category, though by chance n·P(a)·P(b) ≥ ln c + 3
+                       would
 
 Stated, one line each:
 
@@ -115,7 +116,7 @@ def find_rules(data: Microdata, fixed: Mask, stated: Iterable[str] = (), *, sear
             continue
         expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / max(counts.sum(), 1)
         never = (counts == 0) & ((expected >= surprising) | bool(ways))
-        if never.any():
+        if never.any() and (ways or not data.numeric[[a, b]].all()):
             rules.append(Pairs(_never(data.fields, (a, b), (few[a], few[b]), never), (a, b), (few[a], few[b]), ~never))
     return rules
 
