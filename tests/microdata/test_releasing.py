@@ -204,7 +204,6 @@ def test_kept_columns_stay_and_amounts_are_per_attribute(table):
         ({}, {"target": "colour"}, "target 'colour' is not in the table"),
         ({"class": np.full(300, "x")}, {}, "two classes"),
         ({"class": np.where(np.arange(300) < 3, None, "x")}, {}, "missing in 3 records"),
-        ({"class": np.random.default_rng(0).normal(size=300)}, {}, "cut it into classes"),
         ({}, {"gaps": "magic"}, "gaps='magic' is unknown"),
         ({}, {"outliers": "magic"}, "outliers='magic' is unknown"),
         ({}, {"order": "magic"}, "order='magic' is unknown"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,8 +23,13 @@ EXAMPLES = """Examples:
 
   sfumato release people.csv --target class -o released.csv --identifier name --free year --domain age=0:120
 
-  sfumato release people.csv --target class -o released.csv --report public.html --public"""
+  sfumato release people.csv --target class -o released.csv --report public.html --public
 
+  sfumato release people.csv --target income -o released.csv --preserve rules --rule "start <= end"
+
+The exit code is 3 when what was to be preserved is not in the release; both files are written all the same."""
+
+LOST = 3
 Names = list[str] | None
 
 
@@ -32,13 +38,27 @@ def column(what: str) -> Any:
     return typer.Option(help=f"{what}; may be repeated.", metavar="COLUMN")
 
 
-Target = Annotated[str, typer.Option(help="The class column.", show_default=False)]
+Target = Annotated[
+    str | None, typer.Option(help="The column to be explained, classes or a number; left out: all columns alike.")
+]
 Output = Annotated[Path, typer.Option("--output", "-o", help="The release: .csv or .parquet.", show_default=False)]
 Report = Annotated[Path | None, typer.Option(help="Write the report: .html or .json.")]
 Public = Annotated[bool, typer.Option("--public", help="Leave out of the report what would help an intruder.")]
 Method = Annotated[str, typer.Option(help="leafwise, gadp; to compare with: sadp, correlated, gadp-table, swap.")]
 Amount = Annotated[float | None, typer.Option(help="How much noise; each method has its own unit and default.")]
-Noise = Annotated[str, typer.Option(help="rank keeps every leaf's distribution; additive is the paper's law.")]
+Preserve = Annotated[
+    str | None, typer.Option(help="What must survive: rules, correlations or both.", show_default="both")
+]
+Rules = Annotated[
+    list[str] | None,
+    typer.Option("--rule", help="'a -> b', 'a ~ b', 'a <= b' or 'not a=x, b=y'; may be repeated. Others are found."),
+]
+LeastRules = Annotated[float, typer.Option(help="The share of records that kept rules must cover.")]
+MostChange = Annotated[float, typer.Option(help="The largest change of an association that is allowed.")]
+Noise = Annotated[
+    str | None,
+    typer.Option(help="donors (from records alike), rank (each column alone) or additive (the paper's law)."),
+]
 Labels = Annotated[str, typer.Option(help="How classes move inside leaves: rpt, ppt, alpt or none.")]
 Keep = Annotated[Names, column("A column that stays as it is")]
 Roles = Annotated[Path | None, typer.Option(help="Roles of columns: a .toml file with [roles] and column = \"role\".")]
@@ -63,13 +83,17 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the report as JSON."
 
 def release(
     people: PeopleFiles,
-    target: Target,
     output: Output,
+    target: Target = None,
     report: Report = None,
     public: Public = False,
     method: Method = "leafwise",
     amount: Amount = None,
-    noise: Noise = "rank",
+    preserve: Preserve = None,
+    rule: Rules = None,
+    least_rules: LeastRules = 0.8,
+    most_change: MostChange = 0.1,
+    noise: Noise = None,
     labels: Labels = "rpt",
     keep: Keep = None,
     roles: Roles = None,
@@ -91,6 +115,7 @@ def release(
     show_values: ShowValues = False,
 ) -> None:
     """Perturb a table so that its patterns survive and its records do not; say what was kept and what is at risk."""
+    from sfumato.microdata import PatternWarning
     from sfumato.microdata import release as release_table
     from sfumato.microdata.roles import load_roles
     from sfumato.microdata.texts import Texts
@@ -105,13 +130,15 @@ def release(
     tree = {"min_samples_leaf": leaf_size, "max_leaf_nodes": leaves, "max_depth": depth}
     grown = {name: value for name, value in tree.items() if value is not None}
     texts = Texts.read(read_answers(people, None, (), text=_texts(people)), category or ())
-    with naming(people):
+    with naming(people), warnings.catch_warnings():
+        warnings.simplefilter("ignore", PatternWarning)
         domains: dict[str, Interval | Categories] = {name: labels_of(texts.typed, name) for name in category or ()}
         domains |= dict(map(parse_domain, domain or ()))
         done = release_table(
             texts.typed, target, method, amount=amount, noise=noise, labels=labels, tree=grown or None,
             domains=domains, keep=keep or (), attempts=attempts, roles=wanted, gaps=gaps, outliers=outliers,
-            order=order, rng=simulation(seed),
+            order=order, preserve=preserve, rules=rule or (), least_rules=least_rules, most_change=most_change,
+            rng=simulation(seed),
         )
         shown = done.report.to_dict(public=public)
     if output.suffix.lower() == ".csv":
@@ -129,6 +156,9 @@ def release(
         say(str(done.report))
         written = f"{texts.typed.num_rows:,} records written to {output}"
         say(written + (f", the report to {report}" if report else ""))
+    if not done.preserved.reached:
+        note(str(done.preserved))
+        raise typer.Exit(LOST)
 
 
 def parse_domain(text: str) -> tuple[str, Interval | Categories]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -22,6 +23,9 @@ Kind = Literal["float", "integer", "category"]
 MOST_DECIMALS = 6
 MOST_LABELS = 20
 """Up to so many labels a column is one of categories, whatever the number of records."""
+MOST_CLASSES = 20
+"""A target of more different numbers is a number, not a class."""
+GROUPS = 10
 
 
 @dataclass(frozen=True)
@@ -42,14 +46,22 @@ class Field:
             values = np.rint(values * per) / per
         return np.clip(values, lower, upper)
 
+    def shown(self, value: float) -> Hashable:
+        """A value as the table has it."""
+        return self.labels[int(value)] if self.kind == "category" else float(value) if value % 1 else int(value)
+
 
 @dataclass(frozen=True)
 class Microdata:
-    """Records of a table: X[record, field], y[record] a code into ``classes``."""
+    """Records of a table: X[record, field], y[record] a code into ``classes``.
+
+    A target that is a number is a field too, and the classes are groups of its values; without a target all records are
+    of one class.
+    """
 
     fields: tuple[Field, ...]
     X: Floats
-    target: str
+    target: str | None
     classes: tuple[Hashable, ...]
     y: Codes
     rebuild: Callable[[Mapping[str, Any]], Any]
@@ -62,6 +74,16 @@ class Microdata:
     def numeric(self) -> Mask:
         return np.array([field.kind != "category" for field in self.fields])
 
+    @property
+    def response(self) -> int | None:
+        """The place of a target that is a number."""
+        return self.names.index(self.target) if self.target in self.names else None
+
+    @property
+    def predicted(self) -> tuple[Hashable, ...]:
+        """What a leaf of the pattern tree says."""
+        return self.classes if self.response is None else (f"its mean of {self.target}",)
+
     def index(self, name: str) -> int:
         if name not in self.names:
             raise ValueError(f"column {name!r} is not an attribute of the table; it has {', '.join(self.names)}")
@@ -70,12 +92,19 @@ class Microdata:
     def with_values(self, X: Floats, y: Codes) -> Microdata:
         return replace(self, X=X, y=y)
 
+    def without(self, place: int) -> Microdata:
+        """The same records less one field."""
+        fields = (*self.fields[:place], *self.fields[place + 1 :])
+        return replace(self, fields=fields, X=np.delete(self.X, place, axis=1))
+
     def take(self, rows: npt.ArrayLike) -> Microdata:
         return self.with_values(self.X[np.asarray(rows)], self.y[np.asarray(rows)])
 
     def to_table(self) -> Any:
         """The same kind of table that was read, with these values."""
         columns = {field.name: _decoded(field, values) for field, values in zip(self.fields, self.X.T, strict=True)}
+        if self.target is None or self.target in columns:
+            return self.rebuild(columns)
         return self.rebuild({**columns, self.target: Categories(self.classes).decode(self.y)})
 
 
@@ -91,7 +120,7 @@ def read_forms(table: Any) -> dict[str, Form]:
 
 
 def read_microdata(
-    table: Any, target: str, domains: Mapping[str, Interval | Categories] | None = None, *,
+    table: Any, target: str | None, domains: Mapping[str, Interval | Categories] | None = None, *,
     forms: Mapping[str, Form] | None = None,
 ) -> Microdata:
     """Check the table and turn it into numbers; what cannot be released is refused by name.
@@ -100,18 +129,19 @@ def read_microdata(
     """
     forms = read_forms(table) if forms is None else forms
     columns = {name: form.values for name, form in forms.items()}
-    if target not in columns:
+    if target is not None and target not in columns:
         raise ValueError(f"target {target!r} is not in the table; its columns are {', '.join(columns)}")
     unknown = set(domains or {}) - set(columns)
     if unknown:
         raise ValueError(f"domains names {min(unknown)!r}, which the table lacks; its columns are {', '.join(columns)}")
-    if len(columns) < 2:
+    if len(columns) < 2 and target is not None:
         raise ValueError(f"the table has no column beside the target {target!r}; add what is to be released")
-    classes, y = _classes(target, columns[target])
+    classes, y = _all_alike(columns) if target is None else _classes(target, columns[target])
+    explained = {target} if target is not None and not _is_number(columns[target]) else set()
     read = [
         _field(name, values, (domains or {}).get(name), y, forms[name].labels)
         for name, values in columns.items()
-        if name != target
+        if name not in explained
     ]
     fields, values = zip(*read, strict=True)
 
@@ -129,9 +159,23 @@ def _classes(target: str, column: Column) -> tuple[tuple[Hashable, ...], Codes]:
     labels = sorted(set(values), key=lambda label: (str(type(label)), label))
     if len(labels) < 2:
         raise ValueError(f"target {target!r} is the same in every record; a pattern needs two classes")
-    if column.dtype.kind == "f" and len(labels) > 50:
-        raise ValueError(f"target {target!r} has {len(labels)} different numbers; cut it into classes first")
-    return tuple(labels), Categories(labels).encode(column)
+    return _groups(as_numbers(column)) if _is_number(column) else (tuple(labels), Categories(labels).encode(column))
+
+
+def _all_alike(columns: Mapping[str, Column]) -> tuple[tuple[Hashable, ...], Codes]:
+    return ("any",), np.zeros(len(next(iter(columns.values()))), dtype=np.int64)
+
+
+def _is_number(column: Column) -> bool:
+    return column.dtype.kind in "iuf" and np.unique(column).size > MOST_CLASSES
+
+
+def _groups(values: Floats) -> tuple[tuple[Hashable, ...], Codes]:
+    """A number's values in about ten groups of as many records, at least ten in each."""
+    shares = np.linspace(0, 1, int(np.clip(values.size // 10, 2, GROUPS)) + 1)[1:-1]
+    cuts = np.unique(np.quantile(values, shares, method="higher"))
+    names = [f"below {cuts[0]:g}", *(f"{a:g} to {b:g}" for a, b in pairwise(cuts)), f"{cuts[-1]:g} or more"]
+    return tuple(names), np.searchsorted(cuts, values, "right")
 
 
 def _field(

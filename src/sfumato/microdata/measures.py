@@ -62,7 +62,7 @@ def find_biases(original: Microdata, released: Microdata, kept: Mask | None = No
         if not held[pair].all():
             what = f"{names[pair[0]]} and {names[pair[1]]}"
             found.append(_pair("C" if held[pair].any() else "B", what, X[:, pair], Y[:, pair]))
-    for label in range(1 if len(original.classes) == 2 else len(original.classes)):
+    for label in range(len(original.classes) - (len(original.classes) <= 2)):
         before, after = (np.asarray(data.y == label, float) for data in (original, released))
         for i in varied:
             what = f"{names[i]} and {original.target}={original.classes[label]}"

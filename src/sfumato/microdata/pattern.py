@@ -8,9 +8,9 @@ tree grown again on values inside these intervals can then find the very same cu
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -115,13 +115,15 @@ def _places(tree: Any, names: list[str], fitted: Any = None) -> Codes:
 
 @dataclass(frozen=True)
 class Leaves:
-    """``lower``, ``upper``, ``tested`` have one row a node; records of node v are ``order[start[v]:stop[v]]``."""
+    """``lower``, ``upper`` and the nodes whose cuts set them (−1: the domain) have one row a node; records of node v
+    are ``order[start[v]:stop[v]]``."""
 
     nodes: Nodes
     leaf: Codes
     lower: Floats
     upper: Floats
-    tested: Mask
+    lower_by: Codes
+    upper_by: Codes
     last_left: Floats
     first_right: Floats
     order: Codes
@@ -136,6 +138,19 @@ class Leaves:
         """Records in each node."""
         return self.stop - self.start
 
+    @property
+    def tested(self) -> Mask:
+        """Which fields each node's path tests."""
+        return np.asarray((self.lower_by >= 0) | (self.upper_by >= 0))
+
+    def class_counts(self, y: Codes) -> Codes:
+        """Records of each class in each node."""
+        counts = np.zeros((self.nodes.size, int(y.max()) + 1), dtype=np.int64)
+        np.add.at(counts, (self.leaf, y), 1)
+        for node in np.flatnonzero(~self.nodes.is_leaf)[::-1].tolist():
+            counts[node] = counts[self.nodes.left[node]] + counts[self.nodes.right[node]]
+        return counts
+
     def bounds(self, field: int) -> tuple[Floats, Floats]:
         """The interval of each record for one field."""
         return self.lower[self.leaf, field], self.upper[self.leaf, field]
@@ -148,7 +163,7 @@ def find_leaves(nodes: Nodes, data: Microdata) -> Leaves:
     order = np.argsort(start[leaf], kind="stable")
     low, high = np.transpose([(field.low, field.high) for field in data.fields])
     lower, upper = np.tile(low, (nodes.size, 1)), np.tile(high, (nodes.size, 1))
-    tested = np.zeros(lower.shape, dtype=bool)
+    lower_by, upper_by = (np.full(lower.shape, -1, dtype=np.int64) for _ in range(2))
     last_left, first_right = nodes.threshold.copy(), nodes.threshold.copy()
     for node in inner:
         place, left, right = nodes.feature[node], nodes.left[node], nodes.right[node]
@@ -156,11 +171,15 @@ def find_leaves(nodes: Nodes, data: Microdata) -> Leaves:
         ends = _cut_values(nodes.threshold[node], below, above, data.fields[place].step)
         last_left[node], first_right[node] = ends
         for child in (left, right):
-            lower[child], upper[child], tested[child] = lower[node], upper[node], tested[node]
-            tested[child, place] = True
-        upper[left, place] = min(upper[node, place], ends[0])
-        lower[right, place] = max(lower[node, place], ends[1])
-    return Leaves(nodes, leaf, lower, upper, tested, last_left, first_right, order, start, start + size)
+            for bound in (lower, upper, lower_by, upper_by):
+                bound[child] = bound[node]
+        if ends[0] <= upper[node, place]:
+            upper[left, place], upper_by[left, place] = ends[0], node
+        if ends[1] >= lower[node, place]:
+            lower[right, place], lower_by[right, place] = ends[1], node
+    return Leaves(
+        nodes, leaf, lower, upper, lower_by, upper_by, last_left, first_right, order, start, start + size
+    )
 
 
 def _depth_first(nodes: Nodes, leaf: Codes) -> tuple[Codes, Codes]:
@@ -187,43 +206,87 @@ def _cut_values(cut: float, below: Floats, above: Floats, step: float) -> tuple[
 # --- the pattern tree -------------------------------------------------------------------------------------------------
 
 
-def grow_tree(X: Floats, y: Codes, *, pruned: bool = True) -> Any:
+def grow_tree(X: Floats, y: Codes, *, pruned: bool = True, n: int | None = None) -> Any:
     """The default pattern tree: entropy cuts, leaves of at least 0.4·√n records and five, pruned (minimal cost
     complexity) so that a leaf must lower the deviance by ln(n·p): noise is no pattern. Unpruned, the same tree goes on
-    to smaller leaves."""
+    to smaller leaves. On the records of a node, with the ``n`` of the whole, it is the tree below that node."""
     from sklearn.tree import DecisionTreeClassifier
 
-    fewest = max(5, round(0.4 * len(y) ** 0.5))
-    price = PRUNING * np.log(X.size) / (len(y) * np.log(2)) if pruned else 0.0
-    tree = DecisionTreeClassifier(criterion="entropy", min_samples_leaf=fewest, ccp_alpha=price, random_state=0)
-    return tree.fit(X, y)
+    whole = n or len(y)
+    price = PRUNING * np.log(whole * X.shape[1]) / (len(y) * np.log(2)) if pruned else 0.0
+    fewest = _fewest(whole)
+    grown = DecisionTreeClassifier(criterion="entropy", min_samples_leaf=fewest, ccp_alpha=price, random_state=0)
+    return grown.fit(X, y)
+
+
+def grow_number_tree(X: Floats, target: Floats, *, pruned: bool = True, n: int | None = None) -> Any:
+    """The same for a number: a leaf must lower the sum of squares by ln(n·p) times the variance inside the leaves."""
+    from sklearn.tree import DecisionTreeRegressor
+
+    whole = n or len(target)
+    fewest = _fewest(whole)
+    grown = DecisionTreeRegressor(min_samples_leaf=fewest, random_state=0).fit(X, target)
+    if not pruned:
+        return grown
+    inside = float(((target - grown.predict(X)) ** 2).sum()) / max(len(target) - grown.get_n_leaves(), 1)
+    price = PRUNING * np.log(whole * X.shape[1]) * inside / len(target)
+    return DecisionTreeRegressor(min_samples_leaf=fewest, ccp_alpha=price, random_state=0).fit(X, target)
+
+
+def _fewest(n: int) -> int:
+    return int(max(5, round(0.4 * n**0.5)))
+
+
+class Regrow(Protocol):
+    def __call__(self, X: Floats, y: Codes, *, n: int | None = None) -> Nodes: ...
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """The tree whose rules are to survive, the finer or equal one whose leaves confine the noise, and how to regrow."""
+    """The tree whose rules are to survive, the finer or equal one whose leaves confine the noise, and how to regrow:
+    all of it, or (a tree of ours, given the ``n`` of the whole) what is below a node from the node's records."""
 
-    tree: Any
-    leaves: Any
-    regrow: Callable[[Floats, Codes], Any]
+    tree: Nodes
+    leaves: Nodes
+    regrow: Regrow
+    in_parts: bool
 
 
-def find_pattern(tree: Any, data: Microdata) -> Pattern:
+def find_pattern(tree: Any, data: Microdata, *, leave_out: Iterable[int] = (), finer: bool = False) -> Pattern:
+    """The owner's tree, or one grown on all fields but those that others give away; without a target it has no cut."""
     if tree is None:
-        return Pattern(grow_tree(data.X, data.y), grow_tree(data.X, data.y, pruned=False), grow_tree)
-    from sklearn.base import clone
-
-    nodes_of(tree, data.names)
-    names = list(getattr(tree, "feature_names_in_", data.names))
+        names = [name for place, name in enumerate(data.names) if place not in {*leave_out, data.response}]
+        default = grow_tree if data.response is None else grow_number_tree
+        grow: Callable[..., Any] = default if names else _no_tree
+    else:
+        nodes_of(tree, data.names)
+        names = list(getattr(tree, "feature_names_in_", data.names))
+        grow = _again(tree)
     places = [data.index(name) for name in names]
-    if not data.numeric[places].all():
+    if tree is not None and not data.numeric[places].all():
         text = data.names[places[int(np.argmin(data.numeric[places]))]]
         raise ValueError(f"the tree tests {text!r}, a column of categories; leave tree out, or fit it on numbers only")
 
-    def regrow(X: Floats, y: Codes) -> Any:
+    def regrow(X: Floats, y: Codes, *, n: int | None = None, pruned: bool = True) -> Nodes:
+        target = y if data.response is None else X[:, data.response]
+        return nodes_of(grow(X[:, places], target, pruned=pruned, n=n), data.names, names)
+
+    first = regrow(data.X, data.y) if tree is None else nodes_of(tree, data.names)
+    leaves = regrow(data.X, data.y, pruned=False) if finer and tree is None else first
+    return Pattern(first, leaves, regrow, in_parts=tree is None)
+
+
+def _no_tree(X: Floats, y: Codes, **asked: Any) -> Any:
+    """A tree without a cut, where there is nothing to cut by."""
+    return grow_tree(np.zeros((len(y), 1)), np.zeros_like(y))
+
+
+def _again(tree: Any) -> Callable[..., Any]:
+    from sklearn.base import clone
+
+    def grow(X: Floats, target: Any, **asked: Any) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            grown = clone(tree).fit(X[:, places], y)
-        return nodes_of(grown, data.names, names)
+            return clone(tree).fit(X, target)
 
-    return Pattern(tree, tree, regrow)
+    return grow

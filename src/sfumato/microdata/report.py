@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.microdata.comparison import TreeComparison, compare_trees
-from sfumato.microdata.measures import Bias, associations, find_biases
+from sfumato.microdata.comparison import TreeComparison
+from sfumato.microdata.measures import Bias, find_biases
 from sfumato.microdata.noise import Draws
-from sfumato.microdata.pattern import grow_tree, nodes_of
+from sfumato.microdata.preserved import Preserved
 from sfumato.microdata.releasing import Release
 from sfumato.microdata.risk import Risk, measure_risk
 from sfumato.microdata.utility import Accuracy, accuracies
@@ -39,11 +39,13 @@ class ReleaseReport:
     rules: TreeComparison
     accuracy: tuple[Accuracy, ...]
     association_change: dict[str, float]
+    preserved: Preserved
     biases: tuple[Bias, ...]
     risk: Risk
     shrunk_leaves: tuple[dict[str, Any], ...]
     roles: dict[str, str]
     notes: tuple[str, ...]
+    of_classes: bool = True
 
     def statistics(self) -> dict[str, tuple[int, int, float]]:
         """For each type of bias: how many lie within chance, of how many, and the largest."""
@@ -65,6 +67,7 @@ class ReleaseReport:
                 "rules": self.rules.to_dict(),
                 "accuracy": [vars(one) for one in self.accuracy],
                 "association_change": self.association_change,
+                "preserved": self.preserved.to_dict(),
             },
             "statistics": {
                 TYPES[kind]: {"within_chance": good, "of": total, "largest": largest}
@@ -97,11 +100,13 @@ class ReleaseReport:
             f"{one.classifier} {percent(one.released)} (original {percent(one.original)})" for one in self.accuracy
         )
         scores = ", ".join(each)
+        measure = "Accuracy" if self.of_classes else "R²"
         change = self.association_change["mean"]
         return (
-            f"Patterns. A tree grown on the release: {self.rules}. Accuracy on original records after training on the "
+            f"Patterns. A tree grown on the release: {self.rules}. {measure} on original records after training on the "
             f"release: {scores or 'not measured'}. "
-            f"The strength of association between two attributes changed by {change:.3f} on average."
+            f"The strength of association between two attributes changed by {change:.3f} on average, by "
+            f"{self.association_change['largest']:.3f} at most. {self.preserved}"
         )
 
     def statistics_in_words(self) -> str:
@@ -130,32 +135,17 @@ def report_on(release: Release) -> ReleaseReport:
         records=len(original.y),
         attributes=tuple(original.names),
         amount=release.amount,
-        rules=_rules(release),
+        rules=release.preserved.rules,
         accuracy=tuple(accuracies(original, released, draws)),
-        association_change=_association_change(release),
+        association_change=release.preserved.change,
+        preserved=release.preserved,
         biases=tuple(find_biases(original, released, kept)) if len(original.y) > 2 else (),
         risk=measure_risk(release, draws),
         shrunk_leaves=tuple(vars(fit) for fit in release.leaf_fits if fit.reason),
         roles=release.roles.by_column,
         notes=release.notes,
+        of_classes=original.response is None,
     )
-
-
-def _rules(release: Release) -> TreeComparison:
-    """The pattern tree (or, for a whole-table method, the default tree) against one grown on the release."""
-    original, released = release.original, release.released
-    before = grow_tree(original.X, original.y) if release.tree is None else release.tree
-    after = release.regrow(released.X, released.y)
-    first, second = (nodes_of(tree, original.names) for tree in (before, after))
-    return compare_trees(first, second, original.X, original.names, classes=original.classes)
-
-
-def _association_change(release: Release) -> dict[str, float]:
-    upper = np.triu_indices(len(release.original.fields), 1)
-    if not upper[0].size:
-        return {"mean": 0.0, "largest": 0.0}
-    change = np.abs(associations(release.released) - associations(release.original))[upper]
-    return {"mean": float(change.mean()), "largest": float(change.max())}
 
 
 # --- the page ---------------------------------------------------------------------------------------------------------

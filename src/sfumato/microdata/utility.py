@@ -14,13 +14,14 @@ from sfumato.domain import Codes
 from sfumato.microdata.fields import Microdata
 from sfumato.microdata.measures import linkage, points
 from sfumato.microdata.noise import Draws
-from sfumato.microdata.pattern import grow_tree
-from sfumato.microdata.releasing import METHODS, Domains, agree, read_records, release_records
+from sfumato.microdata.pattern import grow_number_tree, grow_tree
+from sfumato.microdata.releasing import Domains, read_records, release_records
+from sfumato.microdata.terms import METHODS, agree
 from sfumato.prose import percent
 
 SPLITS, MOST_RECORDS = 3, 20_000
 AMOUNTS: dict[str, tuple[float, ...]] = {
-    "leafwise": (0.1, 0.276, 0.5, 1.0),
+    "leafwise": (5.0, 10.0, 20.0, 50.0),
     "gadp": (0.25, 0.5, 0.75, 1.0),
     "sadp": (0.25, 0.5, 1.0, 2.0, 4.0),
     "correlated": (0.25, 0.5, 1.0, 2.0, 4.0),
@@ -28,11 +29,12 @@ AMOUNTS: dict[str, tuple[float, ...]] = {
     "swap": (0.05, 0.15, 0.3, 0.6, 1.0),
 }
 CLASSIFIERS = ("tree", "naive Bayes", "logistic regression", "nearest neighbours")
+REGRESSORS = ("tree", "linear regression", "nearest neighbours")
 
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Mean accuracy on original records, after training on the original and on the release."""
+    """Mean accuracy (of a number: R²) on original records, after training on the original and on the release."""
 
     classifier: str
     original: float
@@ -43,6 +45,8 @@ def scores(
     training: Microdata, reference: Microdata, unseen: Microdata, classifiers: Sequence[str] = CLASSIFIERS
 ) -> list[float]:
     """Accuracy on unseen records of each classifier, trained on some; numbers in the reference's deviations."""
+    if training.response is not None:
+        return _explained(training, reference, unseen, training.response)
     from sklearn.linear_model import LogisticRegression
     from sklearn.naive_bayes import GaussianNB
     from sklearn.neighbors import KNeighborsClassifier
@@ -64,6 +68,20 @@ def scores(
         return [float((predicted(name) == unseen.y).mean()) for name in classifiers]
 
 
+def _explained(training: Microdata, reference: Microdata, unseen: Microdata, place: int) -> list[float]:
+    """R² on unseen records of each regressor, trained on some."""
+    from sklearn.linear_model import LinearRegression
+    from sklearn.neighbors import KNeighborsRegressor
+
+    known, tested = (points(data.without(place), reference.without(place)) for data in (training, unseen))
+    models = (
+        (grow_number_tree(training.without(place).X, training.X[:, place]), unseen.without(place).X),
+        (LinearRegression().fit(known, training.X[:, place]), tested),
+        (KNeighborsRegressor(min(15, len(known))).fit(known, training.X[:, place]), tested),
+    )
+    return [float(model.score(X, unseen.X[:, place])) for model, X in models]
+
+
 def split(n: int, draws: Draws) -> tuple[Codes, Codes]:
     """Two thirds of the records to train on, and the others; of large tables a sample."""
     order = np.argsort(draws.uniform(n))[:MOST_RECORDS]
@@ -79,7 +97,8 @@ def accuracies(original: Microdata, released: Microdata, draws: Draws, splits: i
             unseen = original.take(test)
             found.append([scores(data.take(learn), original, unseen) for data in (original, released)])
     means = np.mean(found, axis=0).T.tolist() if found else []
-    return [Accuracy(name, *both) for name, both in zip(CLASSIFIERS, means, strict=bool(means))]
+    names = CLASSIFIERS if original.response is None else REGRESSORS
+    return [Accuracy(name, *both) for name, both in zip(names, means, strict=bool(means))]
 
 
 # --- risk against utility ---------------------------------------------------------------------------------------------
