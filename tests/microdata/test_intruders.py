@@ -1,5 +1,7 @@
 """The stated risk is at least what anybody finds: attacks are written here a second time, in other words."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.microdata.conftest import AS_IT_WAS, mixed_table
@@ -8,6 +10,7 @@ from tests.statistics import assert_probability
 import sfumato as sf
 from sfumato.domain import showing_values
 from sfumato.microdata.intruders import Scene, send_intruders
+from sfumato.microdata.intruders.everybody import everybody_at_once
 from sfumato.microdata.intruders.linking import Clue, chance_of_own, hits
 from sfumato.microdata.intruders.nearest import nearest
 from sfumato.microdata.intruders.scene import upper_limit
@@ -172,6 +175,14 @@ def test_ties_are_shared_and_exact_clues_come_first():
     assert hits(scene, [away]).mean() == 0
     assert hits(scene, [away], [Clue(place, place, label=True)]).mean() == 1
     assert hits(scene, [], [Clue(twin, twin, label=True)]).mean() == pytest.approx(0.5)
+
+
+def test_an_assignment_of_records_that_tell_nothing_finds_nobody():
+    rng = np.random.default_rng(2)
+    table = {"a": rng.permutation(300), "b": rng.choice(["x", "y"], 300), "class": np.arange(300) % 2}
+    done = sf.release(table, "class", "swap", amount=1.0, roles={"a": "quasi-identifier"}, rng=1)
+    hidden = replace(done, released=done.released.with_values(np.ones_like(done.released.X), done.released.y))
+    assert everybody_at_once(Scene.of(hidden, Draws(0))).found < 0.05
 
 
 def test_findings_are_words_and_figures_and_the_public_form_tells_neither_columns_nor_people(released):

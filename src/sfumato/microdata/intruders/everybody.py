@@ -23,6 +23,7 @@ def everybody_at_once(scene: Scene) -> Finding:
     looked_for = np.zeros(scene.rows.size, dtype=bool)
     for leaf in np.unique(known_leaf[: scene.people]):
         people, records = (np.flatnonzero(side == leaf)[:TOGETHER] for side in (known_leaf, seen_leaf))
+        records = records[np.argsort(scene.draws.uniform(records.size))]  # ties must not fall to one's own record
         if records.size:
             apart = np.sum([_apart(part, people, records) for part in parts], axis=0)
             who, which = linear_sum_assignment(apart)
