@@ -78,7 +78,7 @@ class Scene:
     @cached_property
     def names(self) -> list[str]:
         original = self.release.original
-        return [*original.names, original.target] if has_class(original) else original.names
+        return [*original.names, str(original.target)] if has_class(original) else original.names
 
     @cached_property
     def known(self) -> Floats:
