@@ -4,6 +4,7 @@ import csv as standard_csv
 import json
 import re
 
+import numpy as np
 import pytest
 from pyarrow import csv, parquet
 
@@ -42,24 +43,25 @@ def test_bad_input_is_one_line_and_nothing_is_written(refused, options, words):
     assert words in refused(f"release people.csv -o released.csv {options}")
 
 
-PEOPLE = 120
+PEOPLE = 200
 FIELDS = {
-    "zip": lambda i: f"{(i * 7919) % 12 * 1000 + 520:05d}",
-    "agrees": lambda i: str(i % 3 == 0),
-    "price": lambda i: f"{(i * 37) % 900 / 10:.2f}",
-    "weight": lambda i: f"{(i * 53) % 700 / 10:g}",
-    "day": lambda i: f"2024-{i % 12 + 1:02d}-{i % 27 + 1:02d}",
-    "born": lambda i: f"{i % 27 + 1:02d}.{i % 12 + 1:02d}.1980",
-    "at": lambda i: f"{i % 24:02d}:{i * 5 % 60:02d}",
-    "count": lambda i: "" if i % 9 == 0 else str(i % 13),
-    "name": lambda i: f"p, {i}",
-    "remark": lambda i: 'said "no", left' if i % 2 else "none",
-    "group": lambda i: "AB"[(i * 37) % 900 > 450],
+    "zip": lambda rng, i: f"{rng.integers(12) * 1000 + 520:05d}",
+    "agrees": lambda rng, i: str(rng.random() < 0.4),
+    "price": lambda rng, i: f"{rng.integers(900) / 10:.2f}",
+    "weight": lambda rng, i: f"{rng.integers(700) / 10:g}",
+    "day": lambda rng, i: f"2024-{rng.integers(1, 13):02d}-{rng.integers(1, 28):02d}",
+    "born": lambda rng, i: f"{rng.integers(1, 28):02d}.{rng.integers(1, 13):02d}.1980",
+    "at": lambda rng, i: f"{rng.integers(24):02d}:{rng.integers(60):02d}",
+    "count": lambda rng, i: "" if rng.random() < 0.1 else str(rng.integers(13)),
+    "name": lambda rng, i: f"p, {i}",
+    "remark": lambda rng, i: 'said "no", left' if rng.random() < 0.5 else "none",
+    "group": lambda rng, i: "AB"[i % 2],
 }
 
 
 def texts(folder):
-    rows = [[write(i) for write in FIELDS.values()] for i in range(PEOPLE)]
+    rng = np.random.default_rng(0)
+    rows = [[write(rng, i) for write in FIELDS.values()] for i in range(PEOPLE)]
     with (folder / "texts.csv").open("w", newline="") as file:
         writer = standard_csv.writer(file)
         writer.writerow(FIELDS)
