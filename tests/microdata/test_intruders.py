@@ -90,7 +90,7 @@ def test_the_order_of_the_rows_tells_nothing_unless_it_is_kept():
 
 
 def test_whoever_knows_the_tree_compares_ranks_within_leaves_and_the_stated_risk_knows_it():
-    done = sf.release(mixed_table(500), "class", amount=0.15, rng=2)
+    done = sf.release(mixed_table(500), "class", noise="rank", amount=0.15, rng=2)
     leaf = done.leaves.leaf
     distance = np.where(leaf[:, None] == leaf, 0.0, np.inf)
     for place in np.flatnonzero(done.original.numeric):
