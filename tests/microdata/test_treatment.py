@@ -28,6 +28,7 @@ def test_an_outlier_is_in_no_release_and_pulls_no_value_towards_it(method):
         done = sf.release(table, "class", method, attempts=0, rng=seed)
         assert done.table["income"].max() < np.sort(table["income"])[-2] + 1e-9
         assert "Xanten" not in done.table["city"]
+    assert "city: 1 rare label became the nearest common one" in done.notes
 
 
 def test_on_request_outliers_stay():

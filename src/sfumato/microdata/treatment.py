@@ -19,6 +19,7 @@ import numpy as np
 from sfumato.domain import Codes, Floats
 from sfumato.microdata.fields import Field, Mask, Microdata
 from sfumato.microdata.noise import Draws
+from sfumato.prose import counted
 
 TAIL, SMALL_TAIL, SMALL_TABLE = 5, 3, 100
 CHOICES = {"outliers": ("replace", "keep"), "gaps": ("deal", "keep"), "order": ("shuffle", "keep")}
@@ -56,6 +57,11 @@ class Treatment:
         tight = [new.name for new, old in zip(released.fields, original.fields, strict=True) if new != old]
         if tight:
             found.append(f"extreme values of {', '.join(tight)} were replaced by those of a few people together")
+        labels = np.flatnonzero(~original.numeric & ~kept) if self.outliers == "replace" else ()
+        for place in labels:
+            rare = _rare_labels(original.X[:, place][~np.isnan(original.X[:, place])])[0].size
+            if rare:
+                found.append(f"{original.names[place]}: {counted(rare, 'rare label')} became the nearest common one")
         return found
 
     def rows(self, n: int, draws: Draws) -> Codes:
@@ -79,7 +85,7 @@ def replace_outliers(data: Microdata, kept: Mask, declared: Mask, draws: Draws) 
         if size == 1 or field.low == field.high:
             continue
         if field.kind == "category":
-            X[known, place] = _without_rare_labels(X[known, place], size)
+            X[known, place] = _without_rare_labels(X[known, place])
             continue
         X[known, place] = _without_tails(X[known, place], size, field, draws)
         if not declared[place]:
@@ -107,14 +113,20 @@ def _lowest(values: Floats, size: int, draws: Draws) -> Codes:
     return np.concatenate([below[np.argsort(values[below], kind="stable")], some])
 
 
-def _without_rare_labels(codes: Floats, size: int) -> Floats:
-    count = np.bincount(codes.astype(np.int64))
-    common, rare = np.flatnonzero(count >= size), np.flatnonzero((count > 0) & (count < size))
-    if not common.size or not rare.size:
+def _without_rare_labels(codes: Floats) -> Floats:
+    rare, common = _rare_labels(codes)
+    if not rare.size:
         return codes
-    new = np.arange(count.size, dtype=float)
+    new = np.arange(codes.max() + 1)
     new[rare] = common[np.abs(rare[:, None] - common).argmin(axis=1)]
     return np.asarray(new[codes.astype(np.int64)])
+
+
+def _rare_labels(codes: Floats) -> tuple[Codes, Codes]:
+    """Labels of too few people, and those that enough have; none is rare where all are."""
+    count, size = np.bincount(codes.astype(np.int64)), tail_size(codes.size)
+    common = np.flatnonzero(count >= size)
+    return np.flatnonzero((count > 0) & (count < size) & bool(common.size)), common
 
 
 def deal_gaps(data: Microdata, group: Codes, kept: Mask, draws: Draws) -> Microdata:
