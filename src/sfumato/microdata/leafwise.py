@@ -30,8 +30,10 @@ VALUES_SOUGHT, MOST_PASSES = 4_000_000, 4
 """How many values trees below a node may be grown on in a search for a better draw (or all values once, if they are
 more), and how many times the whole is looked at after such a search; tables with more values are looked at once."""
 LOOSE = 0.25
-SMALL_NODE = 0.1
-"""Labels are moved again in nodes that hold less than this share of the records; elsewhere it would stir too much."""
+"""How far a field moves away from the class, as a share of its leaf's ranks."""
+SMALL_NODE = 0.2
+"""Labels, or a leaf's field away from them, move again where a node holds less than this share of the records; elsewhere
+it would stir too much."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +147,8 @@ class Leafwise:
         for rival in rivals:
             place, records = self.read_off.get(rival.place, rival.place), self.leaves.records(rival.node)
             if self.terms.deals:
-                if second and self.leaves.nodes.is_leaf[rival.node]:
+                small = records.size < SMALL_NODE * len(y)
+                if second and small and self.leaves.nodes.is_leaf[rival.node]:
                     self._loosen(X, place, records)
                 else:
                     self._deal(X, y, source, place, records)
