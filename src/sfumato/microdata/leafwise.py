@@ -32,8 +32,8 @@ more), and how many times the whole is looked at after such a search; tables wit
 LOOSE = 0.25
 """How far a field moves away from the class, as a share of its leaf's ranks."""
 SMALL_NODE = 0.2
-"""Labels, or a leaf's field away from them, move again where a node holds less than this share of the records; elsewhere
-it would stir too much."""
+"""Labels, or a leaf's field away from them, move again where a node holds less than this share of the records;
+elsewhere it would stir too much."""
 
 
 @dataclass(frozen=True)
