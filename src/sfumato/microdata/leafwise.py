@@ -23,7 +23,7 @@ from sfumato.microdata.fields import Mask, Microdata
 from sfumato.microdata.noise import Draws, Room, blur, blur_labels, crowded, rank_noise
 from sfumato.microdata.pattern import Leaves, Nodes, Pattern, Regrow
 from sfumato.microdata.rules import Rule, read_off, repair
-from sfumato.microdata.sequence import draw_in_turn
+from sfumato.microdata.sequence import deal_classes, draw_in_turn
 from sfumato.microdata.terms import Terms
 
 VALUES_SOUGHT, MOST_PASSES = 4_000_000, 4
@@ -104,6 +104,8 @@ class Leafwise:
         if self.terms.noise == "donors":
             late = list(self.read_off)
             X = draw_in_turn(source, y, self.leaves, self.terms.amount, self.still, late, self.draws)
+            if self.terms.labels == "rpt" and self.data.response is None:
+                y[:] = deal_classes(source, X, y, self.leaves.leaf, self.draws)
         else:
             X = np.column_stack([self.blurred(place) for place in places])
         for place in places:

@@ -76,6 +76,34 @@ def grow_cells(seen: Floats, values: Floats, fewest: int, field: Field) -> Any:
     return grown.fit(seen[known], values[known]) if known.any() else grown.fit(seen, np.zeros(len(values)))
 
 
+def deal_classes(data: Microdata, X: Floats, y: Codes, leaf: Codes, draws: Draws) -> Codes:
+    """The classes of each leaf, dealt among its records by how likely a boosted model of the true records finds them.
+
+    Class after class, those records get it for which log-odds + logistic noise is highest: as if each drew its class by
+    its own probability, given how many of the leaf have it.
+    """
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    learn = np.argsort(draws.uniform(len(y)))[:MOST_LEARNT_FROM]
+    present, codes = np.unique(data.y[learn], return_inverse=True)
+    if present.size < 2:
+        return y.copy()
+    model = HistGradientBoostingClassifier(early_stopping=False, random_state=0).fit(data.X[learn], codes)
+    p = np.zeros((len(y), int(max(y.max(), data.y.max())) + 1))
+    p[:, present] = model.predict_proba(X)
+    dealt, free = y.copy(), np.ones(len(y), dtype=bool)
+    for label in range(p.shape[1]):
+        rows = np.flatnonzero(free)
+        share = np.clip(p[rows, label] / np.maximum(p[rows, label:].sum(axis=1), 1e-12), 1e-9, 1 - 1e-9)
+        u = draws.uniform(rows.size)
+        wish = np.log(share / (1 - share)) + np.log(u / (1 - u))
+        rows = rows[np.lexsort((-wish, leaf[rows]))]
+        rank = np.arange(rows.size) - np.searchsorted(leaf[rows], leaf[rows])
+        takers = rows[rank < np.bincount(leaf[y == label], minlength=int(leaf.max()) + 1)[leaf[rows]]]
+        dealt[takers], free[takers] = label, False
+    return dealt
+
+
 def take_from_donors(
     values: Floats, cell: Codes, wanted: Codes, lower: Floats, upper: Floats, draws: Draws
 ) -> Floats:
