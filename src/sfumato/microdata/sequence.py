@@ -22,6 +22,7 @@ from sfumato.microdata.noise import Draws
 from sfumato.microdata.pattern import Leaves
 
 FEWEST_DONORS = 10
+RIDGE = 1.0
 MOST_LEARNT_FROM = 50_000
 """Records that a column's tree is grown on; beyond them it only costs."""
 
@@ -43,6 +44,7 @@ def draw_in_turn(
             before = _seen(data.X[:, drawn], column, data.y, leaves.leaf, data.y)
             after = _seen(released[:, drawn], column, data.y, leaves.leaf, y)
             few = max(1, int(fewest[place]))
+            before, after = with_line(before, after, column, learn)
             cells = grow_cells(before[learn], column[learn], few, data.fields[place])
             lower, upper = leaves.bounds(place)
             wanted, donors = cells.apply(after[known]), cells.apply(before[known])
@@ -56,6 +58,17 @@ def draw_in_turn(
 def _seen(columns: Floats, values: Floats, true: Codes, leaf: Codes, y: Codes) -> Floats:
     """What a column's tree may look at: the columns drawn, and class and leaf as the column's means in them."""
     return np.column_stack([columns, means_by(values, true)[y], means_by(values, leaf)[leaf]])
+
+
+def with_line(before: Floats, after: Floats, values: Floats, learn: Codes) -> tuple[Floats, Floats]:
+    """One more thing to look at: what a ridge regression on all the others predicts. A tree needs many cuts for it."""
+    learn = learn[~np.isnan(values[learn])]
+    middle, spread = np.nanmean(before[learn], axis=0), np.nanstd(before[learn], axis=0)
+    spread = np.where(spread > 0, spread, 1.0)
+    standard, others = (np.nan_to_num((seen - middle) / spread) for seen in (before, after))
+    gram = standard[learn].T @ standard[learn] + RIDGE * np.eye(standard.shape[1])
+    slope = np.linalg.solve(gram, standard[learn].T @ (values[learn] - values[learn].mean()))
+    return np.column_stack([before, standard @ slope]), np.column_stack([after, others @ slope])
 
 
 def means_by(values: Floats, group: Codes) -> Floats:
