@@ -33,7 +33,7 @@ from sfumato.microdata.releasing import release_records
 from sfumato.microdata.terms import agree
 from sfumato.microdata.utility import CLASSIFIERS, scores
 
-SETS = ("car", "crx", "mammographic", "page-blocks", "saheart", "segment")
+SETS = ("dermatology", "mammographic", "nursery", "page-blocks", "saheart", "segment")
 SPLITS, RELEASES = 8, 3
 LEARNERS = (*CLASSIFIERS, "boosting")
 LIMITS = dict.fromkeys(LEARNERS, 0.02) | {"tree": 0.01}
