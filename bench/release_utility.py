@@ -194,7 +194,8 @@ def kept_rules(original: Microdata, released: Microdata) -> float:
     rules = find_rules(original, np.zeros(len(original.fields), bool))
     pattern = find_pattern(None, original, leave_out=read_off(rules))
     terms = agree(original, "leafwise")
-    return judge(original, released, pattern.tree, pattern.regrow, (), terms).rules.share_covered
+    again = pattern.regrow(released.X, released.y)
+    return judge(original, released, pattern.tree, again, (), terms).rules.share_covered
 
 
 if __name__ == "__main__":

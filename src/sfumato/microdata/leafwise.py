@@ -59,19 +59,22 @@ class Leafwise:
     def classes(self, rows: Codes | slice) -> Codes:
         return blur_labels(self.data.y[rows], self.leaves.leaf[rows], self.terms.labels, self.draws)
 
-    def release(self, y: Codes, pattern: Pattern) -> tuple[Floats, Codes]:
-        """All columns, drawn again in places at most ``attempts`` times; of all versions the closest is returned."""
+    def release(self, y: Codes, pattern: Pattern) -> tuple[Floats, Codes, Nodes | None]:
+        """All columns, drawn again in places at most ``attempts`` times; of all versions the closest is returned, and
+        the tree that was grown on it (if any was)."""
         source = self.data.with_values(spread_rare(self.data, self.leaves, self.rules, self.draws), self.data.y)
         X = self.columns(source, y)
         parts = pattern.in_parts and self.terms.deals
         passes = MOST_PASSES if X.size < VALUES_SOUGHT else 1
         looks = min(self.terms.attempts, passes) if parts else self.terms.attempts
-        best, fewest = (X, y), len(y) + 1
+        best: tuple[Floats, Codes, Nodes | None] = (X, y, None)
+        fewest = len(y) + 1
         for look in range(looks + 1 if looks else 0):
-            rivals = differences(self.leaves, pattern.regrow(X, y), X)
+            regrown = pattern.regrow(X, y)
+            rivals = differences(self.leaves, regrown, X)
             affected = sum(self.leaves.size[rival.node] for rival in rivals)
             if affected < fewest:
-                best, fewest = (X.copy(), y.copy()), affected
+                best, fewest = (X.copy(), y.copy(), regrown), affected
             if not rivals or look == looks:
                 break
             if parts:

@@ -23,7 +23,7 @@ from sfumato.microdata.pattern import Leaves
 
 FEWEST_DONORS = 10
 RIDGE = 1.0
-MOST_LEARNT_FROM = 50_000
+MOST_LEARNT_FROM = 30_000
 """Records that a column's tree is grown on; beyond them it only costs."""
 
 
