@@ -29,6 +29,8 @@ from sfumato.microdata.terms import Terms
 VALUES_SOUGHT, MOST_PASSES = 4_000_000, 4
 """How many values trees below a node may be grown on in a search for a better draw (or all values once, if they are
 more), and how many times the whole is looked at after such a search; tables with more values are looked at once."""
+LEVELS = 10
+"""About how many times cheaper the first cut is than the whole tree."""
 LOOSE = 0.25
 """How far a field moves away from the class, as a share of its leaf's ranks."""
 SMALL_NODE = 0.2
@@ -85,21 +87,22 @@ class Leafwise:
         return best
 
     def _search(self, X: Floats, y: Codes, source: Microdata, rivals: list[Rival], regrow: Regrow) -> None:
-        """Deal again node by node, keeping what brings the tree below the node nearer, until it is the same."""
-        left = max(VALUES_SOUGHT, X.size)
-        for rival in rivals:
-            records, found = self.leaves.records(rival.node), [rival]
+        """From each rival's node downwards, deal again until the node's own cut is the best one there; inside a leaf,
+        until no tree grows."""
+        nodes, left = self.leaves.nodes, max(VALUES_SOUGHT, X.size)
+        waiting = [rival.node for rival in rivals]
+        while waiting and left > 0:
+            node = waiting.pop()
+            records, inner = self.leaves.records(node), not nodes.is_leaf[node]
             for attempt in range(self.terms.attempts):
-                left -= records.size * X.shape[1]
+                top = regrow(X[records], y[records], n=len(y), depth=1 if inner else None)
+                found = differences(self.leaves, top, X, node)
+                left -= records.size * X.shape[1] // (LEVELS if inner else 1)
                 if not found or left < 0:
                     break
-                before, sizes = X[records].copy(), self.leaves.size
                 self._draw_again(X, y, source, found, second=attempt % 2 == 1)
-                again = differences(self.leaves, regrow(X[records], y[records], n=len(y)), X, rival.node)
-                if sum(sizes[one.node] for one in again) <= sum(sizes[one.node] for one in found):
-                    found = again
-                else:
-                    X[records] = before
+            if inner:
+                waiting += [int(nodes.left[node]), int(nodes.right[node])]
 
     def columns(self, source: Microdata, y: Codes) -> Floats:
         """Every column once."""
