@@ -6,7 +6,7 @@ from tests.statistics import assert_fits, assert_mean
 from sfumato.microdata.fields import Field, read_microdata
 from sfumato.microdata.noise import Draws
 from sfumato.microdata.pattern import find_leaves, find_pattern
-from sfumato.microdata.sequence import draw_in_turn, grow_cells, means_by, take_from_donors
+from sfumato.microdata.sequence import deal_classes, draw_in_turn, grow_cells, means_by, take_from_donors, with_line
 
 
 def drawn(table, target="class", **still):
@@ -61,3 +61,26 @@ def test_columns_that_stay_are_what_the_others_are_drawn_from():
     data, released = drawn(table, x=True)
     assert np.array_equal(released[:, 1], data.X[:, 1])
     assert np.corrcoef(released.T)[0, 1] > 0.9
+
+
+def test_classes_dealt_by_their_odds_keep_the_leafs_counts_and_what_two_columns_decide_together():
+    rng = np.random.default_rng(5)
+    a, b, leaf = rng.integers(0, 2, 3000), rng.integers(0, 2, 3000), rng.integers(0, 3, 3000)
+    data = read_microdata({"a": a, "b": b, "class": a ^ b}, "class")
+    shuffled = np.concatenate([rng.permutation(np.flatnonzero(leaf == one)) for one in range(3)])
+    y = data.y.copy()
+    y[np.argsort(leaf, kind="stable")] = data.y[shuffled]
+    dealt = deal_classes(data, data.X, y, leaf, Draws(0))
+    for one in range(3):
+        assert np.array_equal(np.bincount(dealt[leaf == one]), np.bincount(y[leaf == one]))
+    assert (y == data.y).mean() < 0.6
+    assert (dealt == data.y).mean() > 0.99
+
+
+def test_a_straight_line_of_the_others_is_one_more_thing_to_look_at():
+    rng = np.random.default_rng(6)
+    seen = rng.normal(size=(500, 3))
+    values = seen @ [1.0, -2.0, 0.5]
+    before, after = with_line(seen, seen[::-1], values, np.arange(500))
+    assert np.corrcoef(before[:, -1], values)[0, 1] > 0.999
+    assert np.allclose(before[::-1], after)
