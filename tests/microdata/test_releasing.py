@@ -239,3 +239,47 @@ def test_what_is_no_table_or_no_tree_is_refused(table):
         sf.release(pl.DataFrame({**table, "score": [[1]] * 300}), "class")
     with pytest.raises(ValueError, match="the table is empty"):
         sf.release({"a": [], "class": []}, "class")
+
+
+# --- targets ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_target_that_is_a_number_moves_inside_the_leaves_of_a_regression_tree():
+    table = mixed_table(1500)
+    table["income"] = np.round(table["income"] + 20.0 * (table["age"] > 50) + 10 * (table["city"] == "Bari"), 2)
+    done = sf.release(table, "income", rng=0)
+    assert done.tree.size > 1
+    place = done.original.response
+    for leaf in np.unique(done.leaves.leaf):
+        rows = done.leaves.records(int(leaf))
+        means = [data.X[rows, place].mean() for data in (done.original, done.released)]
+        assert abs(means[0] - means[1]) < 0.1 * done.original.X[:, place].std()
+    assert np.array_equal(done.tree.descend(done.original.X), done.tree.descend(done.released.X))
+    assert not np.array_equal(done.table["income"], table["income"])
+    assert "R² on original records" in str(done.report)
+    assert all(one.original < 0.99 for one in done.report.accuracy)  # no learner has seen the number it predicts
+
+
+def test_without_a_target_all_columns_are_alike_and_keep_their_associations():
+    table = mixed_table(1500)
+    done = sf.release(table, rng=0)
+    assert list(done.table) == list(table)
+    assert done.tree.size == 1
+    assert done.preserved.change["largest"] < done.preserved.limits[1]
+    assert (done.original.X == done.released.X).all(axis=1).mean() < 0.01
+    assert "not measured" in str(done.report)
+
+
+def test_large_tables_keep_their_rules():
+    table = mixed_table(20_000)
+    done = sf.release(table, "class", rng=0)
+    assert done.preserved.rules.share_covered > 0.9
+
+
+def test_no_number_of_a_single_person_is_released():
+    """But those next to a cut, and they need not be that person's."""
+    done = sf.release(mixed_table(2000), "class", rng=0)
+    scores, place = done.table["score"], done.original.names.index("score")
+    shared = np.isin(scores, done.original.X[:, place])
+    cuts = (~done.tree.is_leaf & (done.tree.feature == place)).sum()
+    assert shared.sum() <= 2 * cuts

@@ -25,7 +25,7 @@ MOST_LABELS = 20
 """Up to so many labels a column is one of categories, whatever the number of records."""
 MOST_CLASSES = 20
 """A target of more different numbers is a number, not a class."""
-GROUPS = 10
+GROUPS = 25
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ def _is_number(column: Column) -> bool:
 
 
 def _groups(values: Floats) -> tuple[tuple[Hashable, ...], Codes]:
-    """A number's values in about ten groups of as many records, at least ten in each."""
+    """A number's values in at most 25 groups of as many records, ten or more in each."""
     shares = np.linspace(0, 1, int(np.clip(values.size // 10, 2, GROUPS)) + 1)[1:-1]
     cuts = np.unique(np.quantile(values, shares, method="higher"))
     names = [f"below {cuts[0]:g}", *(f"{a:g} to {b:g}" for a, b in pairwise(cuts)), f"{cuts[-1]:g} or more"]

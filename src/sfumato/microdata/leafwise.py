@@ -23,15 +23,19 @@ from sfumato.microdata.fields import Mask, Microdata
 from sfumato.microdata.noise import Draws, Room, blur, blur_labels, crowded, rank_noise
 from sfumato.microdata.pattern import Leaves, Nodes, Pattern, Regrow
 from sfumato.microdata.rules import Rule, read_off, repair
-from sfumato.microdata.sequence import draw_in_turn
+from sfumato.microdata.sequence import deal_classes, draw_in_turn
 from sfumato.microdata.terms import Terms
 
 VALUES_SOUGHT, MOST_PASSES = 4_000_000, 4
 """How many values trees below a node may be grown on in a search for a better draw (or all values once, if they are
 more), and how many times the whole is looked at after such a search; tables with more values are looked at once."""
+LEVELS = 10
+"""About how many times cheaper the first cut is than the whole tree."""
 LOOSE = 0.25
-SMALL_NODE = 0.1
-"""Labels are moved again in nodes that hold less than this share of the records; elsewhere it would stir too much."""
+"""How far a field moves away from the class, as a share of its leaf's ranks."""
+SMALL_NODE = 0.2
+"""Labels, or a leaf's field away from them, move again where a node holds less than this share of the records;
+elsewhere it would stir too much."""
 
 
 @dataclass(frozen=True)
@@ -57,19 +61,22 @@ class Leafwise:
     def classes(self, rows: Codes | slice) -> Codes:
         return blur_labels(self.data.y[rows], self.leaves.leaf[rows], self.terms.labels, self.draws)
 
-    def release(self, y: Codes, pattern: Pattern) -> tuple[Floats, Codes]:
-        """All columns, drawn again in places at most ``attempts`` times; of all versions the closest is returned."""
+    def release(self, y: Codes, pattern: Pattern) -> tuple[Floats, Codes, Nodes | None]:
+        """All columns, drawn again in places at most ``attempts`` times; of all versions the closest is returned, and
+        the tree that was grown on it (if any was)."""
         source = self.data.with_values(spread_rare(self.data, self.leaves, self.rules, self.draws), self.data.y)
         X = self.columns(source, y)
         parts = pattern.in_parts and self.terms.deals
         passes = MOST_PASSES if X.size < VALUES_SOUGHT else 1
         looks = min(self.terms.attempts, passes) if parts else self.terms.attempts
-        best, fewest = (X, y), len(y) + 1
+        best: tuple[Floats, Codes, Nodes | None] = (X, y, None)
+        fewest = len(y) + 1
         for look in range(looks + 1 if looks else 0):
-            rivals = differences(self.leaves, pattern.regrow(X, y), X)
+            regrown = pattern.regrow(X, y)
+            rivals = differences(self.leaves, regrown, X)
             affected = sum(self.leaves.size[rival.node] for rival in rivals)
             if affected < fewest:
-                best, fewest = (X.copy(), y.copy()), affected
+                best, fewest = (X.copy(), y.copy(), regrown), affected
             if not rivals or look == looks:
                 break
             if parts:
@@ -80,21 +87,22 @@ class Leafwise:
         return best
 
     def _search(self, X: Floats, y: Codes, source: Microdata, rivals: list[Rival], regrow: Regrow) -> None:
-        """Deal again node by node, keeping what brings the tree below the node nearer, until it is the same."""
-        left = max(VALUES_SOUGHT, X.size)
-        for rival in rivals:
-            records, found = self.leaves.records(rival.node), [rival]
+        """From each rival's node downwards, deal again until the node's own cut is the best one there; inside a leaf,
+        until no tree grows."""
+        nodes, left = self.leaves.nodes, max(VALUES_SOUGHT, X.size)
+        waiting = [rival.node for rival in rivals]
+        while waiting and left > 0:
+            node = waiting.pop()
+            records, inner = self.leaves.records(node), not nodes.is_leaf[node]
             for attempt in range(self.terms.attempts):
-                left -= records.size * X.shape[1]
+                top = regrow(X[records], y[records], n=len(y), depth=1 if inner else None)
+                found = differences(self.leaves, top, X, node)
+                left -= records.size * X.shape[1] // (LEVELS if inner else 1)
                 if not found or left < 0:
                     break
-                before, sizes = X[records].copy(), self.leaves.size
                 self._draw_again(X, y, source, found, second=attempt % 2 == 1)
-                again = differences(self.leaves, regrow(X[records], y[records], n=len(y)), X, rival.node)
-                if sum(sizes[one.node] for one in again) <= sum(sizes[one.node] for one in found):
-                    found = again
-                else:
-                    X[records] = before
+            if inner:
+                waiting += [int(nodes.left[node]), int(nodes.right[node])]
 
     def columns(self, source: Microdata, y: Codes) -> Floats:
         """Every column once."""
@@ -102,6 +110,8 @@ class Leafwise:
         if self.terms.noise == "donors":
             late = list(self.read_off)
             X = draw_in_turn(source, y, self.leaves, self.terms.amount, self.still, late, self.draws)
+            if self.terms.labels == "rpt" and self.data.response is None:
+                y[:] = deal_classes(source, X, y, self.leaves.leaf, self.draws)
         else:
             X = np.column_stack([self.blurred(place) for place in places])
         for place in places:
@@ -145,7 +155,8 @@ class Leafwise:
         for rival in rivals:
             place, records = self.read_off.get(rival.place, rival.place), self.leaves.records(rival.node)
             if self.terms.deals:
-                if second and self.leaves.nodes.is_leaf[rival.node]:
+                small = records.size < SMALL_NODE * len(y)
+                if second and small and self.leaves.nodes.is_leaf[rival.node]:
                     self._loosen(X, place, records)
                 else:
                     self._deal(X, y, source, place, records)

@@ -206,7 +206,9 @@ def _cut_values(cut: float, below: Floats, above: Floats, step: float) -> tuple[
 # --- the pattern tree -------------------------------------------------------------------------------------------------
 
 
-def grow_tree(X: Floats, y: Codes, *, pruned: bool = True, n: int | None = None) -> Any:
+def grow_tree(
+    X: Floats, y: Codes, *, pruned: bool = True, n: int | None = None, depth: int | None = None
+) -> Any:
     """The default pattern tree: entropy cuts, leaves of at least 0.4·√n records and five, pruned (minimal cost
     complexity) so that a leaf must lower the deviance by ln(n·p): noise is no pattern. Unpruned, the same tree goes on
     to smaller leaves. On the records of a node, with the ``n`` of the whole, it is the tree below that node."""
@@ -215,17 +217,21 @@ def grow_tree(X: Floats, y: Codes, *, pruned: bool = True, n: int | None = None)
     whole = n or len(y)
     price = PRUNING * np.log(whole * X.shape[1]) / (len(y) * np.log(2)) if pruned else 0.0
     fewest = _fewest(whole)
-    grown = DecisionTreeClassifier(criterion="entropy", min_samples_leaf=fewest, ccp_alpha=price, random_state=0)
+    grown = DecisionTreeClassifier(
+        criterion="entropy", min_samples_leaf=fewest, ccp_alpha=price, max_depth=depth, random_state=0
+    )
     return grown.fit(X, y)
 
 
-def grow_number_tree(X: Floats, target: Floats, *, pruned: bool = True, n: int | None = None) -> Any:
+def grow_number_tree(
+    X: Floats, target: Floats, *, pruned: bool = True, n: int | None = None, depth: int | None = None
+) -> Any:
     """The same for a number: a leaf must lower the sum of squares by ln(n·p) times the variance inside the leaves."""
     from sklearn.tree import DecisionTreeRegressor
 
     whole = n or len(target)
     fewest = _fewest(whole)
-    grown = DecisionTreeRegressor(min_samples_leaf=fewest, random_state=0).fit(X, target)
+    grown = DecisionTreeRegressor(min_samples_leaf=fewest, max_depth=depth, random_state=0).fit(X, target)
     if not pruned:
         return grown
     inside = float(((target - grown.predict(X)) ** 2).sum()) / max(len(target) - grown.get_n_leaves(), 1)
@@ -238,13 +244,14 @@ def _fewest(n: int) -> int:
 
 
 class Regrow(Protocol):
-    def __call__(self, X: Floats, y: Codes, *, n: int | None = None) -> Nodes: ...
+    def __call__(self, X: Floats, y: Codes, *, n: int | None = None, depth: int | None = None) -> Nodes: ...
 
 
 @dataclass(frozen=True)
 class Pattern:
     """The tree whose rules are to survive, the finer or equal one whose leaves confine the noise, and how to regrow:
-    all of it, or (a tree of ours, given the ``n`` of the whole) what is below a node from the node's records."""
+    all of it, or (a tree of ours, given the ``n`` of the whole) what is below a node from the node's records, to some
+    depth."""
 
     tree: Nodes
     leaves: Nodes
@@ -267,9 +274,10 @@ def find_pattern(tree: Any, data: Microdata, *, leave_out: Iterable[int] = (), f
         text = data.names[places[int(np.argmin(data.numeric[places]))]]
         raise ValueError(f"the tree tests {text!r}, a column of categories; leave tree out, or fit it on numbers only")
 
-    def regrow(X: Floats, y: Codes, *, n: int | None = None, pruned: bool = True) -> Nodes:
+    def regrow(X: Floats, y: Codes, *, n: int | None = None, depth: int | None = None, pruned: bool = True) -> Nodes:
         target = y if data.response is None else X[:, data.response]
-        return nodes_of(grow(X[:, places], target, pruned=pruned, n=n), data.names, names)
+        grown = grow(X[:, places], target, pruned=pruned and depth is None, n=n, depth=depth)
+        return nodes_of(grown, data.names, names)
 
     first = regrow(data.X, data.y) if tree is None else nodes_of(tree, data.names)
     leaves = regrow(data.X, data.y, pruned=False) if finer and tree is None else first

@@ -11,7 +11,7 @@ import numpy as np
 from sfumato.microdata.comparison import TreeComparison, compare_trees
 from sfumato.microdata.fields import Microdata
 from sfumato.microdata.measures import associations
-from sfumato.microdata.pattern import Nodes, Regrow
+from sfumato.microdata.pattern import Nodes
 from sfumato.microdata.rules import Rule
 from sfumato.microdata.terms import Terms
 from sfumato.prose import percent
@@ -80,11 +80,10 @@ class Preserved:
 
 
 def judge(
-    original: Microdata, released: Microdata, tree: Nodes, regrow: Regrow,
+    original: Microdata, released: Microdata, tree: Nodes, again: Nodes,
     rules: tuple[Rule, ...], terms: Terms,
 ) -> Preserved:
-    """Compare a release with the original by what was asked for."""
-    again = regrow(released.X, released.y)
+    """Compare a release with the original by what was asked for; ``again`` is the pattern tree grown on the release."""
     compared = compare_trees(tree, again, original.X, original.names, classes=original.predicted)
     change, pair = association_change(original, released)
     broken = {rule.text: int((rule.broken(released.X) & ~rule.broken(original.X)).sum()) for rule in rules}

@@ -44,6 +44,7 @@ class Release:
     kept: tuple[str, ...]
     terms: Terms = field(repr=False)
     rules: tuple[Rule, ...] = field(default=(), repr=False)
+    regrown: Nodes | None = field(default=None, repr=False)
     roles: Roles = field(default=Roles({}, {}), repr=False)
     treatment: Treatment = KEPT
     rows: Codes | None = field(default=None, repr=False)
@@ -58,7 +59,8 @@ class Release:
     @cached_property
     def preserved(self) -> Preserved:
         """What of the patterns asked for is in the release."""
-        return judge(self.original, self.released, self.tree, self.regrow, self.rules, self.terms)
+        again = self.regrown or self.regrow(self.released.X, self.released.y)
+        return judge(self.original, self.released, self.tree, again, self.rules, self.terms)
 
     @cached_property
     def report(self) -> ReleaseReport:
@@ -155,6 +157,7 @@ def release_records(data: Microdata, terms: Terms, tree: Any, draws: Draws) -> R
     leaves: Leaves | None = None
     fits: list[LeafFit] = []
     rules: list[Rule] = []
+    regrown: Nodes | None = None
     if terms.method in BASELINES:
         pattern = find_pattern(None, data)
         X, y = blur_whole_table(data, terms.method, terms.amount, terms.kept, draws), data.y.copy()
@@ -170,7 +173,7 @@ def release_records(data: Microdata, terms: Terms, tree: Any, draws: Draws) -> R
             repair(X, y, data, leaves, rules, terms.kept, draws)
             pin_cuts(X, np.flatnonzero(~terms.kept), leaves)
         else:
-            X, y = noise.release(y, pattern)
+            X, y, regrown = noise.release(y, pattern)
     return Release(
         method=terms.method,
         amount=dict(zip(data.names, terms.amount.tolist(), strict=True)),
@@ -184,6 +187,7 @@ def release_records(data: Microdata, terms: Terms, tree: Any, draws: Draws) -> R
         kept=tuple(np.array(data.names)[terms.kept].tolist()),
         terms=terms,
         rules=tuple(rules),
+        regrown=regrown,
     )
 
 

@@ -4,7 +4,7 @@ Found, among columns of few values (n records, c cells in all pairs of such colu
 
     a gives b          b is the same in all records with the same a: b is never drawn but read off a
     never together     no record holds the two values, one of them a category, though by chance n·P(a)·P(b) ≥ ln c + 3
-                       would
+                       would; one in 200 of these may: a slip, which the release does not repeat
 
 Stated, one line each:
 
@@ -32,6 +32,7 @@ from sfumato.microdata.pattern import Leaves
 
 MOST_VALUES = 200
 FEWEST_RECORDS_A_VALUE = 5
+SLIPS = 1 / 200
 ROUNDS = 6
 
 
@@ -98,7 +99,7 @@ def _codes(column: Floats, values: Floats) -> Codes:
 
 
 def find_rules(data: Microdata, fixed: Mask, stated: Iterable[str] = (), *, search: bool = True) -> list[Rule]:
-    """The owner's rules, then (unless not searched for) those that all true records obey; a field that is ``fixed`` is
+    """The owner's rules, then (unless not searched for) those that true records obey; a field that is ``fixed`` is
     not read off another."""
     rules = [read_rule(text, data) for text in stated]
     taken = set(read_off(rules))
@@ -115,7 +116,7 @@ def find_rules(data: Microdata, fixed: Mask, stated: Iterable[str] = (), *, sear
             taken.add(free[0][1])
             continue
         expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / max(counts.sum(), 1)
-        never = (counts == 0) & ((expected >= surprising) | bool(ways))
+        never = (counts == 0) & bool(ways) | (counts <= SLIPS * expected) & (expected >= surprising)
         if never.any() and (ways or not data.numeric[[a, b]].all()):
             rules.append(Pairs(_never(data.fields, (a, b), (few[a], few[b]), never), (a, b), (few[a], few[b]), ~never))
     return rules

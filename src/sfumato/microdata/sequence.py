@@ -22,7 +22,8 @@ from sfumato.microdata.noise import Draws
 from sfumato.microdata.pattern import Leaves
 
 FEWEST_DONORS = 10
-MOST_LEARNT_FROM = 50_000
+RIDGE = 1.0
+MOST_LEARNT_FROM = 30_000
 """Records that a column's tree is grown on; beyond them it only costs."""
 
 
@@ -43,6 +44,7 @@ def draw_in_turn(
             before = _seen(data.X[:, drawn], column, data.y, leaves.leaf, data.y)
             after = _seen(released[:, drawn], column, data.y, leaves.leaf, y)
             few = max(1, int(fewest[place]))
+            before, after = with_line(before, after, column, learn)
             cells = grow_cells(before[learn], column[learn], few, data.fields[place])
             lower, upper = leaves.bounds(place)
             wanted, donors = cells.apply(after[known]), cells.apply(before[known])
@@ -56,6 +58,17 @@ def draw_in_turn(
 def _seen(columns: Floats, values: Floats, true: Codes, leaf: Codes, y: Codes) -> Floats:
     """What a column's tree may look at: the columns drawn, and class and leaf as the column's means in them."""
     return np.column_stack([columns, means_by(values, true)[y], means_by(values, leaf)[leaf]])
+
+
+def with_line(before: Floats, after: Floats, values: Floats, learn: Codes) -> tuple[Floats, Floats]:
+    """One more thing to look at: what a ridge regression on all the others predicts. A tree needs many cuts for it."""
+    learn = learn[~np.isnan(values[learn])]
+    middle, spread = np.nanmean(before[learn], axis=0), np.nanstd(before[learn], axis=0)
+    spread = np.where(spread > 0, spread, 1.0)
+    standard, others = (np.nan_to_num((seen - middle) / spread) for seen in (before, after))
+    gram = standard[learn].T @ standard[learn] + RIDGE * np.eye(standard.shape[1])
+    slope = np.linalg.solve(gram, standard[learn].T @ (values[learn] - values[learn].mean()))
+    return np.column_stack([before, standard @ slope]), np.column_stack([after, others @ slope])
 
 
 def means_by(values: Floats, group: Codes) -> Floats:
@@ -74,6 +87,34 @@ def grow_cells(seen: Floats, values: Floats, fewest: int, field: Field) -> Any:
     kind = DecisionTreeClassifier if field.kind == "category" else DecisionTreeRegressor
     grown = kind(min_samples_leaf=min(fewest, max(1, int(known.sum()))), random_state=0)
     return grown.fit(seen[known], values[known]) if known.any() else grown.fit(seen, np.zeros(len(values)))
+
+
+def deal_classes(data: Microdata, X: Floats, y: Codes, leaf: Codes, draws: Draws) -> Codes:
+    """The classes of each leaf, dealt among its records by how likely a boosted model of the true records finds them.
+
+    Class after class, those records get it for which log-odds + logistic noise is highest: as if each drew its class by
+    its own probability, given how many of the leaf have it.
+    """
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    learn = np.argsort(draws.uniform(len(y)))[:MOST_LEARNT_FROM]
+    present, codes = np.unique(data.y[learn], return_inverse=True)
+    if present.size < 2:
+        return y.copy()
+    model = HistGradientBoostingClassifier(early_stopping=False, random_state=0).fit(data.X[learn], codes)
+    p = np.zeros((len(y), int(max(y.max(), data.y.max())) + 1))
+    p[:, present] = model.predict_proba(X)
+    dealt, free = y.copy(), np.ones(len(y), dtype=bool)
+    for label in range(p.shape[1]):
+        rows = np.flatnonzero(free)
+        share = np.clip(p[rows, label] / np.maximum(p[rows, label:].sum(axis=1), 1e-12), 1e-9, 1 - 1e-9)
+        u = draws.uniform(rows.size)
+        wish = np.log(share / (1 - share)) + np.log(u / (1 - u))
+        rows = rows[np.lexsort((-wish, leaf[rows]))]
+        rank = np.arange(rows.size) - np.searchsorted(leaf[rows], leaf[rows])
+        takers = rows[rank < np.bincount(leaf[y == label], minlength=int(leaf.max()) + 1)[leaf[rows]]]
+        dealt[takers], free[takers] = label, False
+    return dealt
 
 
 def take_from_donors(

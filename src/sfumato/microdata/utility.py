@@ -28,6 +28,8 @@ AMOUNTS: dict[str, tuple[float, ...]] = {
     "gadp-table": (0.25, 0.5, 0.75, 0.9, 1.0),
     "swap": (0.05, 0.15, 0.3, 0.6, 1.0),
 }
+OWN_LAW_AMOUNTS = (0.1, 0.276, 0.5, 1.0)
+"""Of "leafwise" with rank or additive noise, whose amounts are shares; those above are numbers of donors."""
 CLASSIFIERS = ("tree", "naive Bayes", "logistic regression", "nearest neighbours")
 REGRESSORS = ("tree", "linear regression", "nearest neighbours")
 
@@ -163,13 +165,15 @@ def find_frontier(
 ) -> Frontier:
     """Release two thirds of the records by every method and amount; test on the others, which no release has seen.
 
-    ``options`` are those of :func:`release`: noise, labels, perturb, attempts, keep.
+    ``options`` are those of :func:`release`: preserve, rules, noise, labels, perturb, attempts, keep.
     Tables beyond 20,000 records are sampled.
     """
     unknown = [method for method in methods if method not in METHODS]
     if unknown:
         raise ValueError(f"method {unknown[0]!r} is unknown; choose {', '.join(METHODS)}")
-    grid = [(method, amount) for method in methods for amount in {**AMOUNTS, **(amounts or {})}[method]]
+    own_law = options.get("noise") in ("rank", "additive") or options.get("preserve") == "rules"
+    usual = {**AMOUNTS, "leafwise": OWN_LAW_AMOUNTS} if own_law else AMOUNTS
+    grid = [(method, amount) for method in methods for amount in {**usual, **(amounts or {})}[method]]
     (data, _), draws = read_records(table, target, domains), Draws(rng)
     clean, found = [], []
     for _ in range(splits):
