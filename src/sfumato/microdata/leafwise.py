@@ -64,7 +64,7 @@ class Leafwise:
     def release(self, y: Codes, pattern: Pattern) -> tuple[Floats, Codes, Nodes | None]:
         """All columns, drawn again in places at most ``attempts`` times; of all versions the closest is returned, and
         the tree that was grown on it (if any was)."""
-        source = self.data.with_values(spread_rare(self.data, self.leaves, self.rules, self.draws), self.data.y)
+        source = self.data.with_values(spread_rare(self.data, self.leaves, self.rules, self.still, self.draws), self.data.y)
         X = self.columns(source, y)
         parts = pattern.in_parts and self.terms.deals
         passes = MOST_PASSES if X.size < VALUES_SOUGHT else 1
@@ -173,10 +173,10 @@ class Leafwise:
             X[rows, place] = rank_noise(X[rows, place], one, LOOSE, self.draws, smooth=False)
 
 
-def spread_rare(data: Microdata, leaves: Leaves, rules: list[Rule], draws: Draws) -> Floats:
+def spread_rare(data: Microdata, leaves: Leaves, rules: list[Rule], still: Mask, draws: Draws) -> Floats:
     """Numbers that fewer than five records share lie anywhere between their neighbours, in the same order: nobody's own
-    figure is released. Values next to a cut stay, and columns bound by rules."""
-    X, bound = data.X.copy(), {place for rule in rules for place in rule.places}
+    figure is released. Values next to a cut stay, and columns that are kept or bound by rules."""
+    X, bound = data.X.copy(), {*np.flatnonzero(still).tolist(), *(place for rule in rules for place in rule.places)}
     for place, field in enumerate(data.fields):
         known = np.flatnonzero(~np.isnan(X[:, place]))
         if field.kind == "category" or place in bound or not known.size:
