@@ -64,7 +64,8 @@ class Leafwise:
     def release(self, y: Codes, pattern: Pattern) -> tuple[Floats, Codes, Nodes | None]:
         """All columns, drawn again in places at most ``attempts`` times; of all versions the closest is returned, and
         the tree that was grown on it (if any was)."""
-        source = self.data.with_values(spread_rare(self.data, self.leaves, self.rules, self.still, self.draws), self.data.y)
+        spread = spread_rare(self.data, self.leaves, self.rules, self.still, self.draws)
+        source = self.data.with_values(spread, self.data.y)
         X = self.columns(source, y)
         parts = pattern.in_parts and self.terms.deals
         passes = MOST_PASSES if X.size < VALUES_SOUGHT else 1
