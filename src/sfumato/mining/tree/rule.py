@@ -127,6 +127,7 @@ class RuleSearch:
         self.reports, self.axes, self.classes = reports, axes, len(reports.classes or ())
 
     def find(self, chosen: Sequence[int]) -> Found:
+        """A rule on cells that are coarse enough to search in."""
         found = self.nothing()
         left = list(chosen)
         while left:
@@ -137,7 +138,12 @@ class RuleSearch:
             extended = judged[best].found
             found = replace(extended, state=extended.search.run(extended.state))
             left = [j for j in left if j != best and not judged[j].superfluous]
-        return self.finished(found)
+        return self.trimmed(found)
+
+    def again(self, found: Found) -> Found:
+        """What the search finds when it goes on after a cut was taken away; the same rule if nothing better."""
+        state = found.search.run_again(found.state)
+        return found if state is found.state else replace(found, state=state)
 
     def class_shares(self) -> Floats:
         counts = np.asarray(self.reports.counts(), np.float64)
@@ -167,12 +173,15 @@ class RuleSearch:
         gain -= LEAK * sum(gains[pair] for pair in dependent)
         return Joined(gain, extended, bool(dependent) and gain < 0)
 
-    def finished(self, found: Found) -> Found:
-        """With the columns that have cuts alone, no more terms in the density than pay, and all numbers fitted."""
+    def trimmed(self, found: Found) -> Found:
+        """With the columns that have cuts alone, and no more terms in the density than pay."""
         kept = [j for j, part in enumerate(found.state.rule.parts) if part.parts > 1]
         found = self.restricted(found, kept, SEARCH) if len(kept) < len(found.ground.columns) else found
         found = self.stiffer(found)
-        found = replace(found, state=found.search.run(found.state))
+        return replace(found, state=found.search.run(found.state))
+
+    def finished(self, found: Found) -> Found:
+        """All numbers fitted on fine cells."""
         return self.restricted(found, list(range(len(found.ground.columns))), FINAL)
 
     def restricted(self, found: Found, kept: list[int], detail: tuple[Steps, Steps]) -> Found:
