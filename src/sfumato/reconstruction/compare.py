@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -172,7 +173,10 @@ def _fine(parts: list[tuple[float, float, Fine | None]]) -> Fine | None:
         (place, share * mass) for (share, _, _), fine in zip(parts, fines, strict=True) for place, mass in fine.atoms
     )
     root = np.hstack([factor * fine.root for (_, factor, _), fine in zip(parts, fines, strict=True)])
-    return Fine(fines[0].edges, shares, atoms, root)
+    rounding = Counter[float]()
+    for (share, _, _), fine in zip(parts, fines, strict=True):
+        rounding.update({multiple: share * part for multiple, part in fine.unseen_rounding})  # as in all, so in each
+    return Fine(fines[0].edges, shares, atoms, root, tuple(rounding.items()))
 
 
 def _facts(parts: Mapping[Hashable, Estimate]) -> Diagnostics:
