@@ -81,7 +81,8 @@ def _rounding(values: Floats, multiple: int) -> Floats:
 
 
 def _named(cells: Floats, values: Floats) -> Roundings:
-    """Ways to round where numbers are not whole: people of a cell go to the round numbers that are nearest."""
+    """Ways to round where numbers are not whole: people of a cell go to the round numbers that are nearest. Those next
+    to an end stay: whoever is at the end of a domain is mostly beyond it."""
     low, high = float(cells[0]), float(cells[-1])
     ten = 10.0 ** np.floor(np.log10((high - low) / 2))
     numbers = ten / 2 * np.arange(np.ceil(low / ten * 2 - 1e-9), np.floor(high / ten * 2 + 1e-9) + 1)
@@ -93,8 +94,10 @@ def _named(cells: Floats, values: Floats) -> Roundings:
     for chosen in (np.ones(numbers.size, bool), tens):
         borders = np.concatenate([[low], (numbers[chosen][1:] + numbers[chosen][:-1]) / 2, [high]])
         inside = np.diff(np.clip(borders[:, None], cells[:-1], cells[1:]), axis=0) / np.diff(cells)
+        inside[(numbers[chosen] < low + ten / 4) | (numbers[chosen] > high - ten / 4)] = 0.0
         table = np.zeros((cells.size - 1 + numbers.size, cells.size - 1))
         table[cells.size - 1 + np.flatnonzero(chosen)] = inside
+        np.fill_diagonal(table, 1.0 - inside.sum(axis=0))
         tables.append(table)
     return Roundings((ten / 2, ten), tuple(tables), places)
 

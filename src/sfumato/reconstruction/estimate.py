@@ -147,12 +147,14 @@ class Fine:
 
     def quantile_error(self, q: float, value: float) -> float:
         """How far the quantile goes if the share below it is one standard error larger or smaller, the further one; at
-        least that error over the density there."""
+        least that error over the density there. People who round unseen carry it towards their multiple."""
         error = self.error_between(None, value)
         sides = self.quantile(np.clip([q - error, q + error], 0.0, 1.0))
         cell = self._cell(value)
         density = self.people[cell] / (self.edges[cell + 1] - self.edges[cell])
-        return max(float(np.abs(sides - value).max()), error / density if density > 0 else np.inf)
+        far = max(float(np.abs(sides - value).max()), error / density if density > 0 else np.inf)
+        carried = [share * (np.rint(value / multiple) * multiple - value) for multiple, share in self.unseen_rounding]
+        return float(np.linalg.norm([far, *carried]))
 
     def whole_quantile_error(self, q: float, value: float) -> float:
         """√E (Q − value)² of a quantile Q of whole numbers, Q ≤ x where the share up to x is q or more."""

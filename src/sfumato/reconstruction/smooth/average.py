@@ -38,6 +38,7 @@ DECIDED = 15.0  # log likelihood that rounding promises, beyond which rough dens
 NEARLY_ALL = 0.8  # unless so many round that they may as well be at a few values
 COUNTED = 1e-4  # fits with less posterior weight than this are left out of the average
 STRAY = 1.3  # amplitude of detail that may hide behind the noise
+SELDOM = -6.0  # log odds beforehand that people round numbers that are not whole
 HEAP_STRAY = 0.4  # the people at each round number may be more or fewer than rounding says, by this part of them
 MOSTLY = 0.5  # the reports cannot tell where hidden detail is more than this part of a variance,
 NOTABLE = 1e-4  # and is at least this part of what it was before there were reports
@@ -114,7 +115,8 @@ def _smooth(reports: Seen, candidates: Candidates, to_intervals: Matrix) -> Smoo
     path = descend(problems[0], down_to=BROAD)
     ways, told = candidates.roundings.tables, told_table(reports, candidates.points, candidates.roundings.places)
     heaps = find_heaps(AtomSearch(problems[0], candidates.points), ways, path[-1], told)
-    decided = heaps is not None and heaps.promise > DECIDED and heaps.shares.sum() < NEARLY_ALL
+    sure = heaps is not None and heaps.promise > DECIDED and heaps.shares.sum() < NEARLY_ALL
+    decided = sure and not candidates.roundings.places.size  # whole numbers are named oftener than others are rounded
     if not decided:
         path += descend(problems[0], path[-1], below=path[-1].weight)
     fits = [everywhere(reports), *path, *(() if decided else descend(problems[1]))]
@@ -129,6 +131,8 @@ def _smooth(reports: Seen, candidates: Candidates, to_intervals: Matrix) -> Smoo
     if is_deterministic(reports.table):
         return _noiseless(reports, fits, to_intervals)
     found = [] if heaps is None else [_heaped(problems, heaps, candidates, to_intervals)]
+    if found and candidates.roundings.places.size and max(map(_evidence, found[0].fits)) < max(map(_evidence, fits)):
+        found = []
     if candidates.points.shape[1] and not decided:
         found.append(_with_atoms(problems, path, candidates, to_intervals))
     beside = max(found, key=lambda each: max(map(_evidence, each.fits), default=-np.inf), default=Beside([]))
@@ -170,6 +174,8 @@ def _heaped(
     best = max(fits, key=_evidence)
     columns = candidates.points[:, list(best.places)]
     told = [heaps.told_fit(problems[0].reports.total, columns, fit) for fit in fits]
+    if candidates.roundings.places.size:
+        told = [replace(fit, evidence=fit.evidence + SELDOM) for fit in told]
     return Beside(told, beside.whereabouts, heaps.heaped(best.cells))
 
 
