@@ -247,7 +247,6 @@ BAD = {
     "intervals of categories": (lambda: sf.reconstruct(["red"], RESPONSE, 5), "leave it out"),
     "the inverse of numbers": (lambda: sf.reconstruct([0.1], GAUSS, method="inverse"), "for categories"),
     "counts of another channel": (lambda: sf.reconstruct(Counts.of([0.1], GAUSS), RESPONSE), "another channel"),
-    "a class without reports": (lambda: sf.reconstruct(Counts.of([0.1, np.nan], GAUSS, by=["a", "b"])), "class 'b'"),
     "levels of two domains": (
         lambda: sf.reconstruct(Counts.of([0.1], GAUSS, level=1) + Counts.of(["red"], RESPONSE, level=2)),
         "different domains",
@@ -308,3 +307,15 @@ def test_where_nobody_could_see_rounding_a_share_has_room_for_it(integer):
     share, median = estimate.share(high=40), estimate.quantile(0.5)
     assert abs(share - (people < 40).mean()) < 2 * share.stderr
     assert abs(median - np.quantile(people, 0.5)) < 2 * median.stderr
+
+
+@pytest.mark.parametrize("method", ["smooth", "inverse"])
+def test_a_class_in_which_nobody_answered_is_left_out_with_a_note(method):
+    coin = sf.RandomizedResponse(COLOURS, gamma=4)
+    reports, region = ["red", "green", None, "blue", "red"], ["n", "n", "west", "s", "s"]
+    found = sf.reconstruct(reports, coin, by=region, method=method)
+    assert set(found) == {"n", "s"}
+    for estimate in found.values():
+        assert "class 'west' left out: nobody there gave an answer to this" in estimate.diagnostics.messages
+    with pytest.raises(ValueError, match="all 2 reports are missing"):
+        sf.reconstruct([None, None], coin, by=["n", "s"], method=method)
