@@ -120,14 +120,14 @@ def _smooth(reports: Seen, candidates: Candidates, to_intervals: Matrix) -> Smoo
     if not decided:
         path += descend(problems[0], path[-1], below=path[-1].weight)
     fits = [everywhere(reports), *path, *(() if decided else descend(problems[1]))]
-    steps = step_basis(to_intervals)
+    steps = None if decided else step_basis(to_intervals)
     if steps is not None:
         fits += descend(PenalisedLikelihood(reports, STEP_DENSITY, steps))
-    if reports.widths.size >= FEWEST_CELLS:
+    if reports.widths.size >= FEWEST_CELLS and not decided:
         fits += descend(PenalisedLikelihood(reports, FEW_NUMBERS, few_basis(reports.widths)))
         near, _ = _parts(*_counted(fits))
         fits.append(on_a_stretch(reports, near))
-        fits += [] if decided else gaussians(reports, near, max(map(_evidence, fits)))
+        fits += gaussians(reports, near, max(map(_evidence, fits)))
     if is_deterministic(reports.table):
         return _noiseless(reports, fits, to_intervals)
     found = [] if heaps is None else [_heaped(problems, heaps, candidates, to_intervals)]

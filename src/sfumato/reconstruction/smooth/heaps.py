@@ -10,6 +10,7 @@ after them (I is then as much higher).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -35,15 +36,32 @@ class Heaps:
     first: Fit | None = None  # of the values before rounding, beside the atoms that promise more than rounding
     promise: float = 0.0  # by how much rounding raises its log likelihood
 
-    @property
+    @cached_property
     def told(self) -> Matrix:
         """H."""
         rounded = sum(h * r for h, r in zip(self.shares, self.roundings, strict=True))
         return np.asarray((1.0 - self.shares.sum()) * np.eye(*self.roundings[0].shape) + rounded)
 
+    @cached_property
+    def rounded(self) -> tuple[Matrix, ...]:
+        """(m, k) P(report cell | true cell) of those who round, by way."""
+        return tuple(self.table @ rounding for rounding in self.roundings)
+
+    @cached_property
+    def seen(self) -> Matrix:
+        """(m, k) P(report cell | true cell) of all."""
+        k = self.roundings[0].shape[1]
+        rounded = sum(h * table for h, table in zip(self.shares, self.rounded, strict=True))
+        return np.asarray((1.0 - self.shares.sum()) * self.table[:, :k] + rounded)
+
+    def with_shares(self, shares: Vector) -> Heaps:
+        other = replace(self, shares=shares)
+        other.__dict__["rounded"] = self.rounded  # the same tables
+        return other
+
     def problem(self, problem: PenalisedLikelihood) -> PenalisedLikelihood:
         """The same problem for the values that people have before they round."""
-        return problem.of(replace(problem.reports, table=self.table @ self.told))
+        return problem.of(replace(problem.reports, table=self.seen))
 
     def heaped(self, cells: Vector) -> Vector:
         """The part of the told cells that people rounded to."""
@@ -108,7 +126,7 @@ def find_heaps(
         if promise < (SETTLED if heaps.shares.any() else WORTH):
             break
         shares = np.maximum(heaps.shares + np.clip(step, -LONGEST, LONGEST), 0.0)
-        heaps = replace(heaps, shares=shares * min(1.0, MOST / max(float(shares.sum()), TINY)))
+        heaps = heaps.with_shares(shares * min(1.0, MOST / max(float(shares.sum()), TINY)))
         fit = heaps.problem(search.at(fit.places)).fit(fit.weight, fit)
     used = np.flatnonzero(heaps.shares)
     if not used.size:
@@ -136,11 +154,10 @@ def _step(search: AtomSearch, heaps: Heaps, fit: Fit) -> tuple[Vector, float]:
 
 def _scores(reports: Seen, heaps: Heaps, fit: Fit) -> tuple[Vector, Matrix]:
     """Scores of h, and their information after the smooth part and the atoms have adapted."""
-    told = heaps.told
-    expected = np.maximum(heaps.table @ (told @ fit.cells) + reports.columns @ fit.atoms, TINY)
+    expected = np.maximum(heaps.seen @ fit.cells + reports.columns @ fit.atoms, TINY)
     root = np.sqrt(reports.total / expected)
     moved = (heaps.table @ heaps.directions(fit.cells)) * root[:, None]
-    design = np.hstack([heaps.table @ (told @ (fit.slope[:, None] * fit.basis)), reports.columns]) * root[:, None]
+    design = np.hstack([heaps.seen @ (fit.slope[:, None] * fit.basis), reports.columns]) * root[:, None]
     explained = solve_triangular(fit.factor, design.T @ moved, lower=True, check_finite=False)
     residual = root * (reports.counts / reports.total - expected)
     return moved.T @ residual, moved.T @ moved - explained.T @ explained
