@@ -5,9 +5,8 @@ import pytest
 from tests.reconstruction.smooth.blurred import bump, reports_of
 
 from sfumato.reconstruction.cells import _rounding
-from sfumato.reconstruction.smooth.atoms import AtomSearch
-from sfumato.reconstruction.smooth.heaps import Heaps, find_heaps
 from sfumato.reconstruction.smooth.penalised import SOFT_DENSITY, PenalisedLikelihood, descend
+from sfumato.reconstruction.smooth.single_values import AtomSearch, Heaps, find_heaps
 
 CELLS = 60
 ROUNDINGS = (_rounding(np.arange(CELLS), 5), _rounding(np.arange(CELLS), 10))

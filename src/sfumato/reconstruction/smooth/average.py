@@ -10,11 +10,16 @@ from scipy.linalg import lapack
 from sfumato.reconstruction.cells import Roundings
 from sfumato.reconstruction.diagnosis import messages_for
 
-from .atoms import AtomSearch, Whereabouts
-from .bars import Places, averaged, hidden_detail, interval_variances, roughness_factor
-from .detail import Detail, detail_beside, stray
-from .gaussians import gaussians
-from .heaps import Heaps, find_heaps, padded, told_table, unseen_rounding
+from .bars import (
+    Detail,
+    Places,
+    averaged,
+    detail_beside,
+    hidden_detail,
+    interval_variances,
+    roughness_factor,
+    stray,
+)
 from .penalised import (
     FEW_NUMBERS,
     LOG_DENSITY,
@@ -30,7 +35,8 @@ from .penalised import (
     few_basis,
     step_basis,
 )
-from .simple import FEWEST_CELLS, everywhere, on_a_stretch
+from .simple import FEWEST_CELLS, everywhere, gaussians, on_a_stretch
+from .single_values import AtomSearch, Heaps, Whereabouts, find_heaps, padded, told_table, unseen_rounding
 
 POSSIBLE = 12.0  # fits whose evidence is further below the best one are beyond the help of detail
 BROAD = 1e3  # smoothing weight at which people who round are looked for
