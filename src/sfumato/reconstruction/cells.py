@@ -84,7 +84,7 @@ def _named(cells: Floats, values: Floats) -> Roundings:
     """Ways to round where numbers are not whole: people of a cell go to the round numbers that are nearest. Those next
     to an end stay: whoever is at the end of a domain is mostly beyond it."""
     low, high = float(cells[0]), float(cells[-1])
-    ten = 10.0 ** np.floor(np.log10((high - low) / 2))
+    ten = float(10.0 ** np.floor(np.log10((high - low) / 2)))
     numbers = ten / 2 * np.arange(np.ceil(low / ten * 2 - 1e-9), np.floor(high / ten * 2 + 1e-9) + 1)
     places = np.abs(values - numbers[:, None]).argmin(axis=1) if values.size else np.zeros(0, np.intp)
     if not values.size or np.abs(values[places] - numbers).max() > 1e-9 * ten or np.diff(cells).max() > ten / 4:
