@@ -155,8 +155,8 @@ class Chooser(Learner):
         direct = sum(weight for weight, each in pairs if isinstance(each, DirectClassifier))
         return bool(2 * direct <= sum(self.weights_.values()))
 
-    def verdict(self) -> str:
-        """The choice in words: what answers and why, and how well it should do."""
+    def verdict(self, accuracy: bool = True) -> str:
+        """The choice in words: what answers and why, and (unless that is measured otherwise) how well it should do."""
         check_is_fitted(self, "members_")
         way = "Reconstruct" if self.reconstructs_ else "Mine the reports directly"
         ranked = sorted(self.scores_.items(), key=lambda pair: -pair[1])
@@ -170,7 +170,8 @@ class Chooser(Learner):
             why = "held-out people do not tell which of them is best; whoever is further behind counts less"
         mean, error = self.accuracy_
         well = f"On true values it should be right for {percent(mean)} ± {100 * error:.1f} of people."
-        return f"{way}: {what}; {why}. {well} Log-likelihood of held-out classes, a record: {scores}."
+        said = [f"{way}: {what}; {why}.", *([well] if accuracy else [])]
+        return " ".join([*said, f"Log-likelihood of held-out classes, a record: {scores}."])
 
     # --- plain data ---------------------------------------------------------------------------------------------
 

@@ -170,8 +170,9 @@ class TreeClassifier(Learner):
         return np.where(total > 0, counts / np.maximum(total, 1e-300), 1 / len(self.classes_))
 
     def _scores(self, columns: list[Column]) -> Floats:
-        """Class counts in that leaf."""
-        return np.asarray(self.tree_.counts[self._leaves(columns)])
+        """Class counts in that leaf, or shares where an answer is missing that nobody's was."""
+        values = compared(self.features_, columns)
+        return self.tree_.scores(values, np.array([feature.categorical for feature in self.features_]))
 
     def apply(self, X: Any) -> npt.NDArray[np.int64]:
         """The index of the leaf of each record."""
