@@ -67,9 +67,12 @@ def nodes_of(tree: Any, names: list[str] | None = None, fitted: list[str] | None
     if isinstance(tree, Nodes):
         return tree
     inner = getattr(tree, "tree_", None)
-    if not (hasattr(inner, "children_left") or hasattr(inner, "cut")):
+    if isinstance(inner, Nodes):
+        nodes = inner
+    elif hasattr(inner, "children_left") or hasattr(inner, "cut"):
+        nodes = _of_sklearn(inner) if hasattr(inner, "children_left") else _of_ours(inner)
+    else:
         raise TypeError(f"{type(tree).__name__} is not a fitted tree; call fit first, or pass a DecisionTreeClassifier")
-    nodes = _of_sklearn(inner) if hasattr(inner, "children_left") else _of_ours(inner)
     if names is None:
         return nodes
     place = _places(tree, names, fitted)
