@@ -7,17 +7,19 @@ With info(S) = −Σ_c p_c·log₂ p_c over the classes of the records S:
     the cut of an attribute has the largest gain; among the attributes whose gain is at least the average of all that
     gain something, the one with the largest gain / split info is tested
 
-Both sides of a cut hold ``min_cases`` records at least, and a tenth of what the classes would hold evenly, up to 25. A cut
-is the largest value of the whole training table that is not above the middle between its two neighbours.
+Both sides of a cut hold ``min_cases`` records at least, and a tenth of what the classes would hold evenly, up to 25. A
+cut is the largest value of the whole training table that is not above the middle between its two neighbours.
 
-Pruning is pessimistic: a leaf with N records and E errors is expected to make N·U(E, N) of them, where U is the upper
+A subtree that makes no fewer errors on the training records than one leaf in its place is that leaf. Pruning goes on
+pessimistically: a leaf with N records and E errors is expected to make N·U(E, N) of them, where U is the upper
 limit of the binomial error probability at confidence ``confidence``, solved exactly (C4.5 itself approximates it). From
 the bottom up a subtree whose leaves together expect no fewer errors than one leaf in its place is replaced by it;
 branches are not raised.
 
 Three choices differ from C4.5 itself. A category is one of the codes that the table's reader gives it, ordered by class
-shares, and is cut like a number: every test has two sides, as rules and leaves need. Records without a value weigh whole
-and follow the larger side. Nothing is added to the leaf's side when a subtree is compared with it (C4.5 adds a tenth).
+shares, and is cut like a number: every test has two sides, as rules and leaves need. Records without a value weigh
+whole and follow the larger side. Nothing is added to the leaf's side when a subtree is compared with it (C4.5 adds a
+tenth).
 """
 
 from __future__ import annotations
@@ -37,6 +39,8 @@ from sfumato.microdata.pattern import Nodes
 
 MOST_CASES = 25
 """The most that a side of a cut must hold, however many records there are."""
+NEARLY = 1e-3
+"""By how much a gain may miss the average, as in C4.5."""
 BLOCK = 1 << 21
 """Values that are looked at in one go; bounds the memory that a large table takes."""
 
@@ -45,7 +49,7 @@ class C45Tree(ClassifierMixin, BaseEstimator):
     """A classification tree by gain ratio with pessimistic pruning; missing values are NaN.
 
     min_cases   the fewest records on either side of a cut
-    confidence  of the upper error limit: smaller prunes more; None keeps the tree as it was grown
+    confidence  of the upper error limit: smaller prunes more; None does not prune
 
     Fitted: ``classes_``, ``tree_`` (its nodes), ``counts_`` (training records by node and class).
     """
@@ -68,7 +72,10 @@ class C45Tree(ClassifierMixin, BaseEstimator):
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         grown = _Growth(X, codes, len(self.classes_), self.min_cases).grow()
-        leaf = np.zeros(grown.left.size, bool) if self.confidence is None else _replaced(grown, self.confidence)
+        missed = grown.counts.sum(axis=1) - grown.counts.max(axis=1)
+        leaf = _replaced(grown, missed, grown.left < 0)
+        if self.confidence is not None:
+            leaf = _replaced(grown, expected_errors(grown.counts, self.confidence), leaf)
         self.tree_, self.counts_ = _compact(grown, leaf)
         return self
 
@@ -80,7 +87,8 @@ class C45Tree(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X: Any) -> Floats:
         """The classes' shares among the training records of the leaf."""
-        counts = self.counts_[self.apply(X)]
+        leaves = self.apply(X)
+        counts = self.counts_[leaves]
         return np.asarray(counts / counts.sum(axis=1, keepdims=True))
 
     def predict(self, X: Any) -> Any:
@@ -134,7 +142,7 @@ class Cuts:
         useful = self.gain > 1e-12
         if not useful.any():
             return None
-        least = self.gain[useful].mean() - 1e-9
+        least = self.gain[useful].mean() - NEARLY
         return int(np.argmax(np.where(useful & (self.gain >= least), self.ratio, -1.0)))
 
 
@@ -146,7 +154,8 @@ def best_cuts(values: Floats, y: Codes, classes: int, fewest: int) -> Cuts:
     left = np.arange(1, n)
     able = (values[:, 1:] > values[:, :-1]) & (left >= least[:, None]) & (known[:, None] - left >= least[:, None])
     which, place = np.nonzero(able)
-    found = Cuts(*(np.full(attributes, np.nan) for _ in range(4)), np.zeros(attributes, bool))
+    gains, ratios, lower, upper = np.full((4, attributes), np.nan)
+    found = Cuts(gains, ratios, lower, upper, np.zeros(attributes, bool))
     if not which.size:
         return found
     below, all_known = np.empty((which.size, classes)), np.empty((attributes, classes))
@@ -204,8 +213,7 @@ class _Growth:
             nodes.append([-1, -1, *(cut or (0, np.nan, False)), counts])
             if cut is not None:
                 here = len(nodes) - 1
-                waiting += [(part, here, side) for side, part in ((1, self._part(order, cut, False)),
-                                                                  (0, self._part(order, cut, True)))]
+                waiting += [(self._part(order, cut, left), here, 1 - left) for left in (False, True)]
         left, right, feature, threshold, missing_left, all_counts = map(np.array, zip(*nodes, strict=True))
         return Grown(left, right, feature, threshold.astype(float), missing_left, all_counts.astype(float))
 
@@ -232,32 +240,31 @@ class _Growth:
         records = order[0]
         values = self.columns[place, records]
         self.goes_left[records] = np.where(np.isnan(values), missing_left, values <= threshold)
-        return order[self.goes_left[order] == left].reshape(len(order), -1)
+        return np.asarray(order[self.goes_left[order] == left].reshape(len(order), -1))
 
 
 # --- pruning ----------------------------------------------------------------------------------------------------------
 
 
-def _replaced(grown: Grown, confidence: float) -> Mask:
-    """The inner nodes that become leaves."""
-    as_leaf = expected_errors(grown.counts, confidence)
-    expected, leaf = as_leaf.copy(), grown.left < 0
+def _replaced(grown: Grown, errors: Floats, leaf: Mask) -> Mask:
+    """The leaves, once every node that makes no more errors as a leaf than its leaves do together has become one."""
+    least, found = errors.copy(), leaf.copy()
     for node in np.flatnonzero(~leaf)[::-1].tolist():
-        below = expected[grown.left[node]] + expected[grown.right[node]]
-        leaf[node] = as_leaf[node] <= below
-        expected[node] = min(as_leaf[node], below)
-    return np.asarray(leaf)
+        below = least[grown.left[node]] + least[grown.right[node]]
+        found[node] = errors[node] <= below
+        least[node] = min(errors[node], below)
+    return found
 
 
 def _compact(grown: Grown, leaf: Mask) -> tuple[Nodes, Floats]:
     """The nodes that are still reached, renumbered from the root."""
-    kept, reached = leaf | (grown.left < 0), np.zeros(leaf.size, bool)
+    reached = np.zeros(leaf.size, bool)
     reached[0] = True
-    for node in np.flatnonzero(~kept).tolist():
+    for node in np.flatnonzero(~leaf).tolist():
         reached[[grown.left[node], grown.right[node]]] = reached[node]
     number = np.cumsum(reached) - 1
-    left, right = (np.where(kept, -1, number[side])[reached] for side in (grown.left, grown.right))
+    left, right = (np.where(leaf, -1, number[side])[reached] for side in (grown.left, grown.right))
     counts = grown.counts[reached]
-    feature, threshold = np.where(kept, 0, grown.feature)[reached], grown.threshold[reached]
+    feature, threshold = np.where(leaf, 0, grown.feature)[reached], grown.threshold[reached]
     nodes = Nodes(left, right, feature, threshold, grown.missing_left[reached], counts.argmax(axis=1), False)
     return nodes, counts

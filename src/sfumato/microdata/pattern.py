@@ -202,6 +202,13 @@ def grow_tree(X: Floats, y: Codes, *, pruned: bool = True) -> Any:
     return tree.fit(X, y)
 
 
+def grow_c45(X: Floats, y: Codes) -> Any:
+    """The tree of ``tree="c45"``, categories as codes in the order of their class shares."""
+    from sfumato.microdata.c45 import C45Tree
+
+    return C45Tree().fit(X, y)
+
+
 @dataclass(frozen=True)
 class Pattern:
     """The tree whose rules are to survive, the finer or equal one whose leaves confine the noise, and how to regrow."""
@@ -214,6 +221,11 @@ class Pattern:
 def find_pattern(tree: Any, data: Microdata) -> Pattern:
     if tree is None:
         return Pattern(grow_tree(data.X, data.y), grow_tree(data.X, data.y, pruned=False), grow_tree)
+    if isinstance(tree, str) and tree == "c45":
+        grown = grow_c45(data.X, data.y)
+        return Pattern(grown, grown, grow_c45)
+    if isinstance(tree, str):
+        raise ValueError(f"tree={tree!r} is unknown; give a fitted tree, 'c45', or leave it out")
     from sklearn.base import clone
 
     nodes_of(tree, data.names)
