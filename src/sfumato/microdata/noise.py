@@ -8,6 +8,8 @@ Two laws for values, both with standard deviation ``amount``:
     "additive"  y = reflect(x + amount·(upper − lower)·N(0, 1)) inside [lower, upper], IB04's own law: rounded for
                 integers; a category is replaced, with probability ``amount``, by one of those allowed.
 
+A third, "paper" or the owner's own, is a `laws.Law`.
+
 Three steps for classes:
 
     "rpt"   minority records take the majority's class, then as many random records of the leaf take theirs: a random
@@ -30,7 +32,7 @@ from sfumato.microdata.fields import Field, Mask
 
 OWN_STREAM = 2004
 """Mixed into a seed, so that data simulated from the same seed do not share their randomness with the noise."""
-LAWS = ("rank", "additive")
+LAWS = ("rank", "additive", "paper")
 STEPS = ("rpt", "ppt", "alpt", "none")
 FEWEST_RECORDS = 5
 """Leaves with fewer records get the additive law: among so few values a rank hides nothing."""
@@ -72,16 +74,23 @@ class Room:
     group: Codes
 
 
-def blur(values: Floats, amount: float, room: Room, ranked: Mask, draws: Draws, score: Floats | None = None) -> Floats:
+def blur(
+    values: Floats, amount: float, room: Room, ranked: Mask, draws: Draws, score: Floats | None = None, law: Any = None
+) -> Floats:
     """One field's values with noise: rank noise where ``ranked`` (or dealt out in the order of a given score), else
-    additive; missing values stay missing."""
+    additive, or by a `laws.Law`; missing values stay missing."""
     known, released, field = ~np.isnan(values), values.copy(), room.field
     ranked, rest = known & ranked, known & ~ranked
     if ranked.any():
         wish = None if score is None else score[ranked]
         smooth = field.kind != "category"
         released[ranked] = rank_noise(values[ranked], room.group[ranked], amount, draws, smooth=smooth, score=wish)
-    released[rest] = additive_noise(values[rest], room.lower[rest], room.upper[rest], amount, field, draws)
+    lower, upper = room.lower[rest], room.upper[rest]
+    if law is not None and field.kind != "category":
+        released[rest] = law.moved(values[rest], (lower, upper), amount, field, draws)
+    else:
+        share = amount if law is None else amount * law.deviation
+        released[rest] = additive_noise(values[rest], lower, upper, share, field, draws)
     released[known] = field.snap(released[known], room.lower[known], room.upper[known])
     return released
 

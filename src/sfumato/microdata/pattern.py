@@ -144,8 +144,8 @@ class Leaves:
         return self.lower[self.leaf, field], self.upper[self.leaf, field]
 
 
-def find_leaves(nodes: Nodes, data: Microdata) -> Leaves:
-    """Send the records down the tree and note what every path allows."""
+def find_leaves(nodes: Nodes, data: Microdata, *, observed: bool = True) -> Leaves:
+    """Send the records down the tree and note what each path allows, up to the last value observed or up to the cut."""
     leaf, inner = nodes.descend(data.X), np.flatnonzero(~nodes.is_leaf).tolist()
     start, size = _depth_first(nodes, leaf)
     order = np.argsort(start[leaf], kind="stable")
@@ -156,7 +156,8 @@ def find_leaves(nodes: Nodes, data: Microdata) -> Leaves:
     for node in inner:
         place, left, right = nodes.feature[node], nodes.left[node], nodes.right[node]
         below, above = (data.X[order[start[child] : start[child] + size[child]], place] for child in (left, right))
-        ends = _cut_values(nodes.threshold[node], below, above, data.fields[place].step)
+        seen = (below, above) if observed else (below[:0], above[:0])
+        ends = _cut_values(nodes, node, *seen, data.fields[place].step)
         last_left[node], first_right[node] = ends
         for child in (left, right):
             lower[child], upper[child], tested[child] = lower[node], upper[node], tested[node]
@@ -178,13 +179,19 @@ def _depth_first(nodes: Nodes, leaf: Codes) -> tuple[Codes, Codes]:
     return start, size
 
 
-def _cut_values(cut: float, below: Floats, above: Floats, step: float) -> tuple[float, float]:
+def _cut_values(nodes: Nodes, node: int, below: Floats, above: Floats, step: float) -> tuple[float, float]:
     """The largest value left of a cut and the smallest right of it; next to the cut where a side has no value."""
     below, above = below[~np.isnan(below)], above[~np.isnan(above)]
-    per = np.rint(1 / step) if step else 0
-    grid = float(np.floor(cut * per) / per) if per else float(cut)
-    beyond = grid + step if step else float(np.nextafter(np.float32(cut), np.float32(np.inf)))
-    return (float(below.max()) if below.size else grid, float(above.min()) if above.size else beyond)
+    if below.size and above.size:
+        return float(below.max()), float(above.min())
+    near = np.float32(nodes.threshold[node])
+    beside = np.array([np.nextafter(near, np.float32(-np.inf)), near, np.nextafter(near, np.float32(np.inf))], float)
+    if step:
+        per = np.rint(1 / step)
+        beside = (np.floor(nodes.threshold[node] * per) + np.arange(-1, 3)) / per
+    left = nodes.goes_left(node, beside)
+    last, first = beside[left].max(initial=-np.inf), beside[~left].min(initial=np.inf)
+    return (float(below.max()) if below.size else float(last), float(above.min()) if above.size else float(first))
 
 
 # --- the pattern tree -------------------------------------------------------------------------------------------------
