@@ -69,9 +69,7 @@ class Law:
         if self.ends == "clip":
             return np.clip(noisy, lower, upper)
         if self.ends == "wrap":
-            width = upper - lower + field.step
-            inside = (noisy >= lower) & (noisy <= upper)
-            return np.where(inside, noisy, lower + np.mod(noisy - lower, np.where(width > 0, width, 1)))
+            return _wrapped(noisy, lower, upper, field.step)
         if self.ends == "reflect":
             return reflect(noisy, lower - field.step / 2, upper + field.step / 2)
         for _ in range(MOST_REDRAWS):
@@ -84,6 +82,15 @@ class Law:
     def _noise(self, width: Floats, amount: float, field: Field, draws: Draws) -> Floats:
         noise = amount * np.asarray(self.quantile(draws.uniform(width.size)), float) * width
         return noise if not field.step else field.step * np.rint(noise / field.step)
+
+
+def _wrapped(values: Floats, lower: Floats, upper: Floats, step: float) -> Floats:
+    """Beyond the last value the first follows; counted in steps, so that rounding adds none."""
+    if step:
+        return lower + step * np.mod(np.rint((values - lower) / step), np.rint((upper - lower) / step) + 1)
+    width = upper - lower
+    inside = (values >= lower) & (values <= upper)
+    return np.where(inside, values, lower + np.mod(values - lower, np.where(width > 0, width, 1)))
 
 
 PAPER_DEVIATION = 0.276
