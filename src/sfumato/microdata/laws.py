@@ -87,7 +87,8 @@ class Law:
 def _wrapped(values: Floats, lower: Floats, upper: Floats, step: float) -> Floats:
     """Beyond the last value the first follows; counted in steps, so that rounding adds none."""
     if step:
-        return lower + step * np.mod(np.rint((values - lower) / step), np.rint((upper - lower) / step) + 1)
+        places = np.mod(np.rint((values - lower) / step), np.rint((upper - lower) / step) + 1)
+        return np.asarray(lower + step * places)
     width = upper - lower
     inside = (values >= lower) & (values <= upper)
     return np.where(inside, values, lower + np.mod(values - lower, np.where(width > 0, width, 1)))
