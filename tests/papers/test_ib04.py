@@ -1,11 +1,13 @@
 """IB04 again: the tree of its Figure 1, the counts of the paper, and what the framework must keep."""
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
+from sfumato.examples.datasets import load
 from sfumato.microdata import LeafRule, TreeComparison
 from sfumato.microdata import utility as frontier
 from sfumato.microdata.pattern import nodes_of
@@ -45,6 +47,15 @@ def test_what_changes_first_is_named():
     assert patterns.topmost_changes(tree, none, X) == ["cut gone"]
     if finer.feature[0] == 0:
         assert patterns.topmost_changes(tree, finer, X) == ["leaf cut"]
+
+
+def test_a_copy_of_the_attribute_tested_is_a_near_tie_and_noise_is_none():
+    rng = np.random.default_rng(0)
+    x = np.repeat([0.0, 1.0], 50)
+    data = replace(load("haberman"), columns={"x": x, "noise": rng.random(100), "class": x > 0}, target="class")
+    twice = replace(data, columns={"x": x, "copy": x, "class": x > 0})
+    for some, expected in ((data, (0, 1)), (twice, (1, 1))):
+        assert patterns.near_ties(patterns.chosen(some, 100, 0, patterns.a_tree("C4.5"))[0]) == expected
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +113,8 @@ def test_a_count_is_judged_by_the_median_of_the_choices_and_says_its_cause():
     ]
     more = [experiment("LIAPT", count, 10) for count in (8, 9)]
     noise = [{"deviation": 0.2, "identical": 0, "runs": 15}, {"deviation": 0.1, "identical": 14, "runs": 15}]
-    judged = {one.text: one for one in claims.judge_patterns([*every, *more], noise, [])}
+    ties = [{"near-ties": 3, "tests": 12}]
+    judged = {one.text: one for one in claims.judge_patterns([*every, *more], noise, [], ties)}
     liapt = judged["7 of 10 LIAPT trees are identical; C4.5, noise drawn once"]
     assert liapt.kept
     assert liapt.evidence == "5, 8, 9 of 10"
@@ -111,6 +123,7 @@ def test_a_count_is_judged_by_the_median_of_the_choices_and_says_its_cause():
     assert "first changes: cut moved 100 %" in lost.evidence
     linapt = judged["12 of 15 LINAPT trees are the same or almost the same; C4.5, noise drawn once"]
     assert "need noise of 15.0 % of the range" in linapt.evidence
+    assert "in 3 of 12 tests another attribute" in linapt.evidence
 
 
 def test_a_rotation_gives_away_everybody_and_classifiers_do_not_mind():

@@ -137,13 +137,16 @@ class Cuts:
     above: Floats
     larger_left: Mask
 
-    def chosen(self) -> int | None:
-        """The attribute to test: the best ratio among those that gain at least the average; None where none gains."""
+    def able(self) -> Mask:
+        """The attributes that gain something, and at least the average of those that do."""
         useful = self.gain > 1e-12
-        if not useful.any():
-            return None
-        least = self.gain[useful].mean() - NEARLY
-        return int(np.argmax(np.where(useful & (self.gain >= least), self.ratio, -1.0)))
+        least = self.gain[useful].mean() - NEARLY if useful.any() else np.inf
+        return np.asarray(useful & (self.gain >= least))
+
+    def chosen(self) -> int | None:
+        """The attribute to test, of those able the one with the best ratio; None where none is."""
+        able = self.able()
+        return int(np.argmax(np.where(able, self.ratio, -1.0))) if able.any() else None
 
 
 def best_cuts(values: Floats, y: Codes, classes: int, fewest: int) -> Cuts:

@@ -30,6 +30,7 @@ def reproduce(folder: Path | str, quick: bool = False, say: Say = print) -> list
     boston = patterns.boston_experiment(houses, runs=2 if quick else 5, looks=looks)
     own = cases["C4.5"]
     noise = patterns.noise_rows(own[0], 3 if quick else 60)
+    ties = [dict(zip(("near-ties", "tests"), patterns.near_ties(choice), strict=True)) for choice in own]
     sizes = patterns.size_rows(1 if quick else 5, 3 if quick else 15)
     linked = patterns.linkage_rows(own, 1 if quick else 5)
     networks = patterns.network_rows(own[:1] if quick else own, load("wbc"))
@@ -40,7 +41,7 @@ def reproduce(folder: Path | str, quick: bool = False, say: Say = print) -> list
     equal = utility.equal_risk_rows(frontiers)
     linear = utility.linear_rows(("wbc",), 1) if quick else utility.linear_rows()
     counted = [
-        *claims.judge_patterns(found, noise, sizes),
+        *claims.judge_patterns(found, noise, sizes, ties),
         *claims.judge_boston(boston),
         claims.judge_networks(networks),
         *claims.judge_utility(accuracy, equal),

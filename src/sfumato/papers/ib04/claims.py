@@ -67,7 +67,7 @@ def judge_figure_1(choices: dict[str, list[Choice]]) -> list[Claim]:
 # --- the same tree again ----------------------------------------------------------------------------------------------
 
 
-def judge_patterns(found: list[Experiment], noise: Rows, sizes: Rows) -> list[Claim]:
+def judge_patterns(found: list[Experiment], noise: Rows, sizes: Rows, ties: Rows) -> list[Claim]:
     """Each count four times: through C4.5 and CART, as the paper draws and as ``sf.release`` works."""
     claims = []
     for name, what, least, text in COUNTS:
@@ -77,7 +77,7 @@ def judge_patterns(found: list[Experiment], noise: Rows, sizes: Rows) -> list[Cl
                 share = [getattr(one, what) / one.runs for one in those]
                 counts = ", ".join(str(getattr(one, what)) for one in those)
                 kept = bool(np.median(share) >= least)
-                cause = "" if kept else f"; {_cause(those)}{_why(name, kind, how, noise, sizes)}"
+                cause = "" if kept else f"; {_cause(those)}{_why(name, kind, how, noise, sizes, ties)}"
                 claims.append(Claim(f"{text}; {kind}, {HOW[how]}", kept, f"{counts} of {those[0].runs}{cause}"))
     for kind in TREES:
         claims += [_whole(found, kind, how) for how in (DRAWN, LOOKED_AT)]
@@ -90,22 +90,26 @@ def select(found: list[Experiment], name: str, kind: str, how: str = DRAWN) -> l
     return [one for one in found if (one.name, one.tree, one.how) == (name, kind, how)]
 
 
-def _cause(those: Sequence[Experiment]) -> str:
+def _cause(those: Sequence[Experiment | BostonTrees]) -> str:
     """What changed first on the ways down, over all runs."""
     changes: Counter[str] = sum((one.changes for one in those), Counter())
     parts = [f"{kind} {percent(count / changes.total(), 0)}" for kind, count in changes.most_common()]
     return f"first changes: {', '.join(parts)}" if parts else "no change"
 
 
-def _why(name: str, kind: str, how: str, noise: Rows, sizes: Rows) -> str:
-    """For LINAPT as the paper draws it: how much less noise, and how much smaller a tree, would give its counts."""
-    if (name, kind, how) != ("LINAPT", "C4.5", DRAWN) or not noise:
+def _why(name: str, kind: str, how: str, noise: Rows, sizes: Rows, ties: Rows) -> str:
+    """Near-ties in the trees; for LINAPT, how much less noise and how much smaller trees would give its counts."""
+    if (kind, how) != ("C4.5", DRAWN):
         return ""
+    near = ", ".join(f"{row['near-ties']} of {row['tests']}" for row in ties)
+    close = f"; in {near} tests another attribute has nine tenths of the best gain ratio or more"
+    if name != "LINAPT":
+        return close
     share = [row["identical"] / row["runs"] for row in noise]
     needed = float(np.interp(7 / 15, share, [row["deviation"] for row in noise]))
     harder = [row for row in sizes if row["confidence"] < 0.25 and row["min_cases"] > 2]
     leaves, counts = (", ".join(str(row[key]) for row in harder) for key in ("leaves", "LINAPT identical"))
-    return (
+    return close + (
         f"; on the paper's own cases 7 of 15 need noise of {percent(needed)} of the range, not 27.6 %; trees pruned to "
         f"{leaves} leaves are identical in {counts} of {harder[0]['runs'] if harder else 0}"
     )
@@ -135,9 +139,9 @@ def _other_trees(found: list[Experiment], kind: str) -> list[Claim]:
         Claim(f"all of them test at least 6 of the 7 attributes; {kind}",
               _mean([share >= 6 / 7 - 1e-9 for share in attributes], 1),
               f"{_average(attributes)} of the attributes on average, least {percent(min(attributes, default=1), 0)}; "
-              f"{sum(share >= 6 / 7 - 1e-9 for share in attributes)} of {len(attributes)} trees do"),
+              f"{sum(share >= 6 / 7 - 1e-9 for share in attributes)} of {len(attributes)} trees do; {cause}"),
         Claim(f"the other LIAPT trees still preserve many rules ({OURS}: half on average); {kind}",
-              _mean(many, 0.5), f"{_average(many)} of the rules"),
+              _mean(many, 0.5), f"{_average(many)} of the rules; {_cause(select(found, 'LIAPT', kind))}"),
     ]  # fmt: skip
 
 
@@ -146,12 +150,13 @@ def _mixed_leaves(found: list[Experiment], kind: str) -> list[Claim]:
     share = [one.almost / one.runs for one in those]
     others = [(one, run) for one in those for run in one.others]
     held = [one.same_root[run] and one.comparisons[run].share_kept > 0 for one, run in others]
+    roots = sum(one.same_root[run] for one, run in others)
     return [
         Claim(f"LIAPT in mixed leaves only: 8 of 10 trees are very similar; {kind}, noise drawn once",
               bool(np.median(share) >= 0.8),
               f"{', '.join(str(one.almost) for one in those)} of {those[0].runs}; {_cause(those)}"),
         Claim(f"the others hold the same root and some rules; {kind}", _mean(held, 1),
-              f"{sum(held)} of {len(held)} do"),
+              f"{sum(held)} of {len(held)} do, {roots} hold the root; {_cause(those)}"),
     ]  # fmt: skip
 
 
@@ -203,7 +208,7 @@ def judge_boston(found: list[BostonTrees]) -> list[Claim]:
             claims.append(Claim(text, kept, counts + cause))
             covered = [one.covered for one in those]
             text = f"and the rules are similar ({OURS}: kept rules cover half of the records); {kind}, {HOW[how]}"
-            claims.append(Claim(text, bool(np.median(covered) >= 0.5), f"{_shares(covered)}"))
+            claims.append(Claim(text, bool(np.median(covered) >= 0.5), f"{_shares(covered)}; {_cause(those)}"))
     return claims
 
 

@@ -24,7 +24,7 @@ import sfumato as sf
 from sfumato.domain import Codes, Floats
 from sfumato.examples.datasets import Dataset, load, median_split
 from sfumato.microdata import Release, TreeComparison, compare_trees
-from sfumato.microdata.c45 import C45Tree
+from sfumato.microdata.c45 import C45Tree, best_cuts
 from sfumato.microdata.laws import PAPER_DEVIATION
 from sfumato.microdata.measures import linkage
 from sfumato.microdata.noise import Draws
@@ -190,19 +190,22 @@ def one_experiment(
     name: str, kind: str, choice: Choice, how: str, runs: int, seed: int, options: dict[str, Any], looks: int = 0
 ) -> Experiment:
     grown = [choice.again(choice.release(seed + run, looks, **options)) for run in range(runs)]
-    each = [topmost_changes(choice.nodes, nodes_of(tree), choice.data.X) for tree in grown]
-    changes = Counter(change for several in each for change in several)
     tested, again = (
         [_tested(nodes_of(tree), choice.data.attributes) for tree in trees] for trees in ([choice.tree], grown)
     )
     return Experiment(
         name, kind, choice.name, how,
         comparisons=tuple(choice.compared(tree) for tree in grown),
-        changes=changes,
+        changes=first_changes(choice, grown),
         leaves=tuple(int(tree.get_n_leaves()) for tree in grown),
         same_root=tuple(nodes_of(tree).feature[0] == choice.nodes.feature[0] for tree in grown),
         attributes_kept=tuple(len(tested[0] & names) / len(tested[0]) for names in again),
     )  # fmt: skip
+
+
+def first_changes(choice: Choice, grown: list[Any]) -> Counter[str]:
+    each = [topmost_changes(choice.nodes, nodes_of(tree), choice.data.X) for tree in grown]
+    return Counter(change for several in each for change in several)
 
 
 def topmost_changes(ours: Nodes, theirs: Nodes, X: Floats) -> list[str]:
@@ -227,6 +230,24 @@ def topmost_changes(ours: Nodes, theirs: Nodes, X: Floats) -> list[str]:
             else:
                 found.append("cut moved")
     return found
+
+
+def near_ties(choice: Choice, within: float = 0.1) -> tuple[int, int]:
+    """Of a C4.5 tree's tests, those where another attribute reaches the best gain ratio to a tenth; and all tests."""
+    nodes, X = choice.nodes, choice.data.X
+    y = np.unique(choice.data.y, return_inverse=True)[1]
+    close, here = 0, [(0, np.arange(len(X)))]
+    while here:
+        node, records = here.pop()
+        if nodes.left[node] < 0:
+            continue
+        order = np.argsort(X[records], axis=0, kind="stable").T
+        cuts = best_cuts(np.take_along_axis(X[records].T, order, axis=1), y[records][order], 2, choice.tree.min_cases)
+        second, best = np.sort(np.append(cuts.ratio[cuts.able()], 0.0))[-2:]
+        close += second >= (1 - within) * best
+        left = nodes.goes_left(node, X[records, nodes.feature[node]])
+        here += [(int(nodes.left[node]), records[left]), (int(nodes.right[node]), records[~left])]
+    return close, int((~nodes.is_leaf).sum())
 
 
 def noise_rows(choice: Choice, runs: int = 15, amounts: Sequence[float] = (1, 0.5, 0.25, 0.15, 0.1)) -> Rows:
@@ -266,6 +287,7 @@ class BostonTrees:
     original: frozenset[str]
     in_every_tree: frozenset[str]
     covered: float
+    changes: Counter[str]
 
     def row(self) -> dict[str, Any]:
         return {
@@ -287,7 +309,8 @@ def boston_experiment(
                 names = [_tested(nodes_of(tree), choice.data.attributes) for tree in (choice.tree, *grown)]
                 covered = float(np.mean([choice.compared(tree).share_covered for tree in grown]))
                 every = names[0].intersection(*names[1:])
-                found.append(BostonTrees(kind, choice.name, how, names[0], every, covered))
+                changes = first_changes(choice, grown)
+                found.append(BostonTrees(kind, choice.name, how, names[0], every, covered, changes))
     return found
 
 
