@@ -202,6 +202,7 @@ class _Growth:
     def __init__(self, X: Floats, y: Codes, classes: int, fewest: int) -> None:
         self.columns, self.y, self.classes, self.fewest = np.ascontiguousarray(X.T), y, classes, fewest
         self.order = np.argsort(self.columns, axis=1, kind="stable")
+        self.sorted = np.take_along_axis(self.columns, self.order, axis=1)
         self.goes_left = np.zeros(y.size, bool)
 
     def grow(self) -> Grown:
@@ -230,9 +231,9 @@ class _Growth:
         if place is None:
             return None
         middle = (cuts.below[place] + cuts.above[place]) / 2
-        column = self.columns[place, self.order[place]]
-        last = np.searchsorted(column, min(middle, np.nextafter(cuts.above[place], -np.inf)), side="right") - 1
-        return place, float(column[last]), bool(cuts.larger_left[place])
+        highest = min(middle, np.nextafter(cuts.above[place], -np.inf))
+        last = np.searchsorted(self.sorted[place], highest, side="right") - 1
+        return place, float(self.sorted[place, last]), bool(cuts.larger_left[place])
 
     def _best(self, order: Codes, some: slice) -> Cuts:
         values = np.take_along_axis(self.columns[some], order[some], axis=1)
