@@ -53,8 +53,9 @@ def reproduce(folder: Path | str, quick: bool = False, say: Say = print) -> list
         *claims.judge_moments(moments),
     ]
     tables = {
-        "patterns": [one.row() for one in found], "boston": [one.row() for one in boston], "noise_needed": noise,
-        "tree_sizes": sizes, "linkage": linked, "networks": networks, "accuracy": accuracy,
+        "patterns": [one.row() for one in found], "first_changes": patterns.change_rows(found),
+        "boston": [one.row() for one in boston], "noise_needed": noise, "tree_sizes": sizes,
+        "linkage": linked, "networks": networks, "accuracy": accuracy,
         "moments": [one.row() for one in moments], "rotation_and_projection": linear, "equal_risk": equal,
         "frontier": utility.frontier_rows(frontiers),
     }  # fmt: skip

@@ -56,6 +56,7 @@ ONCE: dict[str, tuple[int, dict[str, Any]]] = {
 }
 """Drawn once only."""
 NOISE_ON: dict[str, dict[str, Any]] = {"tested only": LINAPT, "untested only": LIAPT, "all": {"labels": "none"}}
+CHANGES = ("another attribute", "cut moved", "leaf cut", "cut gone")
 GADPS = ("GADP in leaves", "GADP on the table")
 
 
@@ -167,7 +168,6 @@ class Experiment:
             "experiment": self.name, "tree": self.tree, "cases": self.choice, "noise": self.how, "runs": self.runs,
             "identical": self.identical, "same or almost": self.almost, "rules kept": round(self.rules, 4),
             "records under kept rules": round(self.covered, 4), "leaves": round(float(np.mean(self.leaves)), 1),
-            **{f"first change: {kind}": count for kind, count in self.changes.items()},
         }  # fmt: skip
 
 
@@ -230,6 +230,15 @@ def topmost_changes(ours: Nodes, theirs: Nodes, X: Floats) -> list[str]:
             else:
                 found.append("cut moved")
     return found
+
+
+def change_rows(found: list[Experiment]) -> Rows:
+    """How often which change came first, over all choices and runs."""
+    rows: dict[tuple[str, str, str], Counter[str]] = {}
+    for one in found:
+        rows.setdefault((one.name, one.tree, one.how), Counter()).update(one.changes)
+    heads = ("experiment", "tree", "noise")
+    return [dict(zip(heads, key, strict=True)) | {kind: count[kind] for kind in CHANGES} for key, count in rows.items()]
 
 
 def near_ties(choice: Choice, within: float = 0.1) -> tuple[int, int]:
