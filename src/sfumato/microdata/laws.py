@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sfumato.domain import Floats
-from sfumato.microdata.fields import Field, Microdata
-from sfumato.microdata.noise import Draws, reflect
+from sfumato.domain import Codes, Floats
+from sfumato.microdata.fields import Field, Mask, Microdata
+from sfumato.microdata.noise import Draws, additive_noise, reflect
 
 if TYPE_CHECKING:
     from sfumato.microdata.pattern import Leaves
@@ -106,6 +106,36 @@ def law_of(noise: Any) -> Law | None:
     if isinstance(noise, Law):
         return noise
     return Law.of_table(noise) if isinstance(noise, Mapping) else Law(noise)
+
+
+def draw_by_law(
+    data: Microdata, leaves: Leaves, law: Law, amount: Floats, kept: Mask, perturb: str, draws: Draws
+) -> Floats:
+    """LINAPT and LIAPT as the law draws them, once."""
+    released, moves = data.X.copy(), may_move(leaves, data.y, perturb)
+    for place, field in enumerate(data.fields):
+        rows = np.flatnonzero(moves[:, place] & ~np.isnan(data.X[:, place]))
+        if rows.size and not kept[place]:
+            values, (lower, upper) = data.X[rows, place], (end[rows] for end in leaves.bounds(place))
+            if field.kind == "category":
+                moved = additive_noise(values, lower, upper, float(amount[place]) * law.deviation, field, draws)
+            else:
+                moved = law.moved(values, (lower, upper), float(amount[place]), field, draws)
+            released[rows, place] = field.snap(moved, lower, upper)
+    return released
+
+
+def may_move(leaves: Leaves, y: Codes, perturb: str) -> Mask:
+    """[record, field]: what ``perturb`` lets move. "tested" is LINAPT, "untested" LIAPT, which at first was only for
+    leaves that hold several classes ("untested-mixed")."""
+    tested = leaves.tested[leaves.leaf]
+    one_class = np.zeros(leaves.nodes.size, y.dtype)
+    one_class[leaves.leaf] = y
+    others = np.bincount(leaves.leaf, y != one_class[leaves.leaf], leaves.nodes.size)
+    mixed = (others > 0)[leaves.leaf][:, None]
+    every = np.ones_like(tested)
+    moves = {"all": every, "tested": tested, "untested": ~tested, "untested-mixed": ~tested & mixed, "none": ~every}
+    return moves[perturb]
 
 
 # --- what the noise came to -------------------------------------------------------------------------------------------

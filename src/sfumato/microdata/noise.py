@@ -8,8 +8,6 @@ Two laws for values, both with standard deviation ``amount``:
     "additive"  y = reflect(x + amount·(upper − lower)·N(0, 1)) inside [lower, upper], IB04's own law: rounded for
                 integers; a category is replaced, with probability ``amount``, by one of those allowed.
 
-A third, "paper" or the owner's own, is a `laws.Law`.
-
 Three steps for classes:
 
     "rpt"   minority records take the majority's class, then as many random records of the leaf take theirs: a random
@@ -74,23 +72,16 @@ class Room:
     group: Codes
 
 
-def blur(
-    values: Floats, amount: float, room: Room, ranked: Mask, draws: Draws, score: Floats | None = None, law: Any = None
-) -> Floats:
+def blur(values: Floats, amount: float, room: Room, ranked: Mask, draws: Draws, score: Floats | None = None) -> Floats:
     """One field's values with noise: rank noise where ``ranked`` (or dealt out in the order of a given score), else
-    additive, or by a `laws.Law`; missing values stay missing."""
+    additive; missing values stay missing."""
     known, released, field = ~np.isnan(values), values.copy(), room.field
     ranked, rest = known & ranked, known & ~ranked
     if ranked.any():
         wish = None if score is None else score[ranked]
         smooth = field.kind != "category"
         released[ranked] = rank_noise(values[ranked], room.group[ranked], amount, draws, smooth=smooth, score=wish)
-    lower, upper = room.lower[rest], room.upper[rest]
-    if law is not None and field.kind != "category":
-        released[rest] = law.moved(values[rest], (lower, upper), amount, field, draws)
-    else:
-        share = amount if law is None else amount * law.deviation
-        released[rest] = additive_noise(values[rest], lower, upper, share, field, draws)
+    released[rest] = additive_noise(values[rest], room.lower[rest], room.upper[rest], amount, field, draws)
     released[known] = field.snap(released[known], room.lower[known], room.upper[known])
     return released
 

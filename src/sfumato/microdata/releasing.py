@@ -20,7 +20,7 @@ import numpy.typing as npt
 from sfumato.domain import Categories, Codes, Floats, Interval
 from sfumato.microdata.fields import Mask, Microdata, read_microdata
 from sfumato.microdata.gadp import BASELINES, LeafFit, blur_whole_table, gadp_in_leaves
-from sfumato.microdata.laws import Law, law_of
+from sfumato.microdata.laws import Law, draw_by_law, law_of, may_move
 from sfumato.microdata.noise import LAWS, STEPS, Draws, Room, blur, blur_labels, crowded
 from sfumato.microdata.pattern import Leaves, Nodes, Pattern, find_leaves, find_pattern, grow_tree, nodes_of
 
@@ -87,8 +87,8 @@ def release(
               share 1 − κ² of fresh variance, one number (default 1); "sadp", "correlated" in standard deviations;
               "swap" the window as a share of the ranks; "random" as a share of the domain
     noise     "rank" keeps every leaf's distribution; "additive" is the paper's law with the cuts kept in place, "paper"
-              the same to the letter; or an own law: a table {share of the interval: probability}, a quantile function,
-              or a `laws.Law`, which ``amount`` then multiplies (default 1)
+              the same to the letter, drawn once; so is an own law: a table {share of the interval: probability}, a
+              quantile function, or a `laws.Law`, which ``amount`` multiplies (default 1)
     labels    "rpt", "ppt", "alpt" or "none"
     perturb   "all" attributes of a leaf, only those "tested" on its path, only the "untested" (or those in leaves of
               several classes only: "untested-mixed"), or "none"
@@ -119,6 +119,8 @@ def release_records(data: Microdata, terms: Terms, tree: Any, draws: Draws) -> R
         if terms.method == "gadp":
             X, fits = gadp_in_leaves(data, leaves, float(np.sqrt(1 - terms.amount[0])), terms.kept, draws)
             pin_cuts(X, np.flatnonzero(~terms.kept), leaves)
+        elif terms.law is not None:
+            X = draw_by_law(data, leaves, terms.law, terms.amount, terms.kept, terms.perturb, draws)
         else:
             X, y = noise.release(y, pattern.regrow)
     return Release(
@@ -224,20 +226,8 @@ class Leafwise:
             return column.copy()
         room = Room(self.data.fields[place], *self.leaves.bounds(place), self.leaves.leaf)
         ranked = crowded(column, room.group) & (self.terms.noise == "rank")
-        blurred = blur(column, self.terms.amount[place], room, ranked, self.draws, law=self.terms.law)
-        tested = self.leaves.tested[self.leaves.leaf, place]
-        every = np.ones_like(tested)
-        wanted = {"all": every, "tested": tested, "untested": ~tested, "none": ~every}
-        wanted["untested-mixed"] = ~tested & self.mixed
-        return np.where(wanted[self.terms.perturb], blurred, column)
-
-    @property
-    def mixed(self) -> Mask:
-        """The records whose leaf holds several classes."""
-        first = np.zeros(self.leaves.nodes.size, np.int64)
-        first[self.leaves.leaf] = self.data.y
-        others = np.bincount(self.leaves.leaf, self.data.y != first[self.leaves.leaf], self.leaves.nodes.size)
-        return np.asarray(others[self.leaves.leaf] > 0)
+        blurred = blur(column, self.terms.amount[place], room, ranked, self.draws)
+        return np.where(may_move(self.leaves, self.data.y, self.terms.perturb)[:, place], blurred, column)
 
     def classes(self, rows: Codes | slice) -> Codes:
         return blur_labels(self.data.y[rows], self.leaves.leaf[rows], self.terms.labels, self.draws)
@@ -245,7 +235,7 @@ class Leafwise:
     def release(self, y: Codes, regrow: Callable[[Floats, Codes], Any]) -> tuple[Floats, Codes]:
         """All columns, drawn again in places at most ``attempts`` times; of all versions the closest is returned."""
         X = np.column_stack([self.column(place) for place in range(len(self.data.fields))])
-        self._pin(X, np.flatnonzero(~self.terms.kept))
+        pin_cuts(X, np.flatnonzero(~self.terms.kept), self.leaves)
         attempts = self.terms.attempts
         best, fewest = (X, y), len(y) + 1
         for attempt in range(attempts + 1):
@@ -263,11 +253,7 @@ class Leafwise:
             X[records, place] = self.column(place)[records]
             if self.terms.perturb == "none" or (second and records.size < SMALL_NODE * len(y)):
                 y[records] = self.classes(records)
-        self._pin(X, [place for _, place in rivals])
-
-    def _pin(self, X: Floats, places: npt.ArrayLike) -> None:
-        if self.terms.law is None:
-            pin_cuts(X, places, self.leaves)
+        pin_cuts(X, [place for _, place in rivals], self.leaves)
 
 
 def differences(leaves: Leaves, regrown: Nodes, released: Floats) -> list[tuple[Codes, int]]:

@@ -25,10 +25,12 @@ from sfumato.domain import Codes, Floats
 from sfumato.examples.datasets import Dataset, load, median_split
 from sfumato.microdata import Release, TreeComparison, compare_trees
 from sfumato.microdata.c45 import C45Tree, best_cuts
+from sfumato.microdata.fields import read_microdata
 from sfumato.microdata.laws import PAPER_DEVIATION
 from sfumato.microdata.measures import linkage
 from sfumato.microdata.noise import Draws
 from sfumato.microdata.pattern import Nodes, nodes_of
+from sfumato.microdata.releasing import agree, release_records
 from sfumato.papers import Rows
 
 CASES, BOSTON_CASES = 349, 300
@@ -73,11 +75,11 @@ class Choice:
     def nodes(self) -> Nodes:
         return nodes_of(self.tree)
 
-    def release(self, seed: int, looks: int = 0, **options: Any) -> Release:
-        if options.get("method", "leafwise") == "leafwise":
-            options = {"noise": "additive" if looks else "paper", "tree": self.tree, "attempts": looks, **options}
-        rng = np.random.default_rng([seed, CASES])
-        return sf.release(self.data.columns, self.data.target, domains=self.domains, rng=rng, **options)
+    def release(self, seed: int, looks: int = 0, method: str = "leafwise", **options: Any) -> Release:
+        """The method alone: what ``sf.release`` does beyond the paper (to rare values, gaps, rows) is left out."""
+        data = read_microdata(self.data.columns, self.data.target, self.domains)
+        terms = agree(data, method, noise="additive" if looks else "paper", attempts=looks, **options)
+        return release_records(data, terms, self.tree, Draws(np.random.default_rng([seed, CASES])))
 
     @property
     def domains(self) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from sfumato.microdata.linear import (
 )
 from sfumato.microdata.measures import find_biases, points
 from sfumato.microdata.noise import Draws
+from sfumato.microdata.releasing import agree, release_records
 from sfumato.microdata.utility import CLASSIFIERS, scores
 from sfumato.papers import Rows
 
@@ -92,7 +93,8 @@ def moment_checks(runs: int = 10, n: int = 3_000) -> list[Moments]:
     for method in MOMENTS:
         overall, leaves = {kind: np.zeros(2, int) for kind in "ABCD"}, np.zeros(2, int)
         for run in range(runs):
-            done = sf.release(normal_records(n, run), "group", method, rng=np.random.default_rng([run, 1]))
+            data = read_microdata(normal_records(n, run), "group")
+            done = release_records(data, agree(data, method), None, Draws(np.random.default_rng([run, 1])))
             for kind in overall:
                 overall[kind] += _within(done.original, done.released, kind)
             if done.leaves is not None:
