@@ -11,17 +11,9 @@ import numpy as np
 import sfumato as sf
 from sfumato.domain import Codes, Floats
 from sfumato.examples.datasets import Dataset, load, median_split
-from sfumato.microdata import Frontier, find_frontier
+from sfumato.microdata import Frontier, find_frontier, linear
 from sfumato.microdata.fields import read_microdata
 from sfumato.microdata.gadp import BASELINES
-from sfumato.microdata.linear import (
-    exposed,
-    random_projection,
-    random_rotation,
-    undo_projection,
-    undo_rotation,
-    undo_rotation_by_sample,
-)
 from sfumato.microdata.measures import find_biases, points
 from sfumato.microdata.noise import Draws
 from sfumato.microdata.releasing import agree, release_records
@@ -169,20 +161,20 @@ def _one_transform(data: Dataset, method: str, seed: int) -> dict[str, float]:
     whole = read_microdata(data.columns, data.target)
     Z = points(whole, whole)
     p = Z.shape[1]
-    matrix = random_rotation(p, draws) if method == "rotation" else random_projection(p, p // 2, draws)
+    matrix = linear.random_rotation(p, draws) if method == "rotation" else linear.random_projection(p, p // 2, draws)
     accuracy = [_accuracy(version, data.y, learn, test) for version in (Z, Z @ matrix)]
     released, true, pairs = (Z @ matrix)[learn], Z[learn], learn.size // 2
-    found = {"accuracy, original": accuracy[0], "accuracy": accuracy[1], "guessing the mean": exposed(true, 0 * true)}
+    found = {"accuracy, original": accuracy[0], "accuracy": accuracy[1], "guessing the mean": linear.exposed(true, 0 * true)}
     for count in (p // 2, 2 * p):
         rows = np.arange(min(count, pairs))
         if method == "rotation":
-            guess = undo_rotation(released, true[rows], rows)
+            guess = linear.undo_rotation(released, true[rows], rows)
         else:
-            guess = undo_projection(released, true[rows], rows, np.cov(Z[test].T))
+            guess = linear.undo_projection(released, true[rows], rows, np.cov(Z[test].T))
         key = "exposed, pairs: half the attributes" if count < p else "exposed, pairs: twice the attributes"
-        found[key] = exposed(true[rows.size :], guess[rows.size :])
+        found[key] = linear.exposed(true[rows.size :], guess[rows.size :])
     if method == "rotation":
-        found["exposed, sample of others"] = exposed(true, undo_rotation_by_sample(released, Z[test]))
+        found["exposed, sample of others"] = linear.exposed(true, linear.undo_rotation_by_sample(released, Z[test]))
     return found
 
 
