@@ -164,7 +164,8 @@ def _one_transform(data: Dataset, method: str, seed: int) -> dict[str, float]:
     matrix = linear.random_rotation(p, draws) if method == "rotation" else linear.random_projection(p, p // 2, draws)
     accuracy = [_accuracy(version, data.y, learn, test) for version in (Z, Z @ matrix)]
     released, true, pairs = (Z @ matrix)[learn], Z[learn], learn.size // 2
-    found = {"accuracy, original": accuracy[0], "accuracy": accuracy[1], "guessing the mean": linear.exposed(true, 0 * true)}
+    found = {"accuracy, original": accuracy[0], "accuracy": accuracy[1]}
+    found["guessing the mean"] = linear.exposed(true, 0 * true)
     for count in (p // 2, 2 * p):
         rows = np.arange(min(count, pairs))
         if method == "rotation":
