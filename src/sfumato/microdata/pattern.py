@@ -67,9 +67,12 @@ def nodes_of(tree: Any, names: list[str] | None = None, fitted: list[str] | None
     if isinstance(tree, Nodes):
         return tree
     inner = getattr(tree, "tree_", None)
-    if not (hasattr(inner, "children_left") or hasattr(inner, "cut")):
+    if isinstance(inner, Nodes):
+        nodes = inner
+    elif hasattr(inner, "children_left") or hasattr(inner, "cut"):
+        nodes = _of_sklearn(inner) if hasattr(inner, "children_left") else _of_ours(inner)
+    else:
         raise TypeError(f"{type(tree).__name__} is not a fitted tree; call fit first, or pass a DecisionTreeClassifier")
-    nodes = _of_sklearn(inner) if hasattr(inner, "children_left") else _of_ours(inner)
     if names is None:
         return nodes
     place = _places(tree, names, fitted)
@@ -141,8 +144,8 @@ class Leaves:
         return self.lower[self.leaf, field], self.upper[self.leaf, field]
 
 
-def find_leaves(nodes: Nodes, data: Microdata) -> Leaves:
-    """Send the records down the tree and note what every path allows."""
+def find_leaves(nodes: Nodes, data: Microdata, *, observed: bool = True) -> Leaves:
+    """Send the records down the tree and note what each path allows, up to the last value observed or up to the cut."""
     leaf, inner = nodes.descend(data.X), np.flatnonzero(~nodes.is_leaf).tolist()
     start, size = _depth_first(nodes, leaf)
     order = np.argsort(start[leaf], kind="stable")
@@ -153,7 +156,8 @@ def find_leaves(nodes: Nodes, data: Microdata) -> Leaves:
     for node in inner:
         place, left, right = nodes.feature[node], nodes.left[node], nodes.right[node]
         below, above = (data.X[order[start[child] : start[child] + size[child]], place] for child in (left, right))
-        ends = _cut_values(nodes.threshold[node], below, above, data.fields[place].step)
+        seen = (below, above) if observed else (below[:0], above[:0])
+        ends = _cut_values(nodes, node, *seen, data.fields[place].step)
         last_left[node], first_right[node] = ends
         for child in (left, right):
             lower[child], upper[child], tested[child] = lower[node], upper[node], tested[node]
@@ -175,13 +179,19 @@ def _depth_first(nodes: Nodes, leaf: Codes) -> tuple[Codes, Codes]:
     return start, size
 
 
-def _cut_values(cut: float, below: Floats, above: Floats, step: float) -> tuple[float, float]:
+def _cut_values(nodes: Nodes, node: int, below: Floats, above: Floats, step: float) -> tuple[float, float]:
     """The largest value left of a cut and the smallest right of it; next to the cut where a side has no value."""
     below, above = below[~np.isnan(below)], above[~np.isnan(above)]
-    per = np.rint(1 / step) if step else 0
-    grid = float(np.floor(cut * per) / per) if per else float(cut)
-    beyond = grid + step if step else float(np.nextafter(np.float32(cut), np.float32(np.inf)))
-    return (float(below.max()) if below.size else grid, float(above.min()) if above.size else beyond)
+    if below.size and above.size:
+        return float(below.max()), float(above.min())
+    near = np.float32(nodes.threshold[node])
+    beside = np.array([np.nextafter(near, np.float32(-np.inf)), near, np.nextafter(near, np.float32(np.inf))], float)
+    if step:
+        per = np.rint(1 / step)
+        beside = (np.floor(nodes.threshold[node] * per) + np.arange(-1, 3)) / per
+    left = nodes.goes_left(node, beside)
+    last, first = beside[left].max(initial=-np.inf), beside[~left].min(initial=np.inf)
+    return (float(below.max()) if below.size else float(last), float(above.min()) if above.size else float(first))
 
 
 # --- the pattern tree -------------------------------------------------------------------------------------------------
@@ -199,6 +209,13 @@ def grow_tree(X: Floats, y: Codes, *, pruned: bool = True) -> Any:
     return tree.fit(X, y)
 
 
+def grow_c45(X: Floats, y: Codes) -> Any:
+    """The tree of ``tree="c45"``, categories as codes in the order of their class shares."""
+    from sfumato.microdata.c45 import C45Tree
+
+    return C45Tree().fit(X, y)
+
+
 @dataclass(frozen=True)
 class Pattern:
     """The tree whose rules are to survive, the finer or equal one whose leaves confine the noise, and how to regrow."""
@@ -211,6 +228,11 @@ class Pattern:
 def find_pattern(tree: Any, data: Microdata) -> Pattern:
     if tree is None:
         return Pattern(grow_tree(data.X, data.y), grow_tree(data.X, data.y, pruned=False), grow_tree)
+    if isinstance(tree, str) and tree == "c45":
+        grown = grow_c45(data.X, data.y)
+        return Pattern(grown, grown, grow_c45)
+    if isinstance(tree, str):
+        raise ValueError(f"tree={tree!r} is unknown; give a fitted tree, 'c45', or leave it out")
     from sklearn.base import clone
 
     nodes_of(tree, data.names)

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from sfumato.domain import Categories, Codes, Floats, Interval
 from sfumato.microdata.fields import Mask, Microdata, read_microdata
 from sfumato.microdata.gadp import BASELINES, LeafFit, blur_whole_table, gadp_in_leaves
+from sfumato.microdata.laws import Law, draw_by_law, law_of, may_move
 from sfumato.microdata.noise import LAWS, STEPS, Draws, Room, blur, blur_labels, crowded
 from sfumato.microdata.pattern import Leaves, Nodes, Pattern, find_leaves, find_pattern, grow_tree, nodes_of
 
@@ -30,8 +31,9 @@ Amount = float | Mapping[str, float]
 Domains = Mapping[str, Interval | Categories]
 
 METHODS = ("leafwise", "gadp", *BASELINES)
-ROLES = ("all", "tested", "untested", "none")
-DEFAULT_AMOUNT = {"leafwise": 1.0, "gadp": 1.0, "sadp": 0.5, "correlated": 0.5, "gadp-table": 0.75, "swap": 0.15}
+ROLES = ("all", "tested", "untested", "untested-mixed", "none")
+DEFAULT_AMOUNT = {"leafwise": 1.0, "gadp": 1.0, "sadp": 0.5, "correlated": 0.5, "gadp-table": 0.75, "swap": 0.15,
+                  "random": 0.276}
 ADDITIVE_AMOUNT = 0.276
 """IB04's share of the range. Rank noise may be larger, because it moves values only where the leaf has them."""
 LARGEST_AMOUNT = {"gadp": 1.0, "gadp-table": 1.0, "swap": 1.0}
@@ -70,7 +72,7 @@ class Release:
 
 
 def release(
-    table: Any, target: str, method: str = "leafwise", *, amount: Amount | None = None, noise: str = "rank",
+    table: Any, target: str, method: str = "leafwise", *, amount: Amount | None = None, noise: Any = "rank",
     labels: str = "rpt", perturb: str = "all", tree: Any = None, domains: Domains | None = None,
     keep: Iterable[str] = (), attempts: int | None = None, rng: np.random.Generator | int | None = None,
 ) -> Release:
@@ -79,15 +81,18 @@ def release(
     table     pandas, Polars, PyArrow, DuckDB or a mapping of columns; comes back as the same kind
     target    the class column
     method    "leafwise" (LINAPT, LIAPT, class step), "gadp" (GADP inside every leaf, then the class step), or, to
-              compare with: "sadp", "correlated", "gadp-table", "swap"
+              compare with: "sadp", "correlated", "gadp-table", "swap", "random"
     amount    how much noise, for all attributes or by name: "leafwise" a standard deviation, as a share of the
               leaf's ranks (default 1) or, for additive noise, of the interval's width (default 0.276); "gadp" the
               share 1 − κ² of fresh variance, one number (default 1); "sadp", "correlated" in standard deviations;
-              "swap" the window as a share of the ranks
-    noise     "rank" keeps every leaf's distribution; "additive" is the paper's law
+              "swap" the window as a share of the ranks; "random" as a share of the domain
+    noise     "rank" keeps every leaf's distribution; "additive" is the paper's law with the cuts kept in place, "paper"
+              the same to the letter, drawn once; so is an own law: a table {share of the interval: probability}, a
+              quantile function, or a `laws.Law`, which ``amount`` multiplies (default 1)
     labels    "rpt", "ppt", "alpt" or "none"
-    perturb   "all" attributes of a leaf, only those "tested" on its path, only the "untested", or "none"
-    tree      a fitted tree whose patterns are to survive; by default one is grown on the table
+    perturb   "all" attributes of a leaf, only those "tested" on its path, only the "untested" (or those in leaves of
+              several classes only: "untested-mixed"), or "none"
+    tree      a fitted tree whose patterns are to survive; by default one is grown on the table, with "c45" by C4.5
     domains   what a column may hold, where that is more than what it holds; keep: columns that stay as they are
     attempts  how often to look whether a tree grown on the release still finds the patterns (0: never)
     rng       None draws from the operating system's randomness; a NumPy generator is for simulations
@@ -108,12 +113,14 @@ def release_records(data: Microdata, terms: Terms, tree: Any, draws: Draws) -> R
         X, y = blur_whole_table(data, terms.method, terms.amount, terms.kept, draws), data.y.copy()
     else:
         pattern = find_pattern(tree, data)
-        leaves = find_leaves(nodes_of(pattern.leaves, data.names), data)
+        leaves = find_leaves(nodes_of(pattern.leaves, data.names), data, observed=terms.law is None)
         noise = Leafwise(data, leaves, terms, draws)
         y = noise.classes(slice(None))
         if terms.method == "gadp":
             X, fits = gadp_in_leaves(data, leaves, float(np.sqrt(1 - terms.amount[0])), terms.kept, draws)
             pin_cuts(X, np.flatnonzero(~terms.kept), leaves)
+        elif terms.law is not None:
+            X = draw_by_law(data, leaves, terms.law, terms.amount, terms.kept, terms.perturb, draws)
         else:
             X, y = noise.release(y, pattern.regrow)
     return Release(
@@ -156,13 +163,16 @@ class Terms:
     attempts: int
     amount: Floats
     kept: Mask
+    law: Law | None
 
 
 def agree(
-    data: Microdata, method: str, amount: Amount | None = None, noise: str = "rank", labels: str = "rpt",
+    data: Microdata, method: str, amount: Amount | None = None, noise: Any = "rank", labels: str = "rpt",
     perturb: str = "all", attempts: int | None = None, keep: Iterable[str] = (),
 ) -> Terms:
     """Check what was asked for; what is unknown or out of range is refused by name."""
+    law = law_of(noise)
+    noise = "paper" if law else noise
     named = (
         ("method", method, METHODS),
         ("noise", noise, LAWS),
@@ -177,7 +187,8 @@ def agree(
         raise ValueError("keep names every attribute; leave out at least one to release")
     usual = int(np.clip(LOOKS // data.X.size, FEWEST_LOOKS, MOST_LOOKS)) if method == "leafwise" else 0
     tries = usual if attempts is None else attempts
-    return Terms(method, noise, labels, perturb, tries, _amounts(data, method, amount, noise), kept)
+    law = law if method == "leafwise" else None
+    return Terms(method, noise, labels, perturb, tries, _amounts(data, method, amount, noise), kept, law)
 
 
 def _amounts(data: Microdata, method: str, amount: Amount | None, noise: str) -> Floats:
@@ -216,10 +227,7 @@ class Leafwise:
         room = Room(self.data.fields[place], *self.leaves.bounds(place), self.leaves.leaf)
         ranked = crowded(column, room.group) & (self.terms.noise == "rank")
         blurred = blur(column, self.terms.amount[place], room, ranked, self.draws)
-        tested = self.leaves.tested[self.leaves.leaf, place]
-        every = np.ones_like(tested)
-        wanted = {"all": every, "tested": tested, "untested": ~tested, "none": ~every}[self.terms.perturb]
-        return np.where(wanted, blurred, column)
+        return np.where(may_move(self.leaves, self.data.y, self.terms.perturb)[:, place], blurred, column)
 
     def classes(self, rows: Codes | slice) -> Codes:
         return blur_labels(self.data.y[rows], self.leaves.leaf[rows], self.terms.labels, self.draws)

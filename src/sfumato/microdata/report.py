@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.microdata.comparison import TreeComparison, compare_trees
+from sfumato.microdata.laws import RealisedNoise, realised_noise
 from sfumato.microdata.measures import Bias, Risk, associations, find_biases, measure_risk
 from sfumato.microdata.noise import Draws
 from sfumato.microdata.pattern import grow_tree, nodes_of
@@ -42,6 +43,7 @@ class ReleaseReport:
     risk: Risk
     shrunk_leaves: tuple[dict[str, Any], ...]
     notes: tuple[str, ...]
+    noise: tuple[RealisedNoise, ...] = ()
 
     def statistics(self) -> dict[str, tuple[int, int, float]]:
         """For each type of bias: how many lie within chance, of how many, and the largest."""
@@ -73,6 +75,7 @@ class ReleaseReport:
         if not public:
             shown |= {
                 "amount": self.amount,
+                "realised_noise": [vars(one) for one in self.noise],
                 "biases": [bias.to_dict() for bias in self.biases],
                 "kept_rules": list(map(str, self.rules.kept)),
                 "lost_rules": list(map(str, self.rules.lost)),
@@ -136,6 +139,7 @@ def report_on(release: Release) -> ReleaseReport:
         risk=measure_risk(original, released, release.leaves, draws),
         shrunk_leaves=tuple(vars(fit) for fit in release.leaf_fits if fit.reason),
         notes=release.notes,
+        noise=tuple(realised_noise(original, released, release.leaves)),
     )
 
 
@@ -214,6 +218,7 @@ def _show_owner(page: Page, report: ReleaseReport) -> None:
     leaves = [f"leaf {fit['leaf']}: {fit['reason']}, shrinkage {fit['shrinkage']:.2f}" for fit in report.shrunk_leaves]
     page.section("For the owner")
     page.unfold("Amounts of noise", [f"{name}: {amount:g}" for name, amount in report.amount.items()])
+    page.unfold("Noise as it came, in shares of the leaf's interval", report.noise)
     page.unfold(f"Leaves with a shrunken correlation matrix ({len(leaves)})", leaves)
     page.unfold(f"Notes ({len(report.notes)})", report.notes)
 
