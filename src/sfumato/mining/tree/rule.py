@@ -31,6 +31,7 @@ STRONG = 0.1  # nats a person, if there were no noise, from which on the depende
 # may be the rule's own
 LEAK = 0.05  # part of the dependence of two columns that smooth products may leave unexplained
 MOST_DIMENSIONS = 3.5
+MOST_FLIPS = 500  # other types of boxes that a search compares: nobody reads a rule of so many boxes, and none is cheap
 WHOLE_NUMBERS = 25  # up to here each whole number is an atom that no cut divides
 PAIR_TERMS = 3
 TERMS = (0, 2, 4)
@@ -158,7 +159,9 @@ class RuleSearch:
     def joined(self, found: Found, j: int) -> Joined:
         """The rule so far with one more column."""
         ground = ground_of(self.reports, self.axes, (*found.ground.columns, j), self.classes)
-        if effective_dimension([self.axes[k] for k in ground.columns]) > MOST_DIMENSIONS:
+        rule = found.state.rule
+        crowded = 2 * rule.types.size * (len(rule.logits) - 1) > MOST_FLIPS  # once cut along the new column
+        if crowded or effective_dimension([self.axes[k] for k in ground.columns]) > MOST_DIMENSIONS:
             return Joined(-np.inf, found)
         ground = ground.formed(pairs=found.ground.pairs)
         extended = moved(found, ground)
