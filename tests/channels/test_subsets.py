@@ -198,3 +198,7 @@ def test_a_broken_program_is_refused(change: dict[str, object]) -> None:
 def test_a_bare_list_is_told_how_to_be_categories() -> None:
     with pytest.raises(TypeError, match=r"needs Categories, not list; write sf.Categories\(\[…\]\)"):
         sf.SubsetResponse(["a", "b"], gamma=3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"needs Categories, not list; write sf.Categories\(\[…\]\)"):
+        sf.RandomizedResponse(["a", "b"], gamma=3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="needs Categories, not Interval; try SquareWave"):
+        sf.RandomizedResponse(sf.Interval(0, 1), gamma=3)  # type: ignore[arg-type]

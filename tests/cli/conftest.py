@@ -86,9 +86,9 @@ def sfumato(folder: Folder, capsys, monkeypatch) -> Callable[..., Answer]:
     """Run a command inside the folder."""
     monkeypatch.chdir(folder.path)
 
-    def command(line: str) -> Answer:
+    def command(line: str | list[str]) -> Answer:
         capsys.readouterr()
-        code = run(line.split())
+        code = run(line.split() if isinstance(line, str) else line)
         said = capsys.readouterr()
         return Answer(code, said.out, said.err)
 

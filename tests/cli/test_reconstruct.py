@@ -140,6 +140,14 @@ def test_more_intervals_than_one_attribute_has_values_do_not_fail_the_others(sfu
     assert any("12 intervals" in message for message in told["rooms"]["diagnostics"]["messages"])
 
 
+SMOKES = """
+[attributes.smokes]
+categories = ["yes", "no"]
+channel = "randomized-response"
+gamma = 3
+"""
+
+
 # --- classes and weights ---------------------------------------------------------------------------------------------
 
 
@@ -199,6 +207,33 @@ def test_known_shares_put_classes_together(sfumato, weighed):
     a, b = (np.array(told["classes"][name]["probabilities"]) for name in ("A", "B"))
     assert np.allclose(told["together"]["probabilities"], 0.9 * a + 0.1 * b)
     assert "age, together: " in sfumato(line.removesuffix(" --json")).out
+
+
+def test_classes_with_commas_and_blanks_in_their_names_have_shares_too(sfumato, weighed, folder):
+    table = parquet.read_table(folder / "reports.parquet").drop_columns(["group"])
+    names = pa.array(np.random.default_rng(9).choice(['far, "north"', " south"], table.num_rows))
+    parquet.write_table(table.append_column("group", names), folder / "named.parquet")
+    line = ["reconstruct", "plan.toml", "named.parquet", "-a", "district", "--by", "group", "--json"]
+    told = sfumato([*line, "--shares", '"far, ""north"""=0.25, " south" =0.75'])
+    assert told.code == 0, told.err
+    classes = json.loads(told.out)["district"]
+    expected = 0.25 * np.array(classes["classes"]['far, "north"']["probabilities"])
+    expected += 0.75 * np.array(classes["classes"][" south"]["probabilities"])
+    assert np.allclose(classes["together"]["probabilities"], expected)
+
+
+def test_a_class_without_an_answer_is_noted_and_others_go_on(sfumato, folder):
+    folder.write("plan.toml", SMOKES)
+    folder.write("reports.csv", "smokes,region\nyes,n\nno,n\n,west\nyes,s\n")
+    told = sfumato("reconstruct plan.toml reports.csv --by region")
+    assert told.code == 0 and "class 'west' left out: nobody there gave an answer" in told.out
+
+
+@pytest.mark.parametrize("command", ["reconstruct {}", "regress {} --outcome a --on smokes"])
+def test_a_weight_that_is_no_number_is_named_by_its_row(refused, folder, command):
+    folder.write("plan.toml", SMOKES)
+    folder.write("bad.csv", "smokes,a,w\nyes,1,1\nno,2,2\nyes,3,oops\n")
+    assert "in row 3 is not a number" in refused(command.format("plan.toml bad.csv --weights w"))
 
 
 @pytest.mark.parametrize(("name", "start"), [("p.png", b"\x89PNG"), ("p.html", b"<!doctype html>")])

@@ -212,3 +212,14 @@ def test_baskets_are_kept_as_seeds_or_bitmaps(items: int) -> None:
         with pytest.raises(ReportError, match="basket"):
             form.pack({"basket": wrong})
     assert form.table([form.pack({"basket": None})])["basket.size"].to_pylist() == [None]
+
+
+def test_a_report_with_more_answers_than_a_person_is_asked_is_refused():
+    yes = {"categories": ["yes", "no"], "channel": "randomized-response", "gamma": 3}
+    clear = {"categories": ["x", "y"], "role": "clear"}
+    plan = sf.Plan.from_dict({"questions_each": 2, "attributes": {"a": yes, "b": yes, "c": yes, "town": clear}})
+    form = ReportForm(plan)
+    for b, c in ((None, None), ("no", None), (None, "yes")):
+        form.pack({"a": "yes", "b": b, "c": c, "town": "x"})
+    with pytest.raises(ReportError, match="answers more than the 2 questions that a person is asked"):
+        form.pack({"a": "yes", "b": "no", "c": "no", "town": None})

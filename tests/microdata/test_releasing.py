@@ -43,7 +43,7 @@ def owners_tables(draw):
 @given(
     owners_tables(),
     st.sampled_from(["leafwise", "gadp"]),
-    st.sampled_from(["rank", "additive"]),
+    st.sampled_from(["rank", "additive", "paper"]),
     st.floats(0, 1),
     st.sampled_from(["rpt", "ppt", "alpt"]),
     st.sampled_from([None, 1, 3]),

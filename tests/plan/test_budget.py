@@ -12,7 +12,7 @@ import pytest
 from tests.statistics import assert_fits
 
 import sfumato as sf
-from sfumato.client import survey, survey_schema
+from sfumato.client import Ledger, survey, survey_schema
 from sfumato.client.page import page_texts
 from sfumato.domain import as_array, is_missing
 from sfumato.plan.budget import _cost_of_categories, _usual, variance_by_questions_each
@@ -192,6 +192,20 @@ def test_every_person_answers_so_many_and_each_question_is_as_likely(kind: Any) 
     assert estimate.diagnostics.reports == answered[0].sum()
     note = "each person was asked 2 of 6 questions: about 4,000 were not asked this one, and no more are missing"
     assert note in estimate.diagnostics.messages[-1]
+
+
+def test_who_is_not_asked_chooses_no_level_on_a_device_and_in_a_table() -> None:
+    """The level of a question that was not asked is the default, whatever the person chose."""
+    coin = {"channel": "randomized-response", "gamma": 3}
+    choice = {**YES_NO, "channel": "choice", "levels": {"open": {**coin, "gamma": 9}, "shy": coin}}
+    plan, levels = plan_of({"questions_each": 1}, a=choice, b=choice), {"a": "shy", "b": "shy"}
+    reports = plan.randomize({name: np.full(200, "yes", dtype=object) for name in "ab"}, 3, levels=levels)
+    for name in "ab":
+        asked = np.array([not is_missing(cell) for cell in as_array(reports[name]).tolist()])
+        assert 50 < asked.sum() < 150
+        assert as_array(reports[f"{name}.level"]).tolist() == np.where(asked, "shy", "open").tolist()
+    told = sf.Device(bytes(32), Ledger()).answer(plan, dict.fromkeys("ab", "yes"), collector="c", levels=levels)
+    assert {(told[name] is None, told[f"{name}.level"]) for name in "ab"} == {(False, "shy"), (True, "open")}
 
 
 def test_gaps_are_told_from_questions_that_were_not_asked_in_number() -> None:

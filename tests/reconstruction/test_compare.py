@@ -172,3 +172,14 @@ def test_bad_input_is_refused_in_one_line(case):
         call()
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_strata_together_say_what_they_are_worth():
+    """100 people of a tenth and 100 of nine tenths: 1/(.1²/100 + .9²/100)."""
+    coin = sf.RandomizedResponse(sf.Categories(["yes", "no"]), keep=0.75)
+    parts = {name: sf.reconstruct(["yes"] * 50 + ["no"] * 50, coin) for name in "ab"}
+    assert sf.combine(parts, {"a": 1, "b": 9}).diagnostics.worth == pytest.approx(100 / 0.82)
+    assert sf.combine(parts, {"a": 1, "b": 1}).diagnostics.worth == pytest.approx(200)
+    weighed = sf.reconstruct(["yes", "no"] * 2, coin, weights=[1, 1, 1, 3])
+    both = sf.combine({"a": weighed, "b": parts["b"]}, {"a": 1, "b": 0})
+    assert both.diagnostics.worth == pytest.approx(weighed.diagnostics.worth)

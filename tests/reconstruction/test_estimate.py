@@ -63,6 +63,34 @@ def test_the_mean_and_a_quantile_know_their_standard_errors():
     assert json.dumps({"mean": mean}) == '{"mean": 3.25}'
 
 
+def test_a_quantile_of_whole_numbers_is_one_of_them_and_may_be_its_neighbour():
+    """A quarter of the people at 0 and 1, half at 2 and 3: up to 1 a quarter less or more, .01."""
+    whole = numeric(integer=True)
+    assert [float(whole.quantile(q)) for q in (0, 0.1, 0.3, 0.51, 1)] == [0, 0, 2, 3, 8]
+    assert whole.quantile([0.3, 0.51]).tolist() == [2, 3]
+    assert whole.quantile(0.25).stderr == pytest.approx(np.sqrt(0.5), rel=0.05)
+    assert whole.quantile(0.3).stderr < 0.2
+
+
+def test_the_error_of_a_quantile_reaches_over_cells_where_fewer_people_are():
+    """.1 below 4 more than half: from 4 to 4.8 in a crowd that thins there."""
+    picture = Fine(np.array([0.0, 4.0, 8.0]), np.array([0.5, 0.5]), (), np.array([[0.1], [-0.1]]))
+    assert replace(numeric(), fine=picture).quantile(0.5).stderr == pytest.approx(0.8)
+    thin = Fine(np.array([0.0, 4.0, 8.0]), np.array([0.8, 0.2]), (), np.array([[0.1], [-0.1]]))
+    assert replace(numeric(), fine=thin).quantile(0.8).stderr == pytest.approx(2.0)
+
+
+def test_shares_have_room_for_people_who_may_round_unseen():
+    """Everybody even on 0..8; to multiples of 2 below 4 becomes below 3, and below 3.5 as well."""
+    picture = Fine(np.array([0.0, 4.0, 8.0]), np.array([0.5, 0.5]), (), np.zeros((2, 1)), ((2.0, 0.4),))
+    rounded = replace(numeric(), fine=picture)
+    assert rounded.share(high=4).stderr == pytest.approx(0.4 / 8)
+    assert rounded.share(high=3.5).stderr == pytest.approx(0.4 / 16)
+    assert rounded.share(low=2, high=4).stderr == pytest.approx(0)  # as many come as go
+    assert rounded.share(low=3, high=4).stderr == pytest.approx(0.4 / 8)
+    assert rounded.quantile(0.5).stderr == pytest.approx(0.4)
+
+
 def test_simultaneous_bands_are_wider_and_know_what_moves_together():
     together = numeric().interval(0.9, simultaneous=True)
     alone = numeric().interval(0.9)

@@ -126,3 +126,11 @@ def test_a_table_that_merges_categories_is_refused():
     merged = sf.Tabulated(sf.Categories([0, 1]), [[0.5, 0.5], [0.5, 0.5]])
     with pytest.raises(ValueError, match="has no inverse"):
         sf.reconstruct([0, 1, 1], merged, method="inverse")
+
+
+@pytest.mark.parametrize("people", [1, 3, 30])
+def test_reports_that_are_all_the_same_do_not_state_an_error_of_zero(people):
+    estimate = sf.reconstruct(["a"] * people, RESPONSE, method="inverse")
+    assert (estimate.stderr > 0.1 / people).all()
+    mixed = sf.reconstruct(["a"] * (people + 1) + ["b"], RESPONSE, method="inverse")
+    assert (estimate.stderr < 3 * mixed.stderr.max()).all()

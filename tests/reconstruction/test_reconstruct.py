@@ -5,6 +5,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from tests.statistics import critical_z
 
 import sfumato as sf
 from sfumato.counts import Counts
@@ -246,7 +247,6 @@ BAD = {
     "intervals of categories": (lambda: sf.reconstruct(["red"], RESPONSE, 5), "leave it out"),
     "the inverse of numbers": (lambda: sf.reconstruct([0.1], GAUSS, method="inverse"), "for categories"),
     "counts of another channel": (lambda: sf.reconstruct(Counts.of([0.1], GAUSS), RESPONSE), "another channel"),
-    "a class without reports": (lambda: sf.reconstruct(Counts.of([0.1, np.nan], GAUSS, by=["a", "b"])), "class 'b'"),
     "levels of two domains": (
         lambda: sf.reconstruct(Counts.of([0.1], GAUSS, level=1) + Counts.of(["red"], RESPONSE, level=2)),
         "different domains",
@@ -275,3 +275,47 @@ def test_there_are_as_many_intervals_as_the_reports_decide(n, intervals):
     rng, noise = np.random.default_rng(1), sf.Uniform(UNIT, halfwidth=0.4)
     assert intervals_told(Counts.of(noise.randomize(rng.random(n), rng=rng), noise)) == intervals
     assert intervals_told(Counts.of([], sf.RandomizedResponse(COLOURS, keep=0.5))) is None
+
+
+ROUNDED = {"uniform": lambda domain: sf.Uniform(domain, halfwidth=20), "wave": lambda domain: sf.SquareWave(domain, 19)}
+
+
+@pytest.mark.parametrize("integer", [False, True])
+@pytest.mark.parametrize("channel", ROUNDED)
+@pytest.mark.parametrize(("part", "multiple"), [(1.0, 5), (0.5, 5), (0.5, 10)])
+def test_people_who_round_are_counted_on_the_right_side_of_a_round_number(integer, channel, part, multiple):
+    """Half or all of 200,000 people name a multiple of 5 or 10: shares and quantiles there are where they are."""
+    rng, domain = np.random.default_rng(17), sf.Interval(0, 100, integer=integer)
+    noise, people = ROUNDED[channel](domain), np.clip(rng.normal(42, 15, 200_000), 0, 100)
+    people = np.where(rng.random(people.size) < part, np.rint(people / multiple) * multiple, people)
+    people = np.rint(people) if integer else people
+    estimate = sf.reconstruct(noise.randomize(people, rng=rng), noise, 20)
+    for bound in (30, 40, 45):
+        share = estimate.share(high=bound)
+        assert abs(share - (people < bound).mean()) < critical_z() * share.stderr
+        assert share.stderr < 0.03
+    for q in (0.25, 0.5):
+        value = estimate.quantile(q)
+        assert abs(value - np.quantile(people, q)) < critical_z() * value.stderr
+
+
+@pytest.mark.parametrize("integer", [False, True])
+def test_where_nobody_could_see_rounding_a_share_has_room_for_it(integer):
+    rng, domain = np.random.default_rng(18), sf.Interval(0, 100, integer=integer)
+    noise, people = sf.Gaussian(domain, scale=10), np.rint(np.clip(rng.normal(42, 15, 200_000), 0, 100) / 5) * 5
+    estimate = sf.reconstruct(noise.randomize(people, rng=rng), noise, 20)
+    share, median = estimate.share(high=40), estimate.quantile(0.5)
+    assert abs(share - (people < 40).mean()) < 2 * share.stderr
+    assert abs(median - np.quantile(people, 0.5)) < 2 * median.stderr
+
+
+@pytest.mark.parametrize("method", ["smooth", "inverse"])
+def test_a_class_in_which_nobody_answered_is_left_out_with_a_note(method):
+    coin = sf.RandomizedResponse(COLOURS, gamma=4)
+    reports, region = ["red", "green", None, "blue", "red"], ["n", "n", "west", "s", "s"]
+    found = sf.reconstruct(reports, coin, by=region, method=method)
+    assert set(found) == {"n", "s"}
+    for estimate in found.values():
+        assert "class 'west' left out: nobody there gave an answer to this" in estimate.diagnostics.messages
+    with pytest.raises(ValueError, match="all 2 reports are missing"):
+        sf.reconstruct([None, None], coin, by=["n", "s"], method=method)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from itertools import combinations
 from pathlib import Path
@@ -24,6 +25,8 @@ METHODS = ("smooth", "em", "as00", "inverse")
 PLOTS = (".png", ".svg", ".html")
 TOGETHER = "together"
 MOST_COMPARED = 6  # classes of which every two are held against each other
+PART_OF_SHARES = re.compile(r"""(?:^|(?<=,))\s*(?:"(?:[^"]|"")*")?[^,]*""")  # commas in quotes part nothing
+QUOTED = re.compile(r"""\s*"((?:[^"]|"")*)"\s*=(.*)""")
 Estimates = Mapping[Any, Estimate]
 """By class; the one of everybody is called None."""
 EXAMPLES = """Examples:
@@ -41,7 +44,8 @@ Intervals = Annotated[int | None, typer.Option(min=1, help="Number of equal inte
 Method = Annotated[str, typer.Option(help="One of smooth, em, as00, inverse.")]
 By = Annotated[str | None, typer.Option(help="A clear column: each of its classes apart, and held against others.")]
 Shares = Annotated[
-    str | None, typer.Option(help="The classes' known parts of the population, north=0.3,south=0.7: put together too.")
+    str | None,
+    typer.Option(help="""Known parts of the population, north=0.3,"far, south"=0.7: put the classes together too."""),
 ]
 Weights = Annotated[str | None, typer.Option(help="A column that says how many people each report stands for.")]
 Plot = Annotated[Path | None, typer.Option(help="Draw the estimates: .png, .svg or .html (works offline).")]
@@ -98,15 +102,18 @@ def _shares_given(by: str | None, shares: str | None) -> dict[str, float] | None
     if by is None:
         raise ValueError("--shares are those of classes; name their column with --by")
     found = {}
-    for part in shares.split(","):
-        name, _, share = part.rpartition("=")
-        if name.strip() in found or name.strip() == TOGETHER:
-            why = "is named twice" if name.strip() in found else "is what the total is called; rename that class"
-            raise ValueError(f"--shares {shares!r}: {name.strip()!r} {why}")
+    for part in PART_OF_SHARES.findall(shares):
+        quoted = QUOTED.fullmatch(part)
+        name, share = (quoted[1].replace('""', '"'), quoted[2]) if quoted else part.rpartition("=")[::2]
+        name = name if quoted else name.strip()
+        if name in found or name == TOGETHER:
+            why = "is named twice" if name in found else "is what the total is called; rename that class"
+            raise ValueError(f"--shares {shares!r}: {name!r} {why}")
         try:
-            found[name.strip()] = float(share)
+            found[name] = float(share)
         except ValueError:
-            raise ValueError(f"--shares {shares!r}: {part!r} is no share; write such as north=0.3,south=0.7") from None
+            how = """write such as north=0.3,south=0.7, or '"far, north"=0.3' in quotes"""
+            raise ValueError(f"--shares {shares!r}: {part!r} is no share; {how}") from None
     return found
 
 

@@ -97,7 +97,8 @@ def train(
 
 def _tell(model: Any, measured: dict[str, Any], output: Path) -> None:
     if hasattr(model, "verdict"):
-        say(f"{model.verdict()}\n")
+        known = any(measured.get(which, {}).get("accuracy") is not None for which in ("test", "held_out"))
+        say(f"{model.verdict(accuracy=not known)}\n")
         model = model.members_[0] if len(model.members_) == 1 else model
     if hasattr(model, "rules"):
         rules = model.rules()

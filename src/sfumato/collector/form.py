@@ -65,6 +65,7 @@ class ReportForm:
         self._packing = [part.pack for part in self.parts]
         self._row = struct.Struct("<" + "".join(part.format for part in self.parts))
         self._type = np.dtype([field for part in self.parts for field in part.fields])
+        self._most, self._drawn = plan.questions_each, [plan.attributes[name].columns[0] for name in plan.drawn]
 
     @property
     def width(self) -> int:
@@ -76,6 +77,8 @@ class ReportForm:
         if len(report) != len(self._names) or not self._names.issuperset(report):
             wrong = min(self._names.symmetric_difference(report))
             raise ReportError(f"the report and the plan differ in {wrong[:80]!r}")
+        if self._most is not None and sum(report[name] is not None for name in self._drawn) > self._most:
+            raise ReportError(f"the report answers more than the {self._most} questions that a person is asked")
         values: list[Any] = []
         for pack in self._packing:
             values += pack(report)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 from typing import Any
@@ -175,6 +175,11 @@ class Counts:
             raise ValueError(f"class {name!r} is unknown; the counted classes are {', '.join(map(repr, self.classes))}")
         row = self.classes.index(name)
         return self._map(lambda table: table[row : row + 1])
+
+    def of_classes(self, chosen: NDArray[np.bool_]) -> Counts:
+        """The counts of some of the classes."""
+        kept = tuple(name for name, wanted in zip(self.classes or (), chosen.tolist(), strict=True) if wanted)
+        return replace(self._map(lambda table: table[chosen]), classes=kept)
 
     def together(self) -> Counts:
         """The counts of all classes as one."""

@@ -596,6 +596,17 @@ def _numbers_of_objects(array: NDArray[Any]) -> Floats:
         elif isinstance(value, (int, float, np.integer, np.floating, Decimal)) and not isinstance(value, bool):
             numbers.flat[place] = float(value)
         else:
+            place, value = _no_number(array, place)
             where = at_row(place if array.ndim else None)
             raise TypeError(f"{the_value(value)}{where} is not a number; convert the column to numbers first")
     return numbers
+
+
+def _no_number(array: NDArray[Any], first: int) -> tuple[int, Any]:
+    """The first entry that no number is read from: one alone makes text of a whole column in a file."""
+    for place, value in enumerate(array.flat):
+        try:
+            float(value if isinstance(value, str) else "0")
+        except ValueError:
+            return place, value
+    return first, array.flat[first]

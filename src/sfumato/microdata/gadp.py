@@ -16,6 +16,7 @@ type and clipped to its domain:
     "correlated"  y = μ + (x − μ + e)/√(1 + amount²), e ~ N(0, amount²·Σ) (Tendick and Matloff 1994)
     "gadp-table"  GADP with S the class and the fields kept, κ² = 1 − amount
     "swap"        values exchanged between records whose ranks lie within ``amount`` of each other
+    "random"      IB04's noise on the records as they come: "additive", the whole domain as the interval
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ from scipy.special import ndtri
 
 from sfumato.domain import Codes, Floats
 from sfumato.microdata.fields import Mask, Microdata
-from sfumato.microdata.noise import FEWEST_RECORDS, Draws, Room, blur, ranked_within
+from sfumato.microdata.noise import FEWEST_RECORDS, Draws, Room, additive_noise, blur, ranked_within
 from sfumato.microdata.pattern import Leaves
 
-BASELINES = ("sadp", "correlated", "gadp-table", "swap")
+BASELINES = ("sadp", "correlated", "gadp-table", "swap", "random")
 RECORDS_PER_ATTRIBUTE = 10
 LEAST_EIGENVALUE = 1e-6
 
@@ -127,7 +128,8 @@ def _correlation(scores: Floats) -> Floats:
 
 def blur_whole_table(data: Microdata, method: str, amount: Floats, kept: Mask, draws: Draws) -> Floats:
     """One of the methods above on every field that is not kept."""
-    blurred = {"sadp": _simple, "correlated": _correlated, "gadp-table": _general, "swap": _swapped}[method]
+    methods = {"sadp": _simple, "correlated": _correlated, "gadp-table": _general, "swap": _swapped, "random": _random}
+    blurred = methods[method]
     released = np.where(kept, data.X, blurred(data, amount, kept, draws))
     for place, field in enumerate(data.fields):
         released[:, place] = field.snap(released[:, place], field.low, field.high)
@@ -162,6 +164,15 @@ def _swapped(data: Microdata, amount: Floats, kept: Mask, draws: Draws) -> Float
             partner = _partners(known.size, max(1, round(amount[place] * known.size)), draws)
             released[order, place] = data.X[order[partner], place]
     return released
+
+
+def _random(data: Microdata, amount: Floats, kept: Mask, draws: Draws) -> Floats:
+    low, high = (np.tile([getattr(field, end) for field in data.fields], (len(data.y), 1)) for end in ("low", "high"))
+    columns = [
+        additive_noise(column, lower, upper, share, field, draws)
+        for column, lower, upper, share, field in zip(data.X.T, low.T, high.T, amount, data.fields, strict=True)
+    ]
+    return np.column_stack(columns)
 
 
 def _partners(n: int, window: int, draws: Draws) -> Codes:

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from sfumato.domain import Codes, Floats
 from sfumato.microdata.dealing import WINDOW, deal, deal_by_class, deal_categories
 from sfumato.microdata.fields import Mask, Microdata
+from sfumato.microdata.laws import may_move
 from sfumato.microdata.noise import Draws, Room, blur, blur_labels, crowded, rank_noise
 from sfumato.microdata.pattern import Leaves, Nodes, Pattern, Regrow
 from sfumato.microdata.rules import Rule, read_off, repair
@@ -145,9 +146,7 @@ class Leafwise:
 
     def _settle(self, X: Floats, y: Codes, source: Microdata, places: npt.ArrayLike) -> None:
         """What was not to move goes back, rules hold, cuts stand where they stood."""
-        tested = self.leaves.tested[self.leaves.leaf]
-        stays = {"all": ~tested & tested, "tested": ~tested, "untested": tested, "none": tested | ~tested}
-        X[:] = np.where(stays[self.terms.perturb], self.data.X, X)
+        X[:] = np.where(may_move(self.leaves, self.data.y, self.terms.perturb), X, self.data.X)
         repair(X, y, source, self.leaves, self.rules, self.still, self.draws)
         pin_cuts(X, np.setdiff1d(places, [*self.read_off, *np.flatnonzero(self.still)]), self.leaves)
         repair(X, y, source, self.leaves, self.rules, self.still, self.draws)

@@ -30,6 +30,7 @@ from sfumato.microdata.fields import Mask, Microdata
 from sfumato.microdata.noise import Draws
 
 CONFIDENCE = 0.99
+CLOSE = 0.1  # standard deviations within which a value is disclosed
 Z = float(ndtri((1 + CONFIDENCE) / 2))
 TARGETS, CANDIDATES = 1_000, 20_000
 MOST_INDICATORS = 20

@@ -67,9 +67,12 @@ def nodes_of(tree: Any, names: list[str] | None = None, fitted: list[str] | None
     if isinstance(tree, Nodes):
         return tree
     inner = getattr(tree, "tree_", None)
-    if not (hasattr(inner, "children_left") or hasattr(inner, "cut")):
+    if isinstance(inner, Nodes):
+        nodes = inner
+    elif hasattr(inner, "children_left") or hasattr(inner, "cut"):
+        nodes = _of_sklearn(inner) if hasattr(inner, "children_left") else _of_ours(inner)
+    else:
         raise TypeError(f"{type(tree).__name__} is not a fitted tree; call fit first, or pass a DecisionTreeClassifier")
-    nodes = _of_sklearn(inner) if hasattr(inner, "children_left") else _of_ours(inner)
     if names is None:
         return nodes
     place = _places(tree, names, fitted)
@@ -156,8 +159,8 @@ class Leaves:
         return self.lower[self.leaf, field], self.upper[self.leaf, field]
 
 
-def find_leaves(nodes: Nodes, data: Microdata) -> Leaves:
-    """Send the records down the tree and note what every path allows."""
+def find_leaves(nodes: Nodes, data: Microdata, *, observed: bool = True) -> Leaves:
+    """Send the records down the tree and note what each path allows, up to the last value observed or up to the cut."""
     leaf, inner = nodes.descend(data.X), np.flatnonzero(~nodes.is_leaf).tolist()
     start, size = _depth_first(nodes, leaf)
     order = np.argsort(start[leaf], kind="stable")
@@ -168,7 +171,8 @@ def find_leaves(nodes: Nodes, data: Microdata) -> Leaves:
     for node in inner:
         place, left, right = nodes.feature[node], nodes.left[node], nodes.right[node]
         below, above = (data.X[order[start[child] : start[child] + size[child]], place] for child in (left, right))
-        ends = _cut_values(nodes.threshold[node], below, above, data.fields[place].step)
+        seen = (below, above) if observed else (below[:0], above[:0])
+        ends = _cut_values(nodes, node, *seen, data.fields[place].step)
         last_left[node], first_right[node] = ends
         for child in (left, right):
             for bound in (lower, upper, lower_by, upper_by):
@@ -194,13 +198,19 @@ def _depth_first(nodes: Nodes, leaf: Codes) -> tuple[Codes, Codes]:
     return start, size
 
 
-def _cut_values(cut: float, below: Floats, above: Floats, step: float) -> tuple[float, float]:
+def _cut_values(nodes: Nodes, node: int, below: Floats, above: Floats, step: float) -> tuple[float, float]:
     """The largest value left of a cut and the smallest right of it; next to the cut where a side has no value."""
     below, above = below[~np.isnan(below)], above[~np.isnan(above)]
-    per = np.rint(1 / step) if step else 0
-    grid = float(np.floor(cut * per) / per) if per else float(cut)
-    beyond = grid + step if step else float(np.nextafter(np.float32(cut), np.float32(np.inf)))
-    return (float(below.max()) if below.size else grid, float(above.min()) if above.size else beyond)
+    if below.size and above.size:
+        return float(below.max()), float(above.min())
+    near = np.float32(nodes.threshold[node])
+    beside = np.array([np.nextafter(near, np.float32(-np.inf)), near, np.nextafter(near, np.float32(np.inf))], float)
+    if step:
+        per = np.rint(1 / step)
+        beside = (np.floor(nodes.threshold[node] * per) + np.arange(-1, 3)) / per
+    left = nodes.goes_left(node, beside)
+    last, first = beside[left].max(initial=-np.inf), beside[~left].min(initial=np.inf)
+    return (float(below.max()) if below.size else float(last), float(above.min()) if above.size else float(first))
 
 
 # --- the pattern tree -------------------------------------------------------------------------------------------------
@@ -247,6 +257,13 @@ class Regrow(Protocol):
     def __call__(self, X: Floats, y: Codes, *, n: int | None = None, depth: int | None = None) -> Nodes: ...
 
 
+def grow_c45(X: Floats, y: Codes, **asked: Any) -> Any:
+    """The tree of ``tree="c45"``, categories as codes in the order of their class shares."""
+    from sfumato.microdata.c45 import C45Tree
+
+    return C45Tree().fit(X, y)
+
+
 @dataclass(frozen=True)
 class Pattern:
     """The tree whose rules are to survive, the finer or equal one whose leaves confine the noise, and how to regrow:
@@ -265,12 +282,19 @@ def find_pattern(tree: Any, data: Microdata, *, leave_out: Iterable[int] = (), f
         names = [name for place, name in enumerate(data.names) if place not in {*leave_out, data.response}]
         default = grow_tree if data.response is None else grow_number_tree
         grow: Callable[..., Any] = default if names else _no_tree
+    elif isinstance(tree, str):
+        if tree != "c45":
+            raise ValueError(f"tree={tree!r} is unknown; give a fitted tree, 'c45', or leave it out")
+        if data.response is not None or data.target is None:
+            raise ValueError("tree='c45' explains classes; name a target column of classes, or leave tree out")
+        names, grow = data.names, grow_c45
     else:
         nodes_of(tree, data.names)
         names = list(getattr(tree, "feature_names_in_", data.names))
         grow = _again(tree)
     places = [data.index(name) for name in names]
-    if tree is not None and not data.numeric[places].all():
+    grown_here = tree is None or isinstance(tree, str)
+    if not grown_here and not data.numeric[places].all():
         text = data.names[places[int(np.argmin(data.numeric[places]))]]
         raise ValueError(f"the tree tests {text!r}, a column of categories; leave tree out, or fit it on numbers only")
 
@@ -279,7 +303,7 @@ def find_pattern(tree: Any, data: Microdata, *, leave_out: Iterable[int] = (), f
         grown = grow(X[:, places], target, pruned=pruned and depth is None, n=n, depth=depth)
         return nodes_of(grown, data.names, names)
 
-    first = regrow(data.X, data.y) if tree is None else nodes_of(tree, data.names)
+    first = regrow(data.X, data.y) if grown_here else nodes_of(tree, data.names)
     leaves = regrow(data.X, data.y, pruned=False) if finer and tree is None else first
     return Pattern(first, leaves, regrow, in_parts=tree is None)
 

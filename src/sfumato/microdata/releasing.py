@@ -13,6 +13,7 @@ import numpy as np
 from sfumato.domain import Categories, Codes, Interval
 from sfumato.microdata.fields import Microdata, read_forms, read_microdata
 from sfumato.microdata.gadp import BASELINES, LeafFit, blur_whole_table, gadp_in_leaves
+from sfumato.microdata.laws import draw_by_law
 from sfumato.microdata.leafwise import Leafwise, pin_cuts
 from sfumato.microdata.noise import Draws
 from sfumato.microdata.pattern import Leaves, Nodes, Regrow, find_leaves, find_pattern
@@ -72,7 +73,7 @@ class Release:
 
 def release(
     table: Any, target: str | None = None, method: str = "leafwise", *, preserve: str | None = None,
-    rules: Iterable[str] = (), amount: Amount | None = None, noise: str | None = None, labels: str = "rpt",
+    rules: Iterable[str] = (), amount: Amount | None = None, noise: Any = None, labels: str = "rpt",
     perturb: str = "all", tree: Any = None, domains: Domains | None = None, keep: Iterable[str] = (),
     attempts: int | None = None, least_rules: float = LEAST_RULES, most_change: float = MOST_CHANGE,
     roles: Mapping[str, str] | None = None, outliers: str = "replace", gaps: str = "deal", order: str = "shuffle",
@@ -84,19 +85,23 @@ def release(
     table     pandas, Polars, PyArrow, DuckDB or a mapping of columns; comes back as the same kind
     target    the column to be explained: classes, or a number of more than twenty values; None: all columns alike
     method    "leafwise" (inside the leaves of a tree), "gadp" (GADP inside every leaf, then the class step), or, to
-              compare with: "sadp", "correlated", "gadp-table", "swap"
+              compare with: "sadp", "correlated", "gadp-table", "swap", "random"
     preserve  "rules" (a tree grown on the release is the same), "correlations" (of every two columns), or "both"
     rules     what columns may hold together: "a -> b", "a ~ b", "a <= b", "not a=x, b=y"; others are found
     amount    how much noise, for all attributes or by name: "leafwise" the least number of donors (default 10), for
               rank noise a standard deviation as a share of the leaf's ranks (default 1), for additive noise of the
               interval's width (default 0.276); "gadp" the share 1 − κ² of fresh variance, one number (default 1);
-              "sadp", "correlated" in standard deviations; "swap" the window as a share of the ranks
+              "sadp", "correlated" in standard deviations; "swap" the window as a share of the ranks; "random" as a
+              share of the domain
     noise     "donors" (the default but for preserve="rules") draws each column from records alike in the others;
-              "rank" keeps every leaf's distribution, each column alone; "additive" is the paper's law
+              "rank" keeps every leaf's distribution, each column alone; "additive" is IB04's law with the cuts kept in
+              place, "paper" the same to the letter, drawn once; so is an own law: a table {share of the interval:
+              probability}, a quantile function, or a `laws.Law`, which ``amount`` multiplies (default 1)
     labels    "rpt", "ppt", "alpt" or "none"
-    perturb   "all" attributes of a leaf, only those "tested" on its path, only the "untested", or "none"
+    perturb   "all" attributes of a leaf, only those "tested" on its path, only the "untested" (or those in leaves of
+              several classes only: "untested-mixed"), or "none"
     tree      a fitted tree whose patterns are to survive, or options of scikit-learn's for one that is grown on the
-              numbers, as {"max_leaf_nodes": 8}; by default one is grown on the table
+              numbers, as {"max_leaf_nodes": 8}; by default one is grown on the table, with "c45" by C4.5
     domains   what a column may hold, where that is more than what it holds; keep: columns that stay as they are
     attempts  how often to look whether a tree grown on the release still finds the patterns (0: never)
     least_rules, most_change  what is preserved: this share of records under kept rules, no association changed more
@@ -165,13 +170,15 @@ def release_records(data: Microdata, terms: Terms, tree: Any, draws: Draws) -> R
         donors = terms.method == "leafwise" and terms.noise == "donors"
         rules = find_rules(data, terms.kept, terms.rules, search=terms.deals and terms.method == "leafwise")
         pattern = find_pattern(tree, data, leave_out=read_off(rules), finer=not donors)
-        leaves = find_leaves(pattern.leaves, data)
+        leaves = find_leaves(pattern.leaves, data, observed=terms.law is None)
         noise = Leafwise(data, leaves, terms, rules, draws)
         y = noise.classes(slice(None))
         if terms.method == "gadp":
             X, fits = gadp_in_leaves(data, leaves, float(np.sqrt(1 - terms.amount[0])), terms.kept, draws)
             repair(X, y, data, leaves, rules, terms.kept, draws)
             pin_cuts(X, np.flatnonzero(~terms.kept), leaves)
+        elif terms.law is not None:
+            X = draw_by_law(data, leaves, terms.law, terms.amount, terms.kept, terms.perturb, draws)
         else:
             X, y, regrown = noise.release(y, pattern)
     return Release(

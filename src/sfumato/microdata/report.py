@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.microdata.comparison import TreeComparison
+from sfumato.microdata.laws import RealisedNoise, realised_noise
 from sfumato.microdata.measures import Bias, find_biases
 from sfumato.microdata.noise import Draws
 from sfumato.microdata.preserved import Preserved
@@ -46,6 +47,7 @@ class ReleaseReport:
     roles: dict[str, str]
     notes: tuple[str, ...]
     of_classes: bool = True
+    noise: tuple[RealisedNoise, ...] = ()
 
     def statistics(self) -> dict[str, tuple[int, int, float]]:
         """For each type of bias: how many lie within chance, of how many, and the largest."""
@@ -78,6 +80,7 @@ class ReleaseReport:
         if not public:
             shown |= {
                 "amount": self.amount,
+                "realised_noise": [vars(one) for one in self.noise],
                 "biases": [bias.to_dict() for bias in self.biases],
                 "kept_rules": list(map(str, self.rules.kept)),
                 "lost_rules": list(map(str, self.rules.lost)),
@@ -145,6 +148,7 @@ def report_on(release: Release) -> ReleaseReport:
         roles=release.roles.by_column,
         notes=release.notes,
         of_classes=original.response is None,
+        noise=tuple(realised_noise(original, released, release.leaves)),
     )
 
 
@@ -215,6 +219,7 @@ def _show_owner(page: Page, report: ReleaseReport) -> None:
     page.section("For the owner")
     page.unfold("Roles of the columns", [f"{name}: {role}" for name, role in report.roles.items()])
     page.unfold("Amounts of noise", [f"{name}: {amount:g}" for name, amount in report.amount.items()])
+    page.unfold("Noise as it came, in shares of the leaf's interval", report.noise)
     page.unfold(f"Leaves with a shrunken correlation matrix ({len(leaves)})", leaves)
     page.unfold(f"Notes ({len(report.notes)})", report.notes)
 

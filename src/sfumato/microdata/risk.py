@@ -10,13 +10,12 @@ import numpy as np
 
 from sfumato.microdata.fields import Microdata
 from sfumato.microdata.intruders import Finding, send_intruders
+from sfumato.microdata.measures import CLOSE
 from sfumato.microdata.noise import Draws
 from sfumato.microdata.pattern import Leaves
 from sfumato.microdata.releasing import Release
 from sfumato.microdata.roles import Anonymity, anonymity
 from sfumato.prose import percent, sentence
-
-CLOSE = 0.1
 
 
 @dataclass(frozen=True)

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from sfumato.domain import Floats
 from sfumato.microdata.fields import Mask, Microdata
 from sfumato.microdata.gadp import BASELINES
+from sfumato.microdata.laws import Law, law_of
 from sfumato.microdata.noise import LAWS, STEPS
 from sfumato.microdata.sequence import FEWEST_DONORS
 
 Amount = float | Mapping[str, float]
 METHODS = ("leafwise", "gadp", *BASELINES)
-ROLES = ("all", "tested", "untested", "none")
+ROLES = ("all", "tested", "untested", "untested-mixed", "none")
 PRESERVE = ("rules", "correlations", "both")
-DEFAULT_AMOUNT = {"gadp": 1.0, "sadp": 0.5, "correlated": 0.5, "gadp-table": 0.75, "swap": 0.15}
-LAW_AMOUNT = {"donors": float(FEWEST_DONORS), "rank": 1.0, "additive": 0.276}
+DEFAULT_AMOUNT = {"gadp": 1.0, "sadp": 0.5, "correlated": 0.5, "gadp-table": 0.75, "swap": 0.15, "random": 0.276}
+LAW_AMOUNT = {"donors": float(FEWEST_DONORS), "rank": 1.0, "additive": 0.276, "paper": 1.0}
 """The least number of donors; a standard deviation as a share of the leaf's ranks; IB04's share of the range. Rank
 noise may be larger than the latter, because it moves values only where the leaf has them."""
 LARGEST_AMOUNT = {"gadp": 1.0, "gadp-table": 1.0, "swap": 1.0}
@@ -44,6 +46,7 @@ class Terms:
     rules: tuple[str, ...]
     least_rules: float
     most_change: float
+    law: Law | None = None  # of the owner's own, or IB04's to the letter: drawn once
 
     @property
     def guards_rules(self) -> bool:
@@ -51,11 +54,13 @@ class Terms:
 
 
 def agree(
-    data: Microdata, method: str, amount: Amount | None = None, noise: str | None = None, labels: str = "rpt",
+    data: Microdata, method: str, amount: Amount | None = None, noise: Any = None, labels: str = "rpt",
     perturb: str = "all", attempts: int | None = None, keep: Iterable[str] = (), preserve: str | None = None,
     rules: Iterable[str] = (), least_rules: float = LEAST_RULES, most_change: float = MOST_CHANGE,
 ) -> Terms:
     """Check what was asked for; what is unknown or out of range is refused by name."""
+    own = None if noise is None else law_of(noise)
+    noise = "paper" if own else noise
     whole = noise in (None, "donors") and perturb == "all"
     wanted = _usually(data, method, whole) if preserve is None else preserve
     law = ("donors" if whole and wanted != "rules" else "rank") if noise is None else noise
@@ -92,6 +97,7 @@ def agree(
         rules=(rules,) if isinstance(rules, str) else tuple(rules),
         least_rules=least_rules,
         most_change=most_change,
+        law=own if method == "leafwise" else None,
     )
 
 

@@ -27,6 +27,7 @@ AMOUNTS: dict[str, tuple[float, ...]] = {
     "correlated": (0.25, 0.5, 1.0, 2.0, 4.0),
     "gadp-table": (0.25, 0.5, 0.75, 0.9, 1.0),
     "swap": (0.05, 0.15, 0.3, 0.6, 1.0),
+    "random": (0.05, 0.1, 0.276, 0.5),
 }
 OWN_LAW_AMOUNTS = (0.1, 0.276, 0.5, 1.0)
 """Of "leafwise" with rank or additive noise, whose amounts are shares; those above are numbers of donors."""

@@ -288,9 +288,10 @@ class Plan:
         self, columns: Mapping[str, Any], rng: np.random.Generator | None, key: Key, levels: Mapping[str, Any]
     ) -> dict[str, Any]:
         self.check_columns(list(columns))
+        was_asked: dict[str, NDArray[np.bool_]] = {}
         if self.questions_each is not None:
-            context = question_of(self.identity, "asked")
-            columns = of_those_asked(columns, self.attributes, self.drawn, self.questions_each, rng, key, context)
+            context, drawn = question_of(self.identity, "asked"), (self.attributes, self.drawn, self.questions_each)
+            columns, was_asked = of_those_asked(columns, *drawn, rng, key, context)
         asked, reports = self.columns, dict[str, Any]()
         for column in columns:
             each = asked.get(column)
@@ -300,6 +301,9 @@ class Plan:
             values = {name: columns[name] for name in each.columns} if several else columns[column]
             try:
                 level = self._level(each, columns, levels, rng)
+                if level is not None and each.name in was_asked:  # who is not asked chooses nothing
+                    unasked = ~was_asked[each.name].reshape(level.shape)
+                    level = np.where(unasked, each.channel.levels_of(None, level.shape), level)  # type: ignore[union-attr]
                 found = each.randomize(values, rng, key=key, question=question_of(self.name, each.name), level=level)
             except (ValueError, TypeError) as error:
                 raise type(error)(f"column {column!r}: {error}") from None

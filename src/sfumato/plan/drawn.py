@@ -32,8 +32,9 @@ def chosen(words: Any, each: int) -> NDArray[np.bool_]:
 def of_those_asked(
     columns: Mapping[str, Any], attributes: Mapping[str, Attribute], drawn: tuple[str, ...], each: int,
     rng: np.random.Generator | None, key: Key, context: str,
-) -> dict[str, Any]:
-    """The answers to the questions that each person is asked; the others are missing, before any noise is drawn."""
+) -> tuple[dict[str, Any], dict[str, NDArray[np.bool_]]]:
+    """The answers to the questions that each person is asked (the others are missing, before any noise is drawn), and
+    by question who was asked."""
     one = as_array(next(iter(columns.values())))
     places = np.zeros(one.shape[0] if one.ndim else 1, dtype=np.int64)
     asked = chosen(source_for(rng, key, context).rows(places, len(drawn)), each)
@@ -41,7 +42,7 @@ def of_those_asked(
     for name, people in zip(drawn, asked.T, strict=True):
         for column in attributes[name].columns:
             found[column] = _kept(columns[column], people)
-    return found
+    return found, dict(zip(drawn, asked.T, strict=True))
 
 
 def _kept(values: Any, asked: NDArray[np.bool_]) -> Any:

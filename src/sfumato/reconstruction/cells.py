@@ -8,7 +8,7 @@ and again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
@@ -47,12 +47,28 @@ class Layout:
         """The cell of each single value; one on an edge lies above it, the last one below."""
         return np.clip(np.searchsorted(self.cells, values, side="right") - 1, 0, self.cells.size - 2)
 
-    def roundings(self) -> tuple[Floats, ...]:
-        """P[told cell, true cell] of people who name the nearest multiple of 5, or of 10; whole numbers only."""
-        if not self.integer or (np.diff(self.cells) > 1).any():
-            return ()
-        values = np.rint((self.cells[:-1] + self.cells[1:]) / 2)
-        return tuple(_rounding(values, multiple) for multiple in HEAPS if values.size > 2 * multiple)
+    def roundings(self, values: Floats) -> Roundings:
+        """Ways to round, to the nearest multiple of 5 or of 10; of .05 and .1 on [0, 1], and so on.
+
+        ``values``: at which people may be at once; round numbers that are not among them nobody names.
+        """
+        if (np.diff(self.cells) > 1).any() and self.integer:
+            return Roundings()
+        if self.integer:
+            whole = np.rint((self.cells[:-1] + self.cells[1:]) / 2)
+            ways = {multiple: _rounding(whole, multiple) for multiple in HEAPS if whole.size > 2 * multiple}
+            return Roundings(tuple(map(float, ways)), tuple(ways.values()))
+        return _named(self.cells, values)
+
+
+@dataclass(frozen=True)
+class Roundings:
+    """Ways to round: ``tables[way][told, true cell]``. Told is a cell or, after the cells, one of the round numbers,
+    which stand at ``places`` among the candidate values; whole numbers have a cell each and need no places."""
+
+    multiples: tuple[float, ...] = ()
+    tables: tuple[Floats, ...] = ()
+    places: Codes = field(default_factory=lambda: np.zeros(0, np.intp))
 
 
 def _rounding(values: Floats, multiple: int) -> Floats:
@@ -62,6 +78,28 @@ def _rounding(values: Floats, multiple: int) -> Floats:
         told = np.clip(np.rint(values / multiple + towards) * multiple, values[0], values[-1])
         np.add.at(rounding, ((told - values[0]).astype(int), np.arange(values.size)), 0.5)
     return rounding
+
+
+def _named(cells: Floats, values: Floats) -> Roundings:
+    """Ways to round where numbers are not whole: people of a cell go to the round numbers that are nearest. Those next
+    to an end stay: whoever is at the end of a domain is mostly beyond it."""
+    low, high = float(cells[0]), float(cells[-1])
+    ten = float(10.0 ** np.floor(np.log10((high - low) / 2)))
+    numbers = ten / 2 * np.arange(np.ceil(low / ten * 2 - 1e-9), np.floor(high / ten * 2 + 1e-9) + 1)
+    places = np.abs(values - numbers[:, None]).argmin(axis=1) if values.size else np.zeros(0, np.intp)
+    if not values.size or np.abs(values[places] - numbers).max() > 1e-9 * ten or np.diff(cells).max() > ten / 4:
+        return Roundings()
+    tens = np.abs(np.rint(numbers / ten) * ten - numbers) < 1e-9 * ten
+    tables = []
+    for chosen in (np.ones(numbers.size, bool), tens):
+        borders = np.concatenate([[low], (numbers[chosen][1:] + numbers[chosen][:-1]) / 2, [high]])
+        inside = np.diff(np.clip(borders[:, None], cells[:-1], cells[1:]), axis=0) / np.diff(cells)
+        inside[(numbers[chosen] < low + ten / 4) | (numbers[chosen] > high - ten / 4)] = 0.0
+        table = np.zeros((cells.size - 1 + numbers.size, cells.size - 1))
+        table[cells.size - 1 + np.flatnonzero(chosen)] = inside
+        np.fill_diagonal(table, 1.0 - inside.sum(axis=0))
+        tables.append(table)
+    return Roundings((ten / 2, ten), tuple(tables), places)
 
 
 def layout_for(domain: Interval, intervals: Any, narrowest: float, fine: int = FINE_CELLS) -> Layout:

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -152,7 +153,7 @@ def combine(parts: Mapping[Any, Any], shares: Mapping[Any, float]) -> Any:
     unbiased = None
     if each[0][1].unbiased is not None:
         unbiased = np.asarray(sum(share * _shares(part) for share, part in each))
-    facts, first = _facts(parts), each[0][1]
+    facts, first = _facts(parts, known), each[0][1]
     power = 1.0 if facts.cannot_tell else 2.0  # Cov ΣWX ≤ ΣW·Cov X, were even what noise hides the same everywhere
     covariance = _summed([(share**power, part.covariance) for share, part in each])
     fine = _fine([(share, share ** (power / 2), part.fine) for share, part in each])
@@ -172,11 +173,14 @@ def _fine(parts: list[tuple[float, float, Fine | None]]) -> Fine | None:
         (place, share * mass) for (share, _, _), fine in zip(parts, fines, strict=True) for place, mass in fine.atoms
     )
     root = np.hstack([factor * fine.root for (_, factor, _), fine in zip(parts, fines, strict=True)])
-    return Fine(fines[0].edges, shares, atoms, root)
+    rounding = Counter[float]()
+    for (share, _, _), fine in zip(parts, fines, strict=True):
+        rounding.update({multiple: share * part for multiple, part in fine.unseen_rounding})  # as in all, so in each
+    return Fine(fines[0].edges, shares, atoms, root, tuple(rounding.items()))
 
 
-def _facts(parts: Mapping[Hashable, Estimate]) -> Diagnostics:
-    """What stands behind strata together."""
+def _facts(parts: Mapping[Hashable, Estimate], shares: list[float]) -> Diagnostics:
+    """What stands behind strata together; where a stratum of share w is worth n, all are worth 1/Σ(w²/n)."""
     facts = [part.diagnostics for part in parts.values()]
     said = tuple(f"{name}: {text}" for name, part in parts.items() for text in part.diagnostics.messages)
     sums = {
@@ -184,7 +188,9 @@ def _facts(parts: Mapping[Hashable, Estimate]) -> Diagnostics:
         for key in ("reports", "missing", "iterations", "table_applications", "log_likelihood", "degrees_of_freedom")
     }
     fit, hidden = min(each.fit for each in facts), any(each.cannot_tell for each in facts)
-    return Diagnostics(facts[0].method, **sums, messages=said, fit=fit, cannot_tell=hidden)
+    worths = [each.reports if each.worth is None else each.worth for each in facts]
+    worth = 1 / sum(share**2 / worth for share, worth in zip(shares, worths, strict=True) if share)
+    return Diagnostics(facts[0].method, **sums, messages=said, fit=fit, worth=worth, cannot_tell=hidden)
 
 
 def _check_shares(parts: Mapping[Any, Any], shares: Any) -> list[float]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
 
 from sfumato.domain import Floats
 from sfumato.prose import plain
@@ -18,6 +19,7 @@ from sfumato.tables import frame_like
 
 BAR = 30
 DRAWS = 10_000
+NEAR = 50  # a quantile of whole numbers is not further off than this
 TINY = 1e-14
 
 
@@ -89,12 +91,15 @@ class Fine:
     """The picture behind the intervals: cells that people are spread evenly in, and people at exactly one value.
 
     ``root`` (cells, ·) times its transpose is the covariance of the cells' shares, people at single values included.
+    Of people who round, a share h to a multiple of m, F(b) becomes (1 − h)·F(b) + h·F(⌈b/m⌉·m − m/2): where nobody can
+    see it, shares have room for as much.
     """
 
     edges: Floats
     shares: Floats
     atoms: tuple[tuple[float, float], ...]  # (value, share)
     root: Any
+    unseen_rounding: tuple[tuple[float, float], ...] = ()  # (m, √E h²)
 
     def below(self, value: float) -> Floats:
         """The part of each cell's people whose value is smaller; cells that hold nobody count by width."""
@@ -136,9 +141,49 @@ class Fine:
         running = spread + single
         return np.asarray(np.interp(q * running[-1], running, at))
 
+    def whole(self, values: Floats) -> Floats:
+        """The whole numbers in whose cells values lie, those on an edge in the lower one."""
+        return np.asarray(np.clip(np.ceil(values - 0.5), self.edges[0] + 0.5, self.edges[-1] - 0.5) + 0.0)
+
+    def quantile_error(self, q: float, value: float) -> float:
+        """How far the quantile goes if the share below it is one standard error larger or smaller, the further one; at
+        least that error over the density there. People who round unseen carry it towards their multiple."""
+        error = self.error_between(None, value)
+        sides = self.quantile(np.clip([q - error, q + error], 0.0, 1.0))
+        cell = self._cell(value)
+        density = self.people[cell] / (self.edges[cell + 1] - self.edges[cell])
+        far = max(float(np.abs(sides - value).max()), error / density if density > 0 else np.inf)
+        carried = [share * (np.rint(value / multiple) * multiple - value) for multiple, share in self.unseen_rounding]
+        return float(np.linalg.norm([far, *carried]))
+
+    def whole_quantile_error(self, q: float, value: float) -> float:
+        """√E (Q − value)² of a quantile Q of whole numbers, Q ≤ x where the share up to x is q or more."""
+        numbers = np.arange(max(self.edges[0] + 0.5, value - NEAR), min(self.edges[-1], value + NEAR + 1))
+        up_to = np.array([self.people @ self.below(x + 0.5) for x in numbers])
+        errors = np.array([self.error_between(None, x + 0.5) for x in numbers])
+        at_most = np.maximum.accumulate(ndtr((up_to - q) / np.maximum(errors, TINY)))
+        chances = np.diff(np.concatenate([[0.0], at_most[:-1], [1.0]]))
+        return float(np.sqrt(chances @ (numbers - value) ** 2))
+
     def error(self, weights: Floats) -> float:
         """Standard error of Σ w_i·p_i over the cells."""
         return float(np.linalg.norm(weights @ self.root))
+
+    def error_between(self, low: float | None, high: float | None) -> float:
+        """Standard error of the share from ``low`` to below ``high`` (None: the ends), with room for rounding."""
+        below = np.zeros(self.shares.size) if low is None else self.below(low)
+        above = np.ones(self.shares.size) if high is None else self.below(high)
+        bounds = [(1.0, high), (-1.0, low)]
+        room = [
+            share * sum(sign * self._moved(bound, multiple) for sign, bound in bounds if bound is not None)
+            for multiple, share in self.unseen_rounding
+        ]
+        return float(np.linalg.norm([self.error(above - below), *room]))
+
+    def _moved(self, bound: float, multiple: float) -> float:
+        """By how much the share below a bound rises if everybody rounds."""
+        last = np.ceil(bound / multiple - 1e-9) * multiple - multiple / 2
+        return float(self.people @ (self.below(last) - self.below(bound)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -171,8 +216,6 @@ class Estimate:
 
         ``simultaneous``: bounds that hold all of them at once, estimate ± c·stderr with c the quantile of max |z|.
         """
-        from scipy.special import ndtri
-
         if not 0 < confidence < 1:
             raise ValueError(f"confidence={confidence} is not between 0 and 1; for example 0.9")
         errors = float(ndtri((1 + confidence) / 2))
@@ -224,9 +267,12 @@ class Estimate:
             raise ValueError(f"low={low} is not below high={high}; give the smaller one first")
         fine = self._fine("share")
         first, last = fine.edges[0], fine.edges[-1]
-        below = fine.below(self._bound(low)) if low is not None and low > first else np.zeros(fine.shares.size)
-        above = fine.below(self._bound(high)) if high is not None and high <= last else np.ones(fine.shares.size)
-        return WithError(float(fine.people @ (above - below)), fine.error(above - below))
+        start = self._bound(low) if low is not None and low > first else None
+        end = self._bound(high) if high is not None and high <= last else None
+        below = 0.0 if start is None else fine.below(start)
+        above = 1.0 if end is None else fine.below(end)
+        share = float((fine.people * (above - below)).sum())
+        return WithError(share, fine.error_between(start, end))
 
     def _bound(self, value: float) -> float:
         """Whole numbers from 3 on begin at 2.5."""
@@ -239,22 +285,21 @@ class Estimate:
         return WithError(float(people @ middles / people.sum()), fine.error(middles))
 
     def quantile(self, q: Any) -> Any:
-        """The value below which a share ``q`` of the people lies; people are spread evenly inside a cell.
-
-        One quantile comes with its standard error, that of the share below it over the density there.
+        """The value below which a share ``q`` of the people lies; people are spread evenly inside a cell, and of whole
+        numbers it is the whole number. One quantile comes with its standard error.
         """
         wanted = np.asarray(q, dtype=float)
         if not ((wanted >= 0) & (wanted <= 1)).all():
             raise ValueError(f"q={q} is not between 0 and 1; the median is quantile(0.5)")
         fine = self._fine("quantile")
-        found = fine.quantile(wanted)
-        return found if wanted.ndim else WithError(float(found), self._quantile_error(fine, float(found)))
-
-    def _quantile_error(self, fine: Fine, value: float) -> float:
-        """√(aᵀCa)/f at a value, a the share of each cell that lies below it and f the density of its cell."""
-        cell = min(max(int(np.searchsorted(fine.edges, value, side="right")) - 1, 0), fine.shares.size - 1)
-        density = fine.people[cell] / (fine.edges[cell + 1] - fine.edges[cell])
-        return fine.error(fine.below(value)) / density if density > 0 else float("inf")
+        between = fine.quantile(wanted)
+        found = fine.whole(between) if self.integer else between
+        if wanted.ndim:
+            return found
+        error = fine.quantile_error(float(wanted), float(between))
+        if self.integer:
+            error = max(error, fine.whole_quantile_error(float(wanted), float(found)))
+        return WithError(float(found), error)
 
     def _fine(self, asked: str) -> Fine:
         """The fine picture; where there is none, the intervals with people spread evenly in each."""

@@ -253,7 +253,7 @@ def by_smooth(problem: Problem) -> list[Estimate]:
 
     table, membership = problem.table.dense(), problem.layout.membership
     layout, (values, points) = problem.layout, problem.points()
-    cell_of, roundings, widths = layout.cell_of(values), layout.roundings(), np.diff(layout.cells)
+    cell_of, roundings, widths = layout.cell_of(values), layout.roundings(values), np.diff(layout.cells)
     estimates = []
     for row, counts in enumerate(problem.counts):
         fit = smooth(counts, table, points, cell_of, membership, widths, roundings)
@@ -261,18 +261,19 @@ def by_smooth(problem: Problem) -> list[Estimate]:
         likelihood = float(counts @ np.log(np.maximum(predicted, 1e-300)))
         found = fit.probabilities, fit.covariance, likelihood, fit.degrees_of_freedom, fit.messages
         estimate = problem.estimate(row, predicted, *found, cannot_tell=fit.cannot_tell)
-        estimates.append(replace(estimate, fine=_fine(fit, layout.cells, values)))
+        estimates.append(replace(estimate, fine=_fine(fit, layout.cells, values, roundings.multiples)))
     return estimates
 
 
-def _fine(fit: SmoothFit, cells: Floats, values: Floats) -> Fine | None:
+def _fine(fit: SmoothFit, cells: Floats, values: Floats, multiples: tuple[float, ...]) -> Fine | None:
     """The picture behind the intervals, on the cells it was solved on."""
     if fit.root is None:
         return None
     starts = np.arange(cells.size - 1) if fit.starts is None else fit.starts
     edges = np.append(cells[starts], cells[-1])
     atoms = tuple((float(values[place]), mass) for place, mass in fit.atoms)
-    return Fine(edges, np.add.reduceat(fit.density, starts), atoms, fit.root)
+    unseen = () if fit.unseen_rounding is None else zip(multiples, fit.unseen_rounding.tolist(), strict=True)
+    return Fine(edges, np.add.reduceat(fit.density, starts), atoms, fit.root, tuple(unseen))
 
 
 METHODS: dict[str, Callable[[Problem], list[Estimate]]] = {
@@ -382,7 +383,8 @@ def unbiased(
 
     Within a level of n_g people the reports are multinomial: Cov f_g is estimated without bias by
     (n_g/n)²·(diag f_g − f_g f_gᵀ)/(n_g − 1), f_g the shares within the level. Reports that weigh differently, with the
-    squares v of their weights summed in each cell, have Σ_s v_s (e_s − f_g)(e_s − f_g)ᵀ/(n_g² − Σ v) instead.
+    squares v of their weights summed in each cell, have Σ_s v_s (e_s − f_g)(e_s − f_g)ᵀ/(n_g² − Σ v) instead. Reports
+    that are all the same would state no error: there half a report more is counted in every cell.
     """
     undo = left_inverse(table)
     total = counts.sum()
@@ -395,7 +397,9 @@ def unbiased(
         people = part.sum()
         if people:
             weights = part if squares is None else squares[cells]
+            if np.count_nonzero(part) == 1:
+                part, weights, people = part + 0.5, weights + 0.5, people + 0.5 * rows
             off = block - (block @ (part / people))[:, None]
             spread = (off * weights) @ off.T / max(people**2 - weights.sum(), weights.sum())
-            covariance += (people / total) ** 2 * spread
+            covariance += (counts[cells].sum() / total) ** 2 * spread
     return undo @ (counts / total), covariance

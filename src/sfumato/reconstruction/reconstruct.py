@@ -55,12 +55,31 @@ def reconstruct(
     if isinstance(reports, Reports):
         _counted_already(by, weights)
         return _each(reports, intervals, method)
-    counts = counts_of(reports, channel, level, by, weights).effective()
+    counts, said = with_answers(counts_of(reports, channel, level, by, weights).effective())
     if intervals is None and in_closed_form(counts, method):
         estimates = by_sets(counts, method)
     else:
         estimates = METHODS[method](problem_of(counts, intervals, method))
+    if said:
+        estimates = [_noting(each, said) for each in estimates]
     return estimates[0] if counts.classes is None else dict(zip(counts.classes, estimates, strict=True))
+
+
+def with_answers(counts: Counts) -> tuple[Counts, str | None]:
+    """The counts of the classes in which anybody answered, and in words which did not."""
+    if counts.classes is None or not counts.total:
+        return counts, None
+    told = np.sum([tally.histogram.sum(axis=1) for tally in counts.levels.values()], axis=0) > 0
+    if told.all():
+        return counts, None
+    silent = [name for name, any_ in zip(counts.classes, told, strict=True) if not any_]
+    which = f"{'class' if len(silent) == 1 else 'classes'} {', '.join(map(repr, silent))}"
+    return counts.of_classes(told), f"{which} left out: nobody there gave an answer to this"
+
+
+def _noting(estimate: Estimate, note: str) -> Estimate:
+    facts = estimate.diagnostics
+    return replace(estimate, diagnostics=replace(facts, messages=(*facts.messages, note)))
 
 
 def in_closed_form(counts: Counts, method: str) -> bool:
@@ -121,8 +140,7 @@ def with_unasked(found: Any, name: str, plan: Plan) -> Any:
     gaps, chance = facts.missing - unasked, math.sqrt(unasked * (plan.questions_each or 0) / len(plan.drawn))
     rest = f"about {gaps:,.0f} gave no answer" if gaps > 3 * chance else "no more are missing than that may leave"
     told = f"about {unasked:,.0f} were not asked this one, and {rest}"
-    note = f"each person was asked {asked}: {told}"
-    return replace(found, diagnostics=replace(facts, messages=(*facts.messages, note)))
+    return _noting(found, f"each person was asked {asked}: {told}")
 
 
 def estimate_of(name: str, channel: Mechanism, table: Any, intervals: Any = None, method: str = "smooth") -> Estimate:

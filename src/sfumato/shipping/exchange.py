@@ -134,4 +134,4 @@ def with_a_test(tree: Tree) -> Tree:
         return tree
     column, left, right = (np.array([first, LEAF, LEAF], np.int32) for first in (0, 1, 2))
     no, zero, counts = np.zeros(3, bool), np.zeros(3), np.repeat(tree.counts, 3, axis=0)
-    return Tree(column, zero, left, right, no, no[:, None], counts, zero)
+    return Tree(column, zero, left, right, no, no[:, None], counts, zero, no)

@@ -138,7 +138,8 @@ def tree_form(tree: Tree, features: list[Feature], say: Voice) -> dict[str, Any]
     """The labels of each column, and the nodes, the root first and children after their parents.
 
     A leaf has ``counts`` of classes. Of a test, ``cut`` is the number below which answers go left, or the places of the
-    labels that do; ``said``: what it means to go left, to go right, and to be unknown.
+    labels that do; ``said``: what it means to go left, to go right, and to be unknown. Whose answer is unknown goes
+    left if ``missing_left``; with ``parts`` both ways, with these weights of what is said there.
     """
     said = answers_in_words(tree, features, say)
     nodes: list[dict[str, Any]] = []
@@ -149,7 +150,9 @@ def tree_form(tree: Tree, features: list[Feature], say: Voice) -> dict[str, Any]
             continue
         cut = np.flatnonzero(tree.bins[node]).tolist() if features[j].categorical else float(tree.cut[node])
         sides = {"left": int(tree.left[node]), "right": int(tree.right[node])}
-        missing = {"missing_left": bool(tree.missing_left[node])}
+        missing: dict[str, Any] = {"missing_left": bool(tree.missing_left[node])}
+        if tree.parts[node]:
+            missing["parts"] = list(tree.parts_of(node))
         nodes.append({"column": j, "cut": cut, **sides, **missing, "said": said[node]})
     columns = [{} if each.labels is None else {"labels": list(each.labels)} for each in features]
     return {"columns": columns, "nodes": nodes}
@@ -199,7 +202,8 @@ def direct_tree(model: DirectClassifier, nodes: Mapping[str, NDArray[Any]]) -> t
             bins[node, : len(model.labels_[j] or ())] = missing_left[node]
             bins[node, code] = nodes["cut"][node] >= 1
     left, right = nodes["left"].astype(np.int32), nodes["right"].astype(np.int32)
-    return Tree(column, cut, left, right, missing_left, bins, nodes["shares"], np.zeros(size)), features
+    no = np.zeros(size, bool)
+    return Tree(column, cut, left, right, missing_left, bins, nodes["shares"], np.zeros(size), no), features
 
 
 def first_above(cut: float) -> float:

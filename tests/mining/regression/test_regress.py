@@ -375,3 +375,22 @@ def test_bad_input_is_refused_in_one_line(case):
 def test_an_unknown_coefficient_names_those_there_are():
     with pytest.raises(KeyError, match=r"\(constant\), age"):
         sf.regress(TABLE, None, "income", ["age"])["size"]
+
+
+@pytest.mark.parametrize("kind", ["mapping", "pandas", "plan"])
+def test_the_weights_may_be_a_column_to_regress_on(kind):
+    table = people()
+    beside = {**table, "v": table["w"]}
+    expected = sf.regress(beside, {}, "income", ["age", "v"], weights=table["w"])
+    plan = sf.Plan.from_dict({"attributes": {"age": {"low": 20, "high": 80, "role": "clear"}}})
+    given = pd.DataFrame(table) if kind == "pandas" else table
+    found = sf.regress(given, plan if kind == "plan" else {}, "income", ["age", "w"], weights="w")
+    assert np.allclose(found.coef, expected.coef) and np.allclose(found.covariance, expected.covariance)
+    with pytest.raises(ValueError, match="no clear column"):
+        sf.regress(table, {"w": sf.Gaussian(sf.Interval(0, 20), scale=1)}, "income", ["age", "w"], weights="w")
+
+
+def test_an_outcome_that_is_the_same_for_everybody_has_nothing_to_explain():
+    table = people() | {"income": np.full(1500, 0.1)}
+    with pytest.raises(ValueError, match=r"'income' is 0\.1 for everybody, so there is nothing to explain"):
+        sf.regress(table, {}, "income", ["age", "habit"])

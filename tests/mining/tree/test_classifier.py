@@ -9,6 +9,7 @@ from sklearn.tree import DecisionTreeClassifier
 import sfumato as sf
 from sfumato.examples.agrawal import ATTRIBUTES
 from sfumato.mining.tree import TreeClassifier
+from sfumato.mining.tree.model import Tree
 
 
 @pytest.fixture(scope="module")
@@ -147,3 +148,43 @@ def test_a_saved_tree_answers_the_same(tree, survey):
 def test_an_unknown_reconstruction_is_named(survey):
     with pytest.raises(ValueError, match="reconstruction='magic'"):
         TreeClassifier(reconstruction="magic").fit(survey.X[:10], survey.y[:10])
+
+
+@pytest.mark.parametrize("reconstruction", ["likelihood", "joint", "byclass", "none"])
+def test_who_did_not_answer_is_told_by_both_sides_of_a_cut(reconstruction):
+    """Two thirds are in the class; where age is missing and everybody else told it, that is all there is to say."""
+    rng, noise = np.random.default_rng(0), sf.Gaussian(sf.Interval(20, 80), privacy=0.25)
+    age = rng.uniform(20, 80, 6_000)
+    model = sf.TreeClassifier([noise], reconstruction=reconstruction)
+    model.fit(noise.randomize(age, rng=rng)[:, None], (age < 40) | (age >= 60))
+    unknown, young, middle = model.predict_proba([[np.nan], [25.0], [50.0]])
+    assert unknown[1] == pytest.approx(2 / 3, abs=0.05)
+    assert young[1] > 0.9 and middle[1] < 0.1
+    arrived = type(model).from_dict(model.to_dict())
+    assert (arrived.predict_proba([[np.nan], [25.0]]) == [unknown, young]).all()
+    old = model.to_dict()
+    old["tree"].pop("parts")
+    assert type(model).from_dict(old).predict_proba([[np.nan]])[0].max() > 0.9  # as files before this say
+
+
+def test_what_a_gap_meant_in_training_it_means_afterwards():
+    rng = np.random.default_rng(1)
+    age, ill = rng.uniform(20, 80, 4_000), rng.random(4_000) < 0.3
+    table = pd.DataFrame({"age": np.where(ill, np.nan, age), "other": rng.random(4_000)})
+    model = sf.TreeClassifier([None, None], reconstruction="none").fit(table, ill)
+    assert model.predict_proba(pd.DataFrame({"age": [np.nan], "other": [0.5]}))[0, 1] > 0.9
+
+
+def test_ways_through_a_tree_are_weighed_by_their_people():
+    """Left of the root 30 people, right of it 70, whom a label parts 60 to 10."""
+    counts = np.array([[55.0, 45], [25, 5], [30, 40], [30, 30], [0, 10]])
+    ways = [0, -1, 1, -1, -1], [1, -1, 3, -1, -1], [2, -1, 4, -1, -1]
+    column, left, right = (np.array(part, np.int32) for part in ways)
+    bins, cut = np.zeros((5, 3), bool), np.array([10.0, *[np.nan] * 4])
+    bins[2, 0] = True
+    tree = Tree(column, cut, left, right, np.zeros(5, bool), bins, counts, np.zeros(5), column >= 0)
+    values = np.array([[5.0, np.nan, 20, np.nan], [0, 0, -1, -1]])
+    told = tree.scores(values, np.array([False, True]))
+    assert told[0].tolist() == [25, 5]
+    assert np.allclose(told[1:, 0], [0.3 * 25 / 30 + 0.7 / 2, 6 / 7 / 2, 0.3 * 25 / 30 + 0.7 * 6 / 7 / 2])
+    assert np.allclose(told[1:].sum(axis=1), 1)

@@ -9,6 +9,7 @@ from tests.mining.conftest import Survey
 
 import sfumato as sf
 from sfumato.mining.tree import TreeClassifier
+from sfumato.mining.tree.verdict import Verdict
 
 AGE = 2  # the place of age among the columns
 
@@ -110,5 +111,5 @@ def test_where_no_structure_can_be_paid_for_the_average_of_many_decides_better_t
 
     usual = tree()
     assert usual.errors_ is None and usual.joint_ is not None  # no cut has an interval of its own
-    monkeypatch.setattr("sfumato.mining.tree.classifier.verdict", lambda *_: "rule")
+    monkeypatch.setattr("sfumato.mining.tree.classifier.verdict", lambda *_: Verdict("rule"))
     assert usual.score(bands.X_test, bands.y_test) > tree().score(bands.X_test, bands.y_test) + 0.03

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from tests.reconstruction.smooth.blurred import CELLS, reports_of
 
-from sfumato.reconstruction.smooth.atoms import AtomSearch
 from sfumato.reconstruction.smooth.penalised import (
     SOFT_DENSITY,
     PenalisedLikelihood,
     descend,
 )
+from sfumato.reconstruction.smooth.single_values import AtomSearch
 
 
 def test_an_atom_is_found_only_where_there_is_one():

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from tests.reconstruction.smooth.blurred import CELLS, bump, reports_of
 
-from sfumato.reconstruction.smooth.atoms import Whereabouts
-from sfumato.reconstruction.smooth.bars import Places, hidden_detail, roughness_factor
-from sfumato.reconstruction.smooth.detail import stray
+from sfumato.reconstruction.smooth.bars import Places, hidden_detail, roughness_factor, stray
 from sfumato.reconstruction.smooth.penalised import SOFT_DENSITY, PenalisedLikelihood
 from sfumato.reconstruction.smooth.simple import everywhere
+from sfumato.reconstruction.smooth.single_values import Whereabouts
 
 TO_INTERVALS = np.kron(np.eye(10), np.ones((1, CELLS // 10)))
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from tests.reconstruction.smooth.blurred import CELLS, reports_of
 
-from sfumato.reconstruction.smooth.bars import Places
-from sfumato.reconstruction.smooth.detail import Detail, detail_beside, inside_intervals
+from sfumato.reconstruction.smooth.bars import Detail, Places, detail_beside, inside_intervals
 from sfumato.reconstruction.smooth.simple import everywhere
 
 TO_INTERVALS = np.kron(np.eye(10), np.ones((1, CELLS // 10)))

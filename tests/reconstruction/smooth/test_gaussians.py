@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from tests.reconstruction.smooth.blurred import reports_of
 
-from sfumato.reconstruction.smooth.gaussians import _Peaks, gaussians
 from sfumato.reconstruction.smooth.penalised import FEW_NUMBERS, SOFT_DENSITY, PenalisedLikelihood, descend, few_basis
+from sfumato.reconstruction.smooth.simple import _Peaks, gaussians
 
 CELLS = 60
 

@@ -5,9 +5,8 @@ import pytest
 from tests.reconstruction.smooth.blurred import bump, reports_of
 
 from sfumato.reconstruction.cells import _rounding
-from sfumato.reconstruction.smooth.atoms import AtomSearch
-from sfumato.reconstruction.smooth.heaps import Heaps, find_heaps
 from sfumato.reconstruction.smooth.penalised import SOFT_DENSITY, PenalisedLikelihood, descend
+from sfumato.reconstruction.smooth.single_values import AtomSearch, Heaps, find_heaps
 
 CELLS = 60
 ROUNDINGS = (_rounding(np.arange(CELLS), 5), _rounding(np.arange(CELLS), 10))
@@ -29,7 +28,7 @@ def test_rounding_moves_nobody_out_and_nobody_far():
 
 
 def test_people_who_round_are_found_where_they_are():
-    heaps = found(Heaps(ROUNDINGS, np.array([0.3, 0.0])).told @ bump(CELLS), 0.02)
+    heaps = found(Heaps(ROUNDINGS, np.array([0.3, 0.0]), np.eye(CELLS)).told @ bump(CELLS), 0.02)
     assert heaps is not None
     assert heaps.roundings[0] is ROUNDINGS[0]
     assert heaps.shares[0] == pytest.approx(0.3, abs=0.05)
@@ -37,7 +36,7 @@ def test_people_who_round_are_found_where_they_are():
 
 @pytest.mark.parametrize(("part", "sd"), [(0.0, 0.02), (0.4, 0.3)])
 def test_where_nobody_rounds_or_nobody_could_see_it_there_are_no_heaps(part, sd):
-    heaps = found(Heaps(ROUNDINGS, np.array([part, 0.0])).told @ bump(CELLS), sd)
+    heaps = found(Heaps(ROUNDINGS, np.array([part, 0.0]), np.eye(CELLS)).told @ bump(CELLS), sd)
     assert heaps is None or heaps.shares.sum() < 0.05
 
 

@@ -52,7 +52,10 @@ class RandomizedResponse(WindowChannel):
         epsilon: float | None = None, missing: str = "pass", outside: str = "refuse",
     ) -> None:  # fmt: skip
         if not isinstance(domain, Categories):
-            raise TypeError(f"randomized response needs Categories, not {type(domain).__name__}; try SquareWave")
+            raise TypeError(
+                f"randomized response needs Categories, not {type(domain).__name__}; "
+                + ("try SquareWave" if isinstance(domain, Interval) else "write sf.Categories([…])")
+            )
         if domain.size < 2:
             raise ValueError("randomized response needs at least two categories; one category reveals nothing")
         if outside == "clamp":

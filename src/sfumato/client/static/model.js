@@ -64,19 +64,27 @@ const softened = scores => ({scores, weights: scores.map(score => Math.exp(score
 
 const FORMS = {
 	__proto__: null,
-	tree({columns, nodes}) {
+	// Who did not answer what everybody did is told by both sides; the rule is that of the larger.
+	tree({columns, nodes}, classes) {
 		const places = columns.map(column => readColumn(column).place)
 		return answers => {
-			const rule = new Map()
-			let at = 0
-			while (!nodes[at].counts) {
-				const {column, cut, left, right, missing_left, said} = nodes[at], value = places[column](answers[column])
-				const goesLeft = value === null ? missing_left : cut.includes?.(value) ?? value < cut
-				rule.set(column, said[value === null ? 2 : goesLeft ? 0 : 1])
-				const next = +(goesLeft ? left : right)
-				at = need(next > at, "model") && next // so that every way ends
-			}
-			return {scores: nodes[at].counts, rule: [...rule.values()]}
+			const rule = new Map(), weights = [1], scores = classes.map(() => 0)
+			let main = 0
+			nodes.forEach(({counts, column, cut, left, right, missing_left, parts, said}, at) => {
+				const weight = weights[at]
+				if (!weight) return
+				if (counts) return counts.forEach((count, y) => scores[y] += weight * count / added(counts))
+				const value = places[column](answers[column]), unknown = value === null
+				const goesLeft = +(unknown ? missing_left : cut.includes?.(value) ?? value < cut)
+				if (at === main) {
+					rule.set(column, said[unknown ? 2 : 1 - goesLeft])
+					main = goesLeft ? left : right
+				}
+				const [low, high] = unknown && parts || [goesLeft, 1 - goesLeft]
+				weights[left] = weight * low
+				weights[right] = weight * high
+			})
+			return {scores: need(added(scores), "model") && scores, rule: [...rule.values()]}
 		}
 	},
 

@@ -7,9 +7,9 @@ from scipy.special import ndtri
 
 from sfumato.microdata.intruders.halves import Halves, gain
 from sfumato.microdata.intruders.scene import CONFIDENCE, Finding, Scene, column_of
+from sfumato.microdata.measures import CLOSE
 from sfumato.prose import percent
 
-CLOSE = 0.1
 """A number is guessed right where it lies within this share of a standard deviation."""
 
 

@@ -91,7 +91,7 @@ class Chooser(Learner):
         on_grid = judged_on_grid(parts, sample, judged.shares) if self.readable and len(recipes) > 1 else None
         scores = judged.scores if on_grid is None else -on_grid.loss
         self.scores_ = dict(zip(recipes, scores.tolist(), strict=True))
-        first = on_grid.first_as_good(ABOUT if first_is_small(parts) else 0.0) if on_grid else None
+        first = on_grid.first_as_good(ABOUT if first_is_small(parts) else ABOUT / 2) if on_grid else None
         weights = self._weights(judged) if first is None else one_of(len(recipes), first)
         self.accuracy_ = judged.accuracy(weights, sample, rng)
         chosen = {name: weight for name, weight in zip(recipes, weights.tolist(), strict=True) if weight}
@@ -155,8 +155,8 @@ class Chooser(Learner):
         direct = sum(weight for weight, each in pairs if isinstance(each, DirectClassifier))
         return bool(2 * direct <= sum(self.weights_.values()))
 
-    def verdict(self) -> str:
-        """The choice in words: what answers and why, and how well it should do."""
+    def verdict(self, accuracy: bool = True) -> str:
+        """The choice in words: what answers and why, and (unless that is measured otherwise) how well it should do."""
         check_is_fitted(self, "members_")
         way = "Reconstruct" if self.reconstructs_ else "Mine the reports directly"
         ranked = sorted(self.scores_.items(), key=lambda pair: -pair[1])
@@ -170,7 +170,8 @@ class Chooser(Learner):
             why = "held-out people do not tell which of them is best; whoever is further behind counts less"
         mean, error = self.accuracy_
         well = f"On true values it should be right for {percent(mean)} ± {100 * error:.1f} of people."
-        return f"{way}: {what}; {why}. {well} Log-likelihood of held-out classes, a record: {scores}."
+        said = [f"{way}: {what}; {why}.", *([well] if accuracy else [])]
+        return " ".join([*said, f"Log-likelihood of held-out classes, a record: {scores}."])
 
     # --- plain data ---------------------------------------------------------------------------------------------
 
@@ -271,7 +272,7 @@ def held_out(reports: Reports, fold: Fold) -> Reports:
 
 
 def first_is_small(parts: Sequence[tuple[Fold, Sequence[Learner]]]) -> bool:
-    """Whether the first recipe, a tree, is one that people read; a large one has to be the likeliest to be taken."""
+    """Whether the first recipe, a tree, is one that people read; a large one has to be closer to the likeliest."""
     leaves = [models[0].get_n_leaves() for _, models in parts if isinstance(models[0], TreeClassifier)]
     return not leaves or bool(np.median(leaves) <= MOST_LEAVES)
 

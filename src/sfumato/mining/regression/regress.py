@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.counts import Reports
-from sfumato.domain import Categories, Floats
+from sfumato.domain import Categories, Floats, as_numbers
 from sfumato.mining.regression.design import Term, answer_of, domains_in, is_labels, numbers_of, term_of
 from sfumato.mining.regression.linear import fit_linear
 from sfumato.mining.regression.logistic import fit_logistic
@@ -72,19 +72,31 @@ def _held(table: Any, channels: Any, outcome: str, on: Any, weights: Any) -> tup
         if channels is not None or weights is not None:
             raise ValueError("these reports know their channels and weights; give channels=None and no weights")
         reports = table
-    elif isinstance(channels, Plan):
-        plain = Reports(table, channels, target=False)
-        plain.check_origin()
-        known = {name: each.channel for name, each in channels.attributes.items() if each.channel is not None}
-        known = {name: channel for name, channel in known.items() if name in plain.names}
-        reports = Reports(table, known, target=False, weights=weights)
     else:
-        reports = Reports(table, channels, target=False, weights=weights)
+        known = _known(table, channels) if isinstance(channels, Plan) else channels
+        if isinstance(weights, str) and weights in (outcome, *names):
+            weights = _weights_beside(table, known, weights)
+        reports = Reports(table, known, target=False, weights=weights)
     for name in (outcome, *names):
         if name not in reports.names:
             raise ValueError(f"column {name!r} is not in the table{suggest(str(name), reports.names)}")
     reports = reports.selected([outcome, *names])
     return reports if reports.in_memory else reports.sampled(len(reports)), names
+
+
+def _known(table: Any, plan: Plan) -> dict[str, Any]:
+    """The channels of a plan that this table went through."""
+    plain = Reports(table, plan, target=False)
+    plain.check_origin()
+    return {name: each.channel for name, each in plan.attributes.items() if each.channel and name in plain.names}
+
+
+def _weights_beside(table: Any, channels: Any, name: str) -> Floats:
+    """Weights that are also regressed on."""
+    reports = Reports(table, channels, target=False)
+    if name not in reports.names or reports.channels[name] is not None:
+        raise ValueError(f"weights={name!r} is no clear column of the table; name one that is")
+    return as_numbers(reports.values(name))
 
 
 def _kind(kind: str | None, outcome: str, reports: Reports, domains: Mapping[str, Any]) -> str:
@@ -109,6 +121,8 @@ def _linear(
     terms = [term_of(name, reports, domains.get(name), reference.get(name)) for name in names]
     y = numbers_of(outcome, reports)
     known, weights, worth = _complete(reports, [y[:, None], *(term.numbers for term in terms)])
+    if reports.channels[outcome] is None and np.ptp(y[known]) == 0:
+        raise ValueError(f"{outcome!r} is {y[known][0]:g} for everybody, so there is nothing to explain")
     terms = [_constant(known.sum()), *(_only(term, known) for term in terms)]
     _check_clear(np.hstack([term.numbers for term in terms if term.excess is None]), terms)
     coef, covariance = fit_linear(terms, y[known], weights)

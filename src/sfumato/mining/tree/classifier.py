@@ -126,12 +126,19 @@ class TreeClassifier(Learner):
             self._distil(reports, axes, limits, rng, chosen)
             return
         search = RuleSearch(reports, axes)
-        found = search.find(chosen)
-        preferred, ruled = verdict(search, found, chosen), tree_of(found, axes, limits, reports.people)
-        if preferred == RULE:
+        rough = search.find(chosen)
+        found = search.finished(rough)
+        said = verdict(search, found, chosen)
+        if not said.settled:
+            better = search.again(rough)
+            if better is not rough:
+                found = search.finished(better)
+                said = verdict(search, found, chosen)
+        ruled = tree_of(found, axes, limits, reports.people)
+        if said.preferred == RULE:
             self.tree_, self.features_, self.errors_ = ruled
         else:
-            averaged = preferred == AVERAGE and purity(ruled[0]) >= PURE
+            averaged = said.preferred == AVERAGE and purity(ruled[0]) >= PURE
             self._distil(reports, axes, limits, rng, chosen, cellwise_model(search, found) if averaged else None)
 
     def _distil(
@@ -163,8 +170,9 @@ class TreeClassifier(Learner):
         return np.where(total > 0, counts / np.maximum(total, 1e-300), 1 / len(self.classes_))
 
     def _scores(self, columns: list[Column]) -> Floats:
-        """Class counts in that leaf."""
-        return np.asarray(self.tree_.counts[self._leaves(columns)])
+        """Class counts in that leaf, or shares where an answer is missing that nobody's was."""
+        values = compared(self.features_, columns)
+        return self.tree_.scores(values, np.array([feature.categorical for feature in self.features_]))
 
     def apply(self, X: Any) -> npt.NDArray[np.int64]:
         """The index of the leaf of each record."""

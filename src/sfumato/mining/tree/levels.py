@@ -45,6 +45,7 @@ class Node:
     cut: float = np.nan
     children: tuple[int, int] = (LEAF, LEAF)
     missing_left: bool = False
+    parts: bool = False
     bins: npt.NDArray[np.bool_] | None = None
     gain: float = 0.0
 
@@ -145,7 +146,7 @@ class Growth:
         if self._stays_leaf(node):
             return
         assert node.counts is not None
-        node.gain, node.column, node.place, node.missing_left, node.bins = best_split(
+        node.gain, node.column, node.place, node.missing_left, node.bins, node.parts = best_split(
             self.sizes, self.categorical, self.histogram(node), node.counts, self.shares, self.stops.min_leaf
         )
 
@@ -196,7 +197,7 @@ class Growth:
                 tree.counts[k] = node.counts
             if node.column != LEAF:
                 tree.column[k], tree.place[k], tree.cut[k], tree.gains[k] = node.column, node.place, node.cut, node.gain
-                tree.missing_left[k], tree.bins[k] = node.missing_left, node.bins
+                tree.missing_left[k], tree.bins[k], tree.parts[k] = node.missing_left, node.bins, node.parts
                 tree.left[k], tree.right[k] = node.children
         return tree
 

@@ -58,7 +58,11 @@ class Feature:
 
 @dataclass
 class Tree:
-    """Nodes as arrays, the root first, children after their parents; column −1 marks a leaf."""
+    """Nodes as arrays, the root first, children after their parents; column −1 marks a leaf.
+
+    Whose value is missing goes left where ``missing_left``. Where nobody's was (``parts``) nothing says where they
+    belong: they are told by both sides, each with its part of the people.
+    """
 
     column: npt.NDArray[np.int32]
     cut: npt.NDArray[np.float64]
@@ -68,24 +72,26 @@ class Tree:
     bins: npt.NDArray[np.bool_]
     counts: npt.NDArray[np.float64]
     gains: npt.NDArray[np.float64]
+    parts: npt.NDArray[np.bool_]
 
     @classmethod
     def leaf(cls, counts: npt.NDArray[np.float64]) -> Tree:
         """A tree of one leaf with these class counts."""
         none, nothing = np.full(1, LEAF, np.int32), np.zeros(1, bool)
-        return cls(none, np.full(1, np.nan), none.copy(), none.copy(), nothing, nothing[:, None], counts, np.zeros(1))
+        nodes = none, np.full(1, np.nan), none.copy(), none.copy(), nothing, nothing[:, None], counts, np.zeros(1)
+        return cls(*nodes, nothing.copy())
 
     @classmethod
     def from_growth(cls, nodes: Nodes, used: int, features: list[Feature], shares: Shares) -> Tree:
         """Bins become values: a numeric cut without a refined threshold lies at the edge of its bin. Reported classes
         become true ones."""
-        column, place, cut, left, right, missing_left, bins, counts, gains = (part[:used] for part in nodes)
+        column, place, cut, left, right, missing_left, bins, counts, gains, parts = (part[:used] for part in nodes)
         for j, feature in enumerate(features):
             if feature.edges is not None:
                 here = np.flatnonzero((column == j) & np.isnan(cut))
                 cut[here] = feature.edges[place[here] + 1]
         counts = np.maximum(true_counts(counts, shares), 0.0)
-        return cls(column, cut, left, right, missing_left, bins, counts, gains)
+        return cls(column, cut, left, right, missing_left, bins, counts, gains, parts)
 
     def finished(self, features: list[Feature], prune: bool) -> Tree:
         """The tree as it is given out, its nodes numbered from the root by left sides first; a split that leaves one
@@ -112,6 +118,7 @@ class Tree:
         leaf = tree.column == LEAF
         tree.left, tree.right = (np.where(leaf, LEAF, place[side]) for side in (tree.left, tree.right))
         tree.cut[leaf], tree.missing_left[leaf], tree.bins[leaf], tree.gains[leaf] = np.nan, False, False, 0.0
+        tree.parts[leaf] = False
         return tree
 
     def grafted(self, node: int, other: Tree) -> Tree:
@@ -142,6 +149,40 @@ class Tree:
             values, self.column, self.cut, self.left, self.right, self.missing_left, self.bins, categorical
         )
 
+    def parts_of(self, node: int) -> tuple[float, float]:
+        """Which parts of the people of a node are on its left and on its right."""
+        left, right = (float(self.counts[side[node]].sum()) for side in (self.left, self.right))
+        return (left / (left + right), right / (left + right)) if left + right > 0 else (0.5, 0.5)
+
+    def scores(self, values: Values, categorical: npt.NDArray[np.bool_]) -> Values:
+        """The class counts of each record's leaf; of one that goes several ways the weighed mean of their shares."""
+        found = np.asarray(self.counts[self.leaves(values, categorical)])
+        asked = np.unique(self.column[self.parts])
+        unknown = np.isnan(values) | (categorical[:, None] & (values < 0))
+        several = np.flatnonzero(unknown[asked].any(axis=0))
+        if several.size:
+            found[several] = self._shares(values[:, several], unknown[:, several], categorical)
+        return found
+
+    def _shares(self, values: Values, unknown: npt.NDArray[np.bool_], categorical: npt.NDArray[np.bool_]) -> Values:
+        """Class shares of records by all the ways that they go; children come after their parents."""
+        weights, found = {0: np.ones(values.shape[1])}, np.zeros((values.shape[1], self.counts.shape[1]))
+        for node, j in enumerate(self.column.tolist()):
+            weight = weights.pop(node, None)
+            if weight is None:
+                continue
+            if j == LEAF:
+                people = self.counts[node].sum()
+                found += np.outer(weight, self.counts[node] / people if people > 0 else 1 / found.shape[1])
+                continue
+            known = np.where(unknown[j], 0, values[j]).astype(int) if categorical[j] else values[j]
+            goes_left = self.bins[node, known] if categorical[j] else known < self.cut[node]
+            lost = self.parts_of(node)[0] if self.parts[node] else float(self.missing_left[node])
+            on_left = weight * np.where(unknown[j], lost, goes_left)
+            for side, part in ((self.left[node], on_left), (self.right[node], weight - on_left)):
+                weights[int(side)] = weights.get(int(side), 0.0) + part
+        return found
+
     def importances(self, columns: int) -> npt.NDArray[np.float64]:
         """Each column's share of the gini decrease."""
         inner = self.column != LEAF
@@ -162,6 +203,7 @@ class Tree:
             "bins": int(self.bins.shape[1]),
             "counts": self.counts.tolist(),
             "gains": self.gains.tolist(),
+            "parts": self.parts.tolist(),
         }
 
     @classmethod
@@ -184,6 +226,7 @@ class Tree:
             _left_bins(data, nodes, features),
             given_numbers(data, "counts", (nodes, classes), 0.0),
             given_numbers(data, "gains", (nodes,)),
+            given_flags(data, "parts", nodes) if "parts" in data else np.zeros(nodes, bool),
         )
 
 

@@ -31,6 +31,7 @@ STRONG = 0.1  # nats a person, if there were no noise, from which on the depende
 # may be the rule's own
 LEAK = 0.05  # part of the dependence of two columns that smooth products may leave unexplained
 MOST_DIMENSIONS = 3.5
+MOST_FLIPS = 500  # other types of boxes that a search compares: nobody reads a rule of so many boxes, and none is cheap
 WHOLE_NUMBERS = 25  # up to here each whole number is an atom that no cut divides
 PAIR_TERMS = 3
 TERMS = (0, 2, 4)
@@ -127,6 +128,7 @@ class RuleSearch:
         self.reports, self.axes, self.classes = reports, axes, len(reports.classes or ())
 
     def find(self, chosen: Sequence[int]) -> Found:
+        """A rule on cells that are coarse enough to search in."""
         found = self.nothing()
         left = list(chosen)
         while left:
@@ -137,7 +139,12 @@ class RuleSearch:
             extended = judged[best].found
             found = replace(extended, state=extended.search.run(extended.state))
             left = [j for j in left if j != best and not judged[j].superfluous]
-        return self.finished(found)
+        return self.trimmed(found)
+
+    def again(self, found: Found) -> Found:
+        """What the search finds when it goes on after a cut was taken away; the same rule if nothing better."""
+        state = found.search.run_again(found.state)
+        return found if state is found.state else replace(found, state=state)
 
     def class_shares(self) -> Floats:
         counts = np.asarray(self.reports.counts(), np.float64)
@@ -152,7 +159,9 @@ class RuleSearch:
     def joined(self, found: Found, j: int) -> Joined:
         """The rule so far with one more column."""
         ground = ground_of(self.reports, self.axes, (*found.ground.columns, j), self.classes)
-        if effective_dimension([self.axes[k] for k in ground.columns]) > MOST_DIMENSIONS:
+        rule = found.state.rule
+        crowded = 2 * rule.types.size * (len(rule.logits) - 1) > MOST_FLIPS  # once cut along the new column
+        if crowded or effective_dimension([self.axes[k] for k in ground.columns]) > MOST_DIMENSIONS:
             return Joined(-np.inf, found)
         ground = ground.formed(pairs=found.ground.pairs)
         extended = moved(found, ground)
@@ -167,12 +176,15 @@ class RuleSearch:
         gain -= LEAK * sum(gains[pair] for pair in dependent)
         return Joined(gain, extended, bool(dependent) and gain < 0)
 
-    def finished(self, found: Found) -> Found:
-        """With the columns that have cuts alone, no more terms in the density than pay, and all numbers fitted."""
+    def trimmed(self, found: Found) -> Found:
+        """With the columns that have cuts alone, and no more terms in the density than pay."""
         kept = [j for j, part in enumerate(found.state.rule.parts) if part.parts > 1]
         found = self.restricted(found, kept, SEARCH) if len(kept) < len(found.ground.columns) else found
         found = self.stiffer(found)
-        found = replace(found, state=found.search.run(found.state))
+        return replace(found, state=found.search.run(found.state))
+
+    def finished(self, found: Found) -> Found:
+        """All numbers fitted on fine cells."""
         return self.restricted(found, list(range(len(found.ground.columns))), FINAL)
 
     def restricted(self, found: Found, kept: list[int], detail: tuple[Steps, Steps]) -> Found:

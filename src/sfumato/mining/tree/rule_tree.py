@@ -113,5 +113,5 @@ class Reading:
         gains = np.where(column == LEAF, 0.0, pure[left] + pure[right] - pure)
         return Tree(
             column.astype(np.int32), cut.astype(float), left.copy(), right.copy(), missing_left.astype(bool), bins,
-            counts, gains,
+            counts, gains, column != LEAF,
         )

@@ -11,7 +11,7 @@ current parameters, the best of them refitted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import permutations
@@ -33,6 +33,7 @@ FLOOR = 0.02
 DOUBTED = 2.0  # times what a simplification saves that the quadratic expansion may take it to lose, and it is tried
 NO_TREE = Node((), -1)
 ROUNDS = 40
+STARTS = 8  # from which the search goes on after a cut was taken away
 
 
 @dataclass(frozen=True)
@@ -87,16 +88,38 @@ class Search:
         parts = sum(part.price for part in rule.parts)
         return float(0.5 * told + parts + TYPE_PRICE * beyond + self.unit * self.density.size)
 
-    def run(self, state: State, rounds: int = ROUNDS) -> State:
-        """Moves until none raises the score."""
+    def run(self, state: State, rounds: int = ROUNDS, most: Sequence[int] = (REFITTED, WIDELY)) -> State:
+        """Moves until none raises the score, first of the most promising few, then of more."""
         for _ in range(rounds):
-            better = self.simplified(self.best(state, self.grown(state)))
-            if better.score < state.score + LEAST:
-                better = self.simplified(self.best(state, self.grown(state), WIDELY))
-            if better.score < state.score + LEAST:
+            for many in most:
+                better = self.simplified(self.best(state, self.grown(state), many))
+                if better.score >= state.score + LEAST:
+                    break
+            else:
                 return state
             state = better
         return state
+
+    def run_again(self, state: State) -> State:
+        """Until no move raises the score even after a cut was taken away: two cuts and what grew around them are no
+        way to the one that lies between."""
+        starts = self.with_a_cut_less(state)
+        while starts:
+            found = self.run(starts.pop(0), most=[REFITTED])
+            if found.score >= state.score + NODE_PRICE:
+                state = self.run(found)
+                starts = self.with_a_cut_less(state)
+        return state
+
+    def with_a_cut_less(self, state: State) -> list[State]:
+        """One for each cut, with the types of either side; the best few."""
+        found: dict[float, State] = {}
+        for j, parts in enumerate(state.rule.parts):
+            for part in range(parts.parts - 1):
+                sides = [self.fitted(state.rule.without(j, part, gone)) for gone in (part, part + 1)]
+                start = max(sides, key=lambda each: each.score)
+                found[round(start.score, 1)] = start  # taking away either of two cuts may lead to the same
+        return [found[score] for score in sorted(found, reverse=True)][:STARTS]
 
     def simplified(self, state: State) -> State:
         """Relabelled, with fewer cuts and types, as long as that raises the score."""

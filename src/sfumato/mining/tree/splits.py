@@ -16,9 +16,10 @@ from scipy.special import xlogy
 from sfumato.domain import Codes, Floats
 
 LEAF = -1
-NO_SPLIT = (0.0, LEAF, -1, False, np.zeros(0, bool))
-Split = tuple[float, int, int, bool, npt.NDArray[np.bool_]]
-"""Gain, column, place in the order of its bins, whether missing values go left, and the bins that do."""
+NO_SPLIT = (0.0, LEAF, -1, False, np.zeros(0, bool), False)
+Split = tuple[float, int, int, bool, npt.NDArray[np.bool_], bool]
+"""Gain, column, place in the order of its bins, whether missing values go left, the bins that do, and whether nobody's
+value was missing, so that nothing says where they belong."""
 
 
 class Binned(NamedTuple):
@@ -63,6 +64,7 @@ class Nodes(NamedTuple):
     bins: Any
     counts: Any
     gains: Any
+    parts: Any
 
 
 # --- counting ---------------------------------------------------------------------------------------------------------
@@ -129,7 +131,7 @@ def best_split(
     bins[orders[column][: place + 1] if column in orders else slice(place + 1)] = True
     on_left, missing = histogram[column, bins].sum(), histogram[column, size].sum()
     bins[size] = side if missing > 0 else on_left >= counts.sum() - on_left  # where none is missing, the larger side
-    return gain, column, place, bool(bins[size]), bins
+    return gain, column, place, bool(bins[size]), bins, not missing > 0
 
 
 @njit(cache=True)
@@ -211,7 +213,7 @@ def refined_cut(
     data: Binned, records: npt.NDArray[np.int32], split: Split, table: Floats, told: Floats, least: float
 ) -> float:
     """The best threshold among the actual values in the two filled bins beside the boundary; NaN if there is none."""
-    _, j, place, missing_left, _ = split
+    _, j, place, missing_left, _, _ = split
     after, left = beside(table[j], int(data.sizes[j]), place, missing_left)
     bins = data.codes[j, records]
     near = records[(bins == place) | (bins == after)]
@@ -226,7 +228,7 @@ def sides_of(
     data: Binned, records: npt.NDArray[np.int32], split: Split, cut: float
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """The records in left bins or, with a cut, of values below it; and the others."""
-    _, j, _, missing_left, bins = split
+    _, j, _, missing_left, bins, _ = split
     if np.isnan(cut) or data.values is None:
         return by_bins(data.codes[j], bins, records)  # type: ignore[no-any-return]
     values = data.values[j, records]
@@ -251,7 +253,7 @@ def empty_nodes(most: int, bins: int, classes: int) -> Nodes:
     none = np.full((4, most), LEAF, np.int32)
     return Nodes(
         none[0], none[1], np.full(most, np.nan), none[2], none[3], np.zeros(most, bool), np.zeros((most, bins), bool),
-        np.zeros((most, classes)), np.zeros(most),
+        np.zeros((most, classes)), np.zeros(most), np.zeros(most, bool),
     )  # fmt: skip
 
 
@@ -297,7 +299,7 @@ def split_node(
     """The records of both sides of the best split, noted in `nodes`; none on one side where the node stays a leaf."""
     told = nodes.counts[node]
     split = best_split(data.sizes, data.categorical, table, told, data.shares, bounds.leaf)
-    gain, j, place, missing_left, bins = split
+    gain, j, place, missing_left, bins, parts = split
     if j == LEAF:
         return records, records[:0]
     exact = data.values is not None and not data.categorical[j]
@@ -306,6 +308,7 @@ def split_node(
     if left.size and right.size:
         nodes.column[node], nodes.place[node], nodes.cut[node] = j, place, cut
         nodes.missing_left[node], nodes.bins[node], nodes.gains[node] = missing_left, bins, gain
+        nodes.parts[node] = parts
     return left, right
 
 

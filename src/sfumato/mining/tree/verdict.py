@@ -4,7 +4,7 @@ classes of reports that none was fitted on."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,11 +21,19 @@ from sfumato.reconstruction import ProductTable
 
 BETTER, SURELY_BETTER, CLEARLY_BETTER = 0.4, 0.5, 2.0  # standard errors
 COVERED = 0.85  # part of what all columns tell about the class that those of a rule have to, to be averaged with them
-OPTIMISM = 0.5  # nats a split: the structure was found with the held-out people among the others
+OPTIMISM, MOST_OPTIMISM = 0.5, 5.0  # nats a split and of all: the structure was found with the held-out people too
 RULE, AVERAGE, GRID = "rule", "average", "grid"
 
 
-def verdict(search: RuleSearch, found: Found, chosen: Sequence[int]) -> str:
+@dataclass(frozen=True)
+class Verdict:
+    """Which to prefer, and whether another rule over the same columns might change that."""
+
+    preferred: str
+    settled: bool = True
+
+
+def verdict(search: RuleSearch, found: Found, chosen: Sequence[int]) -> Verdict:
     """Whether to prefer the rule, a free joint distribution of all chosen columns, or the average of that with
     P(y | t) free in every cell of the rule's columns.
 
@@ -33,11 +41,12 @@ def verdict(search: RuleSearch, found: Found, chosen: Sequence[int]) -> str:
     that columns which only tell about the rule's own favour none. A wrong rule may foretell reports as well as an
     average of many and still decide worse, so that a rule with cuts has to be better than what lies between the two
     others; to be preferred to no rule at all, or to the average, the free distribution has to be. The average is of
-    no use where columns are missing in the rule that tell about the class.
+    no use where columns are missing in the rule that tell about the class. All is settled where the rule is clearly
+    better, or where its columns do not tell enough, whatever the cuts.
     """
     columns = (*found.ground.columns, *(j for j in chosen if j not in found.ground.columns))
     if not columns:
-        return RULE
+        return Verdict(RULE)
     ground = ground_of(search.reports, search.axes, columns, search.classes)
     folds = [Fold(third, 3, salt=1) for third in range(3)]
     own = first_columns(ground, found)
@@ -54,11 +63,13 @@ def verdict(search: RuleSearch, found: Found, chosen: Sequence[int]) -> str:
         return float((mean.mean() - charged / search.reports.people) / max(error, 1e-300))
 
     if not found.ground.columns:
-        return GRID if lead([GRID], [RULE]) > CLEARLY_BETTER else RULE
-    partial = part_told(ground, len(found.ground.columns)) < COVERED
-    softer = GRID if partial or lead([GRID], [AVERAGE]) > SURELY_BETTER else AVERAGE
-    charged = OPTIMISM * found.state.tree.inner
-    return RULE if lead([RULE], [GRID] if softer == GRID else [GRID, AVERAGE], charged) > BETTER else softer
+        return Verdict(GRID if lead([GRID], [RULE]) > CLEARLY_BETTER else RULE)
+    partial, free = part_told(ground, len(found.ground.columns)) < COVERED, lead([GRID], [AVERAGE])
+    softer = GRID if partial or free > SURELY_BETTER else AVERAGE
+    charged = min(OPTIMISM * found.state.tree.inner, MOST_OPTIMISM)
+    ruled = lead([RULE], [GRID] if softer == GRID else [GRID, AVERAGE], charged)
+    settled = partial or free > CLEARLY_BETTER or ruled > CLEARLY_BETTER
+    return Verdict(RULE if ruled > BETTER else softer, settled)
 
 
 def part_told(ground: Ground, columns: int) -> float:

@@ -7,13 +7,19 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy.linalg import lapack
 
+from sfumato.reconstruction.cells import Roundings
 from sfumato.reconstruction.diagnosis import messages_for
 
-from .atoms import AtomSearch, Whereabouts
-from .bars import Places, averaged, hidden_detail, interval_variances, roughness_factor
-from .detail import Detail, detail_beside, stray
-from .gaussians import gaussians
-from .heaps import Heaps, find_heaps
+from .bars import (
+    Detail,
+    Places,
+    averaged,
+    detail_beside,
+    hidden_detail,
+    interval_variances,
+    roughness_factor,
+    stray,
+)
 from .penalised import (
     FEW_NUMBERS,
     LOG_DENSITY,
@@ -29,7 +35,8 @@ from .penalised import (
     few_basis,
     step_basis,
 )
-from .simple import FEWEST_CELLS, everywhere, on_a_stretch
+from .simple import FEWEST_CELLS, everywhere, gaussians, on_a_stretch
+from .single_values import AtomSearch, Heaps, Whereabouts, find_heaps, padded, told_table, unseen_rounding
 
 POSSIBLE = 12.0  # fits whose evidence is further below the best one are beyond the help of detail
 BROAD = 1e3  # smoothing weight at which people who round are looked for
@@ -37,10 +44,12 @@ DECIDED = 15.0  # log likelihood that rounding promises, beyond which rough dens
 NEARLY_ALL = 0.8  # unless so many round that they may as well be at a few values
 COUNTED = 1e-4  # fits with less posterior weight than this are left out of the average
 STRAY = 1.3  # amplitude of detail that may hide behind the noise
+SELDOM = -6.0  # log odds beforehand that people round numbers that are not whole
 HEAP_STRAY = 0.4  # the people at each round number may be more or fewer than rounding says, by this part of them
-MOSTLY = 0.5  # the reports cannot tell where hidden detail is more than this part of a variance,
+MOSTLY = 0.7  # the reports cannot tell where hidden detail is more than this part of a variance,
 NOTABLE = 1e-4  # and is at least this part of what it was before there were reports
 KEPT = 1e-4  # directions of the fine covariance with less than this part of its largest variance are left out
+NOBODY_ROUNDS = Roundings()
 MOST_CELLS = 300  # a finer grid is solved on a coarser one: no noise lets so much detail through
 
 
@@ -58,18 +67,19 @@ class SmoothFit:
     cannot_tell: bool = False
     root: Matrix | None = None  # (k', ·) of the covariance of the cells it was solved on; None without noise
     starts: Codes | None = None  # the first fine cell of each of these, where they are fewer
+    unseen_rounding: Vector | None = None  # by way to round, which share of people may do so and is not in the picture
 
 
 def smooth(
     counts: Vector, table: Matrix, points: Matrix, cell_of: Codes, to_intervals: Matrix, widths: Vector | None = None,
-    roundings: tuple[Matrix, ...] = (),
+    roundings: Roundings = NOBODY_ROUNDS,
 ) -> SmoothFit:
     """Average the penalised fits of every smoothness, each by how well it explains the reports.
 
     ``counts`` (m) reports per observation cell; ``table`` (m, k) P(cell | uniform in fine cell); ``points`` (m, q)
     P(cell | exactly this value) for candidate values, ``cell_of`` (q) their fine cells; ``to_intervals`` (r, k)
-    aggregates cells to the wanted intervals; ``widths`` (k) of the fine cells, equal unless given; ``roundings`` (k, k)
-    P[told, true] of people who round.
+    aggregates cells to the wanted intervals; ``widths`` (k) of the fine cells, equal unless given; ``roundings``: ways
+    in which people may round.
     """
     counts, table, points = (np.asarray(each, dtype=float) for each in (counts, table, points))
     width = np.ones(table.shape[1]) if widths is None else np.asarray(widths, dtype=float)
@@ -80,7 +90,7 @@ def smooth(
     fine = columns is None and points.shape[1] > 0
     fit = _smooth(
         Seen(*merged, share / share.sum(), np.zeros((merged[0].size, 0))),
-        Candidates(merge_rows(points, rows), merge_codes(cell_of, columns), roundings if fine else ()),
+        Candidates(merge_rows(points, rows), merge_codes(cell_of, columns), roundings if fine else NOBODY_ROUNDS),
         merge_columns(np.asarray(to_intervals, dtype=float), width, columns),
     )
     return replace(fit, density=spread_out(fit.density, width, columns), starts=columns)
@@ -92,7 +102,7 @@ class Candidates:
 
     points: Matrix
     cell_of: Codes
-    roundings: tuple[Matrix, ...]
+    roundings: Roundings
 
 
 @dataclass(frozen=True)
@@ -109,26 +119,53 @@ def _smooth(reports: Seen, candidates: Candidates, to_intervals: Matrix) -> Smoo
         return _noiseless(reports, [everywhere(reports)], to_intervals)
     problems = tuple(PenalisedLikelihood(reports, family) for family in (SOFT_DENSITY, LOG_DENSITY))
     path = descend(problems[0], down_to=BROAD)
-    heaps = find_heaps(AtomSearch(problems[0], candidates.points), candidates.roundings, path[-1])
-    decided = heaps is not None and heaps.promise > DECIDED and heaps.shares.sum() < NEARLY_ALL
+    ways, told = candidates.roundings.tables, told_table(reports, candidates.points, candidates.roundings.places)
+    heaps = find_heaps(AtomSearch(problems[0], candidates.points), ways, path[-1], told)
+    sure = heaps is not None and heaps.promise > DECIDED and heaps.shares.sum() < NEARLY_ALL
+    decided = sure and not candidates.roundings.places.size  # whole numbers are named oftener than others are rounded
     if not decided:
         path += descend(problems[0], path[-1], below=path[-1].weight)
     fits = [everywhere(reports), *path, *(() if decided else descend(problems[1]))]
-    steps = step_basis(to_intervals)
+    steps = None if decided else step_basis(to_intervals)
     if steps is not None:
         fits += descend(PenalisedLikelihood(reports, STEP_DENSITY, steps))
-    if reports.widths.size >= FEWEST_CELLS:
+    if reports.widths.size >= FEWEST_CELLS and not decided:
         fits += descend(PenalisedLikelihood(reports, FEW_NUMBERS, few_basis(reports.widths)))
         near, _ = _parts(*_counted(fits))
         fits.append(on_a_stretch(reports, near))
-        fits += [] if decided else gaussians(reports, near, max(map(_evidence, fits)))
+        fits += gaussians(reports, near, max(map(_evidence, fits)))
     if is_deterministic(reports.table):
         return _noiseless(reports, fits, to_intervals)
     found = [] if heaps is None else [_heaped(problems, heaps, candidates, to_intervals)]
+    if found and candidates.roundings.places.size and max(map(_evidence, found[0].fits)) < max(map(_evidence, fits)):
+        found = []
     if candidates.points.shape[1] and not decided:
         found.append(_with_atoms(problems, path, candidates, to_intervals))
     beside = max(found, key=lambda each: max(map(_evidence, each.fits), default=-np.inf), default=Beside([]))
-    return _with_error_bars(reports, candidates, fits, to_intervals, beside)
+    if beside.heaped is not None:
+        return _with_round_numbers(replace(reports, table=told), candidates, fits, to_intervals, beside)
+    estimate = _with_error_bars(reports, candidates, fits, to_intervals, beside)
+    plain = max([*path, *beside.fits], key=_evidence)
+    seen = replace(reports, columns=candidates.points[:, list(plain.places)])
+    return replace(estimate, unseen_rounding=unseen_rounding(seen, ways, told, plain) if ways else None)
+
+
+def _with_round_numbers(
+    reports: Seen, candidates: Candidates, fits: list[Fit], to_intervals: Matrix, beside: Beside
+) -> SmoothFit:
+    """The same of cells and round numbers after them; people at these are then counted as atoms, in their cells."""
+    k, places = to_intervals.shape[1], candidates.roundings.places
+    if not places.size:
+        return _with_error_bars(reports, candidates, fits, to_intervals, beside)
+    to_cells = np.hstack([np.eye(k), np.eye(k)[:, candidates.cell_of[places]]])
+    reports = replace(reports, widths=np.append(reports.widths, np.zeros(places.size)))
+    fits = [padded(fit, reports.widths.size) for fit in fits]
+    found = _with_error_bars(reports, candidates, fits, to_intervals @ to_cells, beside)
+    atoms = dict(found.atoms)
+    for place, mass in zip(places.tolist(), found.density[k:].tolist(), strict=True):
+        atoms[place] = atoms.get(place, 0.0) + mass
+    root = None if found.root is None else to_cells @ found.root
+    return replace(found, density=found.density[:k], atoms=tuple(sorted(atoms.items())), root=root)
 
 
 def _heaped(
@@ -142,7 +179,9 @@ def _heaped(
     fits = beside.fits or [*path, *descend(inner[1])]
     best = max(fits, key=_evidence)
     columns = candidates.points[:, list(best.places)]
-    told = [heaps.told_fit(problems[0].reports, columns, fit) for fit in fits]
+    told = [heaps.told_fit(problems[0].reports.total, columns, fit) for fit in fits]
+    if candidates.roundings.places.size:
+        told = [replace(fit, evidence=fit.evidence + SELDOM) for fit in told]
     return Beside(told, beside.whereabouts, heaps.heaped(best.cells))
 
 

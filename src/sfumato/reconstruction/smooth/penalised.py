@@ -259,7 +259,9 @@ class PenalisedLikelihood:
         fisher = design.T @ design
         diagonal = np.arange(r)
         fisher[diagonal, diagonal] += 1.0
-        bent = basis * np.sqrt(np.maximum(-(reports.table.T @ residual) * state.bend, 0.0))[:, None]
+        curved = -(reports.table.T @ residual) * state.bend
+        cells = np.flatnonzero(curved > 0.0)
+        bent = basis[cells] * np.sqrt(curved[cells])[:, None]
         observed = fisher.copy()
         observed[:r, :r] += bent.T @ bent
         return gradient, fisher, observed

@@ -1,0 +1,78 @@
+"""IB04, "A framework for privacy preserving classification in data mining": its experiments, and ours beside them.
+
+`patterns` repeats LINAPT, LIAPT, RPT and the whole framework on several choices of cases, through C4.5 and CART trees;
+`utility` measures what is kept beyond the tree; `claims` says of each of the paper's statements whether it was kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from sfumato.examples.datasets import load
+from sfumato.microdata import Frontier
+from sfumato.pages import Page
+from sfumato.papers import Claim, Rows, Say, opened, write_claims, write_rows
+from sfumato.papers.ib04 import claims, patterns, utility
+
+
+def reproduce(folder: Path | str, quick: bool = False, say: Say = print) -> list[Claim]:
+    """Everything into ``folder``: CSV tables, pictures, `statements.md` and `index.html`.
+
+    A quick run counts too few trees to judge a count.
+    """
+    place = opened(folder)
+    say("patterns on breast cancer and Boston housing, five random choices of cases beside the first ones")
+    cases = {kind: patterns.breast_cancer(kind, 1 if quick else 5) for kind in patterns.TREES}
+    houses = {kind: patterns.boston(kind, 1 if quick else 5) for kind in patterns.TREES}
+    looks = 10 if quick else patterns.LOOKS
+    found = patterns.pattern_experiments(cases, runs=2 if quick else None, looks=looks)
+    boston = patterns.boston_experiment(houses, runs=2 if quick else 5, looks=looks)
+    own = cases["C4.5"]
+    noise = patterns.noise_rows(own[0], 3 if quick else 60)
+    ties = [dict(zip(("near-ties", "tests"), patterns.near_ties(choice), strict=True)) for choice in own]
+    sizes = patterns.size_rows(1 if quick else 5, 3 if quick else 15)
+    linked = patterns.linkage_rows(own, 1 if quick else 5)
+    networks = patterns.network_rows(own[:1] if quick else own, load("wbc"))
+    say("accuracy on four data sets, moments under GADP, utility at equal risk, rotation and projection")
+    accuracy = utility.accuracy_rows(("wbc", "boston"), 2) if quick else utility.accuracy_rows()
+    moments = utility.moment_checks(2 if quick else 10)
+    frontiers = utility.frontiers(("wbc",), 1) if quick else utility.frontiers()
+    equal = utility.equal_risk_rows(frontiers)
+    linear = utility.linear_rows(("wbc",), 1) if quick else utility.linear_rows()
+    counted = [
+        *claims.judge_patterns(found, noise, sizes, ties),
+        *claims.judge_boston(boston),
+        claims.judge_networks(networks),
+        *claims.judge_utility(accuracy, equal),
+    ]
+    judged = [
+        *claims.judge_figure_1(cases),
+        *([replace(one, kept=None) for one in counted] if quick else counted),
+        *claims.judge_noise(patterns.range_of_noise(own[0], 3 if quick else 15), linked),
+        *claims.judge_moments(moments),
+    ]
+    tables = {
+        "patterns": [one.row() for one in found], "first_changes": patterns.change_rows(found),
+        "boston": [one.row() for one in boston], "noise_needed": noise, "tree_sizes": sizes,
+        "linkage": linked, "networks": networks, "accuracy": accuracy,
+        "moments": [one.row() for one in moments], "rotation_and_projection": linear, "equal_risk": equal,
+        "frontier": utility.frontier_rows(frontiers),
+    }  # fmt: skip
+    write_claims(place, "IB04", judged)
+    page_of(place, judged, tables, frontiers).write(place / "index.html")
+    return judged
+
+
+def page_of(place: Path, judged: list[Claim], tables: dict[str, Rows], found: dict[str, Frontier]) -> Page:
+    """Claims, tables and pictures; tables and pictures are written to files of their own too."""
+    page = Page("IB04 again", "Islam & Brankovic 2004: what the paper found, and what releases do here.")
+    verdicts = [(one.verdict, one.text, one.evidence) for one in judged]
+    page.section("Claims").table(verdicts, ("here", "the paper", "because"), wrap=True)
+    for name, rows in tables.items():
+        page.section(name.replace("_", " ").capitalize()).table(write_rows(place / f"{name}.csv", rows))
+    for name, frontier in found.items():
+        picture = frontier.to_svg()
+        (place / f"frontier_{name}.svg").write_text(picture, encoding="utf-8")
+        page.section(f"Risk against accuracy: {name}").chart(picture)
+    return page

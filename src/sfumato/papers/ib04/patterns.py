@@ -1,0 +1,406 @@
+"""IB04's experiments on patterns: the same tree again?
+
+The paper grows C5 trees on 349 cases of Wisconsin breast cancer and does not say which. With C4.5 the first 349 of the
+699 records, gaps and all, give the tree of its Figure 1 as far as the text describes it (12 tests, 13 leaves, 7
+attributes, the same first leaf); so these are taken for the paper's own. Because one choice is one choice, five random
+ones stand beside it, and scikit-learn's entropy trees with 13 leaves (6 for Boston) beside C4.5. For Boston neither the
+300 cases nor the classes are stated: the first 300 and five random choices, prices cut at the median.
+
+Of LIAPT in mixed leaves the text says 27.6 % of the value in one place and of the range in another; here of the range.
+
+"as drawn" is the paper's recipe: its law, noise drawn once. "looked at" is how ``sf.release`` works: the owner looks at
+a tree grown on the release and has noise drawn again where another cut would win.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+import sfumato as sf
+from sfumato.domain import Codes, Floats
+from sfumato.examples.datasets import Dataset, load, median_split
+from sfumato.microdata import Release, TreeComparison, compare_trees
+from sfumato.microdata.c45 import C45Tree, best_cuts
+from sfumato.microdata.fields import read_microdata
+from sfumato.microdata.laws import PAPER_DEVIATION
+from sfumato.microdata.measures import linkage
+from sfumato.microdata.noise import Draws
+from sfumato.microdata.pattern import Nodes, nodes_of
+from sfumato.microdata.releasing import release_records
+from sfumato.microdata.terms import agree
+from sfumato.papers import Rows
+
+CASES, BOSTON_CASES = 349, 300
+LEAVES, BOSTON_LEAVES = 13, 6
+LOOKS = 60
+DRAWN, LOOKED_AT = "as drawn", "looked at"
+TREES = ("C4.5", "CART")
+LINAPT: dict[str, Any] = {"perturb": "tested", "labels": "none"}
+LIAPT: dict[str, Any] = {"perturb": "untested", "labels": "none"}
+WHOLE = "whole framework"
+EXPERIMENTS: dict[str, tuple[int, dict[str, Any]]] = {
+    "LINAPT": (15, LINAPT),
+    "LIAPT": (10, LIAPT),
+    WHOLE: (10, {}),
+}
+"""Runs and options, each as drawn and looked at."""
+ONCE: dict[str, tuple[int, dict[str, Any]]] = {
+    "LIAPT in mixed leaves": (10, {"perturb": "untested-mixed", "labels": "none"}),
+    "RPT": (10, {"perturb": "none", "labels": "rpt"}),
+    "PPT": (10, {"perturb": "none", "labels": "ppt"}),
+    "ALPT": (10, {"perturb": "none", "labels": "alpt"}),
+    "random noise": (10, {"method": "random"}),
+    "GADP in leaves": (10, {"method": "gadp"}),
+    "GADP on the table": (10, {"method": "gadp-table"}),
+}
+"""Drawn once only."""
+NOISE_ON: dict[str, dict[str, Any]] = {"tested only": LINAPT, "untested only": LIAPT, "all": {"labels": "none"}}
+CHANGES = ("another attribute", "cut moved", "leaf cut", "cut gone")
+GADPS = ("GADP in leaves", "GADP on the table")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Cases of a data set, and the tree grown on them."""
+
+    name: str
+    rows: Codes
+    data: Dataset
+    tree: Any
+
+    @cached_property
+    def nodes(self) -> Nodes:
+        return nodes_of(self.tree)
+
+    def release(self, seed: int, looks: int = 0, method: str = "leafwise", **options: Any) -> Release:
+        """The method alone: what ``sf.release`` does beyond the paper (to rare values, gaps, rows) is left out."""
+        data = read_microdata(self.data.columns, self.data.target, self.domains)
+        terms = agree(data, method, noise="additive" if looks else "paper", attempts=looks, **options)
+        return release_records(data, terms, self.tree, Draws(np.random.default_rng([seed, CASES])))
+
+    @property
+    def domains(self) -> dict[str, Any]:
+        scores = self.data.attributes if self.data.name == "wbc" else ()
+        return {name: sf.Interval(1, 10, integer=True) for name in scores}
+
+    def again(self, done: Release) -> Any:
+        """The same kind of tree, grown on the release."""
+        from sklearn.base import clone
+
+        return clone(self.tree).fit(done.released.X, np.array(done.released.classes)[done.released.y])
+
+    def compared(self, tree: Any) -> TreeComparison:
+        return compare_trees(self.tree, tree, self.data.X, self.data.attributes)
+
+
+def a_tree(kind: str, leaves: int = LEAVES) -> Any:
+    from sklearn.tree import DecisionTreeClassifier
+
+    if kind == "C4.5":
+        return C45Tree()
+    return DecisionTreeClassifier(criterion="entropy", min_samples_leaf=2, max_leaf_nodes=leaves, random_state=0)
+
+
+def chosen(data: Dataset, cases: int, count: int, tree: Any) -> list[Choice]:
+    """The first cases, and so many random choices of as many."""
+    from sklearn.base import clone
+
+    rows = {f"first {cases}": np.arange(cases)}
+    for seed in range(1, count + 1):
+        rows[f"choice {seed}"] = np.sort(np.random.default_rng(seed).permutation(len(data))[:cases])
+    parts = {name: data.take(some) for name, some in rows.items()}
+    return [Choice(name, rows[name], part, clone(tree).fit(part.X, part.y)) for name, part in parts.items()]
+
+
+def breast_cancer(kind: str, count: int = 5) -> list[Choice]:
+    return chosen(load("wbc"), CASES, count, a_tree(kind))
+
+
+def boston(kind: str, count: int = 5) -> list[Choice]:
+    return chosen(median_split(load("boston")), BOSTON_CASES, count, a_tree(kind, BOSTON_LEAVES))
+
+
+# --- the same tree again? ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Comparisons of a tree with those grown on several releases of one choice of cases."""
+
+    name: str
+    tree: str
+    choice: str
+    how: str
+    comparisons: tuple[TreeComparison, ...]
+    changes: Counter[str]
+    leaves: tuple[int, ...]
+    same_root: tuple[bool, ...]
+    attributes_kept: tuple[float, ...]
+
+    @property
+    def runs(self) -> int:
+        return len(self.comparisons)
+
+    @property
+    def identical(self) -> int:
+        return sum(one.identical for one in self.comparisons)
+
+    @property
+    def almost(self) -> int:
+        return sum(one.almost_the_same for one in self.comparisons)
+
+    @property
+    def covered(self) -> float:
+        return float(np.mean([one.share_covered for one in self.comparisons]))
+
+    @property
+    def rules(self) -> float:
+        return float(np.mean([one.share_kept for one in self.comparisons]))
+
+    @property
+    def others(self) -> list[int]:
+        """The runs whose trees are not even almost the same."""
+        return [run for run, one in enumerate(self.comparisons) if not one.almost_the_same]
+
+    def row(self) -> dict[str, Any]:
+        return {
+            "experiment": self.name, "tree": self.tree, "cases": self.choice, "noise": self.how, "runs": self.runs,
+            "identical": self.identical, "same or almost": self.almost, "rules kept": round(self.rules, 4),
+            "records under kept rules": round(self.covered, 4), "leaves": round(float(np.mean(self.leaves)), 1),
+        }  # fmt: skip
+
+
+def pattern_experiments(
+    choices: dict[str, list[Choice]], seed: int = 1, runs: int | None = None, looks: int = LOOKS
+) -> list[Experiment]:
+    """Every experiment on every choice of cases, with every tree; ``runs`` caps how often."""
+    found = []
+    for kind, several in choices.items():
+        for choice in several:
+            for name, (usual, options) in {**EXPERIMENTS, **ONCE}.items():
+                count = usual if runs is None else min(runs, usual)
+                found.append(one_experiment(name, kind, choice, DRAWN, count, seed, options))
+                if name in EXPERIMENTS:
+                    found.append(one_experiment(name, kind, choice, LOOKED_AT, count, seed, options, looks))
+    return found
+
+
+def one_experiment(
+    name: str, kind: str, choice: Choice, how: str, runs: int, seed: int, options: dict[str, Any], looks: int = 0
+) -> Experiment:
+    grown = [choice.again(choice.release(seed + run, looks, **options)) for run in range(runs)]
+    tested, again = (
+        [_tested(nodes_of(tree), choice.data.attributes) for tree in trees] for trees in ([choice.tree], grown)
+    )
+    return Experiment(
+        name, kind, choice.name, how,
+        comparisons=tuple(choice.compared(tree) for tree in grown),
+        changes=first_changes(choice, grown),
+        leaves=tuple(int(tree.get_n_leaves()) for tree in grown),
+        same_root=tuple(nodes_of(tree).feature[0] == choice.nodes.feature[0] for tree in grown),
+        attributes_kept=tuple(len(tested[0] & names) / len(tested[0]) for names in again),
+    )  # fmt: skip
+
+
+def first_changes(choice: Choice, grown: list[Any]) -> Counter[str]:
+    each = [topmost_changes(choice.nodes, nodes_of(tree), choice.data.X) for tree in grown]
+    return Counter(change for several in each for change in several)
+
+
+def topmost_changes(ours: Nodes, theirs: Nodes, X: Floats) -> list[str]:
+    """What differs first on the ways down two trees: another attribute tested, the same one cut elsewhere (other
+    records on its sides), a leaf cut further, or a cut gone."""
+    found, pairs = [], [(0, 0, np.arange(len(X)))]
+    while pairs:
+        mine, other, records = pairs.pop()
+        inner = ours.left[mine] >= 0, theirs.left[other] >= 0
+        if not any(inner):
+            continue
+        if not all(inner):
+            found.append("cut gone" if inner[0] else "leaf cut")
+        elif ours.feature[mine] != theirs.feature[other]:
+            found.append("another attribute")
+        else:
+            column = X[records, ours.feature[mine]]
+            left = ours.goes_left(mine, column)
+            if np.array_equal(left, theirs.goes_left(other, column)):
+                pairs += [(int(ours.left[mine]), int(theirs.left[other]), records[left])]
+                pairs += [(int(ours.right[mine]), int(theirs.right[other]), records[~left])]
+            else:
+                found.append("cut moved")
+    return found
+
+
+def change_rows(found: list[Experiment]) -> Rows:
+    """How often which change came first, over all choices and runs."""
+    rows: dict[tuple[str, str, str], Counter[str]] = {}
+    for one in found:
+        rows.setdefault((one.name, one.tree, one.how), Counter()).update(one.changes)
+    heads = ("experiment", "tree", "noise")
+    return [dict(zip(heads, key, strict=True)) | {kind: count[kind] for kind in CHANGES} for key, count in rows.items()]
+
+
+def near_ties(choice: Choice, within: float = 0.1) -> tuple[int, int]:
+    """Of a C4.5 tree's tests, those where another attribute reaches the best gain ratio to a tenth; and all tests."""
+    nodes, X = choice.nodes, choice.data.X
+    y = np.unique(choice.data.y, return_inverse=True)[1]
+    close, here = 0, [(0, np.arange(len(X)))]
+    while here:
+        node, records = here.pop()
+        if nodes.left[node] < 0:
+            continue
+        order = np.argsort(X[records], axis=0, kind="stable").T
+        cuts = best_cuts(np.take_along_axis(X[records].T, order, axis=1), y[records][order], 2, choice.tree.min_cases)
+        second, best = np.sort(np.append(cuts.ratio[cuts.able()], 0.0))[-2:]
+        close += second >= (1 - within) * best
+        left = nodes.goes_left(node, X[records, nodes.feature[node]])
+        here += [(int(nodes.left[node]), records[left]), (int(nodes.right[node]), records[~left])]
+    return close, int((~nodes.is_leaf).sum())
+
+
+def noise_rows(choice: Choice, runs: int = 15, amounts: Sequence[float] = (1, 0.5, 0.25, 0.15, 0.1)) -> Rows:
+    """LINAPT with less and less noise than the paper states: which one would give the paper's counts?"""
+    rows = []
+    for amount in amounts:
+        one = one_experiment("LINAPT", "C4.5", choice, DRAWN, runs, 1, {**LINAPT, "amount": amount})
+        counts = {"runs": runs, "identical": one.identical, "same or almost": one.almost}
+        rows.append({"deviation": round(PAPER_DEVIATION * amount, 4), **counts})
+    return rows
+
+
+def size_rows(count: int = 5, runs: int = 15) -> Rows:
+    """LINAPT and LIAPT through C4.5 trees that are pruned harder: the smaller the tree, the less can change."""
+    rows = []
+    for tree in (C45Tree(), C45Tree(confidence=0.05), C45Tree(min_cases=5, confidence=0.05)):
+        for choice in chosen(load("wbc"), CASES, count, tree):
+            own = {"min_cases": tree.min_cases, "confidence": tree.confidence, "cases": choice.name}
+            row = {**own, "leaves": choice.tree.get_n_leaves(), "runs": runs}
+            for name, options in (("LINAPT", LINAPT), ("LIAPT", LIAPT)):
+                one = one_experiment(name, "C4.5", choice, DRAWN, runs, 1, options)
+                row |= {f"{name} identical": one.identical, f"{name} same or almost": one.almost}
+            rows.append(row)
+    return rows
+
+
+# --- Boston, and what else the text says ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class BostonTrees:
+    """Attributes that the original tree tests, and those of them that every regrown tree tests."""
+
+    tree: str
+    choice: str
+    how: str
+    original: frozenset[str]
+    in_every_tree: frozenset[str]
+    covered: float
+    changes: Counter[str]
+
+    def row(self) -> dict[str, Any]:
+        return {
+            "experiment": "RPT on Boston", "tree": self.tree, "cases": self.choice, "noise": self.how,
+            "attributes": len(self.original), "in every tree": len(self.in_every_tree),
+            "records under kept rules": round(self.covered, 4),
+        }  # fmt: skip
+
+
+def boston_experiment(
+    choices: dict[str, list[Choice]], seed: int = 1, runs: int = 5, looks: int = LOOKS
+) -> list[BostonTrees]:
+    """RPT alone: only the classes move."""
+    found = []
+    for kind, several in choices.items():
+        for choice in several:
+            for how, most in ((DRAWN, 0), (LOOKED_AT, looks)):
+                grown = [choice.again(choice.release(seed + run, most, perturb="none")) for run in range(runs)]
+                names = [_tested(nodes_of(tree), choice.data.attributes) for tree in (choice.tree, *grown)]
+                covered = float(np.mean([choice.compared(tree).share_covered for tree in grown]))
+                every = names[0].intersection(*names[1:])
+                changes = first_changes(choice, grown)
+                found.append(BostonTrees(kind, choice.name, how, names[0], every, covered, changes))
+    return found
+
+
+def _tested(nodes: Nodes, names: list[str]) -> frozenset[str]:
+    return frozenset(np.array(names)[nodes.feature[~nodes.is_leaf]].tolist())
+
+
+@dataclass(frozen=True)
+class Range:
+    """LINAPT's values: how many left their leaf's range, the noise by the range's width, and how much of its domain a
+    path leaves open to an attribute that it tests."""
+
+    outside: int
+    deviation: dict[int, float]
+    open: float
+
+
+def range_of_noise(choice: Choice, runs: int = 15) -> Range:
+    outside, open_share = 0, 0.0
+    by_width: dict[int, list[Floats]] = {}
+    for run in range(runs):
+        done = choice.release(run, **LINAPT)
+        leaves = done.leaves
+        assert leaves is not None
+        lower, upper = leaves.lower[leaves.leaf], leaves.upper[leaves.leaf]
+        tested = leaves.tested[leaves.leaf] & ~np.isnan(done.original.X)
+        released, width = done.released.X, upper - lower
+        open_share = float((width[tested] + 1).mean() / 10)
+        outside += int((tested & ((released < lower) | (released > upper))).sum())
+        for wide in np.unique(width[tested & (width > 0)]):
+            rows = tested & (width == wide)
+            by_width.setdefault(int(wide), []).append((released - done.original.X)[rows] / wide)
+    deviation = {wide: float(np.concatenate(parts).std()) for wide, parts in sorted(by_width.items())}
+    return Range(outside, deviation, open_share)
+
+
+def linkage_rows(choices: list[Choice], runs: int = 5) -> Rows:
+    """Records found by one who knows every attribute: noise on the tested attributes only, and on all."""
+    rows = []
+    for choice in choices:
+        linked = {
+            name: float(np.mean([_linked(choice.release(run, **options)) for run in range(runs)]))
+            for name, options in NOISE_ON.items()
+        }
+        rows.append({"cases": choice.name, **{name: round(share, 4) for name, share in linked.items()}})
+    return rows
+
+
+def _linked(done: Release) -> float:
+    return linkage(done.original, done.released, Draws(0))[0]
+
+
+def network_rows(choices: list[Choice], whole: Dataset, amounts: Sequence[float] = (0.05, 0.1, 0.276, 0.5)) -> Rows:
+    """Rules kept by releases of many kinds, and the accuracy of a neural network on the other records of the table."""
+    kinds: list[tuple[str, dict[str, Any]]] = [(f"random {a:g}", {"method": "random", "amount": a}) for a in amounts]
+    kinds += [("LINAPT", LINAPT), (WHOLE, {}), *((name, ONCE[name][1]) for name in GADPS)]
+    rows = []
+    for choice in choices:
+        for name, options in kinds:
+            done = choice.release(1, **options)
+            covered = choice.compared(choice.again(done)).share_covered
+            network = _network(done, whole, choice.rows)
+            own = {"cases": choice.name, "release": name}
+            rows.append({**own, "records under kept rules": round(covered, 4), "network": round(network, 4)})
+    return rows
+
+
+def _network(done: Release, whole: Dataset, used: Codes) -> float:
+    """Accuracy on the records of the table that the release has not seen."""
+    from sklearn.impute import SimpleImputer
+    from sklearn.neural_network import MLPClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    unseen = np.setdiff1d(np.arange(len(whole)), used)
+    network = MLPClassifier((10,), alpha=1.0, solver="lbfgs", max_iter=2_000, random_state=0)
+    model = make_pipeline(SimpleImputer(), StandardScaler(), network)
+    model.fit(done.released.X, np.array(done.released.classes)[done.released.y])
+    return float(model.score(whole.X[unseen], whole.y[unseen]))
