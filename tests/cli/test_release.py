@@ -1,9 +1,12 @@
 """`sfumato release`: a table in, a table and a report out."""
 
+import csv as standard_csv
 import json
+import re
 
+import numpy as np
 import pytest
-from pyarrow import csv
+from pyarrow import csv, parquet
 
 
 def test_a_release_has_the_same_shape_and_a_report_that_opens_alone(sfumato, folder):
@@ -27,6 +30,23 @@ def test_the_public_report_as_json_and_columns_that_stay(sfumato, folder):
     assert json.loads((folder / "r.json").read_text())["records"] == 400
 
 
+def test_lost_patterns_are_said_and_the_exit_code_is_three(sfumato, folder):
+    rows = [f"{i},{i + i % 7},{'low' if i < 200 else 'high'}" for i in range(400)]
+    (folder / "steps.csv").write_text("\n".join(["first,second,half", *rows]))
+    options = "--method sadp --amount 3 --preserve both --report lost.json --seed 1"
+    answer = sfumato(f"release steps.csv --target half -o lost.csv {options}")
+    assert answer.code == 3, answer.err
+    assert "Asked to preserve rules and correlations: not reached." in answer.err
+    assert (folder / "lost.csv").exists()
+    assert json.loads((folder / "lost.json").read_text())["patterns"]["preserved"]["reached"] is False
+
+
+def test_without_a_target_all_columns_are_released(sfumato, folder):
+    answer = sfumato("release people.csv -o alike.csv --seed 1")
+    assert answer.code == 0, answer.err
+    assert csv.read_csv(folder / "alike.csv").num_rows == 400
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -34,7 +54,110 @@ def test_the_public_report_as_json_and_columns_that_stay(sfumato, folder):
         ("--target group --method magic", "method='magic' is unknown"),
         ("--target group --keep colour", "column 'colour' is not an attribute"),
         ("--target group --report x.pdf", "unknown extension"),
+        ("--target group --preserve all", "preserve='all' is unknown"),
+        ("--target group --rule age", "rule 'age' is not understood"),
     ],
 )
 def test_bad_input_is_one_line_and_nothing_is_written(refused, options, words):
     assert words in refused(f"release people.csv -o released.csv {options}")
+
+
+PEOPLE = 200
+FIELDS = {
+    "zip": lambda rng, i: f"{rng.integers(12) * 1000 + 520:05d}",
+    "agrees": lambda rng, i: str(rng.random() < 0.4),
+    "price": lambda rng, i: f"{rng.integers(900) / 10:.2f}",
+    "weight": lambda rng, i: f"{rng.integers(700) / 10:g}",
+    "day": lambda rng, i: f"2024-{rng.integers(1, 13):02d}-{rng.integers(1, 28):02d}",
+    "born": lambda rng, i: f"{rng.integers(1, 28):02d}.{rng.integers(1, 13):02d}.1980",
+    "at": lambda rng, i: f"{rng.integers(24):02d}:{rng.integers(60):02d}",
+    "count": lambda rng, i: "" if rng.random() < 0.1 else str(rng.integers(13)),
+    "name": lambda rng, i: f"p, {i}",
+    "remark": lambda rng, i: 'said "no", left' if rng.random() < 0.5 else "none",
+    "group": lambda rng, i: "AB"[i % 2],
+}
+
+
+def texts(folder):
+    rng = np.random.default_rng(0)
+    rows = [[write(rng, i) for write in FIELDS.values()] for i in range(PEOPLE)]
+    with (folder / "texts.csv").open("w", newline="") as file:
+        writer = standard_csv.writer(file)
+        writer.writerow(FIELDS)
+        writer.writerows(rows)
+    return {name: [row[place] for row in rows] for place, name in enumerate(FIELDS)}
+
+
+def read(path):
+    with path.open(newline="") as file:
+        header, *rows = standard_csv.reader(file)
+    return {name: [row[place] for row in rows] for place, name in enumerate(header)}
+
+
+def test_csv_is_read_as_text_and_every_value_comes_back_in_its_form(sfumato, folder):
+    before = texts(folder)
+    answer = sfumato("release texts.csv --target group -o released.csv --seed 1")
+    assert answer.code == 0, answer.err
+    after = read(folder / "released.csv")
+    assert list(after) == [name for name in before if name != "name"]
+    assert "name is left out of the release" in answer.out
+    for name in ("zip", "agrees", "group", "remark"):
+        assert set(after[name]) <= set(before[name])
+    assert all(re.fullmatch(r"\d+\.\d\d", text) for text in after["price"])
+    assert all(re.fullmatch(r"\d+(\.\d)?", text) for text in after["weight"])
+    assert all(re.fullmatch(r"2024-\d\d-\d\d", text) for text in after["day"])
+    assert all(re.fullmatch(r"\d\d\.\d\d\.1980", text) for text in after["born"])
+    assert all(re.fullmatch(r"\d\d:\d\d", text) for text in after["at"])
+    assert after["count"].count("") == before["count"].count("")
+    assert all(re.fullmatch(r"\d*", text) for text in after["count"])
+
+
+def test_without_noise_nothing_but_the_order_changes(sfumato, folder):
+    before = texts(folder)
+    stay = "--amount 0 --noise additive --labels none --gaps keep --outliers keep --order keep --attempts 0"
+    assert sfumato(f"release texts.csv --target group -o released.csv {stay} --free name").code == 0
+    assert read(folder / "released.csv") == before
+
+
+def test_roles_domains_categories_and_tree_options_are_given(sfumato, folder):
+    texts(folder)
+    folder.write("roles.toml", '[roles]\nprice = "sensitive"\nday = "identifier"\n')
+    options = "--roles roles.toml --identifier born --free zip --quasi-identifier name --category count"
+    tree = "--leaf-size 10 --leaves 4 --depth 3 --attempts 2 --domain weight=0:100 --domain agrees=True|False|Unsure"
+    answer = sfumato(f"release texts.csv --target group -o released.csv --json --least-rules 0 {options} {tree}")
+    assert answer.code == 0, answer.err
+    shown = json.loads(answer.out)
+    assert shown["roles"]["price"] == "sensitive"
+    assert "guessing price" in {one["name"] for one in shown["risk"]["intruders"]}
+    after = read(folder / "released.csv")
+    assert not {"day", "born"} & set(after)
+    assert "name" in after
+    assert len(shown["kept_rules"]) + len(shown["lost_rules"]) <= 4
+
+
+def test_parquet_keeps_its_types(sfumato, folder):
+    texts(folder)
+    assert sfumato("release texts.csv --target group -o typed.parquet --least-rules 0").code == 0
+    typed = parquet.read_table(folder / "typed.parquet")
+    assert str(typed.schema.field("day").type) == "date32[day]"
+    assert sfumato("release typed.parquet --target group -o again.parquet --category count --least-rules 0").code == 0
+    assert parquet.read_table(folder / "again.parquet").schema.types == typed.schema.types
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--domain age", "--domain 'age' is not COLUMN=VALUES"),
+        ("--domain age=9:1", "low=9.0 is not below high=1.0"),
+        ("--domain colour=0:1", "domains names 'colour'"),
+        ("--category colour", "--category names 'colour'"),
+        ("--free colour", "roles names 'colour'"),
+        ("--identifier group", "cannot be an identifier"),
+        ("--roles none.toml", "none.toml: no such file"),
+        ("--gaps magic", "gaps='magic' is unknown; choose deal or keep"),
+        ("--outliers magic", "outliers='magic' is unknown"),
+        ("--order magic", "order='magic' is unknown"),
+    ],
+)
+def test_wrong_options_are_one_line_and_nothing_is_written(refused, options, words):
+    assert words in refused(f"release people.csv --target group -o released.csv {options}")

@@ -144,8 +144,8 @@ def test_what_cannot_be_is_refused():
 
 
 def test_a_release_looks_through_it_also_where_columns_are_categories():
-    done = sf.release(mixed_table(), "class", tree="c45", rng=0)
-    assert isinstance(done.tree, C45Tree)
+    done = sf.release(mixed_table(), "class", tree="c45", noise="rank", rng=0)
+    assert not done.tree.single_precision  # scikit-learn's own are
     assert done.report.rules.share_covered > 0.9
     with pytest.raises(ValueError, match="tree='id3' is unknown"):
         sf.release(mixed_table(), "class", tree="id3")

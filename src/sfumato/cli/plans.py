@@ -91,23 +91,24 @@ ShowValues = Annotated[
 
 
 def read_answers(
-    paths: Path | Sequence[Path], plan: Plan | None, columns: Iterable[str], text: Iterable[str] = (), *,
+    paths: Path | Sequence[Path], plan: Plan | None, columns: Iterable[str], text: Iterable[str] | None = (), *,
     reports: bool | None = None,
 ) -> Any:
     """A PyArrow table with at least one row, these columns, and numbers where the plan asks for numbers; of several
-    files, one after the other.
+    files, one after the other. Columns named in ``text`` stay texts, with None all of a CSV.
 
     ``reports``: whether it must hold reports, which the plan then must have made if they say by which they were, or
     must not hold any; None: either.
     """
-    files, wanted, texts = Files.named(paths), list(columns), [*text, *(text_columns(plan) if plan else ())]
+    files, wanted = Files.named(paths), list(columns)
+    texts = None if text is None else [*text, *(text_columns(plan) if plan else ())]
     table = joined({path: _read_file(path, plan, wanted, texts, reports) for path in files})
     if table.num_rows == 0:
         raise ValueError(f"{files}: no rows; the table needs at least one person")
     return table
 
 
-def _read_file(path: Path, plan: Plan | None, columns: list[str], text: list[str], reports: bool | None) -> Any:
+def _read_file(path: Path, plan: Plan | None, columns: list[str], text: list[str] | None, reports: bool | None) -> Any:
     file = table_file(path, text=text, empty=plan.empty if plan else ())
     with file.refusing():
         table = file.read()

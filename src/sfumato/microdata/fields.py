@@ -8,18 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from sfumato.domain import Categories, Codes, Floats, Interval, as_numbers, at_row, is_missing, the_value
-from sfumato.tables import frame_like, read_columns
+from sfumato.microdata.forms import Column, Form, read_form
+from sfumato.tables import frame_like, native_columns
 
-Column = npt.NDArray[Any]
 Mask = npt.NDArray[np.bool_]
 Kind = Literal["float", "integer", "category"]
 MOST_DECIMALS = 6
+MOST_LABELS = 20
+"""Up to so many labels a column is one of categories, whatever the number of records."""
+MOST_CLASSES = 20
+"""A target of more different numbers is a number, not a class."""
+GROUPS = 25
 
 
 @dataclass(frozen=True)
@@ -40,14 +46,22 @@ class Field:
             values = np.rint(values * per) / per
         return np.clip(values, lower, upper)
 
+    def shown(self, value: float) -> Hashable:
+        """A value as the table has it."""
+        return self.labels[int(value)] if self.kind == "category" else float(value) if value % 1 else int(value)
+
 
 @dataclass(frozen=True)
 class Microdata:
-    """Records of a table: X[record, field], y[record] a code into ``classes``."""
+    """Records of a table: X[record, field], y[record] a code into ``classes``.
+
+    A target that is a number is a field too, and the classes are groups of its values; without a target all records are
+    of one class.
+    """
 
     fields: tuple[Field, ...]
     X: Floats
-    target: str
+    target: str | None
     classes: tuple[Hashable, ...]
     y: Codes
     rebuild: Callable[[Mapping[str, Any]], Any]
@@ -60,6 +74,16 @@ class Microdata:
     def numeric(self) -> Mask:
         return np.array([field.kind != "category" for field in self.fields])
 
+    @property
+    def response(self) -> int | None:
+        """The place of a target that is a number."""
+        return self.names.index(self.target) if self.target in self.names else None
+
+    @property
+    def predicted(self) -> tuple[Hashable, ...]:
+        """What a leaf of the pattern tree says."""
+        return self.classes if self.response is None else (f"its mean of {self.target}",)
+
     def index(self, name: str) -> int:
         if name not in self.names:
             raise ValueError(f"column {name!r} is not an attribute of the table; it has {', '.join(self.names)}")
@@ -68,33 +92,61 @@ class Microdata:
     def with_values(self, X: Floats, y: Codes) -> Microdata:
         return replace(self, X=X, y=y)
 
+    def without(self, place: int) -> Microdata:
+        """The same records less one field."""
+        fields = (*self.fields[:place], *self.fields[place + 1 :])
+        return replace(self, fields=fields, X=np.delete(self.X, place, axis=1))
+
     def take(self, rows: npt.ArrayLike) -> Microdata:
         return self.with_values(self.X[np.asarray(rows)], self.y[np.asarray(rows)])
 
     def to_table(self) -> Any:
         """The same kind of table that was read, with these values."""
         columns = {field.name: _decoded(field, values) for field, values in zip(self.fields, self.X.T, strict=True)}
+        if self.target is None or self.target in columns:
+            return self.rebuild(columns)
         return self.rebuild({**columns, self.target: Categories(self.classes).decode(self.y)})
 
 
-def read_microdata(table: Any, target: str, domains: Mapping[str, Interval | Categories] | None = None) -> Microdata:
-    """Check the table and turn it into numbers; what cannot be released is refused by name."""
-    columns = read_columns(table)
-    if not columns or not min(map(len, columns.values())):
+def read_forms(table: Any) -> dict[str, Form]:
+    """The columns of a table with at least one record, as numbers or labels."""
+    forms = {name: read_form(column, name) for name, column in native_columns(table).items()}
+    lengths = {name: len(form.values) for name, form in forms.items()}
+    if not forms or not min(lengths.values()):
         raise ValueError("the table is empty; give it at least two records")
-    if target not in columns:
+    if len(set(lengths.values())) > 1:
+        raise ValueError(f"the columns differ in length ({lengths}); give one value a record")
+    return forms
+
+
+def read_microdata(
+    table: Any, target: str | None, domains: Mapping[str, Interval | Categories] | None = None, *,
+    forms: Mapping[str, Form] | None = None,
+) -> Microdata:
+    """Check the table and turn it into numbers; what cannot be released is refused by name.
+
+    ``forms``: the columns to take, as `read_forms` read them; all of them otherwise.
+    """
+    forms = read_forms(table) if forms is None else forms
+    columns = {name: form.values for name, form in forms.items()}
+    if target is not None and target not in columns:
         raise ValueError(f"target {target!r} is not in the table; its columns are {', '.join(columns)}")
     unknown = set(domains or {}) - set(columns)
     if unknown:
         raise ValueError(f"domains names {min(unknown)!r}, which the table lacks; its columns are {', '.join(columns)}")
-    if len(columns) < 2:
+    if len(columns) < 2 and target is not None:
         raise ValueError(f"the table has no column beside the target {target!r}; add what is to be released")
-    classes, y = _classes(target, columns[target])
-    read = [_field(name, values, (domains or {}).get(name), y) for name, values in columns.items() if name != target]
+    classes, y = _all_alike(columns) if target is None else _classes(target, columns[target])
+    explained = {target} if target is not None and not _is_number(columns[target]) else set()
+    read = [
+        _field(name, values, (domains or {}).get(name), y, forms[name].labels)
+        for name, values in columns.items()
+        if name not in explained
+    ]
     fields, values = zip(*read, strict=True)
 
     def rebuild(new: Mapping[str, Any]) -> Any:
-        return frame_like(table, {name: new[name] for name in columns}, keep_types=True)
+        return frame_like(table, {name: forms[name].back(new[name]) for name in columns}, keep_types=True)
 
     return Microdata(fields, np.column_stack(values), target, classes, y, rebuild)
 
@@ -107,14 +159,30 @@ def _classes(target: str, column: Column) -> tuple[tuple[Hashable, ...], Codes]:
     labels = sorted(set(values), key=lambda label: (str(type(label)), label))
     if len(labels) < 2:
         raise ValueError(f"target {target!r} is the same in every record; a pattern needs two classes")
-    if column.dtype.kind == "f" and len(labels) > 50:
-        raise ValueError(f"target {target!r} has {len(labels)} different numbers; cut it into classes first")
-    return tuple(labels), Categories(labels).encode(column)
+    return _groups(as_numbers(column)) if _is_number(column) else (tuple(labels), Categories(labels).encode(column))
 
 
-def _field(name: str, column: Column, domain: Interval | Categories | None, y: Codes) -> tuple[Field, Floats]:
-    if isinstance(domain, Categories) or column.dtype.kind == "O":
-        return _category(name, column, domain, y)
+def _all_alike(columns: Mapping[str, Column]) -> tuple[tuple[Hashable, ...], Codes]:
+    return ("any",), np.zeros(len(next(iter(columns.values()))), dtype=np.int64)
+
+
+def _is_number(column: Column) -> bool:
+    return column.dtype.kind in "iuf" and np.unique(column).size > MOST_CLASSES
+
+
+def _groups(values: Floats) -> tuple[tuple[Hashable, ...], Codes]:
+    """A number's values in at most 25 groups of as many records, ten or more in each."""
+    shares = np.linspace(0, 1, int(np.clip(values.size // 10, 2, GROUPS)) + 1)[1:-1]
+    cuts = np.unique(np.quantile(values, shares, method="higher"))
+    names = [f"below {cuts[0]:g}", *(f"{a:g} to {b:g}" for a, b in pairwise(cuts)), f"{cuts[-1]:g} or more"]
+    return tuple(names), np.searchsorted(cuts, values, "right")
+
+
+def _field(
+    name: str, column: Column, domain: Interval | Categories | None, y: Codes, ordered: tuple[Hashable, ...] = ()
+) -> tuple[Field, Floats]:
+    if isinstance(domain, Categories) or column.dtype.kind == "O" or ordered:
+        return _category(name, column, domain, y, ordered)
     values = as_numbers(column)
     known = values[~np.isnan(values)]
     if np.isinf(known).any():
@@ -133,19 +201,22 @@ def _field(name: str, column: Column, domain: Interval | Categories | None, y: C
     return Field(name, "integer" if step == 1 else "float", low, high, step), values
 
 
-def _category(name: str, column: Column, domain: object, y: Codes) -> tuple[Field, Floats]:
-    values = column.tolist()
-    if not all(isinstance(value, Hashable) for value in values):
-        raise TypeError(f"column {name!r} holds lists; make it numbers or categories first")
-    found = {label for label in values if not is_missing(label)}
-    if len(found) > 20 and len(found) > 0.5 * len(values):
-        raise ValueError(f"column {name!r} has {len(found)} labels in {len(values)} records; drop such identifiers")
-    labels = list(domain.labels) if isinstance(domain, Categories) else sorted(found, key=str)
+def _category(
+    name: str, column: Column, domain: object, y: Codes, ordered: tuple[Hashable, ...]
+) -> tuple[Field, Floats]:
+    """Labels as codes: in their own order where they have one, else by class shares."""
+    found = {label for label in column.tolist() if not is_missing(label)}
+    labels = list(domain.labels) if isinstance(domain, Categories) else list(ordered) or sorted(found, key=str)
     codes = Categories(labels or ["missing"]).encode(column)
-    place = _order_by_class(codes, y, len(labels))
-    ordered = tuple(labels[old] for old in np.argsort(place))
+    place = np.arange(len(labels)) if ordered else _order_by_class(codes, y, len(labels))
+    arranged = tuple(labels[old] for old in np.argsort(place))
     numbers = np.where(codes < 0, np.nan, place[codes] if labels else 0).astype(float)
-    return Field(name, "category", 0.0, float(max(len(labels) - 1, 0)), 1.0, ordered), numbers
+    return Field(name, "category", 0.0, float(max(len(labels) - 1, 0)), 1.0, arranged), numbers
+
+
+def is_almost_unique(distinct: int, records: int) -> bool:
+    """Whether a column of labels names people rather than groups of them."""
+    return distinct > MOST_LABELS and distinct > 0.5 * records
 
 
 def _order_by_class(codes: Codes, y: Codes, size: int) -> Codes:

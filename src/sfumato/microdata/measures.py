@@ -11,7 +11,7 @@ Biases of type A, B, C and D (Muralidhar et al. 1999), each with its sampling in
 X and Y are paired record by record, so a statistic's standard error comes from its influence on each pair; a bias is
 called "within" when it is no larger than chance makes it in 99 % of releases without bias.
 
-Risk is what an intruder gains: linkage, interval disclosure, confinement by the leaves, exact matches.
+Linkage is the share of records that the nearest released one belongs to; what else an intruder may do is in `risk`.
 """
 
 from __future__ import annotations
@@ -28,12 +28,11 @@ from scipy.stats.contingency import association, crosstab
 from sfumato.domain import Codes, Floats
 from sfumato.microdata.fields import Mask, Microdata
 from sfumato.microdata.noise import Draws
-from sfumato.microdata.pattern import Leaves
 
 CONFIDENCE = 0.99
+CLOSE = 0.1  # standard deviations within which a value is disclosed
 Z = float(ndtri((1 + CONFIDENCE) / 2))
 TARGETS, CANDIDATES = 1_000, 20_000
-CLOSE = 0.1
 MOST_INDICATORS = 20
 
 
@@ -64,7 +63,7 @@ def find_biases(original: Microdata, released: Microdata, kept: Mask | None = No
         if not held[pair].all():
             what = f"{names[pair[0]]} and {names[pair[1]]}"
             found.append(_pair("C" if held[pair].any() else "B", what, X[:, pair], Y[:, pair]))
-    for label in range(1 if len(original.classes) == 2 else len(original.classes)):
+    for label in range(len(original.classes) - (len(original.classes) <= 2)):
         before, after = (np.asarray(data.y == label, float) for data in (original, released))
         for i in varied:
             what = f"{names[i]} and {original.target}={original.classes[label]}"
@@ -145,47 +144,7 @@ def _cramer(first: Codes, second: Codes) -> float:
     return float(association(table, method="cramer")) if min(table.shape) > 1 else 0.0
 
 
-# --- risk -------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Risk:
-    """Shares of records or values; by field where a value can be at risk."""
-
-    linked: float
-    linked_by_guessing: float
-    candidates: int
-    disclosed: dict[str, float]
-    exact: dict[str, float]
-    whole_records: float
-    confinement: dict[str, float]
-    confined: float
-
-    def to_dict(self, public: bool = False) -> dict[str, Any]:
-        shown: dict[str, Any] = {
-            "linked": self.linked,
-            "linked_by_guessing": self.linked_by_guessing,
-            "candidates": self.candidates,
-            "values_within_a_tenth_of_a_deviation": _average(self.disclosed),
-            "values_unchanged": _average(self.exact),
-            "records_unchanged": self.whole_records,
-        }
-        if not public:
-            shown |= {
-                "disclosed_by_attribute": self.disclosed,
-                "unchanged_by_attribute": self.exact,
-                "width_left_by_the_leaf": self.confinement,
-                "values_confined_to_a_tenth": self.confined,
-            }
-        return shown
-
-
-def measure_risk(original: Microdata, released: Microdata, leaves: Leaves | None, draws: Draws) -> Risk:
-    linked, candidates = linkage(original, released, draws)
-    close, same = _close_and_same(original, released)
-    unchanged = ((original.X == released.X) | np.isnan(original.X)).all(axis=1) & (original.y == released.y)
-    confinement, confined = ({}, 0.0) if leaves is None else _confinement(original, leaves)
-    return Risk(linked, 1 / candidates, candidates, close, same, float(unchanged.mean()), confinement, confined)
+# --- linkage ----------------------------------------------------------------------------------------------------------
 
 
 def linkage(original: Microdata, released: Microdata, draws: Draws) -> tuple[float, int]:
@@ -220,31 +179,3 @@ def points(data: Microdata, reference: Microdata) -> Floats:
         elif deviation > 0:
             columns.append((filled - middle) / deviation)
     return np.column_stack(columns) if columns else np.zeros((len(data.y), 1))
-
-
-def _close_and_same(original: Microdata, released: Microdata) -> tuple[dict[str, float], dict[str, float]]:
-    close, same = {}, {}
-    for place, field in enumerate(original.fields):
-        x, y = original.X[:, place], released.X[:, place]
-        known = ~np.isnan(x)
-        if known.any():
-            reach = 0.0 if field.kind == "category" else CLOSE * x[known].std()
-            close[field.name] = float((np.abs(x - y)[known] <= reach).mean())
-            same[field.name] = float((x == y)[known].mean())
-    return close, same
-
-
-def _confinement(data: Microdata, leaves: Leaves) -> tuple[dict[str, float], float]:
-    """How much of a field's domain the leaf leaves open, on average; and the share of values left a tenth."""
-    width, tight = {}, []
-    for place, field in enumerate(data.fields):
-        lower, upper = leaves.bounds(place)
-        whole = field.high - field.low + field.step
-        share = (upper - lower + field.step) / whole if whole > 0 else np.ones_like(lower)
-        width[field.name] = float(share.mean())
-        tight.append(float((share <= CLOSE).mean()))
-    return width, float(np.mean(tight))
-
-
-def _average(shares: dict[str, float]) -> float:
-    return float(np.mean(list(shares.values()))) if shares else 0.0

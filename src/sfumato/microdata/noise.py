@@ -30,7 +30,7 @@ from sfumato.microdata.fields import Field, Mask
 
 OWN_STREAM = 2004
 """Mixed into a seed, so that data simulated from the same seed do not share their randomness with the noise."""
-LAWS = ("rank", "additive", "paper")
+LAWS = ("donors", "rank", "additive", "paper")
 STEPS = ("rpt", "ppt", "alpt", "none")
 FEWEST_RECORDS = 5
 """Leaves with fewer records get the additive law: among so few values a rank hides nothing."""

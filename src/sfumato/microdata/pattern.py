@@ -8,9 +8,9 @@ tree grown again on values inside these intervals can then find the very same cu
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -118,13 +118,15 @@ def _places(tree: Any, names: list[str], fitted: Any = None) -> Codes:
 
 @dataclass(frozen=True)
 class Leaves:
-    """``lower``, ``upper``, ``tested`` have one row a node; records of node v are ``order[start[v]:stop[v]]``."""
+    """``lower``, ``upper`` and the nodes whose cuts set them (−1: the domain) have one row a node; records of node v
+    are ``order[start[v]:stop[v]]``."""
 
     nodes: Nodes
     leaf: Codes
     lower: Floats
     upper: Floats
-    tested: Mask
+    lower_by: Codes
+    upper_by: Codes
     last_left: Floats
     first_right: Floats
     order: Codes
@@ -139,6 +141,19 @@ class Leaves:
         """Records in each node."""
         return self.stop - self.start
 
+    @property
+    def tested(self) -> Mask:
+        """Which fields each node's path tests."""
+        return np.asarray((self.lower_by >= 0) | (self.upper_by >= 0))
+
+    def class_counts(self, y: Codes) -> Codes:
+        """Records of each class in each node."""
+        counts = np.zeros((self.nodes.size, int(y.max()) + 1), dtype=np.int64)
+        np.add.at(counts, (self.leaf, y), 1)
+        for node in np.flatnonzero(~self.nodes.is_leaf)[::-1].tolist():
+            counts[node] = counts[self.nodes.left[node]] + counts[self.nodes.right[node]]
+        return counts
+
     def bounds(self, field: int) -> tuple[Floats, Floats]:
         """The interval of each record for one field."""
         return self.lower[self.leaf, field], self.upper[self.leaf, field]
@@ -151,7 +166,7 @@ def find_leaves(nodes: Nodes, data: Microdata, *, observed: bool = True) -> Leav
     order = np.argsort(start[leaf], kind="stable")
     low, high = np.transpose([(field.low, field.high) for field in data.fields])
     lower, upper = np.tile(low, (nodes.size, 1)), np.tile(high, (nodes.size, 1))
-    tested = np.zeros(lower.shape, dtype=bool)
+    lower_by, upper_by = (np.full(lower.shape, -1, dtype=np.int64) for _ in range(2))
     last_left, first_right = nodes.threshold.copy(), nodes.threshold.copy()
     for node in inner:
         place, left, right = nodes.feature[node], nodes.left[node], nodes.right[node]
@@ -160,11 +175,15 @@ def find_leaves(nodes: Nodes, data: Microdata, *, observed: bool = True) -> Leav
         ends = _cut_values(nodes, node, *seen, data.fields[place].step)
         last_left[node], first_right[node] = ends
         for child in (left, right):
-            lower[child], upper[child], tested[child] = lower[node], upper[node], tested[node]
-            tested[child, place] = True
-        upper[left, place] = min(upper[node, place], ends[0])
-        lower[right, place] = max(lower[node, place], ends[1])
-    return Leaves(nodes, leaf, lower, upper, tested, last_left, first_right, order, start, start + size)
+            for bound in (lower, upper, lower_by, upper_by):
+                bound[child] = bound[node]
+        if ends[0] <= upper[node, place]:
+            upper[left, place], upper_by[left, place] = ends[0], node
+        if ends[1] >= lower[node, place]:
+            lower[right, place], lower_by[right, place] = ends[1], node
+    return Leaves(
+        nodes, leaf, lower, upper, lower_by, upper_by, last_left, first_right, order, start, start + size
+    )
 
 
 def _depth_first(nodes: Nodes, leaf: Codes) -> tuple[Codes, Codes]:
@@ -197,19 +216,48 @@ def _cut_values(nodes: Nodes, node: int, below: Floats, above: Floats, step: flo
 # --- the pattern tree -------------------------------------------------------------------------------------------------
 
 
-def grow_tree(X: Floats, y: Codes, *, pruned: bool = True) -> Any:
+def grow_tree(
+    X: Floats, y: Codes, *, pruned: bool = True, n: int | None = None, depth: int | None = None
+) -> Any:
     """The default pattern tree: entropy cuts, leaves of at least 0.4·√n records and five, pruned (minimal cost
     complexity) so that a leaf must lower the deviance by ln(n·p): noise is no pattern. Unpruned, the same tree goes on
-    to smaller leaves."""
+    to smaller leaves. On the records of a node, with the ``n`` of the whole, it is the tree below that node."""
     from sklearn.tree import DecisionTreeClassifier
 
-    fewest = max(5, round(0.4 * len(y) ** 0.5))
-    price = PRUNING * np.log(X.size) / (len(y) * np.log(2)) if pruned else 0.0
-    tree = DecisionTreeClassifier(criterion="entropy", min_samples_leaf=fewest, ccp_alpha=price, random_state=0)
-    return tree.fit(X, y)
+    whole = n or len(y)
+    price = PRUNING * np.log(whole * X.shape[1]) / (len(y) * np.log(2)) if pruned else 0.0
+    fewest = _fewest(whole)
+    grown = DecisionTreeClassifier(
+        criterion="entropy", min_samples_leaf=fewest, ccp_alpha=price, max_depth=depth, random_state=0
+    )
+    return grown.fit(X, y)
 
 
-def grow_c45(X: Floats, y: Codes) -> Any:
+def grow_number_tree(
+    X: Floats, target: Floats, *, pruned: bool = True, n: int | None = None, depth: int | None = None
+) -> Any:
+    """The same for a number: a leaf must lower the sum of squares by ln(n·p) times the variance inside the leaves."""
+    from sklearn.tree import DecisionTreeRegressor
+
+    whole = n or len(target)
+    fewest = _fewest(whole)
+    grown = DecisionTreeRegressor(min_samples_leaf=fewest, max_depth=depth, random_state=0).fit(X, target)
+    if not pruned:
+        return grown
+    inside = float(((target - grown.predict(X)) ** 2).sum()) / max(len(target) - grown.get_n_leaves(), 1)
+    price = PRUNING * np.log(whole * X.shape[1]) * inside / len(target)
+    return DecisionTreeRegressor(min_samples_leaf=fewest, ccp_alpha=price, random_state=0).fit(X, target)
+
+
+def _fewest(n: int) -> int:
+    return int(max(5, round(0.4 * n**0.5)))
+
+
+class Regrow(Protocol):
+    def __call__(self, X: Floats, y: Codes, *, n: int | None = None, depth: int | None = None) -> Nodes: ...
+
+
+def grow_c45(X: Floats, y: Codes, **asked: Any) -> Any:
     """The tree of ``tree="c45"``, categories as codes in the order of their class shares."""
     from sfumato.microdata.c45 import C45Tree
 
@@ -218,34 +266,59 @@ def grow_c45(X: Floats, y: Codes) -> Any:
 
 @dataclass(frozen=True)
 class Pattern:
-    """The tree whose rules are to survive, the finer or equal one whose leaves confine the noise, and how to regrow."""
+    """The tree whose rules are to survive, the finer or equal one whose leaves confine the noise, and how to regrow:
+    all of it, or (a tree of ours, given the ``n`` of the whole) what is below a node from the node's records, to some
+    depth."""
 
-    tree: Any
-    leaves: Any
-    regrow: Callable[[Floats, Codes], Any]
+    tree: Nodes
+    leaves: Nodes
+    regrow: Regrow
+    in_parts: bool
 
 
-def find_pattern(tree: Any, data: Microdata) -> Pattern:
+def find_pattern(tree: Any, data: Microdata, *, leave_out: Iterable[int] = (), finer: bool = False) -> Pattern:
+    """The owner's tree, or one grown on all fields but those that others give away; without a target it has no cut."""
     if tree is None:
-        return Pattern(grow_tree(data.X, data.y), grow_tree(data.X, data.y, pruned=False), grow_tree)
-    if isinstance(tree, str) and tree == "c45":
-        grown = grow_c45(data.X, data.y)
-        return Pattern(grown, grown, grow_c45)
-    if isinstance(tree, str):
-        raise ValueError(f"tree={tree!r} is unknown; give a fitted tree, 'c45', or leave it out")
-    from sklearn.base import clone
-
-    nodes_of(tree, data.names)
-    names = list(getattr(tree, "feature_names_in_", data.names))
+        names = [name for place, name in enumerate(data.names) if place not in {*leave_out, data.response}]
+        default = grow_tree if data.response is None else grow_number_tree
+        grow: Callable[..., Any] = default if names else _no_tree
+    elif isinstance(tree, str):
+        if tree != "c45":
+            raise ValueError(f"tree={tree!r} is unknown; give a fitted tree, 'c45', or leave it out")
+        if data.response is not None or data.target is None:
+            raise ValueError("tree='c45' explains classes; name a target column of classes, or leave tree out")
+        names, grow = data.names, grow_c45
+    else:
+        nodes_of(tree, data.names)
+        names = list(getattr(tree, "feature_names_in_", data.names))
+        grow = _again(tree)
     places = [data.index(name) for name in names]
-    if not data.numeric[places].all():
+    grown_here = tree is None or isinstance(tree, str)
+    if not grown_here and not data.numeric[places].all():
         text = data.names[places[int(np.argmin(data.numeric[places]))]]
         raise ValueError(f"the tree tests {text!r}, a column of categories; leave tree out, or fit it on numbers only")
 
-    def regrow(X: Floats, y: Codes) -> Any:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            grown = clone(tree).fit(X[:, places], y)
+    def regrow(X: Floats, y: Codes, *, n: int | None = None, depth: int | None = None, pruned: bool = True) -> Nodes:
+        target = y if data.response is None else X[:, data.response]
+        grown = grow(X[:, places], target, pruned=pruned and depth is None, n=n, depth=depth)
         return nodes_of(grown, data.names, names)
 
-    return Pattern(tree, tree, regrow)
+    first = regrow(data.X, data.y) if grown_here else nodes_of(tree, data.names)
+    leaves = regrow(data.X, data.y, pruned=False) if finer and tree is None else first
+    return Pattern(first, leaves, regrow, in_parts=tree is None)
+
+
+def _no_tree(X: Floats, y: Codes, **asked: Any) -> Any:
+    """A tree without a cut, where there is nothing to cut by."""
+    return grow_tree(np.zeros((len(y), 1)), np.zeros_like(y))
+
+
+def _again(tree: Any) -> Callable[..., Any]:
+    from sklearn.base import clone
+
+    def grow(X: Floats, target: Any, **asked: Any) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            return clone(tree).fit(X, target)
+
+    return grow

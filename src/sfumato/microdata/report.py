@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.microdata.comparison import TreeComparison, compare_trees
+from sfumato.microdata.comparison import TreeComparison
 from sfumato.microdata.laws import RealisedNoise, realised_noise
-from sfumato.microdata.measures import Bias, Risk, associations, find_biases, measure_risk
+from sfumato.microdata.measures import Bias, find_biases
 from sfumato.microdata.noise import Draws
-from sfumato.microdata.pattern import grow_tree, nodes_of
+from sfumato.microdata.preserved import Preserved
 from sfumato.microdata.releasing import Release
+from sfumato.microdata.risk import Risk, measure_risk
 from sfumato.microdata.utility import Accuracy, accuracies
 from sfumato.pages import Page
 from sfumato.prose import percent, plain
@@ -39,10 +40,13 @@ class ReleaseReport:
     rules: TreeComparison
     accuracy: tuple[Accuracy, ...]
     association_change: dict[str, float]
+    preserved: Preserved
     biases: tuple[Bias, ...]
     risk: Risk
     shrunk_leaves: tuple[dict[str, Any], ...]
+    roles: dict[str, str]
     notes: tuple[str, ...]
+    of_classes: bool = True
     noise: tuple[RealisedNoise, ...] = ()
 
     def statistics(self) -> dict[str, tuple[int, int, float]]:
@@ -65,6 +69,7 @@ class ReleaseReport:
                 "rules": self.rules.to_dict(),
                 "accuracy": [vars(one) for one in self.accuracy],
                 "association_change": self.association_change,
+                "preserved": self.preserved.to_dict(),
             },
             "statistics": {
                 TYPES[kind]: {"within_chance": good, "of": total, "largest": largest}
@@ -80,6 +85,7 @@ class ReleaseReport:
                 "kept_rules": list(map(str, self.rules.kept)),
                 "lost_rules": list(map(str, self.rules.lost)),
                 "shrunk_leaves": self.shrunk_leaves,
+                "roles": self.roles,
                 "notes": self.notes,
             }
         cleaned: dict[str, Any] = plain(shown)
@@ -97,11 +103,13 @@ class ReleaseReport:
             f"{one.classifier} {percent(one.released)} (original {percent(one.original)})" for one in self.accuracy
         )
         scores = ", ".join(each)
+        measure = "Accuracy" if self.of_classes else "R²"
         change = self.association_change["mean"]
         return (
-            f"Patterns. A tree grown on the release: {self.rules}. Accuracy on original records after training on the "
+            f"Patterns. A tree grown on the release: {self.rules}. {measure} on original records after training on the "
             f"release: {scores or 'not measured'}. "
-            f"The strength of association between two attributes changed by {change:.3f} on average."
+            f"The strength of association between two attributes changed by {change:.3f} on average, by "
+            f"{self.association_change['largest']:.3f} at most. {self.preserved}"
         )
 
     def statistics_in_words(self) -> str:
@@ -111,12 +119,10 @@ class ReleaseReport:
         ]
         return "Statistics. " + ("; ".join(parts) or "There is no numeric attribute to compare") + "."
 
-    def risk_in_words(self) -> str:
+    def risk_in_words(self, *, public: bool = False) -> str:
         shown = self.risk.to_dict(public=True)
         return (
-            f"Risk. An intruder who knows every attribute of a person exactly finds that person's record in "
-            f"{percent(self.risk.linked)} of cases (guessing among {self.risk.candidates:,}: "
-            f"{percent(self.risk.linked_by_guessing, 2)}). "
+            f"Risk. {self.risk.in_words(public)} "
             f"{percent(shown['values_within_a_tenth_of_a_deviation'], 0)} of the released values lie within a tenth of "
             f"a standard deviation of the truth, {percent(shown['values_unchanged'], 0)} equal it, and "
             f"{percent(self.risk.whole_records)} of the records are unchanged."
@@ -132,32 +138,18 @@ def report_on(release: Release) -> ReleaseReport:
         records=len(original.y),
         attributes=tuple(original.names),
         amount=release.amount,
-        rules=_rules(release),
+        rules=release.preserved.rules,
         accuracy=tuple(accuracies(original, released, draws)),
-        association_change=_association_change(release),
+        association_change=release.preserved.change,
+        preserved=release.preserved,
         biases=tuple(find_biases(original, released, kept)) if len(original.y) > 2 else (),
-        risk=measure_risk(original, released, release.leaves, draws),
+        risk=measure_risk(release, draws),
         shrunk_leaves=tuple(vars(fit) for fit in release.leaf_fits if fit.reason),
+        roles=release.roles.by_column,
         notes=release.notes,
+        of_classes=original.response is None,
         noise=tuple(realised_noise(original, released, release.leaves)),
     )
-
-
-def _rules(release: Release) -> TreeComparison:
-    """The pattern tree (or, for a whole-table method, the default tree) against one grown on the release."""
-    original, released = release.original, release.released
-    before = grow_tree(original.X, original.y) if release.tree is None else release.tree
-    after = release.regrow(released.X, released.y)
-    first, second = (nodes_of(tree, original.names) for tree in (before, after))
-    return compare_trees(first, second, original.X, original.names, classes=original.classes)
-
-
-def _association_change(release: Release) -> dict[str, float]:
-    upper = np.triu_indices(len(release.original.fields), 1)
-    if not upper[0].size:
-        return {"mean": 0.0, "largest": 0.0}
-    change = np.abs(associations(release.released) - associations(release.original))[upper]
-    return {"mean": float(change.mean()), "largest": float(change.max())}
 
 
 # --- the page ---------------------------------------------------------------------------------------------------------
@@ -198,16 +190,24 @@ def _show_statistics(page: Page, report: ReleaseReport) -> None:
 
 def _show_risk(page: Page, report: ReleaseReport, public: bool) -> None:
     risk, shown = report.risk, report.risk.to_dict(public=True)
-    page.section("Risk").paragraph(_after_heading(report.risk_in_words()))
+    page.section("Risk").paragraph(_after_heading(report.risk_in_words(public=public)))
+    worst_first = sorted(risk.findings, key=lambda finding: -finding.risk)
+    page.bars((finding.name, (finding.risk, finding.by_guessing)) for finding in worst_first if finding.aim == "find")
+    legend = "Upper bar: people found at most (the upper 99 % limit); lower bar: the same by guessing."
+    page.paragraph(legend, soft=True)
+    guesses = [(one.name, (one.found, one.by_guessing)) for one in worst_first if one.aim == "guess"]
+    if guesses:
+        page.bars(guesses)
+        page.paragraph("Upper bar: guessed right of people in the table; lower bar: of people not in it.", soft=True)
     page.bars(
         [
-            ("records found by linkage", risk.linked),
-            ("the same by guessing", risk.linked_by_guessing),
             ("values close to the truth", shown["values_within_a_tenth_of_a_deviation"]),
             ("values unchanged", shown["values_unchanged"]),
             ("records unchanged", risk.whole_records),
         ]
     )
+    if not public:
+        page.unfold("Intruders in words", [f"{one.name}: {one.story}; {one.example}" for one in worst_first])
     if not public and risk.confinement:
         words = "The tree survives, so whoever knows it knows in which interval a value lies."
         page.paragraph(f"{words} On average a leaf leaves this share of an attribute's domain open:")
@@ -217,6 +217,7 @@ def _show_risk(page: Page, report: ReleaseReport, public: bool) -> None:
 def _show_owner(page: Page, report: ReleaseReport) -> None:
     leaves = [f"leaf {fit['leaf']}: {fit['reason']}, shrinkage {fit['shrinkage']:.2f}" for fit in report.shrunk_leaves]
     page.section("For the owner")
+    page.unfold("Roles of the columns", [f"{name}: {role}" for name, role in report.roles.items()])
     page.unfold("Amounts of noise", [f"{name}: {amount:g}" for name, amount in report.amount.items()])
     page.unfold("Noise as it came, in shares of the leaf's interval", report.noise)
     page.unfold(f"Leaves with a shrunken correlation matrix ({len(leaves)})", leaves)

@@ -11,16 +11,17 @@ from typing import Any
 import numpy as np
 
 from sfumato.domain import Codes
-from sfumato.microdata.fields import Microdata, read_microdata
+from sfumato.microdata.fields import Microdata
 from sfumato.microdata.measures import linkage, points
 from sfumato.microdata.noise import Draws
-from sfumato.microdata.pattern import grow_tree
-from sfumato.microdata.releasing import METHODS, Domains, agree, release_records
+from sfumato.microdata.pattern import grow_number_tree, grow_tree
+from sfumato.microdata.releasing import Domains, read_records, release_records
+from sfumato.microdata.terms import METHODS, agree
 from sfumato.prose import percent
 
 SPLITS, MOST_RECORDS = 3, 20_000
 AMOUNTS: dict[str, tuple[float, ...]] = {
-    "leafwise": (0.1, 0.276, 0.5, 1.0),
+    "leafwise": (5.0, 10.0, 20.0, 50.0),
     "gadp": (0.25, 0.5, 0.75, 1.0),
     "sadp": (0.25, 0.5, 1.0, 2.0, 4.0),
     "correlated": (0.25, 0.5, 1.0, 2.0, 4.0),
@@ -28,12 +29,15 @@ AMOUNTS: dict[str, tuple[float, ...]] = {
     "swap": (0.05, 0.15, 0.3, 0.6, 1.0),
     "random": (0.05, 0.1, 0.276, 0.5),
 }
+OWN_LAW_AMOUNTS = (0.1, 0.276, 0.5, 1.0)
+"""Of "leafwise" with rank or additive noise, whose amounts are shares; those above are numbers of donors."""
 CLASSIFIERS = ("tree", "naive Bayes", "logistic regression", "nearest neighbours")
+REGRESSORS = ("tree", "linear regression", "nearest neighbours")
 
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Mean accuracy on original records, after training on the original and on the release."""
+    """Mean accuracy (of a number: R²) on original records, after training on the original and on the release."""
 
     classifier: str
     original: float
@@ -44,6 +48,8 @@ def scores(
     training: Microdata, reference: Microdata, unseen: Microdata, classifiers: Sequence[str] = CLASSIFIERS
 ) -> list[float]:
     """Accuracy on unseen records of each classifier, trained on some; numbers in the reference's deviations."""
+    if training.response is not None:
+        return _explained(training, reference, unseen, training.response)
     from sklearn.linear_model import LogisticRegression
     from sklearn.naive_bayes import GaussianNB
     from sklearn.neighbors import KNeighborsClassifier
@@ -65,6 +71,20 @@ def scores(
         return [float((predicted(name) == unseen.y).mean()) for name in classifiers]
 
 
+def _explained(training: Microdata, reference: Microdata, unseen: Microdata, place: int) -> list[float]:
+    """R² on unseen records of each regressor, trained on some."""
+    from sklearn.linear_model import LinearRegression
+    from sklearn.neighbors import KNeighborsRegressor
+
+    known, tested = (points(data.without(place), reference.without(place)) for data in (training, unseen))
+    models = (
+        (grow_number_tree(training.without(place).X, training.X[:, place]), unseen.without(place).X),
+        (LinearRegression().fit(known, training.X[:, place]), tested),
+        (KNeighborsRegressor(min(15, len(known))).fit(known, training.X[:, place]), tested),
+    )
+    return [float(model.score(X, unseen.X[:, place])) for model, X in models]
+
+
 def split(n: int, draws: Draws) -> tuple[Codes, Codes]:
     """Two thirds of the records to train on, and the others; of large tables a sample."""
     order = np.argsort(draws.uniform(n))[:MOST_RECORDS]
@@ -80,7 +100,8 @@ def accuracies(original: Microdata, released: Microdata, draws: Draws, splits: i
             unseen = original.take(test)
             found.append([scores(data.take(learn), original, unseen) for data in (original, released)])
     means = np.mean(found, axis=0).T.tolist() if found else []
-    return [Accuracy(name, *both) for name, both in zip(CLASSIFIERS, means, strict=bool(means))]
+    names = CLASSIFIERS if original.response is None else REGRESSORS
+    return [Accuracy(name, *both) for name, both in zip(names, means, strict=bool(means))]
 
 
 # --- risk against utility ---------------------------------------------------------------------------------------------
@@ -145,14 +166,16 @@ def find_frontier(
 ) -> Frontier:
     """Release two thirds of the records by every method and amount; test on the others, which no release has seen.
 
-    ``options`` are those of :func:`release`: noise, labels, perturb, attempts, keep.
+    ``options`` are those of :func:`release`: preserve, rules, noise, labels, perturb, attempts, keep.
     Tables beyond 20,000 records are sampled.
     """
     unknown = [method for method in methods if method not in METHODS]
     if unknown:
         raise ValueError(f"method {unknown[0]!r} is unknown; choose {', '.join(METHODS)}")
-    grid = [(method, amount) for method in methods for amount in {**AMOUNTS, **(amounts or {})}[method]]
-    data, draws = read_microdata(table, target, domains), Draws(rng)
+    own_law = options.get("noise") in ("rank", "additive") or options.get("preserve") == "rules"
+    usual = {**AMOUNTS, "leafwise": OWN_LAW_AMOUNTS} if own_law else AMOUNTS
+    grid = [(method, amount) for method in methods for amount in {**usual, **(amounts or {})}[method]]
+    (data, _), draws = read_records(table, target, domains), Draws(rng)
     clean, found = [], []
     for _ in range(splits):
         learn, test = split(len(data.y), draws)

@@ -62,6 +62,15 @@ def read_columns(table: Any, names: Iterable[str] | None = None) -> dict[str, ND
 
     A missing column, columns of different length and columns of dates are refused by name.
     """
+    columns = {name: read_column(column, name) for name, column in native_columns(table, names).items()}
+    if len({len(column) for column in columns.values()}) > 1:
+        lengths = {name: len(column) for name, column in columns.items()}
+        raise ValueError(f"the columns differ in length ({lengths}); give one value a record")
+    return columns
+
+
+def native_columns(table: Any, names: Iterable[str] | None = None) -> Columns:
+    """The columns as the table's own library holds them, all or those named; a missing one is refused by name."""
     table = _in_memory(table)
     labels = _labels(table)
     by_name = dict(zip(map(str, labels), labels, strict=True))
@@ -70,11 +79,7 @@ def read_columns(table: Any, names: Iterable[str] | None = None) -> dict[str, ND
     for name in wanted:
         if name not in by_name:
             raise ValueError(f"column {name!r} is missing; the table has {', '.join(by_name)}")
-    columns = {name: read_column(_column(table, by_name[name]), name) for name in wanted}
-    if len({len(column) for column in columns.values()}) > 1:
-        lengths = {name: len(column) for name, column in columns.items()}
-        raise ValueError(f"the columns differ in length ({lengths}); give one value a record")
-    return columns
+    return {name: _column(table, by_name[name]) for name in wanted}
 
 
 def read_column(values: Any, name: str = "x0") -> NDArray[Any]:
@@ -208,8 +213,8 @@ def _fresh(implementation: Any, columns: Columns) -> Any:
 def frame_like(table: Any, columns: Mapping[str, Any], *, keep_types: bool = False) -> Any:
     """These columns as a table of the same kind as ``table``: a table, its type, or the name of a kind.
 
-    With ``keep_types`` a column gets the type that the column of its name has in ``table``, and as many rows keep the
-    index of a pandas table.
+    With ``keep_types`` a column gets the type that the column of its name has in ``table``; no index and no metadata go
+    with it, and no categories of pandas that nobody has.
     """
     kind = kind_of(table)
     if kind == "mapping":
@@ -274,11 +279,33 @@ def _with_types(native: Any, like: Any) -> Any:
         import pyarrow
 
         names = set(like.schema.names)
-        return native.cast(pyarrow.schema([like.schema.field(f.name) if f.name in names else f for f in native.schema]))
+        fields = [like.schema.field(f.name) if f.name in names else f for f in native.schema]
+        for place, each in enumerate(fields):
+            if getattr(each.type, "ordered", False):
+                native = native.set_column(place, each.name, _in_order(native.column(place), like.column(each.name)))
+        return native.cast(pyarrow.schema([each.remove_metadata() for each in fields]))
     types = {name: like[name].dtype for name in native.columns if name in like.columns}
     if not hasattr(native, "astype"):
         return native.cast(types)
-    return native.astype(types).set_axis(like.index if len(native) == len(like) else native.index)
+    return native.assign(**{name: _pandas_cast(native[name], dtype) for name, dtype in types.items()})
+
+
+def _in_order(column: Any, like: Any) -> Any:
+    """The column as an ordered dictionary of Arrow, its labels in the order that they have in another."""
+    import pyarrow
+    from pyarrow import compute
+
+    labels = like.unify_dictionaries().combine_chunks().dictionary
+    labels = labels.filter(compute.is_in(labels, column.combine_chunks()))
+    places = compute.index_in(column.combine_chunks(), labels).cast(like.type.index_type)
+    return pyarrow.DictionaryArray.from_arrays(places, labels, ordered=True)
+
+
+def _pandas_cast(column: Any, dtype: Any) -> Any:
+    if getattr(dtype, "tz", None) is not None and getattr(column.dtype, "tz", None) is None:
+        column = column.dt.tz_localize("UTC").dt.tz_convert(dtype.tz)
+    cast = column.astype(dtype)
+    return cast.cat.remove_unused_categories() if is_categorical(cast) else cast
 
 
 def _as_kind_of(table: Any, native: Any) -> Any:

@@ -83,14 +83,15 @@ def refusing(path: Path, kind: str) -> Iterator[None]:
 
 
 class TableFile(ABC):
-    """One file; ``text`` names columns that stay texts even if they look like numbers or dates, and a field of a CSV is
-    missing where it is empty or one of the texts in ``empty``."""
+    """One file; ``text`` names columns that stay texts even if they look like numbers or dates (None: all of a CSV); a
+    field of a CSV is missing where it is empty or one of the texts in ``empty``."""
 
     kind: str
     typed = True  # fields have types of their own
 
-    def __init__(self, path: Path, content: bytes | None, text: Iterable[str], empty: Iterable[str]) -> None:
-        self.path, self._content, self._text, self._empty = path, content, list(text), list(empty)
+    def __init__(self, path: Path, content: bytes | None, text: Iterable[str] | None, empty: Iterable[str]) -> None:
+        self.path, self._content, self._empty = path, content, list(empty)
+        self._text, self._all_text = list(text or ()), text is None
 
     @abstractmethod
     def read(self) -> Any:
@@ -197,12 +198,14 @@ class CsvFile(TextFile):
         from pyarrow import csv
 
         try:
-            return read(dict.fromkeys(self._text, pyarrow.string()))
+            if not self._all_text:
+                return read(dict.fromkeys(self._text, pyarrow.string()))
         except pyarrow.ArrowInvalid as error:
             if "conversion error" not in str(error):
                 raise
-            with csv.open_csv(self._stream()) as reader:
-                return read(dict.fromkeys(reader.schema.names, pyarrow.string()))
+        with csv.open_csv(self._stream()) as reader:
+            names = reader.schema.names
+        return read(dict.fromkeys(names, pyarrow.string()))
 
     def _reader(self, types: Mapping[str, Any]) -> Any:
         from pyarrow import csv
@@ -324,7 +327,7 @@ FORMS: dict[str, type[TableFile]] = {
 READABLE = (*FORMS, ".csv.gz", ".jsonl.gz", ".ndjson.gz")
 
 
-def table_file(path: Path, *, text: Iterable[str] = (), empty: Iterable[str] = ()) -> TableFile:
+def table_file(path: Path, *, text: Iterable[str] | None = (), empty: Iterable[str] = ()) -> TableFile:
     """The file at a path by its extension; standard input by its first bytes, CSV unless they say otherwise."""
     if path == STANDARD_INPUT:
         content = sys.stdin.buffer.read()

@@ -32,7 +32,8 @@ from sfumato.microdata.laws import PAPER_DEVIATION
 from sfumato.microdata.measures import linkage
 from sfumato.microdata.noise import Draws
 from sfumato.microdata.pattern import Nodes, nodes_of
-from sfumato.microdata.releasing import agree, release_records
+from sfumato.microdata.releasing import release_records
+from sfumato.microdata.terms import agree
 from sfumato.papers import Rows
 
 CASES, BOSTON_CASES = 349, 300

@@ -16,7 +16,8 @@ from sfumato.microdata.fields import read_microdata
 from sfumato.microdata.gadp import BASELINES
 from sfumato.microdata.measures import find_biases, points
 from sfumato.microdata.noise import Draws
-from sfumato.microdata.releasing import agree, release_records
+from sfumato.microdata.releasing import release_records
+from sfumato.microdata.terms import agree
 from sfumato.microdata.utility import CLASSIFIERS, scores
 from sfumato.papers import Rows
 

@@ -1,0 +1,207 @@
+"""What is still learnt from a release: ours beside two peers, on records that no release has seen.
+
+python bench/release_utility.py                    Adult, and six sets that no choice was made on; takes minutes
+python bench/release_utility.py adult              only Adult
+python bench/release_utility.py pima wdbc          other KEEL sets by name
+
+Two thirds of a set's records are released (of Adult the training file), learners train on the release and predict the
+others; loss is against the same learner trained on the true records. Means over 8 splits (Adult: 3 releases).
+
+Peers:
+    synthesis   as R's synthpop does by default: columns in the table's order, the class last; the first is drawn with
+                replacement, each other from the leaf of a CART tree on the columns before it, grown on the true records
+                (at least 5 in a leaf, no pruning) and entered with the synthetic ones; numbers are not smoothed
+    swap        rank swapping inside 15 % of the ranks; the class stays
+
+Linked: the share of true records whose own released one is the nearest; synthesis has no own one, and chance is shown.
+"""
+
+import sys
+import warnings
+
+import numpy as np
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.metrics import roc_auc_score
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from sfumato.examples.datasets import keel_rows, load
+from sfumato.microdata.fields import Microdata, read_microdata
+from sfumato.microdata.measures import linkage
+from sfumato.microdata.noise import Draws
+from sfumato.microdata.preserved import judge
+from sfumato.microdata.releasing import release_records
+from sfumato.microdata.terms import agree
+from sfumato.microdata.utility import CLASSIFIERS, scores
+
+SETS = ("dermatology", "mammographic", "nursery", "page-blocks", "saheart", "segment")
+SPLITS, RELEASES = 8, 3
+LEARNERS = (*CLASSIFIERS, "boosting")
+LIMITS = dict.fromkeys(LEARNERS, 0.02) | {"tree": 0.01}
+
+
+def keel(name: str) -> Microdata:
+    """One of KEEL's sets; columns of numbers are numbers, "?" and "<null>" are missing."""
+    columns = {}
+    for place, column in enumerate(zip(*keel_rows(name)[0], strict=True)):
+        cells = [None if cell.strip() in ("?", "<null>", "") else cell.strip() for cell in column]
+        try:
+            columns[f"x{place}"] = np.array([np.nan if cell is None else float(cell) for cell in cells])
+        except ValueError:
+            columns[f"x{place}"] = np.array(cells, dtype=object)
+    target = f"x{place}"
+    columns[target] = np.array([str(label) for label in columns[target]])
+    return read_microdata(columns, target)
+
+
+# --- releases ---------------------------------------------------------------------------------------------------------
+
+
+def ours(data: Microdata, seed: int) -> Microdata:
+    return release_records(data, agree(data, "leafwise"), None, Draws(seed)).released
+
+
+def swapped(data: Microdata, seed: int) -> Microdata:
+    return release_records(data, agree(data, "swap"), None, Draws(seed)).released
+
+
+def synthesised(data: Microdata, seed: int) -> Microdata:
+    rng = np.random.default_rng(seed)
+    true = np.column_stack([data.X, data.y])
+    drawn = np.empty_like(true)
+    for place in range(true.shape[1]):
+        label = place == data.X.shape[1] or not data.numeric[place]
+        kind = DecisionTreeClassifier if label else DecisionTreeRegressor
+        column = np.nan_to_num(true[:, place], nan=-1e9)
+        cell, wanted = np.zeros((2, len(true)), dtype=int)
+        if place:
+            tree = kind(min_samples_leaf=5, random_state=0).fit(true[:, :place], column)
+            cell, wanted = tree.apply(true[:, :place]), tree.apply(drawn[:, :place])
+        order = np.argsort(cell, kind="stable")
+        first, last = (np.searchsorted(cell[order], wanted, side) for side in ("left", "right"))
+        drawn[:, place] = true[order[first + (rng.random(len(true)) * (last - first)).astype(int)], place]
+    return data.with_values(drawn[:, :-1], drawn[:, -1].astype(int))
+
+
+RELEASES_BY = {"ours": ours, "synthesis": synthesised, "swap": swapped}
+
+
+# --- measures ---------------------------------------------------------------------------------------------------------
+
+
+def accuracy(training: Microdata, reference: Microdata, unseen: Microdata) -> list[float]:
+    boosting = HistGradientBoostingClassifier(random_state=0).fit(training.X, training.y)
+    return [*scores(training, reference, unseen), float((boosting.predict(unseen.X) == unseen.y).mean())]
+
+
+def losses(data: Microdata) -> dict[str, tuple[np.ndarray, float, float]]:
+    """For each release: losses by split and learner, the mean share linked, and what chance links."""
+    found = {name: ([], []) for name in RELEASES_BY}
+    for split in range(SPLITS):
+        order = np.random.default_rng([17, split]).permutation(len(data.y))
+        part, unseen = data.take(order[: 2 * len(order) // 3]), data.take(order[2 * len(order) // 3 :])
+        clean = accuracy(part, part, unseen)
+        for name, method in RELEASES_BY.items():
+            released = method(part, split)
+            found[name][0].append(np.subtract(clean, accuracy(released, part, unseen)))
+            found[name][1].append(linkage(part, released, Draws(0))[0])
+    return {name: (np.array(loss), float(np.mean(linked)), 1 / len(part.y)) for name, (loss, linked) in found.items()}
+
+
+def show_losses(names: tuple[str, ...]) -> None:
+    print(f"\npoints of accuracy lost on unseen records (mean of {SPLITS} splits ± its standard error); linked, chance")
+    print(f"{'':27}" + "".join(f"{learner:>21}" for learner in LEARNERS) + f"{'linked':>9}{'chance':>8}")
+    for set_name in names:
+        for method, (loss, linked, chance) in losses(keel(set_name)).items():
+            mean, error = 100 * loss.mean(axis=0), 100 * loss.std(axis=0, ddof=1) / np.sqrt(SPLITS)
+            over = [100 * LIMITS[learner] for learner in LEARNERS]
+            cells = [
+                f"{m:9.1f} ± {e:3.1f}{' *' if m > most else '  '}" for m, e, most in zip(mean, error, over, strict=True)
+            ]
+            shown = "".join(f"{cell:>21}" for cell in cells)
+            print(f"{set_name:15}{method:12}{shown}{linked:9.2%}{chance:8.2%}", flush=True)
+    print("* more than the limit: 1 point for trees, 2 for the others")
+
+
+def cramer(first: np.ndarray, second: np.ndarray) -> float:
+    """√(χ²/(n·(min(rows, columns) − 1)))."""
+    table = np.zeros((first.max() + 1, second.max() + 1))
+    np.add.at(table, (first, second), 1)
+    table = table[table.any(axis=1)][:, table.any(axis=0)]
+    if min(table.shape) < 2:
+        return 0.0
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
+    return float(np.sqrt(((table - expected) ** 2 / expected).sum() / table.sum() / (min(table.shape) - 1)))
+
+
+def coded(data: Microdata, reference: Microdata) -> list[np.ndarray]:
+    """Every column and the class as codes: values where they are at most 20, else ten groups of the reference."""
+    found = []
+    for place in range(len(data.fields)):
+        known = reference.X[~np.isnan(reference.X[:, place]), place]
+        few = not data.numeric[place] or np.unique(known).size <= 20
+        edges = np.unique(known if few else np.quantile(known, np.linspace(0, 1, 11)[1:-1]))
+        found.append(np.searchsorted(edges, np.nan_to_num(data.X[:, place], nan=np.inf)))
+    return [*found, data.y]
+
+
+def impossible(released: Microdata, original: Microdata) -> float:
+    """Records with an education that is not its number's, a husband who is female, a wife who is male, or either of
+    them not married."""
+    shown, true = released.to_table(), original.to_table()
+    allowed = set(zip(true["education"], true["education_num"], strict=True))
+    pairs = zip(shown["education"], shown["education_num"], strict=True)
+    wrong = np.array([pair not in allowed for pair in pairs])
+    role, sex = shown["relationship"], shown["sex"]
+    wrong |= ((role == "Husband") & (sex == "Female")) | ((role == "Wife") & (sex == "Male"))
+    married = np.array([str(state).startswith("Married") for state in shown["marital_status"]])
+    return float((wrong | (np.isin(role, ["Husband", "Wife"]) & ~married)).mean())
+
+
+def show_adult() -> None:
+    train, test = load("adult"), load("adult-test")
+    columns = {name: np.concatenate([train.columns[name], test.columns[name]]) for name in train.columns}
+    whole = read_microdata(columns, train.target)
+    part, unseen = whole.take(np.arange(len(train))), whole.take(np.arange(len(train), len(whole.y)))
+
+    def auc(data: Microdata) -> float:
+        model = HistGradientBoostingClassifier(random_state=0).fit(data.X, data.y)
+        return float(roc_auc_score(unseen.y, model.predict_proba(unseen.X)[:, 1]))
+
+    clean, before = auc(part), coded(part, part)
+    upper = [(i, j) for i in range(len(before)) for j in range(i)]
+    strength = np.array([cramer(before[i], before[j]) for i, j in upper])
+    print(f"Adult: original: impossible {impossible(part, part):.3%}, AUC of boosting on the test file {clean:.4f}")
+    print(f"{'':12}{'impossible':>12}{'largest change of V':>21}{'AUC lost':>10}{'rules kept':>12}{'linked':>9}")
+    print(f"{'limit':12}{impossible(part, part) + 0.001:12.3%}{0.05:21}{0.01:10}")
+    for name, method in RELEASES_BY.items():
+        rows = []
+        for seed in range(RELEASES):
+            released = method(part, 100 + seed)
+            after = coded(released, part)
+            moved = np.abs([cramer(after[i], after[j]) for i, j in upper] - strength).max()
+            kept = kept_rules(part, released)
+            rows.append([impossible(released, part), moved, clean - auc(released), kept])
+            linked = linkage(part, released, Draws(0))[0]
+        worst, mean = np.max(rows, axis=0), np.mean(rows, axis=0)
+        print(f"{name:12}{worst[0]:12.3%}{worst[1]:21.3f}{mean[2]:10.4f}{mean[3]:12.1%}{linked:9.2%}", flush=True)
+
+
+def kept_rules(original: Microdata, released: Microdata) -> float:
+    """Records under rules that a tree grown on the release has too; columns given by others left out of the trees."""
+    from sfumato.microdata.pattern import find_pattern
+    from sfumato.microdata.rules import find_rules, read_off
+
+    rules = find_rules(original, np.zeros(len(original.fields), bool))
+    pattern = find_pattern(None, original, leave_out=read_off(rules))
+    terms = agree(original, "leafwise")
+    again = pattern.regrow(released.X, released.y)
+    return judge(original, released, pattern.tree, again, (), terms).rules.share_covered
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    asked = tuple(sys.argv[1:]) or ("adult", *SETS)
+    if "adult" in asked:
+        show_adult()
+    if rest := tuple(name for name in asked if name != "adult"):
+        show_losses(rest)
