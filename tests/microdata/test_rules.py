@@ -108,3 +108,10 @@ def test_every_stated_form_is_read():
     data = read_microdata(families(), "class")
     for text in ("years -> grade", "grade ~ years", "start <= end", "not sex=male, role=wife"):
         assert not read_rule(text, data).broken(data.X).any()
+
+
+def test_a_stated_rule_that_true_records_break_is_told():
+    table = families()
+    done = sf.release(table, "class", rules=["not sex=male, grade=doctor"], rng=0)
+    broken = int(((table["sex"] == "male") & (table["grade"] == "doctor")).sum())
+    assert any(f"{broken} true records of {len(table['sex']):,} break it" in note for note in done.notes)

@@ -22,6 +22,7 @@ from sfumato.microdata.roles import Roles, agree_roles
 from sfumato.microdata.rules import Rule, find_rules, read_off, repair
 from sfumato.microdata.terms import LEAST_RULES, MOST_CHANGE, Amount, Terms, agree
 from sfumato.microdata.treatment import KEPT, Treatment
+from sfumato.prose import counted
 
 if TYPE_CHECKING:
     from sfumato.microdata.report import ReleaseReport
@@ -190,7 +191,7 @@ def release_records(data: Microdata, terms: Terms, tree: Any, draws: Draws) -> R
         released=data.with_values(X, y),
         leaves=leaves,
         leaf_fits=tuple(fits),
-        notes=_notes(data, leaves),
+        notes=(*_notes(data, leaves), *_broken(data, rules)),
         kept=tuple(np.array(data.names)[terms.kept].tolist()),
         terms=terms,
         rules=tuple(rules),
@@ -219,3 +220,12 @@ def _notes(data: Microdata, leaves: Leaves | None) -> tuple[str, ...]:
         found += [f"{single} leaves hold one record; its class stays as it is"] if single else []
         found += ["the tree has no cut; every attribute is untested"] if leaves.nodes.size == 1 else []
     return tuple(found)
+
+
+def _broken(data: Microdata, rules: Iterable[Rule]) -> list[str]:
+    """Rules that true records break: what the owner states, the table need not obey."""
+    counts = [(rule.text, int(rule.broken(data.X).sum())) for rule in rules]
+    return [
+        f"rule {text!r}: {counted(count, 'true record')} of {len(data.X):,} break it; in the release none should"
+        for text, count in counts if count
+    ]

@@ -34,5 +34,5 @@ def _guessed(halves: Halves, name: str, others: list[str]) -> Finding:
         "a release without that person"
     )
     share, at_most = base + added, min(base + max(limit, 0), 1.0)
-    example = f"{name} is guessed right of {percent(share, 0)} of people in the table, of {percent(base, 0)} of others"
+    example = f"{name} is guessed right for {percent(share, 0)} of those in the table, for {percent(base, 0)} of others"
     return Finding(f"guessing {name}", story, "guess", share, max(at_most, share), base, halves.size, example)
