@@ -81,8 +81,8 @@ class Risk:
         """The worst with its example, then how the others stand."""
         worst = self.worst
         gained = (
-            f"is right about {percent(worst.found)} of people, about {percent(worst.by_guessing)} without their records "
-            f"(at most {percent(worst.risk, up=True)} more)"
+            f"is right about {percent(worst.found)} of people, about {percent(worst.by_guessing)} without their "
+            f"records (at most {percent(worst.risk, up=True)} more)"
             if worst.aim == "guess"
             else f"finds {percent(worst.found)} of people (at most {percent(worst.risk, up=True)}; by guessing "
             f"{percent(worst.by_guessing, 2)})"
