@@ -22,6 +22,7 @@ from sfumato.papers.as00.runs import (
     settings,
     shape_error,
     shape_rows,
+    stop_rows,
 )
 from sfumato.reconstruction import ChiSquare
 
@@ -67,7 +68,7 @@ def test_the_folder_holds_figures_tables_and_a_page_that_judges_every_claim(fold
     names = {path.name for path in folder.iterdir()}
     assert names >= {"accuracies.csv", "means.csv", "figure2.csv", "figure2.png", "figure5.png", "figure6.png"}
     page = (folder / "statements.md").read_text()
-    assert page.count("**kept**") + page.count("**not kept**") + page.count("**not measured at this size**") == 15
+    assert page.count("**kept**") + page.count("**not kept**") + page.count("**not measured at this size**") == 18
     assert "6.58σ" in page and "it shows that everything runs, no more" in page
     for picture in ("figure2.png", "figure5.png", "figure6.png"):
         assert f"]({picture})" in page
@@ -121,6 +122,16 @@ def test_both_reconstructions_of_figure_2_are_nearer_to_the_truth_than_the_repor
             assert shape_error(rows, shape, noise, "smooth") < raw / 2
 
 
+def test_a_later_stop_brings_the_triangles_nearer_and_equation_2_takes_the_bias_of_midpoints_off():
+    rows = stop_rows(50_000, seed=3)
+    error = {(row["shape"], row["noise"], row["equation"], row["stop"]): row["error"] for row in rows}
+    as_read, a_tenth = (error["triangles", "gaussian", "Equation 3", stop] for stop in ("1 % of χ²", "0.1 %"))
+    assert a_tenth < 0.75 * as_read
+    for shape in SHAPES:
+        on_intervals, on_records = (error[shape, "uniform", f"Equation {i}", "0.1 %"] for i in (3, 2))
+        assert on_records < 0.75 * on_intervals
+
+
 def made_up(accuracy):
     """Rows in which every algorithm scores what a function says."""
     cells = [(f, noise, level) for f in range(1, 6) for noise in ("gaussian", "uniform") for level in (25, 50, 100)]
@@ -136,8 +147,8 @@ def made_up(accuracy):
 
 def test_the_verdicts_follow_the_accuracies():
     scores = {"original": 0.99, "randomized": 0.7, "global": 0.8, "byclass": 0.97, "local": 0.975, "joint tree": 0.98}
-    shapes = shape_rows(2_000)
-    text = {s.text: s.kept for s in all_claims(Accuracies(made_up(lambda row: scores[row["algorithm"]])), shapes)}
+    drawn = shape_rows(2_000), stop_rows(2_000)
+    text = {s.text: s.kept for s in all_claims(Accuracies(made_up(lambda row: scores[row["algorithm"]])), *drawn)}
     assert text["ByClass and Local at 25 and 50 % are very close to Original"] is True
     assert text["Global does worse than ByClass and Local overall"] is True
     assert text["Local is marginally better than ByClass"] is True
