@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sfumato.examples.datasets import load
 from sfumato.microdata import Frontier
-from sfumato.papers import Claim, Paper, Rows, Say, Scale, at, opened, write_paper
+from sfumato.papers import Claim, Paper, Rows, Say, Scale, at, opened, placed, write_paper
 from sfumato.papers.ib04 import claims, patterns, utility
 
 
@@ -40,16 +40,16 @@ def reproduce(folder: Path | str, scale: Scale = "full", say: Say = print) -> li
     equal = utility.equal_risk_rows(frontiers)
     linear = utility.linear_rows(("wbc",), 1) if quick else utility.linear_rows()
     counted = [
-        *claims.judge_patterns(found, noise, sizes, ties),
-        *claims.judge_boston(boston),
-        claims.judge_networks(networks),
-        *claims.judge_utility(accuracy, equal),
+        *placed("Section 4", claims.judge_patterns(found, noise, sizes, ties)),
+        *placed("Section 3, Boston", claims.judge_boston(boston)),
+        *placed("Section 2", [claims.judge_networks(networks)]),
+        *placed("ours", claims.judge_utility(accuracy, equal)),
     ]
     judged = [
-        *claims.judge_figure_1(cases),
+        *placed("Section 3, Figure 1", claims.judge_figure_1(cases)),
         *([replace(one, kept=None) for one in counted] if quick else counted),
-        *claims.judge_noise(patterns.range_of_noise(own[0], 3 if quick else 15), linked),
-        *claims.judge_moments(moments),
+        *placed("Section 3", claims.judge_noise(patterns.range_of_noise(own[0], 3 if quick else 15), linked)),
+        *placed("Section 2", claims.judge_moments(moments)),
     ]
     tables = {
         "patterns": [one.row() for one in found], "first_changes": patterns.change_rows(found),
