@@ -18,6 +18,7 @@ from sfumato.papers.as00.runs import (
     Extent,
     channels_for,
     read_rows,
+    reconstruction_work,
     run_all,
     settings,
     shape_error,
@@ -68,7 +69,7 @@ def test_the_folder_holds_figures_tables_and_a_page_that_judges_every_claim(fold
     names = {path.name for path in folder.iterdir()}
     assert names >= {"accuracies.csv", "means.csv", "figure2.csv", "figure2.png", "figure5.png", "figure6.png"}
     page = (folder / "statements.md").read_text()
-    assert page.count("**kept**") + page.count("**not kept**") + page.count("**not measured at this size**") == 18
+    assert page.count("**kept**") + page.count("**not kept**") + page.count("**not measured at this size**") == 22
     assert "6.58σ" in page and "it shows that everything runs, no more" in page
     for picture in ("figure2.png", "figure5.png", "figure6.png"):
         assert f"]({picture})" in page
@@ -132,6 +133,11 @@ def test_a_later_stop_brings_the_triangles_nearer_and_equation_2_takes_the_bias_
         assert on_records < 0.75 * on_intervals
 
 
+def test_reconstructing_by_class_is_more_work_than_for_all_and_less_than_twice():
+    together, apart = reconstruction_work(5_000)
+    assert together < apart < 2.2 * together
+
+
 def made_up(accuracy):
     """Rows in which every algorithm scores what a function says."""
     cells = [(f, noise, level) for f in range(1, 6) for noise in ("gaussian", "uniform") for level in (25, 50, 100)]
@@ -147,7 +153,7 @@ def made_up(accuracy):
 
 def test_the_verdicts_follow_the_accuracies():
     scores = {"original": 0.99, "randomized": 0.7, "global": 0.8, "byclass": 0.97, "local": 0.975, "joint tree": 0.98}
-    drawn = shape_rows(2_000), stop_rows(2_000)
+    drawn = shape_rows(2_000), stop_rows(2_000), reconstruction_work(2_000)
     text = {s.text: s.kept for s in all_claims(Accuracies(made_up(lambda row: scores[row["algorithm"]])), *drawn)}
     assert text["ByClass and Local at 25 and 50 % are very close to Original"] is True
     assert text["Global does worse than ByClass and Local overall"] is True

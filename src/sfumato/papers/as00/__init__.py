@@ -23,6 +23,7 @@ from sfumato.papers.as00.runs import (
     SHAPES,
     Accuracies,
     Extent,
+    reconstruction_work,
     run_all,
     shape_rows,
     stop_rows,
@@ -63,7 +64,7 @@ def reproduce(
     rows = run_all(place / "accuracies.csv", chosen, progress)
     accuracies = Accuracies(rows)
     stops = stop_rows(chosen.shape_values)
-    found = all_claims(accuracies, shapes, stops)
+    found = all_claims(accuracies, shapes, stops, reconstruction_work(chosen.shape_values))
     draw_figure_2(shapes, place / "figure2.png")
     draw_figure_5(accuracies, place / "figure5.png")
     draw_figure_6(accuracies, place / "figure6.png")

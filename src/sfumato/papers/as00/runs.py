@@ -27,6 +27,7 @@ import numpy.typing as npt
 import sfumato as sf
 from sfumato.domain import Floats
 from sfumato.examples.agrawal import DOMAINS, as_matrix, generate
+from sfumato.mining.tree.association import STOP
 from sfumato.papers import Rows
 from sfumato.shipping.training import Progress
 
@@ -141,6 +142,20 @@ def run_setting(setting: Setting, extent: Extent, algorithms: list[str]) -> Iter
         accuracy = float(np.mean(model.predict(as_matrix(tested)) == truth))
         found = (*setting.key(extent.train, name), round(accuracy, 6), round(seconds, 3))
         yield dict(zip(COLUMNS, found, strict=True))
+
+
+def reconstruction_work(n: int) -> tuple[int, int]:
+    """How often Global and ByClass apply a table in reconstructing nine attributes (function 2, gaussian, 100 %)."""
+    people, group = generate(n, 2, np.random.default_rng(0))
+    channels = channels_for("gaussian", 100)
+    reports = blurred(as_matrix(people), channels, np.random.default_rng(1))
+    together = apart = 0
+    for channel, column in zip(channels, reports.T, strict=True):
+        asked: Any = {"intervals": SHAPE_INTERVALS, "method": "as00", "stop": STOP.share}
+        together += sf.reconstruct(column, channel, **asked).diagnostics.table_applications
+        by_class = sf.reconstruct(column, channel, by=group, **asked)
+        apart += next(iter(by_class.values())).diagnostics.table_applications
+    return together, apart
 
 
 def fitted(name: str, channels: list[sf.Channel | None], reports: Floats, group: Labels, seed: int) -> Any:
