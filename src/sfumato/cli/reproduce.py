@@ -29,7 +29,7 @@ EXAMPLES = """Examples:
 
   sfumato reproduce as00 --scale middle    (at most a quarter of an hour)
 
-  sfumato reproduce as00 -o results/as00   (hours; stop and start it as you like)"""
+  sfumato reproduce as00 -o results/as00   (half an hour or more; stop and start it as you like)"""
 
 Paper = Annotated[str, typer.Argument(metavar="PAPER", help=f"One of {', '.join(PAPERS)}.", show_default=False)]
 Quick = Annotated[bool, typer.Option("--quick", help="The same as --scale quick: does it work, not what does it show.")]

@@ -57,13 +57,16 @@ PICTURES = {
 def reproduce(
     folder: Path | str, scale: Scale = "full", progress: Progress = silently, extent: Extent | None = None
 ) -> list[Claim]:
-    """Run what is not finished yet, then draw and judge; hours of runs at full scale."""
+    """Run what is not finished yet, then draw and judge; at full scale half an hour or more."""
     place = opened(folder)
     chosen = extent or at(scale, QUICK, MIDDLE, Extent())
-    shapes = shape_rows(chosen.shape_values)
-    rows = run_all(place / "accuracies.csv", chosen, progress)
+    return written(place, run_all(place / "accuracies.csv", chosen, progress), chosen, scale)
+
+
+def written(place: Path, rows: Rows, chosen: Extent, scale: Scale) -> list[Claim]:
+    """Pictures, tables and the page of finished runs."""
+    shapes, stops = shape_rows(chosen.shape_values), stop_rows(chosen.shape_values)
     accuracies = Accuracies(rows)
-    stops = stop_rows(chosen.shape_values)
     found = all_claims(accuracies, shapes, stops, reconstruction_work(chosen.shape_values))
     draw_figure_2(shapes, place / "figure2.png")
     draw_figure_5(accuracies, place / "figure5.png")

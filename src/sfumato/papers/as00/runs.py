@@ -64,7 +64,7 @@ class Extent:
 
 
 QUICK = Extent(train=2_000, test=1_000, runs=1, levels=(25, 100), functions=(1, 2), shape_values=10_000)
-MIDDLE = Extent(runs=2)
+MIDDLE = Extent(runs=5)
 
 
 class Setting(NamedTuple):
