@@ -9,7 +9,10 @@ INSTALL = sh requirements/install $(BIN)/python
 LOCK = $(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header --no-annotate \
 	--no-emit-index-url --no-emit-find-links
 
-.PHONY: help setup demo test lint types unit docs bench lock debian clean
+PAPERS := as00 egs03 ib04 lkt08
+SCALE := middle
+
+.PHONY: help setup demo test lint types unit docs papers bench lock debian clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -55,6 +58,13 @@ unit: $(READY)  ## the tests alone; make unit ARGS="tests/cli -k typo"
 docs: $(READY)  ## the documentation as HTML in build/docs
 	@$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -d build/doctrees docs build/docs
 	@echo "build/docs/index.html"
+
+papers: $(READY)  ## the papers again, and their pages in docs/papers; make papers PAPERS=as00 SCALE=full
+	@for paper in $(PAPERS); do \
+		$(BIN)/sfumato reproduce $$paper --scale $(SCALE) -o build/papers/$$paper || exit 1; \
+		mkdir -p docs/papers/$$paper && cp build/papers/$$paper/statements.md docs/papers/$$paper/ && \
+		find build/papers/$$paper \( -name '*.png' -o -name '*.svg' \) -exec cp {} docs/papers/$$paper/ \; ; \
+	done
 
 bench: $(BENCH_READY)  ## side-by-side measurements, ratios only; make bench ARGS=reconstruction for one
 	@$(BIN)/python bench/run.py $(ARGS)

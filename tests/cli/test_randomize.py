@@ -174,3 +174,50 @@ def test_numbers_blurred_together_are_columns_of_their_own(sfumato, folder):
     folder.write("short.csv", "weight\n70\n")
     answer = sfumato("randomize body.toml short.csv -o reports.csv")
     assert answer.code == 2 and "column 'height' is missing" in answer.err
+
+
+# --- the same perturbation on every request ---------------------------------------------------------------------------
+
+
+def reports_by_person(folder, name: str) -> list[tuple]:
+    return list(zip(*parquet.read_table(folder / name).to_pydict().values(), strict=True))
+
+
+def test_with_a_key_file_a_second_request_gives_the_same_reports_in_whatever_order(sfumato, folder):
+    folder.people("people.parquet", id=np.arange(400))
+    people = parquet.read_table(folder / "people.parquet")
+    parquet.write_table(people.take(list(range(399, -1, -1))), folder / "turned.parquet")
+    (folder / "key").write_bytes(bytes(range(32)))
+    (folder / "other").write_bytes(bytes(range(1, 33)))
+    for given, key, output in (
+        ("people.parquet", "key", "a.parquet"),
+        ("turned.parquet", "key", "b.parquet"),
+        ("people.parquet", "other", "c.parquet"),
+    ):
+        assert sfumato(f"randomize plan.toml {given} -o {output} --key-file {key} --person id").code == 0
+    a, b, c = (reports_by_person(folder, f"{name}.parquet") for name in "abc")
+    assert a == b[::-1]
+    assert a != c
+    assert parquet.read_table(folder / "a.parquet").column_names == ["age", "elevel", "district", "group"]
+
+
+def test_equal_answers_of_two_people_have_noise_of_their_own(sfumato, folder):
+    same = {"age": np.full(200, 40), "elevel": np.zeros(200, int), "district": ["1"] * 200}
+    folder.people("people.parquet", n=200, id=np.arange(200), **same)
+    (folder / "key").write_bytes(bytes(32))
+    sfumato("randomize plan.toml people.parquet -o a.parquet --key-file key --person id")
+    assert len(set(reports_by_person(folder, "a.parquet"))) > 50
+
+
+def test_a_key_that_cannot_serve_is_refused(refused, folder):
+    folder.people("people.parquet", id=np.zeros(400, int))
+    (folder / "key").write_bytes(bytes(32))
+    (folder / "short").write_bytes(b"abc")
+    command = "randomize plan.toml people.parquet -o a.parquet"
+    assert "go together" in refused(f"{command} --key-file key")
+    assert "go together" in refused(f"{command} --person id")
+    assert "leave out --seed" in refused(f"{command} --key-file key --person id --seed 1")
+    assert "short: key is not a secret of 16 bytes or more" in refused(f"{command} --key-file short --person id")
+    assert "names somebody twice" in refused(f"{command} --key-file key --person id")
+    assert "column 'who' is missing" in refused(f"{command} --key-file key --person who")
+    assert not (folder / "a.parquet").exists()

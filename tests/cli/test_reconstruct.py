@@ -61,7 +61,7 @@ def test_plots_are_drawn_by_extension(sfumato, reports, folder, name, start):
     [
         ("-a agee", "'agee' is not in the plan; it has age, elevel"),
         ("-a group", "'group' is sent in the clear"),
-        ("--method magic", "--method magic is unknown; use one of smooth, em, as00, inverse"),
+        ("--method magic", "--method magic is unknown; use one of smooth, em, as00, as00-records, inverse"),
         ("--intervals 0", "--intervals"),
         ("--plot p.gif", "p.gif: unknown extension '.gif'; use .png or .svg or .html"),
         ("-o est.xls", "est.xls: unknown extension"),

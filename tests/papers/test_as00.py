@@ -18,10 +18,12 @@ from sfumato.papers.as00.runs import (
     Extent,
     channels_for,
     read_rows,
+    reconstruction_work,
     run_all,
     settings,
     shape_error,
     shape_rows,
+    stop_rows,
 )
 from sfumato.reconstruction import ChiSquare
 
@@ -67,8 +69,8 @@ def test_the_folder_holds_figures_tables_and_a_page_that_judges_every_claim(fold
     names = {path.name for path in folder.iterdir()}
     assert names >= {"accuracies.csv", "means.csv", "figure2.csv", "figure2.png", "figure5.png", "figure6.png"}
     page = (folder / "statements.md").read_text()
-    assert page.count("**kept**") + page.count("**not kept**") + page.count("**not measured**") == 15
-    assert "6.58σ" in page and "Fewer records than the paper's" in page
+    assert page.count("**kept**") + page.count("**not kept**") + page.count("**not measured at this size**") == 22
+    assert "6.58σ" in page and "it shows that everything runs, no more" in page
     for picture in ("figure2.png", "figure5.png", "figure6.png"):
         assert f"]({picture})" in page
         assert (folder / picture).read_bytes().startswith(b"\x89PNG")
@@ -78,7 +80,7 @@ def test_the_page_states_the_stop_that_the_code_has(folder, monkeypatch):
     page = " ".join((folder / "statements.md").read_text().split())
     assert f"stop reconstructing at {100 * STOP.share:g} % of the χ² threshold, the paper at 1 %" in page
     monkeypatch.setattr(as00, "STOP", ChiSquare(share=0.05))
-    assert "at 5 % of the χ² threshold" in as00.page(as00.Accuracies([]), [], TINY)
+    assert "at 5 % of the χ² threshold" in " ".join(as00.described(TINY, {}).differences)
 
 
 def test_every_cell_has_one_row_with_a_sensible_accuracy(folder):
@@ -121,6 +123,21 @@ def test_both_reconstructions_of_figure_2_are_nearer_to_the_truth_than_the_repor
             assert shape_error(rows, shape, noise, "smooth") < raw / 2
 
 
+def test_a_later_stop_brings_the_triangles_nearer_and_equation_2_takes_the_bias_of_midpoints_off():
+    rows = stop_rows(50_000, seed=3)
+    error = {(row["shape"], row["noise"], row["equation"], row["stop"]): row["error"] for row in rows}
+    as_read, a_tenth = (error["triangles", "gaussian", "Equation 3", stop] for stop in ("1 % of χ²", "0.1 %"))
+    assert a_tenth < 0.75 * as_read
+    for shape in SHAPES:
+        on_intervals, on_records = (error[shape, "uniform", f"Equation {i}", "0.1 %"] for i in (3, 2))
+        assert on_records < 0.75 * on_intervals
+
+
+def test_reconstructing_by_class_is_more_work_than_for_all_and_less_than_twice():
+    together, apart = reconstruction_work(5_000)
+    assert together < apart < 2.2 * together
+
+
 def made_up(accuracy):
     """Rows in which every algorithm scores what a function says."""
     cells = [(f, noise, level) for f in range(1, 6) for noise in ("gaussian", "uniform") for level in (25, 50, 100)]
@@ -136,8 +153,8 @@ def made_up(accuracy):
 
 def test_the_verdicts_follow_the_accuracies():
     scores = {"original": 0.99, "randomized": 0.7, "global": 0.8, "byclass": 0.97, "local": 0.975, "joint tree": 0.98}
-    shapes = shape_rows(2_000)
-    text = {s.text: s.kept for s in all_claims(Accuracies(made_up(lambda row: scores[row["algorithm"]])), shapes)}
+    drawn = shape_rows(2_000), stop_rows(2_000), reconstruction_work(2_000)
+    text = {s.text: s.kept for s in all_claims(Accuracies(made_up(lambda row: scores[row["algorithm"]])), *drawn)}
     assert text["ByClass and Local at 25 and 50 % are very close to Original"] is True
     assert text["Global does worse than ByClass and Local overall"] is True
     assert text["Local is marginally better than ByClass"] is True

@@ -40,17 +40,46 @@ def test_a_quick_run_writes_everything_and_keeps_the_exact_claims(
     """With the ends of the charts only: what the claims read."""
     for name, few in {"PRIORS": (0.01, 0.2), "QUICK_SIZES": (3, 5, 10), "MILLIONS": (1, 10)}.items():
         monkeypatch.setattr(runs, name, few)
-    monkeypatch.setattr(runs, "quest_rows", lambda quick: small_quest())
+    monkeypatch.setattr(runs, "quest_rows", lambda scale: small_quest())
+    monkeypatch.setattr(runs, "REAL", {"none": absent})
     said: list[str] = []
-    claims = egs03.reproduce(tmp_path, quick=True, say=said.append)
+    claims = egs03.reproduce(tmp_path, scale="quick", say=said.append)
     written = {path.name for path in tmp_path.iterdir()}
     charts = {f"lds_by_{name}.{kind}" for name in ("breach_level", "size", "reports") for kind in ("csv", "png")}
-    assert charts | {"example1.csv", "information.csv", "compression.csv", "mining.csv", "statements.md"} == written
-    not_kept = [s.text for s in claims[:-1] if not s.kept]
+    tables = {"example1.csv", "information.csv", "compression.csv", "mining.csv", "operators.csv"}
+    assert charts | tables | {"statements.md", "index.html"} == written
+    unmeasured = [s.text for s in claims if s.kept is None]
+    assert unmeasured == ["Supports in real baskets are found with the errors that are stated"]
+    not_kept = [s.text for s in claims if s.kept is False and "can be mined" not in s.text]
     assert not_kept == ["The two-level form is a good choice for the smallest discoverable support"]
+    assert all(s.where for s in claims)
+    assert any("none left out: not here" in line for line in said)
     with (tmp_path / "lds_by_size.csv").open() as file:
         five = next(row for row in csv.DictReader(file) if row["items in a basket"] == "5")
     assert float(five["two-level 3"]) == pytest.approx(0.496, abs=5e-4)
+
+
+def absent(seed: int) -> Rows:
+    raise OSError("not here")
+
+
+def test_seeds_amplify_as_their_law_does_and_breaches_need_their_information() -> None:
+    for over_seeds, of_law in runs.seed_amplification():
+        assert over_seeds == pytest.approx(of_law, rel=1e-9)
+    upward, downward = runs.least_information_beyond_breaches(trials=20, seed=9)
+    assert upward >= -1e-9 and downward >= -1e-9
+
+
+def test_select_a_size_finds_rarer_itemsets_than_the_others_at_one_gamma() -> None:
+    found = runs.operators()
+    assert [law.gamma <= 19 * (1 + 1e-9) for law in found.values()] == [True, True, True, False]
+    worst = [runs._worst_support(law) for law in found.values()]
+    assert worst[0] < worst[1] < worst[2]
+
+
+def test_census_answers_are_baskets_of_five() -> None:
+    baskets, items = runs.adult_baskets()
+    assert set(baskets.sizes.tolist()) == {5} and "sex=Female" in items.labels
 
 
 def small_quest() -> Rows:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from sfumato.channels.words import KeyedWords, check_secret
 from sfumato.cli import counting, note, say
 from sfumato.cli.plans import (
     PeopleFiles,
@@ -22,7 +23,8 @@ from sfumato.cli.plans import (
     write_reports,
 )
 from sfumato.counts import as_codes
-from sfumato.tables import check_target
+from sfumato.plan import Plan
+from sfumato.tables import check_source, check_target
 
 EXAMPLES = """Examples:
 
@@ -36,6 +38,8 @@ EXAMPLES = """Examples:
 
   sfumato randomize plan.toml people/*.parquet -o reports --engine spark://host:7077   (on a cluster)
 
+  sfumato randomize plan.toml people.csv -o reports.csv --key-file key --person id   (asked again, the same)
+
   sfumato randomize plan.toml people.csv -o reports.csv --seed 1   (simulation)"""
 
 Output = Annotated[Path, typer.Option("--output", "-o", help="The reports: .csv or .parquet.", show_default=False)]
@@ -43,6 +47,19 @@ Output = Annotated[Path, typer.Option("--output", "-o", help="The reports: .csv 
 Engine = Annotated[
     str | None,
     typer.Option(help="The Spark cluster that makes them (spark://host:7077), into a new folder of Parquet files."),
+]
+
+KeyFile = Annotated[
+    Path | None,
+    typer.Option(
+        help="A secret of 16 bytes or more, never sent: the same person's same answers always give the same reports.",
+        show_default=False,
+    ),
+]
+
+Person = Annotated[
+    str | None,
+    typer.Option(help="With --key-file: the column that tells people apart; it is not sent.", show_default=False),
 ]
 
 Codes = Annotated[bool, typer.Option("--codes", help="Write reports as their codes, in columns <name>.code.")]
@@ -55,6 +72,8 @@ def randomize(
     seed: SimulationSeed = None,
     codes: Codes = False,
     engine: Engine = None,
+    key_file: KeyFile = None,
+    person: Person = None,
     show_values: ShowValues = False,
 ) -> None:
     """Blur every attribute by its channel. The randomness is cryptographic unless a seed is given."""
@@ -62,7 +81,12 @@ def randomize(
     rng = simulation(seed)
     if engine is None:
         check_target(output, apart=[plan, *people])
-    if engine is not None:
+    if key_file is not None or person is not None:
+        secret = _checked_key(key_file, person, simulated=seed is not None, in_memory=engine is None)
+        reports = _on_request(loaded, people, secret, str(person))
+        write_reports(as_codes(reports, loaded) if codes else reports, loaded, output)
+        number = reports.num_rows
+    elif engine is not None:
         number = loaded.randomize(people, rng, to=output, codes=codes, engine=engine)
     elif _by_blocks(people):
         with naming(people), counting("blurring") as told:
@@ -76,6 +100,29 @@ def randomize(
     if seed is not None:
         note("these reports are a simulation: whoever knows the seed can undo the noise")
     say(f"{number:,} reports written to {output}")
+
+
+def _checked_key(key_file: Path | None, person: str | None, *, simulated: bool, in_memory: bool) -> bytes:
+    if key_file is None or person is None:
+        raise ValueError("--key-file and --person go together: a secret, and the column that tells people apart")
+    if simulated or not in_memory:
+        raise ValueError("--key-file decides the noise in memory; leave out --seed and --engine")
+    check_source(key_file)
+    with naming(key_file):
+        return check_secret(key_file.read_bytes(), "data set")
+
+
+def _on_request(plan: Plan, people: list[Path], secret: bytes, person: str) -> Any:
+    """Everybody's reports from a secret of their own, HMAC-SHA-256(secret, "sfumato/1/person" ‖ 0 ‖ person)."""
+    table = read_answers(people, plan, [*plan.columns, person], text=[person], reports=False)
+    names = [None if name is None else str(name) for name in table.column(person).to_pylist()]
+    if None in names or len(set(names)) < len(names):
+        raise ValueError(f"column {person!r} leaves somebody out or names somebody twice; give everybody one row")
+    keyed = KeyedWords(secret, "")
+    secrets = [keyed.digest(b"sfumato/1/person\0" + str(name).encode()) for name in names]
+    keyed_table = table.set_column(table.column_names.index(person), person, [secrets])
+    with naming_rows(people, plan, table.drop_columns([person]), reports=False):
+        return plan.randomize(keyed_table, key=person)
 
 
 def _by_blocks(files: list[Path]) -> bool:

@@ -21,7 +21,7 @@ from sfumato.reconstruction import Difference, Estimate, combine, difference, re
 from sfumato.tables import check_target, write_table
 from sfumato.tables.files import write_whole
 
-METHODS = ("smooth", "em", "as00", "inverse")
+METHODS = ("smooth", "em", "as00", "as00-records", "inverse")
 PLOTS = (".png", ".svg", ".html")
 TOGETHER = "together"
 MOST_COMPARED = 6  # classes of which every two are held against each other
@@ -41,7 +41,7 @@ EXAMPLES = """Examples:
 
 Attributes = Annotated[list[str] | None, typer.Option("--attribute", "-a", help="Only this one; may be repeated.")]
 Intervals = Annotated[int | None, typer.Option(min=1, help="Number of equal intervals for numeric attributes.")]
-Method = Annotated[str, typer.Option(help="One of smooth, em, as00, inverse.")]
+Method = Annotated[str, typer.Option(help="One of smooth, em, as00, as00-records, inverse.")]
 By = Annotated[str | None, typer.Option(help="A clear column: each of its classes apart, and held against others.")]
 Shares = Annotated[
     str | None,

@@ -81,6 +81,28 @@ def _chi_square(freedom: int, confidence: float) -> float:
 
 
 @dataclass(frozen=True)
+class Observed:
+    """AS00's rejected rule: the observed reports and those that the estimate leads to are statistically the same.
+
+    Σ_s (N_s − n·(P p)_s)²/(n·(P p)_s) < χ²(confidence), with cells in which fewer than ``least`` are expected as one.
+    """
+
+    confidence: float = 0.95
+    least: float = 5.0
+    limit: int = 10_000
+
+    def reached(self, counts: Array, predicted: Array) -> Done:
+        return np.array([self._same(*row) for row in zip(counts, predicted, strict=True)], dtype=bool)
+
+    def _same(self, counts: Array, predicted: Array) -> bool:
+        expected = counts.sum() * predicted / predicted.sum()
+        few = expected < self.least
+        seen, hoped = (np.append(side[~few], side[few].sum()) for side in (counts, expected))
+        misfit = np.divide((seen - hoped) ** 2, hoped, out=np.zeros_like(hoped), where=hoped > 0).sum()
+        return bool(misfit < _chi_square(max(int(np.count_nonzero(hoped)) - 1, 1), self.confidence))
+
+
+@dataclass(frozen=True)
 class Steps:
     """So many steps, no more and no fewer: from the uniform start their number is the amount of smoothing."""
 

@@ -9,7 +9,7 @@ import pytest
 from tests.channels.baskets.examples import boosted, two_level
 
 from sfumato.channels.baskets import SelectASize
-from sfumato.channels.baskets.law import SizeLaw, dyadic, table
+from sfumato.channels.baskets.law import SizeLaw, bit_flips, cut_and_paste, dyadic, table
 from sfumato.domain import Items
 
 
@@ -106,3 +106,44 @@ def test_a_rho_that_is_no_dyadic_number_is_refused_with_a_neighbour() -> None:
     assert dyadic(0.625) == (5, 3)
     with pytest.raises(ValueError, match=r"take a nearby one such as 0\.300781"):
         dyadic(0.3)
+
+
+def test_bit_flips_are_independent_of_each_other() -> None:
+    """P[t'|t] = keep^(bits that stay) (1-keep)^(bits that flip), over all sets and all baskets of three."""
+    law, items = bit_flips(3, 0.75), 5
+    baskets = [number for number in range(1 << items) if number.bit_count() == 3]
+    flipped = np.array([[(shown ^ true).bit_count() for true in baskets] for shown in range(1 << items)])
+    assert table(law, items) == pytest.approx(0.75 ** (items - flipped) * 0.25**flipped)
+    assert law.gamma == pytest.approx(3.0**6)
+
+
+@pytest.mark.parametrize("cutoff", [0, 1, 3, 6])
+def test_cut_and_paste_is_its_own_description_step_by_step(cutoff: int) -> None:
+    """Draw i, keep i random items of the basket, insert every item that is not there with chance ρ."""
+    size, rho, items = 3, 0.25, 5
+    law, basket = cut_and_paste(size, cutoff, rho), 0b00111
+    chances = np.zeros(1 << items)
+    for drawn in range(cutoff + 1):
+        pasted = list(combinations(range(size), min(drawn, size)))
+        for chosen in pasted:
+            first = sum(1 << place for place in chosen)
+            for shown in range(1 << items):
+                if shown & first == first:
+                    more = (shown ^ first).bit_count()
+                    chance = rho**more * (1 - rho) ** (items - len(chosen) - more)
+                    chances[shown] += chance / len(pasted) / (cutoff + 1)
+    of_basket = [number for number in range(1 << items) if number.bit_count() == size].index(basket)
+    assert table(law, items)[:, of_basket] == pytest.approx(chances)
+    assert sum(law.kept) == pytest.approx(1)
+
+
+def test_cut_and_paste_without_a_paste_tells_nothing_and_a_negative_one_is_refused() -> None:
+    assert cut_and_paste(4, 0, 0.25).gamma == pytest.approx(1)
+    with pytest.raises(ValueError, match="cutoff -1 is no number of items"):
+        cut_and_paste(4, -1, 0.25)
+
+
+@pytest.mark.parametrize("law", [cut_and_paste(5, 3, 0.25), bit_flips(5, 0.75)])
+def test_both_are_mined_as_any_other_design(law: SizeLaw) -> None:
+    channel = SelectASize(Items(20), [law])
+    assert channel.gamma == pytest.approx(law.gamma, rel=1e-6)

@@ -2,7 +2,14 @@
 
 from sfumato.channels.baskets.channel import SelectASize
 from sfumato.channels.baskets.design import Goal, corners, design_law
-from sfumato.channels.baskets.law import SIGNIFICANCE, SizeLaw, kept_by_noise, significant_support
+from sfumato.channels.baskets.law import (
+    SIGNIFICANCE,
+    SizeLaw,
+    bit_flips,
+    cut_and_paste,
+    kept_by_noise,
+    significant_support,
+)
 from sfumato.channels.baskets.program import read_program
 from sfumato.channels.baskets.reports import (
     BasketReports,
@@ -19,6 +26,7 @@ from sfumato.channels.program import Words
 
 __all__ = [
     "Baskets", "SelectASize", "read_program", "SizeLaw", "Goal", "design_law", "corners", "kept_by_noise",
-    "SIGNIFICANCE", "significant_support", "BasketReports", "bitmaps_of", "rows_by_size", "bitmap_width",
-    "seed_generator", "bch_bits", "polynomial_bits", "Words", "pack_bits", "unpack_bits", "sorted_labels",
+    "cut_and_paste", "bit_flips", "SIGNIFICANCE", "significant_support", "BasketReports", "bitmaps_of", "rows_by_size",
+    "bitmap_width", "seed_generator", "bch_bits", "polynomial_bits", "Words", "pack_bits", "unpack_bits",
+    "sorted_labels",
 ]

@@ -151,6 +151,31 @@ class SizeLaw:
         return float(support_where_significant(self.noise_power(k, prevalence), self.own_power(k), reports))
 
 
+# --- other operators in this form -------------------------------------------------------------------------------------
+
+
+def cut_and_paste(size: int, cutoff: int, rho: float) -> SizeLaw:
+    """Evfimievski, Srikant, Agrawal and Gehrke (2002): draw i of 0..cutoff evenly, at most `size`; keep i random items;
+    then insert every item that is not there with chance ρ, the basket's own among them:
+
+        p[j] = Σ_i P(i) C(m-i, j-i) ρ^(j-i) (1-ρ)^(m-j),   P(i) = 1/(K+1), and all that is left at i = m.
+    """
+    if cutoff < 0:
+        raise ValueError(f"cutoff {cutoff} is no number of items; give 0 or more")
+    first = np.zeros(size + 1)
+    np.add.at(first, np.minimum(np.arange(cutoff + 1), size), 1.0 / (cutoff + 1))
+    kept = sum(first[i] * np.concatenate([np.zeros(i), kept_by_noise(size - i, rho)]) for i in range(size + 1))
+    return SizeLaw(size, rho, tuple(np.asarray(kept).tolist()))
+
+
+def bit_flips(size: int, keep: float) -> SizeLaw:
+    """MASK (Rizvi and Haritsa 2002): every item's bit stays with chance `keep` and is flipped otherwise.
+
+        p[j] = C(m,j) keep^j (1-keep)^(m-j),   ρ = 1 - keep,   γ = (keep/(1-keep))^(2m) between baskets of m items.
+    """
+    return SizeLaw(size, 1.0 - keep, tuple(kept_by_noise(size, keep).tolist()))
+
+
 def dyadic(rho: float) -> tuple[int, int]:
     """(a, b) with ρ = a/2^b in lowest terms."""
     numerator, denominator = float(rho).as_integer_ratio()

@@ -7,13 +7,17 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from scipy.special import binom
 
 import sfumato as sf
 from sfumato.channels.baskets import (
     Baskets,
     Goal,
+    SizeLaw,
     bch_bits,
+    bit_flips,
     corners,
+    cut_and_paste,
     design_law,
     kept_by_noise,
     polynomial_bits,
@@ -24,7 +28,7 @@ from sfumato.channels.program import largest_ratio
 from sfumato.domain import Floats
 from sfumato.examples.datasets import load
 from sfumato.examples.quest import Quest
-from sfumato.papers import Rows
+from sfumato.papers import Rows, Scale, at
 from sfumato.tables import as_records
 
 VALUES = 1001
@@ -102,6 +106,29 @@ def largest_odds_ratio(trials: int = 300, seed: int = 1) -> float:
     return float((after / before).max())
 
 
+def least_information_beyond_breaches(trials: int = 60, seed: int = 2) -> tuple[float, float]:
+    """The statements on worst-case information put to the test over random operators, priors and all properties.
+
+    (I_w − B of an upward breach, inverse I_w − B of a downward one), the least of each; neither may be negative. Every
+    report that moves a property from one probability to another is a breach between those two.
+    """
+    rng, values = np.random.default_rng(seed), sf.Categories(list("abcd"))
+    properties = np.array([[(number >> place) & 1 for place in range(4)] for number in range(1, 15)], dtype=float)
+    upward, downward = [], []
+    for _ in range(trials):
+        table = rng.dirichlet(np.full(5, rng.choice([0.3, 1.0, 5.0])), size=4).T
+        prior = rng.dirichlet(np.ones(4))
+        told = sf.Tabulated(values, table, reports=list("vwxyz")).guarantee(dict(zip("abcd", prior, strict=True)))
+        posterior = table * prior / (table @ prior)[:, None]
+        before, after = np.broadcast_to(properties @ prior, (5, 14)), posterior @ properties.T
+        for low, high in zip(before.ravel().tolist(), after.ravel().tolist(), strict=True):
+            if 1e-9 < low < high < 1 - 1e-9:
+                upward.append(told.worst_case_information - sf.breach_information(low, high))
+            elif 1e-9 < high < low < 1 - 1e-9:
+                downward.append(told.inverse_worst_case_information - sf.breach_information(high, low))
+    return min(upward), min(downward)
+
+
 # --- designs ----------------------------------------------------------------------------------------------------------
 
 
@@ -163,6 +190,27 @@ def _laws(boosts: Any, size: int, rho: float) -> Any:
 # --- seeds ------------------------------------------------------------------------------------------------------------
 
 
+def seed_amplification() -> list[tuple[float, float]]:
+    """(γ over all seeds and pairs of baskets, γ of the law), by complete enumeration of small cases.
+
+    P[ξ | t] = Σ_j p[j] / (C(m,j) · number of seeds that show what ξ shows of t), j the items of t that ξ shows.
+    """
+    found = []
+    for items, numerator, depth, size in ((7, 1, 1, 3), (5, 3, 2, 2), (6, 1, 1, 2)):
+        generator = seed_generator(items, numerator, depth, size + 1, "bch")
+        (two_level,) = _laws(corners(size, "two-level")[-1:], size, generator.rho)
+        law = SizeLaw(size, generator.rho, tuple(two_level.tolist()))
+        shown = unpack_bits(generator.expand(np.arange(1 << generator.bits, dtype=np.uint64)[:, None]), items)
+        chances = []
+        for basket in combinations(range(items), size):
+            pattern = shown[:, basket] @ (1 << np.arange(size))
+            kept, alike = shown[:, basket].sum(axis=1), np.bincount(pattern, minlength=1 << size)[pattern]
+            chances.append(np.array(law.kept)[kept] / binom(size, kept) / alike)
+        per_seed = np.array(chances)
+        found.append((float((per_seed.max(axis=0) / per_seed.min(axis=0)).max()), law.gamma))
+    return found
+
+
 def compression_table() -> Rows:
     """Bits of a report: a plain bitmap and both kinds of seeds, for baskets of 5 and itemsets up to 3."""
     rows: Rows = []
@@ -195,31 +243,42 @@ def seeds_are_independent() -> bool:
 # --- mining -----------------------------------------------------------------------------------------------------------
 
 
-def quest_rows(quick: bool) -> Rows:
+def quest_rows(scale: Scale) -> Rows:
     """Quest-like baskets of 5 to 10 out of 1,000 items: easy ones with few habits, harder ones with more of them."""
-    people, runs, support = (300_000, 1, 0.07) if quick else (1_000_000, 3, 0.04)
+    people, runs, support = at(scale, (300_000, 1, 0.07), (1_000_000, 1, 0.04), (1_000_000, 3, 0.04))
     channel = sf.SelectASize.design(sf.Items(1000), sizes=range(5, 11), gamma=GAMMA, n=people, prevalence=0.1)
     rows: Rows = []
-    for patterns in (10,) if quick else (10, 15, 20):
+    for patterns in at(scale, (10,), (10, 15, 20), (10, 15, 20)):
         for run in range(runs):
             baskets = Quest(patterns=patterns).baskets(people, rng=100 + run)
-            reports = channel.randomize(baskets, rng=run, compress=quick)
+            reports = channel.randomize(baskets, rng=run, compress=scale == "quick")
             row = {"data": f"Quest-like, {patterns} habits", "run": run + 1, "people": people}
             rows.append(row | compare(baskets, reports, channel, support))
     return rows
 
 
-def supermarket_rows(quick: bool) -> Rows:
-    """Weka's supermarket: its own customers, which are too few for γ = 19, and a million drawn from them."""
-    baskets, items = supermarket_baskets(seed=1)
+def real_rows(name: str, quick: bool) -> Rows:
+    """Real baskets of five: of the people there are, who are too few for γ = 19, and of a million drawn from them."""
+    baskets, items = REAL[name](1)
     channel = sf.SelectASize.design(items, sizes=[5], gamma=GAMMA, n=1e6, prevalence=0.15)
     rows: Rows = []
     for people, support in ((len(baskets), 0.2), (300_000 if quick else 1_000_000, 0.04 if quick else 0.03)):
         drawn = baskets if people == len(baskets) else _resampled(baskets, people, seed=2)
         reports = channel.randomize(drawn, rng=3)
-        name = "supermarket" if drawn is baskets else "supermarket, resampled"
-        rows.append({"data": name, "run": 1, "people": people, **compare(drawn, reports, channel, support)})
+        told = name if drawn is baskets else f"{name}, resampled"
+        rows.append({"data": told, "run": 1, "people": people, **compare(drawn, reports, channel, support)})
     return rows
+
+
+ADULT = ("education", "marital_status", "relationship", "race", "sex")
+
+
+def adult_baskets(seed: int = 0) -> tuple[Baskets, sf.Items]:
+    """What a census asked 32,561 people, as sets: an item for each of five answers, such as sex=Female."""
+    data = load("adult")
+    columns = [[f"{name}={value}" for value in data.columns[name].tolist()] for name in ADULT]
+    items = sf.Items(sorted(set().union(*columns)))
+    return Baskets.read([list(row) for row in zip(*columns, strict=True)], items), items
 
 
 def supermarket_baskets(seed: int) -> tuple[Baskets, sf.Items]:
@@ -235,9 +294,46 @@ def supermarket_baskets(seed: int) -> tuple[Baskets, sf.Items]:
     return Baskets.read([[names[i] for i in row] for row in chosen], items), items
 
 
+REAL = {"supermarket": supermarket_baskets, "adult": adult_baskets}
+
+
 def _resampled(baskets: Baskets, people: int, seed: int) -> Baskets:
     rows = np.random.default_rng(seed).integers(0, len(baskets), size=people)
     return Baskets(baskets.items, 5 * np.arange(people + 1), baskets.members(rows, 5).ravel())
+
+
+def operators() -> dict[str, SizeLaw]:
+    """Three operators on baskets of five at γ = 19, each at its best for itemsets of up to three; and as they were
+    proposed: bits kept with 90 %, which Rizvi and Haritsa recommend."""
+    steps = (np.arange(1, 512) / 512).tolist()
+    pasted = [cut_and_paste(SIZE, cutoff, rho) for cutoff in range(1, SIZE + 3) for rho in steps]
+    flipped = [bit_flips(SIZE, keep) for keep in steps[256:]]
+    return {
+        "select-a-size": design_law(SIZE, Goal(GAMMA, 3, REPORTS)),
+        "cut-and-paste": min((law for law in pasted if law.gamma <= GAMMA), key=_worst_support),
+        "MASK": min((law for law in flipped if law.gamma <= GAMMA), key=_worst_support),
+        "MASK, 90 % kept": bit_flips(SIZE, 461 / 512),
+    }
+
+
+def _worst_support(law: SizeLaw) -> float:
+    if min(abs(law.signal(k)) for k in (1, 2, 3)) < 1e-9:
+        return float("inf")
+    return max(law.lowest_discoverable_support(k, REPORTS) for k in (1, 2, 3))
+
+
+def operator_rows(people: int, min_support: float) -> Rows:
+    """Each operator's γ and what can be found through it, computed and mined from the same baskets."""
+    items = 100
+    baskets = Quest(items=items, smallest=SIZE, largest=SIZE, patterns=10).baskets(people, rng=7)
+    rows: Rows = []
+    for name, law in operators().items():
+        channel = sf.SelectASize(sf.Items(items), [law])
+        row = {"operator": name, "rho": law.rho, "gamma": law.gamma}
+        row |= {f"discoverable {k}, %": 100 * law.lowest_discoverable_support(k, REPORTS) for k in (1, 2, 3)}
+        mined = compare(baskets, channel.randomize(baskets, rng=8), channel, min_support)
+        rows.append(row | {"people": people} | {f"F1 of {k}": mined[f"F1 of {k}"] for k in (1, 2, 3)})
+    return rows
 
 
 def compare(baskets: Baskets, reports: Any, channel: sf.SelectASize, min_support: float) -> dict[str, Any]:

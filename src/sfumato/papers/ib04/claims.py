@@ -27,7 +27,7 @@ from sfumato.papers.ib04.patterns import (
 from sfumato.papers.ib04.utility import Moments
 from sfumato.prose import percent
 
-OURS = "our threshold"
+OURS = "ours"
 HOW = {DRAWN: "noise drawn once", LOOKED_AT: "the owner looks and draws again"}
 COUNTS = (
     ("LINAPT", "almost", 12 / 15, "12 of 15 LINAPT trees are the same or almost the same"),
@@ -120,8 +120,8 @@ def _whole(found: list[Experiment], kind: str, how: str) -> Claim:
     covered = [one.covered for one in those]
     kept = bool(np.median(covered) >= 0.9)
     evidence = f"kept rules cover {_shares(covered)} of the records" + ("" if kept else f"; {_cause(those)}")
-    text = f"the three steps together preserve patterns very well ({OURS}: 90 %); {kind}, {HOW[how]}"
-    return Claim(text, kept, evidence)
+    text = f"the three steps together preserve patterns very well; {kind}, {HOW[how]}"
+    return Claim(text, kept, evidence, threshold=f"{OURS}: kept rules cover 90 %")
 
 
 def _other_trees(found: list[Experiment], kind: str) -> list[Claim]:
@@ -132,16 +132,17 @@ def _other_trees(found: list[Experiment], kind: str) -> list[Claim]:
     attributes, many = [e.attributes_kept[r] for e, r in linapt], [e.comparisons[r].share_kept for e, r in liapt]
     cause = _cause(select(found, "LINAPT", kind))
     return [
-        Claim(f"of the other LINAPT trees each has about half of the rules ({OURS}: 40 % on average); {kind}",
-              _mean(rules, 0.4), f"{_average(rules)} of the rules; {cause}"),
+        Claim(f"of the other LINAPT trees each has about half of the rules; {kind}",
+              _mean(rules, 0.4), f"{_average(rules)} of the rules; {cause}", threshold=f"{OURS}: 40 % on average"),
         Claim(f"and these cover 316 of 349 cases; {kind}", _mean(covered, LEAST_COVERED),
               f"{_average(covered)} of the cases; {cause}"),
         Claim(f"all of them test at least 6 of the 7 attributes; {kind}",
               _mean([share >= 6 / 7 - 1e-9 for share in attributes], 1),
               f"{_average(attributes)} of the attributes on average, least {percent(min(attributes, default=1), 0)}; "
               f"{sum(share >= 6 / 7 - 1e-9 for share in attributes)} of {len(attributes)} trees do; {cause}"),
-        Claim(f"the other LIAPT trees still preserve many rules ({OURS}: half on average); {kind}",
-              _mean(many, 0.5), f"{_average(many)} of the rules; {_cause(select(found, 'LIAPT', kind))}"),
+        Claim(f"the other LIAPT trees still preserve many rules; {kind}",
+              _mean(many, 0.5), f"{_average(many)} of the rules; {_cause(select(found, 'LIAPT', kind))}",
+              threshold=f"{OURS}: half on average"),
     ]  # fmt: skip
 
 
@@ -175,9 +176,9 @@ def _random(found: list[Experiment], kind: str) -> Claim:
     random, linapt = (select(found, name, kind) for name in ("random noise", "LINAPT"))
     lost, kept = (float(np.mean([one.covered for one in those])) for those in (random, linapt))
     leaves = float(np.mean([np.mean(one.leaves) for one in random]))
-    text = f"noise added at random changes nodes and rules much ({OURS}: half of what LINAPT covers); {kind}"
+    text = f"noise added at random changes nodes and rules much; {kind}"
     evidence = f"kept rules cover {percent(lost)} (LINAPT {percent(kept)}), {leaves:.1f} leaves"
-    return Claim(text, lost < kept / 2, evidence)
+    return Claim(text, lost < kept / 2, evidence, threshold=f"{OURS}: half of what LINAPT covers")
 
 
 def _gadp(found: list[Experiment], kind: str) -> list[Claim]:
@@ -185,9 +186,10 @@ def _gadp(found: list[Experiment], kind: str) -> list[Claim]:
     cause = _cause(select(found, "GADP in leaves", kind))
     both = f"kept rules cover {percent(inside)} in leaves, {percent(whole)} on the table"
     return [
-        Claim(f"GADP on the whole table has bias DM: it loses patterns ({OURS}: half); {kind}", whole < 0.5, both),
-        Claim(f"GADP in leaves is free of bias DM ({OURS}: kept rules cover 90 %); {kind}", inside >= 0.9,
-              f"{both}; {cause}; labels and values drawn once"),
+        Claim(f"GADP on the whole table has bias DM: it loses patterns; {kind}", whole < 0.5, both,
+              threshold=f"{OURS}: half of the records"),
+        Claim(f"GADP in leaves is free of bias DM; {kind}", inside >= 0.9,
+              f"{both}; {cause}; labels and values drawn once", threshold=f"{OURS}: kept rules cover 90 %"),
     ]  # fmt: skip
 
 
@@ -207,8 +209,10 @@ def judge_boston(found: list[BostonTrees]) -> list[Claim]:
             text = f"RPT on Boston: three of four attributes are tested in every tree; {kind}, {HOW[how]}"
             claims.append(Claim(text, kept, counts + cause))
             covered = [one.covered for one in those]
-            text = f"and the rules are similar ({OURS}: kept rules cover half of the records); {kind}, {HOW[how]}"
-            claims.append(Claim(text, bool(np.median(covered) >= 0.5), f"{_shares(covered)}; {_cause(those)}"))
+            text = f"and the rules are similar; {kind}, {HOW[how]}"
+            half = f"{OURS}: kept rules cover half of the records"
+            told = f"{_shares(covered)}; {_cause(those)}"
+            claims.append(Claim(text, bool(np.median(covered) >= 0.5), told, threshold=half))
     return claims
 
 
@@ -225,8 +229,9 @@ def judge_noise(found: Range, linked: Rows) -> list[Claim]:
               f"realised deviation by width of the range: {deviations}; nearly all of the fall is at width 1"),
         Claim("noise on all attributes makes it harder to identify a record", means["all"] < means["tested only"],
               f"records found by one who knows all attributes, noise on: {words}"),
-        Claim(f"an intruder has tight bounds on LINAs and none on LIAs ({OURS}: half of the domain)", found.open < 0.5,
-              f"a path leaves {percent(found.open)} of the domain to an attribute that it tests, all of it to others"),
+        Claim("an intruder has tight bounds on LINAs and none on LIAs", found.open < 0.5,
+              f"a path leaves {percent(found.open)} of the domain to an attribute that it tests, all of it to others",
+              threshold=f"{OURS}: half of the domain"),
     ]  # fmt: skip
 
 
@@ -235,12 +240,12 @@ def judge_networks(rows: Rows) -> Claim:
 
     covered, network = ([row[name] for row in rows] for name in ("records under kept rules", "network"))
     rank = float(spearmanr(covered, network).statistic)
-    text = f"kept rules and the accuracy of neural networks are highly correlated ({OURS}: rank correlation {HIGH})"
+    text = "kept rules and the accuracy of neural networks are highly correlated"
     span = f"{percent(min(network))} to {percent(max(network))}"
     none = [score for share, score in zip(covered, network, strict=True) if share == 0]
     where = f" ({percent(float(np.mean(none)))} on average where no rule is kept)" if none else ""
     evidence = f"{rank:.2f} over {len(rows)} releases; networks score {span} on records not released{where}"
-    return Claim(text, rank >= HIGH, evidence)
+    return Claim(text, rank >= HIGH, evidence, threshold=f"{OURS}: rank correlation {HIGH}")
 
 
 def judge_moments(found: list[Moments]) -> list[Claim]:
