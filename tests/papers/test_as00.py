@@ -67,8 +67,8 @@ def test_the_folder_holds_figures_tables_and_a_page_that_judges_every_claim(fold
     names = {path.name for path in folder.iterdir()}
     assert names >= {"accuracies.csv", "means.csv", "figure2.csv", "figure2.png", "figure5.png", "figure6.png"}
     page = (folder / "statements.md").read_text()
-    assert page.count("**kept**") + page.count("**not kept**") + page.count("**not measured**") == 15
-    assert "6.58σ" in page and "Fewer records than the paper's" in page
+    assert page.count("**kept**") + page.count("**not kept**") + page.count("**not measured at this size**") == 15
+    assert "6.58σ" in page and "it shows that everything runs, no more" in page
     for picture in ("figure2.png", "figure5.png", "figure6.png"):
         assert f"]({picture})" in page
         assert (folder / picture).read_bytes().startswith(b"\x89PNG")
@@ -78,7 +78,7 @@ def test_the_page_states_the_stop_that_the_code_has(folder, monkeypatch):
     page = " ".join((folder / "statements.md").read_text().split())
     assert f"stop reconstructing at {100 * STOP.share:g} % of the χ² threshold, the paper at 1 %" in page
     monkeypatch.setattr(as00, "STOP", ChiSquare(share=0.05))
-    assert "at 5 % of the χ² threshold" in as00.page(as00.Accuracies([]), [], TINY)
+    assert "at 5 % of the χ² threshold" in " ".join(as00.described(TINY, {}).differences)
 
 
 def test_every_cell_has_one_row_with_a_sensible_accuracy(folder):

@@ -152,8 +152,9 @@ def test_a_run_writes_every_table_and_judges_every_claim(
     monkeypatch.setattr(synthetic, "functions", lambda n, runs, **asked: rows)
     monkeypatch.setattr(synthetic, "figure_4", lambda n, runs: made_up_mixes(0.0))
     monkeypatch.setattr(synthetic, "mixes", lambda n, runs: made_up_mixes(0.05))
-    found = lkt08.reproduce(tmp_path, quick=True, say=lambda text: None)
+    found = lkt08.reproduce(tmp_path, scale="quick", say=lambda text: None)
     tables = ("privacy_loss", "figure_4", "mixes", "functions", "table_3", "table_4_size", "snr", "chosen", "chooser")
-    assert {path.name for path in tmp_path.iterdir()} == {"statements.md", *(f"{name}.csv" for name in tables)}
+    written = {"index.html", "statements.md", *(f"{name}.csv" for name in tables)}
+    assert {path.name for path in tmp_path.iterdir()} == written
     kept = [one.kept for one in found]
     assert kept == [True, True, False, True, None, None, True, False, True, True, True, None, None, None]

@@ -1,6 +1,7 @@
 """AS00, "Privacy-preserving data mining": Figures 2, 5 and 6 and every claim about them again.
 
-Into the folder: `figure2.csv`, `accuracies.csv` (one row a run), `means.csv`, three pictures, and `statements.md`.
+Into the folder: `figure2.csv`, `accuracies.csv` (one row a run), `means.csv`, three pictures, `statements.md` and
+`index.html`.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from sfumato.mining.tree.association import STOP
-from sfumato.papers import Claim, Rows, as_markdown, markdown_table, opened, write_rows
+from sfumato.papers import Claim, Paper, Rows, Scale, at, opened, write_paper
 from sfumato.papers.as00.claims import all_claims
 from sfumato.papers.as00.runs import (
     ALGORITHMS,
+    MIDDLE,
     NOISES,
     QUICK,
     SHAPES,
@@ -26,37 +28,6 @@ from sfumato.papers.as00.runs import (
 )
 from sfumato.reconstruction import ChiSquare
 from sfumato.shipping.training import Progress, silently
-
-PAGE = """# Agrawal & Srikant 2000, "Privacy-preserving data mining", again
-
-{train:,} training and {test:,} test records of two classes of equal size, {runs} run{s}; every attribute blurred at
-the same level, test records clean.{quick}
-
-Where we differ from the paper: whole-number attributes (elevel, car, zipcode) get whole-number noise, so at 10 %
-privacy elevel is all but clear; ByClass and Local stop reconstructing at {stop:g} % of the χ² threshold, the paper at
-{paper_stop:g} %; reports are counted past the ends of the domain; Figure 2's shapes are our reading of their names.
-
-## Statements
-
-{claims}
-
-## Figure 2
-
-![Figure 2](figure2.png)
-
-## Figure 5
-
-![Figure 5](figure5.png)
-
-## Figure 6
-
-![Figure 6](figure6.png)
-
-## Accuracy, %
-
-{table}
-"""
-
 
 COLOURS = {
     "original": "#1f6f78",
@@ -72,23 +43,49 @@ FIGURE_5_LEVELS = (25, 100)
 FIGURE_6_ALGORITHMS = ("randomized", "byclass", "joint tree")
 
 
+PICTURES = {
+    "figure2.png": "Figure 2: shapes, blurred and reconstructed",
+    "figure5.png": "Figure 5: accuracy of every algorithm on every function",
+    "figure6.png": "Figure 6: accuracy against privacy",
+}
+
+
 def reproduce(
-    folder: Path | str, quick: bool = False, progress: Progress = silently, extent: Extent | None = None
+    folder: Path | str, scale: Scale = "full", progress: Progress = silently, extent: Extent | None = None
 ) -> list[Claim]:
-    """Run what is not finished yet, then draw and judge; `quick` is for trying it out, hours of runs otherwise."""
+    """Run what is not finished yet, then draw and judge; hours of runs at full scale."""
     place = opened(folder)
-    chosen = extent or (QUICK if quick else Extent())
+    chosen = extent or at(scale, QUICK, MIDDLE, Extent())
     shapes = shape_rows(chosen.shape_values)
     rows = run_all(place / "accuracies.csv", chosen, progress)
     accuracies = Accuracies(rows)
     found = all_claims(accuracies, shapes)
-    write_rows(place / "figure2.csv", shapes)
-    write_rows(place / "means.csv", mean_rows(accuracies))
     draw_figure_2(shapes, place / "figure2.png")
     draw_figure_5(accuracies, place / "figure5.png")
     draw_figure_6(accuracies, place / "figure6.png")
-    (place / "statements.md").write_text(page(accuracies, found, chosen), encoding="utf-8")
+    tables = {"figure2": shapes, "means": mean_rows(accuracies)}
+    write_paper(place, described(chosen, tables), found, scale)
     return found
+
+
+def described(extent: Extent, tables: dict[str, Rows]) -> Paper:
+    several = "" if extent.runs == 1 else "s"
+    return Paper(
+        "AS00",
+        "Agrawal & Srikant 2000, Privacy-preserving data mining",
+        f"{extent.train:,} training and {extent.test:,} test records of two classes of equal size, {extent.runs} "
+        f"run{several}; every attribute blurred at the same level, test records clean.",
+        [
+            "Whole-number attributes (elevel, car, zipcode) get whole-number noise, so at 10 % privacy elevel is all "
+            "but clear.",
+            f"ByClass and Local stop reconstructing at {100 * STOP.share:g} % of the χ² threshold, the paper at "
+            f"{100 * ChiSquare.share:g} %.",
+            "Reports are counted past the ends of the domain.",
+            "Figure 2's shapes are our reading of their names.",
+        ],
+        tables,
+        PICTURES,
+    )
 
 
 def mean_rows(accuracies: Accuracies) -> Rows:
@@ -100,25 +97,6 @@ def mean_rows(accuracies: Accuracies) -> Rows:
         for noise in NOISES
         for level in accuracies.levels
     ]
-
-
-def page(accuracies: Accuracies, found: list[Claim], extent: Extent) -> str:
-    fewer = " **Fewer records than the paper's: this shows that it runs, no more.**"
-    rows = [
-        (row["function"], row["noise"], f"{row['privacy']} %", *(f"{100 * row[name]:.1f}" for name in ALGORITHMS))
-        for row in mean_rows(accuracies)
-    ]
-    return PAGE.format(
-        train=extent.train,
-        test=extent.test,
-        runs=extent.runs,
-        s="" if extent.runs == 1 else "s",
-        quick=fewer if extent.train < Extent.train else "",
-        stop=100 * STOP.share,
-        paper_stop=100 * ChiSquare.share,
-        claims=as_markdown(found),
-        table=markdown_table(["function", "noise", "privacy", *ALGORITHMS], rows),
-    )
 
 
 # --- figures ----------------------------------------------------------------------------------------------------------

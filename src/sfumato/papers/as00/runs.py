@@ -56,6 +56,7 @@ class Extent:
 
 
 QUICK = Extent(train=2_000, test=1_000, runs=1, levels=(25, 100), functions=(1, 2), shape_values=10_000)
+MIDDLE = Extent(train=20_000, runs=1, levels=(25, 50, 100, 200))
 
 
 class Setting(NamedTuple):
