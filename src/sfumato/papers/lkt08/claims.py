@@ -62,6 +62,7 @@ def judge_mixes(privacy: Rows, figure: Rows, rows: Rows) -> list[Claim]:
     near = max(row[ONE_PHASE] for row in figure if row["method"] == "smooth")
     wide = [row for row in rows if row["mix"] in ("20 % wide", "50 % wide", "all wide")]
     told = [f"{row['shape']}, {row['mix']}: exact {row[EXACT]:.3f}, noise's {row[NOISE_ONLY]:.3f}" for row in wide]
+    usual = max(row[NOISE_ONLY] - row[EXACT] for row in rows if row["mix"].startswith("case"))
     never_worse = all(row[EXACT] <= row[NOISE_ONLY] + _told_apart(row) for row in rows)
     return [
         Claim(
@@ -88,15 +89,16 @@ def judge_mixes(privacy: Rows, figure: Rows, rows: Rows) -> list[Claim]:
         Claim(
             "On large data AS00's algorithm comes very close to the true density",
             far < 0.1,
-            f"largest L1 error {far:.3f}, by ours {near:.3f}; its stopping rule leaves gaussian noise half undone "
-            "(AS00's page shows the error against the rule)",
+            f"largest L1 error {far:.3f}, and {near:.3f} by ours from as many reports: they hold more than its "
+            " stopping rule takes out (AS00's page shows the error against the rule)",
             "Appendix A",
             "ours: L1 below 0.1",
         ),
         Claim(
             "Reconstruction may use the noise's table and forget the second phase",
             all(row[NOISE_ONLY] <= row[EXACT] + _told_apart(row) for row in rows),
-            "; ".join(told) + ". Forgetting is a bias of the interval's width, which no number of people mends",
+            f"in the paper's own cases at most {usual:.3f} is lost; beyond them, {'; '.join(told)}. Forgetting is a bias "
+            "of the interval's width, which no number of people mends",
             "§4.2",
             "ours: two standard errors",
         ),
@@ -165,8 +167,8 @@ def judge_table_3(rows: Rows) -> list[Claim]:
             "Tested on reconstructed records, reconstruction beats the original data on all three",
             all(tree(s, RECONSTRUCTED, RECONSTRUCTED) > tree(s, TRUE, TRUE) for s in SETS),
             f"{told(RECONSTRUCTED, RECONSTRUCTED)} against {told(TRUE, TRUE)}; with training and test records "
-            f"reconstructed in one go {told(TOGETHER, TOGETHER)}; either way it takes the classes of test records, which "
-            "nobody has",
+            f"reconstructed in one go {told(TOGETHER, TOGETHER)}; either way it takes the classes of test records, "
+            "which nobody has",
         ),
         Claim(
             "Tested on perturbed records, reconstruction is very low on Income",
@@ -178,7 +180,7 @@ def judge_table_3(rows: Rows) -> list[Claim]:
         Claim(
             "Tested on perturbed records, two data sets are very low and Haberman is like direct mining",
             sum(fall > SIMILAR for fall in falls.values()) == 2 and falls["haberman"] <= SIMILAR,
-            f"below direct mining by {_points(falls)}; direct mining itself has {told(PERTURBED, PERTURBED)}, everybody "
+            f"below direct mining by {_points(falls)}; direct mining itself {told(PERTURBED, PERTURBED)}, everybody "
             f"in the larger class {told(TRUE, TRUE, LARGER_CLASS)}: on Liver there is nothing left to lose",
             threshold="ours: very low is more than 3 points below direct mining",
         ),
@@ -265,6 +267,7 @@ def judge_direct(by_size: Rows, by_snr: Rows, clean: Rows) -> list[Claim]:
             "; ".join(f"{n}: " + ", ".join(f"{v:.3f}" for v in values) for n, values in curve.items())
             + f" at SNR {', '.join(f'{r:g}' for r in ratios)}",
             "§6.2.2",
+            "ours: lower at the last than at the first",
         ),
     ])  # fmt: skip
 
