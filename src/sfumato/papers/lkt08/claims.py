@@ -90,15 +90,15 @@ def judge_mixes(privacy: Rows, figure: Rows, rows: Rows) -> list[Claim]:
             "On large data AS00's algorithm comes very close to the true density",
             far < 0.1,
             f"largest L1 error {far:.3f}, and {near:.3f} by ours from as many reports: they hold more than its "
-            " stopping rule takes out (AS00's page shows the error against the rule)",
+            "stopping rule takes out (AS00's page shows the error against the rule)",
             "Appendix A",
             "ours: L1 below 0.1",
         ),
         Claim(
             "Reconstruction may use the noise's table and forget the second phase",
             all(row[NOISE_ONLY] <= row[EXACT] + _told_apart(row) for row in rows),
-            f"in the paper's own cases at most {usual:.3f} is lost; beyond them, {'; '.join(told)}. Forgetting is a bias "
-            "of the interval's width, which no number of people mends",
+            f"in the paper's own cases at most {usual:.3f} is lost; beyond them, {'; '.join(told)}. It is a bias of "
+            "the interval's width, which no number of people mends",
             "§4.2",
             "ours: two standard errors",
         ),
