@@ -142,7 +142,7 @@ def _chooser(scale: Scale, say: Say) -> Part:
     splits = {"six attributes": real.income(2)}
     if scale == "full":
         splits["fourteen attributes"] = real.income(2, nominal=True)
-    records = at(scale, 3_000, 16_000, 40_000)
+    records = at(scale, 3_000, 40_000, 40_000)
     rows = [{"data": name, **real.chosen(split.first(records), SNR, 7)} for name, split in splits.items()]
     say("how often the chooser is right")
     whole = (real.GRID_DATA, real.GRID_FUNCTIONS)
