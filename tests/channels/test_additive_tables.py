@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 
@@ -14,3 +16,22 @@ def test_no_entry_of_a_table_on_intervals_is_negative(privacy, top):
         table = channel.matrix(np.linspace(0, top, cells + 1), np.linspace(values[0], values[-1], 2 * cells))
         assert table.min() >= 0
         assert table.sum(axis=0) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("kind", [sf.Gaussian, sf.Uniform, sf.Laplace])
+@pytest.mark.parametrize("snr", [0.25, 1.0, 4.0])
+def test_the_signal_to_noise_ratio_is_that_of_the_noise_as_drawn(kind, snr):
+    ages = sf.Interval(17, 90)
+    known, flat = kind(ages, snr=snr, data_deviation=13.6), kind(ages, snr=snr)
+    assert 13.6**2 / known.noise_variance == pytest.approx(snr, rel=1e-3)
+    assert 73**2 / 12 / flat.noise_variance == pytest.approx(snr, rel=1e-3)
+    assert known.to_spec() == {"channel": known.kind, "snr": snr, "data_deviation": 13.6}
+    spelt = kind(ages, 13.6 / math.sqrt(snr) / known.unit_deviation)
+    assert known.identity == spelt.identity
+
+
+def test_a_plan_states_the_ratio():
+    asked = {"low": 17, "high": 90, "channel": "gaussian", "snr": 1.0, "data_deviation": 13.6}
+    plan = sf.Plan.from_dict({"attributes": {"age": asked}})
+    assert plan.channels["age"].scale == 13.6
+    assert sf.Plan.loads(plan.to_json(), "json") == plan

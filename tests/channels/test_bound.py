@@ -137,7 +137,7 @@ def test_plans_take_either_spelling_and_are_one_plan() -> None:
         ({"channel": "gaussian", "gamma": 19}, "attributes.x: gamma cannot be asked of gaussian: .*use laplace"),
         ({"channel": "uniform", "epsilon": 1}, "attributes.x: epsilon cannot be asked of uniform: .*use laplace"),
         ({"channel": "discretize", "width": 0.1, "gamma": 19}, "gamma cannot be asked of discretize"),
-        ({"channel": "laplace"}, "attributes.x: give either scale=, privacy=, gamma= or epsilon= for laplace noise"),
+        ({"channel": "laplace"}, "attributes.x: give either scale=, privacy=, snr=, gamma= or epsilon= for"),
         ({"channel": "square-wave", "gamma": 19, "epsilon": 1}, "attributes.x: give either gamma= or epsilon="),
         ({"channel": "square-wave", "epsilon": "one"}, "attributes.x: epsilon='one' is not a number"),
     ],

@@ -8,6 +8,8 @@ import pytest
 from tests.statistics import assert_fits
 
 import sfumato as sf
+from sfumato.channels.base import mechanism_from_spec
+from sfumato.prose import voice
 
 AGE = sf.Interval(20, 80)
 LEVELS = {"normal": 200, "cautious": 100, "extra": 50, "paranoid": 25}
@@ -51,6 +53,19 @@ def test_with_as_many_intervals_as_steps_little_changes() -> None:
     np.testing.assert_allclose(level.law(), noise.law(), atol=1e-3)
 
 
+@pytest.mark.parametrize("noise", [sf.Gaussian(sf.Interval(17, 90, integer=True), privacy=1.0), sf.SquareWave(AGE, 9)])
+def test_levels_finer_than_the_values_leave_reports_as_they_are(noise: sf.Channel) -> None:
+    """17..90 with 200 intervals: no whole number has another beside it in its interval."""
+    two_phase = sf.TwoPhase(noise, {"normal": 10 * noise.inputs.size, "paranoid": 25})
+    normal, paranoid = two_phase.level("normal"), two_phase.level("paranoid")
+    assert normal.program() == noise.program() and paranoid.program() != noise.program()
+    assert normal.describe(voice("en")) == noise.describe(voice("en"))
+    np.testing.assert_array_equal(normal.law(), noise.law())
+    assert np.isin(two_phase.randomize([33.0] * 50, rng=4), noise.outputs.values).all()
+    spec = two_phase.to_spec()
+    assert mechanism_from_spec(noise.domain, spec).to_spec() == spec
+
+
 def test_the_guarantee_without_a_level_is_the_weakest() -> None:
     choice = sf.Choice({"a": sf.SquareWave(AGE, gamma=3), "b": sf.SquareWave(AGE, gamma=19)})
     assert choice.guarantee().gamma == 19 and "protects least" in str(choice.guarantee())
@@ -77,6 +92,7 @@ def test_a_plan_with_levels_round_trips_and_reports_carry_them() -> None:
         (lambda: TWO_PHASE.randomize([30.0, 40.0], level=["normal"]), "one level per value"),
         (lambda: sf.TwoPhase(sf.Gaussian(AGE, privacy=1.0), {}), "levels is empty"),
         (lambda: sf.TwoPhase(sf.Gaussian(AGE, privacy=1.0), {"a": 0}), "whole number from 1"),
+        (lambda: sf.TwoPhase(sf.Gaussian(AGE, privacy=1.0), {"a": 10**400}), "whole number from 1"),
         (lambda: sf.TwoPhase(sf.Gaussian(AGE, privacy=1.0), {"a": 5}, default="b"), "'b' is unknown"),
         (lambda: sf.Choice({"a": sf.SquareWave(AGE, 3), "b": sf.SquareWave(sf.Interval(0, 1), 3)}), "another domain"),
         (lambda: TWO_PHASE.draw_levels({"normal": -1}, 5, 1), "positive sum"),

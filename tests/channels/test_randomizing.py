@@ -50,8 +50,12 @@ def test_an_unknown_category_is_named() -> None:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: sf.Gaussian(AGE), "either scale= or privacy="),
-        (lambda: sf.Gaussian(AGE, scale=1, privacy=1), "either scale= or privacy="),
+        (lambda: sf.Gaussian(AGE), "either scale=, privacy= or snr="),
+        (lambda: sf.Gaussian(AGE, snr=0), "snr=0 is not above 0"),
+        (lambda: sf.Gaussian(AGE, snr=1e-9), "snr=1e-09 is noise"),
+        (lambda: sf.Gaussian(AGE, snr=1, data_deviation=-3), "data_deviation=-3 is not above 0"),
+        (lambda: sf.Gaussian(AGE, scale=1, data_deviation=3), "read with snr= only"),
+        (lambda: sf.Gaussian(AGE, scale=1, privacy=1), "either scale=, privacy= or snr="),
         (lambda: sf.Gaussian(AGE, scale=0), "not above 0"),
         (lambda: sf.Uniform(AGE, halfwidth=-1), "not above 0"),
         (lambda: sf.Laplace(AGE, scale=float("nan")), "not above 0"),

@@ -45,6 +45,19 @@ def test_the_mean_of_whole_numbers_uses_the_numbers_of_each_interval():
     assert numeric(integer=True).mean() == pytest.approx(0.25 * 0.5 + 0.5 * 2.5 + 0.25 * 6)
 
 
+def test_information_loss_is_the_share_of_people_in_the_wrong_place():
+    assert numeric().information_loss([0.25, 0.5, 0.25]) == 0
+    assert numeric().information_loss([0, 0.5, 0.5]) == pytest.approx(0.25)
+    assert numeric().information_loss([0, 0, 1]) == pytest.approx(0.75)
+
+
+def test_without_the_truth_it_is_what_errors_of_this_size_lose_on_average():
+    estimate, rng = numeric(), np.random.default_rng(4)
+    errors = rng.standard_normal((20_000, 3)) * estimate.stderr
+    losses = np.abs(errors).sum(axis=1) / 2
+    assert abs(losses.mean() - estimate.information_loss()) < 5 * losses.std() / 20_000**0.5
+
+
 def test_quantiles_interpolate_the_distribution():
     assert numeric().quantile(0.5) == pytest.approx(3)
     assert np.allclose(numeric().quantile([0, 0.25, 0.75, 1]), [0, 2, 4, 8])
@@ -202,6 +215,8 @@ def test_the_plot_has_a_bar_for_every_interval():
     [
         (lambda: numeric().interval(1.5), "confidence=1.5"),
         (lambda: numeric().quantile(2), "q=2"),
+        (lambda: numeric().information_loss([25, 50, 25]), "truth is not 3 shares"),
+        (lambda: numeric().information_loss([0.5, 0.5]), "truth is not 3 shares"),
         (lambda: categorical().quantile(0.5), "needs numbers"),
         (lambda: categorical().mean(), "needs numbers"),
         (lambda: categorical().share(low=1), "these are categories"),

@@ -6,6 +6,9 @@ report. The number of steps k has the law
     q[k] = F((k + ½)·step) − F((k − ½)·step),   F the noise's distribution function, in whole multiples of 2^−64,
 
 so the table is q shifted along the grid: P[report, true] = q[report − true]. No low-order bits of the value remain.
+
+How much noise may be said by its own parameter, by the share of the range that it hides (``privacy``), or by the signal
+to noise ratio Var(data)/Var(noise) (``snr``, LKT08 App. B) with the deviation of the data (``data_deviation``).
 """
 
 from __future__ import annotations
@@ -42,8 +45,8 @@ class AdditiveNoise(Channel):
     unit_deviation: ClassVar[float]
 
     def __init__(
-        self, domain: Interval, own: float | None, privacy: float | None, confidence: float, step: float | None,
-        missing: str, outside: str, bound: Mapping[str, Any],
+        self, domain: Interval, own: float | None, privacy: float | None, confidence: float, snr: float | None,
+        data_deviation: float | None, step: float | None, missing: str, outside: str, bound: Mapping[str, Any],
     ) -> None:  # fmt: skip
         if self.unbounded:
             refuse_bound(self.kind, self.unbounded, bound)
@@ -51,27 +54,38 @@ class AdditiveNoise(Channel):
             raise TypeError(f"{self.kind} noise needs an Interval, not {type(domain).__name__}; use RandomizedResponse")
         super().__init__(domain, missing, outside)
         self.domain: Interval = domain
-        ways = {self.own_parameter: own, "privacy": privacy, **bound}
+        ways = {self.own_parameter: own, "privacy": privacy, "snr": snr, **bound}
         name, value = one_given(f"{self.kind} noise", **ways)
+        if data_deviation is not None and name != "snr":
+            raise ValueError(f"data_deviation={data_deviation!r} is read with snr= only; leave it out")
         self.confidence = check_confidence(confidence)
         self._given: dict[str, Any] = {name: value}
         if name == "privacy":
             self._given |= {"confidence": confidence} if confidence != 0.95 else {}
             own = check_positive("privacy", value) * domain.width / self._width_of_unit(self.confidence)
+        elif name == "snr":
+            self._given |= {} if data_deviation is None else {"data_deviation": data_deviation}
+            own = self._size_at_ratio(check_positive("snr", value), data_deviation)
         elif name in bound:
             own = self._size_of_bound(gamma_of(name, checked_bound(name, value)), step)
         self.size_of_noise = check_positive(self.own_parameter, 0.0 if own is None else own)
         self.deviation = self.unit_deviation * self.size_of_noise
-        self._check_size(privacy)
+        self._check_size(name, self.size_of_noise if name in bound else value)
         if step is not None:
             self._given["step"] = step
         self.step = float(step) if step is not None else default_step(domain, self.deviation)
         check_step(domain, self.step)
         self._lay_grids()
 
-    def _check_size(self, privacy: float | None) -> None:
+    def _size_at_ratio(self, snr: float, data_deviation: float | None) -> float:
+        """The own parameter at Var(data)/Var(noise) = snr; data of unknown deviation are taken to fill the domain
+        evenly, which gives R/√12."""
+        flat = self.domain.width / math.sqrt(12)
+        own = flat if data_deviation is None else check_positive("data_deviation", data_deviation)
+        return own / math.sqrt(snr) / self.unit_deviation
+
+    def _check_size(self, name: str, value: float) -> None:
         if self.deviation > LARGEST_NOISE * self.domain.width:
-            name, value = ("privacy", privacy) if privacy is not None else (self.own_parameter, self.size_of_noise)
             raise ValueError(
                 f"{name}={value:g} is noise {self.deviation / self.domain.width:.3g} times as wide as the domain "
                 f"({self.domain}); no crowd can be read through it, use less than {LARGEST_NOISE:g} times"
@@ -161,10 +175,10 @@ class ScaledNoise(AdditiveNoise):
 
     def __init__(
         self, domain: Interval, scale: float | None = None, *, privacy: float | None = None,
-        confidence: float = 0.95, step: float | None = None, missing: str = "pass", outside: str = "refuse",
-        **bound: float | None,
+        confidence: float = 0.95, snr: float | None = None, data_deviation: float | None = None,
+        step: float | None = None, missing: str = "pass", outside: str = "refuse", **bound: float | None,
     ) -> None:  # fmt: skip
-        super().__init__(domain, scale, privacy, confidence, step, missing, outside, bound)
+        super().__init__(domain, scale, privacy, confidence, snr, data_deviation, step, missing, outside, bound)
 
     @property
     def scale(self) -> float:
@@ -182,6 +196,8 @@ class Gaussian(ScaledNoise):
     >>> import sfumato as sf
     >>> round(sf.Gaussian(sf.Interval(20, 80), privacy=1.0).scale, 2)
     15.31
+    >>> sf.Gaussian(sf.Interval(20, 80), snr=0.25, data_deviation=12.0).scale
+    24.0
     """
 
     kind = "gaussian"
@@ -214,10 +230,10 @@ class Uniform(AdditiveNoise):
 
     def __init__(
         self, domain: Interval, halfwidth: float | None = None, *, privacy: float | None = None,
-        confidence: float = 0.95, step: float | None = None, missing: str = "pass", outside: str = "refuse",
-        **bound: float | None,
+        confidence: float = 0.95, snr: float | None = None, data_deviation: float | None = None,
+        step: float | None = None, missing: str = "pass", outside: str = "refuse", **bound: float | None,
     ) -> None:  # fmt: skip
-        super().__init__(domain, halfwidth, privacy, confidence, step, missing, outside, bound)
+        super().__init__(domain, halfwidth, privacy, confidence, snr, data_deviation, step, missing, outside, bound)
 
     @property
     def halfwidth(self) -> float:
@@ -255,12 +271,13 @@ class Laplace(ScaledNoise):
 
     def __init__(
         self, domain: Interval, scale: float | None = None, *, privacy: float | None = None,
-        confidence: float = 0.95, gamma: float | None = None, epsilon: float | None = None,
-        step: float | None = None, missing: str = "pass", outside: str = "refuse",
+        confidence: float = 0.95, snr: float | None = None, data_deviation: float | None = None,
+        gamma: float | None = None, epsilon: float | None = None, step: float | None = None, missing: str = "pass",
+        outside: str = "refuse",
     ) -> None:  # fmt: skip
         bound = {"gamma": gamma, "epsilon": epsilon}
-        super().__init__(domain, scale, privacy=privacy, confidence=confidence, step=step, missing=missing,
-                         outside=outside, **bound)  # fmt: skip
+        super().__init__(domain, scale, privacy=privacy, confidence=confidence, snr=snr, data_deviation=data_deviation,
+                         step=step, missing=missing, outside=outside, **bound)  # fmt: skip
 
     def _size_of_bound(self, gamma: float, step: float | None) -> float:
         least = self.domain.width / logarithm(gamma)

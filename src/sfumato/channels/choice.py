@@ -21,6 +21,7 @@ from sfumato.guarantee import Guarantee
 from sfumato.prose import Voice, voice
 
 MOST_LEVELS = 32
+MOST_INTERVALS = 1_000_000
 
 
 class Choice(Mechanism):
@@ -132,7 +133,8 @@ def _in_text(channel: Channel) -> bool:
 
 
 class Blur(Channel):
-    """The two phases at one level: ``noise``, then a uniform draw from one of ``intervals`` per range.
+    """The two phases at one level: ``noise``, then a uniform draw from one of ``intervals`` per range. Intervals finer
+    than the noise's steps leave its reports as they are.
 
     Domain: that of the noise, an Interval of width R.
     Law: P[y, x] = P_noise[I(y), x] / |I(y)|, I(y) the interval of width R/intervals that holds y.
@@ -145,9 +147,10 @@ class Blur(Channel):
         if not isinstance(noise.domain, Interval) or not isinstance(noise.outputs, Grid):
             raise TypeError("two phases need a noise channel on numbers first, for example Gaussian")
         super().__init__(noise.domain, noise.missing, noise.outside)
-        points = noise.inputs.size
-        if isinstance(intervals, bool) or not isinstance(intervals, (int, np.integer)) or not 1 <= intervals < points:
-            raise ValueError(f"intervals={intervals!r} is not a whole number from 1 to {points - 1}, the noise's steps")
+        whole = isinstance(intervals, (int, np.integer)) and not isinstance(intervals, bool)
+        if not whole or not 1 <= intervals <= MOST_INTERVALS:
+            shown = "a huge number" if whole and intervals > 1 else repr(intervals)
+            raise ValueError(f"intervals={shown} is not a whole number from 1 to {MOST_INTERVALS:,}; try 200")
         self.first_phase, self.intervals = noise, int(intervals)
         self.domain: Interval = noise.domain
         self.inputs = noise.inputs
@@ -157,7 +160,7 @@ class Blur(Channel):
     def _starts(self) -> Codes:
         """The first report code of every interval; intervals line up with the domain's lower end."""
         grid = self.outputs
-        steps_per_interval = self.domain.width / self.intervals / grid.step
+        steps_per_interval = max(self.domain.width / self.intervals / grid.step, 1.0)
         from_low = np.arange(grid.size) + round((grid.origin - float(self.domain.low)) / grid.step)
         interval = np.floor(from_low / steps_per_interval + 1e-9)
         return np.flatnonzero(np.diff(interval, prepend=-np.inf))
@@ -167,10 +170,17 @@ class Blur(Channel):
         return self.first_phase.entry
 
     def steps(self) -> tuple[Step, ...]:
-        return (*self.first_phase.steps(), self._spread)
+        return self.first_phase.steps() if self._as_it_is else (*self.first_phase.steps(), self._spread)
+
+    @property
+    def _as_it_is(self) -> bool:
+        """Whether no interval holds a second report."""
+        return self._spread.starts.size == self.outputs.size
 
     def _law_in_cells(self, first: Codes | None) -> Floats:
         """Cells cut through intervals in proportion to the codes on each side."""
+        if self._as_it_is:
+            return self.first_phase._law_in_cells(first)
         inside = self.first_phase._law_in_cells(self._spread.starts)
         if first is None:
             sizes = self._spread.sizes
@@ -184,7 +194,7 @@ class Blur(Channel):
 
     def for_measuring(self) -> Channel:
         coarser = self.first_phase.for_measuring()
-        return self if coarser is self.first_phase else Blur(coarser, min(self.intervals, coarser.inputs.size - 1))
+        return self if coarser is self.first_phase else Blur(coarser, self.intervals)
 
     def parameters(self) -> dict[str, Any]:
         return {"noise": self.first_phase.to_spec(), "intervals": self.intervals}
@@ -195,8 +205,8 @@ class Blur(Channel):
         return cls(channel_from_spec(domain, arguments["noise"]), arguments["intervals"])
 
     def describe(self, say: Voice) -> str:
-        width = say.number(self.domain.width / self.intervals)
-        return say("how.spread", first=self.first_phase.describe(say), width=width)
+        first, width = self.first_phase.describe(say), say.number(self.domain.width / self.intervals)
+        return first if self._as_it_is else say("how.spread", first=first, width=width)
 
 
 class TwoPhase(Choice):

@@ -43,7 +43,7 @@ from sfumato.domain import DOMAIN_KEYS, Categories, Interval, domain_from_spec
 from sfumato.plan.attribute import Attribute
 from sfumato.prose import listed
 
-SIZES = (*BOUNDS, "keep", "scale", "privacy")
+SIZES = (*BOUNDS, "keep", "scale", "privacy", "snr")
 """Parameters that say how much a channel blurs."""
 PARTS = 1000
 LEAST_GAMMA = 1.001

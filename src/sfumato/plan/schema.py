@@ -16,6 +16,8 @@ _PARAMETERS: dict[str, dict[str, Any]] = {
     "edges": {"type": "array", "items": {"type": "number"}, "minItems": 2, "description": "bounds of value classes"},
     "privacy": {**_POSITIVE, "description": "interval width at the confidence, as a share of the range (1.0 = 100 %)"},
     "confidence": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1, "default": 0.95},
+    "snr": {**_POSITIVE, "description": "variance of the answers divided by that of the noise"},
+    "data_deviation": {**_POSITIVE, "description": "standard deviation of the answers, for snr; else range / √12"},
     "step": {**_POSITIVE, "description": "distance between neighbouring reports"},
     "keep": {"type": "number", "minimum": 0, "maximum": 1, "description": "probability that the true category is kept"},
     "gamma": {"type": "number", "exclusiveMinimum": 1, "description": "largest factor by which a report moves odds"},

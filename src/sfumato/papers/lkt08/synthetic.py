@@ -3,6 +3,7 @@ width; densities by reconstruction, then functions 1-5 of AS00 by tree and naive
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy.stats import entropy
 
 import sfumato as sf
 from sfumato.domain import Floats
-from sfumato.examples.agrawal import DOMAINS, Records, draw_records, in_group_a
+from sfumato.examples.agrawal import DOMAINS, draw_records, in_group_a
 from sfumato.papers import Rows
 from sfumato.papers.as00.runs import SHAPES
 
@@ -35,6 +36,7 @@ WIDE_CASES: dict[str, dict[str, float]] = {
 
 UNIT = sf.Interval(0.0, 1.0)
 SHOWN = 20
+REDRAWN = (5, 10, 20, 100)
 ONE_PHASE, EXACT, NOISE_ONLY = "one phase", "two phases, exact tables", "two phases, noise's table"
 GAIN_ERROR = "standard error of the gain"
 FUNCTIONS = (1, 2, 3, 4, 5)
@@ -60,6 +62,13 @@ def privacy_table() -> Rows:
     return [{"case": name, **shares, "privacy loss": privacy_loss(choice, shares)} for name, shares in CASES.items()]
 
 
+def level_table() -> Rows:
+    """Privacy loss of each level by itself, at the same noise."""
+    choice = sf.TwoPhase(sf.Gaussian(UNIT, privacy=1.0), INTERVALS)
+    return [{"level": name, "intervals": n, "privacy loss": privacy_loss(choice, {name: 1.0})}
+            for name, n in INTERVALS.items()]  # fmt: skip
+
+
 def distance(estimate: Any, values: Floats) -> float:
     """Σ|p̂ − p| over the shown intervals."""
     truth = np.histogram(values, estimate.edges)[0] / values.size
@@ -67,7 +76,7 @@ def distance(estimate: Any, values: Floats) -> float:
 
 
 def errors(
-    choice: sf.TwoPhase, shares: dict[str, float], shape: str, n: int, rng: np.random.Generator
+    choice: sf.TwoPhase, shares: dict[str, float], shape: str, n: int, rng: np.random.Generator, method: str = "smooth"
 ) -> dict[str, float]:
     """L1 errors on the same people: one phase, and two phases with exact tables or with the noise's alone."""
     values = SHAPES[shape](n, rng)
@@ -75,21 +84,40 @@ def errors(
     reports = choice.randomize(values, rng, level=levels)
     one_phase = choice.noise.randomize(values, rng)
     return {
-        ONE_PHASE: distance(sf.reconstruct(one_phase, choice.noise, SHOWN), values),
-        EXACT: distance(sf.reconstruct(reports, choice, SHOWN, level=levels), values),
-        NOISE_ONLY: distance(sf.reconstruct(reports, choice.noise, SHOWN), values),
+        ONE_PHASE: distance(sf.reconstruct(one_phase, choice.noise, SHOWN, method=method), values),
+        EXACT: distance(sf.reconstruct(reports, choice, SHOWN, method=method, level=levels), values),
+        NOISE_ONLY: distance(sf.reconstruct(reports, choice.noise, SHOWN, method=method), values),
     }
 
 
+def figures_1_2(n: int, seed: int = 3) -> Rows:
+    """Distribution functions of W, values with gaussian noise of deviation 0.25, and of W′, redrawn from the interval
+    into which W fell: exact, for the values of n people."""
+    rng, noise, rows = np.random.default_rng(seed), sf.Gaussian(UNIT, scale=0.25), []
+    for shape, draw in SHAPES.items():
+        people = np.bincount(noise.encode(draw(n, rng)), minlength=noise.inputs.size) / n
+        curves = {"W": np.cumsum(noise.law() @ people)}
+        for intervals in REDRAWN:
+            redrawn = sf.TwoPhase(noise, {"everyone": intervals}).level("everyone")
+            curves[f"W′ of {intervals} intervals"] = np.cumsum(redrawn.law() @ people)
+        for place in range(0, noise.outputs.size, 10):
+            point = {name: float(curve[place]) for name, curve in curves.items()}
+            rows.append({"shape": shape, "value": float(noise.outputs.values[place]), **point})
+    return rows
+
+
 def figure_4(n: int, runs: int, seed: int = 4) -> Rows:
-    """The paper's own comparison: gaussian noise of deviation 0.25, intervals of 1/20."""
-    choice = sf.TwoPhase(sf.Gaussian(UNIT, scale=0.25), {"everyone": SHOWN})
+    """The paper's own comparison, by AS00's reconstruction and by ours: intervals of 1/20 on noise of two kinds."""
     rng = np.random.default_rng(seed)
-    return [
-        {"shape": shape, "mix": "everyone at 20 intervals", "noise": 0.25, "n": n, **mean_errors(found)}
-        for shape in SHAPES
-        for found in [[errors(choice, {"everyone": 1.0}, shape, n, rng) for _ in range(runs)]]
-    ]
+    noises = {"gaussian": sf.Gaussian(UNIT, scale=0.25), "uniform": sf.Uniform(UNIT, halfwidth=0.5)}
+    rows = []
+    for kind, noise in noises.items():
+        choice = sf.TwoPhase(noise, {"everyone": SHOWN})
+        for method in ("as00", "smooth"):
+            for shape in SHAPES:
+                found = [errors(choice, {"everyone": 1.0}, shape, n, rng, method) for _ in range(runs)]
+                rows.append({"shape": shape, "noise": kind, "method": method, "n": n, **mean_errors(found)})
+    return rows
 
 
 def mixes(n: int, runs: int, seed: int = 5) -> Rows:
@@ -121,9 +149,9 @@ def noises() -> dict[str, sf.Channel]:
     return {name: sf.Gaussian(domain, privacy=PRIVACY) for name, domain in DOMAINS.items()}
 
 
-def two_phase_channels() -> dict[str, sf.Channel | sf.Choice]:
-    """Two phases on continuous attributes; on those of few whole numbers an interval holds one of them at most."""
-    return {name: noise if DOMAINS[name].integer else sf.TwoPhase(noise, INTERVALS) for name, noise in noises().items()}
+def two_phase_channels(noises: Mapping[str, sf.Channel]) -> dict[str, sf.TwoPhase]:
+    """The four levels on every attribute; on few whole numbers the finer ones leave reports as they are."""
+    return {name: sf.TwoPhase(noise, INTERVALS) for name, noise in noises.items()}
 
 
 def randomized(records: Any, channels: dict[str, sf.Channel], rng: np.random.Generator) -> Any:
@@ -131,17 +159,16 @@ def randomized(records: Any, channels: dict[str, sf.Channel], rng: np.random.Gen
     return pd.DataFrame({name: channel.randomize(np.asarray(records[name]), rng) for name, channel in channels.items()})
 
 
-def two_phase_reports(records: Records, shares: dict[str, float], rng: np.random.Generator) -> Any:
+def two_phase_reports(
+    records: Any, channels: Mapping[str, sf.TwoPhase], shares: dict[str, float], rng: np.random.Generator
+) -> Any:
     """Everybody keeps one level for all attributes."""
-    people = len(records["age"])
+    people = len(np.asarray(records[next(iter(channels))]))
     levels = rng.choice(np.array(list(shares), dtype=object), people, p=list(shares.values()))
     columns: dict[str, Any] = {}
-    for name, channel in two_phase_channels().items():
-        if channel.has_levels:
-            columns[name] = channel.randomize(records[name], rng, level=levels)
-            columns[f"{name}.level"] = levels
-        else:
-            columns[name] = channel.randomize(records[name], rng)
+    for name, channel in channels.items():
+        columns[name] = channel.randomize(np.asarray(records[name]), rng, level=levels)
+        columns[f"{name}.level"] = levels
     return pd.DataFrame(columns)
 
 
@@ -159,8 +186,9 @@ def accuracies(function: int, n: int, seed: int, chosen: tuple[str, ...]) -> Row
     rng = np.random.default_rng([seed, function])
     records, test = draw_records(n, rng), draw_records(int(n * TEST_SHARE), rng)
     y, y_test, tested = in_group_a(records, function), in_group_a(test, function), pd.DataFrame(test)
+    levels = two_phase_channels(noises())
     arms: list[tuple[str, Any, Any]] = [(ONE_PHASE, noises(), randomized(records, noises(), rng))]
-    arms += [(name, two_phase_channels(), two_phase_reports(records, shares, rng)) for name, shares in CASES.items()]
+    arms += [(name, levels, two_phase_reports(records, levels, shares, rng)) for name, shares in CASES.items()]
     return [
         {"function": function, "users": users, "learner": name, "accuracy": model.fit(X, y).score(tested, y_test)}
         for users, channels, X in arms
