@@ -95,7 +95,7 @@ class Frontier:
 
 
 def find_frontier(
-    table: Any, target: str, *, methods: Sequence[str] = METHODS,
+    table: Any, target: str | None, *, methods: Sequence[str] = METHODS,
     amounts: Mapping[str, Sequence[float]] | None = None, splits: int = 3, classifiers: Sequence[str] = LEARNERS,
     rng: np.random.Generator | int | None = 0, **options: Any,
 ) -> Frontier:
@@ -128,7 +128,7 @@ def _point(done: Release, amount: float, found: Sequence[Score]) -> Point:
     return Point(done.method, amount, worst.risk, worst.name, float(np.mean(list(each.values()))), each)
 
 
-def _sampled(table: Any, target: str, options: Mapping[str, Any]) -> Any:
+def _sampled(table: Any, target: str | None, options: Mapping[str, Any]) -> Any:
     data = read_records(table, target, options.get("domains"), options.get("roles"))[0]
     rows = np.argsort(Draws(0).uniform(len(data.y)))[:MOST_RECORDS]
     return table if len(data.y) <= MOST_RECORDS else data.take(rows).to_table()

@@ -108,7 +108,9 @@ class ReleaseReport:
         return _page(self, public=public).html()
 
     def __str__(self) -> str:
-        return "\n".join([self.patterns_in_words(), self.statistics_in_words(), self.risk_in_words(), *self.notes])
+        others = [] if self.frontier is None else ["Risk against utility.", str(self.frontier)]
+        measured = [self.patterns_in_words(), self.statistics_in_words(), self.risk_in_words()]
+        return "\n".join([*measured, *self.notes, *others])
 
     def patterns_in_words(self) -> str:
         change = self.association_change["mean"]
