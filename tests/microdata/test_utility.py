@@ -103,8 +103,7 @@ def test_the_error_of_the_difference_counts_that_splits_overlap():
     done = sf.release(mixed_table(), "class", rng=0, attempts=1)
     one = held_out(done, Draws(0), 4, ("tree",))[0]
     draws, lost = Draws(0), []
-    for _ in range(4):
-        learn, test = split(done.original.y, draws)
+    for learn, test in [split(done.original.y, draws) for _ in range(4)]:
         made = done.again(learn, draws, 1)
         both = [scores(data, done.original.take(test), ("tree",))[0] for data in (done.original.take(learn), made)]
         lost.append(both[0] - both[1])

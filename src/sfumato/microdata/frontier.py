@@ -83,15 +83,12 @@ class Frontier:
         return to_svg(chart, "accuracy against risk, one line a method")
 
     def __str__(self) -> str:
-        return "\n".join([f"original: accuracy {percent(self.original)}", *self.rows()])
-
-    def rows(self) -> list[str]:
-        """A line a release."""
-        return [
+        rows = [
             f"{p.method:11} amount {p.amount:<6g} risk {percent(p.risk, up=True):>7}  accuracy {percent(p.accuracy)}"
             f"  ({p.worst})"
             for p in self.points
         ]
+        return "\n".join([f"original: accuracy {percent(self.original)}", *rows])
 
 
 def find_frontier(

@@ -17,7 +17,7 @@ from sfumato.microdata.releasing import Release
 from sfumato.microdata.risk import Risk, measure_risk
 from sfumato.microdata.utility import Score, held_out
 from sfumato.pages import Page
-from sfumato.prose import percent, plain
+from sfumato.prose import percent, plain, sentence
 
 MOST_ROWS = 40
 TYPES = {
@@ -112,23 +112,25 @@ class ReleaseReport:
         measured = [self.patterns_in_words(), self.statistics_in_words(), self.risk_in_words()]
         return "\n".join([*measured, *self.notes, *others])
 
-    def patterns_in_words(self) -> str:
+    def patterns_in_words(self, *, each: bool = True) -> str:
+        """``each``: with the scores of every learner."""
         change = self.association_change["mean"]
         return (
-            f"Patterns. A tree grown on the release: {self.rules}. {self.utility_in_words()} "
+            f"Patterns. A tree grown on the release: {self.rules}. {self.utility_in_words(each)} "
             f"The strength of association between two attributes changed by {change:.3f} on average, by "
             f"{self.association_change['largest']:.3f} at most. {self.preserved}"
         )
 
-    def utility_in_words(self) -> str:
+    def utility_in_words(self, each: bool) -> str:
         if not self.utility:
             why = "too few records" if self.has_target else "there is no target; the associations tell what is kept"
             return f"What learners still learn was not measured: {why}."
-        told = "; ".join(f"{measure}: {', '.join(map(_told, some))}" for measure, some in self.by_measure().items())
+        scores = "; ".join(f"{measure}: {', '.join(map(_told, some))}" for measure, some in self.by_measure().items())
+        worst = max(self.utility, key=lambda score: score.lost)
+        told = scores if each else f"at worst {worst.in_points()} ({worst.measure}, {worst.learner})"
         return (
             f"Learners trained on such a release of two thirds of the records, tested on the true records of the rest, "
-            f"which neither the release nor its tree has seen (mean of {self.utility[0].splits} splits ± standard "
-            f"error): {told}."
+            f"which neither the release nor its tree has seen (mean of {worst.splits} splits ± standard error): {told}."
         )
 
     def statistics_in_words(self) -> str:
@@ -192,7 +194,7 @@ def _page(report: ReleaseReport, *, public: bool) -> Page:
 
 
 def _show_patterns(page: Page, report: ReleaseReport, public: bool) -> None:
-    page.section("Patterns").paragraph(_after_heading(report.patterns_in_words()))
+    page.section("Patterns").paragraph(_after_heading(report.patterns_in_words(each=False)))
     for measure, scores in report.by_measure().items():
         page.paragraph(f"On unseen records, {measure}:")
         page.bars((f"{one.learner}: {one.in_points()}", (one.released, one.original)) for one in scores)
@@ -254,10 +256,14 @@ def _show_frontier(page: Page, report: ReleaseReport) -> None:
     if report.frontier is not None:
         words = "Other releases of this table: the best lie at the top left, where little is found and much is learnt."
         clean = f"Trained on the original, learners reach {percent(report.frontier.original)} on average."
-        page.section("Risk against utility").paragraph(f"{words} {clean}")
-        page.chart(report.frontier.to_svg()).unfold("Every release", report.frontier.rows())
+        rows = [
+            (f"{p.method}, {p.amount:g}", percent(p.risk, up=True), percent(p.accuracy), p.worst)
+            for p in report.frontier.points
+        ]
+        page.section("Risk against utility").paragraph(f"{words} {clean}").chart(report.frontier.to_svg())
+        page.table(rows, ("method, amount", "risk at most", "accuracy", "worst intruder"), wrap=True)
 
 
 def _after_heading(text: str) -> str:
     """The report's words without their first one, which the heading says already."""
-    return text.partition(". ")[2]
+    return sentence(text.partition(". ")[2])

@@ -52,8 +52,9 @@ class Score:
         return self.original - self.released
 
     def in_points(self) -> str:
-        """0.4 ± 0.6 points lost."""
-        return f"{100 * self.lost:.1f} ± {100 * self.error:.1f} points lost"
+        """0.4 ± 0.6 points lost, or gained."""
+        change = "gained" if self.lost < -0.0005 else "lost"
+        return f"{abs(100 * self.lost):.1f} ± {100 * self.error:.1f} points {change}"
 
     def to_dict(self) -> dict[str, Any]:
         return {**asdict(self), "lost": self.lost}
@@ -67,8 +68,8 @@ def held_out(
     if release.again is None or original.target is None or n < FEWEST_RECORDS:
         return []
     rarest, found = rarest_class(original), []
-    for _ in range(splits or int(np.clip(RECORDS // n, FEWEST_SPLITS, SPLITS))):
-        learn, test = split(original.y, draws)
+    count = splits or int(np.clip(RECORDS // n, FEWEST_SPLITS, SPLITS))
+    for learn, test in [split(original.y, draws) for _ in range(count)]:
         released = release.again(learn, draws, release.terms.attempts)
         unseen = original.take(test)
         if min(np.unique(y).size for y in (original.y[learn], released.y)) > 1:
