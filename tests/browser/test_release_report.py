@@ -9,7 +9,7 @@ from sfumato.microdata.frontier import Point
 
 OUTSIDE = """() => [...document.querySelectorAll('body *')].filter(part => {
     const box = part.getBoundingClientRect(), width = document.documentElement.clientWidth
-    return box.width && !part.closest('.scroll') && (box.left < -1 || box.right > width + 1)
+    return box.width && (box.left < -1 || box.right > width + 1)
 }).map(part => part.textContent.slice(0, 60))"""
 LONG = "satisfied_with_the_treatment_in_our_hospital_and_with_the_food_and_the_rooms"
 GERMAN = "Donaudampfschifffahrtsgesellschaftskapitänsmützenabzeichengröße"

@@ -256,12 +256,9 @@ def _show_frontier(page: Page, report: ReleaseReport) -> None:
     if report.frontier is not None:
         words = "Other releases of this table: the best lie at the top left, where little is found and much is learnt."
         clean = f"Trained on the original, learners reach {percent(report.frontier.original)} on average."
-        rows = [
-            (f"{p.method}, {p.amount:g}", percent(p.risk, up=True), percent(p.accuracy), p.worst)
-            for p in report.frontier.points
-        ]
         page.section("Risk against utility").paragraph(f"{words} {clean}").chart(report.frontier.to_svg())
-        page.table(rows, ("method, amount", "risk at most", "accuracy", "worst intruder"), wrap=True)
+        page.bars((f"{p.method}, amount {p.amount:g}: {p.worst}", (p.accuracy, p.risk)) for p in report.frontier.points)
+        page.paragraph("Upper bar: accuracy; lower bar: risk of the worst intruder, who is named, at most.", soft=True)
 
 
 def _after_heading(text: str) -> str:
