@@ -33,6 +33,8 @@ CLASSIFIERS = ("tree", "naive Bayes", "logistic regression", "nearest neighbours
 LEARNERS = (*CLASSIFIERS, "boosting")
 REGRESSORS = ("tree", "linear regression", "nearest neighbours", "boosting")
 NEIGHBOURS = 15
+SHRINKAGE = 1.0
+"""Of boosted trees' leaves: without it, a class of one record to learn from makes boosting diverge."""
 
 
 @dataclass(frozen=True)
@@ -92,11 +94,11 @@ def _summed_up(found: list[list[dict[tuple[str, str], float]]], share: float) ->
 
 
 def split(y: Codes, draws: Draws) -> tuple[Codes, Codes]:
-    """Two thirds of every class to learn from, and the others; of large tables a sample."""
+    """Two thirds of every class to learn from, and the others, in random order; of large tables a sample."""
     sample = np.argsort(draws.uniform(y.size))[:MOST_RECORDS]
-    by_class = sample[np.argsort(y[sample], kind="stable")]
-    aside = (np.arange(sample.size) + int(3 * draws.uniform(1)[0])) % 3 == 0
-    return by_class[~aside], by_class[aside]
+    turn = np.empty(sample.size, dtype=np.int64)
+    turn[np.argsort(y[sample], kind="stable")] = np.arange(sample.size) + int(3 * draws.uniform(1)[0])
+    return sample[turn % 3 > 0], sample[turn % 3 == 0]
 
 
 def rarest_class(data: Microdata) -> int | None:
@@ -160,7 +162,7 @@ def _chances(learner: str, training: Microdata, unseen: Microdata) -> Floats:
             "naive Bayes": GaussianNB(),
             "logistic regression": LogisticRegression(max_iter=500),
             "nearest neighbours": KNeighborsClassifier(min(NEIGHBOURS, len(known))),
-            "boosting": HistGradientBoostingClassifier(random_state=0),
+            "boosting": HistGradientBoostingClassifier(l2_regularization=SHRINKAGE, random_state=0),
         }[learner].fit(known, training.y)
     chances = np.zeros((len(asked), len(training.classes)))
     chances[:, model.classes_] = model.predict_proba(asked)
@@ -180,7 +182,7 @@ def _explained(learner: str, training: Microdata, unseen: Microdata, place: int)
         model = {
             "linear regression": LinearRegression(),
             "nearest neighbours": KNeighborsRegressor(min(NEIGHBOURS, len(known))),
-            "boosting": HistGradientBoostingRegressor(random_state=0),
+            "boosting": HistGradientBoostingRegressor(l2_regularization=SHRINKAGE, random_state=0),
         }[learner].fit(known, training.X[:, place])
     return float(model.score(asked, unseen.X[:, place]))
 
