@@ -64,6 +64,7 @@ def test_the_parts_of_a_split_are_apart_and_hold_every_class_in_proportion():
     learn, test = split(y, Draws(1))
     assert sorted([*learn, *test]) == list(range(99))
     assert np.bincount(y[test]).tolist() == [20, 10, 3]
+    assert (np.diff(y[learn]) < 0).any()  # sorted by class, neighbours at equal distance would favour the first
 
 
 def test_auc_and_recall_are_told_where_one_class_is_twice_another():
