@@ -56,6 +56,8 @@ def test_without_a_target_all_columns_are_released(sfumato, folder):
         ("--target group --report x.pdf", "unknown extension"),
         ("--target group --preserve all", "preserve='all' is unknown"),
         ("--target group --rule age", "rule 'age' is not understood"),
+        ("--target group --frontier --public", "leave out --public"),
+        ("--frontier", "name a --target"),
     ],
 )
 def test_bad_input_is_one_line_and_nothing_is_written(refused, options, words):
@@ -161,3 +163,12 @@ def test_parquet_keeps_its_types(sfumato, folder):
 )
 def test_wrong_options_are_one_line_and_nothing_is_written(refused, options, words):
     assert words in refused(f"release people.csv --target group -o released.csv {options}")
+
+
+def test_the_frontier_is_drawn_in_the_owners_report_and_printed(sfumato, folder, monkeypatch):
+    from sfumato.microdata import frontier
+
+    monkeypatch.setattr(frontier, "AMOUNTS", {method: (1.0,) for method in frontier.METHODS})
+    answer = sfumato("release people.csv --target group -o f.csv --report f.html --frontier --attempts 0 --seed 1")
+    assert "Risk against utility" in answer.out and "swap        amount 1" in answer.out
+    assert "Risk against utility" in (folder / "f.html").read_text()

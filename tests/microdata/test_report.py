@@ -8,7 +8,6 @@ import pytest
 from tests.microdata.conftest import mixed_table
 
 import sfumato as sf
-from sfumato.microdata import find_frontier
 from sfumato.microdata.measures import associations, linkage
 from sfumato.microdata.noise import Draws
 
@@ -20,7 +19,7 @@ def test_an_unchanged_release_is_linked_wholly_and_keeps_everything(unchanged):
     assert report["patterns"]["rules"]["identical"]
     assert report["patterns"]["association_change"]["largest"] == 0
     assert all(bias["bias"] == 0 and bias["within"] for bias in report["biases"])
-    assert all(one["original"] == one["released"] for one in report["patterns"]["accuracy"])
+    assert all(one["original"] == one["released"] for one in report["patterns"]["utility"])
 
 
 def test_equal_records_share_the_risk_of_being_linked():
@@ -74,17 +73,3 @@ def test_associations_of_every_kind_of_pair():
     found = associations(sf.release(table, "class", "swap", rng=0).original)
     assert np.allclose(found[:3, :3], 1)
     assert np.allclose(found[3, :3], 0, atol=1e-9)
-
-
-def test_the_frontier_names_the_best_release_for_a_wanted_risk():
-    found = find_frontier(
-        mixed_table(600), "class", methods=("leafwise", "sadp"), amounts={"sadp": (0.1, 2.0)}, splits=1, attempts=0
-    )
-    risks = {(point.method, point.amount): point.risk for point in found.points}
-    assert risks["sadp", 0.1] > risks["sadp", 2.0]
-    best = found.best(0.2)
-    assert best.risk <= 0.2
-    assert best.accuracy == max(point.accuracy for point in found.points if point.risk <= 0.2)
-    assert found.to_svg().count(": amount ") == len(found.points)
-    with pytest.raises(ValueError, match="no release has risk -1"):
-        found.best(-1)

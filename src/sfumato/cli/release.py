@@ -25,6 +25,8 @@ EXAMPLES = """Examples:
 
   sfumato release people.csv --target class -o released.csv --report public.html --public
 
+  sfumato release people.csv --target class -o released.csv --report report.html --frontier
+
   sfumato release people.csv --target income -o released.csv --preserve rules --rule "start <= end"
 
 The exit code is 3 when what was to be preserved is not in the release; both files are written all the same."""
@@ -78,6 +80,10 @@ Depth = Annotated[int | None, typer.Option(min=1, help="Most tests on a path of 
 Gaps = Annotated[str, typer.Option(help="deal missing values anew inside leaves, or keep them where they are.")]
 Outliers = Annotated[str, typer.Option(help="replace extreme values and rare labels, or keep them.")]
 Order = Annotated[str, typer.Option(help="shuffle the rows, or keep their order.")]
+Frontier = Annotated[
+    bool,
+    typer.Option("--frontier", help="Show risk against utility of other releases, for the owner; takes minutes."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the report as JSON.")]
 
 
@@ -110,19 +116,24 @@ def release(
     gaps: Gaps = "deal",
     outliers: Outliers = "replace",
     order: Order = "shuffle",
+    frontier: Frontier = False,
     as_json: AsJson = False,
     seed: SimulationSeed = None,
     show_values: ShowValues = False,
 ) -> None:
     """Perturb a table so that its patterns survive and its records do not; say what was kept and what is at risk."""
-    from sfumato.microdata import PatternWarning
+    from sfumato.microdata import PatternWarning, find_frontier
     from sfumato.microdata import release as release_table
+    from sfumato.microdata.frontier import DRAWN
     from sfumato.microdata.roles import load_roles
     from sfumato.microdata.texts import Texts
 
     check_target(output, apart=[*people, roles])
     if report is not None:
         check_target(report, (".html", ".json"), apart=[*people, output, roles])
+    if frontier and (public or target is None):
+        mend = "is for the owner; leave out --public" if public else "needs something to predict; name a --target"
+        raise ValueError(f"--frontier {mend}")
     wanted = load_roles(check_source(roles, "[roles] and a line a column")) if roles is not None else {}
     named = {"identifier": identifier, "quasi-identifier": quasi_identifier, "sensitive": sensitive, "free": free}
     for role, names in named.items():
@@ -134,26 +145,29 @@ def release(
         warnings.simplefilter("ignore", PatternWarning)
         domains: dict[str, Interval | Categories] = {name: labels_of(texts.typed, name) for name in category or ()}
         domains |= dict(map(parse_domain, domain or ()))
-        done = release_table(
-            texts.typed, target, method, amount=amount, noise=noise, labels=labels, tree=grown or None,
-            domains=domains, keep=keep or (), attempts=attempts, roles=wanted, gaps=gaps, outliers=outliers,
-            order=order, preserve=preserve, rules=rule or (), least_rules=least_rules, most_change=most_change,
-            rng=simulation(seed),
-        )
-        shown = done.report.to_dict(public=public)
+        options: dict[str, Any] = {
+            "noise": noise, "labels": labels, "tree": grown or None, "domains": domains, "keep": keep or (),
+            "attempts": attempts, "roles": wanted, "gaps": gaps, "outliers": outliers, "order": order,
+            "preserve": preserve, "rules": rule or (), "least_rules": least_rules, "most_change": most_change,
+        }  # fmt: skip
+        done = release_table(texts.typed, target, method, amount=amount, rng=simulation(seed), **options)
+        told = done.report
+        if frontier:
+            told = told.with_frontier(find_frontier(texts.typed, target, methods=DRAWN, **options))
+        shown = told.to_dict(public=public)
     if output.suffix.lower() == ".csv":
         texts.write(to_arrow(done.table), output)
     else:
         write_table(done.table, output)
     if report is not None:
         page = report.suffix.lower() == ".html"
-        write_text(done.report.to_html(public=public) if page else json_text(shown, indent=2), report)
+        write_text(told.to_html(public=public) if page else json_text(shown, indent=2), report)
     if seed is not None:
         note("this release is a simulation: whoever knows the seed can undo the noise")
     if as_json:
         emit_json(shown)
     else:
-        say(str(done.report))
+        say(str(told))
         written = f"{texts.typed.num_rows:,} records written to {output}"
         say(written + (f", the report to {report}" if report else ""))
     if not done.preserved.reached:

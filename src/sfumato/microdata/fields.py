@@ -38,6 +38,7 @@ class Field:
     high: float
     step: float
     labels: tuple[Hashable, ...] = ()
+    ordered: bool = False  # labels in an order of their own
 
     def snap(self, values: Floats, lower: Floats | float, upper: Floats | float) -> Floats:
         """The nearest values of the field's type that lie inside [lower, upper] (bounds of that type)."""
@@ -99,6 +100,27 @@ class Microdata:
 
     def take(self, rows: npt.ArrayLike) -> Microdata:
         return self.with_values(self.X[np.asarray(rows)], self.y[np.asarray(rows)])
+
+    def arranged(self) -> Microdata:
+        """The same records, categories coded in the order of these records' own class shares."""
+        free = [field.kind == "category" and not field.ordered for field in self.fields]
+        named = [_sorted(field) if use else field for field, use in zip(self.fields, free, strict=True)]
+        plain = self.like(tuple(named))
+        fields = [
+            _by_class(field, codes, self.y) if use else field
+            for field, codes, use in zip(named, plain.X.T, free, strict=True)
+        ]
+        return plain.like(tuple(fields))
+
+    def like(self, fields: tuple[Field, ...]) -> Microdata:
+        """The same records in the codes of fields that differ in the order of their labels alone."""
+        X = self.X.copy()
+        for place, (own, other) in enumerate(zip(self.fields, fields, strict=True)):
+            if own.labels != other.labels:
+                code = {label: code for code, label in enumerate(other.labels)}
+                new, known = np.array([code[label] for label in own.labels], dtype=float), ~np.isnan(X[:, place])
+                X[known, place] = new[X[known, place].astype(np.int64)]
+        return replace(self, fields=fields, X=X)
 
     def to_table(self) -> Any:
         """The same kind of table that was read, with these values."""
@@ -211,7 +233,18 @@ def _category(
     place = np.arange(len(labels)) if ordered else _order_by_class(codes, y, len(labels))
     arranged = tuple(labels[old] for old in np.argsort(place))
     numbers = np.where(codes < 0, np.nan, place[codes] if labels else 0).astype(float)
-    return Field(name, "category", 0.0, float(max(len(labels) - 1, 0)), 1.0, arranged), numbers
+    return Field(name, "category", 0.0, float(max(len(labels) - 1, 0)), 1.0, arranged, bool(ordered)), numbers
+
+
+def _sorted(field: Field) -> Field:
+    """Labels by name: an order that no record has a part in."""
+    return replace(field, labels=tuple(sorted(field.labels, key=str)))
+
+
+def _by_class(field: Field, column: Floats, y: Codes) -> Field:
+    codes = np.where(np.isnan(column), -1, column).astype(np.int64)
+    place = _order_by_class(codes, y, len(field.labels))
+    return replace(field, labels=tuple(field.labels[old] for old in np.argsort(place)[: len(field.labels)]))
 
 
 def is_almost_unique(distinct: int, records: int) -> bool:

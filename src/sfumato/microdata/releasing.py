@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -30,6 +30,13 @@ if TYPE_CHECKING:
 Domains = Mapping[str, Interval | Categories]
 
 
+class Again(Protocol):
+    """The same recipe on some of the records, as if the others were not there: a tree of their own, categories in the
+    order of their own classes."""
+
+    def __call__(self, rows: Codes, draws: Draws, attempts: int = 0) -> Microdata: ...
+
+
 @dataclass(frozen=True)
 class Release:
     """The released table and the report on it. Hand on ``table``; this object holds the original for the report."""
@@ -50,7 +57,7 @@ class Release:
     roles: Roles = field(default=Roles({}, {}), repr=False)
     treatment: Treatment = KEPT
     rows: Codes | None = field(default=None, repr=False)
-    again: Callable[[Codes, Draws], Microdata] | None = field(default=None, repr=False)
+    again: Again | None = field(default=None, repr=False)
 
     @cached_property
     def table(self) -> Any:
@@ -125,7 +132,7 @@ def release(
     declared = np.isin(data.names, list(domains or ()))
     tree = grow_as_asked(tree, data) if isinstance(tree, Mapping) else tree
 
-    def recipe(original: Microdata, terms: Terms, draws: Draws) -> Release:
+    def recipe(original: Microdata, tree: Any, terms: Terms, draws: Draws) -> Release:
         done = release_records(treatment.before(original, terms.kept, declared, draws), terms, tree, draws)
         leaf = np.zeros(len(original.y), np.int64) if done.leaves is None else done.leaves.leaf
         released = treatment.after(done.released, leaf, terms.kept, draws)
@@ -133,11 +140,13 @@ def release(
             repair(released.X, released.y, done.original, done.leaves, list(done.rules), terms.kept, draws)
         return replace(done, original=original, released=released)
 
-    def again(rows: Codes, draws: Draws) -> Microdata:
-        return recipe(data.take(rows), replace(terms, attempts=0), draws).released
+    def again(rows: Codes, draws: Draws, attempts: int = 0) -> Microdata:
+        part = data.take(rows).arranged()
+        grown = tree if tree is None or isinstance(tree, str) else grow_again(tree, part)
+        return recipe(part, grown, replace(terms, attempts=attempts), draws).released.like(data.fields)
 
     draws = Draws(rng)
-    done = recipe(data, terms, draws)
+    done = recipe(data, tree, terms, draws)
     done = replace(
         done, notes=(*agreed.notes(), *treatment.notes(data, done.released, terms.kept), *done.notes), roles=agreed,
         treatment=treatment, rows=treatment.rows(len(data.y), draws), again=again,
@@ -207,9 +216,19 @@ def grow_as_asked(options: Mapping[str, Any], data: Microdata) -> Any:
     if not names.size:
         raise ValueError("tree names options, but the table has no numeric attribute; leave them out")
     tree = DecisionTreeClassifier(**{"criterion": "entropy", "random_state": 0, **options})
-    tree.fit(data.X[:, data.numeric], data.y)
     tree.feature_names_in_ = names
-    return tree
+    return grow_again(tree, data)
+
+
+def grow_again(tree: Any, data: Microdata) -> Any:
+    """A tree with the same options, grown on these records."""
+    from sklearn.base import clone
+
+    names = np.array(getattr(tree, "feature_names_in_", data.names), dtype=object)
+    target = data.y if data.response is None else data.X[:, data.response]
+    grown = clone(tree).fit(data.X[:, [data.index(name) for name in names]], target)
+    grown.feature_names_in_ = names
+    return grown
 
 
 def _notes(data: Microdata, leaves: Leaves | None) -> tuple[str, ...]:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from sfumato.microdata.comparison import TreeComparison
+from sfumato.microdata.frontier import Frontier
 from sfumato.microdata.laws import RealisedNoise, realised_noise
 from sfumato.microdata.measures import Bias, find_biases
 from sfumato.microdata.noise import Draws
 from sfumato.microdata.preserved import Preserved
 from sfumato.microdata.releasing import Release
 from sfumato.microdata.risk import Risk, measure_risk
-from sfumato.microdata.utility import Accuracy, accuracies
+from sfumato.microdata.utility import Score, held_out
 from sfumato.pages import Page
-from sfumato.prose import percent, plain
+from sfumato.prose import percent, plain, sentence
 
 MOST_ROWS = 40
 TYPES = {
@@ -38,7 +39,7 @@ class ReleaseReport:
     attributes: tuple[str, ...]
     amount: dict[str, float]
     rules: TreeComparison
-    accuracy: tuple[Accuracy, ...]
+    utility: tuple[Score, ...]
     association_change: dict[str, float]
     preserved: Preserved
     biases: tuple[Bias, ...]
@@ -46,8 +47,18 @@ class ReleaseReport:
     shrunk_leaves: tuple[dict[str, Any], ...]
     roles: dict[str, str]
     notes: tuple[str, ...]
-    of_classes: bool = True
     noise: tuple[RealisedNoise, ...] = ()
+    has_target: bool = True
+    frontier: Frontier | None = None
+
+    def with_frontier(self, frontier: Frontier) -> ReleaseReport:
+        """The same report with risk against utility of other releases, for the owner."""
+        return replace(self, frontier=frontier)
+
+    def by_measure(self) -> dict[str, list[Score]]:
+        """The learners' scores, for each measure."""
+        measures = dict.fromkeys(one.measure for one in self.utility)
+        return {measure: [one for one in self.utility if one.measure == measure] for measure in measures}
 
     def statistics(self) -> dict[str, tuple[int, int, float]]:
         """For each type of bias: how many lie within chance, of how many, and the largest."""
@@ -67,7 +78,7 @@ class ReleaseReport:
             "attributes": list(self.attributes),
             "patterns": {
                 "rules": self.rules.to_dict(),
-                "accuracy": [vars(one) for one in self.accuracy],
+                "utility": [one.to_dict() for one in self.utility],
                 "association_change": self.association_change,
                 "preserved": self.preserved.to_dict(),
             },
@@ -87,6 +98,7 @@ class ReleaseReport:
                 "shrunk_leaves": self.shrunk_leaves,
                 "roles": self.roles,
                 "notes": self.notes,
+                "frontier": None if self.frontier is None else self.frontier.to_dict(),
             }
         cleaned: dict[str, Any] = plain(shown)
         return cleaned
@@ -96,20 +108,29 @@ class ReleaseReport:
         return _page(self, public=public).html()
 
     def __str__(self) -> str:
-        return "\n".join([self.patterns_in_words(), self.statistics_in_words(), self.risk_in_words(), *self.notes])
+        others = [] if self.frontier is None else ["Risk against utility.", str(self.frontier)]
+        measured = [self.patterns_in_words(), self.statistics_in_words(), self.risk_in_words()]
+        return "\n".join([*measured, *self.notes, *others])
 
-    def patterns_in_words(self) -> str:
-        each = (
-            f"{one.classifier} {percent(one.released)} (original {percent(one.original)})" for one in self.accuracy
-        )
-        scores = ", ".join(each)
-        measure = "Accuracy" if self.of_classes else "R²"
+    def patterns_in_words(self, *, each: bool = True) -> str:
+        """``each``: with the scores of every learner."""
         change = self.association_change["mean"]
         return (
-            f"Patterns. A tree grown on the release: {self.rules}. {measure} on original records after training on the "
-            f"release: {scores or 'not measured'}. "
+            f"Patterns. A tree grown on the release: {self.rules}. {self.utility_in_words(each)} "
             f"The strength of association between two attributes changed by {change:.3f} on average, by "
             f"{self.association_change['largest']:.3f} at most. {self.preserved}"
+        )
+
+    def utility_in_words(self, each: bool) -> str:
+        if not self.utility:
+            why = "too few records" if self.has_target else "there is no target; the associations tell what is kept"
+            return f"What learners still learn was not measured: {why}."
+        scores = "; ".join(f"{measure}: {', '.join(map(_told, some))}" for measure, some in self.by_measure().items())
+        worst = max(self.utility, key=lambda score: score.lost)
+        told = scores if each else f"at worst {worst.in_points()} ({worst.measure}, {worst.learner})"
+        return (
+            f"Learners trained on such a release of two thirds of the records, tested on the true records of the rest, "
+            f"which neither the release nor its tree has seen (mean of {worst.splits} splits ± standard error): {told}."
         )
 
     def statistics_in_words(self) -> str:
@@ -129,6 +150,10 @@ class ReleaseReport:
         )
 
 
+def _told(score: Score) -> str:
+    return f"{score.learner} {percent(score.released)} (original {percent(score.original)}, {score.in_points()})"
+
+
 def report_on(release: Release) -> ReleaseReport:
     """Measure a release; the measurements repeat, because their own randomness is fixed."""
     original, released, draws = release.original, release.released, Draws(0)
@@ -139,7 +164,7 @@ def report_on(release: Release) -> ReleaseReport:
         attributes=tuple(original.names),
         amount=release.amount,
         rules=release.preserved.rules,
-        accuracy=tuple(accuracies(original, released, draws)),
+        utility=tuple(held_out(release, draws)),
         association_change=release.preserved.change,
         preserved=release.preserved,
         biases=tuple(find_biases(original, released, kept)) if len(original.y) > 2 else (),
@@ -147,8 +172,8 @@ def report_on(release: Release) -> ReleaseReport:
         shrunk_leaves=tuple(vars(fit) for fit in release.leaf_fits if fit.reason),
         roles=release.roles.by_column,
         notes=release.notes,
-        of_classes=original.response is None,
         noise=tuple(realised_noise(original, released, release.leaves)),
+        has_target=original.target is not None,
     )
 
 
@@ -164,14 +189,17 @@ def _page(report: ReleaseReport, *, public: bool) -> Page:
     _show_risk(page, report, public)
     if not public:
         _show_owner(page, report)
+        _show_frontier(page, report)
     return page
 
 
 def _show_patterns(page: Page, report: ReleaseReport, public: bool) -> None:
-    page.section("Patterns").paragraph(_after_heading(report.patterns_in_words()))
-    page.bars((one.classifier, (one.released, one.original)) for one in report.accuracy)
-    legend = "Upper bar: trained on the release; lower bar: on the original; both tested on original records."
-    page.paragraph(f"{legend} The pattern tree has seen all records, those tested here too.", soft=True)
+    page.section("Patterns").paragraph(_after_heading(report.patterns_in_words(each=False)))
+    for measure, scores in report.by_measure().items():
+        page.paragraph(f"On unseen records, {measure}:")
+        page.bars((f"{one.learner}: {one.in_points()}", (one.released, one.original)) for one in scores)
+    if report.utility:
+        page.paragraph("Upper bar: trained on the release; lower bar: on the original it was made of.", soft=True)
     page.bars([("rules kept", report.rules.share_kept), ("records under kept rules", report.rules.share_covered)])
     if not public:
         page.unfold(f"Rules kept ({len(report.rules.kept)})", report.rules.kept)
@@ -224,6 +252,15 @@ def _show_owner(page: Page, report: ReleaseReport) -> None:
     page.unfold(f"Notes ({len(report.notes)})", report.notes)
 
 
+def _show_frontier(page: Page, report: ReleaseReport) -> None:
+    if report.frontier is not None:
+        words = "Other releases of this table: the best lie at the top left, where little is found and much is learnt."
+        clean = f"Trained on the original, learners reach {percent(report.frontier.original)} on average."
+        page.section("Risk against utility").paragraph(f"{words} {clean}").chart(report.frontier.to_svg())
+        page.bars((f"{p.method}, amount {p.amount:g}: {p.worst}", (p.accuracy, p.risk)) for p in report.frontier.points)
+        page.paragraph("Upper bar: accuracy; lower bar: risk of the worst intruder, who is named, at most.", soft=True)
+
+
 def _after_heading(text: str) -> str:
     """The report's words without their first one, which the heading says already."""
-    return text.partition(". ")[2]
+    return sentence(text.partition(". ")[2])

@@ -1,192 +1,194 @@
-"""What is still learnt from a release: classifiers trained on it and tested on original records; and risk against
-utility: for a wanted risk, the method and the amount of noise that keep most."""
+"""What is still learnt from a release, judged on records that neither it nor its tree has seen.
+
+Again and again a third of the records is set aside, class by class, and the others are released by the same recipe.
+Every learner trains on that release, and on the true records that it was made of; both predict the true records set
+aside. Even the order of categories, which trees cut, comes from what the learner is given.
+
+Splits overlap, so a mean of J of them is less certain than J separate trials would make it. The standard error is that
+of Nadeau and Bengio (2003): s·√(1/J + m/l), with l records to learn from and m to test on.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from sfumato.domain import Codes
+from sfumato.domain import Codes, Floats
 from sfumato.microdata.fields import Microdata
-from sfumato.microdata.measures import linkage, points
+from sfumato.microdata.measures import points
 from sfumato.microdata.noise import Draws
 from sfumato.microdata.pattern import grow_number_tree, grow_tree
-from sfumato.microdata.releasing import Domains, read_records, release_records
-from sfumato.microdata.terms import METHODS, agree
-from sfumato.prose import percent
+from sfumato.microdata.releasing import Release
 
-SPLITS, MOST_RECORDS = 3, 20_000
-AMOUNTS: dict[str, tuple[float, ...]] = {
-    "leafwise": (5.0, 10.0, 20.0, 50.0),
-    "gadp": (0.25, 0.5, 0.75, 1.0),
-    "sadp": (0.25, 0.5, 1.0, 2.0, 4.0),
-    "correlated": (0.25, 0.5, 1.0, 2.0, 4.0),
-    "gadp-table": (0.25, 0.5, 0.75, 0.9, 1.0),
-    "swap": (0.05, 0.15, 0.3, 0.6, 1.0),
-    "random": (0.05, 0.1, 0.276, 0.5),
-}
-OWN_LAW_AMOUNTS = (0.1, 0.276, 0.5, 1.0)
-"""Of "leafwise" with rank or additive noise, whose amounts are shares; those above are numbers of donors."""
+MOST_RECORDS, FEWEST_RECORDS = 20_000, 20
+SPLITS, FEWEST_SPLITS, RECORDS = 8, 3, 24_000
+"""Eight splits up to 3,000 records, three from 8,000: about as many records in all."""
+UNEQUAL = 2.0
+"""AUC and recall are told where the largest class has at least so many times the records of the smallest."""
 CLASSIFIERS = ("tree", "naive Bayes", "logistic regression", "nearest neighbours")
-REGRESSORS = ("tree", "linear regression", "nearest neighbours")
+LEARNERS = (*CLASSIFIERS, "boosting")
+REGRESSORS = ("tree", "linear regression", "nearest neighbours", "boosting")
+NEIGHBOURS = 15
+SHRINKAGE = 1.0
+"""Of boosted trees' leaves: without it, a class of one record to learn from makes boosting diverge."""
 
 
 @dataclass(frozen=True)
-class Accuracy:
-    """Mean accuracy (of a number: R²) on original records, after training on the original and on the release."""
+class Score:
+    """How well a learner does on unseen records, trained on the original and on the release: means over splits, and
+    the standard error of their difference. The measure is accuracy, AUC, the recall of the rarest class, or R²."""
 
-    classifier: str
+    learner: str
+    measure: str
     original: float
     released: float
+    error: float
+    splits: int
+
+    @property
+    def lost(self) -> float:
+        return self.original - self.released
+
+    def in_points(self) -> str:
+        """0.4 ± 0.6 points lost, or gained."""
+        change = "gained" if self.lost < -0.0005 else "lost"
+        return f"{abs(100 * self.lost):.1f} ± {100 * self.error:.1f} points {change}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "lost": self.lost}
 
 
-def scores(
-    training: Microdata, reference: Microdata, unseen: Microdata, classifiers: Sequence[str] = CLASSIFIERS
-) -> list[float]:
-    """Accuracy on unseen records of each classifier, trained on some; numbers in the reference's deviations."""
-    if training.response is not None:
-        return _explained(training, reference, unseen, training.response)
+def held_out(
+    release: Release, draws: Draws, splits: int | None = None, learners: Sequence[str] = LEARNERS
+) -> list[Score]:
+    """Every learner and measure; nothing without a target, or of fewer than twenty records."""
+    original, n = release.original, len(release.original.y)
+    if release.again is None or original.target is None or n < FEWEST_RECORDS:
+        return []
+    rarest, found = rarest_class(original), []
+    count = splits or int(np.clip(RECORDS // n, FEWEST_SPLITS, SPLITS))
+    for learn, test in [split(original.y, draws) for _ in range(count)]:
+        released = release.again(learn, draws, release.terms.attempts)
+        unseen = original.take(test)
+        if min(np.unique(y).size for y in (original.y[learn], released.y)) > 1:
+            found.append([_measured(data, unseen, learners, rarest) for data in (original.take(learn), released)])
+    return _summed_up(found, test.size / learn.size)
+
+
+def _summed_up(found: list[list[dict[tuple[str, str], float]]], share: float) -> list[Score]:
+    """Means over the splits; a split whose rarest class is all on one side has no AUC and no recall."""
+    scores = []
+    for learner, measure in found[0][0] if found else ():
+        pairs = np.array([[version[learner, measure] for version in one] for one in found])
+        pairs = pairs[~np.isnan(pairs).any(axis=1)]
+        if len(pairs):
+            before, after = pairs.mean(axis=0).tolist()
+            spread = np.diff(pairs, axis=1).std(ddof=1) if len(pairs) > 1 else np.inf
+            error = float(spread * np.sqrt(1 / len(pairs) + share))
+            scores.append(Score(learner, measure, before, after, error, len(pairs)))
+    return sorted(scores, key=lambda score: [one.measure for one in scores].index(score.measure))
+
+
+def split(y: Codes, draws: Draws) -> tuple[Codes, Codes]:
+    """Two thirds of every class to learn from, and the others, in random order; of large tables a sample."""
+    sample = np.argsort(draws.uniform(y.size))[:MOST_RECORDS]
+    turn = np.empty(sample.size, dtype=np.int64)
+    turn[np.argsort(y[sample], kind="stable")] = np.arange(sample.size) + int(3 * draws.uniform(1)[0])
+    return sample[turn % 3 > 0], sample[turn % 3 == 0]
+
+
+def rarest_class(data: Microdata) -> int | None:
+    """The smallest class, where classes are unequal."""
+    counts = np.bincount(data.y)
+    counts = np.where(counts > 0, counts, counts.max())
+    unequal = data.response is None and counts.max() >= UNEQUAL * counts.min()
+    return int(counts.argmin()) if unequal else None
+
+
+# --- learners ---------------------------------------------------------------------------------------------------------
+
+
+def scores(training: Microdata, unseen: Microdata, learners: Sequence[str] = CLASSIFIERS) -> list[float]:
+    """Accuracy on unseen records of each learner; of a number, R² of the regressors."""
+    return list(_measured(training, unseen, learners, None).values())
+
+
+def _measured(
+    training: Microdata, unseen: Microdata, learners: Sequence[str], rarest: int | None
+) -> dict[tuple[str, str], float]:
+    training = training.arranged()
+    unseen = unseen.like(training.fields)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if training.response is not None:
+            return {(name, "R²"): _explained(name, training, unseen, training.response) for name in REGRESSORS}
+        found = {}
+        for name in learners:
+            chances = _chances(name, training, unseen)
+            found[name, "accuracy"] = float((chances.argmax(axis=1) == unseen.y).mean())
+            if rarest is not None:
+                found |= {(name, measure): value for measure, value in _of_class(chances, unseen, rarest).items()}
+    return found
+
+
+def _of_class(chances: Floats, unseen: Microdata, rarest: int) -> dict[str, float]:
+    """How well the rarest class is told from the others, and how much of it is found."""
+    from sklearn.metrics import roc_auc_score
+
+    own, label = unseen.y == rarest, unseen.classes[rarest]
+    both = own.any() and not own.all()
+    recall = float((chances.argmax(axis=1)[own] == rarest).mean()) if own.any() else np.nan
+    of = "" if len(unseen.classes) == 2 else f" of {label}"
+    auc = float(roc_auc_score(own, chances[:, rarest])) if both else np.nan
+    return {f"AUC{of}": auc, f"recall of {label}": recall}
+
+
+def _chances(learner: str, training: Microdata, unseen: Microdata) -> Floats:
+    """The probability of every class for every unseen record."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.naive_bayes import GaussianNB
     from sklearn.neighbors import KNeighborsClassifier
 
-    known, tested = points(training, reference), points(unseen, reference)
-    models = {
-        "naive Bayes": GaussianNB(),
-        "logistic regression": LogisticRegression(max_iter=500),
-        "nearest neighbours": KNeighborsClassifier(min(15, len(training.y))),
-    }
-
-    def predicted(name: str) -> Codes:
-        if name == "tree":
-            return np.asarray(grow_tree(training.X, training.y).predict(unseen.X))
-        return np.asarray(models[name].fit(known, training.y).predict(tested))
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return [float((predicted(name) == unseen.y).mean()) for name in classifiers]
+    known, asked = _inputs(learner, training, unseen)
+    if learner == "tree":
+        model = grow_tree(known, training.y)
+    else:
+        model = {
+            "naive Bayes": GaussianNB(),
+            "logistic regression": LogisticRegression(max_iter=500),
+            "nearest neighbours": KNeighborsClassifier(min(NEIGHBOURS, len(known))),
+            "boosting": HistGradientBoostingClassifier(l2_regularization=SHRINKAGE, random_state=0),
+        }[learner].fit(known, training.y)
+    chances = np.zeros((len(asked), len(training.classes)))
+    chances[:, model.classes_] = model.predict_proba(asked)
+    return chances
 
 
-def _explained(training: Microdata, reference: Microdata, unseen: Microdata, place: int) -> list[float]:
-    """R² on unseen records of each regressor, trained on some."""
+def _explained(learner: str, training: Microdata, unseen: Microdata, place: int) -> float:
+    """R² on unseen records."""
+    from sklearn.ensemble import HistGradientBoostingRegressor
     from sklearn.linear_model import LinearRegression
     from sklearn.neighbors import KNeighborsRegressor
 
-    known, tested = (points(data.without(place), reference.without(place)) for data in (training, unseen))
-    models = (
-        (grow_number_tree(training.without(place).X, training.X[:, place]), unseen.without(place).X),
-        (LinearRegression().fit(known, training.X[:, place]), tested),
-        (KNeighborsRegressor(min(15, len(known))).fit(known, training.X[:, place]), tested),
-    )
-    return [float(model.score(X, unseen.X[:, place])) for model, X in models]
+    known, asked = _inputs(learner, training.without(place), unseen.without(place))
+    if learner == "tree":
+        model = grow_number_tree(known, training.X[:, place])
+    else:
+        model = {
+            "linear regression": LinearRegression(),
+            "nearest neighbours": KNeighborsRegressor(min(NEIGHBOURS, len(known))),
+            "boosting": HistGradientBoostingRegressor(l2_regularization=SHRINKAGE, random_state=0),
+        }[learner].fit(known, training.X[:, place])
+    return float(model.score(asked, unseen.X[:, place]))
 
 
-def split(n: int, draws: Draws) -> tuple[Codes, Codes]:
-    """Two thirds of the records to train on, and the others; of large tables a sample."""
-    order = np.argsort(draws.uniform(n))[:MOST_RECORDS]
-    return order[: 2 * order.size // 3], order[2 * order.size // 3 :]
-
-
-def accuracies(original: Microdata, released: Microdata, draws: Draws, splits: int = SPLITS) -> list[Accuracy]:
-    """Two thirds train, in either version; the original others are predicted. Rare classes may miss a split."""
-    found = []
-    for _ in range(splits):
-        learn, test = split(len(original.y), draws)
-        if test.size and min(np.unique(data.y[learn]).size for data in (original, released)) > 1:
-            unseen = original.take(test)
-            found.append([scores(data.take(learn), original, unseen) for data in (original, released)])
-    means = np.mean(found, axis=0).T.tolist() if found else []
-    names = CLASSIFIERS if original.response is None else REGRESSORS
-    return [Accuracy(name, *both) for name, both in zip(names, means, strict=bool(means))]
-
-
-# --- risk against utility ---------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Point:
-    """One release: the share of records linked, and the accuracy of classifiers trained on it."""
-
-    method: str
-    amount: float
-    risk: float
-    accuracy: float
-    by_classifier: dict[str, float]
-
-
-@dataclass(frozen=True)
-class Frontier:
-    """Releases by method and amount, and the accuracy without any noise."""
-
-    points: tuple[Point, ...]
-    original: float
-
-    def best(self, risk: float, methods: Sequence[str] | None = None) -> Point:
-        """The most accurate release among those whose linkage risk is at most ``risk``."""
-        allowed = [p for p in self.points if p.risk <= risk and (methods is None or p.method in methods)]
-        if not allowed:
-            least = min(self.points, key=lambda point: point.risk)
-            raise ValueError(f"no release has risk {risk:g} or less; the least is {least.risk:.3g} ({least.method})")
-        return max(allowed, key=lambda point: point.accuracy)
-
-    def accuracy_at(self, method: str, risk: float) -> float:
-        """Accuracy of a method at exactly this risk, between its two nearest amounts (or its end)."""
-        own = sorted((p for p in self.points if p.method == method), key=lambda point: point.risk)
-        return float(np.interp(risk, [p.risk for p in own], [p.accuracy for p in own]))
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"original": self.original, "points": [asdict(point) for point in self.points]}
-
-    def to_svg(self) -> str:
-        """Accuracy against risk, one line a method; the best place is top left."""
-        from sfumato.pages import scatter, to_svg
-
-        series: dict[str, list[tuple[float, float, str]]] = {}
-        for p in self.points:
-            series.setdefault(p.method, []).append((p.risk, p.accuracy, f"amount {p.amount:g}"))
-        chart = scatter(series, "share of records found by linkage", "accuracy on original records")
-        return to_svg(chart, "accuracy against risk, one line a method")
-
-    def __str__(self) -> str:
-        rows = [
-            f"{p.method:11} amount {p.amount:<6g} linked {percent(p.risk):>7}  accuracy {percent(p.accuracy)}"
-            for p in self.points
-        ]
-        return "\n".join([f"original: accuracy {percent(self.original)}", *rows])
-
-
-def find_frontier(
-    table: Any, target: str, *, methods: Sequence[str] = METHODS,
-    amounts: Mapping[str, Sequence[float]] | None = None, splits: int = 3, classifiers: Sequence[str] = CLASSIFIERS,
-    domains: Domains | None = None, rng: np.random.Generator | int | None = 0, **options: Any,
-) -> Frontier:
-    """Release two thirds of the records by every method and amount; test on the others, which no release has seen.
-
-    ``options`` are those of :func:`release`: preserve, rules, noise, labels, perturb, attempts, keep.
-    Tables beyond 20,000 records are sampled.
-    """
-    unknown = [method for method in methods if method not in METHODS]
-    if unknown:
-        raise ValueError(f"method {unknown[0]!r} is unknown; choose {', '.join(METHODS)}")
-    own_law = options.get("noise") in ("rank", "additive") or options.get("preserve") == "rules"
-    usual = {**AMOUNTS, "leafwise": OWN_LAW_AMOUNTS} if own_law else AMOUNTS
-    grid = [(method, amount) for method in methods for amount in {**usual, **(amounts or {})}[method]]
-    (data, _), draws = read_records(table, target, domains), Draws(rng)
-    clean, found = [], []
-    for _ in range(splits):
-        learn, test = split(len(data.y), draws)
-        part, unseen = data.take(learn), data.take(test)
-        clean.append(scores(part, part, unseen, classifiers))
-        for method, amount in grid:
-            released = release_records(part, agree(part, method, amount, **options), None, draws).released
-            found.append([linkage(part, released, draws)[0], *scores(released, part, unseen, classifiers)])
-    means = np.mean(np.reshape(found, (splits, len(grid), -1)), axis=0).tolist()
-    points = [
-        Point(method, amount, risk, float(np.mean(each)), dict(zip(classifiers, each, strict=True)))
-        for (method, amount), (risk, *each) in zip(grid, means, strict=True)
-    ]
-    return Frontier(tuple(points), float(np.mean(np.mean(clean, axis=0))))
+def _inputs(learner: str, training: Microdata, unseen: Microdata) -> tuple[Floats, Floats]:
+    """Codes for trees, points for the others, in the training records' own deviations."""
+    if learner in ("tree", "boosting"):
+        return training.X, unseen.X
+    return points(training, training), points(unseen, training)

@@ -38,3 +38,12 @@ def paragraphs(text: str) -> Html:
 def bullets(lines: Iterable[object]) -> Html:
     items = [tag("li", line) for line in lines]
     return tag("ul", *items) if items else Html()
+
+
+def breakable(name: object) -> Html:
+    """A name that may go on in the next line after an underscore.
+
+    >>> breakable("hours_per_week")
+    'hours_<wbr>per_<wbr>week'
+    """
+    return Html(safe(name).replace("_", "_<wbr>"))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.pages.charts import to_svg
-from sfumato.pages.html import Html, bullets, paragraphs, safe, tag
+from sfumato.pages.html import Html, breakable, bullets, paragraphs, safe, tag
 from sfumato.prose import percent
 from sfumato.tables import write_text
 
@@ -211,7 +211,7 @@ def _bar(label: str, shares: float | Sequence[float]) -> Html:
         tag("dd", _track(f'<rect class="b{i}" width="{_place(share)}" height="100%"/>'), tag("span", percent(share)))
         for i, share in enumerate(several)
     ]
-    return tag("div", tag("dt", label), *bars)
+    return tag("div", tag("dt", breakable(label)), *bars)
 
 
 def _deviation(label: str, value: float, allowed: float, reach: float) -> Html:
@@ -219,7 +219,7 @@ def _deviation(label: str, value: float, allowed: float, reach: float) -> Html:
     band = f'<rect class="band" x="{_place(start)}" width="{_place(width)}" y="30%" height="40%" rx="3"/>'
     dot = f'<circle class="{kind}" cx="{_place((1 + value / reach) / 2)}" cy="50%" r="4.5"/>'
     middle = '<line x1="50%" x2="50%" y1="0" y2="100%"/>'
-    return tag("div", tag("dt", label), tag("dd", _track(band + middle + dot), tag("span", f"{value:+.3f}")))
+    return tag("div", tag("dt", breakable(label)), tag("dd", _track(band + middle + dot), tag("span", f"{value:+.3f}")))
 
 
 def _track(shapes: str) -> Html:
