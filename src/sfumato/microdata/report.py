@@ -226,7 +226,7 @@ def _show_risk(page: Page, report: ReleaseReport, public: bool) -> None:
     guesses = [(one.name, (one.found, one.by_guessing)) for one in worst_first if one.aim == "guess"]
     if guesses:
         page.bars(guesses)
-        page.paragraph("Upper bar: guessed right of people in the table; lower bar: of people not in it.", soft=True)
+        page.paragraph("Upper bar: guessed right, for people in the table; lower bar: for people not in it.", soft=True)
     page.bars(
         [
             ("values close to the truth", shown["values_within_a_tenth_of_a_deviation"]),
