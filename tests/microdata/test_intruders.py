@@ -11,6 +11,7 @@ import sfumato as sf
 from sfumato.domain import showing_values
 from sfumato.microdata.intruders import Scene, send_intruders
 from sfumato.microdata.intruders.everybody import everybody_at_once
+from sfumato.microdata.intruders.halves import gain
 from sfumato.microdata.intruders.linking import Clue, chance_of_own, hits
 from sfumato.microdata.intruders.nearest import nearest
 from sfumato.microdata.intruders.scene import upper_limit
@@ -206,3 +207,12 @@ def test_an_example_shows_values_only_when_asked(unchanged):
 def test_small_tables_and_single_columns_are_measured_too():
     tiny = sf.release({"a": [1.0, 2.0, 3.0, 4.0], "class": [0, 1, 0, 1]}, "class", rng=0)
     assert {one.name for one in send_intruders(tiny, Draws(0))} >= {"nearest match", "order of rows"}
+
+
+def test_who_tries_again_with_other_halves_seldom_gains_more_than_stated():
+    """Both tries have an error: a limit for the mean alone would be passed by one in twenty, not one in a hundred."""
+    rng, passed, tries = np.random.default_rng(17), 0, 4_000
+    for _ in range(tries):
+        (_, limit), (again, _) = (gain(rng.random(200) < 0.65, rng.random(200) < 0.6, 2.326) for _ in range(2))
+        passed += again > limit
+    assert_probability(passed, tries, 0.01)

@@ -77,7 +77,8 @@ def _nearest(known: Floats, seen: Floats) -> tuple[Codes, Floats]:
 
 
 def gain(with_person: Floats, without: Floats, z: float) -> tuple[float, float]:
-    """The mean difference and its upper limit."""
+    """The mean difference, and the limit of what somebody finds who tries again: other halves, released anew, have an
+    error of their own, hence √2."""
     difference = np.asarray(with_person, float) - np.asarray(without, float)
-    error = difference.std(ddof=1) / np.sqrt(difference.size)
+    error = np.sqrt(2.0) * difference.std(ddof=1) / np.sqrt(difference.size)
     return float(difference.mean()), float(difference.mean() + z * error)
