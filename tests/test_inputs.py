@@ -161,3 +161,11 @@ def test_tables_are_joined_by_their_names_and_kinds_that_differ_are_named() -> N
     ):
         with pytest.raises(ValueError, match=words):
             joined({a: first, b: second, c: table})
+
+
+def test_a_row_that_is_too_long_is_not_told(tmp_path: Path) -> None:
+    path = tmp_path / "ragged.csv"
+    path.write_text("age,word\n41,x\n52,y,secret\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="Expected 2 columns, got 3") as raised:
+        read_table(path)
+    assert "secret" not in str(raised.value)

@@ -78,7 +78,8 @@ def refusing(path: Path, kind: str) -> Iterator[None]:
         try:
             yield
         except (pyarrow.ArrowException, OSError) as error:
-            reason = re.sub(r": invalid value '.*|: Row #.*", "", str(error).splitlines()[0]).rstrip(". ")
+            told = str(error).splitlines()[0]
+            reason = re.sub(r"(got \d+):.*|: invalid value '.*|: Row #.*", r"\1", told).rstrip(". ")  # nobody's values
             raise ValueError(f"not a readable {kind} file ({reason}); write it again, or leave it out") from None
 
 
