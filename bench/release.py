@@ -10,7 +10,7 @@ import time
 import numpy as np
 
 import sfumato as sf
-from sfumato.microdata.pattern import grow_c45, grow_tree
+from sfumato.microdata.patterns.pattern import grow_c45, grow_tree
 
 
 def people(n: int) -> dict[str, np.ndarray]:

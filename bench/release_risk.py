@@ -26,7 +26,7 @@ from sklearn import datasets
 import sfumato as sf
 from sfumato.examples.datasets import carried_file, keel_rows
 from sfumato.microdata.intruders import send_intruders
-from sfumato.microdata.noise import Draws
+from sfumato.microdata.methods.noise import Draws
 
 Table = tuple[pd.DataFrame, str]
 PEOPLE, SUBSETS = 500, 200

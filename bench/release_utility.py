@@ -36,14 +36,14 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 import sfumato as sf
 from sfumato.examples.datasets import keel_rows, load
 from sfumato.microdata import Release
-from sfumato.microdata.fields import Microdata, read_microdata
 from sfumato.microdata.intruders import Finding, send_intruders
-from sfumato.microdata.measures import linkage
-from sfumato.microdata.noise import Draws
-from sfumato.microdata.preserved import judge
+from sfumato.microdata.judged.measures import linkage
+from sfumato.microdata.judged.preserved import judge
+from sfumato.microdata.judged.utility import LEARNERS, held_out
+from sfumato.microdata.methods.noise import Draws
 from sfumato.microdata.releasing import release_records
+from sfumato.microdata.table.fields import Microdata, read_microdata
 from sfumato.microdata.terms import agree
-from sfumato.microdata.utility import LEARNERS, held_out
 
 SETS = ("dermatology", "mammographic", "nursery", "page-blocks", "saheart", "segment")
 SPLITS, RELEASES = 8, 3
@@ -212,8 +212,8 @@ def show_adult() -> None:
 
 def kept_rules(original: Microdata, released: Microdata) -> float:
     """Records under rules that a tree grown on the release has too; columns given by others left out of the trees."""
-    from sfumato.microdata.pattern import find_pattern
-    from sfumato.microdata.rules import find_rules, read_off
+    from sfumato.microdata.patterns.pattern import find_pattern
+    from sfumato.microdata.patterns.rules import find_rules, read_off
 
     rules = find_rules(original, np.zeros(len(original.fields), bool))
     pattern = find_pattern(None, original, leave_out=read_off(rules))

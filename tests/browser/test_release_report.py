@@ -5,7 +5,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.microdata import Frontier
-from sfumato.microdata.frontier import Point
+from sfumato.microdata.judged.frontier import Point
 
 OUTSIDE = """() => [...document.querySelectorAll('body *')].filter(part => {
     const box = part.getBoundingClientRect(), width = document.documentElement.clientWidth

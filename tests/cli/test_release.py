@@ -166,7 +166,7 @@ def test_wrong_options_are_one_line_and_nothing_is_written(refused, options, wor
 
 
 def test_the_frontier_is_drawn_in_the_owners_report_and_printed(sfumato, folder, monkeypatch):
-    from sfumato.microdata import frontier
+    from sfumato.microdata.judged import frontier
 
     monkeypatch.setattr(frontier, "AMOUNTS", {method: (1.0,) for method in frontier.METHODS})
     answer = sfumato("release people.csv --target group -o f.csv --report f.html --frontier --attempts 0 --seed 1")

@@ -15,7 +15,7 @@ from sfumato.microdata.intruders.halves import gain
 from sfumato.microdata.intruders.linking import Clue, chance_of_own, hits
 from sfumato.microdata.intruders.nearest import nearest
 from sfumato.microdata.intruders.scene import upper_limit
-from sfumato.microdata.noise import Draws
+from sfumato.microdata.methods.noise import Draws
 
 
 def findings(done):

@@ -12,8 +12,8 @@ from sklearn.tree import DecisionTreeClassifier
 from tests.microdata.conftest import AS_IT_WAS, mixed_table
 
 import sfumato as sf
-from sfumato.microdata.comparison import compare_trees
-from sfumato.microdata.gadp import BASELINES
+from sfumato.microdata.methods.gadp import BASELINES
+from sfumato.microdata.patterns.comparison import compare_trees
 
 METHODS = ["leafwise", "gadp", *BASELINES]
 

@@ -8,8 +8,9 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 from sfumato.examples.datasets import load
-from sfumato.microdata import LeafRule, TreeComparison, frontier
-from sfumato.microdata.pattern import nodes_of
+from sfumato.microdata import LeafRule, TreeComparison
+from sfumato.microdata.judged import frontier
+from sfumato.microdata.patterns.pattern import nodes_of
 from sfumato.papers import ib04
 from sfumato.papers.ib04 import claims, patterns, utility
 

@@ -124,9 +124,9 @@ def release(
     """Perturb a table so that its patterns survive and its records do not; say what was kept and what is at risk."""
     from sfumato.microdata import PatternWarning, find_frontier
     from sfumato.microdata import release as release_table
-    from sfumato.microdata.frontier import DRAWN
-    from sfumato.microdata.roles import load_roles
-    from sfumato.microdata.texts import Texts
+    from sfumato.microdata.judged.frontier import DRAWN
+    from sfumato.microdata.table.roles import load_roles
+    from sfumato.microdata.table.texts import Texts
 
     check_target(output, apart=[*people, roles])
     if report is not None:

@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from sfumato.domain import Categories, Codes, Interval
-from sfumato.microdata.fields import Microdata, read_forms, read_microdata
-from sfumato.microdata.gadp import BASELINES, LeafFit, blur_whole_table, gadp_in_leaves
-from sfumato.microdata.laws import draw_by_law
-from sfumato.microdata.leafwise import Leafwise, pin_cuts
-from sfumato.microdata.noise import Draws
-from sfumato.microdata.pattern import Leaves, Nodes, Regrow, find_leaves, find_pattern
-from sfumato.microdata.preserved import PatternWarning, Preserved, judge
-from sfumato.microdata.roles import Roles, agree_roles
-from sfumato.microdata.rules import Rule, find_rules, read_off, repair
+from sfumato.microdata.judged.preserved import PatternWarning, Preserved, judge
+from sfumato.microdata.methods.gadp import BASELINES, LeafFit, blur_whole_table, gadp_in_leaves
+from sfumato.microdata.methods.laws import draw_by_law
+from sfumato.microdata.methods.leafwise import Leafwise, pin_cuts
+from sfumato.microdata.methods.noise import Draws
+from sfumato.microdata.methods.treatment import KEPT, Treatment
+from sfumato.microdata.patterns.pattern import Leaves, Nodes, Regrow, find_leaves, find_pattern
+from sfumato.microdata.patterns.rules import Rule, find_rules, read_off, repair
+from sfumato.microdata.table.fields import Microdata, read_forms, read_microdata
+from sfumato.microdata.table.roles import Roles, agree_roles
 from sfumato.microdata.terms import LEAST_RULES, MOST_CHANGE, Amount, Terms, agree
-from sfumato.microdata.treatment import KEPT, Treatment
 from sfumato.prose import counted
 
 if TYPE_CHECKING:
-    from sfumato.microdata.report import ReleaseReport
+    from sfumato.microdata.judged.report import ReleaseReport
 
 Domains = Mapping[str, Interval | Categories]
 
@@ -74,7 +74,7 @@ class Release:
     @cached_property
     def report(self) -> ReleaseReport:
         """Patterns kept, statistics kept, risk; made when first asked for."""
-        from sfumato.microdata.report import report_on
+        from sfumato.microdata.judged.report import report_on
 
         return report_on(self)
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from sfumato.domain import Floats
-from sfumato.microdata.fields import Mask, Microdata
-from sfumato.microdata.gadp import BASELINES
-from sfumato.microdata.laws import Law, law_of
-from sfumato.microdata.noise import LAWS, STEPS
-from sfumato.microdata.sequence import FEWEST_DONORS
+from sfumato.microdata.methods.gadp import BASELINES
+from sfumato.microdata.methods.laws import Law, law_of
+from sfumato.microdata.methods.noise import LAWS, STEPS
+from sfumato.microdata.methods.sequence import FEWEST_DONORS
+from sfumato.microdata.table.fields import Mask, Microdata
 
 Amount = float | Mapping[str, float]
 METHODS = ("leafwise", "gadp", *BASELINES)

@@ -18,7 +18,7 @@ from sfumato.microdata.intruders.order import order_of_rows
 from sfumato.microdata.intruders.outliers import extreme_people, visible_extremes
 from sfumato.microdata.intruders.scene import Finding, Scene
 from sfumato.microdata.intruders.subsets import best_subset
-from sfumato.microdata.noise import Draws
+from sfumato.microdata.methods.noise import Draws
 from sfumato.microdata.releasing import Release
 
 LINKERS = (

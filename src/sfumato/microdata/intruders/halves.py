@@ -14,10 +14,10 @@ from functools import cached_property
 import numpy as np
 
 from sfumato.domain import Codes, Floats
-from sfumato.microdata.fields import Microdata
-from sfumato.microdata.forms import Column
 from sfumato.microdata.intruders.scene import Scene
-from sfumato.microdata.measures import points
+from sfumato.microdata.judged.measures import points
+from sfumato.microdata.table.fields import Microdata
+from sfumato.microdata.table.forms import Column
 
 MOST, PEOPLE, FEWEST, CELLS = 20_000, 4_000, 40, 2_000_000
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.domain import VALUES_SHOWN, Codes, Floats
-from sfumato.microdata.fields import Field
-from sfumato.microdata.forms import Column
 from sfumato.microdata.intruders.scene import Finding, Scene, upper_limit
+from sfumato.microdata.table.fields import Field
+from sfumato.microdata.table.forms import Column
 from sfumato.prose import shown
 
 CELLS = 2_000_000

@@ -6,7 +6,7 @@ import numpy as np
 
 from sfumato.domain import Codes, Floats
 from sfumato.microdata.intruders.scene import Finding, Scene
-from sfumato.microdata.treatment import tail_size
+from sfumato.microdata.methods.treatment import tail_size
 
 
 def extreme_people(scene: Scene) -> Finding | None:

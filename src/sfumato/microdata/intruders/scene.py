@@ -15,9 +15,9 @@ import numpy as np
 from scipy.stats import beta
 
 from sfumato.domain import Codes, Floats
-from sfumato.microdata.fields import Mask, Microdata
-from sfumato.microdata.noise import Draws
+from sfumato.microdata.methods.noise import Draws
 from sfumato.microdata.releasing import Release
+from sfumato.microdata.table.fields import Mask, Microdata
 
 PEOPLE, CANDIDATES = 1_000, 20_000
 CONFIDENCE = 0.99

@@ -26,13 +26,13 @@ import sfumato as sf
 from sfumato.domain import Codes, Floats
 from sfumato.examples.datasets import Dataset, load, median_split
 from sfumato.microdata import Release, TreeComparison, compare_trees
-from sfumato.microdata.c45 import C45Tree, best_cuts
-from sfumato.microdata.fields import read_microdata
-from sfumato.microdata.laws import PAPER_DEVIATION
-from sfumato.microdata.measures import linkage
-from sfumato.microdata.noise import Draws
-from sfumato.microdata.pattern import Nodes, nodes_of
+from sfumato.microdata.judged.measures import linkage
+from sfumato.microdata.methods.laws import PAPER_DEVIATION
+from sfumato.microdata.methods.noise import Draws
+from sfumato.microdata.patterns.c45 import C45Tree, best_cuts
+from sfumato.microdata.patterns.pattern import Nodes, nodes_of
 from sfumato.microdata.releasing import release_records
+from sfumato.microdata.table.fields import read_microdata
 from sfumato.microdata.terms import agree
 from sfumato.papers import Rows
 

@@ -16,7 +16,7 @@ from sfumato.papers.lkt08 import attacks, claims, real, synthetic, tables
 SNR = 1.0
 DIFFERENCES = (
     "Case 4 is the paper's; the mixes of cases 1 to 3 are lost in the text and chosen so that privacy loss falls.",
-    "C4.5 is ours (`sfumato.microdata.c45`), the network scikit-learn's with 16 hidden units, for WEKA's.",
+    "C4.5 is ours (`sfumato.microdata.patterns.c45`), the network scikit-learn's with 16 hidden units, for WEKA's.",
     "Haberman and Liver are split several times at random, two thirds for training; the paper shows one split.",
     "Direct mining, like the paper's, does not read the level that a report carries; reconstruction does.",
 )

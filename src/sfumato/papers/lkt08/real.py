@@ -26,7 +26,7 @@ from sklearn.preprocessing import StandardScaler
 import sfumato as sf
 from sfumato.examples.agrawal import draw_records, in_group_a
 from sfumato.examples.datasets import Dataset, load
-from sfumato.microdata.c45 import C45Tree
+from sfumato.microdata.patterns.c45 import C45Tree
 from sfumato.mining.chooser import densities, direct
 from sfumato.papers import Rows
 from sfumato.papers.lkt08.synthetic import randomized

@@ -1,0 +1,139 @@
+"""Risk against utility: for a wanted risk, the method and the amount of noise that keep most.
+
+Every point is a release of the table: its risk is the one that a report would state, that of the worst intruder of the
+whole suite, and its utility is judged on held-out records, on the same splits for all points.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from sfumato.microdata.intruders import send_intruders
+from sfumato.microdata.judged.preserved import PatternWarning
+from sfumato.microdata.judged.utility import LEARNERS, MOST_RECORDS, Score, held_out
+from sfumato.microdata.methods.noise import Draws
+from sfumato.microdata.releasing import Release, read_records, release
+from sfumato.microdata.terms import METHODS
+from sfumato.prose import percent
+
+AMOUNTS: dict[str, tuple[float, ...]] = {
+    "leafwise": (5.0, 10.0, 20.0, 50.0),
+    "gadp": (0.25, 0.5, 0.75, 1.0),
+    "sadp": (0.25, 0.5, 1.0, 2.0, 4.0),
+    "correlated": (0.25, 0.5, 1.0, 2.0, 4.0),
+    "gadp-table": (0.25, 0.5, 0.75, 0.9, 1.0),
+    "swap": (0.05, 0.15, 0.3, 0.6, 1.0),
+    "random": (0.05, 0.1, 0.276, 0.5),
+}
+OWN_LAW_AMOUNTS = (0.1, 0.276, 0.5, 1.0)
+"""Of "leafwise" with rank or additive noise, whose amounts are shares; those above are numbers of donors."""
+DRAWN = ("leafwise", "gadp", "sadp", "swap")
+"""The methods whose lines tell enough for a report."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One release: its stated risk, whose it is, and the mean accuracy (of a number: R²) of learners trained on it."""
+
+    method: str
+    amount: float
+    risk: float
+    worst: str
+    accuracy: float
+    by_classifier: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """Releases by method and amount, and the accuracy without any noise."""
+
+    points: tuple[Point, ...]
+    original: float
+
+    def best(self, risk: float, methods: Sequence[str] | None = None) -> Point:
+        """The most accurate release among those whose stated risk is at most ``risk``."""
+        allowed = [p for p in self.points if p.risk <= risk and (methods is None or p.method in methods)]
+        if not allowed:
+            least = min(self.points, key=lambda point: point.risk)
+            raise ValueError(f"no release has risk {risk:g} or less; the least is {least.risk:.3g} ({least.method})")
+        return max(allowed, key=lambda point: point.accuracy)
+
+    def accuracy_at(self, method: str, risk: float) -> float:
+        """Accuracy of a method at exactly this risk, between its two nearest amounts (or its end)."""
+        own = sorted((p for p in self.points if p.method == method), key=lambda point: point.risk)
+        return float(np.interp(risk, [p.risk for p in own], [p.accuracy for p in own]))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"original": self.original, "points": [asdict(point) for point in self.points]}
+
+    def to_svg(self) -> str:
+        """Accuracy against risk, one line a method; the best place is top left."""
+        from sfumato.pages import scatter, to_svg
+
+        series: dict[str, list[tuple[float, float, str]]] = {}
+        for p in self.points:
+            series.setdefault(p.method, []).append((p.risk, p.accuracy, f"amount {p.amount:g}, {p.worst}"))
+        chart = scatter(series, "risk of the worst intruder, at most", "accuracy on held-out records")
+        return to_svg(chart, "accuracy against risk, one line a method")
+
+    def __str__(self) -> str:
+        rows = [
+            f"{p.method:11} amount {p.amount:<6g} risk {percent(p.risk, up=True):>7}  accuracy {percent(p.accuracy)}"
+            f"  ({p.worst})"
+            for p in self.points
+        ]
+        return "\n".join([f"original: accuracy {percent(self.original)}", *rows])
+
+
+def find_frontier(
+    table: Any, target: str | None, *, methods: Sequence[str] = METHODS,
+    amounts: Mapping[str, Sequence[float]] | None = None, splits: int = 3, classifiers: Sequence[str] = LEARNERS,
+    rng: np.random.Generator | int | None = 0, **options: Any,
+) -> Frontier:
+    """Release the table by every method and amount, state the risk of each, and judge it on held-out records.
+
+    ``options`` are those of :func:`release`: preserve, rules, noise, labels, perturb, attempts, keep, roles and others.
+    Tables beyond 20,000 records are sampled.
+    """
+    unknown = [method for method in methods if method not in METHODS]
+    if unknown:
+        raise ValueError(f"method {unknown[0]!r} is unknown; choose {', '.join(METHODS)}")
+    if target is None:
+        raise ValueError("target=None leaves nothing to predict; name the column that learners are judged on")
+    own_law = options.get("noise") in ("rank", "additive") or options.get("preserve") == "rules"
+    usual = {**AMOUNTS, "leafwise": OWN_LAW_AMOUNTS} if own_law else AMOUNTS
+    grid = [(method, amount) for method in methods for amount in {**usual, **(amounts or {})}[method]]
+    table, rng = _sampled(table, target, options), np.random.default_rng(rng)
+    points: list[Point] = []
+    for method, amount in grid:
+        with _without_warnings():
+            done = release(table, target, method, amount=amount, rng=rng, **options)
+        found = [one for one in held_out(done, Draws(0), splits, classifiers) if one.measure in ("accuracy", "R²")]
+        points.append(_point(done, amount, found))
+    return Frontier(tuple(points), float(np.mean([one.original for one in found])))
+
+
+def _point(done: Release, amount: float, found: Sequence[Score]) -> Point:
+    worst = max(send_intruders(done, Draws(0)), key=lambda finding: finding.risk)
+    each = {one.learner: one.released for one in found}
+    return Point(done.method, amount, worst.risk, worst.name, float(np.mean(list(each.values()))), each)
+
+
+def _sampled(table: Any, target: str | None, options: Mapping[str, Any]) -> Any:
+    data = read_records(table, target, options.get("domains"), options.get("roles"))[0]
+    rows = np.argsort(Draws(0).uniform(len(data.y)))[:MOST_RECORDS]
+    return table if len(data.y) <= MOST_RECORDS else data.take(rows).to_table()
+
+
+@contextmanager
+def _without_warnings() -> Iterator[None]:
+    """What a release does not preserve is no news here: how much is learnt from it is measured."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PatternWarning)
+        yield

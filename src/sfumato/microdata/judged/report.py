@@ -1,0 +1,266 @@
+"""The release report: patterns kept, statistics kept, risk; for the owner, and in a form that may be handed on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from sfumato.microdata.judged.frontier import Frontier
+from sfumato.microdata.judged.measures import Bias, find_biases
+from sfumato.microdata.judged.preserved import Preserved
+from sfumato.microdata.judged.risk import Risk, measure_risk
+from sfumato.microdata.judged.utility import Score, held_out
+from sfumato.microdata.methods.laws import RealisedNoise, realised_noise
+from sfumato.microdata.methods.noise import Draws
+from sfumato.microdata.patterns.comparison import TreeComparison
+from sfumato.microdata.releasing import Release
+from sfumato.pages import Page
+from sfumato.prose import percent, plain, sentence
+
+MOST_ROWS = 40
+TYPES = {
+    "mean": "means",
+    "A": "variances (type A)",
+    "B": "correlations between released attributes (type B)",
+    "C": "correlations with kept columns and the class (type C)",
+    "D": "shapes of the distributions (type D)",
+}
+
+
+@dataclass(frozen=True)
+class ReleaseReport:
+    """What was measured. ``str()`` is prose, ``to_dict()`` JSON, ``to_html()`` one page; ``public=True`` leaves out
+    what would help an intruder: amounts, leaves, rules, single attributes at risk, notes on the input."""
+
+    method: str
+    records: int
+    attributes: tuple[str, ...]
+    amount: dict[str, float]
+    rules: TreeComparison
+    utility: tuple[Score, ...]
+    association_change: dict[str, float]
+    preserved: Preserved
+    biases: tuple[Bias, ...]
+    risk: Risk
+    shrunk_leaves: tuple[dict[str, Any], ...]
+    roles: dict[str, str]
+    notes: tuple[str, ...]
+    noise: tuple[RealisedNoise, ...] = ()
+    has_target: bool = True
+    frontier: Frontier | None = None
+
+    def with_frontier(self, frontier: Frontier) -> ReleaseReport:
+        """The same report with risk against utility of other releases, for the owner."""
+        return replace(self, frontier=frontier)
+
+    def by_measure(self) -> dict[str, list[Score]]:
+        """The learners' scores, for each measure."""
+        measures = dict.fromkeys(one.measure for one in self.utility)
+        return {measure: [one for one in self.utility if one.measure == measure] for measure in measures}
+
+    def statistics(self) -> dict[str, tuple[int, int, float]]:
+        """For each type of bias: how many lie within chance, of how many, and the largest."""
+        found = {}
+        for kind in TYPES:
+            those = [bias for bias in self.biases if bias.type == kind]
+            if those:
+                largest = max(those, key=lambda bias: abs(bias.bias)).bias
+                found[kind] = sum(bias.within for bias in those), len(those), largest
+        return found
+
+    def to_dict(self, *, public: bool = False) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        shown: dict[str, Any] = {
+            "method": self.method,
+            "records": self.records,
+            "attributes": list(self.attributes),
+            "patterns": {
+                "rules": self.rules.to_dict(),
+                "utility": [one.to_dict() for one in self.utility],
+                "association_change": self.association_change,
+                "preserved": self.preserved.to_dict(),
+            },
+            "statistics": {
+                TYPES[kind]: {"within_chance": good, "of": total, "largest": largest}
+                for kind, (good, total, largest) in self.statistics().items()
+            },
+            "risk": self.risk.to_dict(public),
+        }
+        if not public:
+            shown |= {
+                "amount": self.amount,
+                "realised_noise": [vars(one) for one in self.noise],
+                "biases": [bias.to_dict() for bias in self.biases],
+                "kept_rules": list(map(str, self.rules.kept)),
+                "lost_rules": list(map(str, self.rules.lost)),
+                "shrunk_leaves": self.shrunk_leaves,
+                "roles": self.roles,
+                "notes": self.notes,
+                "frontier": None if self.frontier is None else self.frontier.to_dict(),
+            }
+        cleaned: dict[str, Any] = plain(shown)
+        return cleaned
+
+    def to_html(self, *, public: bool = False) -> str:
+        """One page that needs no network, no script and no other file."""
+        return _page(self, public=public).html()
+
+    def __str__(self) -> str:
+        others = [] if self.frontier is None else ["Risk against utility.", str(self.frontier)]
+        measured = [self.patterns_in_words(), self.statistics_in_words(), self.risk_in_words()]
+        return "\n".join([*measured, *self.notes, *others])
+
+    def patterns_in_words(self, *, each: bool = True) -> str:
+        """``each``: with the scores of every learner."""
+        change = self.association_change["mean"]
+        return (
+            f"Patterns. A tree grown on the release: {self.rules}. {self.utility_in_words(each)} "
+            f"The strength of association between two attributes changed by {change:.3f} on average, by "
+            f"{self.association_change['largest']:.3f} at most. {self.preserved}"
+        )
+
+    def utility_in_words(self, each: bool) -> str:
+        if not self.utility:
+            why = "too few records" if self.has_target else "there is no target; the associations tell what is kept"
+            return f"What learners still learn was not measured: {why}."
+        scores = "; ".join(f"{measure}: {', '.join(map(_told, some))}" for measure, some in self.by_measure().items())
+        worst = max(self.utility, key=lambda score: score.lost)
+        told = scores if each else f"at worst {worst.in_points()} ({worst.measure}, {worst.learner})"
+        return (
+            f"Learners trained on such a release of two thirds of the records, tested on the true records of the rest, "
+            f"which neither the release nor its tree has seen (mean of {worst.splits} splits ± standard error): {told}."
+        )
+
+    def statistics_in_words(self) -> str:
+        parts = [
+            f"{TYPES[kind]} {good} of {total} within chance (largest change {largest:+.3f})"
+            for kind, (good, total, largest) in self.statistics().items()
+        ]
+        return "Statistics. " + ("; ".join(parts) or "There is no numeric attribute to compare") + "."
+
+    def risk_in_words(self, *, public: bool = False) -> str:
+        shown = self.risk.to_dict(public=True)
+        return (
+            f"Risk. {self.risk.in_words(public)} "
+            f"{percent(shown['values_within_a_tenth_of_a_deviation'], 0)} of the released values lie within a tenth of "
+            f"a standard deviation of the truth, {percent(shown['values_unchanged'], 0)} equal it, and "
+            f"{percent(self.risk.whole_records)} of the records are unchanged."
+        )
+
+
+def _told(score: Score) -> str:
+    return f"{score.learner} {percent(score.released)} (original {percent(score.original)}, {score.in_points()})"
+
+
+def report_on(release: Release) -> ReleaseReport:
+    """Measure a release; the measurements repeat, because their own randomness is fixed."""
+    original, released, draws = release.original, release.released, Draws(0)
+    kept = np.isin(original.names, release.kept)
+    return ReleaseReport(
+        method=release.method,
+        records=len(original.y),
+        attributes=tuple(original.names),
+        amount=release.amount,
+        rules=release.preserved.rules,
+        utility=tuple(held_out(release, draws)),
+        association_change=release.preserved.change,
+        preserved=release.preserved,
+        biases=tuple(find_biases(original, released, kept)) if len(original.y) > 2 else (),
+        risk=measure_risk(release, draws),
+        shrunk_leaves=tuple(vars(fit) for fit in release.leaf_fits if fit.reason),
+        roles=release.roles.by_column,
+        notes=release.notes,
+        noise=tuple(realised_noise(original, released, release.leaves)),
+        has_target=original.target is not None,
+    )
+
+
+# --- the page ---------------------------------------------------------------------------------------------------------
+
+
+def _page(report: ReleaseReport, *, public: bool) -> Page:
+    kind = "For those who receive the data" if public else "For the owner; do not hand this page on"
+    records = f"{report.records:,} records, {len(report.attributes)} attributes, method {report.method}"
+    page = Page("Release report", f"{records}. {kind}.")
+    _show_patterns(page, report, public)
+    _show_statistics(page, report)
+    _show_risk(page, report, public)
+    if not public:
+        _show_owner(page, report)
+        _show_frontier(page, report)
+    return page
+
+
+def _show_patterns(page: Page, report: ReleaseReport, public: bool) -> None:
+    page.section("Patterns").paragraph(_after_heading(report.patterns_in_words(each=False)))
+    for measure, scores in report.by_measure().items():
+        page.paragraph(f"On unseen records, {measure}:")
+        page.bars((f"{one.learner}: {one.in_points()}", (one.released, one.original)) for one in scores)
+    if report.utility:
+        page.paragraph("Upper bar: trained on the release; lower bar: on the original it was made of.", soft=True)
+    page.bars([("rules kept", report.rules.share_kept), ("records under kept rules", report.rules.share_covered)])
+    if not public:
+        page.unfold(f"Rules kept ({len(report.rules.kept)})", report.rules.kept)
+        page.unfold(f"Rules lost ({len(report.rules.lost)})", report.rules.lost)
+
+
+def _show_statistics(page: Page, report: ReleaseReport) -> None:
+    page.section("Statistics").paragraph(_after_heading(report.statistics_in_words()))
+    worst = sorted(report.biases, key=lambda bias: -abs(bias.bias) / max(bias.allowed, 1e-9))
+    shown = [(f"{bias.type}: {bias.what}", bias.bias, bias.allowed) for bias in worst if bias.type in "ABC"]
+    if shown:
+        page.deviations(shown[:MOST_ROWS])
+        legend = "Grey: what chance alone explains in 99 % of releases without bias. A dot outside is a bias."
+        page.paragraph(legend, soft=True)
+
+
+def _show_risk(page: Page, report: ReleaseReport, public: bool) -> None:
+    risk, shown = report.risk, report.risk.to_dict(public=True)
+    page.section("Risk").paragraph(_after_heading(report.risk_in_words(public=public)))
+    worst_first = sorted(risk.findings, key=lambda finding: -finding.risk)
+    page.bars((finding.name, (finding.risk, finding.by_guessing)) for finding in worst_first if finding.aim == "find")
+    legend = "Upper bar: people found at most (the upper 99 % limit); lower bar: the same by guessing."
+    page.paragraph(legend, soft=True)
+    guesses = [(one.name, (one.found, one.by_guessing)) for one in worst_first if one.aim == "guess"]
+    if guesses:
+        page.bars(guesses)
+        page.paragraph("Upper bar: guessed right, for people in the table; lower bar: for people not in it.", soft=True)
+    page.bars(
+        [
+            ("values close to the truth", shown["values_within_a_tenth_of_a_deviation"]),
+            ("values unchanged", shown["values_unchanged"]),
+            ("records unchanged", risk.whole_records),
+        ]
+    )
+    if not public:
+        page.unfold("Intruders in words", [f"{one.name}: {one.story}; {one.example}" for one in worst_first])
+    if not public and risk.confinement:
+        words = "The tree survives, so whoever knows it knows in which interval a value lies."
+        page.paragraph(f"{words} On average a leaf leaves this share of an attribute's domain open:")
+        page.bars(risk.confinement.items())
+
+
+def _show_owner(page: Page, report: ReleaseReport) -> None:
+    leaves = [f"leaf {fit['leaf']}: {fit['reason']}, shrinkage {fit['shrinkage']:.2f}" for fit in report.shrunk_leaves]
+    page.section("For the owner")
+    page.unfold("Roles of the columns", [f"{name}: {role}" for name, role in report.roles.items()])
+    page.unfold("Amounts of noise", [f"{name}: {amount:g}" for name, amount in report.amount.items()])
+    page.unfold("Noise as it came, in shares of the leaf's interval", report.noise)
+    page.unfold(f"Leaves with a shrunken correlation matrix ({len(leaves)})", leaves)
+    page.unfold(f"Notes ({len(report.notes)})", report.notes)
+
+
+def _show_frontier(page: Page, report: ReleaseReport) -> None:
+    if report.frontier is not None:
+        words = "Other releases of this table: the best lie at the top left, where little is found and much is learnt."
+        clean = f"Trained on the original, learners reach {percent(report.frontier.original)} on average."
+        page.section("Risk against utility").paragraph(f"{words} {clean}").chart(report.frontier.to_svg())
+        page.bars((f"{p.method}, amount {p.amount:g}: {p.worst}", (p.accuracy, p.risk)) for p in report.frontier.points)
+        page.paragraph("Upper bar: accuracy; lower bar: risk of the worst intruder, who is named, at most.", soft=True)
+
+
+def _after_heading(text: str) -> str:
+    """The report's words without their first one, which the heading says already."""
+    return sentence(text.partition(". ")[2])

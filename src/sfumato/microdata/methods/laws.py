@@ -1,0 +1,175 @@
+"""A law of discrete noise, as IB04 has it or as the owner wants it, and what the noise of a release came to.
+
+    y = x + step · round(share · (upper − lower) / step),     share drawn from the law, kept inside [lower, upper]
+
+IB04 leaves the law to the application. Its own (Figure 2) approximates a normal one with mean 0 and a deviation of
+27.6 % of the range that the leaf's conditions leave; its text does not say how values stay inside. Four readings:
+
+    "reflect"  what goes beyond an end is folded back     "redraw"  the noise is drawn until the value stays inside
+    "wrap"     it comes in again at the other end         "clip"    it stops at the end
+
+Under such a law a value may go as far as the leaf's conditions allow, not only as far as values were observed, and no
+value is put next to a cut: the release is as the law draws it. A category is replaced, with the law's deviation as
+probability, by one of those allowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sfumato.domain import Codes, Floats
+from sfumato.microdata.methods.noise import Draws, additive_noise, reflect
+from sfumato.microdata.table.fields import Field, Mask, Microdata
+
+if TYPE_CHECKING:
+    from sfumato.microdata.patterns.pattern import Leaves
+
+ENDS = ("reflect", "redraw", "wrap", "clip")
+MOST_REDRAWS, GRID = 1_000, 10_000
+
+
+@dataclass(frozen=True)
+class Law:
+    """``quantile(u)`` gives the share for u uniform on (0, 1); ``ends`` says how values stay inside."""
+
+    quantile: Callable[[Floats], Any]
+    ends: str = "reflect"
+
+    def __post_init__(self) -> None:
+        if self.ends not in ENDS:
+            raise ValueError(f"ends={self.ends!r} is unknown; choose {', '.join(ENDS)}")
+        found = np.asarray(self.quantile(np.array([0.25, 0.5, 0.75])), float)
+        if found.shape != (3,) or not np.isfinite(found).all():
+            raise ValueError("noise as a function must turn an array of uniform numbers into as many finite shares")
+
+    @classmethod
+    def of_table(cls, probabilities: Mapping[float, float], ends: str = "reflect") -> Law:
+        """The law that gives each share its probability."""
+        shares, weights = (np.array(list(part), float) for part in (probabilities.keys(), probabilities.values()))
+        if not (weights.size and (weights >= 0).all() and weights.sum() > 0 and np.isfinite(shares).all()):
+            raise ValueError("noise as a table maps shares of the interval to probabilities, of which one is above 0")
+        order = np.argsort(shares)
+        below = np.cumsum(weights[order]) / weights.sum()
+        below[-1] = 1.0
+        return cls(lambda u: shares[order][np.searchsorted(below, u)], ends)
+
+    @property
+    def deviation(self) -> float:
+        """Of the shares drawn, before they are rounded or kept inside."""
+        return float(np.std(self.quantile((np.arange(GRID) + 0.5) / GRID)))
+
+    def moved(self, values: Floats, room: tuple[Floats, Floats], amount: float, field: Field, draws: Draws) -> Floats:
+        """The values with noise, ``amount`` times what the law draws; all known, of one field."""
+        lower, upper = room
+        noisy = values + self._noise(upper - lower, amount, field, draws)
+        if self.ends == "clip":
+            return np.clip(noisy, lower, upper)
+        if self.ends == "wrap":
+            return _wrapped(noisy, lower, upper, field.step)
+        if self.ends == "reflect":
+            return reflect(noisy, lower - field.step / 2, upper + field.step / 2)
+        for _ in range(MOST_REDRAWS):
+            outside = np.flatnonzero((noisy < lower) | (noisy > upper))
+            if not outside.size:
+                return noisy
+            noisy[outside] = values[outside] + self._noise((upper - lower)[outside], amount, field, draws)
+        raise ValueError("the law leaves the interval again and again; take smaller noise, or ends='reflect'")
+
+    def _noise(self, width: Floats, amount: float, field: Field, draws: Draws) -> Floats:
+        noise = amount * np.asarray(self.quantile(draws.uniform(width.size)), float) * width
+        return noise if not field.step else field.step * np.rint(noise / field.step)
+
+
+def _wrapped(values: Floats, lower: Floats, upper: Floats, step: float) -> Floats:
+    """Beyond the last value the first follows; counted in steps, so that rounding adds none."""
+    if step:
+        places = np.mod(np.rint((values - lower) / step), np.rint((upper - lower) / step) + 1)
+        return np.asarray(lower + step * places)
+    width = upper - lower
+    inside = (values >= lower) & (values <= upper)
+    return np.where(inside, values, lower + np.mod(values - lower, np.where(width > 0, width, 1)))
+
+
+PAPER_DEVIATION = 0.276
+PAPER = Law.of_table({k / 20: float(np.exp(-0.5 * (k / 20 / PAPER_DEVIATION) ** 2)) for k in range(-20, 21)})
+"""Our reading of Figure 2: a normal law in steps of 5 % of the range, up to the whole range."""
+
+
+def law_of(noise: Any) -> Law | None:
+    """The law that ``noise=`` asks for: "paper", a `Law`, a table or a quantile function; None for other names."""
+    if isinstance(noise, str):
+        return PAPER if noise == "paper" else None
+    if isinstance(noise, Law):
+        return noise
+    return Law.of_table(noise) if isinstance(noise, Mapping) else Law(noise)
+
+
+def draw_by_law(
+    data: Microdata, leaves: Leaves, law: Law, amount: Floats, kept: Mask, perturb: str, draws: Draws
+) -> Floats:
+    """LINAPT and LIAPT as the law draws them, once."""
+    released, moves = data.X.copy(), may_move(leaves, data.y, perturb)
+    for place, field in enumerate(data.fields):
+        rows = np.flatnonzero(moves[:, place] & ~np.isnan(data.X[:, place]))
+        if rows.size and not kept[place]:
+            values, (lower, upper) = data.X[rows, place], (end[rows] for end in leaves.bounds(place))
+            if field.kind == "category":
+                moved = additive_noise(values, lower, upper, float(amount[place]) * law.deviation, field, draws)
+            else:
+                moved = law.moved(values, (lower, upper), float(amount[place]), field, draws)
+            released[rows, place] = field.snap(moved, lower, upper)
+    return released
+
+
+def may_move(leaves: Leaves, y: Codes, perturb: str) -> Mask:
+    """[record, field]: what ``perturb`` lets move. "tested" is LINAPT, "untested" LIAPT, which at first was only for
+    leaves that hold several classes ("untested-mixed")."""
+    tested = leaves.tested[leaves.leaf]
+    one_class = np.zeros(leaves.nodes.size, y.dtype)
+    one_class[leaves.leaf] = y
+    others = np.bincount(leaves.leaf, y != one_class[leaves.leaf], leaves.nodes.size)
+    mixed = (others > 0)[leaves.leaf][:, None]
+    every = np.ones_like(tested)
+    moves = {"all": every, "tested": tested, "untested": ~tested, "untested-mixed": ~tested & mixed, "none": ~every}
+    return moves[perturb]
+
+
+# --- what the noise came to -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RealisedNoise:
+    """Mean and deviation of released − original, in shares of the interval: of one attribute, where paths test it or
+    not."""
+
+    attribute: str
+    tested: bool
+    values: int
+    mean: float
+    deviation: float
+
+    def __str__(self) -> str:
+        where = "tested" if self.tested else "untested"
+        came = f"mean {self.mean:+.3f}, deviation {self.deviation:.3f}"
+        return f"{self.attribute}, {where} ({self.values} values): {came}"
+
+
+def realised_noise(original: Microdata, released: Microdata, leaves: Leaves | None) -> list[RealisedNoise]:
+    """Of every numeric attribute; without leaves the interval is the whole domain and nothing is tested."""
+    found = []
+    for place in np.flatnonzero(original.numeric).tolist():
+        field, x, y = original.fields[place], original.X[:, place], released.X[:, place]
+        lower, upper, tested = np.full(x.shape, field.low), np.full(x.shape, field.high), np.zeros(x.shape, bool)
+        if leaves is not None:
+            (lower, upper), tested = leaves.bounds(place), leaves.tested[leaves.leaf, place]
+        able = ~np.isnan(x) & ~np.isnan(y) & (upper > lower)
+        for role in (True, False):
+            rows = able & (tested == role)
+            if rows.any():
+                share = (y - x)[rows] / (upper - lower)[rows]
+                found.append(RealisedNoise(field.name, role, int(rows.sum()), float(share.mean()), float(share.std())))
+    return found

@@ -1,0 +1,1 @@
+"""The patterns of a table: trees and their rules, and what columns may hold together."""

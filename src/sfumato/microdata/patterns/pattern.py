@@ -1,0 +1,324 @@
+"""The tree whose patterns are to survive, brought by the owner or grown here, and what it says about records: the leaf
+of each, and the interval that the leaf's path leaves to each field.
+
+The interval of a tested field ends at the last observed value on the leaf's side of a cut, not at the cut itself: a
+tree grown again on values inside these intervals can then find the very same cut between the same two values.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from sfumato.domain import Codes, Floats
+from sfumato.microdata.table.fields import Mask, Microdata
+
+PRUNING = 1.0
+"""The price of a leaf, in units of ln(n·p) of deviance."""
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """A binary tree as arrays, parents before children: left where x[feature] <= threshold; leaves have left = −1."""
+
+    left: Codes
+    right: Codes
+    feature: Codes
+    threshold: Floats
+    missing_left: Mask
+    prediction: Codes
+    single_precision: bool = True
+
+    @property
+    def size(self) -> int:
+        return int(self.left.size)
+
+    @property
+    def is_leaf(self) -> Mask:
+        return np.asarray(self.left < 0)
+
+    def goes_left(self, node: Codes | int, values: Floats) -> Mask:
+        """Which values take the left branch; scikit-learn compares in single precision, ours in double."""
+        compared = values.astype(np.float32) if self.single_precision else values
+        return np.where(np.isnan(values), self.missing_left[node], compared <= self.threshold[node]).astype(bool)
+
+    def descend(self, X: Floats) -> Codes:
+        """The leaf of each record."""
+        node = np.zeros(X.shape[0], dtype=np.int64)
+        active = np.flatnonzero(~self.is_leaf[node])
+        while active.size:
+            here = node[active]
+            left = self.goes_left(here, X[active, self.feature[here]])
+            node[active] = np.where(left, self.left[here], self.right[here])
+            active = active[~self.is_leaf[node[active]]]
+        return node
+
+
+def nodes_of(tree: Any, names: list[str] | None = None, fitted: list[str] | None = None) -> Nodes:
+    """The nodes of a fitted scikit-learn tree, of one of ours, or of anything with such a ``tree_``.
+
+    With ``names``, the features are renumbered to the places of their names; a tree without names must have been
+    fitted on exactly these columns, in this order, unless ``fitted`` says on which.
+    """
+    if isinstance(tree, Nodes):
+        return tree
+    inner = getattr(tree, "tree_", None)
+    if isinstance(inner, Nodes):
+        nodes = inner
+    elif hasattr(inner, "children_left") or hasattr(inner, "cut"):
+        nodes = _of_sklearn(inner) if hasattr(inner, "children_left") else _of_ours(inner)
+    else:
+        raise TypeError(f"{type(tree).__name__} is not a fitted tree; call fit first, or pass a DecisionTreeClassifier")
+    if names is None:
+        return nodes
+    place = _places(tree, names, fitted)
+    return replace(nodes, feature=np.where(nodes.is_leaf, 0, place[np.maximum(nodes.feature, 0)]))
+
+
+def _of_sklearn(inner: Any) -> Nodes:
+    left, right = (np.asarray(side, np.int64) for side in (inner.children_left, inner.children_right))
+    flags = getattr(inner, "missing_go_to_left", None)
+    missing_left = np.zeros(left.size, bool) if flags is None else np.asarray(flags).astype(bool)
+    prediction = np.asarray(inner.value).reshape(left.size, -1).argmax(axis=1)
+    feature, threshold = np.asarray(inner.feature, np.int64), np.asarray(inner.threshold, np.float64)
+    return Nodes(left, right, feature, threshold, missing_left, prediction)
+
+
+def _of_ours(inner: Any) -> Nodes:
+    """Ours goes left where x < cut, which is x <= the next number below it."""
+    left, right = (np.asarray(side, np.int64) for side in (inner.left, inner.right))
+    if np.isnan(inner.cut[left >= 0]).any():
+        raise ValueError("the tree tests a set of categories; give its columns as numbers to compare it by intervals")
+    below = np.nextafter(np.asarray(inner.cut, float), -np.inf)
+    prediction = np.asarray(inner.counts).argmax(axis=1)
+    return Nodes(left, right, np.asarray(inner.column, np.int64), below, inner.missing_left, prediction, False)
+
+
+def _places(tree: Any, names: list[str], fitted: Any = None) -> Codes:
+    fitted = getattr(tree, "feature_names_in_", None) if fitted is None else fitted
+    if fitted is None and not set(getattr(tree, "attribute_names_", ("",))) - set(names):
+        fitted = tree.attribute_names_
+    if fitted is None:
+        if tree.n_features_in_ != len(names):
+            wrong = f"the tree was fitted on {tree.n_features_in_} columns, the table has {len(names)}"
+            raise ValueError(f"{wrong}; fit it on the table's columns, or on a table with names")
+        return np.arange(len(names))
+    unknown = [name for name in fitted if name not in names]
+    if unknown:
+        raise ValueError(f"the tree tests {unknown[0]!r}, which the table lacks; its attributes are {', '.join(names)}")
+    return np.array([names.index(name) for name in fitted])
+
+
+# --- leaves and their intervals ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Leaves:
+    """``lower``, ``upper`` and the nodes whose cuts set them (−1: the domain) have one row a node; records of node v
+    are ``order[start[v]:stop[v]]``."""
+
+    nodes: Nodes
+    leaf: Codes
+    lower: Floats
+    upper: Floats
+    lower_by: Codes
+    upper_by: Codes
+    last_left: Floats
+    first_right: Floats
+    order: Codes
+    start: Codes
+    stop: Codes
+
+    def records(self, node: int) -> Codes:
+        return self.order[self.start[node] : self.stop[node]]
+
+    @property
+    def size(self) -> Codes:
+        """Records in each node."""
+        return self.stop - self.start
+
+    @property
+    def tested(self) -> Mask:
+        """Which fields each node's path tests."""
+        return np.asarray((self.lower_by >= 0) | (self.upper_by >= 0))
+
+    def class_counts(self, y: Codes) -> Codes:
+        """Records of each class in each node."""
+        counts = np.zeros((self.nodes.size, int(y.max()) + 1), dtype=np.int64)
+        np.add.at(counts, (self.leaf, y), 1)
+        for node in np.flatnonzero(~self.nodes.is_leaf)[::-1].tolist():
+            counts[node] = counts[self.nodes.left[node]] + counts[self.nodes.right[node]]
+        return counts
+
+    def bounds(self, field: int) -> tuple[Floats, Floats]:
+        """The interval of each record for one field."""
+        return self.lower[self.leaf, field], self.upper[self.leaf, field]
+
+
+def find_leaves(nodes: Nodes, data: Microdata, *, observed: bool = True) -> Leaves:
+    """Send the records down the tree and note what each path allows, up to the last value observed or up to the cut."""
+    leaf, inner = nodes.descend(data.X), np.flatnonzero(~nodes.is_leaf).tolist()
+    start, size = _depth_first(nodes, leaf)
+    order = np.argsort(start[leaf], kind="stable")
+    low, high = np.transpose([(field.low, field.high) for field in data.fields])
+    lower, upper = np.tile(low, (nodes.size, 1)), np.tile(high, (nodes.size, 1))
+    lower_by, upper_by = (np.full(lower.shape, -1, dtype=np.int64) for _ in range(2))
+    last_left, first_right = nodes.threshold.copy(), nodes.threshold.copy()
+    for node in inner:
+        place, left, right = nodes.feature[node], nodes.left[node], nodes.right[node]
+        below, above = (data.X[order[start[child] : start[child] + size[child]], place] for child in (left, right))
+        seen = (below, above) if observed else (below[:0], above[:0])
+        ends = _cut_values(nodes, node, *seen, data.fields[place].step)
+        last_left[node], first_right[node] = ends
+        for child in (left, right):
+            for bound in (lower, upper, lower_by, upper_by):
+                bound[child] = bound[node]
+        if ends[0] <= upper[node, place]:
+            upper[left, place], upper_by[left, place] = ends[0], node
+        if ends[1] >= lower[node, place]:
+            lower[right, place], lower_by[right, place] = ends[1], node
+    return Leaves(
+        nodes, leaf, lower, upper, lower_by, upper_by, last_left, first_right, order, start, start + size
+    )
+
+
+def _depth_first(nodes: Nodes, leaf: Codes) -> tuple[Codes, Codes]:
+    """Where each node's records start, and how many they are, once every subtree's records stand together."""
+    start, size = np.zeros(nodes.size, np.int64), np.bincount(leaf, minlength=nodes.size)
+    inner = np.flatnonzero(~nodes.is_leaf).tolist()
+    for node in reversed(inner):
+        size[node] = size[nodes.left[node]] + size[nodes.right[node]]
+    for node in inner:
+        start[nodes.left[node]] = start[node]
+        start[nodes.right[node]] = start[node] + size[nodes.left[node]]
+    return start, size
+
+
+def _cut_values(nodes: Nodes, node: int, below: Floats, above: Floats, step: float) -> tuple[float, float]:
+    """The largest value left of a cut and the smallest right of it; next to the cut where a side has no value."""
+    below, above = below[~np.isnan(below)], above[~np.isnan(above)]
+    if below.size and above.size:
+        return float(below.max()), float(above.min())
+    near = np.float32(nodes.threshold[node])
+    beside = np.array([np.nextafter(near, np.float32(-np.inf)), near, np.nextafter(near, np.float32(np.inf))], float)
+    if step:
+        per = np.rint(1 / step)
+        beside = (np.floor(nodes.threshold[node] * per) + np.arange(-1, 3)) / per
+    left = nodes.goes_left(node, beside)
+    last, first = beside[left].max(initial=-np.inf), beside[~left].min(initial=np.inf)
+    return (float(below.max()) if below.size else float(last), float(above.min()) if above.size else float(first))
+
+
+# --- the pattern tree -------------------------------------------------------------------------------------------------
+
+
+def grow_tree(
+    X: Floats, y: Codes, *, pruned: bool = True, n: int | None = None, depth: int | None = None
+) -> Any:
+    """The default pattern tree: entropy cuts, leaves of at least 0.4·√n records and five, pruned (minimal cost
+    complexity) so that a leaf must lower the deviance by ln(n·p): noise is no pattern. Unpruned, the same tree goes on
+    to smaller leaves. On the records of a node, with the ``n`` of the whole, it is the tree below that node."""
+    from sklearn.tree import DecisionTreeClassifier
+
+    whole = n or len(y)
+    price = PRUNING * np.log(whole * X.shape[1]) / (len(y) * np.log(2)) if pruned else 0.0
+    fewest = _fewest(whole)
+    grown = DecisionTreeClassifier(
+        criterion="entropy", min_samples_leaf=fewest, ccp_alpha=price, max_depth=depth, random_state=0
+    )
+    return grown.fit(X, y)
+
+
+def grow_number_tree(
+    X: Floats, target: Floats, *, pruned: bool = True, n: int | None = None, depth: int | None = None
+) -> Any:
+    """The same for a number: a leaf must lower the sum of squares by ln(n·p) times the variance inside the leaves."""
+    from sklearn.tree import DecisionTreeRegressor
+
+    whole = n or len(target)
+    fewest = _fewest(whole)
+    grown = DecisionTreeRegressor(min_samples_leaf=fewest, max_depth=depth, random_state=0).fit(X, target)
+    if not pruned:
+        return grown
+    inside = float(((target - grown.predict(X)) ** 2).sum()) / max(len(target) - grown.get_n_leaves(), 1)
+    price = PRUNING * np.log(whole * X.shape[1]) * inside / len(target)
+    return DecisionTreeRegressor(min_samples_leaf=fewest, ccp_alpha=price, random_state=0).fit(X, target)
+
+
+def _fewest(n: int) -> int:
+    return int(max(5, round(0.4 * n**0.5)))
+
+
+class Regrow(Protocol):
+    def __call__(self, X: Floats, y: Codes, *, n: int | None = None, depth: int | None = None) -> Nodes: ...
+
+
+def grow_c45(X: Floats, y: Codes, **asked: Any) -> Any:
+    """The tree of ``tree="c45"``, categories as codes in the order of their class shares."""
+    from sfumato.microdata.patterns.c45 import C45Tree
+
+    return C45Tree().fit(X, y)
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """The tree whose rules are to survive, the finer or equal one whose leaves confine the noise, and how to regrow:
+    all of it, or (a tree of ours, given the ``n`` of the whole) what is below a node from the node's records, to some
+    depth."""
+
+    tree: Nodes
+    leaves: Nodes
+    regrow: Regrow
+    in_parts: bool
+
+
+def find_pattern(tree: Any, data: Microdata, *, leave_out: Iterable[int] = (), finer: bool = False) -> Pattern:
+    """The owner's tree, or one grown on all fields but those that others give away; without a target it has no cut."""
+    if tree is None:
+        names = [name for place, name in enumerate(data.names) if place not in {*leave_out, data.response}]
+        default = grow_tree if data.response is None else grow_number_tree
+        grow: Callable[..., Any] = default if names else _no_tree
+    elif isinstance(tree, str):
+        if tree != "c45":
+            raise ValueError(f"tree={tree!r} is unknown; give a fitted tree, 'c45', or leave it out")
+        if data.response is not None or data.target is None:
+            raise ValueError("tree='c45' explains classes; name a target column of classes, or leave tree out")
+        names, grow = data.names, grow_c45
+    else:
+        nodes_of(tree, data.names)
+        names = list(getattr(tree, "feature_names_in_", data.names))
+        grow = _again(tree)
+    places = [data.index(name) for name in names]
+    grown_here = tree is None or isinstance(tree, str)
+    if not grown_here and not data.numeric[places].all():
+        text = data.names[places[int(np.argmin(data.numeric[places]))]]
+        raise ValueError(f"the tree tests {text!r}, a column of categories; leave tree out, or fit it on numbers only")
+
+    def regrow(X: Floats, y: Codes, *, n: int | None = None, depth: int | None = None, pruned: bool = True) -> Nodes:
+        target = y if data.response is None else X[:, data.response]
+        grown = grow(X[:, places], target, pruned=pruned and depth is None, n=n, depth=depth)
+        return nodes_of(grown, data.names, names)
+
+    first = regrow(data.X, data.y) if grown_here else nodes_of(tree, data.names)
+    leaves = regrow(data.X, data.y, pruned=False) if finer and tree is None else first
+    return Pattern(first, leaves, regrow, in_parts=tree is None)
+
+
+def _no_tree(X: Floats, y: Codes, **asked: Any) -> Any:
+    """A tree without a cut, where there is nothing to cut by."""
+    return grow_tree(np.zeros((len(y), 1)), np.zeros_like(y))
+
+
+def _again(tree: Any) -> Callable[..., Any]:
+    from sklearn.base import clone
+
+    def grow(X: Floats, target: Any, **asked: Any) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            return clone(tree).fit(X, target)
+
+    return grow
