@@ -49,11 +49,6 @@ def page_texts(
 ) -> dict[str, str]:
     """The files of the page by name, index.html last; ``model`` is a shipped model's text."""
     static = files("sfumato.client") / "static"
-    if plan.questions_each is not None:
-        raise ValueError(
-            "a page asks every question and cannot draw questions_each of them; leave it out, or have people answer "
-            "with sfumato device answer"
-        )
     for name, each in plan.attributes.items():
         if len(getattr(each.domain, "labels", ())) > MOST_CHOICES:
             raise ValueError(f"attributes.{name}: nobody finds an answer among more than {MOST_CHOICES:,}; group them")
