@@ -62,7 +62,8 @@ DAMAGED = [
     set_in(*COLOUR, "columns", to=["a", "b"]), set_in(*COLOUR, "domain", "categories", to=["red"]),
     set_in(*COLOUR, "default", to="shy"), set_in("words", "and", to=3), set_in("questions", to=[]),
     set_in("questions", to=None), set_in("questions", 0, to=None), set_in("words", to=None), set_in("survey", to="1"),
-    set_in("together", to=None), set_in(*COLOUR, "missing", to="refuse"), set_in("survey", to=2), {}, [], None, "survey", 7,
+    set_in("together", to=None), set_in(*COLOUR, "missing", to="refuse"), set_in("survey", to=2),
+    {}, [], None, "survey", 7,
 ]  # fmt: skip
 
 
