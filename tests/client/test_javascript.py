@@ -233,6 +233,12 @@ def test_what_is_not_asked_is_neither_read_nor_remembered() -> None:
     assert same == found
 
 
+def test_categories_that_are_only_numbered_are_refused() -> None:
+    numbered = sf.Plan.from_dict({"attributes": {"q": {**YES, "categories": 12}}})
+    (found,) = asked("survey", [json.dumps(survey(numbered))])
+    assert found["refused"] == "q: The program is damaged; load it again."
+
+
 @pytest.mark.parametrize("each", [0, 5, 6, 1.5, "2", None, True, [2]], ids=str)
 def test_a_survey_that_draws_nonsense_is_damaged(each: Any) -> None:
     document = {**survey(drawing(2, 5)), "questions_each": each}
