@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.domain import Cells, Grid, as_numbers
+from sfumato.domain import Cells, Grid, as_numbers, domain_from_spec, domain_to_spec
 
 
 @pytest.mark.parametrize(
@@ -45,6 +45,20 @@ def test_wrong_types_are_refused(make: object) -> None:
 def test_categories_round_trip_with_gaps(values: list[str | None]) -> None:
     colours = sf.Categories(["c", "a", "b"])
     assert colours.decode(colours.encode(np.array(values, dtype=object))).tolist() == values
+
+
+def test_categories_that_are_their_numbers_are_as_good_as_listed_ones() -> None:
+    numbered, listed = sf.Categories(4), sf.Categories([0, 1, 2, 3])
+    for values in ([3, 0, None, 1], np.array([2, 0]), [3.0, 1.0]):
+        assert numbered.encode(values).tolist() == listed.encode(values).tolist()
+    assert numbered.decode(np.array([3, -1, 0])).tolist()[::2] == [3, 0] and numbered.size == 4
+    assert domain_to_spec(numbered) == {"categories": 4} and domain_from_spec({"categories": 4}) == numbered
+    coins = (sf.RandomizedResponse(each, gamma=9) for each in (numbered, listed))
+    reports = [coin.randomize([3, 0, 1] * 50, rng=5).tolist() for coin in coins]
+    assert reports[0] == reports[1]
+    for channel in (sf.RandomizedResponse(numbered, gamma=9), sf.SubsetResponse(numbered, gamma=3)):
+        estimate = sf.reconstruct(channel.randomize([3] * 900 + [0] * 100, rng=5), channel)
+        assert estimate.categories == (0, 1, 2, 3) and estimate.probabilities.argmax() == 3
 
 
 @pytest.mark.parametrize("labels", [[0, 1, 2], [2.5, 0.5], [True, False], ["x", "y"], ["x", 1, True and 2]])
@@ -88,7 +102,10 @@ BAD = {
     "an empty array": (lambda: sf.Categories(np.array([])), "categories is empty"),
     "a missing label": (lambda: sf.Categories(["a", None]), "a category is missing"),
     "one text": (lambda: sf.Categories("abc"), "is one text; give a list"),
-    "a number": (lambda: sf.Categories(3), "categories=3 is of type int; give a list"),
+    "a number": (lambda: sf.Categories(3.5), "categories=3.5 is of type float; give a list"),
+    "a truth value": (lambda: sf.Categories(True), "categories=True is of type bool; give a list"),
+    "a number of no category": (lambda: sf.Categories(0), "categories = 0 holds no item; give a positive number"),
+    "a number of too many": (lambda: sf.Categories(1 << 30), "1.07e+09 categories are more than 1,048,576"),
     "a set": (lambda: sf.Categories({"a", "b"}), "order matters; give a list"),
     "a mapping": (lambda: sf.Categories({"a": 1}), "order matters; give a list"),
     "half an item": (lambda: sf.Items(2.5), "give a list of labels"),

@@ -55,7 +55,7 @@ DAMAGED = {
     "gamma": (lambda document: document["questions"][0]["levels"]["open"].update(gamma="x"), "cannot be read"),
     "domain": (lambda document: document["questions"][0]["domain"].update(high=91), "cannot be read"),
     "newer program": (lambda document: document["questions"][0]["program"].update(program=2), "version"),
-    "newer survey": (lambda document: document.update(survey=2), "version"),
+    "newer survey": (lambda document: document.update(survey=3), "version"),
     "no questions": (lambda document: document.pop("questions"), "cannot be read"),
     "collector": (lambda document: document.update(collector="https://town.example"), "it names https://town.example"),
 }

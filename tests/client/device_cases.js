@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { checkGammas } from "../../src/sfumato/client/static/check/gamma.js";
-import { answer, Ledger, readSurvey } from "../../src/sfumato/client/static/sfumato.js";
+import { answer, asks, Ledger, readSurvey } from "../../src/sfumato/client/static/sfumato.js";
 
 const SECRET = new TextEncoder().encode("a device's own secret");
 const sentence = (error) => ({ refused: error.message, name: error.constructor.name });
@@ -41,6 +41,12 @@ const COMMANDS = {
   /** One answer and what was told. */
   async once({ survey, answers, collector = "town" }) {
     return answer(await readSurvey(survey), answers, { secret: SECRET, collector });
+  },
+
+  /** The questions that a device answers. */
+  async asks({ survey, secret, collector }) {
+    const asked = await asks(await readSurvey(survey), { secret: Uint8Array.from(secret), collector });
+    return asked.map(({ name }) => name);
   },
 
   /** What a limit becomes. */

@@ -62,7 +62,8 @@ DAMAGED = [
     set_in(*COLOUR, "columns", to=["a", "b"]), set_in(*COLOUR, "domain", "categories", to=["red"]),
     set_in(*COLOUR, "default", to="shy"), set_in("words", "and", to=3), set_in("questions", to=[]),
     set_in("questions", to=None), set_in("questions", 0, to=None), set_in("words", to=None), set_in("survey", to="1"),
-    set_in("together", to=None), set_in(*COLOUR, "missing", to="refuse"), {}, [], None, "survey", 7,
+    set_in("together", to=None), set_in(*COLOUR, "missing", to="refuse"), set_in("survey", to=2),
+    {}, [], None, "survey", 7,
 ]  # fmt: skip
 
 
@@ -87,9 +88,9 @@ def test_a_damaged_survey_is_refused_in_one_sentence() -> None:
 
 
 def test_a_newer_survey_or_program_says_that_the_device_is_old() -> None:
-    newer = [set_in("survey", to=2), set_in(*COLOUR, "program", "program", to=2)]
-    for found in asked("survey", [json.dumps(each) for each in newer]):
-        assert "version 2" in found["refused"] and "update" in found["refused"]
+    newer = [set_in("survey", to=3), set_in(*COLOUR, "program", "program", to=2)]
+    for version, found in zip((3, 2), asked("survey", [json.dumps(each) for each in newer]), strict=True):
+        assert f"version {version}" in found["refused"] and "update" in found["refused"]
 
 
 def damages(text: str, count: int, seed: int) -> list[str]:
@@ -196,7 +197,50 @@ def test_every_public_function_has_its_types() -> None:
         assert re.search(rf"export (declare )?(async )?(function|class|const) {name}\b", declared), name
 
 
-def test_a_browser_refuses_a_plan_whose_questions_are_drawn_in_one_line() -> None:
-    drawn = sf.Plan("town", PLAN.attributes, questions_each=1)
-    (found,) = asked("survey", [json.dumps(survey(drawn))])
-    assert found["refused"] == "The survey is of version 2; update the device."
+# --- questions that are drawn -------------------------------------------------------------------------------------
+
+YES = {"categories": ["yes", "no"], "channel": "randomized-response", "gamma": 3}
+
+
+def drawing(each: int, count: int) -> sf.Plan:
+    attributes = {f"q{i}": YES for i in range(count)} | {"town": {"categories": ["A", "B"], "role": "clear"}}
+    return sf.Plan.from_dict({"name": "drawn", "questions_each": each, "attributes": attributes})
+
+
+@pytest.mark.parametrize(("each", "count"), [(1, 2), (2, 5), (4, 9), (8, 9)])
+def test_the_same_questions_are_drawn_as_in_python(each: int, count: int) -> None:
+    plan, secrets = drawing(each, count), [random.Random(each).randbytes(16 + i) for i in range(60)]
+    cases = [{"survey": survey(plan), "secret": list(secret), "collector": f" town {each}"} for secret in secrets]
+    for secret, found in zip(secrets, asked("asks", cases), strict=True):
+        mine = sf.Device(secret, Ledger()).asks(plan, collector=f"town {each}")
+        assert tuple(found) == mine and len(mine) == each + 1 and "town" in mine
+
+
+def test_all_questions_are_asked_where_none_are_drawn() -> None:
+    (found,) = asked("asks", [{"survey": SURVEY, "secret": [7] * 16, "collector": "town"}])
+    assert found == list(PLAN.attributes)
+
+
+def test_what_is_not_asked_is_neither_read_nor_remembered() -> None:
+    plan = drawing(2, 5)
+    answers = dict.fromkeys(plan.columns, "yes") | {"town": "A"}
+    (found,) = asked("once", [{"survey": survey(plan), "answers": answers}])
+    sent = [name for name, value in found["report"].items() if value is not None]
+    assert list(found["report"]) == list(plan.columns) and len(sent) == 3 and sent[-1] == "town"
+    assert [each["attribute"] for each in found["told"]] == sent
+    nonsense = {name: answers[name] if name in sent else "neither" for name in answers}
+    (same,) = asked("once", [{"survey": survey(plan), "answers": nonsense}])
+    assert same == found
+
+
+def test_categories_that_are_only_numbered_are_refused() -> None:
+    numbered = sf.Plan.from_dict({"attributes": {"q": {**YES, "categories": 12}}})
+    (found,) = asked("survey", [json.dumps(survey(numbered))])
+    assert found["refused"] == "q: The program is damaged; load it again."
+
+
+@pytest.mark.parametrize("each", [0, 5, 6, 1.5, "2", None, True, [2]], ids=str)
+def test_a_survey_that_draws_nonsense_is_damaged(each: Any) -> None:
+    document = {**survey(drawing(2, 5)), "questions_each": each}
+    (found, first) = asked("survey", [json.dumps(document), json.dumps({**document, "survey": 1})])
+    assert found["refused"] == first["refused"] == "The survey is damaged; load it again."

@@ -109,3 +109,9 @@ def test_a_list_that_is_too_long_for_a_page_is_refused(tmp_path: Path) -> None:
     many = {"town": {"categories": list(range(10_001)), "channel": "randomized-response", "gamma": 19}}
     with pytest.raises(ValueError, match=r"attributes\.town: .* more than 10,000; group them"):
         write_page(plan(attributes=many), tmp_path)
+
+
+def test_categories_that_are_numbers_of_no_name_are_refused(tmp_path: Path) -> None:
+    few = {"town": {"categories": 12, "channel": "randomized-response", "gamma": 19}}
+    with pytest.raises(ValueError, match=r"attributes\.town: a page shows categories by name; list them"):
+        write_page(plan(attributes=few), tmp_path)

@@ -15,7 +15,14 @@ from tests.statistics import critical_z
 import sfumato as sf
 from sfumato.channels.baskets import BasketReports
 from sfumato.collector.picture.analysis import counts, estimates, joint
-from sfumato.collector.picture.telling import FAKES, NINETY_PERCENT, needed, turned_around, unusual_days
+from sfumato.collector.picture.telling import (
+    FAKES,
+    NINETY_PERCENT,
+    most_likely,
+    needed,
+    turned_around,
+    unusual_days,
+)
 from sfumato.plan import Attribute
 
 N = 6_000
@@ -43,6 +50,21 @@ def near(bar: dict[str, Any], truth: float, slack: float = 0.0) -> bool:
 
 def one_question(**channel: Any) -> sf.Plan:
     return sf.Plan.from_dict({"attributes": {"q": {"categories": ["a", "b", "c"], **channel}}})
+
+
+def test_reports_that_any_answer_explains_are_known_without_a_table() -> None:
+    labels = sf.Categories(range(40))
+    channels = [sf.RandomizedResponse(labels, gamma=9), sf.RandomizedResponse(labels, keep=0.01)]
+    for channel in (*channels, sf.SubsetResponse(labels, gamma=3)):
+        assert most_likely(channel) == pytest.approx(channel.matrix().max(axis=1), abs=1e-12)
+
+
+def test_ten_thousand_categories_are_shown() -> None:
+    plan = one_question(categories=list(range(10_000)), channel="subset-response", gamma=19)
+    reports = plan.randomize({"q": np.repeat([3, 9_999], 1_000)}, 1)
+    found = estimates(plan, pa.table({"q.code": reports["q"]}))["questions"]["q"]
+    shares = {row["category"]: row["value"] for row in found["rows"]}
+    assert len(shares) == 10_000 and min(shares[3], shares[9_999]) > 0.3
 
 
 # --- counts and estimates ---------------------------------------------------------------------------------------------

@@ -75,9 +75,15 @@ PLANS: dict[str, dict[str, Any]] = {
     "many": {f"q{i}": {**COLOURS, **RESPONSE, "gamma": 99} for i in range(9)},
     "deutsch": {"Farbe": COLOUR, "Größe": {"low": 1, "high": 2.2, "channel": "gaussian", "scale": 0.2, "step": 0.01}},
     "français": {"couleur": COLOUR, "âge": AGE},
+    "drawn": {"colour": CHOICE, "age": AGE, "children": CHILDREN, "body": BOTH, "food": baskets(70),
+              "group": {"categories": ["A", "B"], "role": "class"}},
+    "redrawn": {"colour": COLOUR, "age": AGE, "x": LEVELS},
 }  # fmt: skip
 LANGUAGE = {"deutsch": "de", "français": "fr"}
+DRAWN = {"drawn": 2, "redrawn": 1}
+"""So many questions the device draws."""
 ANSWERS = {"colour": "red", "age": 47.25, "children": 2}
+ALL = {**ANSWERS, "height": 170, "weight": 70, "food": [1, 20, 69], "group": "B"}
 
 
 def ask(plan: str, answers: dict[str, Any], collector: str = TOWN, **more: Any) -> dict[str, Any]:
@@ -136,6 +142,17 @@ DEVICES: dict[str, list[dict[str, Any]]] = {
                 {"limit": {"gamma": 100}}, ask("français", {"couleur": "red", "âge": 30})],
     "français": [ask("français", {"couleur": "red", "âge": 30}), {"limit": {"gamma": 12345678, "reports": 2}},
                  ask("français", {"couleur": "blue", "âge": 31}), ask("français", {"couleur": "green", "âge": 31})],
+    "questions that are drawn": [
+        *(ask("drawn", ALL, whom) for whom in (TOWN, TOWN, CITY, "third", f" {TOWN} ")),
+        ask("drawn", {**ALL, "age": 12, "children": 12}), ask("drawn", {**ALL, "hair": "red"}),
+        *(ask("redrawn", {"colour": "red", "age": 47.25, "x": 0.31}, whom, levels={"x": "strong"})
+          for whom in (TOWN, CITY, "third", "fourth")),
+    ],
+    "questions that are drawn, within a limit": [
+        {"limit": {"gamma": 100}}, ask("drawn", ALL), ask("drawn", ALL, CITY), ask("drawn", ALL, "third"),
+        {"limit": {"reports": 2}}, ask("drawn", ALL), ask("drawn", {**ALL, "age": 48, "colour": "blue"}),
+        ask("town", ANSWERS), ask("drawn", dict.fromkeys(ALL), CITY),
+    ],
 }  # fmt: skip
 NAMES = ["Age", " Ａge \t of  ", "STRASSE", "Straße", "ΟΔΟΣ", "İ", "ﬁn\u00a0d", "a\u3000b", "a\ufeffb", "ﬃ²", "e\u0301"]
 GAMMAS = [
@@ -146,7 +163,8 @@ SHARES = ["1/2", "19/20", "1/3", "1/20", "0.07", "0.999999"]
 
 
 def plan_of(name: str) -> sf.Plan:
-    return sf.Plan.from_dict({"name": name, "language": LANGUAGE.get(name, "en"), "attributes": PLANS[name]})
+    how = {"language": LANGUAGE.get(name, "en"), "questions_each": DRAWN.get(name)}
+    return sf.Plan.from_dict({"name": name, **how, "attributes": PLANS[name]})
 
 
 def document_of(plan: sf.Plan) -> dict[str, Any]:

@@ -56,7 +56,7 @@ export async function run(programs, baskets) {
   }
   for (const [secret, question, noise, code, words] of programs.keyed) {
     const bytes = Uint8Array.from(secret.match(/../g), (pair) => parseInt(pair, 16));
-    const found = await keyedWords(bytes, question, noise, code, words.length);
+    const found = await keyedWords(bytes, `${question}\0${noise}`, code, words.length);
     check("keyed", found, wordsOf(words));
   }
   for (const [name, program] of Object.entries(baskets.programs)) {

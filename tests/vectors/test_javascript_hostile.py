@@ -195,6 +195,13 @@ def test_the_sentence_says_how_to_mend_it(attempt: Attempt, change: dict[str, An
     assert words in attempt({**case, "answers": ["red"]})["sentence"]
 
 
+@pytest.mark.parametrize("digits", ["6000000000000000", 1e15, 21, 0, None])
+def test_slices_of_more_digits_than_there_are_are_refused_at_once(attempt: Attempt, digits: Any) -> None:
+    case = copy.deepcopy(case_of("subsets of two"))
+    case["program"]["steps"][0]["digits"] = digits
+    assert "damaged" in attempt({**case, "answers": ["yes"]})["sentence"]
+
+
 def test_a_program_nested_deeply_is_refused(attempt: Attempt) -> None:
     case: dict[str, Any] = case_of("randomized response")
     for _ in range(100):

@@ -49,14 +49,11 @@ def page_texts(
 ) -> dict[str, str]:
     """The files of the page by name, index.html last; ``model`` is a shipped model's text."""
     static = files("sfumato.client") / "static"
-    if plan.questions_each is not None:
-        raise ValueError(
-            "a page asks every question and cannot draw questions_each of them; leave it out, or have people answer "
-            "with sfumato device answer"
-        )
     for name, each in plan.attributes.items():
         if len(getattr(each.domain, "labels", ())) > MOST_CHOICES:
             raise ValueError(f"attributes.{name}: nobody finds an answer among more than {MOST_CHOICES:,}; group them")
+        if "categories" in each.domain_spec and isinstance(each.domain_spec["categories"], int):
+            raise ValueError(f"attributes.{name}: a page shows categories by name; list them instead of their number")
     home = None if submit is None else _origin(submit)
     if collector is not None and home and collector != home:
         raise ValueError(f"collector = {collector!r} is not where reports are sent; that is {home}")

@@ -387,7 +387,7 @@ def check_label_channel(channel: Channel) -> tuple[Hashable, ...]:
     """The labels that a channel of classes reports."""
     if not isinstance(channel.outputs, Categories):
         raise TypeError(f"the class went through a {channel.kind} channel, which is not for categories")
-    return channel.outputs.labels
+    return tuple(channel.outputs.labels)
 
 
 def check_labelled(codes: NDArray[Any]) -> Codes:

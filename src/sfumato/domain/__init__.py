@@ -88,11 +88,15 @@ class Interval:
 
 @dataclass(frozen=True)
 class Categories:
-    """A fixed list of labels (text, numbers or booleans); the code of a label is its place in the list."""
+    """A fixed list of labels (text, numbers or booleans), or ``Categories(1000)`` for the numbers 0..999; the code of a
+    label is its place in the list."""
 
-    labels: tuple[Hashable, ...]
+    labels: Sequence[Hashable]
 
-    def __init__(self, labels: Iterable[Hashable]) -> None:
+    def __init__(self, labels: int | Iterable[Hashable]) -> None:
+        if isinstance(labels, (int, np.integer)) and not isinstance(labels, bool):
+            object.__setattr__(self, "labels", _numbered(int(labels), MOST_CODES, "categories"))
+            return
         if isinstance(labels, str):
             raise TypeError(f"categories={labels!r} is one text; give a list of labels")
         if not isinstance(labels, Iterable):
@@ -245,11 +249,7 @@ class Items:
 
     def __init__(self, items: int | Iterable[Hashable]) -> None:
         if isinstance(items, (int, np.integer)) and not isinstance(items, bool):
-            if items < 1:
-                raise ValueError(f"Items({items}) holds no item; give a positive number or a list of labels")
-            if items > MOST_ITEMS:
-                raise ValueError(f"{float(items):.3g} items are more than {MOST_ITEMS:,}; group some of them")
-            object.__setattr__(self, "labels", range(int(items)))
+            object.__setattr__(self, "labels", _numbered(int(items), MOST_ITEMS, "items"))
         else:
             object.__setattr__(self, "labels", Categories(cast("Iterable[Hashable]", items)).labels)
 
@@ -298,12 +298,10 @@ def domain_to_spec(domain: Domain) -> dict[str, Any]:
     if isinstance(domain, Interval):
         bounds: dict[str, Any] = {"low": domain.low, "high": domain.high}
         return {**bounds, "integer": True} if domain.integer else bounds
-    if isinstance(domain, Categories):
-        return {"categories": list(domain.labels)}
     if isinstance(domain, Row):
         return {"columns": {name: domain_to_spec(each) for name, each in domain.columns.items()}}
-    numbered = isinstance(domain.labels, range)
-    return {"items": domain.size if numbered else list(domain.labels)}
+    kind = "categories" if isinstance(domain, Categories) else "items"
+    return {kind: domain.size if isinstance(domain.labels, range) else list(domain.labels)}
 
 
 def domain_from_spec(spec: Mapping[str, Any]) -> Domain:
@@ -338,6 +336,15 @@ def _is_finite(number: Any) -> bool:
         return math.isfinite(number)
     except OverflowError:  # a whole number that no float holds
         return False
+
+
+def _numbered(count: int, most: int, what: str) -> range:
+    """So many things that are their numbers."""
+    if count < 1:
+        raise ValueError(f"{what} = {count} holds no item; give a positive number or a list of labels")
+    if count > most:
+        raise ValueError(f"{float(count):.3g} {what} are more than {most:,}; group some of them")
+    return range(count)
 
 
 def _check_labels(labels: tuple[Hashable, ...]) -> None:

@@ -32,7 +32,8 @@ Found = tuple[str, float, float]
 def frequent_words(reports: Any, words: Words, min_share: float = 0.0, *, breadth: int = BREADTH) -> Any:
     """The words that stand out from the noise and whose share reaches ``min_share``, the most frequent first.
 
-    ``reports``: what ``words.randomize`` gave. The table (pandas, or records without it) has
+    ``reports``: what ``words.randomize`` gave, or ``plan.counts(…)`` of a plan that asks ``words.questions(name)``. The
+    table (pandas, or records without it) has
 
         word      the word, cut to ``words.longest`` letters
         share     estimated share of people who have it
@@ -54,7 +55,7 @@ def frequent_words(reports: Any, words: Words, min_share: float = 0.0, *, breadt
         raise ValueError(f"min_share = {min_share!r} is no share of the people; give a number from 0 to 1")
     if not isinstance(breadth, (int, np.integer)) or breadth < 1:
         raise ValueError(f"breadth = {breadth!r} follows no beginning; give a whole number from 1, 300 is usual")
-    people = words.counted(reports)
+    people = _tallied(reports, words) if isinstance(reports, Mapping) else words.counted(reports)
     if not all(each.any() for each in people):
         raise ValueError("there are too few reports; words need some of every length, and thousands to stand out")
     buckets, rows, going, before = Buckets(words, people), list[Found](), [""], dict[str, float]()
@@ -74,6 +75,14 @@ def frequent_words(reports: Any, words: Words, min_share: float = 0.0, *, breadt
     ranked = sorted(rows, key=lambda found: -found[1])
     table = Records({"word": word.rstrip(END), "share": share, "stderr": stderr} for word, share, stderr in ranked)
     return as_table(table, ["word", "share", "stderr"])
+
+
+def _tallied(counts: Mapping[str, Any], words: Words) -> list[Floats]:
+    """How often each set was reported, by length, from the counts of a plan."""
+    sets = [each for each in counts.values() if [tally.channel for tally in each.levels.values()] == [words.buckets]]
+    if len(sets) != len(words.lengths):
+        raise ValueError(f"the counts hold {len(sets)} questions of these words, not {len(words.lengths)}; pass theirs")
+    return [np.asarray(each.effective().histogram, dtype=float) for each in sets]
 
 
 def one_of_a_bucket(rows: list[Found], words: Words, before: Mapping[str, float]) -> list[Found]:

@@ -43,7 +43,10 @@ _DOMAIN: dict[str, dict[str, Any]] = {
     "low": {"type": "number", "description": "smallest value people may have"},
     "high": {"type": "number", "description": "largest value people may have"},
     "integer": {"type": "boolean", "default": False, "description": "only whole numbers occur"},
-    "categories": {"type": "array", "minItems": 1, "uniqueItems": True, "description": "the possible answers"},
+    "categories": {
+        "description": "the possible answers, or how many that are their numbers", "type": ["integer", "array"],
+        "minItems": 1, "uniqueItems": True, "minimum": 1,
+    },
     "items": {"description": "number of items, or their labels", "type": ["integer", "array"]},
     "columns": {"type": "object", "minProperties": 2, "description": "low and high of numbers blurred together"},
 }

@@ -23,7 +23,7 @@ from sfumato.prose import LANGUAGES, Voice, voice
 
 VERSION = 1
 DRAWING_VERSION = 2
-"""Of plans whose devices draw which questions are asked: those that cannot, pages in browsers among them, say so."""
+"""Of plans whose devices draw which questions are asked: a device that cannot says so."""
 WORDS = ("number.", "and", "or", "quoted", "told.", "limit.", "device.", "page.")
 """The sentences of a catalogue that a device uses: by name, or all whose names begin so."""
 

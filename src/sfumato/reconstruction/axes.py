@@ -164,7 +164,7 @@ class Axis:
         channel, column = self._first[place], self.column
         if self.labels is not None:
             table = channel.matrix()
-            return ColumnCells(self.name, table, np.arange(table.shape[0], dtype=np.int32), labels=self.labels)
+            return ColumnCells(self.name, table, np.arange(table.shape[0], dtype=np.int32), labels=tuple(self.labels))
         edges = equal_cells(self.domain, resolution, shift)
         deviation, span = self._noise[place]
         width = coarseness * deviation * (1.0 if isinstance(channel, Gaussian) else SHARP_NOISE)
@@ -183,7 +183,7 @@ class Axis:
         column = self.column
         if self.labels is not None:
             every = np.arange(len(self.labels), dtype=np.int32)
-            return ColumnCells(self.name, np.eye(every.size), every, labels=self.labels, identity=True)
+            return ColumnCells(self.name, np.eye(every.size), every, labels=tuple(self.labels), identity=True)
         targets = (np.arange(1, resolution) + shift) * (self._below[-1] / resolution)
         cuts = np.unique(np.searchsorted(self._below, targets - 1e-9) + 1)
         cuts = cuts[cuts < column.size]

@@ -143,7 +143,7 @@ def _axis(column: Column, wish: Any, attributes: int) -> _Axis:
         steps = [channel.inputs.step for channel in used if isinstance(channel.inputs, Grid)]
         fine = min(int(UNKNOWNS ** (1 / attributes) + 1e-9), FINE_CELLS)
         layout = layout_for(domain, wish, max(steps, default=0.0), fine)
-    labels = domain.labels if isinstance(domain, Categories) else None
+    labels = tuple(domain.labels) if isinstance(domain, Categories) else None
     table, cell_of_code = _all_levels(column, None if layout is None else layout.cells)
     return _Axis(column.name, table, cell_of_code.astype(np.int32), labels=labels, layout=layout)
 

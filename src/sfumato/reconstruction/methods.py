@@ -86,7 +86,7 @@ class Problem:
         worth = None if self.squares is None else float(self.counts[row].sum())
         seen = float(self.reports[row]), float(self.missing[row])
         facts = Diagnostics(self.method, *seen, *cost, log_likelihood, freedom, said, fit, worth, cannot_tell)
-        categories = domain.labels if isinstance(domain, Categories) else None
+        categories = tuple(domain.labels) if isinstance(domain, Categories) else None
         edges, integer = (None, False) if layout is None else (layout.edges.copy(), layout.integer)
         return Estimate(edges, categories, np.asarray(probabilities), covariance, facts, integer)
 

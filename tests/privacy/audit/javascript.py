@@ -97,7 +97,7 @@ CHANGES = {
         for many, share, samples in (("hundred", 1e-2, 40_000), ("thousand", 1e-3, SAMPLES))
     },
     "the question does not count": Change(
-        "words.js", "sfumato/1\\0${question}\\0", "sfumato/1\\0\\0", ("smokes",)
+        "mechanism.js", "`${question}\\0${part.noise}`", "part.noise", ("smokes",)
     ),
     "every block of words is the first": Change(
         "words.js", "tail.setUint32(8, i)", "tail.setUint32(8, 0)", ("body",)

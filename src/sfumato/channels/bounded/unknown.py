@@ -49,6 +49,7 @@ class Words:
     Law: a length, evenly; then that of ``SubsetResponse`` over the bucket of the beginning. A report is one number.
     γ: as given, exactly, or e^ε.
     Estimator: ``sf.frequent_words(reports, words)``.
+    In a plan: ``words.questions(name)``, answered by ``words.answers(name, word)``.
 
     >>> import sfumato as sf
     >>> slang = sf.Words("abcdefghijklmnopqrstuvwxyz", longest=6, gamma=19)
@@ -65,7 +66,7 @@ class Words:
             raise ValueError(f"longest={longest!r} is not a whole number of letters from 1 to {LONGEST}; 10 is usual")
         one_given("words", gamma=gamma, epsilon=epsilon)
         self.alphabet, self.longest = alphabet, longest
-        self.buckets = SubsetResponse(Categories(range(MOST_CATEGORIES)), gamma=gamma, epsilon=epsilon)
+        self.buckets = SubsetResponse(Categories(MOST_CATEGORIES), gamma=gamma, epsilon=epsilon)
 
     @cached_property
     def lengths(self) -> tuple[int, ...]:
@@ -102,6 +103,30 @@ class Words:
         for place, report in zip(known, (groups[known] * self.buckets.slices.outputs + sets).tolist(), strict=True):
             found[place] = report
         return found[0] if one else as_array(found)  # type: ignore[arg-type]
+
+    def questions(self, name: str) -> dict[str, Any]:
+        """A plan's questions as plain data: the bucket at each length, ``<name>-<length>``; a device draws one of them.
+
+        >>> import sfumato as sf
+        >>> slang = sf.Words("abcdefghijklmnopqrstuvwxyz", longest=6, gamma=19)
+        >>> plan = sf.Plan.from_dict({"name": "slang", **slang.questions("slang")})
+        >>> plan.drawn, plan.guarantee().gamma
+        (('slang-3', 'slang-5', 'slang-6'), 19.0)
+        """
+        asked = {"categories": MOST_CATEGORIES, **self.buckets.to_spec()}
+        drawn = {"questions_each": 1} if len(self.lengths) > 1 else {}
+        return {**drawn, "attributes": {f"{name}-{length}": asked for length in self.lengths}}
+
+    def answers(self, name: str, words: Any) -> dict[str, Any]:
+        """A person's answers to those questions, from their word; a column of them from a list of words."""
+        one = isinstance(words, str) or not isinstance(words, Iterable)
+        texts = [words] if one else list(words)
+        padded = [None if is_missing(word) else self.padded(word, row) for row, word in enumerate(texts)]
+        columns = {
+            f"{name}-{length}": [None if word is None else self.bucket(word[:length]) for word in padded]
+            for length in self.lengths
+        }
+        return {column: found[0] for column, found in columns.items()} if one else columns
 
     def padded(self, word: Any, row: int = 0) -> str:
         """The word with end marks, or cut, to the longest length."""

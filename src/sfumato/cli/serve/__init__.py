@@ -61,19 +61,11 @@ def serve(
 
 
 def _links(address: str, surveys: list[Any], token: str | None) -> dict[str, Any]:
-    """Where people answer in a browser, or with a device where questions are drawn; where analysts read."""
-    from sfumato.collector.service import SUBMIT
-
-    drawing = [each for each in surveys if each.plan.questions_each is not None]
-    shown = [each for each in surveys if each not in drawing]
-    respond, devices, api = (
-        {each.name: f"{address}/{each.name}/{part}" for each in some}
-        for some, part in ((shown, ""), (drawing, SUBMIT), (surveys, "api/"))
-    )
+    respond, api = ({each.name: f"{address}/{each.name}/{part}" for each in surveys} for part in ("", "api/"))
     dashboard = f"{address}/login" + (f"#{token}" if token else "")
     closed = [each.name for each in surveys if not each.is_open]
-    return {"address": address, "respondents": respond, "devices": devices, "analysts": api, "dashboard": dashboard,
-            "token": token, "closed": closed}  # fmt: skip
+    return {"address": address, "respondents": respond, "analysts": api, "dashboard": dashboard, "token": token,
+            "closed": closed}  # fmt: skip
 
 
 def _tell(links: dict[str, Any], as_json: bool) -> None:
@@ -83,18 +75,11 @@ def _tell(links: dict[str, Any], as_json: bool) -> None:
 
 def _show(links: dict[str, Any]) -> None:
     """Each link on a line of its own that no terminal breaks."""
-    rows = [
-        (what, link)
-        for what in ("respondents", "devices")
-        for name, link in links[what].items()
-        if name not in links["closed"]
-    ]
+    rows = [("respondents", link) for name, link in links["respondents"].items() if name not in links["closed"]]
     rows += [("dashboard", links["dashboard"]), *(("analysts", link) for link in links["analysts"].values())]
     for what, link in [*rows, ("described in", f"{links['address']}/openapi.json")]:
         print(f"{what:12} {link}")
-    for name in links["devices"]:
-        say(f"Survey {name!r} draws questions, which browsers cannot; answer with: sfumato device answer --submit …")
-    if not links["analysts"]:
+    if not links["respondents"]:
         say("There is no survey yet; open one with: sfumato survey open plan.toml")
     for name in links["closed"]:
         say(f"Survey {name!r} is closed; open it again with: sfumato survey open")

@@ -3,7 +3,7 @@
 import {below, halves, hex, isWhole, less, need, range, refuse} from "./words.js"
 
 const select = (condition, yes, no) => (yes & -condition) | (no & ~-condition)
-const zeros = length => new Array(length).fill(0)
+const zeros = length => Array(length).fill(0)
 
 function trimmed(words, bits) {
 	const row = new Uint8Array(Uint32Array.from({length: 2 * Math.ceil(bits / 64)}, (_, i) => words[i ^ 1]).buffer)
@@ -11,7 +11,6 @@ function trimmed(words, bits) {
 	return row.fill(0, (bits >> 3) + 1)
 }
 
-// Seeds are drawn where every size has them.
 export function readBaskets({items, sizes}, {count, place}) {
 	const known = new Map(sizes.map(part => [part.size, readSize(part, items)]))
 	need(items === count && known.size === sizes.length)

@@ -1,6 +1,6 @@
 // What a device has told whom, what that adds up to, what its person permits.
 
-import {areTexts, canonical, checkVersion, isWhole, need, reasonOf, refuse} from "./words.js"
+import {areTexts, attempt, canonical, checkVersion, isWhole, need, refuse} from "./words.js"
 
 export class LimitError extends Error {}
 
@@ -78,7 +78,7 @@ export class Ledger {
 
 	static loads(text, save) {
 		const hasTexts = (each, names) => areTexts(names.split(" ").map(name => each[name]))
-		try {
+		return attempt("ledger", () => {
 			const {ledger, told, limit: {gamma, reports}, receipts = []} = JSON.parse(text)
 			checkVersion(ledger, "ledger")
 			const isTold = each => each.domain && "report" in each && fraction(each.gamma) !== 0 &&
@@ -86,9 +86,7 @@ export class Ledger {
 			const isReceipt = each => hasTexts(each, "collector survey plan id digest day")
 			need(isWhole(reports, 1, Infinity) && told.every(isTold) && receipts.every(isReceipt), "ledger")
 			return new Ledger({told, receipts, limit: {gamma: fraction(gamma), reports}, save})
-		} catch (error) {
-			return refuse(reasonOf(error, "ledger"))
-		}
+		})
 	}
 
 	dumps() {

@@ -1,13 +1,12 @@
 // Domains, and the interpreter of drawing programs (docs/programs.md). Arithmetic chooses, so that time does not tell
-// the answer. Programs are checked by identity; check/gamma.js checks more.
+// the answer.
 
 import {readBaskets} from "./baskets.js"
 import {
 	below, canonical, checkVersion, codeOf, codesOf, freshWords, halves, isWhole, keyedWords, less, need, reasonOf,
-	refuse, sha256,
+	refuse, sha256, UNIT,
 } from "./words.js"
 
-const UNIT = 2 ** 32
 const clamped = (x, low, high) => Math.min(Math.max(x, low), high)
 
 export function readDomain({low, high, integer, categories, items, columns}) {
@@ -68,8 +67,9 @@ async function read(spec, program) {
 			if (value === null) return null
 			const codes = part.codes(value), count = part.words(codes)
 			if (secret === undefined) return part.remember(codes, freshWords(count))
+			if (!question) refuse("A secret needs a question; give one.")
 			const code = codes.map ? await codeOf(codes) : codes
-			return part.remember(codes, await keyedWords(secret, question, part.noise, code, count))
+			return part.remember(codes, await keyedWords(secret, `${question}\0${part.noise}`, code, count))
 		},
 	}
 }
@@ -120,6 +120,7 @@ const STEPS = {
 	},
 	slices(step) {
 		const {inside, prime, width} = step, share = halves(inside), directions = directionsOf(step)
+		need(isWhole(step.digits, 1, 20))
 		return (code, high, low, high2, low2, high3, low3) => {
 			const direction = below(high, low, directions), own = sliceOf(code, direction, step)
 			const hit = isBelow(share, high2, low2), far = width + below(high3, low3, prime - width)
@@ -174,7 +175,7 @@ function readProgram({read, steps, write, permanent = steps.length, remembered =
 	const entry = readSpace(read, labels)
 	const kept = steps.slice(0, permanent), first = readSteps(kept), later = readSteps(steps.slice(permanent))
 	const {inside, ...shared} = steps[0] ?? {} // windows share one draw at every γ
-	const sets = steps.length === 1 && shared.step === "slices" && { // what a number stands for, only its mechanism knows
+	const sets = steps.length === 1 && shared.step === "slices" && {
 		remember: (code, words) => ({seed: exit.value(first.run(code, words))}),
 		again: ({seed}) => seed,
 		carries: report => isWhole(report?.seed, 0, write.size - 1),

@@ -2,20 +2,12 @@
 // it must give a mass for every class.
 
 import {readDomain} from "./mechanism.js"
-import {checkVersion, codesOf, need, range, reasonOf, refuse} from "./words.js"
+import {attempt, checkVersion, codesOf, need, range, refuse} from "./words.js"
 
 const added = parts => parts.reduce((sum, part) => sum + part, 0)
 const keyOf = label => label === !!label ? +label : label // true and 1 are one label in Python
 
-function attempt(work) {
-	try {
-		return work()
-	} catch (error) {
-		return refuse(reasonOf(error, "model"))
-	}
-}
-
-export const readModel = json => attempt(() => {
+export const readModel = json => attempt("model", () => {
 	const {format, version, device, model} = typeof json === "string" ? JSON.parse(json) : json
 	if (format !== "sfumato-model") refuse("The file is no model of sfumato; fetch it again.")
 	checkVersion(version, "model")
@@ -34,7 +26,7 @@ export function predict({reads, classes, decide}, answers) {
 			return refuse(`${name}: ${message}`)
 		}
 	})
-	return attempt(() => {
+	return attempt("model", () => {
 		const {scores, weights = scores, rule = null} = decide(values), total = added(weights)
 		need(scores.length === classes.length && weights.every(each => Number.isFinite(each) && each >= 0), "model")
 		const probabilities = Object.fromEntries(classes.map((label, y) => [label, weights[y] / total]))

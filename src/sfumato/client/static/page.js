@@ -1,12 +1,12 @@
 // The respondent's page, made from survey.json alone. True answers are only in `answers`.
 
 import {messageText, openMemory, outbox} from "./queue.js"
-import {answer, Ledger, LimitError, predict, readModel, readSurvey, voice} from "./sfumato.js"
-import {hex, range} from "./words.js"
+import {answer, asks, Ledger, LimitError, predict, readModel, readSurvey, voice} from "./sfumato.js"
+import {hex, range, refuse} from "./words.js"
 
 const FEW = 8, answers = {}, levels = {}, memory = openMemory()
 const invitation = location.hash.split("invitation=")[1]
-let survey, questions, say, whom, submit, box, model, hint, read, ready, busy, step = 0, reached = 0
+let survey, questions, say, whom, submit, box, model, hint, read, ready, busy, step
 
 const at = id => document.getElementById(id)
 const every = (selector, work) => document.querySelectorAll(selector).forEach(work)
@@ -39,18 +39,19 @@ const STEPS = [["start", refresh, () => go(1)], ["question", question, given], [
 const stepAt = place => STEPS[place && 1 + Math.max(place - questions.length, 0)]
 
 function go(to) {
-	reached = Math.max(reached, to)
 	history.pushState(to, "")
 	return show(to)
 }
 
 async function show(to) {
-	const [kind, build] = stepAt(to), each = questions[to - 1]
-	step = to
+	const {secret, ledger: {limit: {gamma, reports}}} = await recall()
+	questions = await asks(survey, {secret, collector: whom}) // a secret may be restored
+	const open = questions.findIndex(({columns}) => !(columns[0] in answers))
+	step = open < 0 ? to : Math.min(to, open + 1)
+	const [kind, build] = stepAt(step), each = questions[step - 1]
 	ready = null
 	trouble()
 	await build(each)
-	const {gamma, reports} = (await recall()).ledger.limit
 	at("belief").value = gamma && 100n * gamma.num / (gamma.num + 19n * gamma.den) // of 5 %
 	at("times").value = reports
 	fill("notice", !memory.lasting && said("device.forgets"))
@@ -62,7 +63,7 @@ async function show(to) {
 	const title = document.querySelector(`[data-step=${kind}] h2`)
 	document.title = `${title.textContent} – ${survey.name}`
 	title.tabIndex = -1
-	if (reached) title.focus()
+	title.focus()
 }
 
 async function question(each) {
@@ -180,7 +181,7 @@ async function commit() {
 	await memory.change(({messages, ...device}) => {
 		const message = {tries: 0, next: 0, ...messages[id]}
 		isStale = device.ledger !== before
-		if (isStale || ["sent", "kept"].includes(message.state)) return {messages, ...device}
+		if (isStale || /sent|kept/.test(message.state)) return {messages, ...device}
 		return {...device, ledger: after, messages: {...messages, [id]: {...message, ...sent, submit, state}}}
 	})
 	if (isStale) return show(step).then(() => trouble(said("changed")))
@@ -194,7 +195,7 @@ async function refresh() {
 	const now = own.map(({id, state, reason}) => make("div.card",
 		make("small", said("number")), make("code", id),
 		make("p", said(`state.${state}`), " ", reason && said(`reason.${reason[0]}`, {reason: reason[1]})),
-		["sent", "kept", "waiting"].includes(state) && [make("p.soft", said("withdraw.means")),
+		/sent|kept|waiting/.test(state) && [make("p.soft", said("withdraw.means")),
 			make("button", {type: "button", onclick: () => at("receipts").focus(box.withdraw(id))}, said("withdraw"))]))
 	if (at("receipts").textContent !== make("div", now).textContent) fill("receipts", now)
 }
@@ -202,7 +203,7 @@ async function refresh() {
 async function receipt() {
 	await refresh()
 	if (model) try {
-		const {label, probabilities, rule} = predict(await model, answers)
+		const {label, probabilities, rule} = predict(await model, {...survey.blank, ...answers})
 		fill("verdict", make("h3", said("model.says", {label, share: Math.floor(100 * probabilities[label])})),
 			rule && [make("p.soft", said("model.rule")), make("ul", list(rule))])
 	} catch ({message}) {
@@ -247,16 +248,16 @@ async function restore({target}) {
 async function begin() {
 	const found = await (await fetch("survey.json", {cache: "no-store"})).json()
 	say = voice(found.words)
-	if (!crypto.subtle) throw new Error(said("insecure"))
+	if (!crypto.subtle) refuse(said("insecure"))
 	survey = await readSurvey(found)
-	questions = survey.questions
 	submit = survey.submit && new URL(survey.submit, location).href
 	whom = new URL(submit ?? location).origin // never a name out of the survey
-	if ((survey.collector ?? whom) !== whom) throw new Error(said("elsewhere", survey))
+	if ((survey.collector ?? whom) !== whom) refuse(said("elsewhere", survey))
 	every("[data-say]", part => (part.textContent = said(part.dataset.say)))
 	fill("name", survey.name)
 	fill("about", survey.description)
 	fill("whom", said(submit ? "start.whom" : "start.file", {submit}))
+	fill("drawn", survey.questions_each && said("start.drawn", {...survey, count: survey.drawn.length}))
 	fill("together", list(survey.together))
 	navigator.storage.persist().then(lasts => lasts && fill("clears", said("device.holds")), () => null)
 	const secret = crypto.getRandomValues(new Uint8Array(32))
@@ -265,7 +266,7 @@ async function begin() {
 	model = survey.model && fetch(survey.model).then(response => response.text()).then(readModel)
 	model ? model.catch(() => null) : at("model").remove()
 	history.replaceState(0, "")
-	onpopstate = ({state}) => show(Math.min(state ?? 0, reached))
+	onpopstate = ({state}) => show(state ?? 0)
 	ononline = box.send
 	at("skip").onclick = () => keep({})
 	at("back").onclick = () => history.back()

@@ -28,7 +28,7 @@ export interface Question {
 }
 
 export interface Survey {
-  survey: 1;
+  survey: 1 | 2;
   plan: string;
   name: string;
   description: string;
@@ -37,6 +37,12 @@ export interface Survey {
   submit: string | null;
   model: string | null;
   questions: Question[];
+  /** Of version 2: so many of `drawn` the device draws and answers. */
+  questions_each?: number;
+  /** The questions that are drawn from; none in version 1. */
+  drawn: Question[];
+  /** The report of somebody who answers nothing. */
+  blank: Record<string, Sent>;
   together: string[];
   words: Record<string, string>;
 }
@@ -56,6 +62,9 @@ export interface Options {
   /** The day that the ledger notes, "2026-05-12". */
   today?: string;
 }
+
+/** The questions that this device answers; which ones are drawn, its secret says, so that asking again asks the same. */
+export function asks(survey: Survey, options: Pick<Options, "secret" | "collector">): Promise<Question[]>;
 
 export interface Reply {
   plan: string;

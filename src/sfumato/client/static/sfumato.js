@@ -2,21 +2,36 @@
 
 import {fraction, Ledger, sameName} from "./ledger.js"
 import {readDomain, readMechanism} from "./mechanism.js"
-import {areTexts, canonical, checkVersion, hex, hmac, need, reasonOf, refuse, sha256} from "./words.js"
+import {
+	areTexts, canonical, checkVersion, hex, hmac, isWhole, keyedWords, need, range, reasonOf, refuse, sha256,
+} from "./words.js"
 
 export {Ledger, LimitError, voice} from "./ledger.js"
 export {readMechanism} from "./mechanism.js"
 export {predict, readModel} from "./model.js"
 
 export async function readSurvey(document) {
-	const {survey, plan, name, language, together, words} = document ?? {}
-	checkVersion(survey, "survey")
+	const {survey, plan, name, language, together, words, questions_each} = document ?? {}
+	checkVersion(survey, "survey", 2)
 	need(areTexts(name, language, together, Object.values(words ?? [0])) && document.questions?.map, "survey")
 	const questions = await Promise.all(document.questions.map(readQuestion))
 	const attributes = questions.map(({name, domain, mechanism: channel, missing, outside, role, question}) =>
 		({name, domain, channel, missing, outside, role, question}))
-	need(plan === await sha256(canonical({name, attributes})), "survey")
-	return {...document, questions}
+	const drawn = questions_each ? questions.filter(({role}) => role === "attribute") : [], blank = {}
+	need((survey > 1) === isWhole(questions_each, 1, drawn.length - 1) &&
+		plan === await sha256(canonical({name, ...questions_each && {questions_each}, attributes})), "survey")
+	for (const {name, columns, default: level} of questions) {
+		for (const column of columns) blank[column] = null
+		if (level) blank[`${name}.level`] = level
+	}
+	return {...document, questions, drawn, blank}
+}
+
+export async function asks({plan, questions, questions_each, drawn}, {secret, collector}) {
+	const words = await keyedWords(secret, JSON.stringify([collector.trim(), plan, "asked"]), 0, drawn.length)
+	const byWord = (i, j) => words[2 * i] - words[2 * j] || words[2 * i + 1] - words[2 * j + 1]
+	const left = range(drawn.length).sort(byWord).slice(questions_each).map(i => drawn[i])
+	return questions.filter(each => !left.includes(each))
 }
 
 const CLEAR = {identity: null, levels: [""], default: "", carries: () => true, draw: x => x, again: x => x}
@@ -26,9 +41,8 @@ async function readQuestion(question) {
 	try {
 		const blur = program === null ? {...readDomain(domain), ...CLEAR} : await readMechanism(domain, program)
 		const own = [blur.identity, blur.default || null, Object.keys(domain.columns ?? {[name]: 0}), [...blur.levels].sort()]
-		need(canonical(own) === canonical([mechanism, question.default, columns, Object.keys(levels).sort()]), "survey")
-		const isTold = ({gamma, words}) => fraction(gamma) !== 0 && areTexts(Object.values(words))
-		need(Object.values(levels).every(isTold), "survey")
+		need(canonical(own) === canonical([mechanism, question.default, columns, Object.keys(levels).sort()]) &&
+			Object.values(levels).every(({gamma, words}) => fraction(gamma) !== 0 && areTexts(Object.values(words))), "survey")
 		return {...question, blur}
 	} catch (error) {
 		return refuse(`${name}: ${reasonOf(error, "survey")}`)
@@ -40,21 +54,21 @@ export function answer(survey, answers, {ledger = new Ledger(), ...options} = {}
 	return (ledger.turn = Promise.resolve(ledger.turn).then(work, work)) // one by one
 }
 
-async function answerNow({plan, name: survey, questions, words}, answers, ledger, {secret, collector, levels, today}) {
+async function answerNow(read, answers, ledger, {secret, collector, levels, today}) {
+	const {plan, name: survey, blank, words} = read
 	const whom = `${collector ?? ""}`.trim(), common = {collector: whom, survey}
-	const day = today ?? new Date().toLocaleDateString("sv")
+	const entries = [...ledger.told], told = [], report = {...blank}, day = today ?? new Date().toLocaleDateString("sv")
 	if (!whom) refuse("The collector is empty; say who receives the reports.")
-	const asked = questions.flatMap(({name, columns}) => [...columns, `${name}.level`])
-	const stray = Object.keys(answers).find(column => !asked.includes(column))
-	if (stray !== undefined) refuse(`${stray} is no question of this survey; drop it.`)
+	for (const column of Object.keys(answers)) {
+		if (!Object.hasOwn(blank, column)) refuse(`${column} is no question of this survey; drop it.`)
+	}
 	const keyed = async (purpose, text) => hex(await hmac(secret, `sfumato/1/${purpose}\0${text}`)).slice(0, 32)
-	const known = (question, mark, told) => told.find(each => each.collector === whom && isSame(question, each, mark))
 
 	async function remember(question) {
 		const {name: attribute, domain, mechanism, blur} = question, name = sameName(attribute)
 		const value = blur.value(domain.columns ? answers : answers[attribute], question)
 		const mark = await keyed("mark", await sha256(canonical([name, value])))
-		const before = known(question, mark, ledger.told)
+		const before = entries.find(each => each.collector === whom && isSame(question, each, mark))
 		if (before) return before
 		const level = question.default && (levels?.[attribute] ?? answers[`${attribute}.level`] ?? question.default)
 		const report = await blur.draw(value, {level, secret, question: JSON.stringify([whom, name])})
@@ -62,20 +76,17 @@ async function answerNow({plan, name: survey, questions, words}, answers, ledger
 		return {...common, attribute, domain, mechanism, level, mark, report, gamma, day}
 	}
 
-	const drafts = await Promise.all(questions.map(each =>
-		remember(each).catch(({message}) => refuse(`${each.name}: ${message}`))))
-	const entries = [...ledger.told], report = {}
-	let isFresh = false
-	const told = questions.map((question, i) => {
+	let isFresh
+	for (const question of await asks(read, {secret, collector})) {
 		const {name, columns, domain, program, blur, default: levelled} = question
-		const found = known(question, drafts[i].mark, entries) ?? drafts[i]
+		const found = await remember(question).catch(({message}) => refuse(`${name}: ${message}`))
+		told.push(found)
 		if (!entries.includes(found)) entries.push(found)
 		const sent = blur.again(found.report, {level: levelled && found.level})
 		for (const column of columns) report[column] = domain.columns && sent ? sent[column] : sent
 		if (levelled) report[`${name}.level`] = found.level
 		isFresh ||= sent !== null && (program?.levels?.[found.level] ?? program)?.permanent !== undefined
-		return found
-	})
+	}
 	const digest = (await sha256(canonical(report))).slice(0, 32)
 	const before = ledger.receipts.filter(each => each.collector === whom && each.plan === plan)
 	const same = !isFresh && before.find(each => each.digest === digest)

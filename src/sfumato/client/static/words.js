@@ -2,7 +2,8 @@
 // [high, low, high, low, …].
 
 const crypto = globalThis.crypto ?? (await import("node:crypto")).webcrypto
-const UNIT = 2 ** 32, MOST = 2 ** 14 // getRandomValues fills no more at once
+const MOST = 2 ** 14 // getRandomValues fills no more at once
+export const UNIT = 2 ** 32
 
 export function refuse(sentence) {
 	throw new Error(sentence)
@@ -12,9 +13,17 @@ const damage = what => `The ${what} is damaged; load it again.`
 export const need = (sound, what = "program") => sound || refuse(damage(what))
 export const reasonOf = (error, what) => error.constructor === Error ? error.message : damage(what)
 
-export function checkVersion(version, what) {
-	if (version > 1) refuse(`The ${what} is of version ${version}; update the device.`)
-	return need(version === 1, what)
+export function attempt(what, work) {
+	try {
+		return work()
+	} catch (error) {
+		return refuse(reasonOf(error, what))
+	}
+}
+
+export function checkVersion(version, what, newest = 1) {
+	if (version > newest) refuse(`The ${what} is of version ${version}; update the device.`)
+	return need(isWhole(version, 1, newest), what)
 }
 
 export const isWhole = (x, low, high) => Number.isInteger(x) && low <= x && x <= high
@@ -39,9 +48,8 @@ export function freshWords(count) {
 	return words
 }
 
-export async function keyedWords(secret, question, noise, code, count) {
-	if (!question) refuse("A secret needs a question; give one.")
-	const message = encoded(`sfumato/1\0${question}\0${noise}\0${"\0".repeat(12)}`), words = new Uint32Array(2 * count)
+export async function keyedWords(secret, context, code, count) {
+	const message = encoded(`sfumato/1\0${context}\0${"\0".repeat(12)}`), words = new Uint32Array(2 * count)
 	const tail = new DataView(message.buffer, message.length - 12)
 	tail.setBigUint64(0, BigInt(code))
 	for (let i = 0; 4 * i < count; i++) {

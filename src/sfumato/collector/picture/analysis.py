@@ -49,6 +49,8 @@ from sfumato.reconstruction.estimate import WithError
 from sfumato.reconstruction.methods import misfit_in_words
 
 MOST_GROUPS, MOST_ITEMS = 6, 1_000
+MOST_ROWS = 20_000
+"""Of a question with more categories the picture shows none."""
 JOINT_INTERVALS = 5
 KINDS = {Interval: "numbers", Categories: "categories", Items: "items"}
 
@@ -140,7 +142,8 @@ def seen_together(plan: Plan) -> dict[str, Mechanism | None]:
 
 @dataclass(frozen=True, eq=False)
 class Measure:
-    """An estimate of the shares, and the mean where answers are numbers; None where nobody answered."""
+    """An estimate of the shares, and the mean where answers are numbers; None where nobody answered, or where the list
+    of answers is too long to show."""
 
     reports: float
     missing: float
@@ -160,8 +163,8 @@ class Measure:
 def measure(asked: Asked, tally: Any, cells: Any) -> Measure:
     """The shares behind some of the answers to a question: of intervals, of categories, or of the people who hold
     each of the items ``cells``."""
-    if not tally.total:
-        return Measure(0, tally.missing)
+    if not tally.total or _is_too_long(asked.domain):
+        return Measure(tally.total, tally.missing)
     if isinstance(tally, Counts):
         wish = cells if isinstance(asked.domain, Interval) else None
         return Measure(tally.total, tally.missing, reconstruct(tally, intervals=wish), mean_of(tally))
@@ -206,6 +209,8 @@ def _question(asked: Asked, class_blur: Floats | None, intervals: int | None) ->
     if found.estimate is None:
         lost = f"Nobody has answered this question yet; {found.missing:,.0f} left it out."
         said = lost if found.missing else "There are no reports yet."
+        if found.reports:
+            said = f"More than {MOST_ROWS:,} categories are too many to show; count them with plan.counts(reports)."
         return {**told, "telling": _telling(asked, found, None), "messages": [said]}
     told["rows"] = _rows(found.estimate)
     told["mean"] = None if found.mean is None else bar(float(found.mean), found.mean.stderr**2)
@@ -220,6 +225,10 @@ def _question(asked: Asked, class_blur: Floats | None, intervals: int | None) ->
             told[view] = _groups({label: measure(asked, part, same) for label, part in parts.items()}, undo)
     telling = _telling(asked, found, told["by_class"])
     return {**told, "telling": telling, "fakes": _fakes(asked, found), "messages": messages}
+
+
+def _is_too_long(domain: Domain) -> bool:
+    return isinstance(domain, Categories) and domain.size > MOST_ROWS
 
 
 def _rows(estimate: Estimate) -> list[dict[str, Any]]:

@@ -82,11 +82,11 @@ class People:
         if target is None or not isinstance(target.domain, Categories) or target.has_levels:
             return (), nobody
         if target.channel is None:
-            return target.domain.labels, clear_codes(self.table[target.name], target.domain)
+            return tuple(target.domain.labels), clear_codes(self.table[target.name], target.domain)
         reported = target.channel.level(None).outputs
         if self.class_blur is None or not isinstance(reported, Categories):
             return (), nobody
-        return reported.labels, self.table[target.name + CODE_SUFFIX].to_numpy()
+        return tuple(reported.labels), self.table[target.name + CODE_SUFFIX].to_numpy()
 
     @cached_property
     def class_blur(self) -> Floats | None:
