@@ -88,7 +88,9 @@ def test_few_categories_get_sets_of_about_the_best_size(categories: int, gamma: 
     assert variance <= 1.02 * (held * (1 - held) / (p - stray) ** 2).min()
 
 
-@pytest.mark.parametrize(("categories", "gamma"), [(2, 3), (16, 19), (60, 5), (200, np.e), (150, 19), (300, 2), (400, 19)])
+@pytest.mark.parametrize(
+    ("categories", "gamma"), [(2, 3), (16, 19), (60, 5), (200, np.e), (150, 19), (300, 2), (400, 19)]
+)
 def test_the_law_is_two_values_and_its_balance_holds(categories: int, gamma: float) -> None:
     channel = sf.SubsetResponse(sf.Categories(range(categories)), gamma=gamma)
     law, held, balanced = channel.law(), members(channel), channel.balanced()
