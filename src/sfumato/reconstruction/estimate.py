@@ -202,7 +202,7 @@ class Estimate:
     diagnostics: Diagnostics
     integer: bool = False
     unbiased: Floats | None = None
-    """Where it was read in closed form: shares that may be negative, and whose sums are right on average."""
+    """Of categories: shares that may be negative, whose sums are right on average and have this covariance."""
     fine: Fine | None = None
     """What means, quantiles and shares between numbers are read from; without it, from the intervals."""
 
@@ -239,6 +239,9 @@ class Estimate:
     ) -> WithError:
         """The share of these categories, or of the people from ``low`` to below ``high``, with its error √(wᵀCw).
 
+        Of categories it is the sum of the unbiased shares, put between 0 and 1 unless the method is "inverse": the sum
+        of many rare ``probabilities`` is too large, because none of them is negative.
+
         >>> import sfumato as sf
         >>> colours = sf.RandomizedResponse(sf.Categories(["red", "green", "blue"]), gamma=4)
         >>> print(sf.reconstruct(["red"] * 500 + ["green"] * 300 + ["blue"] * 200, colours).share(["red", "green"]))
@@ -257,7 +260,8 @@ class Estimate:
             raise ValueError(f"category {next(iter(chosen - known))!r} is unknown; they are in .categories")
         weights = np.array([label in chosen for label in self.categories], dtype=float)
         shares = self.probabilities if self.unbiased is None else self.unbiased
-        return WithError(float(np.clip(weights @ shares, 0, 1)), self._error(weights))
+        share = float(weights @ shares)
+        return WithError(share if self.diagnostics.method == "inverse" else min(max(share, 0), 1), self._error(weights))
 
     def _share_between(self, low: Any, high: Any) -> WithError:
         for name, bound in (("low", low), ("high", high)):
