@@ -107,6 +107,28 @@ def test_sums_of_unbiased_shares_may_be_negative_where_shares_may() -> None:
     assert float(smooth.share(rare)) == 0
 
 
+def test_bars_hold_categories_that_hardly_stand_out() -> None:
+    """They are drawn towards zero, by more than an error; bars around what is left of them held 60 % and less."""
+    channel = sf.SubsetResponse(sf.Categories(range(1024)), gamma=3)
+    law, shares = channel.balanced(), 1 / np.arange(1, 1025)
+    shares /= shares.sum()
+    rng, held = np.random.default_rng(15), []
+    for _ in range(40):
+        histogram = rng.multinomial(20_000, law.reports(shares))
+        estimate = sf.reconstruct(Counts({None: Tally(channel, histogram[None], np.zeros(1, np.int64))}))
+        (low, high), few = estimate.interval(0.9), (2 * estimate.stderr < shares) & (shares < 4 * estimate.stderr)
+        held.append(float(np.mean((low <= shares) & (shares <= high), where=few)))
+    assert np.mean(held) > 0.87
+
+
+def test_a_single_report_is_not_sure_of_anything() -> None:
+    for categories in (60, 150):
+        channel = sf.SubsetResponse(sf.Categories(range(categories)), gamma=3)
+        assert sf.reconstruct([7], channel).share(range(categories // 2)).stderr > 0.5
+    always = sf.RandomizedResponse(MANY, keep=1.0)
+    assert sf.reconstruct(MANY.labels[:1] * 10_000, always).stderr[0] < 0.01
+
+
 def test_frequent_categories_keep_their_unbiased_share() -> None:
     estimate = sf.reconstruct(counted(CHANNELS[2], 20_000, np.random.default_rng(4)))
     found, raw = estimate.probabilities, estimate.unbiased

@@ -458,7 +458,7 @@ def unbiased(
     Within a level of n_g people the reports are multinomial: Cov f_g is estimated without bias by
     (n_g/n)²·(diag f_g − f_g f_gᵀ)/(n_g − 1), f_g the shares within the level. Reports that weigh differently, with the
     squares v of their weights summed in each cell, have Σ_s v_s (e_s − f_g)(e_s − f_g)ᵀ/(n_g² − Σ v) instead. Reports
-    that are all the same would state no error: there half a report more is counted in every cell.
+    that are all the same would state no error: there half a report more in every cell says how others would have been.
     """
     total = counts.sum()
     covariance = np.zeros((undo.shape[0], undo.shape[0]))
@@ -471,7 +471,8 @@ def unbiased(
         if people:
             weights = part if squares is None else squares[cells]
             if np.count_nonzero(part) == 1:
-                part, weights, people = part + 0.5, weights + 0.5, people + 0.5 * rows
+                likely = (part + 0.5) / (people + 0.5 * rows)
+                part, weights = people * likely, weights.sum() * likely
             off = block - (block @ (part / people))[:, None]
             spread = (off * weights) @ off.T / max(people**2 - weights.sum(), weights.sum())
             covariance += (counts[cells].sum() / total) ** 2 * spread
