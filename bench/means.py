@@ -13,7 +13,7 @@ floats, on [−1, 1]; Laplace noise and the square wave are ours. Two ways to re
     wave        through the square wave
     own         through the usual channel
 
-    python bench/means.py [people, 1,000,000] [surveys read by their shape, 10]
+    python bench/means.py [people, 1,000,000] [surveys read by their shape, 10] [seed, 1]
 """
 
 import math
@@ -89,24 +89,24 @@ def through(channel: sf.Channel) -> Draw:
     return lambda x, rng: numbers[channel.encode_reports(channel.randomize(x, rng))]
 
 
-def error(read: Draw, name: str, people: int) -> float:
+def error(read: Draw, name: str, people: int, seed: int) -> float:
     """Of the mean of one person."""
-    rng = np.random.default_rng(1)
+    rng = np.random.default_rng(seed)
     x = crowd(name, people, rng)
     return float(np.sqrt(np.mean((read(x, rng) - x) ** 2)))
 
 
-def error_by_shape(channel: sf.Channel, name: str, surveys: int) -> float:
+def error_by_shape(channel: sf.Channel, name: str, surveys: int, first: int) -> float:
     """The same, so that it can be compared: √n times the error of a survey of n."""
     found = []
-    for seed in range(surveys):
+    for seed in range(first, first + surveys):
         rng = np.random.default_rng(seed)
         x = crowd(name, SURVEY, rng)
         found.append(float(sf.reconstruct(channel.randomize(x, rng), channel).mean()) - x.mean())
     return float(np.sqrt(np.mean(np.square(found)) * SURVEY))
 
 
-def main(people: int = 1_000_000, surveys: int = 10) -> None:
+def main(people: int = 1_000_000, surveys: int = 10, seed: int = 1) -> None:
     heads = ("usual", "advised", "by hybrid", "wave", "own")
     print(f"{people:,} people; by the shape {surveys} surveys of {SURVEY:,}, whose ratios are known to a fifth")
     print(f"{'γ':>6} {'people':10}{'the best of them':>18}" + "".join(f"{head:>11}" for head in heads))
@@ -118,11 +118,11 @@ def main(people: int = 1_000_000, surveys: int = 10) -> None:
             "square wave": through(wave),
         }  # fmt: skip
         for name in CROWDS:
-            known = {key: error(each, name, people) for key, each in literature.items()}
+            known = {key: error(each, name, people, seed) for key, each in literature.items()}
             best = min(known, key=lambda key: known[key])
             prior = np.histogram(crowd(name, 50_000, np.random.default_rng(99)), 100, (0, 1))[0] / 50_000
-            own, advised = (error(through(each), name, people) for each in (usual, mean_channel(wave, prior)))
-            shaped = [error_by_shape(each, name, surveys) / known[best] for each in (wave, usual)]
+            own, advised = (error(through(each), name, people, seed) for each in (usual, mean_channel(wave, prior)))
+            shaped = [error_by_shape(each, name, surveys, seed) / known[best] for each in (wave, usual)]
             ratios = [own / known[best], advised / known[best], own / known["hybrid"], *shaped]
             print(f"{gamma:6.3g} {name:10}{best:>18}" + "".join(f"{ratio:11.3f}" for ratio in ratios), flush=True)
 

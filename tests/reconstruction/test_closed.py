@@ -14,7 +14,7 @@ from tests.statistics import assert_mean, assert_mean_zero
 import sfumato as sf
 from sfumato.counts import Counts, Tally
 from sfumato.reconstruction.closed import nearest, not_negative
-from sfumato.reconstruction.methods import unbiased
+from sfumato.reconstruction.methods import left_inverse, unbiased
 
 MANY = sf.Categories([f"word {i}" for i in range(150)])
 ZIPF = 1 / np.arange(1, 151)
@@ -44,7 +44,7 @@ def test_expected_reports_give_the_truth_back(channel: sf.Channel) -> None:
 @pytest.mark.parametrize("channel", CHANNELS[:2], ids=repr)
 def test_the_unbiased_shares_and_their_covariance_are_those_of_the_inverted_table(channel: sf.Channel) -> None:
     counts = counted(channel, 5000, np.random.default_rng(1))
-    shares, covariance = unbiased(channel.law(), counts.histogram.astype(float), [150])
+    shares, covariance = unbiased(left_inverse(channel.law()), counts.histogram.astype(float), [150])
     estimate = sf.reconstruct(counts, method="inverse")
     np.testing.assert_allclose(estimate.probabilities, shares, atol=1e-9)
     np.testing.assert_allclose(np.asarray(estimate.covariance), covariance, atol=1e-12)
@@ -81,6 +81,52 @@ def test_sums_are_unbiased_and_their_errors_calibrated(channel: sf.Channel) -> N
     for column in np.transpose(scores):
         assert_mean_zero(column)
         assert_mean(column**2, 1.0, np.sqrt(2))
+
+
+@pytest.mark.parametrize("kind", [sf.RandomizedResponse, sf.SubsetResponse])
+def test_sums_of_less_than_a_hundred_are_unbiased_too(kind: type[sf.Channel]) -> None:
+    """Maximum likelihood has nothing below zero, and takes what that costs from the largest."""
+    some = sf.Categories(range(60))
+    channel, shares = kind(some, gamma=3), ZIPF[:60] / ZIPF[:60].sum()  # type: ignore[call-arg]
+    rng, scores, law = np.random.default_rng(13), [], channel.law() @ shares
+    for _ in range(100):
+        histogram = rng.multinomial(5_000, law)
+        estimate = sf.reconstruct(Counts({None: Tally(channel, histogram[None], np.zeros(1, np.int64))}))
+        assert estimate.probabilities.min() >= 0
+        share = estimate.share(some.labels[:15])
+        scores.append((float(share) - shares[:15].sum()) / share.stderr)
+    assert_mean_zero(np.array(scores))
+    assert_mean(np.square(scores), 1.0, np.sqrt(2))
+
+
+def test_sums_of_unbiased_shares_may_be_negative_where_shares_may() -> None:
+    counts = counted(CHANNELS[3], 500, np.random.default_rng(14))
+    inverse, smooth = (sf.reconstruct(counts, method=method) for method in ("inverse", "smooth"))
+    rare = [label for label, share in zip(MANY.labels, inverse.probabilities, strict=True) if share < 0]
+    assert float(inverse.share(rare)) == pytest.approx(inverse.probabilities[inverse.probabilities < 0].sum())
+    assert float(smooth.share(rare)) == 0
+
+
+def test_bars_hold_categories_that_hardly_stand_out() -> None:
+    """They are drawn towards zero, by more than an error; bars around what is left of them held 60 % and less."""
+    channel = sf.SubsetResponse(sf.Categories(range(1024)), gamma=3)
+    law, shares = channel.balanced(), 1 / np.arange(1, 1025)
+    shares /= shares.sum()
+    rng, held = np.random.default_rng(15), []
+    for _ in range(40):
+        histogram = rng.multinomial(20_000, law.reports(shares))
+        estimate = sf.reconstruct(Counts({None: Tally(channel, histogram[None], np.zeros(1, np.int64))}))
+        (low, high), few = estimate.interval(0.9), (2 * estimate.stderr < shares) & (shares < 4 * estimate.stderr)
+        held.append(float(np.mean((low <= shares) & (shares <= high), where=few)))
+    assert np.mean(held) > 0.87
+
+
+def test_a_single_report_is_not_sure_of_anything() -> None:
+    for categories in (60, 150):
+        channel = sf.SubsetResponse(sf.Categories(range(categories)), gamma=3)
+        assert sf.reconstruct([7], channel).share(range(categories // 2)).stderr > 0.5
+    always = sf.RandomizedResponse(MANY, keep=1.0)
+    assert sf.reconstruct(MANY.labels[:1] * 10_000, always).stderr[0] < 0.01
 
 
 def test_frequent_categories_keep_their_unbiased_share() -> None:
@@ -155,12 +201,12 @@ def test_without_noise_the_shares_are_the_data() -> None:
     np.testing.assert_allclose(estimate.probabilities, np.arange(150) / np.arange(150).sum(), atol=1e-15)
 
 
-def test_up_to_a_hundred_categories_the_likelihood_decides_as_ever() -> None:
+def test_up_to_a_hundred_categories_the_likelihood_decides_and_sums_are_unbiased() -> None:
     few = sf.Categories(range(100))
     for channel in (sf.RandomizedResponse(few, gamma=19), sf.SubsetResponse(few, gamma=19)):
         estimate = sf.reconstruct(channel.randomize(np.arange(100).repeat(20), rng=1), channel)
-        assert isinstance(estimate.covariance, np.ndarray) and estimate.unbiased is None
-        assert estimate.diagnostics.iterations > 0
+        assert isinstance(estimate.covariance, np.ndarray) and estimate.diagnostics.iterations > 0
+        assert estimate.probabilities.min() >= 0 > estimate.unbiased.min()
 
 
 def test_memory_grows_with_the_categories_not_with_their_square() -> None:

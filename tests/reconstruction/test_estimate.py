@@ -25,6 +25,16 @@ def categorical() -> Estimate:
     return Estimate(None, ("yes", "no"), np.array([1.02, -0.02]), np.eye(2) * 0.0001, FACTS)
 
 
+def test_shares_of_things_that_are_no_categories_are_refused_in_one_line():
+    for asked in (3, [["yes"]], [{}], "yes"):
+        with pytest.raises(TypeError, match=r"they are in \.categories|write share\("):
+            categorical().share(asked)
+    for confidence in ("high", None, [0.9]):
+        with pytest.raises(ValueError, match=r"is not between 0 and 1; for example 0\.9"):
+            categorical().interval(confidence)
+    assert len(categorical().interval(np.float32(0.9))) == 2
+
+
 def test_standard_errors_are_the_roots_of_the_variances():
     assert np.allclose(numeric().stderr, [0.01, 0.04, 0.01])
 

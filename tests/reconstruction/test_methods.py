@@ -79,16 +79,16 @@ TRUTH = np.array([0.7, 0.2, 0.1, 0.0])
 
 
 def test_it_undoes_the_table_exactly():
-    p, _ = unbiased(RESPONSE.matrix(), 1000 * RESPONSE.matrix() @ TRUTH, [4])
+    p, _ = unbiased(left_inverse(RESPONSE.matrix()), 1000 * RESPONSE.matrix() @ TRUTH, [4])
     assert np.allclose(p, TRUTH)
 
 
 def test_it_is_unbiased_and_its_covariance_is_that_of_its_estimates():
     rng = np.random.default_rng(0)
     n, table = 200, RESPONSE.matrix()
-    found = [unbiased(table, counts.astype(float), [4]) for counts in rng.multinomial(n, table @ TRUTH, 4000)]
-    estimates = np.array([p for p, _ in found])
     undo, q = np.linalg.inv(table), table @ TRUTH
+    found = [unbiased(undo, counts.astype(float), [4]) for counts in rng.multinomial(n, table @ TRUTH, 4000)]
+    estimates = np.array([p for p, _ in found])
     exact = undo @ (np.diag(q) - np.outer(q, q)) @ undo.T / n
     for category in range(4):
         assert_mean_zero((estimates[:, category] - TRUTH[category]) / np.sqrt(exact[category, category]))

@@ -22,6 +22,7 @@ import numpy as np
 
 import sfumato as sf
 from sfumato.channels.base import Channel, Mechanism
+from sfumato.channels.bounded.subsets import Slices
 from sfumato.channels.program import WORD, Alias, hex_word
 from sfumato.channels.words import KeyedWords, question_of
 from sfumato.domain import Categories, Grid, Interval, domain_to_spec
@@ -49,7 +50,8 @@ MECHANISMS: dict[str, Mechanism] = {
     "never the truth": sf.RandomizedResponse(COLOURS, keep=0.0),
     "many categories": sf.RandomizedResponse(sf.Categories(range(1000)), gamma=99),
     "subsets": sf.SubsetResponse(sf.Categories(range(60)), gamma=5),
-    "subsets on a grid": sf.SubsetResponse(sf.Categories(range(200)), gamma=3),
+    "subsets on a grid": sf.SubsetResponse(sf.Categories(range(200)), gamma=19),
+    "arcs on a grid": sf.SubsetResponse(sf.Categories(range(200)), gamma=3),
     "subsets of two": sf.SubsetResponse(sf.Categories(["yes", "no"]), gamma=3),
     "subsets of many": sf.SubsetResponse(sf.Categories([f"word {i}" for i in range(1000)]), gamma=19),
     "value classes": sf.Discretize(AGES, width=7.5),
@@ -77,7 +79,7 @@ def on_the_edge(step: dict[str, Any], rng: np.random.Generator) -> list[list[int
         return [[a, b] for a in first for b in second]
     if step["step"] == "slices":
         inside, prime, digits, width = int(step["inside"], 16), step["prime"], step["digits"], step["width"]
-        bounds = (prime - 1) // 2 if width > 1 else (prime**digits - 1) // (prime - 1), prime - width
+        bounds = Slices(inside, prime, digits, 1, width).directions, prime - width
         first, third = ([-(-WORD // bound) - 1, -(-WORD // bound) % WORD] for bound in bounds)
         return [[a, min(2 * inside + shift, WORD - 1), c] for a in first for shift in (-1, 0) for c in third]
     entries = step.get("noise") or step.get("tables", [[]])[0]

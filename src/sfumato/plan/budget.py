@@ -37,7 +37,7 @@ from sfumato.channels.additive import exponential, logarithm
 from sfumato.channels.base import Mechanism
 from sfumato.channels.bound import BOUNDS, checked_bound, gamma_of, one_given
 from sfumato.channels.bounded.piecewise import best_window
-from sfumato.channels.bounded.subsets import SubsetResponse
+from sfumato.channels.bounded.subsets import FEWEST_IN_SETS, SubsetResponse, sets_serve_better
 from sfumato.channels.bounded.window import RandomizedResponse
 from sfumato.domain import DOMAIN_KEYS, Categories, Interval, domain_from_spec
 from sfumato.plan.attribute import Attribute
@@ -49,8 +49,6 @@ PARTS = 1000
 LEAST_GAMMA = 1.001
 DIGITS = 6
 COARSE = 65
-FEWEST_IN_SETS = 6
-"""Fewer categories fill no ring of a prime well."""
 
 Specs = Mapping[str, Mapping[str, Any]]
 
@@ -182,7 +180,7 @@ def _usual(part: Mapping[str, Any], gamma: float) -> str:
     """The channel of a question that names none."""
     if "categories" not in part:
         return "square-wave"
-    many = _best_size(len(part["categories"]), gamma) > 1
+    many = sets_serve_better(len(part["categories"]), gamma)
     return SubsetResponse.kind if many else RandomizedResponse.kind
 
 

@@ -56,7 +56,7 @@ def _estimate(
         for law, tally in zip(laws, tallies, strict=True)
     ]
     seen = [each for each in seen if each.reports]
-    covariance = SumCovariance(seen)
+    covariance = SumCovariance([each.not_all_alike() for each in seen])
     unbiased = np.sum([share * each.shares for share, each in zip(covariance.weights, seen, strict=True)], axis=0)
     unbiased += (1 - unbiased.sum()) / unbiased.size
     stderr = np.sqrt(covariance.diagonal())
@@ -87,6 +87,14 @@ class Seen:
     law: Balanced
     counts: Floats
     squares: Floats
+
+    def not_all_alike(self) -> Seen:
+        """Reports that are all the same would state no error: there half a report more of every kind says how others
+        would have been."""
+        if np.count_nonzero(self.counts) > 1:
+            return self
+        likely = (self.counts + 0.5) / (self.counts + 0.5).sum()
+        return Seen(self.law, self.reports * likely, float(self.squares.sum()) * likely)
 
     @cached_property
     def reports(self) -> float:

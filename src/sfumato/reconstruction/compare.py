@@ -113,8 +113,8 @@ def difference(first: Any, second: Any) -> Any:
     >>> south = sf.reconstruct(["yes"] * 400 + ["no"] * 600, coin)
     >>> print(sf.difference(north, south))
     1,000 and 1,000 reports; they differ beyond chance (p = 0.0003)
-    yes   +16.00 % ±  4.41  p = 0.0003
-     no   -16.00 % ±  4.41  p = 0.0003
+    yes   +16.00 % ±  4.43  p = 0.0003
+     no   -16.00 % ±  4.43  p = 0.0003
     """
     if isinstance(first, WithError) and isinstance(second, WithError):
         return WithError(float(first) - float(second), float(np.hypot(first.stderr, second.stderr)))

@@ -202,7 +202,7 @@ class Estimate:
     diagnostics: Diagnostics
     integer: bool = False
     unbiased: Floats | None = None
-    """Where it was read in closed form: shares that may be negative, and whose sums are right on average."""
+    """Of categories: shares that may be negative, whose sums are right on average and have this covariance."""
     fine: Fine | None = None
     """What means, quantiles and shares between numbers are read from; without it, from the intervals."""
 
@@ -214,14 +214,17 @@ class Estimate:
     def interval(self, confidence: float = 0.9, simultaneous: bool = False) -> tuple[Floats, Floats]:
         """(low, high): bounds that hold each true probability with this confidence, within 0..1.
 
+        Of categories they reach from the smaller to the larger of the estimate and its unbiased share, and on by
+        c·stderr: the estimate of one that hardly stands out is drawn towards 0.
         ``simultaneous``: bounds that hold all of them at once, estimate ± c·stderr with c the quantile of max |z|.
         """
-        if not 0 < confidence < 1:
+        if not isinstance(confidence, (int, float, np.floating)) or not 0 < confidence < 1:
             raise ValueError(f"confidence={confidence} is not between 0 and 1; for example 0.9")
         errors = float(ndtri((1 + confidence) / 2))
         errors = max(errors, self._largest_errors(confidence)) if simultaneous else errors
-        reach = errors * self.stderr
-        return np.clip(self.probabilities - reach, 0, 1), np.clip(self.probabilities + reach, 0, 1)
+        reach, shares = errors * self.stderr, self.probabilities if self.unbiased is None else self.unbiased
+        low, high = np.minimum(self.probabilities, shares) - reach, np.maximum(self.probabilities, shares) + reach
+        return np.clip(low, 0, 1), np.clip(high, 0, 1)
 
     def _largest_errors(self, confidence: float) -> float:
         """The quantile of max |z_i|, z ~ N(0, correlation): drawn 10,000 times, always the same."""
@@ -239,6 +242,9 @@ class Estimate:
     ) -> WithError:
         """The share of these categories, or of the people from ``low`` to below ``high``, with its error √(wᵀCw).
 
+        Of categories it is the sum of the unbiased shares, put between 0 and 1 unless the method is "inverse": the sum
+        of many rare ``probabilities`` is too large, because none of them is negative.
+
         >>> import sfumato as sf
         >>> colours = sf.RandomizedResponse(sf.Categories(["red", "green", "blue"]), gamma=4)
         >>> print(sf.reconstruct(["red"] * 500 + ["green"] * 300 + ["blue"] * 200, colours).share(["red", "green"]))
@@ -250,14 +256,19 @@ class Estimate:
             return self._share_between(low, high)
         if categories is None or low is not None or high is not None:
             raise ValueError("these are categories; use share([...]) with some of .categories")
-        if isinstance(categories, str):
+        if isinstance(categories, str) or not isinstance(categories, Iterable):
             raise TypeError(f"share takes several categories; write share([{categories!r}])")
-        chosen, known = set(categories), set(self.categories)
+        listed, known = list(categories), set(self.categories)
+        nested = next((each for each in listed if not isinstance(each, Hashable)), None)
+        if nested is not None:
+            raise TypeError(f"category {nested!r} is a list or a table; they are in .categories")
+        chosen = set(listed)
         if not chosen <= known:
             raise ValueError(f"category {next(iter(chosen - known))!r} is unknown; they are in .categories")
         weights = np.array([label in chosen for label in self.categories], dtype=float)
         shares = self.probabilities if self.unbiased is None else self.unbiased
-        return WithError(float(np.clip(weights @ shares, 0, 1)), self._error(weights))
+        share = float(weights @ shares)
+        return WithError(share if self.diagnostics.method == "inverse" else min(max(share, 0), 1), self._error(weights))
 
     def _share_between(self, low: Any, high: Any) -> WithError:
         for name, bound in (("low", low), ("high", high)):

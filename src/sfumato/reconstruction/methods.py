@@ -262,10 +262,9 @@ def by_inverse(problem: Problem) -> list[Estimate]:
     if problem.layout is not None:
         raise ValueError("method='inverse' is for categories; use 'smooth' or 'em' for numbers")
     table = problem.table.dense()
-    rows = [tally.channel.outputs.size for tally in problem.tallies]
     estimates = []
-    for row, counts in enumerate(problem.counts):
-        p, covariance = unbiased(table, counts, rows, None if problem.squares is None else problem.squares[row])
+    for row, (p, covariance) in enumerate(_unbiased_shares(problem)):
+        counts = problem.counts[row]
         predicted = np.maximum(table @ p, 1e-300)
         freedom = float(p.size - 1)
         said = messages_for(counts, freedom, np.sqrt(np.diag(covariance)), True)
@@ -276,9 +275,10 @@ def by_inverse(problem: Problem) -> list[Estimate]:
 
 
 def by_smooth(problem: Problem) -> list[Estimate]:
-    """A fine grid, as smooth as the data say, with people at exactly one value allowed for; categories: by_em."""
+    """A fine grid, as smooth as the data say, with people at exactly one value allowed for. Categories: by_em, and sums
+    from the unbiased shares, because maximum likelihood takes from the frequent what it lifts above zero."""
     if problem.layout is None:
-        return by_em(problem)
+        return _with_sums(problem, by_em(problem))
     from sfumato.reconstruction.smooth import smooth
 
     table, membership = problem.table.dense(), problem.layout.membership
@@ -293,6 +293,28 @@ def by_smooth(problem: Problem) -> list[Estimate]:
         estimate = problem.estimate(row, predicted, *found, cannot_tell=fit.cannot_tell)
         estimates.append(replace(estimate, fine=_fine(fit, layout.cells, values, roundings.multiples)))
     return estimates
+
+
+def _with_sums(problem: Problem, estimates: list[Estimate]) -> list[Estimate]:
+    """The unbiased shares, and their covariance, where the table tells all categories apart."""
+    try:
+        sums = _unbiased_shares(problem)
+    except ValueError:
+        return estimates
+    return [
+        replace(estimate, unbiased=shares, covariance=covariance)
+        for estimate, (shares, covariance) in zip(estimates, sums, strict=True)
+    ]
+
+
+def _unbiased_shares(problem: Problem) -> list[tuple[Floats, Floats]]:
+    """(p̂, its covariance) of each class."""
+    rows, squares = [tally.channel.outputs.size for tally in problem.tallies], problem.squares
+    undo = left_inverse(problem.table.dense())
+    return [
+        unbiased(undo, counts, rows, None if squares is None else squares[row])
+        for row, counts in enumerate(problem.counts)
+    ]
 
 
 def _fine(fit: SmoothFit, cells: Floats, values: Floats, multiples: tuple[float, ...]) -> Fine | None:
@@ -429,18 +451,17 @@ def left_inverse(table: Floats) -> Floats:
 
 
 def unbiased(
-    table: Floats, counts: Floats, levels: list[int], squares: Floats | None = None
+    undo: Floats, counts: Floats, levels: list[int], squares: Floats | None = None
 ) -> tuple[Floats, Floats]:
-    """(p̂, its unbiased covariance estimate); ``levels`` are the numbers of rows of each level in the stacked table.
+    """(p̂, its unbiased covariance estimate) by the left inverse of the table, where each level has so many rows.
 
     Within a level of n_g people the reports are multinomial: Cov f_g is estimated without bias by
     (n_g/n)²·(diag f_g − f_g f_gᵀ)/(n_g − 1), f_g the shares within the level. Reports that weigh differently, with the
     squares v of their weights summed in each cell, have Σ_s v_s (e_s − f_g)(e_s − f_g)ᵀ/(n_g² − Σ v) instead. Reports
-    that are all the same would state no error: there half a report more is counted in every cell.
+    that are all the same would state no error: there half a report more in every cell says how others would have been.
     """
-    undo = left_inverse(table)
     total = counts.sum()
-    covariance = np.zeros((table.shape[1], table.shape[1]))
+    covariance = np.zeros((undo.shape[0], undo.shape[0]))
     start = 0
     for rows in levels:
         cells = slice(start, start + rows)
@@ -450,7 +471,8 @@ def unbiased(
         if people:
             weights = part if squares is None else squares[cells]
             if np.count_nonzero(part) == 1:
-                part, weights, people = part + 0.5, weights + 0.5, people + 0.5 * rows
+                likely = (part + 0.5) / (people + 0.5 * rows)
+                part, weights = people * likely, weights.sum() * likely
             off = block - (block @ (part / people))[:, None]
             spread = (off * weights) @ off.T / max(people**2 - weights.sum(), weights.sum())
             covariance += (counts[cells].sum() / total) ** 2 * spread

@@ -7,10 +7,12 @@ categories share a slice in (q^(m−1) − 1)/(q − 1) directions, whichever th
 unbiased shares and their variance need. Reports are whole numbers below q·k, a little more than there are categories:
 they are counted like any others, and a Fourier transform over the grid turns their counts into those of categories.
 
-Few categories fill such a grid badly: 16 of 25 places make sets of two to five. They lie on a ring of q ≥ d places
-instead, and a report names one of (q − 1)/2 ways of stepping around it, x ↦ z·x mod q, and an *arc* of w neighbours:
-again every two categories share equally many sets, and w/q can be as close to 1/(γ + 1) as wanted. (A sum of neighbours
-has up to a seventh more variance than one of others.)
+One slice holds 1/q of the categories, and no prime may be near the best, γ + 1: at γ = 3 thirds and fifths have 1.04
+and 1.02 times its variance. A set may be an *arc* of w neighbouring slices instead, w/q as close to 1/(γ + 1) as
+wanted: a report then names a step around the slices too, s·(z·x) mod q with s = 1 … (q − 1)/2, and again every two
+categories share equally many sets. Few categories fill a grid badly, 16 of 25 places make sets of two to five: they lie
+on a ring of q ≥ d places, which is a grid of one digit. (There a sum of neighbours has up to a seventh more variance
+than one of others.)
 
 The place of category c is c + q·c² mod q^m, a parabola. Sums of categories have the variance of independent ones unless
 many of them lie on a line: the first twenty would, were their places 0, 1, 2 …, and their sum had four times as much.
@@ -21,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -48,10 +50,13 @@ from sfumato.domain.checked import given, given_whole
 from sfumato.prose import Voice
 
 MOST_CATEGORIES = 1 << 19
-NEARLY_BEST = Fraction(1005, 1000)
-"""Of the grids whose variance is within so much of the best, the one with the fewest reports is taken."""
-MOST_ARCS = 1 << 14
-"""Arcs have more reports than categories, about d²/2: so many at most."""
+FEWEST_IN_SETS = 6
+"""Fewer categories fill no ring of a prime well."""
+NEARLY_BEST, NEARLY_UNARY = Fraction(1005, 1000), Fraction(10015, 10000)
+"""Of the grids whose variance is within so much of the best, and of what one bit for every category has (optimal unary
+encoding), the one with the fewest reports is taken."""
+MOST_ARCS, ARCS_OF_ONE = 1 << 14, 16
+"""Arcs have more reports than categories: so many at most, or so many for each category."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +73,18 @@ class Slices(Step):
     width: int = 1
 
     @property
+    def lines(self) -> int:
+        """How many lines go through the origin."""
+        return int(self.prime**self.digits - 1) // (self.prime - 1)
+
+    @property
+    def steps(self) -> int:
+        """How many ways of stepping around the slices of a line there are: s and −s have the same arcs."""
+        return (self.prime - 1) // 2 if self.width > 1 else 1
+
+    @property
     def directions(self) -> int:
-        """Of single slices the lines through the origin; of arcs, 1 … (q − 1)/2, since z and −z have the same."""
-        return (self.prime - 1) // 2 if self.width > 1 else (self.prime**self.digits - 1) // (self.prime - 1)
+        return self.lines * self.steps
 
     @property
     def outputs(self) -> int:  # type: ignore[override]
@@ -87,20 +101,18 @@ class Slices(Step):
         return (code + code * code % places * self.prime) % places
 
     def slice_of(self, code: Numbers, direction: Numbers) -> Numbers:
-        """z·x mod q for the digits x of the code's place, lowest first, and those of the direction.
+        """s·(z·x) mod q for the digits x of the code's place, lowest first, and those of the line z.
 
-        Direction 0 is (1, 0, …, 0); direction 1 + q·i + j begins with j and goes on as direction i. Of arcs, z = 1 + i.
+        Line 0 is (1, 0, …, 0); line 1 + q·i + j begins with j and goes on as line i. Direction (s − 1) + steps·i is
+        step s on line i.
         """
-        place = self.place_of(code)
-        if self.width > 1:
-            return place * (direction + 1) % self.prime
-        found, going = 0 * place, 1
+        place, line, found, going = self.place_of(code), direction // self.steps, 0 * code, 1
         for _ in range(self.digits):
-            last = direction == 0
-            digit = choose(last, 1, (direction - 1) % self.prime)
+            last = line == 0
+            digit = choose(last, 1, (line - 1) % self.prime)
             found, going = found + going * digit * (place % self.prime), going * (1 - last)
-            place, direction = place // self.prime, (direction - 1) // self.prime
-        return found % self.prime
+            place, line = place // self.prime, (line - 1) // self.prime
+        return found % self.prime * (1 + direction % self.steps) % self.prime
 
     def draw(self, code: Numbers, words: Sequence[Numbers]) -> Numbers:
         hit = (words[1] >> 1) < self.inside
@@ -152,22 +164,28 @@ class Slices(Step):
         step = cls(inside, prime, digits, inputs, width)
         if inside > HALF or not is_prime(prime) or not inputs <= prime**digits <= MOST_CODES:
             raise ValueError("slices need inside ≤ 2^63, a prime and enough digits; write the program again")
-        if width > 1 and (digits > 1 or 2 * width > prime or step.outputs > MOST_CODES):
-            raise ValueError("slices of several lie on a ring and fill at most half of it; write the program again")
+        if width > 1 and (2 * width > prime or step.outputs > MOST_CODES):
+            raise ValueError("arcs fill at most half of the slices and are not too many; write the program again")
         return step
 
     # --- counting -------------------------------------------------------------------------------------------------
 
     @cached_property
     def _multiples(self) -> NDArray[np.int64]:
-        """[direction, s]: the place of s·z in the grid, s = 0..q−1; every place but 0 occurs once."""
-        rest, going = np.arange(self.directions), np.ones(self.directions, np.int64)
-        places = np.zeros((self.directions, self.prime), np.int64)
+        """[line, s]: the place of s·z in the grid, s = 0..q−1; every place but 0 occurs once."""
+        rest, going = np.arange(self.lines), np.ones(self.lines, np.int64)
+        places = np.zeros((self.lines, self.prime), np.int64)
         for place in range(self.digits):
             digit = going * np.where(rest == 0, 1, (rest - 1) % self.prime)
             places += digit[:, None] * np.arange(self.prime) % self.prime * self.prime**place
             going, rest = going * (rest != 0), (rest - 1) // self.prime
         return places
+
+    @cached_property
+    def _stepped(self) -> NDArray[np.int64]:
+        """[step, slice of the line]: s·u mod q, and where that lies among the reports of a line."""
+        step = np.arange(self.steps)[:, None]
+        return np.asarray((step + 1) * np.arange(self.prime) % self.prime + step * self.prime)
 
     @cached_property
     def _places(self) -> NDArray[np.int64]:
@@ -178,49 +196,42 @@ class Slices(Step):
         return (self.prime,) * self.digits
 
     def held_by(self, reports: Floats) -> Floats:
-        """How many of the reports, each seen so often, name a slice that holds each code.
+        """How many of the reports, each seen so often, name a set that holds each code.
+
+        With N[z, u] of them holding slice u of line z,
 
             Σ_z N[z, z·x] = (1/q)·(n + Σ_z Σ_{s>0} N̂_z(s)·e^{2πi s z·x/q})
 
         is a Fourier transform over the grid, because every place but 0 is s·z for one z and one s > 0.
         """
-        by_direction = np.reshape(reports, (self.directions, self.prime))
-        if self.width > 1:
-            arcs = np.take_along_axis(self._in_arcs(by_direction, 1), self._owns, axis=1)
-            return np.asarray(arcs.sum(axis=0))
+        arcs = self._in_arcs(np.reshape(reports, (self.lines, self.steps, self.prime)), 1)
+        by_line = arcs.reshape(self.lines, -1)[:, self._stepped].sum(axis=1)
         waves = np.zeros(self.prime**self.digits, complex)
-        waves[self._multiples[:, 1:]] = np.fft.fft(by_direction, axis=1)[:, 1:]
-        waves[0] = by_direction.sum()
+        waves[self._multiples[:, 1:]] = np.fft.fft(by_line, axis=1)[:, 1:]
+        waves[0] = by_line.sum()
         held = np.fft.ifftn(waves.reshape(self._grid)).real.ravel()[self._places]
         return held * float(self.prime ** (self.digits - 1))
 
     def held_in(self, weights: Floats) -> Floats:
-        """The weight of the codes that each report's slices hold."""
-        if self.width > 1:
-            by_slice = np.zeros((self.directions, self.prime))
-            np.put_along_axis(by_slice, self._owns, np.asarray(weights, float)[None], axis=1)
-            return self._in_arcs(by_slice, -1).ravel()
+        """The weight of the codes that each report's set holds."""
         grid = np.zeros(self.prime**self.digits)
         grid[self._places] = weights
         waves = np.fft.fftn(grid.reshape(self._grid)).ravel()
-        return np.fft.ifft(waves[self._multiples], axis=1).real.ravel()
-
-    @cached_property
-    def _owns(self) -> NDArray[np.int64]:
-        """[direction, code]: the slice of each code."""
-        return np.asarray(self.slice_of(np.arange(self.inputs), np.arange(self.directions)[:, None]))
+        by_slice = np.zeros((self.lines, self.steps * self.prime))
+        by_slice[:, self._stepped] = np.fft.ifft(waves[self._multiples], axis=1).real[:, None]
+        return self._in_arcs(by_slice.reshape(self.lines, self.steps, self.prime), -1).ravel()
 
     def _in_arcs(self, by_slice: Floats, way: int) -> Floats:
         """The sum over ``width`` neighbours, from each slice on (way = 1) or up to it (way = −1)."""
-        return np.asarray(np.sum([np.roll(by_slice, -way * place, axis=1) for place in range(self.width)], axis=0))
+        return np.asarray(sum(np.roll(by_slice, -way * place, axis=-1) for place in range(self.width)))
 
 
 class SubsetResponse(Channel):
     """Report a set of about d/(γ + 1) categories that is likelier to hold the true one; as a number of a few bytes.
 
-    Domain: Categories with d ≥ 2 labels, worth it from 3γ + 2 of them on; below, randomized response has less variance.
+    Domain: Categories with d ≥ 2 labels, worth it from about 1.5(γ + 1) of them on; below, randomized response is best.
     Law: the set holds the true category with chance p = γw/(γw + q − w), any other with ρ close to w/q; the prime q and
-    the width w are those with the smallest variance, w/q about 1/(γ + 1), and w = 1 for more than some 180 categories.
+    the width w have nearly the smallest variance, w/q about 1/(γ + 1).
     γ: as given, exactly, or e^ε.
     Estimator: (share of sets that hold the category − ρ)/(p − ρ); of a rare one the variance is 4γ/(n(γ − 1)²).
 
@@ -314,40 +325,49 @@ class SubsetResponse(Channel):
 
 
 def sets_serve_better(categories: int, gamma: float) -> bool:
-    """Whether a rare category's share has less variance through subsets, 4γ/(n(γ − 1)²), than through randomized
-    response, (d − 2 + γ)/(n(γ − 1)²)."""
-    return categories >= 3 * gamma + 2
+    """Whether shares have less variance through subsets than through randomized response, whose sets are of one: from
+    about 1.5(γ + 1) categories on, where it has 1.02 times that of subset selection. (At 3γ + 2, from where on a bit
+    for every category has less, it has 1.3 times it.)"""
+    if categories < FEWEST_IN_SETS:
+        return False
+    bound, grid = Fraction(gamma), best_grid(categories, gamma)
+    p, stray = bound / (bound + categories - 1), 1 / (bound + categories - 1)
+    of_single = _spread(p, stray, categories) / (p - stray) ** 2
+    return grid[2] * categories > grid[0] and _judged(grid, categories, bound)[0] < of_single
 
 
 # --- choosing the grid ------------------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=256)
 def best_grid(categories: int, gamma: float) -> tuple[int, int, int]:
     """(q, m, w) with q^m ≥ d: nearly the smallest variance and, of those, the fewest reports.
 
     In fractions, so that every machine chooses the same.
     """
-    judged = [(*_judged(grid, categories, Fraction(gamma)), grid) for grid in _grids(categories, gamma)]
+    bound = Fraction(gamma)
+    judged = [(*_judged(grid, categories, bound), grid) for grid in _grids(categories, gamma)]
     best = min(variance for variance, _, _ in judged)
-    return min((reports, grid) for variance, reports, grid in judged if variance <= NEARLY_BEST * best)[1]
+    unary = _spread(Fraction(1, 2), 1 / (bound + 1), categories) / (Fraction(1, 2) - 1 / (bound + 1)) ** 2
+    most = max(best, min(NEARLY_BEST * best, NEARLY_UNARY * unary))
+    return min((reports, grid) for variance, reports, grid in judged if variance <= most)[1]
 
 
 def _grids(categories: int, gamma: float) -> Iterator[tuple[int, int, int]]:
-    """The grids that hold the categories: the smallest ring, with arcs about as wide as serves best, and of each small
-    prime the fewest digits."""
+    """The grids that hold the categories: the smallest ring, and of each small prime the fewest digits; a single slice,
+    or arcs about as wide as serves best."""
     ring = categories
     while not is_prime(ring):
         ring += 1
-    yield ring, 1, 1
-    if ring * (ring - 1) // 2 <= MOST_ARCS:
-        about = int(ring / (gamma + 1))
-        yield from ((ring, 1, width) for width in range(max(about - 1, 2), about + 3) if 2 * width <= ring)
-    for prime in filter(is_prime, range(2, int(MOST_CODES**0.5))):
-        digits = 2
+    for prime in {ring, *filter(is_prime, range(2, int(MOST_CODES**0.5)))}:
+        digits = 1 if prime == ring else 2
         while prime**digits < categories:
             digits += 1
-        if prime * (prime**digits - 1) // (prime - 1) <= MOST_CODES:
-            yield prime, digits, 1
+        about = int(prime / (gamma + 1))
+        for width in {1, *range(max(about - 1, 2), min(about + 2, prime // 2) + 1)}:
+            reports = Slices(0, prime, digits, categories, width).outputs
+            if reports <= (MOST_CODES if width == 1 else min(max(MOST_ARCS, ARCS_OF_ONE * categories), MOST_CODES)):
+                yield prime, digits, width
 
 
 def _judged(grid: tuple[int, int, int], categories: int, gamma: Fraction) -> tuple[Fraction, int]:
@@ -356,14 +376,19 @@ def _judged(grid: tuple[int, int, int], categories: int, gamma: Fraction) -> tup
     Making the shares sum to 1 takes off what the sizes of sets vary, at most one part in d.
     """
     prime, digits, width = grid
-    places, others, beside = prime**digits, prime - width, share_beside(*grid)
+    others, beside = prime - width, share_beside(*grid)
     p = gamma * width / (gamma * width + others)
     stray = beside * p + Fraction(width, others) * (1 - beside) * (1 - p)
     size = Fraction(width * categories, prime)
     of_sizes = size * (1 + (categories - 1) * beside) - size**2
-    spread = p * (1 - p) + (categories - 1) * stray * (1 - stray)
-    spread -= min(of_sizes, spread) / categories
-    return spread / categories / (p - stray) ** 2, Slices(0, prime, digits, min(categories, places), width).outputs
+    spread = _spread(p, stray, categories)
+    spread -= min(of_sizes / categories, spread) / categories
+    return spread / (p - stray) ** 2, Slices(0, prime, digits, categories, width).outputs
+
+
+def _spread(p: Fraction, stray: Fraction, categories: int) -> Fraction:
+    """The mean variance of whether a set holds a category, in an even population."""
+    return (p * (1 - p) + (categories - 1) * stray * (1 - stray)) / categories
 
 
 def share_beside(prime: int, digits: int, width: int) -> Fraction:

@@ -88,19 +88,18 @@ function readAlias(tables) {
 
 /** The slice of a code's place along a direction: z·x mod q. */
 export function sliceOf(code, direction, {prime, digits, width}) {
-	if (width > 1) return code * (direction + 1) % prime
-	const places = prime ** digits
-	let place = (code + ((code * code) % places) * prime) % places, found = 0
-	for (let i = 1; i < digits && direction--; i++) {
-		found += direction % prime * (place % prime)
+	const places = prime ** digits, steps = stepsOf(prime, width)
+	let place = (code + ((code * code) % places) * prime) % places, line = Math.floor(direction / steps), found = 0
+	for (let i = 1; i < digits && line--; i++) {
+		found += line % prime * (place % prime)
 		place = Math.floor(place / prime)
-		direction = Math.floor(direction / prime)
+		line = Math.floor(line / prime)
 	}
-	return (found + place) % prime
+	return (found + place) % prime * (1 + direction % steps) % prime
 }
 
-export const directionsOf = ({prime, digits, width}) =>
-	width > 1 ? (prime - 1) / 2 : (prime ** digits - 1) / (prime - 1)
+const stepsOf = (prime, width) => width > 1 ? (prime - 1) / 2 : 1
+export const directionsOf = ({prime, digits, width}) => (prime ** digits - 1) / (prime - 1) * stepsOf(prime, width)
 const isBelow = (share, high, low) => less(high >>> 1, ((high << 31) | (low >>> 1)) >>> 0, ...share)
 
 // Each makes (code, high, low, …) → next code.

@@ -196,7 +196,7 @@ const LAWS = {
 		const [near, others] = [BigInt(`0x${inside}`), prime - width]
 		const [far, places] = [WORD / 2n - near, prime ** digits]
 		need(isPrime(prime) && isWhole(digits, 1, 20) && places >= inputs && places <= 2 ** 20 && far >= 0n)
-		need(width === 1 || digits === 1 && isWhole(width, 1, prime / 2) && OUTPUTS.slices(step) <= 2 ** 20)
+		need(width === 1 || isWhole(width, 1, prime / 2) && OUTPUTS.slices(step) <= 2 ** 20)
 		const slices = once(() => [...wordsBelow(width).map(x => near * x), ...wordsBelow(others).map(x => far * x)])
 		return {
 			words: 3,
