@@ -195,6 +195,14 @@ def another_tab(context: BrowserContext, address: str) -> Respondent:
     return Respondent(context.new_page(), address).open()
 
 
+def saved_device(page: Page) -> Path:
+    """The file of secret and ledger, as the page saves it."""
+    page.evaluate("document.getElementById('device').open = true")
+    with page.expect_download() as download:
+        page.click("#save")
+    return Path(download.value.path())
+
+
 def eventually(condition: Callable[[], bool], page: Page, seconds: float = PATIENCE) -> None:
     """Wait, while the browser goes on, for what must come."""
     end = time.monotonic() + seconds
@@ -203,4 +211,14 @@ def eventually(condition: Callable[[], bool], page: Page, seconds: float = PATIE
         page.wait_for_timeout(POLLING)
 
 
-__all__ = ["ANSWERS", "Collector", "Respondent", "another_tab", "collecting", "eventually", "says", "town"]
+__all__ = [
+    "ANSWERS",
+    "Collector",
+    "Respondent",
+    "another_tab",
+    "collecting",
+    "eventually",
+    "saved_device",
+    "says",
+    "town",
+]

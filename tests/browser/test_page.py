@@ -17,6 +17,7 @@ from tests.browser.survey_page import (
     another_tab,
     collecting,
     eventually,
+    saved_device,
     says,
     town,
 )
@@ -48,16 +49,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory, model: Path) -> Path:
 def survey(folder: Path) -> Iterator[tuple[str, Collector]]:
     with collecting(folder) as found:
         yield found
-
-
-@pytest.fixture
-def collector(survey: tuple[str, Collector]) -> Collector:
-    return survey[1]
-
-
-@pytest.fixture
-def person(page: Page, survey: tuple[str, Collector]) -> Respondent:
-    return Respondent(page, survey[0]).open()
 
 
 # --- what leaves --------------------------------------------------------------------------------------------------
@@ -334,13 +325,6 @@ def test_the_model_classifies_offline_with_the_rule_that_decided(person: Respond
 def kept_secret(page: Page) -> str:
     """The device's secret as hexadecimal digits, as the page saves it."""
     return str(json.loads(saved_device(page).read_text())["secret"])
-
-
-def saved_device(page: Page) -> Path:
-    page.evaluate("document.getElementById('device').open = true")
-    with page.expect_download() as download:
-        page.click("#save")
-    return Path(download.value.path())
 
 
 def test_secret_and_ledger_saved_and_restored_in_a_fresh_browser_give_the_same_report(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from playwright.sync_api import Page
-from tests.browser.survey_page import ANSWERS, Collector, Respondent, collecting, town
+from tests.browser.survey_page import ANSWERS, Collector, Respondent, collecting, saved_device, town
 
 import sfumato as sf
 from sfumato import shipping
@@ -39,16 +39,6 @@ def survey(tmp_path: Path) -> Iterator[tuple[str, Collector]]:
         yield found
 
 
-@pytest.fixture
-def collector(survey: tuple[str, Collector]) -> Collector:
-    return survey[1]
-
-
-@pytest.fixture
-def person(page: Page, survey: tuple[str, Collector]) -> Respondent:
-    return Respondent(page, survey[0]).open()
-
-
 def answer_rest(person: Respondent, answers: dict[str, Any] = ANSWERS) -> list[str]:
     """From a question to the summary, whatever is asked; the questions that were."""
     asked = []
@@ -61,14 +51,6 @@ def answer_rest(person: Respondent, answers: dict[str, Any] = ANSWERS) -> list[s
 
 def report_of(person: Respondent) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(person.letters)["reports"][0]["report"]
-    return found
-
-
-def saved_device(page: Page) -> dict[str, Any]:
-    page.evaluate("document.getElementById('device').open = true")
-    with page.expect_download() as download:
-        page.click("#save")
-    found: dict[str, Any] = json.loads(Path(download.value.path()).read_text())
     return found
 
 
@@ -108,7 +90,7 @@ def test_python_draws_the_same_questions_and_makes_and_remembers_the_same(person
     asked = answer_rest(person.next())
     report = report_of(person)
     person.send().wait_for("Sent.")
-    saved = saved_device(person.page)
+    saved = json.loads(saved_device(person.page).read_text())
     device = sf.Device(bytes.fromhex(saved["secret"]), sf.Ledger())
     assert device.asks(PLAN, collector=person.address) == tuple(asked)
     assert device.reply(PLAN, ANSWERS, collector=person.address).report == report
