@@ -13,6 +13,7 @@ from typing import Any
 
 from sfumato.papers import Claim, Paper, Rows, Say, Scale, at, opened, write_paper
 from sfumato.papers.egs03 import runs
+from sfumato.papers.egs03.places import PLACES
 from sfumato.prose import percent
 
 EASY, QUICK_F1, FULL_F1 = "Quest-like, 10 habits", (0.9, 0.85, 0.8), (0.97, 0.95, 0.94)
@@ -65,6 +66,7 @@ def described(tables: dict[str, Rows]) -> Paper:
             "The figures of the text are lost; those here were computed, and the computation decides.",
             "Quest-like baskets stand for the paper's, which are not published.",
         ],
+        PLACES,
         tables,
         {f"lds_by_{name}.png": f"Lowest discoverable support by {axis}" for name, axis in CHARTS.items()},
     )

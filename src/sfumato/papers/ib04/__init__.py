@@ -13,6 +13,7 @@ from sfumato.examples.datasets import load
 from sfumato.microdata import Frontier
 from sfumato.papers import Claim, Paper, Rows, Say, Scale, at, opened, placed, write_paper
 from sfumato.papers.ib04 import claims, patterns, utility
+from sfumato.papers.ib04.places import PLACES
 
 
 def reproduce(folder: Path | str, scale: Scale = "full", say: Say = print) -> list[Claim]:
@@ -76,6 +77,7 @@ def described(place: Path, tables: dict[str, Rows], found: dict[str, Frontier]) 
             "C5 itself was not available: C4.5 is our own, CART scikit-learn's with as many leaves.",
             "PPT and ALPT are only named in the text; how they are read stands in the mathematics.",
         ],
+        PLACES,
         tables,
         {f"frontier_{name}.svg": f"Risk against accuracy: {name}" for name in found},
     )

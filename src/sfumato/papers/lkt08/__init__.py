@@ -12,6 +12,7 @@ from pathlib import Path
 import sfumato as sf
 from sfumato.papers import Claim, Paper, Rows, Say, Scale, at, opened, write_paper
 from sfumato.papers.lkt08 import attacks, claims, real, synthetic, tables
+from sfumato.papers.lkt08.places import PLACES
 
 SNR = 1.0
 DIFFERENCES = (
@@ -44,6 +45,7 @@ def described(shown: dict[str, Rows], scale: Scale) -> Paper:
         f"Two-phase perturbation on drawn records; {records} (six continuous attributes), {splits} splits of Haberman "
         "and Liver, gaussian noise at SNR 1.",
         DIFFERENCES,
+        PLACES,
         shown,
         {PICTURE: "Distribution functions of W and W′ (Figures 1 and 2)"},
     )

@@ -14,7 +14,7 @@ import sfumato as sf
 from sfumato.domain import Floats
 from sfumato.examples.agrawal import DOMAINS, draw_records, in_group_a
 from sfumato.papers import Rows
-from sfumato.papers.as00.runs import SHAPES
+from sfumato.papers.as00.shapes import SHAPES
 
 INTERVALS = {"normal": 200, "cautious": 100, "extra cautious": 50, "paranoid": 25}
 CASES: dict[str, dict[str, float]] = {
