@@ -11,7 +11,7 @@ from pathlib import Path
 
 import sfumato as sf
 from sfumato.papers import Claim, Paper, Rows, Say, Scale, at, opened, write_paper
-from sfumato.papers.lkt08 import attacks, claims, real, synthetic, tables
+from sfumato.papers.lkt08 import attacks, claims, real, real_claims, synthetic, tables
 from sfumato.papers.lkt08.places import PLACES
 
 SNR = 1.0
@@ -83,10 +83,11 @@ def _mixes(scale: Scale, say: Say) -> Part:
     shown = {
         "privacy_loss": synthetic.privacy_table(),
         "figure_4": synthetic.figure_4(n, runs),
+        "stopped_later": synthetic.stopped_later(n, runs),
         "mixes": synthetic.mixes(n, runs),
     }
-    found = claims.judge_mixes(*shown.values())
-    return [*found[:2], *_if_enough(found[2:], scale)], shown
+    drawn = [*claims.judge_phases(shown["figure_4"], shown["stopped_later"]), *claims.judge_mixes(shown["mixes"])]
+    return [*claims.judge_cases(shown["privacy_loss"]), *_if_enough(drawn, scale)], shown
 
 
 def _if_enough(found: list[Claim], scale: Scale) -> list[Claim]:
@@ -110,9 +111,9 @@ def _real(scale: Scale, say: Say) -> Part:
         for name, table in (("table_3", tables.table_3), ("tables_5_to_9", tables.two_phase_table)):
             shown[name] += tables.over_splits(data_set, table, records, splits)
     found = [
-        *claims.judge_table_3(shown["table_3"]),
-        *claims.judge_moments(tables.moments(real.income(4).first(records), SNR, 4), SNR),
-        *claims.judge_two_phase(shown["tables_5_to_9"], shown["table_3"]),
+        *real_claims.judge_table_3(shown["table_3"]),
+        *real_claims.judge_moments(tables.moments(real.income(4).first(records), SNR, 4), SNR),
+        *real_claims.judge_two_phase(shown["tables_5_to_9"], shown["table_3"]),
     ]
     return _if_enough(found, scale), shown
 
@@ -126,7 +127,7 @@ def _direct(scale: Scale, say: Say) -> Part:
     by_size = [{"n": n, **row} for n in sizes for row in real.direct_accuracies(whole.first(n), SNR, n)]
     by_snr = [{"SNR": r, **row} for r in ratios for row in real.direct_accuracies(whole.first(3_000), r, 5)]
     shown = {"table_4_size": by_size, "snr": by_snr, "clean": clean}
-    return _if_enough(claims.judge_direct(by_size, by_snr, clean), scale), shown
+    return _if_enough(real_claims.judge_direct(by_size, by_snr, clean), scale), shown
 
 
 def _attacks(scale: Scale, say: Say) -> Part:
