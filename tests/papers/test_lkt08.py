@@ -101,6 +101,7 @@ def test_the_chooser_is_judged_by_true_records() -> None:
     accuracy = [found["reconstruct: accuracy"], found["direct: accuracy"]]
     assert found["lost"] == max(accuracy) - found[f"{found['preferred']}: accuracy"]
     assert found["right"] == (found["lost"] == 0)
+    assert 0 <= found[real.ERROR] <= 1 / found["tests"] ** 0.5
 
 
 def test_intervals_finer_than_the_values_leave_income_as_it_is_and_all_six_attributes_have_all_levels() -> None:
@@ -237,6 +238,19 @@ def test_the_verdict_on_levels_follows_what_they_lose(lost: float) -> None:
     assert levels.kept is (lost == 0)
 
 
+def made_up_grid() -> Rows:
+    """Two cells that tests tell apart, of which one is wrong, and two that they do not."""
+    cell = {"data": "d", "noise": "gaussian", "SNR": 1.0, "tests": 100, "lost": 0.0, "direct: accuracy": 0.6}
+    given = [(0.8, True), (0.8, False), (0.65, True), (0.55, False)]
+    return [{**cell, "reconstruct: accuracy": one, "right": right, real.ERROR: 0.05} for one, right in given]
+
+
+def test_a_chooser_that_is_wrong_is_judged_by_whether_the_tests_tell() -> None:
+    claim = claims.judge_grid(made_up_grid(), quick=False)
+    assert claim.kept is False and claim.evidence.startswith("2 of 4")
+    assert claim.cause.endswith("right in 1 of 2, elsewhere in 1 of 2; wrong there: d gaussian 1")
+
+
 def test_the_verdicts_on_functions_follow_the_accuracies() -> None:
     def rows(hard: float, gap: float) -> Rows:
         return [
@@ -265,7 +279,7 @@ def test_a_run_writes_every_table_and_judges_every_claim(
         ],
         (real, "clean_accuracies"): lambda split: [{"learner": "tree", real_claims.ON_TRUE: 0.83}],
         (real, "chosen"): lambda split, snr, seed: {"chosen": "direct, tree", "accuracy": 0.84},
-        (real, "grid"): lambda *asked: [{"right": True, "lost": 0.0}],
+        (real, "grid"): lambda *asked: made_up_grid(),
         (tables, "over_splits"): lambda name, table, *sizes: [r for r in made_up[table] if r["data set"] == name],
         (tables, "moments"): lambda *asked: [{"error of the mean": 1.0, "variances": 2.0}],
         (attacks, "outliers_found"): lambda *asked: [{"attributes": 2, "found": 0.2}, {"attributes": 6, "found": 0.6}],

@@ -39,6 +39,7 @@ GRID_DATA, GRID_FUNCTIONS = ("haberman", "bupa", "pima", "wbc", "adult"), (1, 2,
 GRID_NOISES = (("gaussian", 4.0), ("gaussian", 1.0), ("gaussian", 0.25), ("uniform", 1.0))
 MOST_RECORDS, SYNTHETIC_RECORDS = 3_000, 2_500
 ENOUGH_TO_STOP = 20_000
+ERROR = "standard error of their difference"
 Labels = npt.NDArray[Any]
 
 
@@ -178,13 +179,15 @@ def judged_cell(split: Split, kind: str, snr: float, seed: int) -> dict[str, Any
     }
     preferred = chooser.chosen_.split(",")[0]
     first[preferred] = chooser.chosen_
-    accuracy = {
-        way: float(clone(recipes[name]).fit(reports, split.y).score(split.X_test, split.y_test))
+    hits = {
+        way: (clone(recipes[name]).fit(reports, split.y).predict(split.X_test) == split.y_test).astype(float)
         for way, name in first.items()
     }
+    accuracy = {way: float(hit.mean()) for way, hit in hits.items()}
     lost = max(accuracy.values()) - accuracy[preferred]
     each = {f"{way}: accuracy": value for way, value in accuracy.items()}
-    return {"preferred": preferred, **each, "right": lost == 0, "lost": lost}
+    error = float((hits["reconstruct"] - hits["direct"]).std() / len(split.y_test) ** 0.5)
+    return {"preferred": preferred, **each, "right": lost == 0, "lost": lost, "tests": len(split.y_test), ERROR: error}
 
 
 def grid(real: tuple[str, ...] = GRID_DATA, functions: tuple[int, ...] = GRID_FUNCTIONS, seed: int = 200) -> Rows:
