@@ -148,7 +148,7 @@ def _chooser(scale: Scale, say: Say) -> Part:
     records = at(scale, 3_000, 40_000, 40_000)
     rows = [{"data": name, **real.chosen(split.first(records), SNR, 7)} for name, split in splits.items()]
     say("how often the chooser is right")
-    whole = (real.GRID_DATA, real.GRID_FUNCTIONS)
-    grid = real.grid(*at(scale, (("haberman", "bupa"), ()), (("haberman", "bupa", "pima"), (1,)), whole))
+    whole = (real.GRID_DATA, real.GRID_FUNCTIONS, 3)
+    grid = real.grid(*at(scale, (("haberman", "bupa"), (), 1), (("haberman", "bupa", "pima"), (1,), 1), whole))
     found = [*claims.judge_chosen(rows, scale == "quick"), claims.judge_grid(grid, scale == "quick")]
     return found, {"chosen": rows, "chooser": grid}

@@ -196,7 +196,7 @@ def judge_grid(rows: Rows, quick: bool) -> Claim:
     other = [row for row, gap in zip(rows, gaps, strict=True) if gap <= 2 * row[ERROR]]
     told, unclear = (sum(bool(row["right"]) for row in some) for some in (clear, other))
     return Claim(
-        "Ours: the chooser takes the better of reconstruction and direct mining in 80 % of data sets × noises",
+        "Ours: the chooser takes the better of reconstruction and direct mining in 80 % of data sets × noises × splits",
         right >= 0.8 * len(rows) if not quick else None,
         f"{right} of {len(rows)}, mean accuracy lost {np.mean([row['lost'] for row in rows]):.4f}",
         "§6",
@@ -209,7 +209,7 @@ def judge_grid(rows: Rows, quick: bool) -> Claim:
 
 def _wrong(clear: Rows) -> str:
     """Where the wrong way was taken though the tests tell."""
-    places = [f"{row['data']} {row['noise']} {row['SNR']:g}" for row in clear if not row["right"]]
+    places = dict.fromkeys(f"{row['data']} {row['noise']} {row['SNR']:g}" for row in clear if not row["right"])
     return f"; wrong there: {', '.join(places)}" if places else ""
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -190,15 +191,18 @@ def judged_cell(split: Split, kind: str, snr: float, seed: int) -> dict[str, Any
     return {"preferred": preferred, **each, "right": lost == 0, "lost": lost, "tests": len(split.y_test), ERROR: error}
 
 
-def grid(real: tuple[str, ...] = GRID_DATA, functions: tuple[int, ...] = GRID_FUNCTIONS, seed: int = 200) -> Rows:
-    """All cells, one row each."""
+def grid(
+    real: tuple[str, ...] = GRID_DATA, functions: tuple[int, ...] = GRID_FUNCTIONS, times: int = 1, first: int = 200
+) -> Rows:
+    """All cells, one row each, for so many splits of every data set."""
     rows: Rows = []
-    for kind, snr in GRID_NOISES:
+    for (kind, snr), seed in product(GRID_NOISES, range(first, first + times)):
         splits = {
             name: split_records(load(name).complete().numeric(), np.random.default_rng(seed), MOST_RECORDS)
             for name in real
         }
         splits |= {f"function {f}": synthetic_split(f, np.random.default_rng([seed, f])) for f in functions}
         for name, split in splits.items():
-            rows.append({"data": name, "noise": kind, "SNR": snr, **judged_cell(split, kind, snr, seed)})
+            cell = {"data": name, "noise": kind, "SNR": snr, "split": seed - first + 1}
+            rows.append({**cell, **judged_cell(split, kind, snr, seed)})
     return rows
