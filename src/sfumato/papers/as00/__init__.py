@@ -18,7 +18,7 @@ from sfumato.papers.as00.beside import beside
 from sfumato.papers.as00.claims import all_claims
 from sfumato.papers.as00.places import PLACES
 from sfumato.papers.as00.runs import ALGORITHMS, MIDDLE, NOISES, QUICK, Accuracies, Extent, run_all
-from sfumato.papers.as00.shapes import SHAPES, drawn
+from sfumato.papers.as00.shapes import SHAPES, SHARES, drawn
 from sfumato.reconstruction import ChiSquare
 from sfumato.shipping.training import Progress, silently
 
@@ -40,6 +40,7 @@ FIGURE_6_ALGORITHMS = ("randomized", "byclass", "joint tree")
 
 PICTURES = {
     "figure2.png": "Figure 2: shapes, blurred and reconstructed",
+    "figure2_stops.png": "Figure 2's triangles under gaussian noise by the stop and the number of values",
     "figure5.png": "Figure 5: accuracy of every algorithm on every function",
     "figure6.png": "Figure 6: accuracy against privacy",
 }
@@ -59,6 +60,7 @@ def written(place: Path, rows: Rows, chosen: Extent, scale: Scale) -> list[Claim
     accuracies, shapes, others = Accuracies(rows), drawn(chosen.shape_values, at(scale, 2, 20, 40)), beside(chosen)
     found = all_claims(accuracies, shapes, others)
     draw_figure_2(shapes.intervals, place / "figure2.png")
+    draw_stops(shapes.by_number, place / "figure2_stops.png")
     draw_figure_5(accuracies, place / "figure5.png")
     draw_figure_6(accuracies, place / "figure6.png")
     tables = {
@@ -134,6 +136,19 @@ def draw_figure_2(rows: Rows, path: Path) -> None:
     drawing.savefig(path)
 
 
+def draw_stops(rows: Rows, path: Path) -> None:
+    """The triangles under gaussian noise: the share of values in a wrong interval by the stop, a line a number."""
+    drawing, panels = _panels(1, 1)
+    panel = panels[0, 0]
+    for row, colour in zip(rows, SHAPE_LINES.values(), strict=False):
+        means, spread = ([row[f"{start}{100 * share:g} %"] for share in SHARES] for start in ("", "± at "))
+        panel.errorbar(SHARES, means, spread, color=colour, marker=".", capsize=3, label=f"{row['values']:,} values")
+    panel.set(xscale="log", xlabel="stop, share of the χ² threshold", ylabel="in a wrong interval", ylim=(0, None))
+    panel.invert_xaxis()
+    panel.legend(fontsize=8)
+    drawing.savefig(path)
+
+
 def draw_figure_5(accuracies: Accuracies, path: Path) -> None:
     """Every algorithm on every function, at 25 and 100 % privacy under both noises."""
     drawing, panels = _panels(len(FIGURE_5_LEVELS), len(NOISES))
@@ -156,8 +171,9 @@ def draw_figure_5(accuracies: Accuracies, path: Path) -> None:
 
 def draw_figure_6(accuracies: Accuracies, path: Path) -> None:
     """Accuracy against privacy, one panel a function; solid: gaussian, dashed: uniform."""
-    drawing, panels = _panels(1, len(accuracies.functions))
-    for panel, function in zip(panels[0], accuracies.functions, strict=True):
+    across = min(len(accuracies.functions), 2)
+    drawing, panels = _panels(-(-len(accuracies.functions) // across), across)
+    for panel, function in zip(panels.flat, accuracies.functions, strict=False):
         original = 100 * accuracies.mean(function, "none", 0, "original")
         panel.axhline(original, color=COLOURS["original"], label="original")
         for name, (noise, style) in product(FIGURE_6_ALGORITHMS, {"gaussian": "-", "uniform": "--"}.items()):
@@ -167,6 +183,8 @@ def draw_figure_6(accuracies: Accuracies, path: Path) -> None:
         panel.set_ylim(25, 101)
         panel.set_title(f"function {function}", fontsize=10)
         panel.set_xlabel("privacy, % of range")
+    for panel in panels.flat[len(accuracies.functions) :]:
+        panel.set_axis_off()
     panels[0, 0].set_ylabel("accuracy, %")
-    panels[0, 0].legend(fontsize=7)
+    drawing.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
     drawing.savefig(path)
