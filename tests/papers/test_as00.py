@@ -129,7 +129,7 @@ def test_reconstructing_by_class_is_more_work_than_for_all_and_less_than_twice()
 
 
 def test_the_triangles_end_nearer_by_a_later_stop_and_by_more_values():
-    few, many = number_rows([5_000, 50_000], 4)
+    few, many = number_rows([(5_000, 0.95), (50_000, 0.95)], 4)
     assert few["1 %"] > few["0.1 %"] > few["0.01 %"] and few["1 %"] > many["1 %"] and few["0.1 %"] > many["0.1 %"]
 
 

@@ -19,6 +19,7 @@ from sfumato.papers.as00.claims import all_claims
 from sfumato.papers.as00.places import PLACES
 from sfumato.papers.as00.runs import ALGORITHMS, MIDDLE, NOISES, QUICK, Accuracies, Extent, run_all
 from sfumato.papers.as00.shapes import SHAPES, SHARES, drawn
+from sfumato.prose import percent
 from sfumato.reconstruction import ChiSquare
 from sfumato.shipping.training import Progress, silently
 
@@ -142,11 +143,15 @@ def draw_stops(rows: Rows, path: Path) -> None:
     panel = panels[0, 0]
     for row, colour in zip(rows, SHAPE_LINES.values(), strict=False):
         means, spread = ([row[f"{start}{100 * share:g} %"] for share in SHARES] for start in ("", "± at "))
-        panel.errorbar(SHARES, means, spread, color=colour, marker=".", capsize=3, label=f"{row['values']:,} values")
+        panel.errorbar(SHARES, means, spread, color=colour, marker=".", capsize=3, label=_label(row))
     panel.set(xscale="log", xlabel="stop, share of the χ² threshold", ylabel="in a wrong interval", ylim=(0, None))
     panel.invert_xaxis()
     panel.legend(fontsize=8)
     drawing.savefig(path)
+
+
+def _label(row: dict[str, Any]) -> str:
+    return f"{row['values']:,} values, χ² at {percent(row['confidence'], 0)}"
 
 
 def draw_figure_5(accuracies: Accuracies, path: Path) -> None:

@@ -142,7 +142,11 @@ def _told(row: dict[str, object]) -> str:
 def sensitivity(by_number: Rows) -> str:
     """The triangles under gaussian noise by the number of values and the share of χ² at which Equation 3 stops."""
     stops = [f"{100 * share:g} %" for share in SHARES]
-    each = [f"of {row['values']:,} values " + ", ".join(f"{row[stop]:.3f}" for stop in stops) for row in by_number]
+    each = [
+        f"of {row['values']:,} values ({percent(row['confidence'], 0)} confidence) "
+        + ", ".join(f"{row[stop]:.3f}" for stop in stops)
+        for row in by_number
+    ]
     return f"triangles under gaussian noise at {', '.join(stops)} of χ²: {'; '.join(each)}"
 
 

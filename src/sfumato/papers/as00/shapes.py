@@ -19,6 +19,7 @@ import numpy as np
 import sfumato as sf
 from sfumato.domain import Floats
 from sfumato.papers import Rows
+from sfumato.reconstruction import ChiSquare
 
 UNIT = sf.Interval(0, 1)
 INTERVALS, METHODS = 20, ("as00", "smooth")
@@ -37,7 +38,8 @@ STOPS: dict[str, Any] = {
 }  # fmt: skip
 EQUATIONS = {"Equation 3": "as00", "Equation 2": "as00-records"}
 """The paper's algorithm on intervals of reports, and on every record."""
-BY_NUMBER = (5_000, 10_000, 100_000)
+BY_NUMBER = ((5_000, 0.95), (10_000, 0.95), (10_000, 0.99), (100_000, 0.95))
+"""Values, and the confidence of the χ² threshold."""
 SHARES = (0.01, 0.001, 0.0001, 0.00001)
 
 
@@ -52,7 +54,8 @@ class Drawn:
 
 def drawn(n: int, runs: int) -> Drawn:
     """Figure 2 of n values; its triangles of fewer values are drawn so often."""
-    return Drawn(shape_rows(n), stop_rows(n), number_rows([few for few in BY_NUMBER if few <= n] or [n], runs))
+    some = [one for one in BY_NUMBER if one[0] <= n] or [(n, 0.95)]
+    return Drawn(shape_rows(n), stop_rows(n), number_rows(some, runs))
 
 
 def shape_rows(n: int, seed: int = 0) -> Rows:
@@ -89,18 +92,18 @@ def stop_rows(n: int, seed: int = 0) -> Rows:
     return rows
 
 
-def number_rows(numbers: list[int], runs: int, seed: int = 0) -> Rows:
+def number_rows(numbers: list[tuple[int, float]], runs: int, seed: int = 0) -> Rows:
     """The triangles under gaussian noise by Equation 3: mean error at each stop and its deviation over runs."""
     rows, channel = [], NOISES["gaussian"]
-    for n in numbers:
-        errors = np.zeros((runs, len(SHARES)))
+    for n, confidence in numbers:
+        stops, errors = [ChiSquare(share, confidence) for share in SHARES], np.zeros((runs, len(SHARES)))
         for run in range(runs):
             rng = np.random.default_rng([seed, 2, n, run])
             values = SHAPES["triangles"](n, rng)
             reports, truth = channel.randomize(values, rng), _shares(values)
-            found = [sf.reconstruct(reports, channel, EDGES, "as00", stop=share).probabilities for share in SHARES]
+            found = [sf.reconstruct(reports, channel, EDGES, "as00", stop=stop).probabilities for stop in stops]
             errors[run] = [wrong(p, truth) for p in found]
-        row: dict[str, Any] = {"values": n, "runs": runs}
+        row: dict[str, Any] = {"values": n, "confidence": confidence, "runs": runs}
         for share, mean, deviation in zip(SHARES, errors.mean(axis=0), errors.std(axis=0), strict=True):
             row |= {f"{100 * share:g} %": float(mean), f"± at {100 * share:g} %": float(deviation)}
         rows.append(row)
