@@ -97,7 +97,7 @@ def _if_enough(found: list[Claim], scale: Scale) -> list[Claim]:
 
 def _functions(scale: Scale, say: Say) -> Part:
     say("functions 1-5, tree and naive Bayes")
-    n, runs = at(scale, (4_000, 1), (30_000, 1), (66_000, 2))
+    n, runs = at(scale, (4_000, 1), (30_000, 1), (66_000, 1))
     chosen, by = at(scale, ((1, 4), 2), (synthetic.FUNCTIONS, 2), (synthetic.FUNCTIONS, 3))
     rows = synthetic.functions(n, runs, chosen=chosen, by=synthetic.LEARNERS[:by])
     return claims.judge_functions(rows, n, scale == "quick"), {"functions": rows}
@@ -148,7 +148,7 @@ def _chooser(scale: Scale, say: Say) -> Part:
     records = at(scale, 3_000, 40_000, 40_000)
     rows = [{"data": name, **real.chosen(split.first(records), SNR, 7)} for name, split in splits.items()]
     say("how often the chooser is right")
-    whole = (real.GRID_DATA, real.GRID_FUNCTIONS, 3)
+    whole = (real.GRID_DATA, real.GRID_FUNCTIONS, 2)
     grid = real.grid(*at(scale, (("haberman", "bupa"), (), 1), (("haberman", "bupa", "pima"), (1,), 1), whole))
     found = [*claims.judge_chosen(rows, scale == "quick"), claims.judge_grid(grid, scale == "quick")]
     return found, {"chosen": rows, "chooser": grid}
