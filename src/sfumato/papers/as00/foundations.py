@@ -118,8 +118,8 @@ def figure_2(drawn: Drawn) -> Claim:
     return Claim(
         "The original shape is picked out, even though the randomized one looks nothing like it",
         all(found < seen / 2 for found, seen in zip(theirs, raw, strict=True)),
-        f"share of values in a wrong interval: reports {percents(raw)}; the paper's algorithm {percents(theirs)}; "
-        f"ours {percents(ours)} (plateau and triangles, each under gaussian and uniform noise); "
+        f"in a wrong interval {percents(theirs)} by the paper's algorithm, {percents(raw)} of the reports, "
+        f"{percents(ours)} by ours (plateau and triangles, each under gaussian and uniform noise); "
         f"{sensitivity(drawn.by_number)}",
         threshold="ours: less than half the reports' error",
         cause=f"the stop comes early under gaussian noise: {early(drawn.stops)}",
