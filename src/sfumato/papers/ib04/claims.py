@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from sfumato.microdata.patterns.comparison import rules_of
 from sfumato.papers import Claim, Rows
 from sfumato.papers.ib04.choices import CASES, LEAVES, TREES, Choice
 from sfumato.papers.ib04.patterns import DRAWN, GADPS, LOOKED_AT, WHOLE, BostonTrees, Experiment, Range
@@ -24,6 +25,7 @@ COUNTS = (
     ("LIAPT", "identical", 7 / 10, "7 of 10 LIAPT trees are identical"),
 )
 FIGURE_1 = (12, LEAVES, 7, 4)
+FIRST_LEAF = {"clump_thickness", "cell_size", "nucleoli"}
 LEAST_COVERED = 316 / 349
 """What the rules kept cover in the paper's worst LINAPT trees."""
 HIGH = 0.7
@@ -51,7 +53,22 @@ def judge_figure_1(choices: dict[str, list[Choice]]) -> list[Claim]:
         kept = (sizes, root, told) == (FIGURE_1, "cell_size", True)
         cause = f"another criterion on the same records and with as many leaves ({LEAVES}); C4.5's gain ratio finds it"
         claims.append(Claim(text, kept, f"the first {CASES} of the 699 records: {evidence}", cause=cause))
-    return claims
+    return [*claims, *(judge_leaves(several[0]) for kind, several in choices.items() if kind == "C4.5")]
+
+
+def judge_leaves(choice: Choice) -> Claim:
+    """The leaves that the text describes, 1 and 10: what their paths test, and the ranges left to it."""
+    rules = [
+        {name: (low, high) for name, low, high in rule.conditions}
+        for rule in rules_of(choice.tree, choice.data.X, choice.data.attributes)
+    ]
+    first = [each for each in rules if set(each) == FIRST_LEAF and each["cell_size"][1] == 2]
+    tenth = [each for each in rules if (each.get("cell_size"), each.get("cell_shape", (0, 0))[1]) == ((2, 4), 2)]
+    return Claim(
+        "Leaves 1, 2 test clump thickness, cell size (1 to 2) and nucleoli; leaf 10 has cell size 3 to 4, shape 1 to 2",
+        len(first) == 2 and len(tenth) == 1,
+        f"{len(first)} leaves test these three with cell size up to 2; {len(tenth)} has those ranges; C4.5",
+    )
 
 
 # --- the same tree again ----------------------------------------------------------------------------------------------

@@ -2,12 +2,17 @@
 
 PLACES = (
     ("Section 1", "Names and identifiers are not enough", "linkage is measured: `sfumato.microdata.intruders`"),
+    ("Section 1", "Correlations kept over the whole table do not keep patterns",
+     "statement on GADP on the whole table and bias DM"),
+    ("Section 2", "Noise on the class by swapping (Estivill-Castro and Brankovic)", "related work: swapping"),
     ("Section 2", "Query restriction, output perturbation", "related work; outside"),
     ("Section 2", "Noise by Kim, by Tendick and Matloff; GADP",
      "`sf.release` with methods \"sadp\", \"correlated\", \"gadp-table\""),
     ("Section 2", "Biases A, B, C, D and DM", "`sfumato.microdata.judged.measures`; DM by kept rules"),
     ("Section 3, Figure 1", "The tree of 349 cases", "`sfumato.microdata.patterns.c45`"),
     ("Section 3", "LINAs and LIAs of a leaf", "`sfumato.microdata.patterns.pattern`"),
+    ("Section 3", "All attributes are sensitive, so that each needs less noise",
+     "statement on noise on all attributes; `sf.release` leaves alone what `keep=` names"),
     ("Section 3, Step 1", "LINAPT", "`sf.release` with perturb \"tested\""),
     ("Section 3, Step 2", "LIAPT, in all leaves and in mixed ones",
      "`sf.release` with perturb \"untested\", \"untested-mixed\""),

@@ -88,7 +88,7 @@ def judge_phases(figure: Rows, later: Rows) -> list[Claim]:
             + f" of {later[0]['n']:,} reports under gaussian noise of 0.25",
             "Appendix A",
             "ours: L1 below 0.1",
-            f"the stop comes early, and no stop of plain iteration is enough: {_by_stop(later)}; from as many reports "
+            f"the stop comes early, and no later one is enough: {_by_stop(later)}; from as many reports "
             f"ours has {near:.3f} at most",
         ),
     ]  # fmt: skip
@@ -201,9 +201,9 @@ def judge_grid(rows: Rows, quick: bool) -> Claim:
         f"{right} of {len(rows)}, mean accuracy lost {np.mean([row['lost'] for row in rows]):.4f}",
         "§6",
         OURS,
-        f"which way is better is not told by tests of {min(row['tests'] for row in rows):,} to "
-        f"{max(row['tests'] for row in rows):,} records: where the two differ by more than two standard errors it is "
-        f"right in {told} of {len(clear)}, elsewhere in {unclear} of {len(other)}{_wrong(clear)}",
+        f"tests of {min(row['tests'] for row in rows):,} to {max(row['tests'] for row in rows):,} records do not tell "
+        f"which way is better in {len(other)} cells, of which it has {unclear}; where the two differ by more than two "
+        f"standard errors it is right in {told} of {len(clear)}{_wrong(clear)}",
     )
 
 
