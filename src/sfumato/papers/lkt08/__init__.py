@@ -52,18 +52,22 @@ def described(shown: dict[str, Rows], scale: Scale) -> Paper:
 
 
 def draw(path: Path, rows: Rows) -> None:
-    """A panel a shape, a curve for W and for each number of intervals."""
+    """A column a shape, a curve for W and for each number of intervals; below, how far W′ is from W."""
     from matplotlib.figure import Figure
 
     shapes = list(dict.fromkeys(row["shape"] for row in rows))
-    figure = Figure(figsize=(4.2 * len(shapes), 3.6), layout="constrained")
-    for panel, shape in zip(figure.subplots(1, len(shapes), squeeze=False)[0], shapes, strict=True):
+    figure = Figure(figsize=(4.2 * len(shapes), 6.0), layout="constrained")
+    panels = figure.subplots(2, len(shapes), squeeze=False, sharex=True)
+    for (above, below), shape in zip(panels.T, shapes, strict=True):
         own = [row for row in rows if row["shape"] == shape]
+        values, noisy = ([row[name] for row in own] for name in ("value", "W"))
         for name in list(own[0])[2:]:
-            width = 2.5 if name == "W" else 1.0
-            panel.plot([row["value"] for row in own], [row[name] for row in own], label=name, linewidth=width)
-        panel.set(title=shape, xlabel="value", ylabel="share below")
-    figure.axes[0].legend(fontsize=7)
+            redrawn = [row[name] for row in own]
+            above.plot(values, redrawn, label=name, linewidth=2.5 if name == "W" else 1.0)
+            below.plot(values, [after - before for after, before in zip(redrawn, noisy, strict=True)])
+        above.set(title=shape, ylabel="share below")
+        below.set(xlabel="value", ylabel="W′ less W")
+    panels[0, 0].legend(fontsize=7)
     figure.savefig(path, dpi=120)
 
 
