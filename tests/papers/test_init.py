@@ -46,6 +46,7 @@ def test_every_paper_has_one_page_with_the_same_headings(tmp_path: Path) -> None
     assert "data:image/png;base64," in page and "<svg " in page and "Many rows" in page
     assert "### Few rows" in text and "| 1 | 0.1235 |" in text and "Many rows" not in text and "a \\| b" in text
     assert "1 kept, 1 not measured at this size" in page
+    assert "`sf.Way`" in text and "sf.Way" in page and "`" not in page
     assert (tmp_path / "many_rows.csv").read_text().count("\n") == 62
 
 

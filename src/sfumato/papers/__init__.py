@@ -113,8 +113,9 @@ def _page(folder: Path, paper: Paper, claims: Sequence[Claim], scale: Scale) -> 
     page = Page(f"{paper.name} again", paper.title)
     page.paragraph(f"{paper.setting}\nScale {SCALES_IN_WORDS[scale]}.")
     page.section("Statements", counted(claims)).table(_statement_rows(claims), STATEMENT_COLUMNS, wrap=True)
-    page.section("Where this differs from the paper").items(paper.differences)
-    page.section("Paragraph by paragraph").table(paper.places, PLACE_COLUMNS, wrap=True)
+    page.section("Where this differs from the paper").items(_plain(paper.differences))
+    places = [tuple(_plain(row)) for row in paper.places]
+    page.section("Paragraph by paragraph").table(places, PLACE_COLUMNS, wrap=True)
     page.section("Figures")
     for name, caption in paper.pictures.items():
         page.add(tag("h3", caption))
@@ -164,6 +165,11 @@ def markdown_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str
     escaped = [[str(cell).replace("|", r"\|") for cell in row] for row in (head, *rows)]
     lines = [f"| {' | '.join(row)} |" for row in escaped]
     return "\n".join([lines[0], "|" + "---|" * len(head), *lines[1:]])
+
+
+def _plain(texts: Iterable[str]) -> list[str]:
+    """Without Markdown's marks of code."""
+    return [text.replace("`", "") for text in texts]
 
 
 def _words(name: str) -> str:

@@ -56,7 +56,7 @@ class Statement:
 
     def row(self) -> tuple[str, ...]:
         link = f"[{self.paper} {self.number}]({self.paper.lower()}/{PAGE})"
-        cause = f". **Cause**: {self.cause}" if self.cause else ""
+        cause = f"{'' if self.figure.endswith('…') else '.'} **Cause**: {self.cause}" if self.cause else ""
         return link, self.text, self.verdict, self.figure + cause
 
 
