@@ -32,7 +32,8 @@ def reproduce(folder: Path | str, scale: Scale = "full", say: Say = print) -> li
     found = [
         *claims.judge_examples(),
         *claims.judge_breaches(tables["example1"]),
-        *claims.judge_designs(*charts),
+        *claims.judge_laws(charts[1]),
+        *claims.judge_supports(*charts),
         claims.judge_mining(tables["mining"], missing, quick),
         *claims.judge_real(tables["mining"]),
         claims.judge_operators(tables["operators"]),

@@ -104,9 +104,8 @@ def judge_information(information: Rows) -> list[Claim]:
     ]
 
 
-def judge_designs(by_level: Rows, by_size: Rows, by_reports: Rows) -> list[Claim]:
-    """Section 6: lowest discoverable supports."""
-    slope = math.log(by_reports[-1]["two-level 3"] / by_reports[0]["two-level 3"]) / math.log(10)
+def judge_laws(by_size: Rows) -> list[Claim]:
+    """Section 5: which law of kept items to take."""
     better = [row for row in by_size if _worst(row, "best") < 0.995 * _worst(row, "two-level")]
     again = "two-level" if runs.best_is_two_level(10, prevalence=0.1) else "another one"
     return [
@@ -133,6 +132,13 @@ def judge_designs(by_level: Rows, by_size: Rows, by_reports: Rows) -> list[Claim
             "such a law is refused",
             where="Section 5",
         ),
+    ]
+
+
+def judge_supports(by_level: Rows, by_size: Rows, by_reports: Rows) -> list[Claim]:
+    """Section 5: lowest discoverable supports."""
+    slope = math.log(by_reports[-1]["two-level 3"] / by_reports[0]["two-level 3"]) / math.log(10)
+    return [
         Claim(
             "Discoverable supports rise with the prior that is protected and with the size of the basket",
             _rising(by_level) and _rising(by_size),
