@@ -65,6 +65,7 @@ papers: $(READY)  ## the papers again, and their pages in docs/papers; make pape
 		mkdir -p docs/papers/$$paper && cp build/papers/$$paper/statements.md docs/papers/$$paper/ && \
 		find build/papers/$$paper \( -name '*.png' -o -name '*.svg' \) -exec cp {} docs/papers/$$paper/ \; ; \
 	done
+	@$(BIN)/python -m sfumato.papers.index docs/papers
 
 bench: $(BENCH_READY)  ## side-by-side measurements, ratios only; make bench ARGS=reconstruction for one
 	@$(BIN)/python bench/run.py $(ARGS)

@@ -11,20 +11,10 @@ from sfumato.cli import run
 from sfumato.examples.agrawal import DOMAINS, TRUE_CUTS, as_matrix, generate
 from sfumato.mining.tree.association import STOP
 from sfumato.papers import as00
+from sfumato.papers.as00.beside import beside, effort_rows, reconstruction_work, xor_rows
 from sfumato.papers.as00.claims import all_claims, within
-from sfumato.papers.as00.runs import (
-    SHAPES,
-    Accuracies,
-    Extent,
-    channels_for,
-    read_rows,
-    reconstruction_work,
-    run_all,
-    settings,
-    shape_error,
-    shape_rows,
-    stop_rows,
-)
+from sfumato.papers.as00.runs import Accuracies, Extent, channels_for, read_rows, run_all, settings
+from sfumato.papers.as00.shapes import SHAPES, drawn, number_rows, shape_error, shape_rows, stop_rows
 from sfumato.reconstruction import ChiSquare
 
 TINY = Extent(train=600, test=300, runs=1, levels=(25,), functions=(1,), shape_values=2_000)
@@ -69,7 +59,7 @@ def test_the_folder_holds_figures_tables_and_a_page_that_judges_every_claim(fold
     names = {path.name for path in folder.iterdir()}
     assert names >= {"accuracies.csv", "means.csv", "figure2.csv", "figure2.png", "figure5.png", "figure6.png"}
     page = (folder / "statements.md").read_text()
-    assert page.count("**kept**") + page.count("**not kept**") + page.count("**not measured at this size**") == 22
+    assert page.count("**kept**") + page.count("**not kept**") + page.count("**not measured at this size**") == 30
     assert "6.58σ" in page and "it shows that everything runs, no more" in page
     for picture in ("figure2.png", "figure5.png", "figure6.png"):
         assert f"]({picture})" in page
@@ -138,23 +128,39 @@ def test_reconstructing_by_class_is_more_work_than_for_all_and_less_than_twice()
     assert together < apart < 2.2 * together
 
 
+def test_the_triangles_end_nearer_by_a_later_stop_and_by_more_values():
+    few, many = number_rows([(5_000, 0.95), (50_000, 0.95)], 4)
+    assert few["1 %"] > few["0.1 %"] > few["0.01 %"] and few["1 %"] > many["1 %"] and few["0.1 %"] > many["0.1 %"]
+
+
+def test_a_clean_tree_that_asks_for_a_gain_stops_at_the_buried_xor():
+    none, _, most = xor_rows(Extent(train=20_000, test=2_000))
+    assert none["accuracy"] > 0.98 and most["accuracy"] < 0.95
+
+
+def test_every_algorithm_s_effort_is_measured_in_every_cell():
+    rows = effort_rows(600, (1,), rounds=1)
+    assert [row["noise"] for row in rows] == ["gaussian", "uniform"]
+    assert all(row[name] > 0 for row in rows for name in ("global", "byclass", "local"))
+
+
 def made_up(accuracy):
     """Rows in which every algorithm scores what a function says."""
     cells = [(f, noise, level) for f in range(1, 6) for noise in ("gaussian", "uniform") for level in (25, 50, 100)]
     names = ("randomized", "global", "byclass", "local", "joint tree")
     rows = [
-        {"function": f, "noise": noise, "privacy": level, "algorithm": name, "seconds": 1 + names.index(name) ** 2}
+        {"function": f, "noise": noise, "privacy": level, "algorithm": name}
         for f, noise, level in cells
         for name in names
     ]
-    rows += [{"function": f, "noise": "none", "privacy": 0, "algorithm": "original", "seconds": 1} for f in range(1, 6)]
+    rows += [{"function": f, "noise": "none", "privacy": 0, "algorithm": "original"} for f in range(1, 6)]
     return [{**row, "accuracy": accuracy(row)} for row in rows]
 
 
 def test_the_verdicts_follow_the_accuracies():
     scores = {"original": 0.99, "randomized": 0.7, "global": 0.8, "byclass": 0.97, "local": 0.975, "joint tree": 0.98}
-    drawn = shape_rows(2_000), stop_rows(2_000), reconstruction_work(2_000)
-    text = {s.text: s.kept for s in all_claims(Accuracies(made_up(lambda row: scores[row["algorithm"]])), *drawn)}
+    found = Accuracies(made_up(lambda row: scores[row["algorithm"]]))
+    text = {s.text: s.kept for s in all_claims(found, drawn(2_000, 1), beside(TINY))}
     assert text["ByClass and Local at 25 and 50 % are very close to Original"] is True
     assert text["Global does worse than ByClass and Local overall"] is True
     assert text["Local is marginally better than ByClass"] is True

@@ -10,11 +10,11 @@ import pytest
 import sfumato as sf
 from sfumato.examples.quest import Quest
 from sfumato.papers import Rows, egs03
-from sfumato.papers.egs03 import runs
+from sfumato.papers.egs03 import breaches, runs
 
 
 def test_example_one_has_the_computed_numbers() -> None:
-    prior, r1, r2, r3 = runs.example_table()
+    prior, r1, r2, r3 = breaches.example_table()
     assert [prior["Q1"], prior["Q2"]] == pytest.approx([0.01, 0.4050], abs=5e-5)
     assert [r1["Q1"], r1["Q2"], r1["gamma"]] == pytest.approx([0.7163, 0.8295, 250], abs=5e-5)
     assert [r2["Q1"], r2["Q2"]] == pytest.approx([0.0481, 1.0], abs=5e-5)
@@ -24,7 +24,7 @@ def test_example_one_has_the_computed_numbers() -> None:
 
 
 def test_information_measures_have_the_computed_numbers() -> None:
-    r1, r2 = ([v for k, v in row.items() if k != "operator"] for row in runs.information_table())
+    r1, r2 = ([v for k, v in row.items() if k != "operator"] for row in breaches.information_table())
     assert r1 == pytest.approx([0.02905, 0.02905, 0.0294, 1.198], rel=2e-3)
     assert r2 == pytest.approx([0.0000919, 0.9192, 2.329, 1.198], rel=2e-3)
 
@@ -66,7 +66,7 @@ def absent(seed: int) -> Rows:
 def test_seeds_amplify_as_their_law_does_and_breaches_need_their_information() -> None:
     for over_seeds, of_law in runs.seed_amplification():
         assert over_seeds == pytest.approx(of_law, rel=1e-9)
-    upward, downward = runs.least_information_beyond_breaches(trials=20, seed=9)
+    upward, downward = breaches.least_information_beyond_breaches(trials=20, seed=9)
     assert upward >= -1e-9 and downward >= -1e-9
 
 

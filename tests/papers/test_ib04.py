@@ -12,25 +12,25 @@ from sfumato.microdata import LeafRule, TreeComparison
 from sfumato.microdata.judged import frontier
 from sfumato.microdata.patterns.pattern import nodes_of
 from sfumato.papers import ib04
-from sfumato.papers.ib04 import claims, patterns, utility
+from sfumato.papers.ib04 import changes, choices, claims, patterns, utility
 
 
 @pytest.fixture(scope="module")
 def own():
     """The paper's own cases, through both trees."""
-    return {kind: patterns.breast_cancer(kind, 0)[0] for kind in patterns.TREES}
+    return {kind: choices.breast_cancer(kind, 0)[0] for kind in choices.TREES}
 
 
 def test_c45_grows_the_tree_of_figure_1_on_the_first_349_records(own):
-    through_c45, through_cart = claims.judge_figure_1({kind: [choice] for kind, choice in own.items()})
-    assert through_c45.kept
+    through_c45, through_cart, leaves = claims.judge_figure_1({kind: [choice] for kind, choice in own.items()})
+    assert through_c45.kept and leaves.kept
     assert "no leaf of 5 and 1" in through_cart.evidence
 
 
 def test_choices_are_the_first_cases_and_random_ones_that_repeat():
-    first, one, other = patterns.breast_cancer("C4.5", 2)
+    first, one, other = choices.breast_cancer("C4.5", 2)
     assert first.rows.tolist() == list(range(349))
-    assert one.rows.tolist() == patterns.breast_cancer("CART", 1)[1].rows.tolist()
+    assert one.rows.tolist() == choices.breast_cancer("CART", 1)[1].rows.tolist()
     assert len(set(one.rows) & set(other.rows)) < 349
 
 
@@ -41,12 +41,12 @@ def test_what_changes_first_is_named():
     other = nodes_of(DecisionTreeClassifier(max_depth=1).fit(X, X[:, 1] > 1))
     finer = nodes_of(DecisionTreeClassifier(max_depth=2).fit(X, (X[:, 0] > 4) & (X[:, 1] > 1)))
     none = nodes_of(DecisionTreeClassifier().fit(X, np.zeros(40)))
-    assert patterns.topmost_changes(tree, tree, X) == []
-    assert patterns.topmost_changes(tree, moved, X) == ["cut moved"]
-    assert patterns.topmost_changes(tree, other, X) == ["another attribute"]
-    assert patterns.topmost_changes(tree, none, X) == ["cut gone"]
+    assert changes.topmost_changes(tree, tree, X) == []
+    assert changes.topmost_changes(tree, moved, X) == ["cut moved"]
+    assert changes.topmost_changes(tree, other, X) == ["another attribute"]
+    assert changes.topmost_changes(tree, none, X) == ["cut gone"]
     if finer.feature[0] == 0:
-        assert patterns.topmost_changes(tree, finer, X) == ["leaf cut"]
+        assert changes.topmost_changes(tree, finer, X) == ["leaf cut"]
 
 
 def test_a_copy_of_the_attribute_tested_is_a_near_tie_and_noise_is_none():
@@ -55,7 +55,7 @@ def test_a_copy_of_the_attribute_tested_is_a_near_tie_and_noise_is_none():
     data = replace(load("haberman"), columns={"x": x, "noise": rng.random(100), "class": x > 0}, target="class")
     twice = replace(data, columns={"x": x, "copy": x, "class": x > 0})
     for some, expected in ((data, (0, 1)), (twice, (1, 1))):
-        assert patterns.near_ties(patterns.chosen(some, 100, 0, patterns.a_tree("C4.5"))[0]) == expected
+        assert changes.near_ties(choices.chosen(some, 100, 0, choices.a_tree("C4.5"))[0]) == expected
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,7 @@ def test_linapt_stays_in_range_and_its_deviation_falls_with_the_range(own):
 
 
 def test_the_looked_at_boston_trees_test_three_of_four_attributes():
-    _, looked = patterns.boston_experiment({"CART": patterns.boston("CART", 0)})
+    _, looked = patterns.boston_experiment({"CART": choices.boston("CART", 0)})
     assert len(looked.original) == 4
     assert len(looked.in_every_tree) >= 3
 
@@ -108,7 +108,7 @@ def test_a_count_is_judged_by_the_median_of_the_choices_and_says_its_cause():
     every = [
         experiment(name, 5, 10, tree=tree, how=how)
         for name in (*patterns.EXPERIMENTS, *patterns.ONCE)
-        for tree in patterns.TREES
+        for tree in choices.TREES
         for how in (patterns.DRAWN, patterns.LOOKED_AT)
     ]
     more = [experiment("LIAPT", count, 10) for count in (8, 9)]
@@ -120,10 +120,10 @@ def test_a_count_is_judged_by_the_median_of_the_choices_and_says_its_cause():
     assert liapt.evidence == "5, 8, 9 of 10"
     lost = judged["7 of 10 LIAPT trees are identical; CART, noise drawn once"]
     assert not lost.kept
-    assert "first changes: cut moved 100 %" in lost.evidence
+    assert "first changes: cut moved 100 %" in lost.cause
     linapt = judged["12 of 15 LINAPT trees are the same or almost the same; C4.5, noise drawn once"]
-    assert "need noise of 15.0 % of the range" in linapt.evidence
-    assert "in 3 of 12 tests another attribute" in linapt.evidence
+    assert "need noise of 15.0 % of the range" in linapt.cause
+    assert "in 3 of 12 tests another attribute" in linapt.cause
 
 
 def test_a_rotation_gives_away_everybody_and_classifiers_do_not_mind():

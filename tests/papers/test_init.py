@@ -13,8 +13,13 @@ from sfumato.papers import Claim, Paper, as_markdown, at, placed, write_paper, w
 def test_a_claim_says_whether_it_was_kept_where_it_stands_and_why(kept: bool | None, verdict: str) -> None:
     (claim,) = placed("Section 1", [Claim("two and two make four", kept, "counted")])
     assert str(claim) == f"{verdict}: Section 1: two and two make four (counted)"
-    row = f"| two and two make four | Section 1 | **{verdict}** | counted | the paper's |"
+    row = f"| 1 | two and two make four | Section 1 | **{verdict}** | counted | the paper's |"
     assert as_markdown([claim]).splitlines()[2:] == [row]
+
+
+def test_a_cause_is_told_where_the_claim_was_not_kept() -> None:
+    measured = [Claim("a", kept, "3 of 4", cause="one is 5 late").measured for kept in (True, False, None)]
+    assert measured == ["3 of 4", "3 of 4; cause: one is 5 late", "3 of 4"]
 
 
 def test_a_claim_keeps_the_place_that_it_names() -> None:
@@ -31,15 +36,17 @@ def test_every_paper_has_one_page_with_the_same_headings(tmp_path: Path) -> None
     (tmp_path / "a.svg").write_text("<svg ></svg>")
     (tmp_path / "b.png").write_bytes(b"PNG")
     rows = {"few_rows": [{"x": 1, "y": 0.12345}], "many_rows": [{"x": i} for i in range(61)]}
-    paper = Paper("XY00", "A title", "Two people.", ["They | differ."], rows, {"a.svg": "Drawn", "b.png": "Painted"})
+    shown = {"a.svg": "Drawn", "b.png": "Painted"}
+    paper = Paper("XY00", "A title", "Two people.", ["They | differ."], [("§1", "a way", "`sf.Way`")], rows, shown)
     write_paper(tmp_path, paper, [Claim("a | b", None, "c"), Claim("d", True, "e")], "middle")
     page, text = (tmp_path / "index.html").read_text(), (tmp_path / "statements.md").read_text()
-    headings = ("Statements", "Where this differs from the paper", "Figures", "Tables")
+    headings = ("Statements", "Where this differs from the paper", "Paragraph by paragraph", "Figures", "Tables")
     assert [part.split("</h2>")[0] for part in page.split("<h2>")[1:]] == list(headings)
     assert [line[3:] for line in text.splitlines() if line.startswith("## ")] == list(headings)
     assert "data:image/png;base64," in page and "<svg " in page and "Many rows" in page
     assert "### Few rows" in text and "| 1 | 0.1235 |" in text and "Many rows" not in text and "a \\| b" in text
     assert "1 kept, 1 not measured at this size" in page
+    assert "`sf.Way`" in text and "sf.Way" in page and "`" not in page
     assert (tmp_path / "many_rows.csv").read_text().count("\n") == 62
 
 

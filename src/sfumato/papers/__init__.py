@@ -1,7 +1,7 @@
 """The papers' experiments again, one folder a paper; here what they share: a claim, its verdict, and one page a paper.
 
 A paper's module has ``reproduce(folder, scale="full", say=…)`` and returns its claims. `write_paper` gives all four
-the same headings, as `index.html` and, for the documentation, as `statements.md`.
+the same headings, as `index.html` and, for the documentation, as `statements.md`; `index` makes one table of them all.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ SCALES_IN_WORDS = {
 T = TypeVar("T")
 
 THEIRS = "the paper's"
-STATEMENT_COLUMNS = ("the paper says", "where", "here", "measured", "threshold")
+STATEMENT_COLUMNS = ("no.", "the paper says", "where", "here", "measured", "threshold")
+PLACE_COLUMNS = ("where", "what", "here")
+CAUSE = "; cause: "
 FEW_ROWS = 60
 """Longer tables stay in their CSV files and in `index.html`."""
 
@@ -36,7 +38,8 @@ FEW_ROWS = 60
 class Claim:
     """One claim of a paper in our words, whether it was kept (None: not measured), and the numbers that say so.
 
-    ``where``: its place in the text. ``threshold``: whose reading decides; the paper's, or ours in words.
+    ``where``: its place in the text. ``threshold``: whose reading decides; the paper's, or ours in words. ``cause``:
+    why it would not be kept, with the figures that show it.
     """
 
     text: str
@@ -44,6 +47,12 @@ class Claim:
     evidence: str
     where: str = ""
     threshold: str = THEIRS
+    cause: str = ""
+
+    @property
+    def measured(self) -> str:
+        """The numbers, and the cause where it was not kept."""
+        return self.evidence + (CAUSE + self.cause if self.cause and self.kept is False else "")
 
     @property
     def verdict(self) -> str:
@@ -51,7 +60,7 @@ class Claim:
 
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
-        return f"{self.verdict}: {place}{self.text} ({self.evidence})"
+        return f"{self.verdict}: {place}{self.text} ({self.measured})"
 
 
 def placed(where: str, claims: Iterable[Claim]) -> list[Claim]:
@@ -79,6 +88,8 @@ class Paper:
     """What was run, in a sentence or two."""
     differences: Sequence[str] = ()
     """Where our reading differs from the text."""
+    places: Sequence[tuple[str, str, str]] = ()
+    """What stands where in the text beside its statements, and where that is here, or why not."""
     tables: Mapping[str, Rows] = field(default_factory=dict)
     pictures: Mapping[str, str] = field(default_factory=dict)
     """{file in the folder: caption}."""
@@ -102,7 +113,9 @@ def _page(folder: Path, paper: Paper, claims: Sequence[Claim], scale: Scale) -> 
     page = Page(f"{paper.name} again", paper.title)
     page.paragraph(f"{paper.setting}\nScale {SCALES_IN_WORDS[scale]}.")
     page.section("Statements", counted(claims)).table(_statement_rows(claims), STATEMENT_COLUMNS, wrap=True)
-    page.section("Where this differs from the paper").items(paper.differences)
+    page.section("Where this differs from the paper").items(_plain(paper.differences))
+    places = [tuple(_plain(row)) for row in paper.places]
+    page.section("Paragraph by paragraph").table(places, PLACE_COLUMNS, wrap=True)
     page.section("Figures")
     for name, caption in paper.pictures.items():
         page.add(tag("h3", caption))
@@ -126,6 +139,7 @@ def _markdown(paper: Paper, claims: Sequence[Claim], scale: Scale) -> str:
     parts = [f"# {paper.name} again", paper.title, f"{paper.setting} Scale {SCALES_IN_WORDS[scale]}."]
     parts += ["## Statements", f"{counted(claims)}.", as_markdown(claims)]
     parts += ["## Where this differs from the paper", "\n".join(f"- {one}" for one in paper.differences)]
+    parts += ["## Paragraph by paragraph", markdown_table(PLACE_COLUMNS, paper.places)]
     parts += ["## Figures", *(f"{caption}\n\n![{caption}]({name})" for name, caption in paper.pictures.items())]
     parts.append("## Tables")
     for name, rows in paper.tables.items():
@@ -137,19 +151,25 @@ def _markdown(paper: Paper, claims: Sequence[Claim], scale: Scale) -> str:
 
 
 def _statement_rows(claims: Iterable[Claim]) -> list[tuple[str, ...]]:
-    return [(one.text, one.where, one.verdict, one.evidence, one.threshold) for one in claims]
+    each = enumerate(claims, 1)
+    return [(str(no), one.text, one.where, one.verdict, one.measured, one.threshold) for no, one in each]
 
 
 def as_markdown(claims: Iterable[Claim]) -> str:
     """A table with one row a claim."""
-    rows = [(text, where, f"**{verdict}**", *rest) for text, where, verdict, *rest in _statement_rows(claims)]
-    return markdown_table(list(STATEMENT_COLUMNS), rows)
+    rows = [(*row[:3], f"**{row[3]}**", *row[4:]) for row in _statement_rows(claims)]
+    return markdown_table(STATEMENT_COLUMNS, rows)
 
 
-def markdown_table(head: list[str], rows: Iterable[tuple[object, ...]]) -> str:
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     escaped = [[str(cell).replace("|", r"\|") for cell in row] for row in (head, *rows)]
     lines = [f"| {' | '.join(row)} |" for row in escaped]
     return "\n".join([lines[0], "|" + "---|" * len(head), *lines[1:]])
+
+
+def _plain(texts: Iterable[str]) -> list[str]:
+    """Without Markdown's marks of code."""
+    return [text.replace("`", "") for text in texts]
 
 
 def _words(name: str) -> str:

@@ -118,13 +118,14 @@ def _estimates(
 
 
 def reconstruct_plan(
-    table: Any, plan: Plan, intervals: Any = None, method: str = "smooth", *, by: str | None = None, weights: Any = None
+    table: Any, plan: Plan, intervals: Any = None, method: str = "smooth", *, by: str | None = None,
+    weights: Any = None, stop: Any = None,
 ) -> dict[str, Any]:
     """``reconstruct`` for every attribute of a plan that went through a channel, by name.
 
     ``table``: reports as the plan makes them, or the counts of them by name. ``intervals``: one wish for all numeric
     attributes, or a mapping from name to wish. ``by``: one Estimate a class of this column. ``weights``: how many
-    people each report stands for, an array or the name of a column.
+    people each report stands for, an array or the name of a column. ``stop``: where AS00's recipe ends.
     """
     if isinstance(by, str) and by in plan.attributes and plan.attributes[by].channel is not None:
         raise ValueError(f"column {by!r} is blurred, so nobody's own class is known; name one sent in the clear")
@@ -132,7 +133,7 @@ def reconstruct_plan(
         raise TypeError("by= names a column of the table; put the classes into one")
     counts = _plan_counts(table, plan, by, weights)
     domains = {name: plan.attributes[name].domain for name in counts}
-    found = _estimates(counts, domains, intervals, method)
+    found = _estimates(counts, domains, intervals, method, stop)
     return {name: with_unasked(one, name, plan) for name, one in found.items()}
 
 

@@ -1,10 +1,4 @@
-"""AS00's measurements: Figure 2's shapes, and accuracy by algorithm, function, noise and level (Figures 5 and 6).
-
-Two shapes on [0, 1] are blurred and reconstructed in intervals of width 0.05; the noise is gaussian with deviation
-0.25, or uniform on ±0.5. They were only drawn in the figure, which is lost; these are our reading of their names:
-
-    plateau    uniform on the middle half
-    triangles  two triangles, on the first and the last 2/5 of the interval
+"""AS00's accuracies by algorithm, function, noise and level (Figures 5 and 6).
 
 A finished run is one row of `accuracies.csv`, appended as soon as it is known; a second start skips what is there.
 Every run draws its people and its noise from a seed of its own, so that all algorithms of a run see the same reports.
@@ -15,9 +9,8 @@ from __future__ import annotations
 import csv
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,7 +20,6 @@ import numpy.typing as npt
 import sfumato as sf
 from sfumato.domain import Floats
 from sfumato.examples.agrawal import DOMAINS, as_matrix, generate
-from sfumato.mining.tree.association import STOP
 from sfumato.papers import Rows
 from sfumato.shipping.training import Progress
 
@@ -36,18 +28,6 @@ Labels = npt.NDArray[np.str_]
 NOISES = {"gaussian": sf.Gaussian, "uniform": sf.Uniform}
 TREES = {"randomized": "none", "global": "global", "byclass": "byclass", "local": "local", "joint tree": "joint"}
 ALGORITHMS = ("original", *TREES, "joint model")
-UNIT = sf.Interval(0, 1)
-SHAPE_INTERVALS, SHAPE_METHODS = 20, ("as00", "smooth")
-STOPS: dict[str, Any] = {
-    "1 % of χ²": 0.01, "0.25 %": 0.0025, "0.1 %": 0.001, "0.01 %": 0.0001,
-    "observed against re-randomized": "observed", "change of likelihood": "likelihood",
-}  # fmt: skip
-EQUATIONS = {"Equation 3": "as00", "Equation 2": "as00-records"}
-"""The paper's algorithm on intervals of reports, and on every record."""
-SHAPE_NOISES: dict[str, sf.Channel] = {
-    "gaussian": sf.Gaussian(UNIT, scale=0.25),
-    "uniform": sf.Uniform(UNIT, halfwidth=0.5),
-}
 COLUMNS = ("train", "function", "noise", "privacy", "run", "algorithm", "accuracy", "seconds")
 
 
@@ -144,20 +124,6 @@ def run_setting(setting: Setting, extent: Extent, algorithms: list[str]) -> Iter
         yield dict(zip(COLUMNS, found, strict=True))
 
 
-def reconstruction_work(n: int) -> tuple[int, int]:
-    """How often Global and ByClass apply a table in reconstructing nine attributes (function 2, gaussian, 100 %)."""
-    people, group = generate(n, 2, np.random.default_rng(0))
-    channels = channels_for("gaussian", 100)
-    reports = blurred(as_matrix(people), channels, np.random.default_rng(1))
-    together = apart = 0
-    for channel, column in zip(channels, reports.T, strict=True):
-        asked: Any = {"intervals": SHAPE_INTERVALS, "method": "as00", "stop": STOP.share}
-        together += sf.reconstruct(column, channel, **asked).diagnostics.table_applications
-        by_class = sf.reconstruct(column, channel, by=group, **asked)
-        apart += next(iter(by_class.values())).diagnostics.table_applications
-    return together, apart
-
-
 def fitted(name: str, channels: list[sf.Channel | None], reports: Floats, group: Labels, seed: int) -> Any:
     if name == "joint model":
         return sf.JointModel(channels, random_state=seed).fit(reports, group)
@@ -180,22 +146,18 @@ class Accuracies:
     """Means over runs, by function, noise, level and algorithm."""
 
     def __init__(self, rows: Iterable[dict[str, Any]]) -> None:
-        found: dict[Any, list[tuple[float, float]]] = defaultdict(list)
+        found: dict[Any, list[float]] = defaultdict(list)
         for row in rows:
             key = (row["function"], row["noise"], row["privacy"], row["algorithm"])
-            found[key].append((row["accuracy"], row["seconds"]))
-        self._means = {key: np.mean(values, axis=0) for key, values in found.items()}
+            found[key].append(row["accuracy"])
+        self._means = {key: float(np.mean(values)) for key, values in found.items()}
         self.functions = sorted({key[0] for key in found})
         self.levels = sorted({key[2] for key in found} - {0})
 
     def mean(self, function: int, noise: str, level: int, algorithm: str) -> float:
         """NaN where nothing was run; the original does not depend on noise and level."""
         key = (function, "none", 0, algorithm) if algorithm == "original" else (function, noise, level, algorithm)
-        return float(self._means[key][0]) if key in self._means else float("nan")
-
-    def seconds(self, algorithm: str) -> float:
-        """Time to fit, the median over all cells."""
-        return float(np.median([value[1] for key, value in self._means.items() if key[3] == algorithm] or [np.nan]))
+        return self._means.get(key, float("nan"))
 
     def gaps(
         self, better: str, worse: str, functions: Sequence[int] = (1, 2, 3, 4, 5), levels: Sequence[int] | None = None
@@ -243,51 +205,3 @@ def read_rows(path: Path) -> Rows:
 def _typed(row: dict[str, str]) -> dict[str, Any]:
     whole = {name: int(row[name]) for name in ("train", "function", "privacy", "run")}
     return {**row, **whole, "accuracy": float(row["accuracy"]), "seconds": float(row["seconds"])}
-
-
-# --- the shapes of Figure 2 -------------------------------------------------------------------------------------------
-
-
-SHAPES: dict[str, Callable[[int, np.random.Generator], Floats]] = {
-    "plateau": lambda n, rng: rng.uniform(0.25, 0.75, n),
-    "triangles": lambda n, rng: np.asarray(rng.choice([0.0, 0.6], n) + rng.triangular(0.0, 0.2, 0.4, n)),
-}
-
-
-def shape_rows(n: int, seed: int = 0) -> Rows:
-    """One row an interval of each shape under each noise: truth, reports inside it, and both reconstructions."""
-    rng = np.random.default_rng(seed)
-    return [row for shape in SHAPES for noise in NOISES for row in _one_shape(shape, noise, n, rng)]
-
-
-def _one_shape(shape: str, noise: str, n: int, rng: np.random.Generator) -> Rows:
-    channel = SHAPE_NOISES[noise]
-    values = SHAPES[shape](n, rng)
-    reports = channel.randomize(values, rng)
-    edges = np.linspace(0, 1, SHAPE_INTERVALS + 1)
-    found = {"truth": np.histogram(values, edges)[0] / n, "randomized": np.histogram(reports, edges)[0] / n}
-    found |= {method: sf.reconstruct(reports, channel, edges, method).probabilities for method in SHAPE_METHODS}
-    places = {"shape": shape, "noise": noise}
-    numbers = zip(edges[:-1].tolist(), edges[1:].tolist(), *(column.tolist() for column in found.values()), strict=True)
-    return [{**places, **dict(zip(("low", "high", *found), row, strict=True))} for row in numbers]
-
-
-def stop_rows(n: int, seed: int = 0) -> Rows:
-    """How far from the truth both equations end by every stopping rule, and after how many steps."""
-    rng, edges = np.random.default_rng([seed, 1]), np.linspace(0, 1, SHAPE_INTERVALS + 1)
-    rows = []
-    for (shape, draw), (noise, channel) in product(SHAPES.items(), SHAPE_NOISES.items()):
-        values = draw(n, rng)
-        reports, truth = channel.randomize(values, rng), np.histogram(values, edges)[0] / n
-        for (equation, method), (rule, stop) in product(EQUATIONS.items(), STOPS.items()):
-            found = sf.reconstruct(reports, channel, edges, method, stop=stop)
-            error = float(np.abs(found.probabilities - truth).sum() / 2)
-            facts = {"shape": shape, "noise": noise, "equation": equation, "stop": rule}
-            rows.append({**facts, "steps": found.diagnostics.iterations, "error": error})
-    return rows
-
-
-def shape_error(rows: Rows, shape: str, noise: str, method: str) -> float:
-    """½ Σ |reconstructed − truth| over the intervals."""
-    chosen = [row for row in rows if (row["shape"], row["noise"]) == (shape, noise)]
-    return float(sum(abs(row[method] - row["truth"]) for row in chosen) / 2)

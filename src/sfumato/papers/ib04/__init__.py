@@ -1,7 +1,8 @@
 """IB04, "A framework for privacy preserving classification in data mining": its experiments, and ours beside them.
 
-`patterns` repeats LINAPT, LIAPT, RPT and the whole framework on several choices of cases, through C4.5 and CART trees;
-`utility` measures what is kept beyond the tree; `claims` says of each of the paper's statements whether it was kept.
+`patterns` repeats LINAPT, LIAPT, RPT and the whole framework on several `choices` of cases, through C4.5 and CART
+trees, and `changes` says what came first; `utility` measures what is kept beyond the tree; `claims` says of each of the
+paper's statements whether it was kept.
 """
 
 from __future__ import annotations
@@ -12,54 +13,75 @@ from pathlib import Path
 from sfumato.examples.datasets import load
 from sfumato.microdata import Frontier
 from sfumato.papers import Claim, Paper, Rows, Say, Scale, at, opened, placed, write_paper
-from sfumato.papers.ib04 import claims, patterns, utility
+from sfumato.papers.ib04 import changes, choices, claims, patterns, utility
+from sfumato.papers.ib04.places import PLACES
+
+Part = tuple[list[Claim], dict[str, Rows]]
 
 
 def reproduce(folder: Path | str, scale: Scale = "full", say: Say = print) -> list[Claim]:
-    """Everything into ``folder``: CSV tables, pictures, `statements.md` and `index.html`.
-
-    A quick run counts too few trees to judge a count.
-    """
+    """Everything into ``folder``: CSV tables, pictures, `statements.md` and `index.html`."""
     place, quick = opened(folder), at(scale, True, False, False)
     say("patterns on breast cancer and Boston housing, five random choices of cases beside the first ones")
-    cases = {kind: patterns.breast_cancer(kind, 1 if quick else 5) for kind in patterns.TREES}
-    houses = {kind: patterns.boston(kind, 1 if quick else 5) for kind in patterns.TREES}
-    looks = 10 if quick else patterns.LOOKS
+    cases = {kind: choices.breast_cancer(kind, 1 if quick else 5) for kind in choices.TREES}
+    found, tables = _patterns(cases, quick)
+    say("accuracy on four data sets, moments under GADP, utility at equal risk, rotation and projection")
+    frontiers = utility.frontiers(("wbc",), 1) if quick else utility.frontiers()
+    judged, more = _utility(frontiers, quick)
+    protected, linked = _noise(cases["C4.5"], quick)
+    statements = [
+        *placed("Section 3, Figure 1", claims.judge_figure_1(cases)),
+        *_counted([*found, *judged], quick),
+        *protected,
+        *placed("Section 2", claims.judge_moments(moments := utility.moment_checks(2 if quick else 10))),
+    ]
+    shown = tables | linked | more | {"moments": [one.row() for one in moments]}
+    write_paper(place, described(place, shown, frontiers), statements, scale)
+    return statements
+
+
+def _counted(found: list[Claim], quick: bool) -> list[Claim]:
+    """A quick run counts too few trees to judge a count."""
+    return [replace(one, kept=None) for one in found] if quick else found
+
+
+def _patterns(cases: dict[str, list[choices.Choice]], quick: bool) -> Part:
+    """The same trees again? Through C4.5 and CART, as drawn and looked at."""
+    own, looks = cases["C4.5"], 10 if quick else patterns.LOOKS
+    houses = {kind: choices.boston(kind, 1 if quick else 5) for kind in choices.TREES}
     found = patterns.pattern_experiments(cases, runs=2 if quick else None, looks=looks)
     boston = patterns.boston_experiment(houses, runs=2 if quick else 5, looks=looks)
-    own = cases["C4.5"]
     noise = patterns.noise_rows(own[0], 3 if quick else 60)
-    ties = [dict(zip(("near-ties", "tests"), patterns.near_ties(choice), strict=True)) for choice in own]
+    ties = [dict(zip(("near-ties", "tests"), changes.near_ties(choice), strict=True)) for choice in own]
     sizes = patterns.size_rows(1 if quick else 5, 3 if quick else 15)
-    linked = patterns.linkage_rows(own, 1 if quick else 5)
     networks = patterns.network_rows(own[:1] if quick else own, load("wbc"))
-    say("accuracy on four data sets, moments under GADP, utility at equal risk, rotation and projection")
-    accuracy = utility.accuracy_rows(("wbc", "boston"), 2) if quick else utility.accuracy_rows()
-    moments = utility.moment_checks(2 if quick else 10)
-    frontiers = utility.frontiers(("wbc",), 1) if quick else utility.frontiers()
-    equal = utility.equal_risk_rows(frontiers)
-    linear = utility.linear_rows(("wbc",), 1) if quick else utility.linear_rows()
-    counted = [
+    judged = [
         *placed("Section 4", claims.judge_patterns(found, noise, sizes, ties)),
         *placed("Section 3, Boston", claims.judge_boston(boston)),
         *placed("Section 2", [claims.judge_networks(networks)]),
-        *placed("ours", claims.judge_utility(accuracy, equal)),
     ]
-    judged = [
-        *placed("Section 3, Figure 1", claims.judge_figure_1(cases)),
-        *([replace(one, kept=None) for one in counted] if quick else counted),
-        *placed("Section 3", claims.judge_noise(patterns.range_of_noise(own[0], 3 if quick else 15), linked)),
-        *placed("Section 2", claims.judge_moments(moments)),
-    ]
-    tables = {
-        "patterns": [one.row() for one in found], "first_changes": patterns.change_rows(found),
-        "boston": [one.row() for one in boston], "noise_needed": noise, "tree_sizes": sizes,
-        "linkage": linked, "networks": networks, "accuracy": accuracy,
-        "moments": [one.row() for one in moments], "rotation_and_projection": linear, "equal_risk": equal,
+    return judged, {
+        "patterns": [one.row() for one in found], "first_changes": changes.change_rows(found),
+        "boston": [one.row() for one in boston], "noise_needed": noise, "tree_sizes": sizes, "networks": networks,
+    }  # fmt: skip
+
+
+def _noise(own: list[choices.Choice], quick: bool) -> Part:
+    """The noise itself, and what it protects."""
+    linked = patterns.linkage_rows(own, 1 if quick else 5)
+    judged = claims.judge_noise(patterns.range_of_noise(own[0], 3 if quick else 15), linked)
+    return placed("Section 3", judged), {"linkage": linked}
+
+
+def _utility(frontiers: dict[str, Frontier], quick: bool) -> Part:
+    """What a release is worth beyond its tree."""
+    accuracy = utility.accuracy_rows(("wbc", "boston"), 2) if quick else utility.accuracy_rows()
+    equal = utility.equal_risk_rows(frontiers)
+    linear = utility.linear_rows(("wbc",), 1) if quick else utility.linear_rows()
+    return placed("ours", claims.judge_utility(accuracy, equal)), {
+        "accuracy": accuracy, "rotation_and_projection": linear, "equal_risk": equal,
         "frontier": utility.frontier_rows(frontiers),
     }  # fmt: skip
-    write_paper(place, described(place, tables, frontiers), judged, scale)
-    return judged
 
 
 def described(place: Path, tables: dict[str, Rows], found: dict[str, Frontier]) -> Paper:
@@ -76,6 +98,7 @@ def described(place: Path, tables: dict[str, Rows], found: dict[str, Frontier]) 
             "C5 itself was not available: C4.5 is our own, CART scikit-learn's with as many leaves.",
             "PPT and ALPT are only named in the text; how they are read stands in the mathematics.",
         ],
+        PLACES,
         tables,
         {f"frontier_{name}.svg": f"Risk against accuracy: {name}" for name in found},
     )

@@ -1,11 +1,5 @@
 """IB04's experiments on patterns: the same tree again?
 
-The paper grows C5 trees on 349 cases of Wisconsin breast cancer and does not say which. With C4.5 the first 349 of the
-699 records, gaps and all, give the tree of its Figure 1 as far as the text describes it (12 tests, 13 leaves, 7
-attributes, the same first leaf); so these are taken for the paper's own. Because one choice is one choice, five random
-ones stand beside it, and scikit-learn's entropy trees with 13 leaves (6 for Boston) beside C4.5. For Boston neither the
-300 cases nor the classes are stated: the first 300 and five random choices, prices cut at the median.
-
 Of LIAPT in mixed leaves the text says 27.6 % of the value in one place and of the range in another; here of the range.
 
 "as drawn" is the paper's recipe: its law, noise drawn once. "looked at" is how ``sf.release`` works: the owner looks at
@@ -17,30 +11,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-import sfumato as sf
 from sfumato.domain import Codes, Floats
-from sfumato.examples.datasets import Dataset, load, median_split
-from sfumato.microdata import Release, TreeComparison, compare_trees
+from sfumato.examples.datasets import Dataset, load
+from sfumato.microdata import Release, TreeComparison
 from sfumato.microdata.judged.measures import linkage
 from sfumato.microdata.methods.laws import PAPER_DEVIATION
 from sfumato.microdata.methods.noise import Draws
-from sfumato.microdata.patterns.c45 import C45Tree, best_cuts
+from sfumato.microdata.patterns.c45 import C45Tree
 from sfumato.microdata.patterns.pattern import Nodes, nodes_of
-from sfumato.microdata.releasing import release_records
-from sfumato.microdata.table.fields import read_microdata
-from sfumato.microdata.terms import agree
 from sfumato.papers import Rows
+from sfumato.papers.ib04.changes import first_changes
+from sfumato.papers.ib04.choices import CASES, Choice, chosen
 
-CASES, BOSTON_CASES = 349, 300
-LEAVES, BOSTON_LEAVES = 13, 6
 LOOKS = 60
 DRAWN, LOOKED_AT = "as drawn", "looked at"
-TREES = ("C4.5", "CART")
 LINAPT: dict[str, Any] = {"perturb": "tested", "labels": "none"}
 LIAPT: dict[str, Any] = {"perturb": "untested", "labels": "none"}
 WHOLE = "whole framework"
@@ -61,69 +49,7 @@ ONCE: dict[str, tuple[int, dict[str, Any]]] = {
 }
 """Drawn once only."""
 NOISE_ON: dict[str, dict[str, Any]] = {"tested only": LINAPT, "untested only": LIAPT, "all": {"labels": "none"}}
-CHANGES = ("another attribute", "cut moved", "leaf cut", "cut gone")
 GADPS = ("GADP in leaves", "GADP on the table")
-
-
-@dataclass(frozen=True)
-class Choice:
-    """Cases of a data set, and the tree grown on them."""
-
-    name: str
-    rows: Codes
-    data: Dataset
-    tree: Any
-
-    @cached_property
-    def nodes(self) -> Nodes:
-        return nodes_of(self.tree)
-
-    def release(self, seed: int, looks: int = 0, method: str = "leafwise", **options: Any) -> Release:
-        """The method alone: what ``sf.release`` does beyond the paper (to rare values, gaps, rows) is left out."""
-        data = read_microdata(self.data.columns, self.data.target, self.domains)
-        terms = agree(data, method, noise="additive" if looks else "paper", attempts=looks, **options)
-        return release_records(data, terms, self.tree, Draws(np.random.default_rng([seed, CASES])))
-
-    @property
-    def domains(self) -> dict[str, Any]:
-        scores = self.data.attributes if self.data.name == "wbc" else ()
-        return {name: sf.Interval(1, 10, integer=True) for name in scores}
-
-    def again(self, done: Release) -> Any:
-        """The same kind of tree, grown on the release."""
-        from sklearn.base import clone
-
-        return clone(self.tree).fit(done.released.X, np.array(done.released.classes)[done.released.y])
-
-    def compared(self, tree: Any) -> TreeComparison:
-        return compare_trees(self.tree, tree, self.data.X, self.data.attributes)
-
-
-def a_tree(kind: str, leaves: int = LEAVES) -> Any:
-    from sklearn.tree import DecisionTreeClassifier
-
-    if kind == "C4.5":
-        return C45Tree()
-    return DecisionTreeClassifier(criterion="entropy", min_samples_leaf=2, max_leaf_nodes=leaves, random_state=0)
-
-
-def chosen(data: Dataset, cases: int, count: int, tree: Any) -> list[Choice]:
-    """The first cases, and so many random choices of as many."""
-    from sklearn.base import clone
-
-    rows = {f"first {cases}": np.arange(cases)}
-    for seed in range(1, count + 1):
-        rows[f"choice {seed}"] = np.sort(np.random.default_rng(seed).permutation(len(data))[:cases])
-    parts = {name: data.take(some) for name, some in rows.items()}
-    return [Choice(name, rows[name], part, clone(tree).fit(part.X, part.y)) for name, part in parts.items()]
-
-
-def breast_cancer(kind: str, count: int = 5) -> list[Choice]:
-    return chosen(load("wbc"), CASES, count, a_tree(kind))
-
-
-def boston(kind: str, count: int = 5) -> list[Choice]:
-    return chosen(median_split(load("boston")), BOSTON_CASES, count, a_tree(kind, BOSTON_LEAVES))
 
 
 # --- the same tree again? ---------------------------------------------------------------------------------------------
@@ -206,62 +132,6 @@ def one_experiment(
         same_root=tuple(nodes_of(tree).feature[0] == choice.nodes.feature[0] for tree in grown),
         attributes_kept=tuple(len(tested[0] & names) / len(tested[0]) for names in again),
     )  # fmt: skip
-
-
-def first_changes(choice: Choice, grown: list[Any]) -> Counter[str]:
-    each = [topmost_changes(choice.nodes, nodes_of(tree), choice.data.X) for tree in grown]
-    return Counter(change for several in each for change in several)
-
-
-def topmost_changes(ours: Nodes, theirs: Nodes, X: Floats) -> list[str]:
-    """What differs first on the ways down two trees: another attribute tested, the same one cut elsewhere (other
-    records on its sides), a leaf cut further, or a cut gone."""
-    found, pairs = [], [(0, 0, np.arange(len(X)))]
-    while pairs:
-        mine, other, records = pairs.pop()
-        inner = ours.left[mine] >= 0, theirs.left[other] >= 0
-        if not any(inner):
-            continue
-        if not all(inner):
-            found.append("cut gone" if inner[0] else "leaf cut")
-        elif ours.feature[mine] != theirs.feature[other]:
-            found.append("another attribute")
-        else:
-            column = X[records, ours.feature[mine]]
-            left = ours.goes_left(mine, column)
-            if np.array_equal(left, theirs.goes_left(other, column)):
-                pairs += [(int(ours.left[mine]), int(theirs.left[other]), records[left])]
-                pairs += [(int(ours.right[mine]), int(theirs.right[other]), records[~left])]
-            else:
-                found.append("cut moved")
-    return found
-
-
-def change_rows(found: list[Experiment]) -> Rows:
-    """How often which change came first, over all choices and runs."""
-    rows: dict[tuple[str, str, str], Counter[str]] = {}
-    for one in found:
-        rows.setdefault((one.name, one.tree, one.how), Counter()).update(one.changes)
-    heads = ("experiment", "tree", "noise")
-    return [dict(zip(heads, key, strict=True)) | {kind: count[kind] for kind in CHANGES} for key, count in rows.items()]
-
-
-def near_ties(choice: Choice, within: float = 0.1) -> tuple[int, int]:
-    """Of a C4.5 tree's tests, those where another attribute reaches the best gain ratio to a tenth; and all tests."""
-    nodes, X = choice.nodes, choice.data.X
-    y = np.unique(choice.data.y, return_inverse=True)[1]
-    close, here = 0, [(0, np.arange(len(X)))]
-    while here:
-        node, records = here.pop()
-        if nodes.left[node] < 0:
-            continue
-        order = np.argsort(X[records], axis=0, kind="stable").T
-        cuts = best_cuts(np.take_along_axis(X[records].T, order, axis=1), y[records][order], 2, choice.tree.min_cases)
-        second, best = np.sort(np.append(cuts.ratio[cuts.able()], 0.0))[-2:]
-        close += second >= (1 - within) * best
-        left = nodes.goes_left(node, X[records, nodes.feature[node]])
-        here += [(int(nodes.left[node]), records[left]), (int(nodes.right[node]), records[~left])]
-    return close, int((~nodes.is_leaf).sum())
 
 
 def noise_rows(choice: Choice, runs: int = 15, amounts: Sequence[float] = (1, 0.5, 0.25, 0.15, 0.1)) -> Rows:

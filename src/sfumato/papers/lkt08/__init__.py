@@ -11,7 +11,8 @@ from pathlib import Path
 
 import sfumato as sf
 from sfumato.papers import Claim, Paper, Rows, Say, Scale, at, opened, write_paper
-from sfumato.papers.lkt08 import attacks, claims, real, synthetic, tables
+from sfumato.papers.lkt08 import attacks, claims, real, real_claims, synthetic, tables
+from sfumato.papers.lkt08.places import PLACES
 
 SNR = 1.0
 DIFFERENCES = (
@@ -44,24 +45,29 @@ def described(shown: dict[str, Rows], scale: Scale) -> Paper:
         f"Two-phase perturbation on drawn records; {records} (six continuous attributes), {splits} splits of Haberman "
         "and Liver, gaussian noise at SNR 1.",
         DIFFERENCES,
+        PLACES,
         shown,
         {PICTURE: "Distribution functions of W and W′ (Figures 1 and 2)"},
     )
 
 
 def draw(path: Path, rows: Rows) -> None:
-    """A panel a shape, a curve for W and for each number of intervals."""
+    """A column a shape, a curve for W and for each number of intervals; below, how far W′ is from W."""
     from matplotlib.figure import Figure
 
     shapes = list(dict.fromkeys(row["shape"] for row in rows))
-    figure = Figure(figsize=(4.2 * len(shapes), 3.6), layout="constrained")
-    for panel, shape in zip(figure.subplots(1, len(shapes), squeeze=False)[0], shapes, strict=True):
+    figure = Figure(figsize=(4.2 * len(shapes), 6.0), layout="constrained")
+    panels = figure.subplots(2, len(shapes), squeeze=False, sharex=True)
+    for (above, below), shape in zip(panels.T, shapes, strict=True):
         own = [row for row in rows if row["shape"] == shape]
+        values, noisy = ([row[name] for row in own] for name in ("value", "W"))
         for name in list(own[0])[2:]:
-            width = 2.5 if name == "W" else 1.0
-            panel.plot([row["value"] for row in own], [row[name] for row in own], label=name, linewidth=width)
-        panel.set(title=shape, xlabel="value", ylabel="share below")
-    figure.axes[0].legend(fontsize=7)
+            redrawn = [row[name] for row in own]
+            above.plot(values, redrawn, label=name, linewidth=2.5 if name == "W" else 1.0)
+            below.plot(values, [after - before for after, before in zip(redrawn, noisy, strict=True)])
+        above.set(title=shape, ylabel="share below")
+        below.set(xlabel="value", ylabel="W′ less W")
+    panels[0, 0].legend(fontsize=7)
     figure.savefig(path, dpi=120)
 
 
@@ -81,10 +87,11 @@ def _mixes(scale: Scale, say: Say) -> Part:
     shown = {
         "privacy_loss": synthetic.privacy_table(),
         "figure_4": synthetic.figure_4(n, runs),
+        "stopped_later": synthetic.stopped_later(n, runs),
         "mixes": synthetic.mixes(n, runs),
     }
-    found = claims.judge_mixes(*shown.values())
-    return [*found[:2], *_if_enough(found[2:], scale)], shown
+    drawn = [*claims.judge_phases(shown["figure_4"], shown["stopped_later"]), *claims.judge_mixes(shown["mixes"])]
+    return [*claims.judge_cases(shown["privacy_loss"]), *_if_enough(drawn, scale)], shown
 
 
 def _if_enough(found: list[Claim], scale: Scale) -> list[Claim]:
@@ -94,7 +101,7 @@ def _if_enough(found: list[Claim], scale: Scale) -> list[Claim]:
 
 def _functions(scale: Scale, say: Say) -> Part:
     say("functions 1-5, tree and naive Bayes")
-    n, runs = at(scale, (4_000, 1), (30_000, 1), (66_000, 2))
+    n, runs = at(scale, (4_000, 1), (30_000, 1), (66_000, 1))
     chosen, by = at(scale, ((1, 4), 2), (synthetic.FUNCTIONS, 2), (synthetic.FUNCTIONS, 3))
     rows = synthetic.functions(n, runs, chosen=chosen, by=synthetic.LEARNERS[:by])
     return claims.judge_functions(rows, n, scale == "quick"), {"functions": rows}
@@ -108,9 +115,9 @@ def _real(scale: Scale, say: Say) -> Part:
         for name, table in (("table_3", tables.table_3), ("tables_5_to_9", tables.two_phase_table)):
             shown[name] += tables.over_splits(data_set, table, records, splits)
     found = [
-        *claims.judge_table_3(shown["table_3"]),
-        *claims.judge_moments(tables.moments(real.income(4).first(records), SNR, 4), SNR),
-        *claims.judge_two_phase(shown["tables_5_to_9"], shown["table_3"]),
+        *real_claims.judge_table_3(shown["table_3"]),
+        *real_claims.judge_moments(tables.moments(real.income(4).first(records), SNR, 4), SNR),
+        *real_claims.judge_two_phase(shown["tables_5_to_9"], shown["table_3"]),
     ]
     return _if_enough(found, scale), shown
 
@@ -124,7 +131,7 @@ def _direct(scale: Scale, say: Say) -> Part:
     by_size = [{"n": n, **row} for n in sizes for row in real.direct_accuracies(whole.first(n), SNR, n)]
     by_snr = [{"SNR": r, **row} for r in ratios for row in real.direct_accuracies(whole.first(3_000), r, 5)]
     shown = {"table_4_size": by_size, "snr": by_snr, "clean": clean}
-    return _if_enough(claims.judge_direct(by_size, by_snr, clean), scale), shown
+    return _if_enough(real_claims.judge_direct(by_size, by_snr, clean), scale), shown
 
 
 def _attacks(scale: Scale, say: Say) -> Part:
@@ -145,7 +152,7 @@ def _chooser(scale: Scale, say: Say) -> Part:
     records = at(scale, 3_000, 40_000, 40_000)
     rows = [{"data": name, **real.chosen(split.first(records), SNR, 7)} for name, split in splits.items()]
     say("how often the chooser is right")
-    whole = (real.GRID_DATA, real.GRID_FUNCTIONS)
-    grid = real.grid(*at(scale, (("haberman", "bupa"), ()), (("haberman", "bupa", "pima"), (1,)), whole))
+    whole = (real.GRID_DATA, real.GRID_FUNCTIONS, 2)
+    grid = real.grid(*at(scale, (("haberman", "bupa"), (), 1), (("haberman", "bupa", "pima"), (1,), 1), whole))
     found = [*claims.judge_chosen(rows, scale == "quick"), claims.judge_grid(grid, scale == "quick")]
     return found, {"chosen": rows, "chooser": grid}
