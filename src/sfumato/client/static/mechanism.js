@@ -7,6 +7,7 @@ import {
 	refuse, sha256, UNIT,
 } from "./words.js"
 
+const {floor} = Math
 const clamped = (x, low, high) => Math.min(Math.max(x, low), high)
 
 export function readDomain({low, high, integer, categories, items, columns}) {
@@ -88,18 +89,17 @@ function readAlias(tables) {
 
 /** The slice of a code's place along a direction: z·x mod q. */
 export function sliceOf(code, direction, {prime, digits, width}) {
-	const places = prime ** digits, steps = stepsOf(prime, width)
-	let place = (code + ((code * code) % places) * prime) % places, line = Math.floor(direction / steps), found = 0
+	const places = prime ** digits, steps = width > 1 ? (prime - 1) / 2 : 1
+	let place = (code + code * code % places * prime) % places, line = floor(direction / steps), found = 0
 	for (let i = 1; i < digits && line--; i++) {
 		found += line % prime * (place % prime)
-		place = Math.floor(place / prime)
-		line = Math.floor(line / prime)
+		place = floor(place / prime)
+		line = floor(line / prime)
 	}
 	return (found + place) % prime * (1 + direction % steps) % prime
 }
 
-const stepsOf = (prime, width) => width > 1 ? (prime - 1) / 2 : 1
-export const directionsOf = ({prime, digits, width}) => (prime ** digits - 1) / (prime - 1) * stepsOf(prime, width)
+export const directionsOf = ({prime, digits, width}) => (prime ** digits - 1) / (width > 1 ? 2 : prime - 1)
 const isBelow = (share, high, low) => less(high >>> 1, ((high << 31) | (low >>> 1)) >>> 0, ...share)
 
 // Each makes (code, high, low, …) → next code.
@@ -202,10 +202,10 @@ function readColumns({columns}, {names}) {
 		spaces.forEach(({alias, offset, weights}, j) => {
 			let sum = alias(0, words[4 * j], words[4 * j + 1]) - offset, rest = words[4 * j + 2]
 			weights.forEach((weight, i) => {
-				const high = Math.floor(weight / UNIT)
+				const high = floor(weight / UNIT)
 				rest += (weight - high * UNIT) * steps[i]
-				sum += high * steps[i] + Math.floor(rest / UNIT)
-				rest -= Math.floor(rest / UNIT) * UNIT
+				sum += high * steps[i] + floor(rest / UNIT)
+				rest -= floor(rest / UNIT) * UNIT
 			})
 			steps.push(need(Math.abs(sum) <= 2 ** 20) && sum) // so that no product was rounded
 		})
