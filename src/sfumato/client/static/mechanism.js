@@ -87,7 +87,7 @@ function readAlias(tables) {
 	}
 }
 
-/** The slice of a code's place along a direction: z·x mod q. */
+/** The slice of a code along a direction: z·x mod q. */
 export function sliceOf(code, direction, {prime, digits, width}) {
 	const places = prime ** digits, steps = width > 1 ? (prime - 1) / 2 : 1
 	let place = (code + code * code % places * prime) % places, line = floor(direction / steps), found = 0
