@@ -1,5 +1,7 @@
 """Columns drawn one after the other depend on each other as before, and no value comes from the record itself."""
 
+from itertools import product
+
 import numpy as np
 from tests.statistics import assert_fits, assert_mean
 
@@ -82,6 +84,17 @@ def test_classes_dealt_by_their_odds_keep_the_leafs_counts_and_what_two_columns_
         assert np.array_equal(np.bincount(dealt[leaf == one]), np.bincount(y[leaf == one]))
     assert (y == data.y).mean() < 0.6
     assert (dealt == data.y).mean() > 0.99
+
+
+def test_a_class_of_two_records_does_not_spoil_how_the_others_are_dealt():
+    grid = np.array(list(product(range(3), range(5), range(4), range(4), range(3), range(2), range(3), range(3))))
+    X = np.random.default_rng(1).permutation(grid)[:6000]
+    y = np.where(X[:, 7] == 0, 0, 1 + (X[:, :7] @ [2, 2, 1, 1, 1, 1, 1] > 11))
+    y[np.flatnonzero(y == 1)[:2]] = 3
+    data = read_microdata({**{f"x{place}": column for place, column in enumerate(X.T)}, "class": y}, "class")
+    shuffled = np.random.default_rng(0).permutation(data.y)
+    dealt = deal_classes(data, data.X, shuffled, np.zeros(6000, dtype=np.int64), Draws(0))
+    assert (dealt == data.y).mean() > 0.95
 
 
 def test_a_straight_line_of_the_others_is_one_more_thing_to_look_at():

@@ -25,6 +25,8 @@ FEWEST_DONORS = 10
 RIDGE = 1.0
 MOST_LEARNT_FROM = 30_000
 """Records that a column's tree is grown on; beyond them it only costs."""
+SHRINKAGE = 1.0
+"""Of boosted trees' leaves: without it, a class of one or two records to learn from makes boosting diverge."""
 
 
 def draw_in_turn(
@@ -101,7 +103,8 @@ def deal_classes(data: Microdata, X: Floats, y: Codes, leaf: Codes, draws: Draws
     present, codes = np.unique(data.y[learn], return_inverse=True)
     if present.size < 2:
         return y.copy()
-    model = HistGradientBoostingClassifier(early_stopping=False, random_state=0).fit(data.X[learn], codes)
+    model = HistGradientBoostingClassifier(l2_regularization=SHRINKAGE, early_stopping=False, random_state=0)
+    model.fit(data.X[learn], codes)
     p = np.zeros((len(y), int(max(y.max(), data.y.max())) + 1))
     p[:, present] = model.predict_proba(X)
     dealt, free = y.copy(), np.ones(len(y), dtype=bool)
