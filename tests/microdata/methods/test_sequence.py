@@ -7,12 +7,12 @@ from tests.statistics import assert_fits, assert_mean
 
 from sfumato.microdata.methods.noise import Draws
 from sfumato.microdata.methods.sequence import (
+    add_line,
     deal_classes,
     draw_in_turn,
     grow_cells,
     means_by,
     take_from_donors,
-    with_line,
 )
 from sfumato.microdata.patterns.pattern import find_leaves, find_pattern
 from sfumato.microdata.table.fields import Field, read_microdata
@@ -101,6 +101,8 @@ def test_a_straight_line_of_the_others_is_one_more_thing_to_look_at():
     rng = np.random.default_rng(6)
     seen = rng.normal(size=(500, 3))
     values = seen @ [1.0, -2.0, 0.5]
-    before, after = with_line(seen, seen[::-1], values, np.arange(500))
-    assert np.corrcoef(before[:, -1], values)[0, 1] > 0.999
+    before = np.column_stack([np.zeros(500), seen]).astype(np.float32)
+    after = before[::-1].copy()
+    add_line(before, after, values, np.arange(500))
+    assert np.corrcoef(before[:, 0], values)[0, 1] > 0.999
     assert np.allclose(before[::-1], after)

@@ -113,9 +113,23 @@ def associations(data: Microdata) -> Floats:
     Cramér's V.
     """
     strength = np.eye(len(data.fields))
+    full = np.flatnonzero(data.numeric & ~np.isnan(data.X).any(axis=0))
+    if len(data.y) > 1:
+        strength[np.ix_(full, full)] = _correlations(data.X[:, full])
     for j, i in combinations(range(len(data.fields)), 2):
-        strength[i, j] = strength[j, i] = _association(data, i, j)
+        if not {i, j} <= set(full.tolist()):
+            strength[i, j] = strength[j, i] = _association(data, i, j)
     return strength
+
+
+def _correlations(X: Floats) -> Floats:
+    """|r| of every two columns, 0 with one that does not vary, 1 with itself."""
+    centred = X - X.mean(axis=0)
+    size = np.sqrt((centred**2).sum(axis=0))
+    scale = np.outer(size, size)
+    found = np.abs(centred.T @ centred) / np.where(scale > 0, scale, 1.0)
+    np.fill_diagonal(found, 1.0)
+    return np.asarray(found)
 
 
 def _association(data: Microdata, i: int, j: int) -> float:
