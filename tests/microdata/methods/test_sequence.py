@@ -35,6 +35,14 @@ def test_a_donor_comes_from_the_wanted_cell_and_interval_each_with_the_same_chan
     assert_fits([(found == value).sum() for value in (12, 13, 14)], [1 / 3, 1 / 3, 1 / 3])
 
 
+def test_as_many_takers_as_donors_get_each_value_once():
+    values, cell = np.random.default_rng(0).normal(size=60), np.repeat([3, 8, 9], 20)
+    low, high = np.full(60, -9.0), np.full(60, 9.0)
+    found = take_from_donors(values, cell, cell[::-1].copy(), low, high, Draws(0))
+    assert np.array_equal(np.sort(found), np.sort(values))
+    assert not np.array_equal(found, take_from_donors(values, cell, cell[::-1].copy(), low, high, Draws(1)))
+
+
 def test_without_a_donor_in_the_interval_the_whole_column_gives_one():
     values = np.arange(10.0)
     cell = np.repeat([1, 2], 5)

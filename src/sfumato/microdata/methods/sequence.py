@@ -4,7 +4,8 @@ Each value of a column comes from a donor: a true record that looks alike in wha
 
     cells of column j    the leaves of a tree that predicts x_j from the class, the record's leaf in the pattern tree
                          and the columns before j, each with at least ``fewest`` records
-    x_j of a record      the value of a random donor from its cell, among those inside the interval of its leaf
+    x_j of a record      the value of a random donor from its cell, among those inside the interval of its leaf; those
+                         who share a cell share its donors evenly, as a sample without replacement would
 
 The released record keeps nothing of its own but its leaf, its class and what the owner keeps; each column has a donor
 of its own. Numbers are then dealt out again inside leaf and class, so that every cut scores as it did.
@@ -130,14 +131,16 @@ def deal_classes(data: Microdata, X: Floats, y: Codes, leaf: Codes, draws: Draws
 def take_from_donors(
     values: Floats, cell: Codes, wanted: Codes, lower: Floats, upper: Floats, draws: Draws
 ) -> Floats:
-    """For each wanted cell a random value of that cell inside [lower, upper]; of the whole column where it has none."""
+    """For each wanted cell a random value of that cell inside [lower, upper], whose donors give about as often as each
+    other; of the whole column where it has none."""
     levels, rank = np.unique(values, return_inverse=True)
     base, count = levels.size + 1, np.bincount(cell, minlength=int(wanted.max()) + 1)
     pool, last = np.sort(cell.astype(np.int64) * base + rank), np.cumsum(count)[wanted]
-    first, chance = last - count[wanted], draws.uniform(wanted.size)
+    first = last - count[wanted]
     narrow = np.flatnonzero((lower > levels[0]) | (upper < levels[-1]))
     ends = np.searchsorted(levels, lower[narrow], "left"), np.searchsorted(levels, upper[narrow], "right")
     first[narrow], last[narrow] = (np.searchsorted(pool, wanted[narrow].astype(np.int64) * base + end) for end in ends)
+    chance = _evenly(first * (pool.size + 1) + last, draws)
     found = levels[pool[_pick(first, last, chance, pool.size)] % base]
     none = last <= first
     if none.any():
@@ -145,6 +148,15 @@ def take_from_donors(
         first, last = np.searchsorted(whole, lower[none], "left"), np.searchsorted(whole, upper[none], "right")
         found[none] = whole[_pick(first, last, chance[none], whole.size)]
     return np.asarray(found)
+
+
+def _evenly(group: Codes, draws: Draws) -> Floats:
+    """Random shares in (0, 1), one of a group of m in each m-th part."""
+    _, member, size = np.unique(group, return_inverse=True, return_counts=True)
+    order = np.argsort(member + draws.uniform(member.size))
+    part = np.empty(member.size, dtype=np.int64)
+    part[order] = np.arange(member.size) - (np.cumsum(size) - size)[member[order]]
+    return np.asarray((part + draws.uniform(member.size)) / size[member])
 
 
 def _pick(first: Codes, last: Codes, chance: Floats, size: int) -> Codes:
