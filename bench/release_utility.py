@@ -37,7 +37,7 @@ import sfumato as sf
 from sfumato.examples.datasets import keel_rows, load
 from sfumato.microdata import Release
 from sfumato.microdata.intruders import Finding, send_intruders
-from sfumato.microdata.judged.measures import linkage
+from sfumato.microdata.intruders.nearest import linked_by_attributes
 from sfumato.microdata.judged.preserved import judge
 from sfumato.microdata.judged.utility import LEARNERS, held_out
 from sfumato.microdata.methods.noise import Draws
@@ -191,6 +191,7 @@ def show_adult() -> None:
         model = HistGradientBoostingClassifier(random_state=0).fit(data.X, data.y)
         return float(roc_auc_score(unseen.y, model.predict_proba(unseen.X)[:, 1]))
 
+    paired = release_records(part, agree(part, "swap"), None, Draws(0))
     clean, before = auc(part), coded(part, part)
     upper = [(i, j) for i in range(len(before)) for j in range(i)]
     strength = np.array([cramer(before[i], before[j]) for i, j in upper])
@@ -205,7 +206,7 @@ def show_adult() -> None:
             moved = np.abs([cramer(after[i], after[j]) for i, j in upper] - strength).max()
             kept = kept_rules(part, released)
             rows.append([impossible(released, part), moved, clean - auc(released), kept])
-            linked = linkage(part, released, Draws(0))[0]
+            linked = linked_by_attributes(replace(paired, released=released), Draws(0))
         worst, mean = np.max(rows, axis=0), np.mean(rows, axis=0)
         print(f"{name:12}{worst[0]:12.3%}{worst[1]:21.3f}{mean[2]:10.4f}{mean[3]:12.1%}{linked:9.2%}", flush=True)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +14,9 @@ from sfumato.cli.plans import PeopleFiles, ShowValues, SimulationSeed, naming, r
 from sfumato.domain import Categories, Interval
 from sfumato.prose import json_text
 from sfumato.tables import check_source, check_target, to_arrow, write_table, write_text
+
+if TYPE_CHECKING:
+    from sfumato.microdata.table.texts import Texts
 
 EXAMPLES = """Examples:
 
@@ -125,7 +128,6 @@ def release(
     from sfumato.microdata import PatternWarning, find_frontier
     from sfumato.microdata import release as release_table
     from sfumato.microdata.judged.frontier import DRAWN
-    from sfumato.microdata.table.roles import load_roles
     from sfumato.microdata.table.texts import Texts
 
     check_target(output, apart=[*people, roles])
@@ -134,10 +136,8 @@ def release(
     if frontier and (public or target is None):
         mend = "is for the owner; leave out --public" if public else "needs something to predict; name a --target"
         raise ValueError(f"--frontier {mend}")
-    wanted = load_roles(check_source(roles, "[roles] and a line a column")) if roles is not None else {}
     named = {"identifier": identifier, "quasi-identifier": quasi_identifier, "sensitive": sensitive, "free": free}
-    for role, names in named.items():
-        wanted |= dict.fromkeys(names or (), role)
+    wanted = _roles(roles, named)
     tree = {"min_samples_leaf": leaf_size, "max_leaf_nodes": leaves, "max_depth": depth}
     grown = {name: value for name, value in tree.items() if value is not None}
     texts = Texts.read(read_answers(people, None, (), text=_texts(people)), category or ())
@@ -155,10 +155,7 @@ def release(
         if frontier:
             told = told.with_frontier(find_frontier(texts.typed, target, methods=DRAWN, **options))
         shown = told.to_dict(public=public)
-    if output.suffix.lower() == ".csv":
-        texts.write(to_arrow(done.table), output)
-    else:
-        write_table(done.table, output)
+    _write(texts, done.table, output)
     if report is not None:
         page = report.suffix.lower() == ".html"
         write_text(told.to_html(public=public) if page else json_text(shown, indent=2), report)
@@ -173,6 +170,22 @@ def release(
     if not done.preserved.reached:
         note(str(done.preserved))
         raise typer.Exit(LOST)
+
+
+def _roles(path: Path | None, named: Mapping[str, list[str] | None]) -> dict[str, str]:
+    """Those of the file, and those of the options in their place."""
+    from sfumato.microdata.table.roles import load_roles
+
+    found = {} if path is None else load_roles(check_source(path, "[roles] and a line a column"))
+    return found | {name: role for role, names in named.items() for name in names or ()}
+
+
+def _write(texts: Texts, table: Any, output: Path) -> None:
+    """CSV as the texts that came, anything else as a table of its kind."""
+    if output.suffix.lower() == ".csv":
+        texts.write(to_arrow(table), output)
+    else:
+        write_table(table, output)
 
 
 def parse_domain(text: str) -> tuple[str, Interval | Categories]:

@@ -64,24 +64,10 @@ def agree(
     whole = noise in (None, "donors") and perturb == "all"
     wanted = _usually(data, method, whole) if preserve is None else preserve
     law = ("donors" if whole and wanted != "rules" else "rank") if noise is None else noise
-    named = (
-        ("method", method, METHODS),
-        ("preserve", wanted, PRESERVE if preserve is not None else (wanted,)),
-        ("noise", law, LAWS),
-        ("labels", labels, STEPS),
-        ("perturb", perturb, ROLES),
-    )
-    for key, value, allowed in named:
-        if value not in allowed:
-            raise ValueError(f"{key}={value!r} is unknown; choose {', '.join(allowed)}")
-    kept = np.isin(data.names, [data.names[data.index(name)] for name in keep])
-    if kept.all():
-        raise ValueError("keep names every attribute; leave out at least one to release")
+    _check_names(method, preserve, law, labels, perturb)
+    _check_shares(least_rules=least_rules, most_change=most_change)
     if data.target is None and wanted in ("rules", "both"):
         raise ValueError(f"preserve={wanted!r} needs a target whose rules are to survive; name one, or leave it out")
-    for key, share in (("least_rules", least_rules), ("most_change", most_change)):
-        if not 0 <= share <= 1:
-            raise ValueError(f"{key}={share:g} is not between 0 and 1; it is a share")
     looks = method == "leafwise" and wanted in ("rules", "both")
     tries = int(np.clip(LOOKS // data.X.size, FEWEST_LOOKS, MOST_LOOKS)) if looks else 0
     return Terms(
@@ -91,7 +77,7 @@ def agree(
         perturb=perturb,
         attempts=tries if attempts is None else attempts,
         amount=_amounts(data, method, amount, law),
-        kept=kept,
+        kept=_kept(data, keep),
         preserve=wanted,
         deals=whole,
         rules=(rules,) if isinstance(rules, str) else tuple(rules),
@@ -99,6 +85,34 @@ def agree(
         most_change=most_change,
         law=own if method == "leafwise" else None,
     )
+
+
+def _check_names(method: str, preserve: str | None, noise: str, labels: str, perturb: str) -> None:
+    """Refuse what is not one of the names; None: nothing was asked for."""
+    named = (
+        ("method", method, METHODS),
+        ("preserve", preserve, (*PRESERVE, None)),
+        ("noise", noise, LAWS),
+        ("labels", labels, STEPS),
+        ("perturb", perturb, ROLES),
+    )
+    for key, value, allowed in named:
+        if value not in allowed:
+            raise ValueError(f"{key}={value!r} is unknown; choose {', '.join(filter(None, allowed))}")
+
+
+def _check_shares(**shares: float) -> None:
+    for key, share in shares.items():
+        if not 0 <= share <= 1:
+            raise ValueError(f"{key}={share:g} is not between 0 and 1; it is a share")
+
+
+def _kept(data: Microdata, keep: Iterable[str]) -> Mask:
+    """Which fields stay as they are; not all."""
+    kept = np.isin(data.names, [data.names[data.index(name)] for name in keep])
+    if kept.all():
+        raise ValueError("keep names every attribute; leave out at least one to release")
+    return np.asarray(kept)
 
 
 def _usually(data: Microdata, method: str, whole: bool) -> str:

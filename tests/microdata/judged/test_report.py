@@ -8,7 +8,8 @@ import pytest
 from tests.microdata.conftest import mixed_table
 
 import sfumato as sf
-from sfumato.microdata.judged.measures import associations, linkage
+from sfumato.microdata.intruders.nearest import linked_by_attributes
+from sfumato.microdata.judged.measures import associations
 from sfumato.microdata.methods.noise import Draws
 
 
@@ -25,7 +26,7 @@ def test_an_unchanged_release_is_linked_wholly_and_keeps_everything(unchanged):
 def test_equal_records_share_the_risk_of_being_linked():
     table = {"a": np.zeros(40), "b": np.repeat([1, 2], 20), "class": np.tile([0, 1], 20)}
     done = sf.release(table, "class", noise="additive", amount=0, labels="none", rng=0)
-    assert linkage(done.original, done.released, Draws(0))[0] == pytest.approx(1 / 20)
+    assert linked_by_attributes(done, Draws(0)) == pytest.approx(1 / 20)
 
 
 def test_the_default_release_is_hard_to_link_and_says_so_in_words(large_release):

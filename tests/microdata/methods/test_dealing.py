@@ -29,7 +29,7 @@ def test_classes_change_places_only_between_neighbouring_values(seed, n, levels)
     """Below any value of a leaf stand as many of a class as before, up to what a window holds."""
     rng = np.random.default_rng(seed)
     y, leaf, values = rng.integers(0, 3, n), rng.integers(0, 2, n), rng.integers(0, levels, n).astype(float)
-    moved = classes_in_windows(y, leaf, values, WINDOW, Draws(seed))
+    moved = classes_in_windows(y, leaf, values, np.lexsort((values, leaf)), Draws(seed))
     for one in np.unique(leaf):
         here = leaf == one
         order = np.lexsort((values[here],))

@@ -1,16 +1,18 @@
 """Columns drawn one after the other depend on each other as before, and no value comes from the record itself."""
 
+from itertools import product
+
 import numpy as np
 from tests.statistics import assert_fits, assert_mean
 
 from sfumato.microdata.methods.noise import Draws
 from sfumato.microdata.methods.sequence import (
+    add_line,
     deal_classes,
     draw_in_turn,
     grow_cells,
     means_by,
     take_from_donors,
-    with_line,
 )
 from sfumato.microdata.patterns.pattern import find_leaves, find_pattern
 from sfumato.microdata.table.fields import Field, read_microdata
@@ -31,6 +33,14 @@ def test_a_donor_comes_from_the_wanted_cell_and_interval_each_with_the_same_chan
         np.tile(values, n // 8), np.tile(cell, n // 8), wanted, np.full(n, 12.0), np.full(n, 20.0), Draws(0)
     )
     assert_fits([(found == value).sum() for value in (12, 13, 14)], [1 / 3, 1 / 3, 1 / 3])
+
+
+def test_as_many_takers_as_donors_get_each_value_once():
+    values, cell = np.random.default_rng(0).normal(size=60), np.repeat([3, 8, 9], 20)
+    low, high = np.full(60, -9.0), np.full(60, 9.0)
+    found = take_from_donors(values, cell, cell[::-1].copy(), low, high, Draws(0))
+    assert np.array_equal(np.sort(found), np.sort(values))
+    assert not np.array_equal(found, take_from_donors(values, cell, cell[::-1].copy(), low, high, Draws(1)))
 
 
 def test_without_a_donor_in_the_interval_the_whole_column_gives_one():
@@ -84,10 +94,23 @@ def test_classes_dealt_by_their_odds_keep_the_leafs_counts_and_what_two_columns_
     assert (dealt == data.y).mean() > 0.99
 
 
+def test_a_class_of_two_records_does_not_spoil_how_the_others_are_dealt():
+    grid = np.array(list(product(range(3), range(5), range(4), range(4), range(3), range(2), range(3), range(3))))
+    X = np.random.default_rng(1).permutation(grid)[:6000]
+    y = np.where(X[:, 7] == 0, 0, 1 + (X[:, :7] @ [2, 2, 1, 1, 1, 1, 1] > 11))
+    y[np.flatnonzero(y == 1)[:2]] = 3
+    data = read_microdata({**{f"x{place}": column for place, column in enumerate(X.T)}, "class": y}, "class")
+    shuffled = np.random.default_rng(0).permutation(data.y)
+    dealt = deal_classes(data, data.X, shuffled, np.zeros(6000, dtype=np.int64), Draws(0))
+    assert (dealt == data.y).mean() > 0.95
+
+
 def test_a_straight_line_of_the_others_is_one_more_thing_to_look_at():
     rng = np.random.default_rng(6)
     seen = rng.normal(size=(500, 3))
     values = seen @ [1.0, -2.0, 0.5]
-    before, after = with_line(seen, seen[::-1], values, np.arange(500))
-    assert np.corrcoef(before[:, -1], values)[0, 1] > 0.999
+    before = np.column_stack([np.zeros(500), seen]).astype(np.float32)
+    after = before[::-1].copy()
+    add_line(before, after, values, np.arange(500))
+    assert np.corrcoef(before[:, 0], values)[0, 1] > 0.999
     assert np.allclose(before[::-1], after)

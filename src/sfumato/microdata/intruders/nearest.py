@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from sfumato.microdata.intruders.linking import clues, hits, linked
 from sfumato.microdata.intruders.scene import Finding, Scene
+from sfumato.microdata.methods.noise import Draws
+from sfumato.microdata.releasing import Release
 
 
 def nearest(scene: Scene) -> Finding:
@@ -19,3 +21,9 @@ def nearest_on_quasi_identifiers(scene: Scene) -> Finding | None:
     story = "knows the quasi-identifiers of a person exactly and takes the nearest released record"
     found = hits(scene, clues(scene, places))
     return linked(scene, "nearest on quasi-identifiers", story, found, 1 / scene.rows.size, "the nearest")
+
+
+def linked_by_attributes(release: Release, draws: Draws) -> float:
+    """The share of people whose own record is the nearest one by all attributes, their class not known."""
+    scene = Scene.of(release, draws)
+    return float(hits(scene, clues(scene, range(len(release.original.fields)))).mean())

@@ -11,7 +11,7 @@ Biases of type A, B, C and D (Muralidhar et al. 1999), each with its sampling in
 X and Y are paired record by record, so a statistic's standard error comes from its influence on each pair; a bias is
 called "within" when it is no larger than chance makes it in 99 % of releases without bias.
 
-Linkage is the share of records that the nearest released one belongs to; what else an intruder may do is in `risk`.
+What an intruder may do is in `risk`.
 """
 
 from __future__ import annotations
@@ -26,13 +26,11 @@ from scipy.stats import ks_2samp, kstwobign
 from scipy.stats.contingency import association, crosstab
 
 from sfumato.domain import Codes, Floats
-from sfumato.microdata.methods.noise import Draws
 from sfumato.microdata.table.fields import Mask, Microdata
 
 CONFIDENCE = 0.99
 CLOSE = 0.1  # standard deviations within which a value is disclosed
 Z = float(ndtri((1 + CONFIDENCE) / 2))
-TARGETS, CANDIDATES = 1_000, 20_000
 MOST_INDICATORS = 20
 
 
@@ -113,9 +111,23 @@ def associations(data: Microdata) -> Floats:
     Cramér's V.
     """
     strength = np.eye(len(data.fields))
+    full = np.flatnonzero(data.numeric & ~np.isnan(data.X).any(axis=0))
+    if len(data.y) > 1:
+        strength[np.ix_(full, full)] = _correlations(data.X[:, full])
     for j, i in combinations(range(len(data.fields)), 2):
-        strength[i, j] = strength[j, i] = _association(data, i, j)
+        if not {i, j} <= set(full.tolist()):
+            strength[i, j] = strength[j, i] = _association(data, i, j)
     return strength
+
+
+def _correlations(X: Floats) -> Floats:
+    """|r| of every two columns, 0 with one that does not vary, 1 with itself."""
+    centred = X - X.mean(axis=0)
+    size = np.sqrt((centred**2).sum(axis=0))
+    scale = np.outer(size, size)
+    found = np.abs(centred.T @ centred) / np.where(scale > 0, scale, 1.0)
+    np.fill_diagonal(found, 1.0)
+    return np.asarray(found)
 
 
 def _association(data: Microdata, i: int, j: int) -> float:
@@ -144,26 +156,7 @@ def _cramer(first: Codes, second: Codes) -> float:
     return float(association(table, method="cramer")) if min(table.shape) > 1 else 0.0
 
 
-# --- linkage ----------------------------------------------------------------------------------------------------------
-
-
-def linkage(original: Microdata, released: Microdata, draws: Draws) -> tuple[float, int]:
-    """Share of records whose own released record is the nearest one, ties shared; and among how many candidates.
-
-    The intruder knows all fields of a person exactly and looks for the nearest released record, numbers in
-    standard deviations, categories equal or not. Large tables are sampled: 1,000 people among 20,000 candidates.
-    """
-    rows = np.argsort(draws.uniform(len(original.y)))[:CANDIDATES]
-    known, seen = (points(data.take(rows), original) for data in (original, released))
-    hits = []
-    for start in range(0, min(TARGETS, rows.size), 100):
-        own = np.arange(start, min(start + 100, TARGETS, rows.size))
-        distance = (known[own] ** 2).sum(axis=1)[:, None] + (seen**2).sum(axis=1) - 2 * known[own] @ seen.T
-        mine = distance[np.arange(own.size), own][:, None]
-        slack = 1e-9 * (1 + np.abs(mine))
-        nearer, equal = (distance < mine - slack).sum(axis=1), (np.abs(distance - mine) <= slack).sum(axis=1)
-        hits.append(np.where(nearer == 0, 1 / np.maximum(equal, 1), 0.0))
-    return float(np.concatenate(hits).mean()), int(rows.size)
+# --- points -----------------------------------------------------------------------------------------------------------
 
 
 def points(data: Microdata, reference: Microdata) -> Floats:

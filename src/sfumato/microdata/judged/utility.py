@@ -20,6 +20,7 @@ import numpy as np
 from sfumato.domain import Codes, Floats
 from sfumato.microdata.judged.measures import points
 from sfumato.microdata.methods.noise import Draws
+from sfumato.microdata.methods.sequence import SHRINKAGE
 from sfumato.microdata.patterns.pattern import grow_number_tree, grow_tree
 from sfumato.microdata.releasing import Release
 from sfumato.microdata.table.fields import Microdata
@@ -33,8 +34,6 @@ CLASSIFIERS = ("tree", "naive Bayes", "logistic regression", "nearest neighbours
 LEARNERS = (*CLASSIFIERS, "boosting")
 REGRESSORS = ("tree", "linear regression", "nearest neighbours", "boosting")
 NEIGHBOURS = 15
-SHRINKAGE = 1.0
-"""Of boosted trees' leaves: without it, a class of one record to learn from makes boosting diverge."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.domain import Codes, Floats
-from sfumato.microdata.methods.noise import Draws
+from sfumato.microdata.methods.noise import Draws, by_group, order_within
 from sfumato.microdata.patterns.pattern import Leaves
 
 WINDOW = 5
@@ -23,13 +23,15 @@ def deal_by_class(
     values: Floats, wish: Floats, true: Codes, y: Codes, leaves: Leaves, place: int, rows: Codes, draws: Draws
 ) -> Floats:
     """The leaf's values of a number for these records (whole leaves), in the order of their wishes, class by class."""
-    leaf, classes = leaves.leaf[rows], int(max(true.max(), y.max())) + 1
-    label = classes_in_windows(true[rows], leaf, values[rows], WINDOW, draws)
-    label = _guarding_cuts(label, values[rows], true, leaves, place, leaf)
-    dealt = deal(values[rows], leaf, wish[rows], leaf, draws)
+    values, wish, leaf = values[rows], wish[rows], leaves.leaf[rows]
+    order = order_within(values, leaf, draws)
+    label = classes_in_windows(true[rows], leaf, values, order, draws)
+    _guard_cuts(label, leaves, place, leaf, order)
+    classes = int(max(label.max(), y[rows].max())) + 1
     owner, taker = leaf * classes + label, leaf * classes + y[rows]
     served = np.isin(taker, owner)
-    dealt[served] = deal(values[rows], owner, wish[rows][served], taker[served], draws)
+    dealt = wish if served.all() else deal(values, leaf, wish, leaf, draws)
+    dealt[served] = deal(values, owner, wish[served], taker[served], draws)
     return dealt
 
 
@@ -37,8 +39,8 @@ def deal(values: Floats, group: Codes, wish: Floats, taker: Codes, draws: Draws)
     """A group's values in their order to its takers in the order of their wishes; as quantiles where there are more
     takers than values, or fewer."""
     given, taken = (np.bincount(each, minlength=int(max(group.max(), taker.max())) + 1) for each in (group, taker))
-    ordered = values[np.lexsort((values, group))]
-    by_wish = np.lexsort((draws.uniform(wish.size), wish, taker))
+    ordered = values[by_group(np.argsort(values), group)]
+    by_wish = order_within(wish, taker, draws)
     here = taker[by_wish]
     rank = np.arange(here.size) - (np.cumsum(taken) - taken)[here]
     place = (np.cumsum(given) - given)[here] + (2 * rank + 1) * given[here] // (2 * taken[here])
@@ -50,7 +52,7 @@ def deal(values: Floats, group: Codes, wish: Floats, taker: Codes, draws: Draws)
 def deal_categories(values: Floats, wish: Floats, true: Codes, y: Codes, leaf: Codes, draws: Draws) -> Floats:
     """As many records of each leaf and class hold a category as did, up to windows; few of them change for it."""
     classes, base = int(max(true.max(), y.max())) + 1, int(max(values.max(), wish.max())) + 1
-    owner = leaf * classes + classes_in_windows(true, leaf, values, WINDOW, draws)
+    owner = leaf * classes + classes_in_windows(true, leaf, values, order_within(values, leaf, draws), draws)
     taker = leaf * classes + y
     have, want = taker * base + wish.astype(np.int64), owner * base + values.astype(np.int64)
     spare, lacking = _beyond(have, want, draws), _beyond(want, have, draws)
@@ -82,35 +84,33 @@ def _numbered(key: Codes) -> Codes:
     return key * (key.size + 1) + _rank(key)
 
 
-def classes_in_windows(y: Codes, group: Codes, values: Floats, size: int, draws: Draws) -> Codes:
-    """Classes exchanged at random between neighbouring values of a group, in windows of at least ``size`` records."""
-    order = np.lexsort((values, group))
-    ordered, of = values[order], group[order]
-    new_group = np.concatenate([[True], of[1:] != of[:-1]])
-    first = np.flatnonzero(new_group | np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-    count = np.diff(first, append=y.size)
-    left = np.searchsorted(of, of[first], "right") - first
-    starts = _starts(count.tolist(), left.tolist(), new_group[first].tolist(), size)
-    window = np.repeat(np.cumsum(starts), count)
+def classes_in_windows(y: Codes, group: Codes, values: Floats, order: Codes, draws: Draws) -> Codes:
+    """Classes exchanged at random between neighbouring values of a group, in windows of at least ``WINDOW`` records;
+    ``order`` is that of group and value."""
+    window = _windows(values[order], group[order], WINDOW)
     shuffled = np.empty_like(y)
-    shuffled[order] = y[order][np.lexsort((draws.uniform(y.size), window))]
+    shuffled[order] = y[order][np.argsort(window + draws.uniform(y.size))]
     return shuffled
 
 
-def _starts(count: list[int], left: list[int], new_group: list[bool], size: int) -> list[bool]:
-    """Where a window begins: at a new group, and wherever both it and what is left of the group are large enough."""
-    starts, held = [], 0
-    for here, rest, new in zip(count, left, new_group, strict=True):
-        start = new or (held >= size and rest >= size)
-        held = here if start else held + here
-        starts.append(start)
-    return starts
+def _windows(values: Floats, group: Codes, size: int) -> Codes:
+    """The window of each of these records, which stand in the order of group and value: one begins with a group, and
+    wherever both what it holds and what is left of the group are large enough; equal values share one."""
+    new_group = np.concatenate([[True], group[1:] != group[:-1]])
+    first = np.flatnonzero(new_group | np.concatenate([[True], values[1:] != values[:-1]]))
+    end = np.searchsorted(group, group[first], "right")
+    after = np.searchsorted(first, first + size)
+    large = first[np.minimum(after, first.size - 1)] + size <= end
+    after = np.where(large & (after < first.size), after, np.searchsorted(first, end)).tolist()
+    starts, place = np.zeros(group.size, dtype=np.int64), 0
+    while place < first.size:
+        starts[first[place]], place = 1, after[place]
+    return np.cumsum(starts)
 
 
-def _guarding_cuts(label: Codes, values: Floats, true: Codes, leaves: Leaves, place: int, leaf: Codes) -> Codes:
+def _guard_cuts(label: Codes, leaves: Leaves, place: int, leaf: Codes, order: Codes) -> None:
     """In the window next to a cut of this field, the class that a side has more of stands nearest to the cut."""
-    order = np.lexsort((values, leaf))
-    here, found, counts = leaf[order], label.copy(), leaves.class_counts(true)
+    here, counts = leaf[order], leaves.counts
     for node in np.unique(leaf).tolist():
         begin, end = np.searchsorted(here, node), np.searchsorted(here, node, "right")
         above = order[max(begin, end - WINDOW) : end]
@@ -119,5 +119,4 @@ def _guarding_cuts(label: Codes, values: Floats, true: Codes, leaves: Leaves, pl
             if cut >= 0:
                 left, right = counts[leaves.nodes.left[cut]], counts[leaves.nodes.right[cut]]
                 odds = ((left + 0.5) / (left.sum() + 1)) / ((right + 0.5) / (right.sum() + 1))
-                found[rows] = found[rows][np.argsort(odds[found[rows]], kind="stable")]
-    return found
+                label[rows] = label[rows][np.argsort(odds[label[rows]], kind="stable")]

@@ -28,9 +28,10 @@ from sfumato.microdata.patterns.rules import Rule, read_off, repair
 from sfumato.microdata.table.fields import Mask, Microdata
 from sfumato.microdata.terms import Terms
 
-VALUES_SOUGHT, MOST_PASSES = 4_000_000, 4
-"""How many values trees below a node may be grown on in a search for a better draw (or all values once, if they are
-more), and how many times the whole is looked at after such a search; tables with more values are looked at once."""
+VALUES_SOUGHT, MOST_PASSES, FEWEST_PASSES, TRIES = 4_000_000, 4, 2, 60
+"""How many values trees may be grown on in a search for a better draw (or all values twice, if they are more), how many
+times the whole is searched and looked at (tables with more values the fewest times), and how often a node's field is
+dealt again: two cuts beside each other are near-ties, so one try in two or three finds the same one."""
 LEVELS = 10
 """About how many times cheaper the first cut is than the whole tree."""
 LOOSE = 0.25
@@ -70,42 +71,45 @@ class Leafwise:
         source = self.data.with_values(spread, self.data.y)
         X = self.columns(source, y)
         parts = pattern.in_parts and self.terms.deals
-        passes = MOST_PASSES if X.size < VALUES_SOUGHT else 1
-        looks = min(self.terms.attempts, passes) if parts else self.terms.attempts
+        passes = MOST_PASSES if X.size < VALUES_SOUGHT else FEWEST_PASSES
+        rounds = min(self.terms.attempts, passes) if parts else self.terms.attempts + bool(self.terms.attempts)
         best: tuple[Floats, Codes, Nodes | None] = (X, y, None)
-        fewest = len(y) + 1
-        for look in range(looks + 1 if looks else 0):
+        fewest, rivals = len(y) + 1, [Rival(0, 0)]
+        for look in range(rounds):
+            if parts:
+                self._settle(X, y, source, self._search(X, y, source, rivals, pattern.regrow))
+            elif look:
+                self._draw_again(X, y, source, rivals, second=look % 2 == 0)
+                self._settle(X, y, source, [rival.place for rival in rivals])
             regrown = pattern.regrow(X, y)
             rivals = differences(self.leaves, regrown, X)
             affected = sum(self.leaves.size[rival.node] for rival in rivals)
             if affected < fewest:
                 best, fewest = (X.copy(), y.copy(), regrown), affected
-            if not rivals or look == looks:
+            if not rivals:
                 break
-            if parts:
-                self._search(X, y, source, rivals, pattern.regrow)
-            else:
-                self._draw_again(X, y, source, rivals, second=look % 2 == 1)
-            self._settle(X, y, source, [rival.place for rival in rivals])
         return best
 
-    def _search(self, X: Floats, y: Codes, source: Microdata, rivals: list[Rival], regrow: Regrow) -> None:
+    def _search(self, X: Floats, y: Codes, source: Microdata, rivals: list[Rival], regrow: Regrow) -> list[int]:
         """From each rival's node downwards, deal again until the node's own cut is the best one there; inside a leaf,
-        until no tree grows."""
-        nodes, left = self.leaves.nodes, max(VALUES_SOUGHT, X.size)
+        until no tree grows. Which fields were dealt."""
+        nodes, left, dealt = self.leaves.nodes, max(VALUES_SOUGHT, 2 * X.size), set()
         waiting = [rival.node for rival in rivals]
         while waiting and left > 0:
             node = waiting.pop()
             records, inner = self.leaves.records(node), not nodes.is_leaf[node]
-            for attempt in range(self.terms.attempts):
+            levels = 1 if inner else max(1, LEVELS - int(np.log2(len(y) / max(records.size, 1))))
+            for attempt in range(TRIES):
                 top = regrow(X[records], y[records], n=len(y), depth=1 if inner else None)
                 found = differences(self.leaves, top, X, node)
-                left -= records.size * X.shape[1] // (LEVELS if inner else 1)
+                left -= records.size * X.shape[1] * levels // LEVELS
                 if not found or left < 0:
                     break
                 self._draw_again(X, y, source, found, second=attempt % 2 == 1)
+                dealt |= {rival.place for rival in found}
             if inner:
                 waiting += [int(nodes.left[node]), int(nodes.right[node])]
+        return sorted(dealt)
 
     def columns(self, source: Microdata, y: Codes) -> Floats:
         """Every column once."""

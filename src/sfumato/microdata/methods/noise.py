@@ -108,12 +108,20 @@ def rank_noise(
 
 def ranked_within(values: Floats, group: Codes, draws: Draws) -> tuple[Codes, Codes, Codes]:
     """Records ordered by group and value, ties at random; with each place's group start and group size."""
-    order = np.argsort(draws.uniform(values.size))
-    order = order[np.argsort(values[order], kind="stable")]
-    order = order[np.argsort(_small(group)[order], kind="stable")]
-    count = np.bincount(group)
+    order, count = order_within(values, group, draws), np.bincount(group)
     start = (np.cumsum(count) - count)[group[order]]
     return order, start, count[group[order]]
+
+
+def order_within(values: Floats, group: Codes, draws: Draws) -> Codes:
+    """Records ordered by group and value, ties at random."""
+    rank = np.unique(values, return_inverse=True)[1]
+    return by_group(np.argsort(rank + draws.uniform(values.size)), group)
+
+
+def by_group(order: Codes, group: Codes) -> Codes:
+    """Records in this order, those of one group after those of another."""
+    return order[np.argsort(_small(group)[order], kind="stable")]
 
 
 def deal_quantiles(
@@ -123,8 +131,7 @@ def deal_quantiles(
 
     ``ordered`` holds the groups' values in ascending order, ``score`` the wish of the record at the same place.
     """
-    by_score = np.argsort(score, kind="stable")
-    by_score = by_score[np.argsort(_small(group)[by_score], kind="stable")]
+    by_score = by_group(np.argsort(score, kind="stable"), group)
     quantiles = ordered
     if smooth:
         place = np.clip(np.arange(ordered.size) - start + draws.uniform(ordered.size) - 0.5, 0, size - 1)

@@ -4,7 +4,8 @@ Each value of a column comes from a donor: a true record that looks alike in wha
 
     cells of column j    the leaves of a tree that predicts x_j from the class, the record's leaf in the pattern tree
                          and the columns before j, each with at least ``fewest`` records
-    x_j of a record      the value of a random donor from its cell, among those inside the interval of its leaf
+    x_j of a record      the value of a random donor from its cell, among those inside the interval of its leaf; those
+                         who share a cell share its donors evenly, as a sample without replacement would
 
 The released record keeps nothing of its own but its leaf, its class and what the owner keeps; each column has a donor
 of its own. Numbers are then dealt out again inside leaf and class, so that every cut scores as it did.
@@ -15,16 +16,23 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from sfumato.domain import Codes, Floats
-from sfumato.microdata.methods.noise import Draws
+from sfumato.microdata.methods.noise import Draws, by_group
 from sfumato.microdata.patterns.pattern import Leaves
 from sfumato.microdata.table.fields import Field, Mask, Microdata
 
+Singles = npt.NDArray[np.float32]
 FEWEST_DONORS = 10
 RIDGE = 1.0
 MOST_LEARNT_FROM = 30_000
 """Records that a column's tree is grown on; beyond them it only costs."""
+OTHERS = 3
+"""What a column's tree may look at beside the columns drawn: a straight line of all the others, and the column's means
+by class and by leaf."""
+SHRINKAGE = 1.0
+"""Of boosted trees' leaves: without it, a class of one or two records to learn from makes boosting diverge."""
 
 
 def draw_in_turn(
@@ -32,8 +40,10 @@ def draw_in_turn(
 ) -> Floats:
     """Every column drawn from donors, in the table's order; those ``still`` come first and stay as they are, those
     ``late`` are left for whoever derives them."""
-    released, places = data.X.copy(), range(len(data.fields))
-    drawn = [place for place in places if still[place]]
+    released, places, first = data.X.copy(), range(len(data.fields)), np.flatnonzero(still)
+    before, after = (np.empty((len(y), OTHERS + len(places)), np.float32, order="F") for _ in range(2))
+    width = OTHERS + first.size
+    before[:, OTHERS:width] = after[:, OTHERS:width] = data.X[:, first]
     learn = np.argsort(draws.uniform(len(y)))[:MOST_LEARNT_FROM]
     for place in places:
         if still[place] or place in late:
@@ -41,34 +51,34 @@ def draw_in_turn(
         column = data.X[:, place]
         known = np.flatnonzero(~np.isnan(column))
         if known.size:
-            before = _seen(data.X[:, drawn], column, data.y, leaves.leaf, data.y)
-            after = _seen(released[:, drawn], column, data.y, leaves.leaf, y)
+            by_class, by_leaf = means_by(column, data.y), means_by(column, leaves.leaf)
+            for seen, label in ((before, data.y), (after, y)):
+                seen[:, 1], seen[:, 2] = by_class[label], by_leaf[leaves.leaf]
+            add_line(before[:, :width], after[:, :width], column, learn)
             few = max(1, int(fewest[place]))
-            before, after = with_line(before, after, column, learn)
-            cells = grow_cells(before[learn], column[learn], few, data.fields[place])
-            lower, upper = leaves.bounds(place)
-            wanted, donors = cells.apply(after[known]), cells.apply(before[known])
-            released[known, place] = take_from_donors(
-                column[known], donors, wanted, lower[known], upper[known], draws
-            )
-        drawn.append(place)
+            cells = grow_cells(before[learn, :width], column[learn], few, data.fields[place])
+            wanted, donors = (cells.apply(seen[:, :width])[known] for seen in (after, before))
+            lower, upper = (bound[known] for bound in leaves.bounds(place))
+            released[known, place] = take_from_donors(column[known], donors, wanted, lower, upper, draws)
+        before[:, width], after[:, width] = column, released[:, place]
+        width += 1
     return released
 
 
-def _seen(columns: Floats, values: Floats, true: Codes, leaf: Codes, y: Codes) -> Floats:
-    """What a column's tree may look at: the columns drawn, and class and leaf as the column's means in them."""
-    return np.column_stack([columns, means_by(values, true)[y], means_by(values, leaf)[leaf]])
-
-
-def with_line(before: Floats, after: Floats, values: Floats, learn: Codes) -> tuple[Floats, Floats]:
-    """One more thing to look at: what a ridge regression on all the others predicts. A tree needs many cuts for it."""
+def add_line(before: Singles, after: Singles, values: Floats, learn: Codes) -> None:
+    """Into the first column what a ridge regression on all the others predicts. A tree needs many cuts for it."""
     learn = learn[~np.isnan(values[learn])]
-    middle, spread = np.nanmean(before[learn], axis=0), np.nanstd(before[learn], axis=0)
+    sample = before[learn, 1:].astype(float)
+    middle, spread = np.nanmean(sample, axis=0), np.nanstd(sample, axis=0)
     spread = np.where(spread > 0, spread, 1.0)
-    standard, others = (np.nan_to_num((seen - middle) / spread) for seen in (before, after))
-    gram = standard[learn].T @ standard[learn] + RIDGE * np.eye(standard.shape[1])
-    slope = np.linalg.solve(gram, standard[learn].T @ (values[learn] - values[learn].mean()))
-    return np.column_stack([before, standard @ slope]), np.column_stack([after, others @ slope])
+    standard = np.nan_to_num((sample - middle) / spread)
+    gram = standard.T @ standard + RIDGE * np.eye(standard.shape[1])
+    slope = np.linalg.solve(gram, standard.T @ (values[learn] - values[learn].mean())) / spread
+    for seen in (before, after):
+        line = np.zeros(len(seen))
+        for column, centre, steep in zip(seen[:, 1:].T, middle, slope, strict=True):
+            line += steep * np.where(np.isnan(column), 0.0, column - centre)
+        seen[:, 0] = line
 
 
 def means_by(values: Floats, group: Codes) -> Floats:
@@ -79,7 +89,7 @@ def means_by(values: Floats, group: Codes) -> Floats:
     return np.asarray(total / np.maximum(count, 1))
 
 
-def grow_cells(seen: Floats, values: Floats, fewest: int, field: Field) -> Any:
+def grow_cells(seen: Floats | Singles, values: Floats, fewest: int, field: Field) -> Any:
     """A tree whose leaves hold records alike in the column's values."""
     from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -101,7 +111,8 @@ def deal_classes(data: Microdata, X: Floats, y: Codes, leaf: Codes, draws: Draws
     present, codes = np.unique(data.y[learn], return_inverse=True)
     if present.size < 2:
         return y.copy()
-    model = HistGradientBoostingClassifier(early_stopping=False, random_state=0).fit(data.X[learn], codes)
+    model = HistGradientBoostingClassifier(l2_regularization=SHRINKAGE, early_stopping=False, random_state=0)
+    model.fit(data.X[learn], codes)
     p = np.zeros((len(y), int(max(y.max(), data.y.max())) + 1))
     p[:, present] = model.predict_proba(X)
     dealt, free = y.copy(), np.ones(len(y), dtype=bool)
@@ -110,7 +121,7 @@ def deal_classes(data: Microdata, X: Floats, y: Codes, leaf: Codes, draws: Draws
         share = np.clip(p[rows, label] / np.maximum(p[rows, label:].sum(axis=1), 1e-12), 1e-9, 1 - 1e-9)
         u = draws.uniform(rows.size)
         wish = np.log(share / (1 - share)) + np.log(u / (1 - u))
-        rows = rows[np.lexsort((-wish, leaf[rows]))]
+        rows = rows[by_group(np.argsort(-wish, kind="stable"), leaf[rows])]
         rank = np.arange(rows.size) - np.searchsorted(leaf[rows], leaf[rows])
         takers = rows[rank < np.bincount(leaf[y == label], minlength=int(leaf.max()) + 1)[leaf[rows]]]
         dealt[takers], free[takers] = label, False
@@ -120,15 +131,35 @@ def deal_classes(data: Microdata, X: Floats, y: Codes, leaf: Codes, draws: Draws
 def take_from_donors(
     values: Floats, cell: Codes, wanted: Codes, lower: Floats, upper: Floats, draws: Draws
 ) -> Floats:
-    """For each wanted cell a random value of that cell inside [lower, upper]; of the whole column where it has none."""
+    """For each wanted cell a random value of that cell inside [lower, upper], whose donors give about as often as each
+    other; of the whole column where it has none."""
     levels, rank = np.unique(values, return_inverse=True)
-    base = levels.size + 1
-    ends = [np.searchsorted(levels, lower, "left"), np.searchsorted(levels, upper, "right")]
-    pool = np.sort(cell.astype(np.int64) * base + rank)
-    first, last = (np.searchsorted(pool, wanted.astype(np.int64) * base + end) for end in ends)
-    whole = np.sort(rank)
+    base, count = levels.size + 1, np.bincount(cell, minlength=int(wanted.max()) + 1)
+    pool, last = np.sort(cell.astype(np.int64) * base + rank), np.cumsum(count)[wanted]
+    first = last - count[wanted]
+    narrow = np.flatnonzero((lower > levels[0]) | (upper < levels[-1]))
+    ends = np.searchsorted(levels, lower[narrow], "left"), np.searchsorted(levels, upper[narrow], "right")
+    first[narrow], last[narrow] = (np.searchsorted(pool, wanted[narrow].astype(np.int64) * base + end) for end in ends)
+    chance = _evenly(first * (pool.size + 1) + last, draws)
+    found = levels[pool[_pick(first, last, chance, pool.size)] % base]
     none = last <= first
-    pool, first = np.concatenate([pool, whole]), np.where(none, pool.size + np.searchsorted(whole, ends[0]), first)
-    last = np.where(none, np.maximum(values.size + np.searchsorted(whole, ends[1]), first + 1), last)
-    pick = first + np.floor(draws.uniform(wanted.size) * (last - first)).astype(np.int64)
-    return np.asarray(levels[pool[np.minimum(pick, pool.size - 1)] % base])
+    if none.any():
+        whole = np.sort(values)
+        first, last = np.searchsorted(whole, lower[none], "left"), np.searchsorted(whole, upper[none], "right")
+        found[none] = whole[_pick(first, last, chance[none], whole.size)]
+    return np.asarray(found)
+
+
+def _evenly(group: Codes, draws: Draws) -> Floats:
+    """Random shares in (0, 1), one of a group of m in each m-th part."""
+    _, member, size = np.unique(group, return_inverse=True, return_counts=True)
+    order = np.argsort(member + draws.uniform(member.size))
+    part = np.empty(member.size, dtype=np.int64)
+    part[order] = np.arange(member.size) - (np.cumsum(size) - size)[member[order]]
+    return np.asarray((part + draws.uniform(member.size)) / size[member])
+
+
+def _pick(first: Codes, last: Codes, chance: Floats, size: int) -> Codes:
+    """A place from first to before last; where there is none, one that exists."""
+    step = np.floor(chance * np.maximum(last - first, 1)).astype(np.int64)
+    return np.asarray(np.minimum(first + step, size - 1))

@@ -6,6 +6,7 @@ conditions are the same when the reference records cannot tell them apart: as ma
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,24 +100,34 @@ def compare_trees(
     reference = np.asarray(X, dtype=float)
     ours, theirs = (rules_of(tree, reference, names, classes) for tree in (first, second))
     ranked = {name: np.sort(column[~np.isnan(column)]) for name, column in zip(names, reference.T, strict=True)}
+    places = [[_place(rule, ranked) for rule in rules] for rules in (ours, theirs)]
     slack = tolerance * len(reference)
-    kept = [rule for rule in ours if any(_same(rule, other, ranked, slack) for other in theirs)]
-    new = [other for other in theirs if not any(_same(rule, other, ranked, slack) for rule in ours)]
-    lost = [rule for rule in ours if rule not in kept]
+    found, known = _among(places[0], places[1], slack), _among(places[1], places[0], slack)
+    kept, lost = ([rule for rule, has in zip(ours, found, strict=True) if has == asked] for asked in (True, False))
+    new = [rule for rule, has in zip(theirs, known, strict=True) if not has]
     tested = [{name for rule in rules for name, _, _ in rule.conditions} for rules in (ours, theirs)]
     return TreeComparison(tuple(kept), tuple(lost), tuple(new), tested[0] == tested[1])
 
 
-def _same(rule: LeafRule, other: LeafRule, ranked: dict[str, Floats], slack: float) -> bool:
-    if rule.prediction != other.prediction or len(rule.conditions) != len(other.conditions):
-        return False
-    for (name, *ends), (other_name, *other_ends) in zip(rule.conditions, other.conditions, strict=True):
-        if name != other_name or np.any(np.isinf(ends) != np.isinf(other_ends)):
-            return False
-        below, other_below = (np.searchsorted(ranked[name], both, side="right") for both in (ends, other_ends))
-        if np.abs(below - other_below).max() > slack:
-            return False
-    return True
+Place = tuple[Hashable, list[int]]
+
+
+def _place(rule: LeafRule, ranked: dict[str, Floats]) -> Place:
+    """What two rules must share to be compared, and how many reference records lie below each end of an interval."""
+    shape = rule.prediction, tuple((name, np.isinf(low), np.isinf(high)) for name, low, high in rule.conditions)
+    below = [int(ranked[name].searchsorted(end, side="right")) for name, *ends in rule.conditions for end in ends]
+    return shape, below
+
+
+def _among(rules: list[Place], others: list[Place], slack: float) -> list[bool]:
+    """Which rules stand among the others, every end within so many records."""
+    held: dict[Hashable, list[list[int]]] = {}
+    for shape, below in others:
+        held.setdefault(shape, []).append(below)
+    tables = {shape: np.array(rows) for shape, rows in held.items()}
+    return [
+        shape in tables and bool((np.abs(tables[shape] - below) <= slack).all(axis=1).any()) for shape, below in rules
+    ]
 
 
 def _intervals(nodes: Nodes) -> list[dict[int, tuple[float, float]]]:

@@ -118,8 +118,8 @@ def _places(tree: Any, names: list[str], fitted: Any = None) -> Codes:
 
 @dataclass(frozen=True)
 class Leaves:
-    """``lower``, ``upper`` and the nodes whose cuts set them (−1: the domain) have one row a node; records of node v
-    are ``order[start[v]:stop[v]]``."""
+    """``lower``, ``upper``, the nodes whose cuts set them (−1: the domain) and the ``counts`` of classes have one row a
+    node; records of node v are ``order[start[v]:stop[v]]``."""
 
     nodes: Nodes
     leaf: Codes
@@ -132,6 +132,7 @@ class Leaves:
     order: Codes
     start: Codes
     stop: Codes
+    counts: Codes
 
     def records(self, node: int) -> Codes:
         return self.order[self.start[node] : self.stop[node]]
@@ -145,14 +146,6 @@ class Leaves:
     def tested(self) -> Mask:
         """Which fields each node's path tests."""
         return np.asarray((self.lower_by >= 0) | (self.upper_by >= 0))
-
-    def class_counts(self, y: Codes) -> Codes:
-        """Records of each class in each node."""
-        counts = np.zeros((self.nodes.size, int(y.max()) + 1), dtype=np.int64)
-        np.add.at(counts, (self.leaf, y), 1)
-        for node in np.flatnonzero(~self.nodes.is_leaf)[::-1].tolist():
-            counts[node] = counts[self.nodes.left[node]] + counts[self.nodes.right[node]]
-        return counts
 
     def bounds(self, field: int) -> tuple[Floats, Floats]:
         """The interval of each record for one field."""
@@ -181,9 +174,19 @@ def find_leaves(nodes: Nodes, data: Microdata, *, observed: bool = True) -> Leav
             upper[left, place], upper_by[left, place] = ends[0], node
         if ends[1] >= lower[node, place]:
             lower[right, place], lower_by[right, place] = ends[1], node
+    counts = _class_counts(nodes, leaf, data.y)
     return Leaves(
-        nodes, leaf, lower, upper, lower_by, upper_by, last_left, first_right, order, start, start + size
+        nodes, leaf, lower, upper, lower_by, upper_by, last_left, first_right, order, start, start + size, counts
     )
+
+
+def _class_counts(nodes: Nodes, leaf: Codes, y: Codes) -> Codes:
+    """Records of each class in each node."""
+    classes = int(y.max()) + 1
+    counts = np.bincount(leaf * classes + y, minlength=nodes.size * classes).reshape(nodes.size, classes)
+    for node in np.flatnonzero(~nodes.is_leaf)[::-1].tolist():
+        counts[node] = counts[nodes.left[node]] + counts[nodes.right[node]]
+    return counts
 
 
 def _depth_first(nodes: Nodes, leaf: Codes) -> tuple[Codes, Codes]:

@@ -59,7 +59,7 @@ def _as_it_is(new: Column) -> Column:
 
 def _like(new: Column, dtype: np.dtype[Any]) -> Column:
     """Values in the type of the array that came, where they fit into it."""
-    gaps = bool(np.isnan(new).any()) if new.dtype.kind == "f" else any(map(is_missing, new.tolist()))
+    gaps = bool(np.isnan(new).any()) if new.dtype.kind == "f" else new.dtype.kind == "O" and any(map(is_missing, new))
     fits = not gaps and new.dtype.kind not in "if" if dtype.kind in "bU" else not gaps or dtype.kind == "f"
     return new.astype(dtype) if dtype.kind in "iufbU" and fits else new
 

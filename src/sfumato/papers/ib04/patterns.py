@@ -18,7 +18,7 @@ import numpy as np
 from sfumato.domain import Codes, Floats
 from sfumato.examples.datasets import Dataset, load
 from sfumato.microdata import Release, TreeComparison
-from sfumato.microdata.judged.measures import linkage
+from sfumato.microdata.intruders.nearest import linked_by_attributes
 from sfumato.microdata.methods.laws import PAPER_DEVIATION
 from sfumato.microdata.methods.noise import Draws
 from sfumato.microdata.patterns.c45 import C45Tree
@@ -244,7 +244,7 @@ def linkage_rows(choices: list[Choice], runs: int = 5) -> Rows:
 
 
 def _linked(done: Release) -> float:
-    return linkage(done.original, done.released, Draws(0))[0]
+    return linked_by_attributes(done, Draws(0))
 
 
 def network_rows(choices: list[Choice], whole: Dataset, amounts: Sequence[float] = (0.05, 0.1, 0.276, 0.5)) -> Rows:
