@@ -5,8 +5,10 @@ import time
 from importlib.metadata import version
 
 import pytest
+from rich.text import Text
+from typer.main import get_command
 
-from sfumato.cli import COMMANDS
+from sfumato.cli import COMMANDS, application
 
 
 def shell(*words, cwd):
@@ -32,6 +34,20 @@ def test_every_command_has_help_with_an_example(sfumato, command):
     answer = sfumato(f"{command} --help")
     assert answer.code == 0
     assert f"sfumato {command}" in answer.out.split("Example", 1)[1]
+
+
+def every_text(command):
+    """The help of a command, of its options and of those below it."""
+    yield from filter(None, [command.help, *(getattr(each, "help", None) for each in command.params)])
+    for inner in getattr(command, "commands", {}).values():
+        yield from every_text(inner)
+
+
+def test_nothing_in_brackets_is_taken_for_markup_and_left_out_of_a_help():
+    """`--roles` told of a file "with  and column"."""
+    texts = list(every_text(get_command(application())))
+    assert len(texts) > 100
+    assert [Text.from_markup(text).plain for text in texts] == [text.replace("\\[", "[") for text in texts]
 
 
 def test_the_version_is_the_package_s_own(sfumato):

@@ -58,7 +58,7 @@ Engine = Annotated[
     str | None,
     typer.Option(
         help="Who counts the reports: memory, arrow, duckdb, polars, or a Spark cluster (spark://host:7077, local[2])."
-        "  [default: memory, arrow for large files]",
+        "  \\[default: memory, arrow for large files]",
         show_default=False,
     ),
 ]

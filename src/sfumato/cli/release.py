@@ -66,7 +66,7 @@ Noise = Annotated[
 ]
 Labels = Annotated[str, typer.Option(help="How classes move inside leaves: rpt, ppt, alpt or none.")]
 Keep = Annotated[Names, column("A column that stays as it is")]
-Roles = Annotated[Path | None, typer.Option(help="Roles of columns: a .toml file with [roles] and column = \"role\".")]
+Roles = Annotated[Path | None, typer.Option(help="Roles: a .toml file with \\[roles] and column = \"role\".")]
 Identifier = Annotated[Names, column("A column that names people and is left out")]
 Quasi = Annotated[Names, typer.Option("--quasi-identifier", help="A column that others may know.", metavar="COLUMN")]
 Sensitive = Annotated[Names, column("A column that nobody should learn of a person")]

@@ -35,7 +35,7 @@ EXAMPLES = """Examples:
 Address = Annotated[
     str, typer.Argument(metavar="ADDRESS", help="The survey's address: http://127.0.0.1:8000/town", show_default=False)
 ]
-People = Annotated[int | None, typer.Option(min=1, help="How many.  [default: 1,000, or all of --answers]")]
+People = Annotated[int | None, typer.Option(min=1, help="How many.  \\[default: 1,000, or all of --answers]")]
 AnswerFiles = Annotated[list[Path] | None, files_option("True answers, else they are drawn at random", "--answers")]
 Seed = Annotated[
     int | None, typer.Option(min=0, help="The same people, noise and ids again; sent twice, they count once.")

@@ -47,7 +47,7 @@ Method = Annotated[
 Holdout = Annotated[
     float | None,
     typer.Option(
-        min=0, max=0.9, help="Share of reports kept out of training to measure with.  [default: 0.2, 0 with --test]"
+        min=0, max=0.9, help="Share of reports kept out of training to measure with.  \\[default: 0.2, 0 with --test]"
     ),
 ]
 Test = Annotated[list[Path] | None, files_option("People with known true values")]

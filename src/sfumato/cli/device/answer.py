@@ -49,7 +49,7 @@ Levels = Annotated[
 ]
 Submit = Annotated[str | None, typer.Option(help="Where the report is sent: https://…")]
 Collector = Annotated[
-    str | None, typer.Option(help="Who receives the report, as an address.  [default: that of --submit]")
+    str | None, typer.Option(help="Who receives the report, as an address.  \\[default: that of --submit]")
 ]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="Write what is sent: .json.")]
 Invitation = Annotated[str, typer.Option(help="The code of an invitation, where the survey needs one.")]

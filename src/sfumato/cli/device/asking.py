@@ -21,7 +21,7 @@ MOST_LISTED = 40
 
 Folder = Annotated[
     Path | None,
-    typer.Option("--home", envvar="SFUMATO_HOME", help="Where the device is kept.  [default: your data folder]"),
+    typer.Option("--home", envvar="SFUMATO_HOME", help="Where the device is kept.  \\[default: your data folder]"),
 ]
 AnswersFile = Annotated[
     Path | None,

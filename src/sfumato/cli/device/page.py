@@ -19,7 +19,7 @@ EXAMPLES = """Examples:
 
 Folder = Annotated[Path, typer.Option("--output", "-o", help="The folder to write.", show_default=False)]
 Submit = Annotated[
-    str | None, typer.Option(help="Where reports are sent: https://… or a path.  [default: nowhere, people save them]")
+    str | None, typer.Option(help="Where reports go: https://… or a path.  \\[default: nowhere, people save them]")
 ]
 Collector = Annotated[
     str | None, typer.Option(help="Who receives reports, https://…: sent elsewhere, the page refuses the survey.")

@@ -20,7 +20,7 @@ StoreAddress = Annotated[
 Name = Annotated[str, typer.Argument(metavar="SURVEY", help="The survey's name.", show_default=False)]
 Invited = Annotated[bool, typer.Option("--invited", help="Take reports with a single-use invitation only.")]
 KeepDays = Annotated[
-    int | None, typer.Option(min=0, help="Delete the survey so many days after it is closed.  [default: never]")
+    int | None, typer.Option(min=0, help="Delete the survey so many days after it is closed.  \\[default: never]")
 ]
 
 

@@ -22,7 +22,7 @@ Link = Annotated[str, typer.Option(help="The respondent's page, https://…/surv
 Output = Annotated[Path, typer.Option("--output", "-o", help="The links, one a row: .csv.", show_default=False)]
 OneOrAll = Annotated[str | None, typer.Argument(metavar="[SURVEY]", help="The survey; without it, all of them.")]
 Scopes = Annotated[
-    list[str] | None, typer.Option("--scope", help="read, export, jobs, ship, metrics; repeatable.  [default: all]")
+    list[str] | None, typer.Option("--scope", help="read, export, jobs, ship, metrics; repeatable.  \\[default: all]")
 ]
 Days = Annotated[int, typer.Option(min=1, max=3660, help="How long it is valid.")]
 Token = Annotated[str, typer.Argument(metavar="TOKEN", help="The token, or its part before the dot.")]

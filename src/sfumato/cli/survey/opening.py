@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sfumato.collector.store import Connection, Survey
 
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
-NewName = Annotated[str, typer.Option("--name", help="The survey's name in addresses.  [default: the plan's]")]
+NewName = Annotated[str, typer.Option("--name", help="The survey's name in addresses.  \\[default: the plan's]")]
 
 
 def open_survey(
