@@ -35,6 +35,13 @@ def test_theta_of_one_component_is_one_em_step_from_all_counts():
     np.testing.assert_allclose(smoothed, expected / expected.sum(), rtol=0, atol=1e-9)
 
 
+def test_one_person_is_learned_from_even_if_held_out():
+    """Of a handful of people all may be held out, by the luck of their answers: in one of ten models of one person."""
+    for seed in range(40):
+        X = np.random.default_rng(seed).uniform(size=(1, 3))
+        assert sf.MixtureModel(random_state=seed).fit(X, ["a"]).predict(X).tolist() == ["a"]
+
+
 def test_a_component_that_nobody_has_becomes_flat():
     table = DenseTable(fit_of().cells[0].table)
     start = np.eye(table.shape[1])[:1] + 0.01

@@ -105,7 +105,7 @@ class Leafwise:
                 left -= records.size * X.shape[1] * levels // LEVELS
                 if not found or left < 0:
                     break
-                self._draw_again(X, y, source, found, second=attempt % 2 == 1)
+                self._draw_again(X, y, source, found, attempt)
                 dealt |= {rival.place for rival in found}
             if inner:
                 waiting += [int(nodes.left[node]), int(nodes.right[node])]
@@ -156,18 +156,19 @@ class Leafwise:
         pin_cuts(X, np.setdiff1d(places, [*self.read_off, *np.flatnonzero(self.still)]), self.leaves)
         repair(X, y, source, self.leaves, self.rules, self.still, self.draws)
 
-    def _draw_again(self, X: Floats, y: Codes, source: Microdata, rivals: list[Rival], *, second: bool) -> None:
+    def _draw_again(self, X: Floats, y: Codes, source: Microdata, rivals: list[Rival], attempt: int) -> None:
+        """Every second time a small leaf may lose what ties its fields to the class, in the end a large one too."""
         for rival in rivals:
             place, records = self.read_off.get(rival.place, rival.place), self.leaves.records(rival.node)
+            second = attempt % 2 == 1 and records.size < SMALL_NODE * len(y)
             if self.terms.deals:
-                small = records.size < SMALL_NODE * len(y)
-                if second and small and self.leaves.nodes.is_leaf[rival.node]:
+                if (second or attempt >= TRIES // 2) and self.leaves.nodes.is_leaf[rival.node]:
                     self._loosen(X, place, records)
                 else:
                     self._deal(X, y, source, place, records)
                 continue
             X[records, place] = self.blurred(place)[records]
-            if self.terms.perturb == "none" or (second and records.size < SMALL_NODE * len(y)):
+            if self.terms.perturb == "none" or second:
                 y[records] = self.classes(records)
 
     def _loosen(self, X: Floats, place: int, records: Codes) -> None:

@@ -58,6 +58,8 @@ class MixtureFit:
         self.tables.append(self._label_table())
         self._through = [DenseTable(table, np.float32) for table in self.tables]
         self.train, self.weight = self._occurring(~HELD_OUT)
+        if not self.weight.size:  # a handful of people may all be held out
+            self.train, self.weight = self._occurring(HELD_OUT)
         self._start(rng, components, pseudo_count)
 
     def _label_table(self) -> Array:
