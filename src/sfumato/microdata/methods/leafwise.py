@@ -79,7 +79,7 @@ class Leafwise:
             if parts:
                 self._settle(X, y, source, self._search(X, y, source, rivals, pattern.regrow))
             elif look:
-                self._draw_again(X, y, source, rivals, second=look % 2 == 0)
+                self._draw_again(X, y, source, rivals, look - 1)
                 self._settle(X, y, source, [rival.place for rival in rivals])
             regrown = pattern.regrow(X, y)
             rivals = differences(self.leaves, regrown, X)
