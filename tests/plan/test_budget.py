@@ -106,6 +106,15 @@ def test_a_question_of_many_categories_is_answered_by_a_set_unless_its_channel_i
     assert Fraction(19) >= math.prod(Fraction(part.gamma) for part in plan.guarantee().parts.values())
 
 
+def test_numbered_categories_share_a_bound_as_listed_ones_do() -> None:
+    """`categories = 20` ended with "object of type 'int' has no len()"."""
+    listed, numbered = (
+        sf.Plan.from_dict({"name": "x", "gamma": 50, "attributes": {"a": {"categories": a}, "b": {"categories": 3}}})
+        for a in (list(range(20)), 20)
+    )
+    assert numbered.shares == listed.shares and numbered.guarantee().gamma <= 50
+
+
 def test_more_budget_never_leaves_a_question_behind() -> None:
     """Where sets take the place of randomized response, the cost of a question has no step up to stop at."""
     few = {"smokes": YES_NO, "sick": YES_NO, "job": {"categories": list(range(8))}, "income": NUMBER}

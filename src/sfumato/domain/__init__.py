@@ -312,7 +312,7 @@ def domain_from_spec(spec: Mapping[str, Any]) -> Domain:
         raise ValueError("a domain is either low and high, or categories, items or columns; give exactly one of them")
     for key in kinds:
         if key in ("categories", "items") and not isinstance(spec[key], (list, tuple, int)):
-            raise ValueError(f"{key} is not a list; write for example {key} = [\"a\", \"b\"]")
+            raise ValueError(f"{key} is no list and no number; write for example {key} = [\"a\", \"b\"]")
     if kinds == ["categories"]:
         return Categories(spec["categories"])
     if kinds == ["items"]:

@@ -39,7 +39,7 @@ from sfumato.channels.bound import BOUNDS, checked_bound, gamma_of, one_given
 from sfumato.channels.bounded.piecewise import best_window
 from sfumato.channels.bounded.subsets import FEWEST_IN_SETS, SubsetResponse, sets_serve_better
 from sfumato.channels.bounded.window import RandomizedResponse
-from sfumato.domain import DOMAIN_KEYS, Categories, Interval, domain_from_spec
+from sfumato.domain import DOMAIN_KEYS, Categories, Domain, Interval, domain_from_spec
 from sfumato.plan.attribute import Attribute
 from sfumato.prose import listed
 
@@ -178,16 +178,19 @@ def _own_gamma(each: Attribute) -> Fraction:
 
 def _usual(part: Mapping[str, Any], gamma: float) -> str:
     """The channel of a question that names none."""
-    if "categories" not in part:
+    domain = _domain(part)
+    if not isinstance(domain, Categories):
         return "square-wave"
-    many = sets_serve_better(len(part["categories"]), gamma)
-    return SubsetResponse.kind if many else RandomizedResponse.kind
+    return SubsetResponse.kind if sets_serve_better(domain.size, gamma) else RandomizedResponse.kind
+
+
+def _domain(part: Mapping[str, Any]) -> Domain:
+    return domain_from_spec({key: value for key, value in part.items() if key in DOMAIN_KEYS})
 
 
 def _cost(part: Mapping[str, Any]) -> Callable[[float], float]:
     """weight·R by ln γ."""
-    domain = domain_from_spec({key: value for key, value in part.items() if key in DOMAIN_KEYS})
-    weight = _check_weight(part.get("weight", 1))
+    domain, weight = _domain(part), _check_weight(part.get("weight", 1))
     if isinstance(domain, Categories):
         kind, size = part.get("channel"), domain.size
         return lambda share: weight * _cost_of_categories(size, _gamma(share), kind)

@@ -31,7 +31,7 @@ def ranks_in_leaves(scene: Scene) -> Finding | None:
     known_leaf, seen_leaf = scene.leaves
     leaf = Clue(known_leaf.astype(float), seen_leaf.astype(float), label=True)
     found = []
-    for places in (lambda values, leaf: _ranks(values, leaf), lambda values, leaf: values):
+    for places in (_ranks, lambda values, _: values):
         parts = [clue(scene, place) for place in range(len(scene.names))]
         inner = [
             part if part.label else Clue(places(part.known, known_leaf), places(part.seen, seen_leaf)) for part in parts
