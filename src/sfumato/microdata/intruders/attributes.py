@@ -7,7 +7,7 @@ from scipy.special import ndtri
 
 from sfumato.microdata.intruders.halves import Halves, gain
 from sfumato.microdata.intruders.scene import CONFIDENCE, Finding, Scene, column_of
-from sfumato.microdata.judged.measures import CLOSE
+from sfumato.microdata.table.points import CLOSE
 from sfumato.prose import percent
 
 """A number is guessed right where it lies within this share of a standard deviation."""

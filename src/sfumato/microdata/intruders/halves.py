@@ -15,9 +15,9 @@ import numpy as np
 
 from sfumato.domain import Codes, Floats
 from sfumato.microdata.intruders.scene import Scene
-from sfumato.microdata.judged.measures import points
 from sfumato.microdata.table.fields import Microdata
 from sfumato.microdata.table.forms import Column
+from sfumato.microdata.table.points import points
 
 MOST, PEOPLE, FEWEST, CELLS = 20_000, 4_000, 40, 2_000_000
 

@@ -1,4 +1,4 @@
-"""What a release keeps and what it gives away: statistics with their biases, and risk.
+"""What a release keeps of the statistics of a table: each with its bias.
 
 Biases of type A, B, C and D (Muralidhar et al. 1999), each with its sampling interval:
 
@@ -10,8 +10,6 @@ Biases of type A, B, C and D (Muralidhar et al. 1999), each with its sampling in
 
 X and Y are paired record by record, so a statistic's standard error comes from its influence on each pair; a bias is
 called "within" when it is no larger than chance makes it in 99 % of releases without bias.
-
-What an intruder may do is in `risk`.
 """
 
 from __future__ import annotations
@@ -29,9 +27,7 @@ from sfumato.domain import Codes, Floats
 from sfumato.microdata.table.fields import Mask, Microdata
 
 CONFIDENCE = 0.99
-CLOSE = 0.1  # standard deviations within which a value is disclosed
 Z = float(ndtri((1 + CONFIDENCE) / 2))
-MOST_INDICATORS = 20
 
 
 @dataclass(frozen=True)
@@ -154,21 +150,3 @@ def _correlation_ratio(number: Floats, code: Codes) -> float:
 def _cramer(first: Codes, second: Codes) -> float:
     table = crosstab(first, second).count
     return float(association(table, method="cramer")) if min(table.shape) > 1 else 0.0
-
-
-# --- points -----------------------------------------------------------------------------------------------------------
-
-
-def points(data: Microdata, reference: Microdata) -> Floats:
-    """Records as points: numbers by the reference's standard deviation, categories as indicators."""
-    columns = []
-    for place, field in enumerate(data.fields):
-        column, whole = data.X[:, place], reference.X[:, place]
-        known = whole[~np.isnan(whole)]
-        middle, deviation = (known.mean(), known.std()) if known.size else (0.0, 0.0)
-        filled = np.where(np.isnan(column), middle, column)
-        if field.kind == "category" and len(field.labels) <= MOST_INDICATORS:
-            columns += [(column == code) / np.sqrt(2) for code in range(len(field.labels))]
-        elif deviation > 0:
-            columns.append((filled - middle) / deviation)
-    return np.column_stack(columns) if columns else np.zeros((len(data.y), 1))

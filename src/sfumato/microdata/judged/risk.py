@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from sfumato.microdata.intruders import Finding, send_intruders
-from sfumato.microdata.judged.measures import CLOSE
 from sfumato.microdata.methods.noise import Draws
 from sfumato.microdata.patterns.pattern import Leaves
 from sfumato.microdata.releasing import Release
 from sfumato.microdata.table.fields import Microdata
+from sfumato.microdata.table.points import CLOSE
 from sfumato.microdata.table.roles import Anonymity, anonymity
 from sfumato.prose import percent, sentence
 

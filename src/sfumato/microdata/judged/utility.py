@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 
 from sfumato.domain import Codes, Floats
-from sfumato.microdata.judged.measures import points
 from sfumato.microdata.methods.noise import Draws
 from sfumato.microdata.methods.sequence import SHRINKAGE
 from sfumato.microdata.patterns.pattern import grow_number_tree, grow_tree
 from sfumato.microdata.releasing import Release
 from sfumato.microdata.table.fields import Microdata
+from sfumato.microdata.table.points import points
 
 MOST_RECORDS, FEWEST_RECORDS = 20_000, 20
 SPLITS, FEWEST_SPLITS, RECORDS = 8, 3, 24_000

@@ -21,8 +21,8 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.domain import Codes, Floats
-from sfumato.microdata.judged.measures import CLOSE
 from sfumato.microdata.methods.noise import Draws
+from sfumato.microdata.table.points import CLOSE
 
 
 def random_rotation(dimensions: int, draws: Draws) -> Floats:

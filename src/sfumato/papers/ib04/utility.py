@@ -12,13 +12,14 @@ import sfumato as sf
 from sfumato.domain import Codes, Floats
 from sfumato.examples.datasets import Dataset, load, median_split
 from sfumato.microdata import Frontier, find_frontier
-from sfumato.microdata.judged.measures import find_biases, points
+from sfumato.microdata.judged.measures import find_biases
 from sfumato.microdata.judged.utility import CLASSIFIERS, scores
 from sfumato.microdata.methods import linear
 from sfumato.microdata.methods.gadp import BASELINES
 from sfumato.microdata.methods.noise import Draws
 from sfumato.microdata.releasing import release_records
 from sfumato.microdata.table.fields import read_microdata
+from sfumato.microdata.table.points import points
 from sfumato.microdata.terms import agree
 from sfumato.papers import Rows
 
