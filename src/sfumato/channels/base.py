@@ -230,6 +230,11 @@ class Channel(Mechanism):
         """The codes that the program starts from."""
         return self.inputs
 
+    @cached_property
+    def entry_codes(self) -> Codes | None:
+        """The code that the program starts from for every true code, in rising order; None where both are the same."""
+        return None if self.entry is self.inputs else self.entry.encode(self.inputs.decode(np.arange(self.inputs.size)))
+
     def program(self) -> dict[str, Any]:
         return self.drawing.to_dict()
 
@@ -253,11 +258,12 @@ class Channel(Mechanism):
 
     def law(self) -> Floats:
         """P[reported, true], one row per report code and one column per true code."""
-        return self._law_in_cells(None)
+        return self._law_at(self.entry_codes)
 
-    def _law_in_cells(self, first: Codes | None) -> Floats:
-        """Rows of the law, summed over runs of report codes that begin at ``first``."""
-        return self.drawing.law(first)
+    def _law_at(self, codes: Codes | None, first: Codes | None = None) -> Floats:
+        """P[reported, code that the program starts from] for these codes (None: all), as it is drawn; with ``first``
+        the rows summed over runs of report codes that begin there."""
+        return self.drawing.law(first, codes)
 
     # --- drawing reports ----------------------------------------------------------------------------------------
 
@@ -300,8 +306,14 @@ class Channel(Mechanism):
         return int(self.encode_entry(value))
 
     def encode(self, values: ArrayLike) -> Codes:
-        """True codes of values: −1 for missing, an error that names the row of a value outside the domain."""
-        return self._encode(values, self.inputs)
+        """True codes of values, each with the law of the value: the nearest code, or the next one that enters the
+        program where the value does. −1 for missing; an error names the row of a value outside the domain."""
+        codes = self._encode(values, self.inputs)
+        if self.entry_codes is None:
+            return codes
+        entered = self._encode(values, self.entry)
+        alike = (codes < 0) | (self.entry_codes[codes] == entered)
+        return np.where(alike, codes, np.searchsorted(self.entry_codes, entered))
 
     def encode_entry(self, values: ArrayLike, first_row: int = 0) -> Codes:
         """The codes that the program starts from."""
@@ -327,8 +339,9 @@ class Channel(Mechanism):
 
     def report_codes(self, codes: Codes, source: WordSource) -> Codes:
         """Report codes for true codes; missing stays missing."""
-        known = codes if self.entry is self.inputs else self.entry.encode(self.inputs.decode(codes))
-        flat = np.atleast_1d(known).ravel()
+        flat = np.atleast_1d(codes).ravel()
+        if self.entry_codes is not None:
+            flat = np.where(flat < 0, MISSING, self.entry_codes[flat])
         words = source.rows(flat, self.drawing.words)
         reports = self.drawing.draw(np.maximum(flat, 0), list(words.T))
         return np.where(flat < 0, MISSING, reports).reshape(np.shape(codes))
@@ -342,10 +355,9 @@ class Channel(Mechanism):
         ``reported=None``: a row for every report code. ``reported=edges``: a row for every cell, the end cells open.
         """
         starts = None if reported is None else self.first_codes(check_edges(reported, "reported"))
-        rows = self._law_in_cells(starts)
         if true is None:
-            return rows
-        return np.asarray(rows @ self.interval_weights(check_edges(true, "true")))
+            return self._law_at(self.entry_codes, starts)
+        return np.asarray(self._law_at(None, starts) @ self._entry_weights(check_edges(true, "true")))
 
     def cells_of_codes(self, edges: ArrayLike) -> Codes:
         """For every report code the cell between ``edges`` that its value lies in; the two end cells are open."""
@@ -360,8 +372,19 @@ class Channel(Mechanism):
 
     def interval_weights(self, edges: Floats) -> Floats:
         """W[true code, interval]: the share of each code in a value drawn uniformly from the interval."""
-        grid = self._numeric(self.inputs)
-        if grid.integer:
+        return self._shares(self._numeric(self.inputs), edges)
+
+    def _entry_weights(self, edges: Floats) -> Floats:
+        """The same for the codes that the program starts from: exact where they are classes of the values."""
+        if self.entry_codes is None:
+            return self.interval_weights(edges)
+        if not self._numeric(self.inputs).integer:
+            return self._shares(self._numeric(self.entry), edges)
+        entered = np.arange(self.entry.size)[:, None] == self.entry_codes
+        return np.asarray(entered @ self.interval_weights(edges))
+
+    def _shares(self, grid: Grid | Cells, edges: Floats) -> Floats:
+        if isinstance(grid, Grid) and grid.integer:
             place = np.clip(np.searchsorted(edges, grid.values, side="right") - 1, 0, edges.size - 2)
             inside = (grid.values >= edges[0]) & (grid.values <= edges[-1]) & (grid.values == np.rint(grid.values))
             weights = (place[:, None] == np.arange(edges.size - 1)) & inside[:, None]

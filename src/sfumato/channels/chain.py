@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -36,18 +37,17 @@ class Chain(Channel):
 
     def steps(self) -> tuple[Step, ...]:
         """The first channel's steps, its reports as the second one's values, and the second one's steps."""
-        between = Map(self._codes_between(self.second.entry), self.second.entry.size)
+        between = Map(self._between, self.second.entry.size)
         identity = between.inputs == between.outputs and (between.codes == np.arange(between.inputs)).all()
         return (*self.first.steps(), *(() if identity else (between,)), *self.second.steps())
 
-    def _codes_between(self, space: CodeSpace) -> Codes:
-        """The second channel's code in one of its spaces for every report code of the first."""
-        reports = self.first.outputs.decode(np.arange(self.first.outputs.size))
-        return self.second._encode(reports, space)
+    @cached_property
+    def _between(self) -> Codes:
+        """The code that the second channel's program starts from for every report code of the first."""
+        return self.second.encode_entry(self.first.outputs.decode(np.arange(self.first.outputs.size)))
 
-    def _law_in_cells(self, first: Codes | None) -> Floats:
-        between = self._codes_between(self.second.inputs)
-        return np.asarray(self.second._law_in_cells(first)[:, between] @ self.first.law())
+    def _law_at(self, codes: Codes | None, first: Codes | None = None) -> Floats:
+        return np.asarray(self.second._law_at(self._between, first) @ self.first._law_at(codes))
 
     def parameters(self) -> dict[str, Any]:
         stages = [{**domain_to_spec(stage.domain), **stage.to_spec()} for stage in (self.first, self.second)]

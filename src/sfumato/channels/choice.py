@@ -177,11 +177,11 @@ class Blur(Channel):
         """Whether no interval holds a second report."""
         return self._spread.starts.size == self.outputs.size
 
-    def _law_in_cells(self, first: Codes | None) -> Floats:
+    def _law_at(self, codes: Codes | None, first: Codes | None = None) -> Floats:
         """Cells cut through intervals in proportion to the codes on each side."""
         if self._as_it_is:
-            return self.first_phase._law_in_cells(first)
-        inside = self.first_phase._law_in_cells(self._spread.starts)
+            return self.first_phase._law_at(codes, first)
+        inside = self.first_phase._law_at(codes, self._spread.starts)
         if first is None:
             sizes = self._spread.sizes
             return np.repeat(inside / sizes[:, None], sizes, axis=0)

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from sfumato.channels.additive import check_confidence, check_positive, default_step, holds_every_integer
 from sfumato.channels.base import Channel, check_edges
-from sfumato.channels.program import Step, sum_runs
-from sfumato.domain import Cells, Codes, Floats, Grid, Interval, check_codes
+from sfumato.channels.program import Step
+from sfumato.domain import Cells, Floats, Grid, Interval, check_codes
 from sfumato.prose import Voice
 
 
@@ -19,7 +19,8 @@ class Discretize(Channel):
     """Report the midpoint of the interval that holds the value (AS00 §2, value-class membership).
 
     Domain: an Interval, cut at given ``edges`` or into equal pieces of ``width``.
-    Law: P[I, x] = 1 if x ∈ I, else 0.
+    Law: P[I, x] = 1 if x ∈ I, else 0, of the value as it is: edges need not lie between the points of a grid. ``law()``
+    has a column for every point of one; ``matrix(true=edges)`` has the exact shares of intervals.
     γ: ∞, the law is deterministic.
     Interval width at confidence c: c·W, W the narrowest interval.
     """
@@ -58,24 +59,6 @@ class Discretize(Channel):
 
     def interval_width(self, confidence: float) -> float:
         return check_confidence(confidence) * float(np.diff(self.edges).min())
-
-    def _law_in_cells(self, first: Codes | None) -> Floats:
-        table = self.outputs.encode(self.inputs.values) == np.arange(self.outputs.size)[:, None]
-        return table.astype(float) if first is None else sum_runs(table.astype(float), first)
-
-    def matrix(self, true: ArrayLike | None = None, reported: ArrayLike | None = None) -> Floats:
-        """The share of each true interval that lies in each reported class: exact, without the grid."""
-        if true is None or self.inputs.integer:
-            return super().matrix(true, reported)
-        bounds = check_edges(true, "true")
-        lower, upper = self.edges[:-1].copy(), self.edges[1:].copy()
-        lower[0], upper[-1] = min(lower[0], bounds[0]), max(upper[-1], bounds[-1])
-        shared = np.minimum(upper[:, None], bounds[1:]) - np.maximum(lower[:, None], bounds[:-1])
-        table = np.maximum(shared, 0) / np.diff(bounds)
-        if reported is None:
-            return np.asarray(table, dtype=np.float64)
-        first = self.first_codes(check_edges(reported, "reported"))
-        return np.asarray(np.add.reduceat(table, first, axis=0), dtype=np.float64)
 
     def parameters(self) -> dict[str, Any]:
         return dict(self._given)

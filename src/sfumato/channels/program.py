@@ -540,12 +540,14 @@ class Program:
             used += step.words
         return code
 
-    def law(self, first: Codes | None = None) -> Floats:
-        """P[report code, true code]; with ``first`` the rows summed over runs of report codes."""
+    def law(self, first: Codes | None = None, codes: Codes | None = None) -> Floats:
+        """P[report code, true code]; with ``first`` the rows summed over runs of report codes, with ``codes`` the
+        columns of these true codes."""
+        if codes is not None:
+            return Program(codes.size, (Map(codes, self.size), *self.steps)).law(first)
         self._check_law(None if first is None else first.size)
         if not self.steps:
-            table = np.eye(self.size)
-            return table if first is None else sum_runs(table, first)
+            return Map(np.arange(self.size), self.size).law(first)
         table = self.steps[-1].law(first)
         for step in self.steps[-2::-1]:
             table = table[:, step.codes] if isinstance(step, Map) else table @ step.law()

@@ -294,7 +294,7 @@ class SelectASize(Channel):
         self._only_size()
         return _all_sets(self.items, range(self.items.size + 1))
 
-    def _law_in_cells(self, first: Codes | None) -> Floats:
+    def _law_at(self, codes: Codes | None, first: Codes | None = None) -> Floats:
         """P[t', t] of the program, over all sets t' and all baskets t."""
         drawing = self._drawing[self._only_size()]
         drawn = SizeLaw(drawing.size, self.laws[drawing.size].rho, tuple(float(p) for p in drawing.kept))
