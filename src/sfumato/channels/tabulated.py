@@ -21,7 +21,7 @@ class Tabulated(Channel):
     """The channel whose table somebody wrote down.
 
     Domain: Categories; the reports may have labels of their own.
-    Law: P[reported, true] as given; every column sums to 1.
+    Law: P[reported, true] as given, in whole numbers over 2^64; every column sums to 1.
     γ: read off the table.
 
     >>> import sfumato as sf
@@ -43,20 +43,18 @@ class Tabulated(Channel):
         self.domain: Categories = domain
         self.inputs: Categories = domain
         self.outputs: Categories = domain if reports is None else Categories(reports)
-        self._table = _check_table(table, (self.outputs.size, domain.size))
+        self._given = _check_table(table, (self.outputs.size, domain.size))
 
     def steps(self) -> tuple[Draw]:
-        return (Draw.of([integer_weights(column) for column in self._table.T]),)
+        law = self._given / self._given.sum(axis=0)
+        return (Draw.of([integer_weights(column) for column in law.T]),)
 
     def describe(self, say: Voice) -> str:
         return say("how.table", count=self.outputs.size)
 
-    def law(self) -> Floats:
-        return self._table.copy()
-
     def parameters(self) -> dict[str, Any]:
         own_labels = {} if self.outputs == self.domain else {"reports": list(self.outputs.labels)}
-        return {"table": self._table.tolist(), **own_labels}
+        return {"table": self._given.tolist(), **own_labels}
 
 
 def _check_table(table: ArrayLike, shape: tuple[int, int]) -> Floats:
@@ -72,4 +70,4 @@ def _check_table(table: ArrayLike, shape: tuple[int, int]) -> Floats:
     if not np.allclose(total, 1, atol=1e-6):
         worst = int(np.argmax(np.abs(total - 1)))
         raise ValueError(f"column {worst} of table sums to {total[worst]:g}; every column (true value) must sum to 1")
-    return np.asarray(law / total)
+    return law
