@@ -21,6 +21,7 @@ EXAMPLES: dict[str, list[Mechanism]] = {
     "uniform": [sf.Uniform(UNIT, halfwidth=0.5), sf.Uniform(AGES, privacy=0.5, confidence=0.999)],
     "laplace": [sf.Laplace(UNIT, scale=0.5, step=0.01), sf.Laplace(AGES, privacy=1.0)],
     "discretize": [sf.Discretize(UNIT, width=0.25), sf.Discretize(AGES, edges=[20, 30, 35, 80])],
+    "clear": [sf.Clear(COLOURS), sf.Clear(AGES), sf.Clear(UNIT, step=0.03)],
     "randomized-response": [
         sf.RandomizedResponse(COLOURS, keep=0.6),
         sf.RandomizedResponse(COLOURS, gamma=19),

@@ -78,6 +78,8 @@ PLANS: dict[str, dict[str, Any]] = {
     "drawn": {"colour": CHOICE, "age": AGE, "children": CHILDREN, "body": BOTH, "food": baskets(70),
               "group": {"categories": ["A", "B"], "role": "class"}},
     "redrawn": {"colour": COLOUR, "age": AGE, "x": LEVELS},
+    "open": {"colour": {**COLOURS, "channel": "choice", "levels": {"shy": SHY, "open": {"channel": "clear"}}},
+             "age": {**AGES, "channel": "choice", "levels": {"open": {"channel": "clear", "step": 0.5}}}},
 }  # fmt: skip
 LANGUAGE = {"deutsch": "de", "français": "fr"}
 DRAWN = {"drawn": 2, "redrawn": 1}
@@ -147,6 +149,11 @@ DEVICES: dict[str, list[dict[str, Any]]] = {
         ask("drawn", {**ALL, "age": 12, "children": 12}), ask("drawn", {**ALL, "hair": "red"}),
         *(ask("redrawn", {"colour": "red", "age": 47.25, "x": 0.31}, whom, levels={"x": "strong"})
           for whom in (TOWN, CITY, "third", "fourth")),
+    ],
+    "an open level": [
+        *(ask("open", {"colour": "red", "age": 47.2}, levels={"colour": level}) for level in ("open", "shy", "open")),
+        ask("open", {"colour": "red", "age": None}, CITY, levels={"colour": "shy"}),
+        {"limit": {"gamma": 100}}, ask("open", {"colour": "red", "age": 47.2}, "third"),
     ],
     "questions that are drawn, within a limit": [
         {"limit": {"gamma": 100}}, ask("drawn", ALL), ask("drawn", ALL, CITY), ask("drawn", ALL, "third"),

@@ -65,6 +65,8 @@ MECHANISMS: dict[str, Mechanism] = {
     "longitudinal, numbers": sf.Longitudinal(
         sf.SquareWave(SMALL, gamma=9), sf.Gaussian(sf.Interval(-9, 18), scale=3, step=3)
     ),
+    "clear level": sf.Choice({"open": None, "shy": sf.RandomizedResponse(COLOURS, gamma=3)}),
+    "clear numbers": sf.Clear(AGES, step=0.5),
     "correlated": sf.CorrelatedNoise({"a": UNIT, "b": SMALL}, [[0.04, 0.5], [0.5, 9.0]], ratio=1.5),
     "correlated, three": sf.CorrelatedNoise({"a": SMALL, "b": SMALL, "c": SMALL}, np.eye(3) * 4 + 3, privacy=0.8),
 }

@@ -8,14 +8,14 @@ from sfumato.channels.bounded.subsets import SubsetResponse
 from sfumato.channels.bounded.window import RandomizedResponse, SquareWave
 from sfumato.channels.chain import Chain
 from sfumato.channels.choice import Blur, Choice, TwoPhase
+from sfumato.channels.clear import Clear
 from sfumato.channels.correlated import CorrelatedNoise
 from sfumato.channels.discretize import Discretize
 from sfumato.channels.longitudinal import Longitudinal
 from sfumato.channels.tabulated import Tabulated
 
 __all__ = [
-    "AdditiveNoise", "Blur", "Chain", "Channel", "Choice", "CorrelatedNoise", "Discretize", "Gaussian", "Laplace",
+    "AdditiveNoise", "Blur", "Chain", "Channel", "Choice", "Clear", "CorrelatedNoise", "Discretize", "Gaussian", "Laplace",
     "Longitudinal", "Mechanism", "Piecewise", "RandomizedResponse", "SelectASize", "SquareWave", "SubsetResponse",
-    "Tabulated",
-    "TwoPhase", "Uniform", "channel_from_spec", "mechanism_from_spec",
+    "Tabulated", "TwoPhase", "Uniform", "channel_from_spec", "mechanism_from_spec",
 ]

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sfumato.channels.base import Channel, CodeSpace, Mechanism, Rng, channel_from_spec
+from sfumato.channels.clear import Clear
 from sfumato.channels.program import Spread, Step
 from sfumato.channels.words import Key, RecordWords, noise_generator
 from sfumato.domain import Categories, Codes, Domain, Floats, Grid, Interval, as_array
@@ -25,7 +26,8 @@ MOST_INTERVALS = 1_000_000
 
 
 class Choice(Mechanism):
-    """Named levels, one channel each, over one domain. The level is sent in the clear beside the report.
+    """Named levels, one channel each (None: the answer as it is, ``Clear``), over one domain. The level is sent in the
+    clear beside the report.
 
     Law: at level g, the law of its channel; nothing is averaged over levels.
     Guarantee: stated per level; a person's own level counts.
@@ -40,13 +42,17 @@ class Choice(Mechanism):
     kind = "choice"
     default: str
 
-    def __init__(self, levels: Mapping[str, Channel], default: str | None = None) -> None:
+    def __init__(self, levels: Mapping[str, Channel | None], default: str | None = None) -> None:
         if not levels:
             raise ValueError("levels is empty; give at least one named channel")
         if len(levels) > MOST_LEVELS:
             raise ValueError(f"{len(levels):,} levels are more than {MOST_LEVELS}, and than anybody chooses among")
-        self._levels: dict[str | None, Channel] = {str(name): channel for name, channel in levels.items()}
-        first = next(iter(self._levels.values()))
+        first = next((channel for channel in levels.values() if channel is not None), None)
+        if first is None:
+            raise ValueError("no level has a channel, so that nothing says what may be answered; give one of them as "
+                             "sf.Clear(domain)")
+        clear = Clear(first.domain) if None in levels.values() else None
+        self._levels: dict[str | None, Channel] = {str(name): one or clear for name, one in levels.items()}
         for name, channel in self._levels.items():
             if channel.domain != first.domain:
                 raise ValueError(
