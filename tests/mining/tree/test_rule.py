@@ -8,8 +8,12 @@ import pytest
 from tests.mining.conftest import Survey
 
 import sfumato as sf
+from sfumato.counts import Reports
 from sfumato.mining.tree import TreeClassifier
+from sfumato.mining.tree.boxes import Groups
+from sfumato.mining.tree.rule import carried, uncut
 from sfumato.mining.tree.verdict import Verdict
+from sfumato.reconstruction import Axis
 
 AGE = 2  # the place of age among the columns
 
@@ -113,3 +117,38 @@ def test_where_no_structure_can_be_paid_for_the_average_of_many_decides_better_t
     assert usual.errors_ is None and usual.joint_ is not None  # no cut has an interval of its own
     monkeypatch.setattr("sfumato.mining.tree.classifier.verdict", lambda *_: Verdict("rule"))
     assert usual.score(bands.X_test, bands.y_test) > tree().score(bands.X_test, bands.y_test) + 0.03
+
+
+@pytest.mark.parametrize("high", [3, 24, 25, 26, 40, 80])
+def test_what_may_be_cut_anywhere_is_a_property_of_the_column_at_every_resolution(high) -> None:
+    channel = sf.Gaussian(sf.Interval(0, high, integer=True), privacy=0.5)
+    axis = Axis(Reports({"x": channel.randomize([0, high], 0)}, {"x": channel}).column("x"))
+    assert {isinstance(uncut(axis.at(size)), Groups) for size in (2, 6, 8, 11, 13, 19, 29, 50, 98)} == {high <= 24}
+
+
+@pytest.mark.parametrize("blurred", [True, False])
+def test_parts_of_a_rule_are_the_same_people_in_finer_and_in_coarser_cells(blurred) -> None:
+    channel = sf.Gaussian(sf.Interval(0, 24, integer=True), privacy=0.5) if blurred else None
+    values = np.random.default_rng(0).integers(0, 25, 400).astype(float)
+    axis = Axis(Reports({"x": values if channel is None else channel.randomize(values, 1)}, {"x": channel}).column("x"))
+    fine, coarse = axis.at(50), axis.at(6)
+    alone = np.zeros(fine.size, int)
+    alone[2:] = 1
+    alone[3:] = 2  # the third cell is a part of its own, which no coarse cell shows
+    part, kept = carried(Groups(alone, True), fine, uncut(coarse), coarse)
+    assert part.of_cell.size == coarse.size and part.parts == kept.size and set(kept) < {0, 1, 2}
+    again, all_ = carried(Groups(alone, True), fine, uncut(fine), fine)
+    assert again.of_cell.tolist() == alone.tolist() and all_.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3, 11])
+def test_whole_numbers_of_many_values_beside_two_other_columns_make_a_rule(seed) -> None:
+    rng, n = np.random.default_rng(seed), 2_000 + 500 * (seed % 3)
+    high = int(rng.choice([26, 30, 80]))
+    domains = [sf.Interval(0, high, integer=True), sf.Interval(18, 90, integer=True), sf.Interval(0, 80, bool(seed % 2))]
+    x = np.column_stack([rng.integers(0, high + 1, n), rng.integers(18, 91, n), rng.integers(0, 81, n)])
+    unit = x / [high, 90, 80]
+    y = (unit[:, 0] > 0.5) & (unit[:, 1] > 0.5) | (unit[:, 2] > 0.7) if seed % 2 else unit.sum(axis=1) > 1.6
+    channels = [sf.Gaussian(domain, privacy=0.5) for domain in domains]
+    reports = np.column_stack([channel.randomize(column, rng) for channel, column in zip(channels, x.T, strict=True)])
+    assert sf.TreeClassifier(channels, random_state=0).fit(reports, y).score(x, y) > 0.8

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from sfumato.counts import Reports
-from sfumato.domain import Floats
+from sfumato.domain import Codes, Floats
 from sfumato.mining.joint.given import told_part
 from sfumato.mining.joint.grid import GridProblem, Resolution, effective_dimension, shift_of, spread_of
 from sfumato.mining.likelihood import Density, Observed
@@ -92,9 +92,9 @@ def shares_of(problem: GridProblem, j: int) -> Floats:
 
 
 def uncut(cut: ColumnCells) -> Parts:
-    if cut.labels is not None or cut.identity or (cut.integer and cut.size <= WHOLE_NUMBERS):
+    """One part: of cells that stay whole, or of a range that may be cut anywhere, whatever the cells of the moment."""
+    if cut.edges is None or cut.identity or (cut.integer and cut.edges[-1] - cut.edges[0] <= WHOLE_NUMBERS):
         return Groups(np.zeros(cut.size, np.int64), cut.labels is None)
-    assert cut.edges is not None
     return Cuts((cut.edges - cut.edges[0]) / (cut.edges[-1] - cut.edges[0]), np.zeros(0))
 
 
@@ -240,17 +240,18 @@ def moved(found: Found, ground: Ground, rule: Rule | None = None, cells: Sequenc
 
 def on_other_cells(rule: Rule, cells: Sequence[ColumnCells], ground: Ground) -> tuple[tuple[Parts, ...], Labels]:
     """The parts of a rule on a ground that may have more columns, and the types of its boxes there."""
-    fresh = ground.parts()
-    same = zip(rule.parts, cells, fresh, ground.cells, strict=False)
-    parts = (*(carried(part, old, new, cut) for part, old, new, cut in same), *fresh[len(rule.parts) :])
-    return parts, rule.types.reshape(rule.types.shape + (1,) * (len(fresh) - rule.types.ndim))
+    fresh = list(ground.parts())
+    types = rule.types.reshape(rule.types.shape + (1,) * (len(fresh) - rule.types.ndim))
+    for j, (part, old) in enumerate(zip(rule.parts, cells, strict=True)):
+        fresh[j], kept = carried(part, old, fresh[j], ground.cells[j])
+        types = np.take(types, kept, j)
+    return tuple(fresh), types
 
 
-def carried(part: Parts, old: ColumnCells, new: Parts, cut: ColumnCells) -> Parts:
-    """The same parts in other cells."""
-    if isinstance(part, Cuts):
-        return new.moved(part.places)
-    if old.edges is None or cut.edges is None or old.edges.size == cut.edges.size:
-        return part
+def carried(part: Parts, old: ColumnCells, new: Parts, cut: ColumnCells) -> tuple[Parts, Codes]:
+    """The same parts in other cells, and which of them are still there: coarser cells may hide one."""
+    if isinstance(part, Cuts) or old.edges is None or cut.edges is None:
+        return (new.moved(part.places) if isinstance(part, Cuts) else part), np.arange(part.parts)
     middle = (cut.edges[1:] + cut.edges[:-1]) / 2
-    return Groups(part.of_cell[old.true_cells(middle)], part.ordered)
+    kept, of_cell = np.unique(part.of_cell[old.true_cells(middle)], return_inverse=True)
+    return Groups(of_cell, part.ordered), kept
