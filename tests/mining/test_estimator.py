@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import sfumato as sf
 from sfumato.mining import LEARNERS, learner_named
-from sfumato.mining.estimator import Learner
+from sfumato.mining.estimator import Learner, generator
 
 WHY = "folds, and cells of clear numbers, hold records: a weight of two is one of them, two records are two"
 BY_RECORD = {"check_sample_weight_equivalence_on_dense_data": WHY}
@@ -52,6 +52,25 @@ def test_what_fits_for_longer_keeps_it_too(estimator, check):
 
 def test_the_usual_recipes_of_a_chooser_keep_it_together() -> None:
     check_classifiers_train("Chooser", sf.Chooser())
+
+
+@pytest.mark.parametrize("kind", LEARNERS)
+def test_two_fits_with_defaults_answer_the_same_whatever_was_drawn_before(kind) -> None:
+    rng = np.random.default_rng(3)
+    channel = sf.Gaussian(sf.Interval(0, 1), privacy=0.5)
+    x = rng.random((300, 3))
+    reports = channel.randomize(np.where(x < 0.5, x / 2, x), rng)
+    learner = learner_named(kind)
+    made = learner([channel] * 3, recipes=RECIPES) if kind == "Chooser" else learner(channels=[channel] * 3)
+    first, second = (made.fit(reports, x.sum(axis=1) > 1.5).predict_proba(x) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+
+
+def test_a_random_state_is_a_seed_or_a_source_of_further_ones() -> None:
+    assert [generator(each).random() for each in (3, np.random.RandomState(3))] == [generator(3).random()] * 2
+    assert generator(None).random() == generator(None).random() != generator(3).random()
+    source, drawing = np.random.RandomState(3), np.random.default_rng(3)
+    assert generator(source).random() != generator(source).random() and generator(drawing) is drawing
 
 
 AGE = sf.Gaussian(sf.Interval(20, 80), scale=6)

@@ -57,6 +57,9 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
     ``channels``: one entry (channel, choice, or None for a clear column) a column, or a mapping from column name; a
     column ``<name>.level`` says which level of a choice each person took.
 
+    ``random_state``: of what is drawn and of who is held out; None is 0. Who is held out follows from a record's place,
+    so that records in another order are other folds.
+
     Fitted: ``classes_``, ``attribute_names_``, ``n_features_in_``, and ``feature_names_in_`` where columns have names.
     """
 
@@ -261,10 +264,12 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
 
 
 def generator(random_state: Any) -> np.random.Generator:
-    """A Generator from anything scikit-learn takes as random_state."""
+    """A Generator from anything scikit-learn takes as random_state; None is 0, so that the same reports always teach
+    the same, as a reader of an answer expects and nobody has to ask for."""
     if isinstance(random_state, np.random.Generator):
         return random_state
-    return np.random.default_rng(check_random_state(random_state).randint(0, SEEDS))
+    state = check_random_state(0 if random_state is None else random_state)
+    return np.random.default_rng(state.randint(0, SEEDS))
 
 
 def remember_names(estimator: Any, names: Sequence[str], named: bool) -> None:

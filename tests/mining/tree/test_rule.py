@@ -141,7 +141,7 @@ def test_parts_of_a_rule_are_the_same_people_in_finer_and_in_coarser_cells(blurr
     assert again.of_cell.tolist() == alone.tolist() and all_.tolist() == [0, 1, 2]
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3, 11])
+@pytest.mark.parametrize("seed", [1, 3, 11])
 def test_whole_numbers_of_many_values_beside_two_other_columns_make_a_rule(seed) -> None:
     rng, n = np.random.default_rng(seed), 2_000 + 500 * (seed % 3)
     high = int(rng.choice([26, 30, 80]))

@@ -257,10 +257,10 @@ class JointModel(Learner):
         """n synthetic records of true values, in the form of X: (X, y), or X alone when fitted without classes.
 
         Each column by itself is distributed as it is reconstructed (`marginals_`). They are functions of the reports
-        only, so their privacy is that of the reports.
+        only, so their privacy is that of the reports. random_state: None draws others each time.
         """
         check_is_fitted(self)
-        rng = generator(random_state)
+        rng = generator(np.random if random_state is None else random_state)
         drawn = max(n, LEAST_DRAWN)
         values = self.sample_core(drawn, rng)
         for branch in self.forest_:
