@@ -144,7 +144,7 @@ def test_every_learner_travels_as_plain_data(name: str) -> None:
     again = learner_named(name).from_dict(json.loads(text))
     grid = pd.DataFrame(truth)[:300]
     np.testing.assert_array_equal(again.predict(grid), model.predict(grid))
-    np.testing.assert_allclose(again.predict_proba(grid), model.predict_proba(grid), atol=1e-4)
+    np.testing.assert_allclose(again.predict_proba(grid), model.predict_proba(grid), rtol=0, atol=1e-12)
     assert again.attribute_names_ == ["age", "years"]
 
 

@@ -54,7 +54,7 @@ def test_a_frame_comes_back_as_a_frame_with_whole_numbers_where_they_belong(surv
 
 def test_a_saved_model_answers_the_same(model, survey):
     again = JointModel.from_dict(json.loads(json.dumps(model.to_dict())))
-    np.testing.assert_array_equal(again.predict(survey.X_test), model.predict(survey.X_test))
+    np.testing.assert_array_equal(again.predict_proba(survey.X_test), model.predict_proba(survey.X_test))
     assert again.sample(10, random_state=0)[0].shape == (10, 9)
 
 

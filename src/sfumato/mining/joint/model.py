@@ -98,12 +98,12 @@ class GridMember:
         return places[0].astype(np.int64), [place.astype(np.int64) for place in places[1:]]
 
     def to_dict(self) -> dict[str, Any]:
-        rounded = [float(f"{value:.5g}") for value in self.joint.ravel()]
+        shortened = [float(f"{value:.9g}") for value in self.joint.ravel()]  # nine digits tell all floats apart
         return {
             "form": "grid",
             "cells": [cut.to_dict() for cut in self.cells],
             "shape": list(self.joint.shape),
-            "joint": rounded,
+            "joint": shortened,
         }
 
     @classmethod
