@@ -76,8 +76,8 @@ def test_a_table_of_all_clear_levels_is_the_data() -> None:
 
 
 def test_a_device_sends_it() -> None:
-    plan = sf.Plan("p", {"colour": sf.Attribute("colour", COLOURS, sf.Choice({"open": None, "shy": sf.RandomizedResponse(
-        COLOURS, gamma=3)}))})  # fmt: skip
+    choice = sf.Choice({"open": None, "shy": sf.RandomizedResponse(COLOURS, gamma=3)})
+    plan = sf.Plan("p", {"colour": sf.Attribute("colour", COLOURS, choice)})
     device = sf.Device(b"0123456789abcdef0123456789abcdef", sf.Ledger())
     sent = device.answer(plan, {"colour": "blue"}, collector="https://a.example")
     assert sent == {"colour": "blue", "colour.level": "open"}

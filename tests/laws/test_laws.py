@@ -70,6 +70,7 @@ EXAMPLES: dict[str, list[Mechanism]] = {
         sf.CorrelatedNoise({"a": UNIT, "b": UNIT, "c": AGES}, np.diag([0.04, 0.09, 90.0]) + 0.02, privacy=0.8),
     ],
     "select-a-size": [
+        sf.SelectASize.design(sf.Items(5), sizes=[0], gamma=5, up_to=2),
         sf.SelectASize.design(sf.Items(6), sizes=[3], gamma=5, up_to=2),
         sf.SelectASize.design(sf.Items(["tea", "milk", "rice"]), sizes=[2], gamma=19, up_to=2),
     ],

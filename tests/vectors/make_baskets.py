@@ -37,6 +37,8 @@ PROGRAMS: dict[str, tuple[int, Fraction, str | None, list[tuple[int, set[int]]]]
     "256ths of 1000": (1000, Fraction(131, 256), None, [(5, {5})]),
     "halves of 1000": (1000, Fraction(1, 2), None, [(5, {0, 5}), (6, {6})]),
     "halves of 5000": (5000, Fraction(1, 2), None, [(3, {3})]),
+    "empty ones among halves of 70": (70, Fraction(1, 2), None, [(0, set()), (2, {2})]),
+    "empty ones among eighths of 65": (65, Fraction(3, 8), "polynomial", [(0, set()), (1, {1})]),
 }
 SEEDS_ONLY = 1000
 """From so many items on bitmaps take too many words for a small file."""
@@ -100,7 +102,7 @@ def cases_of(name: str, program: dict[str, Any], part: dict[str, Any], form: str
 
 def codes() -> Iterator[dict[str, Any]]:
     """The code under which a basket's keyed noise is drawn."""
-    for size in range(1, 9):
+    for size in range(9):
         members = members_of(f"code/{size}", 10**size, size) if size < 5 else [7**place for place in range(size)]
         code = int(row_codes(np.array([members]))[0]) % (1 << 64)
         yield {"members": members, "code": f"{code:016x}"}

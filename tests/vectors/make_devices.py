@@ -50,8 +50,9 @@ BOTH = {
 FOODS = ["apple", "bread", "cheese", "Ölive", "egg", "fig", "Gruyère"]
 
 
-def baskets(items: int | list[str], rho: float = 0.5) -> dict[str, Any]:
+def baskets(items: int | list[str], rho: float = 0.5, *, empty: bool = False) -> dict[str, Any]:
     laws = [SizeLaw(2, rho, (0.3, 0.2, 0.5)), SizeLaw(3, rho, (0.2, 0.2, 0.2, 0.4))]
+    laws += [SizeLaw(0, rho, (1.0,))] if empty else []
     return {"items": items, **sf.SelectASize(sf.Items(items), laws, up_to=1).to_spec()}
 
 
@@ -78,6 +79,7 @@ PLANS: dict[str, dict[str, Any]] = {
     "drawn": {"colour": CHOICE, "age": AGE, "children": CHILDREN, "body": BOTH, "food": baskets(70),
               "group": {"categories": ["A", "B"], "role": "class"}},
     "redrawn": {"colour": COLOUR, "age": AGE, "x": LEVELS},
+    "empty": {"food": baskets(70, empty=True)},
     "open": {"colour": {**COLOURS, "channel": "choice", "levels": {"shy": SHY, "open": {"channel": "clear"}}},
              "age": {**AGES, "channel": "choice", "levels": {"open": {"channel": "clear", "step": 0.5}}}},
 }  # fmt: skip
@@ -149,6 +151,11 @@ DEVICES: dict[str, list[dict[str, Any]]] = {
         ask("drawn", {**ALL, "age": 12, "children": 12}), ask("drawn", {**ALL, "hair": "red"}),
         *(ask("redrawn", {"colour": "red", "age": 47.25, "x": 0.31}, whom, levels={"x": "strong"})
           for whom in (TOWN, CITY, "third", "fourth")),
+    ],
+    "an empty basket": [
+        ask("empty", {"food": []}), ask("empty", {"food": []}), ask("empty", {"food": [1, 2]}, CITY),
+        ask("empty", {"food": []}, CITY),
+        ask("numbered", {"food": []}, "third"), ask("empty", {"food": [3]}, "third"),
     ],
     "an open level": [
         *(ask("open", {"colour": "red", "age": 47.2}, levels={"colour": level}) for level in ("open", "shy", "open")),

@@ -15,7 +15,7 @@ from sfumato.channels.longitudinal import Longitudinal
 from sfumato.channels.tabulated import Tabulated
 
 __all__ = [
-    "AdditiveNoise", "Blur", "Chain", "Channel", "Choice", "Clear", "CorrelatedNoise", "Discretize", "Gaussian", "Laplace",
-    "Longitudinal", "Mechanism", "Piecewise", "RandomizedResponse", "SelectASize", "SquareWave", "SubsetResponse",
-    "Tabulated", "TwoPhase", "Uniform", "channel_from_spec", "mechanism_from_spec",
+    "AdditiveNoise", "Blur", "Chain", "Channel", "Choice", "Clear", "CorrelatedNoise", "Discretize", "Gaussian",
+    "Laplace", "Longitudinal", "Mechanism", "Piecewise", "RandomizedResponse", "SelectASize", "SquareWave",
+    "SubsetResponse", "Tabulated", "TwoPhase", "Uniform", "channel_from_spec", "mechanism_from_spec",
 ]

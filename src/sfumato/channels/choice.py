@@ -49,10 +49,10 @@ class Choice(Mechanism):
             raise ValueError(f"{len(levels):,} levels are more than {MOST_LEVELS}, and than anybody chooses among")
         first = next((channel for channel in levels.values() if channel is not None), None)
         if first is None:
-            raise ValueError("no level has a channel, so that nothing says what may be answered; give one of them as "
-                             "sf.Clear(domain)")
-        clear = Clear(first.domain) if None in levels.values() else None
-        self._levels: dict[str | None, Channel] = {str(name): one or clear for name, one in levels.items()}
+            raise ValueError("no level says what may be answered; give one of them as sf.Clear(domain)")
+        self._levels: dict[str | None, Channel] = {
+            str(name): Clear(first.domain) if channel is None else channel for name, channel in levels.items()
+        }
         for name, channel in self._levels.items():
             if channel.domain != first.domain:
                 raise ValueError(

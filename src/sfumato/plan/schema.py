@@ -165,11 +165,11 @@ def _baskets() -> dict[str, Any]:
     }
     ends = [{**positive, "maximum": 65535}, {**positive, "maximum": 16}]
     size = {
-        "size": {**positive, "description": "m: how many items the basket has"},
+        "size": {**_COUNT, "description": "m: how many items the basket has"},
         "rho": {"type": "array", "prefixItems": ends, "minItems": 2, "items": False, "description": "a, b: ρ = a/2^b"},
-        "kept": {**_WORDS, "description": "m + 1 bounds; the number that a word reaches is how many items are kept"},
+        "kept": {**_WORDS, "minItems": 1, "description": "m + 1 bounds; as many as a word reaches are kept"},
         "seed": {"anyOf": [_object(seed), {"type": "null"}]},
-        "words": _object({"bitmap": positive, "seed": {"type": ["integer", "null"], "minimum": 3}}),
+        "words": _object({"bitmap": positive, "seed": {"type": ["integer", "null"], "minimum": 1}}),
     }
     sizes = {"type": "array", "items": _object(size), "minItems": 1}
     return _object({"program": {"const": 1}, "kind": {"const": "select-a-size"}, "items": positive, "sizes": sizes})

@@ -155,6 +155,8 @@ def item_guess(name: str, channel: SelectASize) -> list[Finding]:
     """
     found = []
     for size, law in channel.laws.items():
+        if size == 0:  # an empty basket has no item to be guessed
+            continue
         before = size / channel.items.size
         kept = float(np.arange(size + 1) @ np.asarray(law.kept)) / size
         after = before * kept / (before * kept + (1 - before) * law.rho)

@@ -162,7 +162,7 @@ def test_smaller_supports_need_more_reports(channel: SelectASize) -> None:
 @pytest.mark.parametrize(
     ("baskets", "message"),
     [
-        ([[1, 2, 3], []], "basket 1 is empty"),
+        ([[1, 2, 3], []], "basket 1 is empty but the designed sizes are 3, 4; add 0 to sizes="),
         ([[1, 2, 3, 4, 5]], r"basket 0 has 5 items but the designed sizes are 3, 4; add 5 to sizes="),
         ([[1, 2, 99]], "unknown item in basket 0"),
         ([[1, 2, 2]], "an item is twice"),

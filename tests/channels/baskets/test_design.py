@@ -6,7 +6,9 @@ from functools import cache
 
 import numpy as np
 import pytest
+from tests.statistics import assert_mean
 
+import sfumato as sf
 from sfumato.channels.baskets.design import Goal, Readability, corners, design_law
 
 MILLION = 1e6
@@ -109,3 +111,46 @@ def test_impossible_goals_are_refused(arguments: tuple[float, ...], message: str
 def test_an_unknown_form_is_refused() -> None:
     with pytest.raises(ValueError, match="form 'three-level'"):
         design_law(3, Goal(19.0, 3, 1e6), form="three-level")
+
+
+# --- empty baskets ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sizes", [[0], [0, 1], [0, 1, 3]])
+def test_empty_baskets_are_an_answer_like_any_other(sizes: list[int]) -> None:
+    channel = sf.SelectASize.design(sf.Items(9), sizes=sizes, gamma=19, up_to=2)
+    people = [list(range(size)) for size in sizes] * 3000
+    for how in ({"rng": 5}, {"rng": 5, "compress": True}, {"key": b"secret of one device", "question": "basket"}):
+        reports = channel.randomize(people, **how)
+        assert reports.sizes.tolist() == [len(basket) for basket in people]
+    one = channel.randomize([[]], key=b"secret of one device", question="basket")
+    many = channel.randomize([[], []], key=b"secret of one device", question="basket")
+    assert one.to_lists()[0] == many.to_lists()[0] == many.to_lists()[1]
+    assert channel.gamma <= 19 and f"{len(sizes)}" and "size" in channel.guarantee().visible
+    assert sf.SelectASize(channel.items, channel.parameters()["designs"], channel.up_to).identity == channel.identity
+
+
+def test_reports_of_empty_baskets_show_every_item_as_often() -> None:
+    channel = sf.SelectASize.design(sf.Items(70), sizes=[0], gamma=19, up_to=2)
+    assert channel.exact_gamma == 1 and channel.lowest_discoverable_support() == {}
+    for compress in (False, True):
+        reports = channel.expand(channel.randomize([[]] * 4000, rng=3, compress=compress))
+        shown = np.array([len(basket) for basket in reports.to_lists()])
+        assert_mean(shown, 35, np.sqrt(70 / 4))
+
+
+def test_supports_are_read_among_empty_baskets() -> None:
+    channel = sf.SelectASize.design(sf.Items(12), sizes=[0, 1, 2], gamma=99, up_to=2)
+    assert set(channel.lowest_discoverable_support()) == {1, 2}
+    people = [[], [3], [3, 4], [4]] * 20_000
+    found = sf.frequent_itemsets(channel.randomize(people, rng=8), channel, min_support=0.2, max_len=2)
+    supports = dict(zip(found["itemsets"], found["support"], strict=True))
+    assert supports.keys() == {frozenset({3}), frozenset({4}), frozenset({3, 4})}
+    assert supports[frozenset({3})] == pytest.approx(0.5, abs=0.05)
+    assert supports[frozenset({3, 4})] == pytest.approx(0.25, abs=0.05)
+
+
+@pytest.mark.parametrize("size", [-1, 1.5, "a"])
+def test_a_size_that_is_no_number_of_items_is_refused(size: object) -> None:
+    with pytest.raises((ValueError, TypeError), match=r"size"):
+        sf.SelectASize.design(sf.Items(9), sizes=[size], gamma=19)  # type: ignore[list-item]

@@ -79,7 +79,7 @@ def test_parts_of_an_itemset_cost_more_where_few_items_are_inserted() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((0, 0.5, (1.0,)), "drop empty baskets"),
+        ((-1, 0.5, ()), "sizes start at 0"),
         ((2, 0.0, (0.2, 0.3, 0.5)), "strictly between 0 and 1"),
         ((2, 0.5, (0.5, 0.5)), "3 numbers"),
         ((2, 0.5, (0.2, 0.2, 0.2)), "sum to 1"),

@@ -22,7 +22,7 @@ from sfumato.channels.bound import gamma_of, one_given
 from sfumato.channels.program import Words
 from sfumato.channels.words import Key, KeyedWords, WordSource, row_codes
 from sfumato.domain import Categories, Codes, Floats, Items
-from sfumato.domain.checked import given, given_numbers, given_whole
+from sfumato.domain.checked import given, given_numbers, given_whole, given_wholes
 from sfumato.guarantee import Guarantee
 from sfumato.prose import Voice, voice
 
@@ -37,7 +37,8 @@ LARGEST_TABLE = 12
 class SelectASize(Channel):
     """Baskets of m items: keep j of them with chance p[j], insert every other item with chance ρ.
 
-    Domain: sets of items, of one of the designed sizes; the size m is disclosed.
+    Domain: sets of items, of one of the designed sizes; the size m is disclosed. Of size 0, the empty basket, nothing
+    else is known or learnt: its report is noise.
     Law: P[t'|t] = (p[j]/p0[j]) ρ^|t'| (1-ρ)^(n-|t'|), j = |t & t'|, p0[j] = C(m,j) ρ^j (1-ρ)^(m-j).
     γ: max_j p/p0 over min_j p/p0, the largest over the designed sizes; read off the program, exactly.
     Support: the mean of Π_{a in A} (1[a in t'] - ρ) / λ_k.
@@ -84,7 +85,8 @@ class SelectASize(Channel):
             raise ValueError(
                 f"resolution = {resolution} is no power of two up to 65536, and ρ is drawn bit by bit; use 1024"
             )
-        wanted = sorted(set(sizes))
+        listed = list(sizes) if isinstance(sizes, Iterable) else sizes
+        wanted = np.unique(given_wholes({"sizes": listed}, "sizes", 0, LARGEST_SIZE)).tolist()
         _check_sizes(wanted, items)
         laws = [design_law(size, goal, form=form, resolution=resolution) for size in wanted]
         return cls(items, [within(law, Fraction(goal.gamma)) for law in laws], up_to)
@@ -169,11 +171,10 @@ class SelectASize(Channel):
         if undesigned.any():
             row = int(np.flatnonzero(undesigned)[0])
             size = int(baskets.sizes[row])
-            if size == 0:
-                raise ValueError(f"basket {row} is empty; drop empty baskets and count them beside the reports")
+            has, drop = (f"has {size} items", "trim") if size else ("is empty", "drop")
             raise ValueError(
-                f"basket {row} has {size} items but the designed sizes are {self._sizes_in_words()}; "
-                f"add {size} to sizes= in design, or trim the basket"
+                f"basket {row} {has} but the designed sizes are {self._sizes_in_words()}; "
+                f"add {size} to sizes= in design, or {drop} the basket"
             )
         return baskets
 
@@ -333,7 +334,7 @@ class SelectASize(Channel):
 
 def _law_of(design: Any) -> SizeLaw:
     """A design as a plan writes it."""
-    size = given_whole(design, "size", 1, LARGEST_SIZE)
+    size = given_whole(design, "size", 0, LARGEST_SIZE)
     rho = given_numbers({"rho": [given(design, "rho")]}, "rho", (1,))
     return SizeLaw(size, float(rho[0]), tuple(given_numbers(design, "kept", (None,)).tolist()))
 

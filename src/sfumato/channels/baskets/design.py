@@ -127,6 +127,8 @@ def design_law(size: int, goal: Goal, *, form: str = "best", resolution: int = 1
     """The best law for baskets of `size`; ρ is a multiple of 1/resolution."""
     if form not in FORMS:
         raise ValueError(f"form {form!r} is unknown; use one of {', '.join(FORMS)}")
+    if size == 0:  # nothing to keep, and nothing to read at any ρ: one fair bit an item
+        return SizeLaw(0, 0.5, (1.0,))
     found = _best_corner(size, goal, corners(size, form), np.arange(1, resolution) / resolution)
     if form == "best":
         nearby = found.rho + np.arange(-3, 4) / resolution

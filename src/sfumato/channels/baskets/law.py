@@ -103,8 +103,8 @@ class SizeLaw:
 
     def __post_init__(self) -> None:
         size, kept = self.size, self.kept
-        if size < 1:
-            raise ValueError(f"basket size {size} cannot be randomized, sizes start at 1; drop empty baskets first")
+        if size < 0:
+            raise ValueError(f"basket size {size} is no number of items; sizes start at 0, the empty basket")
         if not 0.0 < self.rho < 1.0:
             raise ValueError(f"ρ = {self.rho!r} is no insertion chance; give a number strictly between 0 and 1")
         if len(kept) != size + 1:

@@ -168,7 +168,7 @@ class SizeProgram:
         return np.asarray((steered, uniform)[kept > self.size][0])
 
     def _kept_and_order(self, members: list[int], words: Words) -> tuple[int, list[int]]:
-        first, *choices = words[: self.size].tolist()
+        first, *choices = words[: max(self.size, 1)].tolist()
         order = members.copy()
         for place, word in enumerate(choices):
             other = place + below(word, self.size - place)
@@ -185,7 +185,7 @@ class SizeProgram:
                 f"members of shape {members.shape} and words of shape {words.shape} do not fit; a basket here is "
                 f"{self.size} codes and {count} words"
             )
-        if len(members) and not (
+        if members.size and not (
             members[:, 0].min() >= 0 and members[:, -1].max() < self.items and (np.diff(members) > 0).all()
         ):
             raise ValueError(f"a basket is no increasing row of codes below {self.items}; sort it and drop repeats")
@@ -253,7 +253,7 @@ def _read_size(items: int, part: Mapping[str, Any]) -> SizeProgram:
             wrong = f"seeds of {part['seed']} cannot show baskets of {size}"
             raise ValueError(f"{wrong}; take them from SelectASize.program()")
     found = SizeProgram(items, size, threshold, depth, tuple(int(bound, 16) for bound in part["kept"]), seed)
-    sound = 1 <= size <= items and len(found.bounds) == size + 1 and min(found.excess) >= 0
+    sound = 0 <= size <= items and len(found.bounds) == size + 1 and min(found.excess) >= 0
     if not (sound and threshold % 2 and 0 < threshold < 1 << depth <= 1 << DEEPEST and found.to_data() == part):
         raise ValueError(f"the program for baskets of {size} contradicts itself; take it from SelectASize.program()")
     return found

@@ -149,6 +149,8 @@ class SeedGenerator:
         """Seeds moved so that item items[r, c] shows numbers[r, c]; a uniform seed stays uniform among those."""
         if items.shape[1] > self.independence:
             raise ValueError(DEPENDENT)
+        if not items.shape[1]:
+            return seeds
         kernels = _compiled()
         if kernels is None:
             steer = self._solve if self.construction == "bch" else self._interpolate

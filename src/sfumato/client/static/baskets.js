@@ -28,7 +28,7 @@ export function readBaskets({items, sizes}, {count, place}) {
 
 function readSize({size, rho: [threshold, depth], kept, seed: written}, items) {
 	const bounds = kept.map(halves), width = Math.ceil(items / 64)
-	need(isWhole(size, 1, 1000) && bounds.length === size + 1 && isWhole(depth, 1, 16) && threshold < 2 ** depth)
+	need(isWhole(size, 0, 1000) && bounds.length === size + 1 && isWhole(depth, 1, 16) && threshold < 2 ** depth)
 	const field = written && readSeed(written, size, depth)
 	const words = {bitmap: size + depth * width, seed: field && 2 * size + Math.ceil(field.bits / 64)}
 

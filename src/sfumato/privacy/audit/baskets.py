@@ -89,7 +89,8 @@ class BasketProbe(Probe):
 def check_baskets(
     channel: SelectASize, randomize: Randomize, effort: Effort, attribute: str, false_alarm: float
 ) -> list[Check]:
-    """The law and γ for every designed size; fresh noise, small calls, independence and the key for the first."""
+    """The law and γ for every designed size; fresh noise, small calls, independence and the key for one that
+    is not 0."""
     checks, alpha, rng = list[Check](), false_alarm / CHECKS, np.random.default_rng()
     people = min(max(effort.samples // 4 // len(channel.sizes), 2000), MOST_CELLS // channel.items.size, MOST_BASKETS)
     level = alpha / len(channel.sizes)
@@ -97,7 +98,7 @@ def check_baskets(
         name = attribute if len(channel.sizes) == 1 else f"{attribute} (baskets of {size})"
         held, bits = _drawn(BasketProbe(channel, size, attribute), randomize, people, effort, rng)
         checks += [_check_law(channel, size, held, bits, name, level), _check_gamma(channel, held, bits, name, level)]
-    size = channel.sizes[0]
+    size = channel.sizes[0] or channel.sizes[-1]
     asked = _asked(BasketProbe(channel, size, attribute, seeds=isinstance(randomize, Part)), randomize)
     keyed = _asked(BasketProbe(channel, size, attribute, seeds=True), randomize)
     checks.append(_check_fresh(asked.probe, randomize, attribute, alpha, effort))
@@ -189,7 +190,7 @@ def _presence(held: Bits, shown: Bits) -> tuple[Shown, Shown]:
 def _check_law(channel: SelectASize, size: int, held: Bits, shown: Bits, attribute: str, alpha: float) -> Check:
     law = channel.laws[size]
     came = np.bincount((held & shown).sum(axis=1), minlength=size + 1)
-    kept = float(np.arange(size + 1) @ np.asarray(law.kept)) / size
+    kept = float(np.arange(size + 1) @ np.asarray(law.kept)) / max(size, 1)
     having, others = _presence(held, shown)
     values = np.concatenate(
         [p_value(came, len(held), np.asarray(law.kept)), p_value(*having, kept), p_value(*others, law.rho)]
