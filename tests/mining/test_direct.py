@@ -47,7 +47,7 @@ def test_the_class_means_of_naive_bayes_survive_noise() -> None:
     y = rng.integers(0, 2, 40_000)
     x = np.clip(rng.normal(3 + 4 * y, 1.0), 0, 10)
     reports = sf.Gaussian(sf.Interval(0, 10), scale=2.0).randomize(x, rng)
-    means = DirectClassifier().fit(reports[:, None], y).estimator_.theta_[:, 0]
+    means = DirectClassifier(GaussianNB()).fit(reports[:, None], y).estimator_.theta_[:, 0]
     np.testing.assert_allclose(means, [x[y == 0].mean(), x[y == 1].mean()], atol=6 * 2.3 / np.sqrt(20_000))
 
 
@@ -72,7 +72,7 @@ def test_naive_bayes_and_trees_travel_as_numbers_and_others_say_that_they_cannot
     y = (frame["x"] > 0) ^ (frame["sex"] == "a")
     assert_travels(DirectClassifier().fit(frame, y), frame)
     assert_travels(DirectClassifier(DecisionTreeClassifier(max_depth=5, random_state=0)).fit(frame, y), frame)
-    with pytest.raises(TypeError, match="KNeighborsClassifier cannot be shipped; use gaussian"):
+    with pytest.raises(TypeError, match="KNeighborsClassifier cannot be shipped; use a decision tree"):
         DirectClassifier(KNeighborsClassifier()).fit(frame, y).to_dict()
 
 

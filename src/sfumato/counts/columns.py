@@ -200,8 +200,10 @@ def on_grid(counts: Codes, low: float, high: float) -> tuple[Floats, Codes]:
 
 
 def value_places(column: Column, numbers: Floats) -> Codes:
-    """The place of each number among the column's values: its own, or on a grid the nearest."""
+    """The place of each number among the column's values: its own, or on a grid the nearest; 0 where all are missing."""
     assert column.values is not None
+    if not column.values.size:
+        return np.zeros(numbers.size, np.int64)
     above = np.minimum(np.searchsorted(column.values, numbers), column.values.size - 1)
     below = np.maximum(above - 1, 0)
     return np.where(numbers - column.values[below] < column.values[above] - numbers, below, above)

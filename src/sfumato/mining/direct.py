@@ -16,7 +16,7 @@ from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
@@ -27,7 +27,8 @@ from sfumato.domain import Floats, as_numbers
 from sfumato.domain.checked import given_labels, given_numbers, given_one_of, given_rows, given_table, given_wholes
 from sfumato.mining.discriminant import linear_scores
 from sfumato.mining.estimator import Channels, Column, Learner, class_codes_in
-from sfumato.mining.naive_bayes import TINY, NormalDensity, given_logs, log_joint
+from sfumato.mining.moments import TINY
+from sfumato.mining.naive_bayes import NormalDensity, given_logs, log_joint
 
 Labels = tuple[Any, ...] | None
 
@@ -35,11 +36,12 @@ Labels = tuple[Any, ...] | None
 class DirectClassifier(Learner):
     """A scikit-learn classifier fitted on reports, and applied to true values (or to reports) as they are.
 
-    estimator: any classifier; None takes gaussian naive Bayes, whose class means noise leaves unbiased.
+    estimator: any classifier; None takes gaussian naive Bayes, whose class means noise leaves unbiased, of scaled
+        columns: by itself it adds a part of the largest variance to all of them.
     channels: only used to know which columns ``<name>.level`` are levels, which are left out.
 
-    Numbers go in as they are (missing: the mean of the reports), labels as one column each. Gaussian naive Bayes,
-    decision trees and (scaled) logistic regression can be shipped.
+    Numbers go in as they are (missing: the mean of the reports), labels as one column each. Decision trees, (scaled)
+    gaussian naive Bayes and (scaled) logistic regression can be shipped.
     """
 
     form = "direct"
@@ -60,7 +62,7 @@ class DirectClassifier(Learner):
         columns = [reports.values(name) for name in reports.names]
         self.labels_: list[Labels] = [None if c.dtype.kind in "iuf" else known_labels(c) for c in columns]
         self.fill_ = [filling(column) for column in columns]
-        model = clone(GaussianNB() if self.estimator is None else self.estimator)
+        model = clone(make_pipeline(StandardScaler(), GaussianNB()) if self.estimator is None else self.estimator)
         weight = {} if reports.weights is None else weight_argument(model, reports.weights)
         self.estimator_ = model.fit(self._encoded(columns), class_codes_in(reports), **weight)
 
@@ -198,22 +200,28 @@ def _nodes(data: Mapping[str, Any], columns: int, classes: int) -> dict[str, npt
 
 
 def plain_answers(model: Any) -> dict[str, Any]:
-    """A fitted gaussian naive Bayes, decision tree or (scaled) logistic regression as plain data."""
+    """A fitted decision tree, (scaled) gaussian naive Bayes or (scaled) logistic regression as plain data."""
     scaled = isinstance(model, Pipeline) and [type(step) for _, step in model.steps[:-1]] == [StandardScaler]
     last = model.steps[-1][1] if scaled else model
     if isinstance(last, LogisticRegression):
         found = _plain_linear(last, model.steps[0][1] if scaled else None)
-    elif isinstance(model, GaussianNB):
-        peak = NormalDensity.of(model.theta_, model.var_).peak
-        found = {"form": "normal", "mean": model.theta_, "variance": model.var_, "peak": peak}
-        found |= {"prior": model.class_prior_, "log_prior": np.log(np.maximum(model.class_prior_, TINY))}
+    elif isinstance(last, GaussianNB):
+        found = _plain_normal(last, model.steps[0][1] if scaled else None)
     elif isinstance(model, DecisionTreeClassifier):
         found = _plain_tree(model.tree_)
     else:
-        usable = "gaussian naive Bayes, a decision tree or (scaled) logistic regression"
+        usable = "a decision tree, (scaled) gaussian naive Bayes or (scaled) logistic regression"
         raise TypeError(f"a {type(last).__name__} cannot be shipped; use {usable}")
     found["classes"] = last.classes_
     return {name: part if isinstance(part, str) else np.asarray(part).tolist() for name, part in found.items()}
+
+
+def _plain_normal(model: GaussianNB, scaler: StandardScaler | None) -> dict[str, Any]:
+    """Densities of values as they are."""
+    mean = model.theta_ if scaler is None else model.theta_ * scaler.scale_ + scaler.mean_
+    variance = model.var_ if scaler is None else model.var_ * scaler.scale_**2
+    prior = {"prior": model.class_prior_, "log_prior": np.log(np.maximum(model.class_prior_, TINY))}
+    return {"form": "normal", "mean": mean, "variance": variance, "peak": NormalDensity.of(mean, variance).peak, **prior}
 
 
 def _plain_linear(model: LogisticRegression, scaler: StandardScaler | None) -> dict[str, Any]:

@@ -25,8 +25,8 @@ from sfumato.channels.base import Channel
 from sfumato.counts import Reports, encode_known
 from sfumato.domain import Floats, as_numbers
 from sfumato.domain.checked import given_labels, given_numbers, given_rows
-from sfumato.mining.estimator import Channels, Column, Learner, class_codes_in, true_class_shares
-from sfumato.mining.moments import less_noise, mean_noise, numbers_of
+from sfumato.mining.estimator import Channels, Column, Learner, class_codes_in, class_people, true_class_shares
+from sfumato.mining.moments import TINY, less_noise, mean_noise, numbers_of, units
 from sfumato.reconstruction import Axis
 
 Labels = tuple[Any, ...] | None
@@ -79,22 +79,23 @@ class LinearDiscriminant(Learner):
         values = np.hstack([each.values for each in readings])
         weight = np.ones(len(reports)) if reports.weights is None else reports.weights
         present = np.where(np.isnan(values), 0.0, weight[:, None])
-        self.fill_ = (np.nan_to_num(values) * present).sum(axis=0) / np.maximum(present.sum(axis=0), 1e-300)
+        self.fill_ = (np.nan_to_num(values) * present).sum(axis=0) / np.maximum(present.sum(axis=0), TINY)
         of_class = true_class_shares(reports)[class_codes_in(reports)]
         noise = block_diag(*(each.noise for each in readings))
-        self._discriminate(np.where(np.isnan(values), self.fill_, values), of_class, weight, noise)
-
-    def _discriminate(self, values: Floats, of_class: Floats, weight: Floats, noise: Floats) -> None:
         mass = of_class * weight[:, None]
-        total = np.maximum(mass.sum(axis=0), 1e-12)
-        share, centre = total / total.sum(), np.average(values, axis=0, weights=weight)
-        values = values - centre
-        means = mass.T @ values / total[:, None]
+        self._discriminate(np.where(np.isnan(values), self.fill_, values), mass, weight, class_people(reports), noise)
+
+    def _discriminate(self, values: Floats, mass: Floats, weight: Floats, people: Floats, noise: Floats) -> None:
+        share, centre = people / people.sum(), np.average(values, axis=0, weights=weight)
+        unit = units(centre, np.average((values - centre) ** 2, axis=0, weights=weight))
+        values, noise = (values - centre) / unit, noise / np.outer(unit, unit)
+        means = mass.T @ values / people[:, None]
         own = np.diagonal(noise)
         within = (values * weight[:, None]).T @ values / weight.sum() - (means * share[:, None]).T @ means
-        self.covariance_ = less_noise(within - (noise - np.diag(own)), np.maximum(own, 0.0))
-        self.coef_ = np.linalg.solve(self.covariance_, means.T).T
-        self.intercept_ = np.log(share) - np.sum(self.coef_ * (0.5 * means + centre), axis=1)
+        covariance = less_noise(within - (noise - np.diag(own)), np.maximum(own, 0.0))
+        self.covariance_ = covariance * np.outer(unit, unit)
+        self.coef_ = np.linalg.solve(covariance, means.T).T / unit
+        self.intercept_ = np.log(share) - np.sum(self.coef_ * (0.5 * unit * means + centre), axis=1)
 
     @property
     def terms(self) -> list[tuple[Floats, Floats]]:

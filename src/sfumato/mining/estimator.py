@@ -358,6 +358,20 @@ def true_class_shares(reports: Reports) -> Floats:
     return np.asarray(np.linalg.pinv(check_reports_classes(reports.label_channel).matrix()).T)
 
 
+def likely_people(counts: Floats, of_class: Floats, squares: Floats | None = None) -> Floats:
+    """How many people each true class has, by counts of the reported ones (and of squared weights, where people have
+    any): no fewer than the standard error that blurred labels leave in it, and never quite nobody."""
+    error = np.sqrt((counts if squares is None else squares) @ of_class**2)
+    people = np.maximum(counts @ of_class, np.where((of_class < 0).any(axis=0), error, 0.0))
+    return np.asarray(np.maximum(people, np.finfo(float).eps * people.sum()))
+
+
+def class_people(reports: Reports) -> Floats:
+    """How many people each true class has."""
+    squares = reports.counts(squared=True) if reports.weighted else None
+    return likely_people(reports.counts(), true_class_shares(reports), squares)
+
+
 def learner_named(kind: str) -> Any:
     """The class of a learner."""
     if kind not in LEARNERS:

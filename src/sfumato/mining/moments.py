@@ -24,9 +24,12 @@ from sfumato.counts import Column, Reports
 from sfumato.domain import Floats, as_numbers
 
 LEAST_VARIANCE_SHARE = 0.01
+LEAST_VARIANCE = 1e-9  # in units of a column: scikit-learn's too, for what classes without any leave
+ROUNDING = 1e-12  # of the size of a column's numbers: what sums of equal ones may leave of a deviation
 LEAST_KEPT = 0.1
 LEAST_SUM = 0.01  # of the noise, in the mean of all directions
 LEAST_SLOPE = 1e-6
+TINY = 1e-300
 PROBED_RUNS = 400  # of report codes, for the mean of reports by value
 ROUNDS = 8
 
@@ -131,6 +134,18 @@ def moments(
     return mean, variance
 
 
+def units(centre: Floats, variance: Floats) -> Floats:
+    """What the numbers of each column are counted in: their deviation or, where they differ by no more than rounding,
+    so large a number that whatever stands there is the same."""
+    size, deviation = np.abs(centre), np.sqrt(np.maximum(variance, 0.0))
+    return np.where(deviation > ROUNDING * size, deviation, np.where(size > 0, size, 1.0) / ROUNDING)
+
+
+def label_error(mass: Floats) -> Floats:
+    """The standard error that blurred labels leave in how many people each class has; `mass[i, y]` as for `moments`."""
+    return np.where((mass < 0).any(axis=0), np.sqrt((mass**2).sum(axis=0)), 0.0)
+
+
 def settled(variance: Floats, mass: Floats, noise: float | Floats = 0.0) -> Floats:
     """Variances v ± s within classes as far as they can be known, s being the noise's part in their error:
 
@@ -141,51 +156,61 @@ def settled(variance: Floats, mass: Floats, noise: float | Floats = 0.0) -> Floa
     """
     if not np.any(noise):
         return variance
-    people = np.maximum(mass.sum(axis=0), 1e-12)
-    spread = np.maximum(variance + np.asarray(noise, float).reshape(-1, 1), 1e-150)
-    told = np.maximum(np.sum(np.maximum(mass, 0.0) / spread**2, axis=0), 1e-300)
-    error, share = np.maximum(2 / told - 2 * variance**2 / people, 1e-300), people / people.sum()
+    unit = float(np.max(noise))
+    variance, noise = variance / unit, np.asarray(noise, float).reshape(-1, 1) / unit
+    people = np.maximum(np.maximum(mass.sum(axis=0), label_error(mass)), TINY)
+    told = np.maximum(np.sum(np.maximum(mass, 0.0) / np.maximum(variance + noise, TINY) ** 2, axis=0), TINY)
+    error, share = np.maximum(2 / told - 2 * variance**2 / people, TINY), people / people.sum()
     mean = float(share @ variance)
     beyond = max(float(share @ ((variance - mean) ** 2 - error)), 0.0)
     kept = beyond / (beyond + error)
     found, deviation = kept * variance + (1 - kept) * mean, np.sqrt(kept * error + share**2 @ error)
     standard = found / deviation
-    return np.asarray(found + deviation * np.exp(-0.5 * (standard**2 + np.log(2 * np.pi)) - log_ndtr(standard)))
+    above = deviation * np.exp(-0.5 * (standard**2 + np.log(2 * np.pi)) - log_ndtr(standard))
+    return np.asarray(unit * (found + above))
 
 
 def less_noise(
     covariance: Floats, noise: Floats, share: float = LEAST_KEPT, *, of: Floats | None = None, even: bool = False
 ) -> Floats:
-    """Covariances (the last two axes) without the noise's part: eigenvalues, in units of the reports' deviations, are
-    kept above a share of the noise's part, because what is left after subtraction may be anything down to below zero.
+    """Covariances (the last two axes, of numbers in `units`) without the noise's part: eigenvalues, in units of the
+    reports' deviations, are kept above a share of the noise's part, because what is left after subtraction may be
+    anything down to below zero.
 
     ``of``: the noise of which that is a share, where it is not the noise that is taken off. ``even``: what that adds is
     taken from the larger eigenvalues, so that their sum, which is known far better than each of them, stays.
     """
-    scale = np.sqrt(np.maximum(np.diagonal(covariance, axis1=-2, axis2=-1), 1e-300))
+    scale = np.sqrt(np.maximum(np.diagonal(covariance, axis1=-2, axis2=-1), LEAST_VARIANCE))
     units = scale[..., :, None] * scale[..., None, :]
     part = np.minimum(noise / scale**2, 1.0)
     values, vectors = np.linalg.eigh(covariance / units - part[..., None] * np.eye(part.shape[-1]))
     largest = (part if of is None else np.minimum(of / scale**2, 1.0)).max(axis=-1, initial=0.0)
-    least = np.maximum(share * largest, 1e-9)[..., None]
+    least = np.maximum(share * largest, LEAST_VARIANCE)[..., None]
     kept = np.maximum(values, least)
     if even:
-        mean = np.maximum(values.mean(axis=-1), np.maximum(LEAST_SUM * largest, 1e-9))[..., None]
+        mean = np.maximum(values.mean(axis=-1), np.maximum(LEAST_SUM * largest, LEAST_VARIANCE))[..., None]
         least = np.minimum(least, mean)
         above = np.maximum(values - least, 0.0)
         room = values.shape[-1] * (mean - least)
-        kept = least + above * np.minimum(1.0, room / np.maximum(above.sum(axis=-1, keepdims=True), 1e-300))
+        kept = least + above * np.minimum(1.0, room / np.maximum(above.sum(axis=-1, keepdims=True), TINY))
     return np.asarray((vectors * kept[..., None, :]) @ np.swapaxes(vectors, -1, -2) * units)
 
 
 def _less_noise(deviation: Floats, noise: Floats, weight: Floats) -> Floats:
-    """The mean square without the noise's part, kept above zero."""
+    """The mean square without the noise's part, kept above zero; of classes told by blurred labels, also above a part
+    of everybody's, because what chance leaves of a difference may be anything down to below zero."""
     raw = _average(deviation**2, weight)
+    if (weight < 0).any():
+        everybody = _average(deviation**2, np.maximum(weight.sum(axis=1, keepdims=True), 0.0))
+        raw = np.maximum(raw, LEAST_VARIANCE_SHARE * everybody)
     if not noise.any():
-        return np.maximum(raw, 0.0)
-    return np.asarray(np.maximum(raw - _average(noise, weight), LEAST_VARIANCE_SHARE * np.maximum(raw, 1e-300)))
+        return raw
+    return np.asarray(np.maximum(raw - _average(noise, weight), LEAST_VARIANCE_SHARE * raw))
 
 
 def _average(values: Floats, weight: Floats) -> Floats:
-    total = weight.sum(axis=0)
-    return np.asarray((values * weight).sum(axis=0) / np.where(np.abs(total) < 1e-300, 1e-300, total))
+    """The mean within each class; everybody's, where a class has nobody, or fewer than its labels leave in doubt."""
+    total, everybody = weight.sum(axis=0), np.maximum(weight.sum(axis=1, keepdims=True), 0.0)
+    known = (total > 0) & (total >= label_error(weight))
+    of_all = (values * everybody).sum(axis=0) / max(float(everybody.sum()), TINY)
+    return np.where(known, (values * weight).sum(axis=0) / np.where(known, total, 1.0), of_all)

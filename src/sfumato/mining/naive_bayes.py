@@ -6,7 +6,7 @@
     "reconstructed"  each column's distribution within a class is reconstructed and used as it is
 
 Categories are multinomial in all four: reconstructed through the channel's table, or counted for "direct".
-Without channels "auto", "moments" and "direct" are scikit-learn's GaussianNB.
+Without channels "auto", "moments" and "direct" are scikit-learn's GaussianNB on columns of equal variance.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from sfumato.counts import Column, Reports
 from sfumato.domain import Categories, Floats, as_numbers
 from sfumato.domain.checked import given_numbers, given_one_of, given_rows, given_table
 from sfumato.mining.density_choice import after_steps, in_cells, normal_in_cells, steps_wanted
-from sfumato.mining.estimator import Channels, Learner, true_class_shares
+from sfumato.mining.estimator import Channels, Learner, class_people, true_class_shares
 from sfumato.mining.estimator import Column as Values
-from sfumato.mining.moments import code_excess, code_noise, code_values, moments, settled
+from sfumato.mining.moments import TINY, code_excess, code_noise, code_values, moments, settled, units
 from sfumato.mining.tree.association import reconstruct_groups
 from sfumato.reconstruction import Axis, ColumnCells, DenseTable
 
@@ -35,7 +35,6 @@ DENSITIES = ("auto", "moments", "reconstructed", "direct")
 CELLS, COARSENESS = 40, 0.1
 PSEUDO_COUNT = 1.0
 FOLDS = 5
-TINY = 1e-300  # variances and probabilities in files are above zero
 
 
 @dataclass(frozen=True)
@@ -116,7 +115,8 @@ class NaiveBayes(Learner):
     channels: one entry (channel or None for a clear column) a column, or a mapping from column name.
     density: "auto", "moments", "reconstructed" or "direct".
     label_channel: the channel that class labels went through, None if they are clear.
-    var_smoothing: this share of the largest variance is added to every variance, as in GaussianNB.
+    var_smoothing: this share of a column's variance is added to its variances within classes; GaussianNB adds that
+        of the largest, which drowns columns in small units.
 
     It asks for counts only: of each column by class, and for "auto" by fold too.
 
@@ -124,7 +124,7 @@ class NaiveBayes(Learner):
     """
 
     form = "naive-bayes"
-    keeps_weightless = True  # for the largest variance, as GaussianNB does
+    keeps_weightless = True  # for the columns' variances, as GaussianNB does
 
     def __init__(
         self, channels: Channels = None, density: str = "auto", *, label_channel: Channel | None = None,
@@ -139,8 +139,8 @@ class NaiveBayes(Learner):
         if self.density not in DENSITIES:
             raise ValueError(f"density={self.density!r} is unknown; use one of {', '.join(DENSITIES)}")
         shares = true_class_shares(reports)
-        prior = np.maximum(reports.counts() @ shares, 1e-12)
-        self.class_prior_ = prior / prior.sum()
+        people = class_people(reports)
+        self.class_prior_ = people / people.sum()
         self.log_prior_ = np.log(self.class_prior_)
         clear = [name for name in reports.names if reports.column(name).values is not None]
         counted = dict(zip(clear, reports.value_counts(clear), strict=True))
@@ -148,7 +148,7 @@ class NaiveBayes(Learner):
         if self.density == "auto":
             self._prepare(reports, [name for name in numeric if name not in counted])
         normal = {name: self._numbers(reports, name, counted) for name in numeric}
-        self.epsilon_ = self.var_smoothing * max((spread(reports.column(name)) for name in normal), default=0.0)
+        self.epsilon_ = {name: self.smoothing(reports.column(name)) for name in normal}
         self.densities_: list[Density] = [
             self._in_numbers(reports, name, normal[name], shares) if name in normal
             else self._in_cells(reports, name, shares)
@@ -161,6 +161,11 @@ class NaiveBayes(Learner):
         if not column.levels:
             return column.labels is None
         return not isinstance(column.channel.domain, Categories) and self.density != "reconstructed"
+
+    def smoothing(self, column: Column) -> float:
+        """What is added to a column's variances: above zero, whatever was asked for."""
+        share = max(self.var_smoothing, np.finfo(float).eps)
+        return float(share * units(*moments_of_all(column))[0] ** 2)
 
     def _numbers(self, reports: Reports, name: str, clear: Mapping[str, Floats]) -> Numbers:
         column = reports.column(name)
@@ -181,7 +186,7 @@ class NaiveBayes(Learner):
             if found is not None:
                 return found
         mean, variance = numbers.moments(numbers.counts @ shares)
-        return NormalDensity.of(mean, variance + self.epsilon_)
+        return NormalDensity.of(mean, variance + self.epsilon_[name])
 
     def _asked_for(
         self, reports: Reports, numbers: Numbers, cells: ColumnCells, shares: Floats
@@ -194,7 +199,7 @@ class NaiveBayes(Learner):
             squares = reports.counts([cells.name], by_fold=FOLDS, squared=True)[:, : numbers.values.size] @ shares**2
         everybody = held.sum(axis=0)
         fitted = [numbers.moments(of_somebody(everybody - left_out)) for left_out in held]
-        normals = np.array([normal_in_cells(mean, variance + self.epsilon_, cells) for mean, variance in fitted])
+        normals = np.array([normal_in_cells(mean, variance + self.epsilon_[cells.name], cells) for mean, variance in fitted])
         steps = steps_wanted(in_cells(held, cells), in_cells(squares, cells), normals, cells)
         if steps is None:
             return None
@@ -214,7 +219,7 @@ class NaiveBayes(Learner):
         counts = np.maximum((reports.counts([name], [cells])[: cells.reported] @ shares).T, 0.0)
         if not cells.identity:
             return smoothed(cells, reconstruct_groups(DenseTable(cells.table, np.float32), counts), counts)
-        return smoothed(cells, counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-12), counts)
+        return smoothed(cells, counts / np.maximum(counts.sum(axis=1, keepdims=True), TINY), counts)
 
     # --- classification -----------------------------------------------------------------------------------------
 
@@ -264,15 +269,15 @@ def of_somebody(counts: Floats) -> Floats:
 
 def smoothed(cells: ColumnCells, p: Floats, counts: Floats) -> CellDensity:
     """Densities with a pseudo-count spread evenly over the cells of each class."""
-    people = np.maximum(counts.sum(axis=1, keepdims=True), 1e-12)
+    people = counts.sum(axis=1, keepdims=True)
     return CellDensity.of(cells, (p * people + PSEUDO_COUNT / cells.size) / (people + PSEUDO_COUNT))
 
 
-def spread(column: Column) -> float:
-    """The variance of all values of a column, each record counting once."""
+def moments_of_all(column: Column) -> tuple[Floats, Floats]:
+    """Mean and variance of all values of a column, each record counting once."""
     values = column.values if column.values is not None else code_values(column)
     occurring = column.occurring if column.occurring is not None else column.histogram
-    return float(moments(values, occurring[:, None].astype(np.float64))[1][0])
+    return moments(values, occurring[:, None].astype(np.float64))
 
 
 def reported_labels(column: Column) -> ColumnCells:

@@ -13,6 +13,7 @@ from sfumato.counts import Fold, Reports
 from sfumato.domain import Floats
 from sfumato.mining.additive.model import AdditiveModel
 from sfumato.mining.additive.terms import CellPoints, Term
+from sfumato.mining.estimator import likely_people
 from sfumato.mining.joint.grid import RELAXATION, Array, GridProblem, Resolution
 from sfumato.mining.likelihood import Density, Expansion, Fit, Observed, maximise
 from sfumato.reconstruction import Axis
@@ -177,6 +178,5 @@ def telling_steps(problem: GridProblem, counts: Array, held: Array, start: Array
 def true_shares(label: Floats | None, counts: Floats) -> Floats:
     """The classes' shares; of labels that went through a channel, by its inverse."""
     reported = counts.reshape(-1, counts.shape[-1]).sum(axis=0)
-    true = reported if label is None else np.linalg.pinv(np.asarray(label)) @ reported
-    kept = np.maximum(true, 0.5)
-    return np.asarray(kept / kept.sum())
+    people = likely_people(reported, np.eye(reported.size) if label is None else np.linalg.pinv(np.asarray(label)).T)
+    return np.asarray(people / people.sum())

@@ -23,22 +23,22 @@ from sfumato.domain import Floats
 from sfumato.mining.additive.grid import Learned, true_shares
 from sfumato.mining.additive.terms import CellPoints, Factor, Term
 from sfumato.mining.estimator import class_codes_in
-from sfumato.mining.moments import less_noise, mean_noise, numbers_of
+from sfumato.mining.moments import TINY, less_noise, mean_noise, numbers_of, units
 from sfumato.reconstruction import Axis
 
 SAMPLED = 200_000
 MUCH = 0.05  # of what all columns tell: where those outside the grid tell more, they are added
 DOUBTFUL = 2.0  # errors from zero that a straight line has to be in some class
-TINY = 1e-12
 
 
 @dataclass(frozen=True)
 class Moments:
     """Of some columns of reports: classes' shares, means within classes [class, column], the covariance within classes
-    with the noise and without; ``people``: how many there are. Means are counted from the ``centre``."""
+    with the noise and without; ``people``: how many there are. Numbers are counted from the ``centre`` in the ``unit`` of their column."""
 
     columns: list[int]
     centre: Floats
+    unit: Floats
     shares: Floats
     means: Floats
     reported: Floats
@@ -54,32 +54,35 @@ class Moments:
         weight = np.ones(len(part)) if part.weights is None else part.weights
         known = np.where(np.isnan(values), 0.0, weight[:, None])
         centre = (np.nan_to_num(values) * known).sum(axis=0) / np.maximum(known.sum(axis=0), TINY)
-        values = np.nan_to_num(values - centre)
+        spread = (np.nan_to_num(values - centre) ** 2 * known).sum(axis=0) / np.maximum(known.sum(axis=0), TINY)
+        unit = units(centre, spread)
+        values, noise = np.nan_to_num((values - centre) / unit), noise / unit**2
         label = None if reports.label_channel is None else reports.label_channel.matrix()
         mass = np.eye(len(reports.classes or ()))[class_codes_in(part)] * weight[:, None]
         shares = true_shares(label, mass)
         sums = mass.T @ values / weight.sum()
         means = (sums if label is None else np.linalg.pinv(label) @ sums) / shares[:, None]
         reported = (values * weight[:, None]).T @ values / weight.sum() - (means * shares[:, None]).T @ means
-        return cls(columns, centre, shares, means, reported, less_noise(reported, noise), float(reports.people))
+        return cls(columns, centre, unit, shares, means, reported, less_noise(reported, noise), float(reports.people))
 
     def only(self, columns: Sequence[int]) -> Moments:
         at = [self.columns.index(j) for j in columns]
         square = np.ix_(at, at)
-        return replace(self, columns=list(columns), centre=self.centre[at], means=self.means[:, at],
+        return replace(self, columns=list(columns), centre=self.centre[at], unit=self.unit[at], means=self.means[:, at],
                        reported=self.reported[square], true=self.true[square])
 
     def slopes(self) -> Floats:
         """b_y of every class but the first, [class, column]."""
-        return np.asarray(np.linalg.lstsq(self.true, (self.means[1:] - self.means[0]).T, rcond=None)[0].T)
+        slopes = np.linalg.lstsq(self.true, (self.means[1:] - self.means[0]).T, rcond=None)[0].T
+        return np.asarray(slopes / self.unit)
 
     def offsets(self) -> Floats:
         """What a straight line adds at the centre: −½(μ_y + μ_0)'b_y."""
-        return np.asarray(-0.5 * np.sum((self.means[1:] + self.means[0]) * self.slopes(), axis=1))
+        return np.asarray(-0.5 * np.sum((self.means[1:] + self.means[0]) * self.unit * self.slopes(), axis=1))
 
     def stderr(self) -> Floats:
         inverse = np.linalg.pinv(self.true, hermitian=True)
-        spread = np.sqrt(np.maximum(np.diag(inverse @ self.reported @ inverse), 0.0))
+        spread = np.sqrt(np.maximum(np.diag(inverse @ self.reported @ inverse), 0.0)) / self.unit
         people = self.people * self.shares
         return np.asarray(np.sqrt(1 / people[1:, None] + 1 / people[0]) * spread)
 

@@ -37,7 +37,7 @@ from sfumato.mining.chooser.judging import (
 from sfumato.mining.chooser.on_grid import judged_on_grid
 from sfumato.mining.chooser.recipes import densities, direct, readable, reconstructing
 from sfumato.mining.direct import DirectClassifier, at_face_value
-from sfumato.mining.estimator import Channels, Column, Learner, class_codes_in, learner_named, true_class_shares
+from sfumato.mining.estimator import Channels, Column, Learner, class_codes_in, class_people, learner_named
 from sfumato.mining.tree import TreeClassifier
 from sfumato.prose import listed, percent
 
@@ -353,8 +353,8 @@ def most_judged(classes: int) -> int:
 
 def shares_of(reports: Reports) -> Floats:
     """The true classes' shares, none of them zero."""
-    found = np.maximum(reports.counts() @ true_class_shares(reports), 0.5)
-    return np.asarray(found / found.sum())
+    people = class_people(reports)
+    return np.asarray(people / people.sum())
 
 
 def fitted_densities(reports: Reports) -> list[Learner]:

@@ -20,7 +20,7 @@ from sfumato.channels.base import Channel
 from sfumato.counts import Fold, Reports
 from sfumato.domain import Codes, Floats
 from sfumato.domain.checked import given_numbers, given_one_of, given_rows, given_table, given_wholes
-from sfumato.mining.estimator import Channels, Column, Learner, generator, true_class_shares
+from sfumato.mining.estimator import Channels, Column, Learner, class_people, generator
 from sfumato.mining.joint.forest import forest_from_dict, grow_forest
 from sfumato.mining.joint.grid import (
     MOST_REPORT_CELLS,
@@ -178,7 +178,7 @@ class JointModel(Learner):
         self._tallies = dict(zip(blurred, reports.tallies(blurred), strict=True))
         self._p_class = None
         if reports.classes is not None:
-            self._p_class = np.maximum(reports.counts() @ true_class_shares(reports), 1e-12)
+            self._p_class = class_people(reports)
 
     @property
     def marginals_(self) -> dict[int, Marginal]:

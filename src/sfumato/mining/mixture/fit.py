@@ -23,7 +23,7 @@ import numpy as np
 from sfumato.domain import Codes, Floats
 from sfumato.mining.joint.mixture import inner_steps
 from sfumato.mining.mixture.records import Block, Records
-from sfumato.mining.moments import less_noise
+from sfumato.mining.moments import LEAST_VARIANCE, less_noise
 from sfumato.reconstruction import DenseTable
 
 PEOPLE_PER_COMPONENT = 20
@@ -32,7 +32,6 @@ FIRST_STEPS = 8
 TOLERANCE = 2e-4
 SPLIT = 0.6
 """Components start narrower than their class by this factor, around random people's places."""
-LEAST_VARIANCE = 1e-9
 TINY = 1e-12
 
 

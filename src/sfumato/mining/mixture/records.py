@@ -16,7 +16,7 @@ from sfumato.channels.additive import Gaussian
 from sfumato.counts import Reports
 from sfumato.domain import Codes, Floats
 from sfumato.mining.joint.mixture import report_cells
-from sfumato.mining.moments import code_noise, numbers_of
+from sfumato.mining.moments import code_noise, numbers_of, units
 from sfumato.reconstruction import Axis, ColumnCells
 
 MOST_PATTERNS, MOST_RARE = 48, 1_000
@@ -119,11 +119,10 @@ def columns_of(reports: Reports) -> Columns:
     values = [numbers_of(reports, reports.names[j]) for j in numbers]
     present = [column[~np.isnan(column)] for column in values]
     centre = np.array([column.mean() if column.size else 0.0 for column in present])
-    deviation = np.array([column.std() if column.size else 0.0 for column in present])
-    scale = np.where(deviation > 1e-12 * np.maximum(np.abs(centre), 1e-300), deviation, 1.0)
+    variance = np.array([column.var() if column.size else 0.0 for column in present])
     noises = [each for j in numbers for each in axes[j].column.levels.values()]
     normal = all(isinstance(each, Gaussian) for each in noises)
-    return Columns(numbers, categories, centre, scale, tuple(axes[j].at(1) for j in categories), normal)
+    return Columns(numbers, categories, centre, units(centre, variance), tuple(axes[j].at(1) for j in categories), normal)
 
 
 def records_of(reports: Reports, columns: Columns) -> Records:
