@@ -200,7 +200,7 @@ def on_grid(counts: Codes, low: float, high: float) -> tuple[Floats, Codes]:
 
 
 def value_places(column: Column, numbers: Floats) -> Codes:
-    """The place of each number among the column's values: its own, or on a grid the nearest; 0 where all are missing."""
+    """The place of each number among the column's values: its own, or on a grid the nearest; 0 if there is none."""
     assert column.values is not None
     if not column.values.size:
         return np.zeros(numbers.size, np.int64)

@@ -221,7 +221,8 @@ def _plain_normal(model: GaussianNB, scaler: StandardScaler | None) -> dict[str,
     mean = model.theta_ if scaler is None else model.theta_ * scaler.scale_ + scaler.mean_
     variance = model.var_ if scaler is None else model.var_ * scaler.scale_**2
     prior = {"prior": model.class_prior_, "log_prior": np.log(np.maximum(model.class_prior_, TINY))}
-    return {"form": "normal", "mean": mean, "variance": variance, "peak": NormalDensity.of(mean, variance).peak, **prior}
+    peak = NormalDensity.of(mean, variance).peak
+    return {"form": "normal", "mean": mean, "variance": variance, "peak": peak, **prior}
 
 
 def _plain_linear(model: LogisticRegression, scaler: StandardScaler | None) -> dict[str, Any]:

@@ -213,4 +213,4 @@ def _average(values: Floats, weight: Floats) -> Floats:
     total, everybody = weight.sum(axis=0), np.maximum(weight.sum(axis=1, keepdims=True), 0.0)
     known = (total > 0) & (total >= label_error(weight))
     of_all = (values * everybody).sum(axis=0) / max(float(everybody.sum()), TINY)
-    return np.where(known, (values * weight).sum(axis=0) / np.where(known, total, 1.0), of_all)
+    return np.asarray(np.where(known, (values * weight).sum(axis=0) / np.where(known, total, 1.0), of_all))

@@ -199,7 +199,8 @@ class NaiveBayes(Learner):
             squares = reports.counts([cells.name], by_fold=FOLDS, squared=True)[:, : numbers.values.size] @ shares**2
         everybody = held.sum(axis=0)
         fitted = [numbers.moments(of_somebody(everybody - left_out)) for left_out in held]
-        normals = np.array([normal_in_cells(mean, variance + self.epsilon_[cells.name], cells) for mean, variance in fitted])
+        least = self.epsilon_[cells.name]
+        normals = np.array([normal_in_cells(mean, variance + least, cells) for mean, variance in fitted])
         steps = steps_wanted(in_cells(held, cells), in_cells(squares, cells), normals, cells)
         if steps is None:
             return None

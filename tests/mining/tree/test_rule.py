@@ -145,7 +145,8 @@ def test_parts_of_a_rule_are_the_same_people_in_finer_and_in_coarser_cells(blurr
 def test_whole_numbers_of_many_values_beside_two_other_columns_make_a_rule(seed) -> None:
     rng, n = np.random.default_rng(seed), 2_000 + 500 * (seed % 3)
     high = int(rng.choice([26, 30, 80]))
-    domains = [sf.Interval(0, high, integer=True), sf.Interval(18, 90, integer=True), sf.Interval(0, 80, bool(seed % 2))]
+    wholes = sf.Interval(0, high, integer=True), sf.Interval(18, 90, integer=True)
+    domains = [*wholes, sf.Interval(0, 80, integer=bool(seed % 2))]
     x = np.column_stack([rng.integers(0, high + 1, n), rng.integers(18, 91, n), rng.integers(0, 81, n)])
     unit = x / [high, 90, 80]
     y = (unit[:, 0] > 0.5) & (unit[:, 1] > 0.5) | (unit[:, 2] > 0.7) if seed % 2 else unit.sum(axis=1) > 1.6

@@ -34,7 +34,8 @@ DOUBTFUL = 2.0  # errors from zero that a straight line has to be in some class
 @dataclass(frozen=True)
 class Moments:
     """Of some columns of reports: classes' shares, means within classes [class, column], the covariance within classes
-    with the noise and without; ``people``: how many there are. Numbers are counted from the ``centre`` in the ``unit`` of their column."""
+    with the noise and without; ``people``: how many there are. Numbers are counted from the ``centre`` in the ``unit``
+    of their column."""
 
     columns: list[int]
     centre: Floats

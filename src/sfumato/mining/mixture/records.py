@@ -122,7 +122,8 @@ def columns_of(reports: Reports) -> Columns:
     variance = np.array([column.var() if column.size else 0.0 for column in present])
     noises = [each for j in numbers for each in axes[j].column.levels.values()]
     normal = all(isinstance(each, Gaussian) for each in noises)
-    return Columns(numbers, categories, centre, units(centre, variance), tuple(axes[j].at(1) for j in categories), normal)
+    cells = tuple(axes[j].at(1) for j in categories)
+    return Columns(numbers, categories, centre, units(centre, variance), cells, normal)
 
 
 def records_of(reports: Reports, columns: Columns) -> Records:
