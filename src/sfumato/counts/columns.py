@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -14,7 +14,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from sfumato.channels import Channel, Mechanism
 from sfumato.channels.drawing import kernels_in
-from sfumato.domain import MISSING, Categories, Codes, Floats, Grid, Items, as_array, as_numbers, is_missing
+from sfumato.domain import (
+    MISSING,
+    Categories,
+    Codes,
+    Floats,
+    Grid,
+    Items,
+    as_array,
+    as_numbers,
+    codes_of_labels,
+    is_missing,
+    places_of,
+    sorted_labels,
+)
 from sfumato.plan import Plan
 from sfumato.tables import CODE_SUFFIX, PLAN_COLUMN, is_table, name_row, naming, read_columns
 
@@ -227,21 +240,12 @@ def quantile_edges(unique: Floats, counts: Codes, cells: int) -> Floats:
 
 def known_labels(array: NDArray[Any]) -> tuple[Any, ...]:
     """The labels of a column, sorted where they can be."""
-    return sorted_labels({value for value in array.ravel().tolist() if not is_missing(value)})
-
-
-def sorted_labels(found: Iterable[Any]) -> tuple[Any, ...]:
-    """Labels in order, or in that of their texts where they have none."""
-    found = list(found)
-    try:
-        return tuple(sorted(found))
-    except TypeError:
-        return tuple(sorted(found, key=repr))
+    return sorted_labels(value for value in array.ravel().tolist() if not is_missing(value))
 
 
 def encode_known(labels: tuple[Any, ...], values: ArrayLike) -> Codes:
     """Codes of labels; missing and unknown labels are −1 (a learner may meet a label that it never saw)."""
-    code_of = {label: code for code, label in enumerate(labels)}
+    code_of = places_of(labels)
     return np.array([code_of.get(value, MISSING) for value in as_array(values).ravel().tolist()], dtype=np.int64)
 
 
@@ -395,8 +399,8 @@ def classes_of(by: ArrayLike | None, size: int) -> tuple[tuple[Hashable, ...] | 
     check_length("by", labels.size, size)
     if labels.dtype.kind in "Of" and any(is_missing(label) for label in labels.tolist()):
         raise ValueError("by has a missing class; drop those reports or give them a class of their own")
-    names, group = np.unique(labels, return_inverse=True)
-    return tuple(names.tolist()), group.astype(np.int64)
+    names, group = codes_of_labels(labels)
+    return tuple(names.tolist()), group
 
 
 def weights_of(weights: ArrayLike | None, size: int, name: str = "weights") -> Floats | None:

@@ -21,13 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.channels import Channel
-from sfumato.counts.columns import Column, Counted, Tally, clear_numbers, on_grid, run_codes, sorted_labels
+from sfumato.counts.columns import Column, Counted, Tally, clear_numbers, on_grid, run_codes
 from sfumato.counts.parts import NOTHING, Form, Known, Part
 from sfumato.counts.questions import Counting, Fold, Question, fold_hash
 from sfumato.counts.reports import SAMPLE_SALT, SAMPLED, Reports, check_label_channel
 from sfumato.counts.surveys import Gridding, Surveyed, Surveying
 from sfumato.counts.tallies import Counts
-from sfumato.domain import Codes, is_missing
+from sfumato.domain import Codes, is_missing, sorted_labels
 from sfumato.plan import Plan
 from sfumato.plan.attribute import as_meant, text_columns
 from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, PLAN_COLUMN, Batch, Result, source_of

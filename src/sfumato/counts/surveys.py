@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.counts.columns import MOST_VALUES, Counted, code_counts, grid_cells, sorted_labels
+from sfumato.counts.columns import MOST_VALUES, Counted, code_counts, grid_cells
 from sfumato.counts.parts import Part, labels_in
 from sfumato.counts.questions import Question
 from sfumato.counts.reports import Reports, check_label_channel
-from sfumato.domain import Codes, Floats, as_numbers, is_missing
+from sfumato.domain import Codes, Floats, as_numbers, codes_of_labels, is_missing, sorted_labels
 from sfumato.tables import PLAN_COLUMN, read_column
 
 
@@ -114,7 +114,7 @@ class Surveying(Question):
             return part.classes, part.class_codes
         labels, indices = labels_in(part.raw(part.target))
         if labels is None:
-            labels, indices = np.unique(read_column(part.raw(part.target), part.target), return_inverse=True)
+            labels, indices = codes_of_labels(read_column(part.raw(part.target), part.target))
         if (indices < 0).any() or any(is_missing(label) for label in labels.tolist()):
             raise ValueError(f"column {part.target!r} has a missing class; drop those reports, or give them a class")
         order = sorted_labels(labels.tolist())

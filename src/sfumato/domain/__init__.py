@@ -89,7 +89,11 @@ class Interval:
 @dataclass(frozen=True)
 class Categories:
     """A fixed list of labels (text, numbers or booleans), or ``Categories(1000)`` for the numbers 0..999; the code of a
-    label is its place in the list."""
+    label is its place in the list.
+
+    Where the labels are of several kinds, a table whose columns have one type holds their texts ("1", "True"): a text
+    that is no label stands for the label whose text it is.
+    """
 
     labels: Sequence[Hashable]
 
@@ -116,8 +120,13 @@ class Categories:
         return len(self.labels)
 
     @cached_property
+    def mixed(self) -> bool:
+        """Whether the labels are of several kinds, so that no column of one type holds them."""
+        return not isinstance(self.labels, range) and are_mixed(self.labels)
+
+    @cached_property
     def _code_of(self) -> dict[Hashable, int]:
-        return {label: code for code, label in enumerate(self.labels)}
+        return places_of(self.labels)
 
     @cached_property
     def _numbers(self) -> Floats | None:
@@ -189,7 +198,7 @@ class Categories:
 
     def _encode_text(self, array: NDArray[Any], first_row: int) -> Codes:
         """Label by label where labels are few, else through the distinct texts."""
-        if self.size <= FEW_LABELS:
+        if self.size <= FEW_LABELS and not self.mixed:
             codes = np.full(array.shape, MISSING, dtype=np.int64)
             for code, label in enumerate(self.labels):
                 if isinstance(label, str):
@@ -225,12 +234,7 @@ class Categories:
 
     @cached_property
     def label_array(self) -> NDArray[Any]:
-        kinds = {type(label) for label in self.labels}
-        if len(kinds) == 1 and kinds <= {int, float, bool, str}:
-            return np.array(self.labels)
-        array = np.empty(self.size, dtype=object)
-        array[:] = self.labels
-        return array
+        return array_of_labels(self.labels)
 
     def decode(self, codes: Codes) -> NDArray[Any]:
         """Labels of codes; where some are missing, numbers become float with NaN and text becomes object with None."""
@@ -556,6 +560,62 @@ def with_gaps(values: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[Any]:
     found = np.asarray(values).astype(float if values.dtype.kind in "iuf" else object)
     found[missing] = np.nan if found.dtype.kind == "f" else None
     return found
+
+
+def are_mixed(labels: Iterable[Any]) -> bool:
+    """Whether labels are of several kinds: texts, numbers, truth values; a missing one is of none."""
+    return len({_kind_of(label) for label in labels if not is_missing(label)}) > 1
+
+
+def _kind_of(label: Any) -> str:
+    number = isinstance(label, (int, float, np.integer, np.floating, Decimal)) and not isinstance(label, bool)
+    return "number" if number else type(label).__name__
+
+
+def places_of(labels: Sequence[Hashable]) -> dict[Hashable, int]:
+    """The place of each label; of labels of several kinds also by its text, where no label is that text itself."""
+    mixed = not isinstance(labels, range) and are_mixed(labels)
+    texts: dict[Hashable, int] = {str(label): place for place, label in enumerate(labels)} if mixed else {}
+    return {**texts, **{label: place for place, label in enumerate(labels)}}
+
+
+def texts_of(labels: NDArray[Any]) -> NDArray[Any]:
+    """Labels of several kinds as texts, for a column of one type; two that are the same text are refused."""
+    label_of: dict[str, Hashable] = {}
+    for label in set(labels.tolist()):
+        if not is_missing(label) and (other := label_of.setdefault(str(label), label)) != label:
+            one, two = sorted((repr(label), repr(other)), reverse=True)
+            raise ValueError(
+                f"labels {one} and {two} are the same text, and a column here has one type; use pandas, or other labels"
+            )
+    return np.array([*(None if is_missing(one) else str(one) for one in labels.tolist()), None], dtype=object)[:-1]
+
+
+def array_of_labels(labels: Iterable[Any]) -> NDArray[Any]:
+    """Labels as an array, in which each stays of its own type."""
+    found = list(labels)
+    types = set(map(type, found))
+    plain = len(types) == 1 and types <= {int, float, bool, str}
+    return np.array(found) if plain else np.array([*found, None], dtype=object)[:-1]
+
+
+def sorted_labels(labels: Iterable[Any]) -> tuple[Any, ...]:
+    """Different labels in order; of several kinds, those of one kind after those of another."""
+    found = set(labels)
+    try:
+        return tuple(sorted(found))
+    except TypeError:
+        return tuple(sorted(found, key=lambda one: (_kind_of(one), one if isinstance(one, (int, float)) else str(one))))
+
+
+def codes_of_labels(labels: NDArray[Any]) -> tuple[NDArray[Any], Codes]:
+    """The different labels in order, and the place of every one among them."""
+    if labels.dtype.kind != "O":
+        found, codes = np.unique(labels, return_inverse=True)
+        return found, codes.astype(np.int64)
+    order = sorted_labels(labels.tolist())
+    place = {label: code for code, label in enumerate(order)}
+    return array_of_labels(order), np.array([place[label] for label in labels.tolist()], np.int64)
 
 
 def is_categorical(values: Any) -> bool:

@@ -23,7 +23,16 @@ from threadpoolctl import ThreadpoolController
 from sfumato.channels import Channel, Mechanism
 from sfumato.counts import Reports
 from sfumato.counts.columns import weights_of
-from sfumato.domain import Categories, Codes, Floats, as_array
+from sfumato.domain import (
+    Categories,
+    Codes,
+    Floats,
+    are_mixed,
+    array_of_labels,
+    as_array,
+    codes_of_labels,
+    is_missing,
+)
 from sfumato.domain.checked import given, given_flag, given_labels, given_names
 from sfumato.mining import LEARNERS
 from sfumato.tables import (
@@ -166,7 +175,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
         kind = reports.kind if reports.in_memory else "pyarrow"
         self._table_kind = None if kind == "array" else kind
         if reports.classes is not None:
-            self.classes_ = np.array(reports.classes)
+            self.classes_ = array_of_labels(reports.classes)
         remember_names(self, reports.names, self._table_kind is not None)
         return reports
 
@@ -226,6 +235,11 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
         winners = np.argmax(self._scores(self._columns(X, reset=False)[1]), axis=1)
         return np.asarray(self.classes_[winners])
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of records (of their weights) whose class is the predicted one."""
+        right = np.asarray(self.predict(X), dtype=object) == as_array(y).astype(object).reshape(-1)
+        return float(np.average(right, weights=sample_weight))
+
     def as_given(self, columns: list[Column]) -> Any:
         """Columns of records in the form that X had: the same kind of table, or an array."""
         if self._table_kind is not None:
@@ -258,7 +272,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
         model.attribute_names_ = names
         remember_names(model, names, given_flag(data, "named"))
         if classes is not None:
-            model.classes_ = np.array(classes)
+            model.classes_ = array_of_labels(classes)
         model._table_kind = None
         return model
 
@@ -303,13 +317,19 @@ def holds_labels(X: Any, channels: Any) -> bool:
 
 def class_codes(labels: npt.NDArray[Any], channel: Channel | None = None) -> tuple[npt.NDArray[Any], Codes]:
     """The classes in order, and every record's class as its place among them; a channel's are its categories."""
+    if channel is None and labels.dtype.kind == "O":
+        if any(map(is_missing, labels.tolist())):
+            raise ValueError("a class label is missing; drop records without a class")
+        if are_mixed(labels.tolist()):
+            return codes_of_labels(labels)
+        labels = array_of_labels(labels.tolist())
     if channel is None and labels.dtype.kind in "iu" and labels.size and labels.min() >= 0 and labels.max() <= 1_000:
         present = np.flatnonzero(np.bincount(labels.astype(np.int64)))  # much faster than sorting
         code_of = np.zeros(int(present[-1]) + 1, np.int64)
         code_of[present] = np.arange(present.size)
         return present.astype(labels.dtype), code_of[labels]
-    check_classification_targets(labels)
     if channel is None:
+        check_classification_targets(labels)
         classes = np.unique(labels)
         return classes, np.searchsorted(classes, labels)  # sorts no record
     if not isinstance(channel.domain, Categories):
@@ -318,7 +338,7 @@ def class_codes(labels: npt.NDArray[Any], channel: Channel | None = None) -> tup
     codes = channel.encode_reports(labels)
     if (codes < 0).any():
         raise ValueError("a class label is missing; drop records without a class")
-    return np.array(channel.domain.labels), codes
+    return channel.domain.label_array, codes
 
 
 def record_weights(sample_weight: Any, records: int) -> Floats | None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sfumato.channels.base import Mechanism
 from sfumato.channels.words import RecordWords, has_cipher
-from sfumato.domain import Categories, Items
+from sfumato.domain import Categories, Items, texts_of
 from sfumato.plan.attribute import Attribute, as_meant, text_columns, with_origin, without_origin
 from sfumato.tables import (
     CODE_SUFFIX,
@@ -171,7 +171,7 @@ def _report_type(each: Attribute) -> Any:
 def _some_values(space: Any) -> list[Any]:
     """Values of every type that a space of codes or a domain has."""
     if isinstance(space, Categories):
-        return list(space.labels)
+        return list(texts_of(space.label_array) if space.mixed else space.labels)
     if hasattr(space, "decode"):
         return list(np.asarray(space.decode(np.zeros(1, dtype=np.int64))).tolist())
     return [int(space.low) if space.integer else float(space.low)]

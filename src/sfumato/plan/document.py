@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sfumato.channels.base import Mechanism, identity_of
 from sfumato.channels.bound import BOUNDS
 from sfumato.channels.words import Key, RecordWords, noise_generator, question_of
-from sfumato.domain import as_array, is_missing
+from sfumato.domain import as_array, is_missing, texts_of
 from sfumato.guarantee import CombinedGuarantee
 from sfumato.pages import Page
 from sfumato.plan.attribute import Attribute
@@ -31,7 +31,7 @@ from sfumato.plan.page import page_of
 from sfumato.plan.schema import plan_schema
 from sfumato.plan.total import guarantee_of
 from sfumato.prose import suggest, visible, voice
-from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, PLAN_COLUMN, check_nesting, kind_of, map_table, too_deep
+from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, ONE_TYPE, PLAN_COLUMN, check_nesting, kind_of, map_table, too_deep
 
 PLAN_KEYS = ("name", "description", "language", "empty", "gamma", "epsilon", "questions_each", "attributes")
 SHORT = 16
@@ -253,11 +253,20 @@ class Plan:
         def convert(columns: Mapping[str, Any]) -> dict[str, Any]:
             self._check_no_baskets()
             if isinstance(key, str):
-                return self._by_person(columns, key, levels or {})
-            _check_one_person(columns, None if isinstance(key, RecordWords) else key)
-            return self._reports(columns, generator, key, levels or {})
+                reports = self._by_person(columns, key, levels or {})
+            else:
+                _check_one_person(columns, None if isinstance(key, RecordWords) else key)
+                reports = self._reports(columns, generator, key, levels or {})
+            return self._in_one_type(reports) if kind_of(table) in ONE_TYPE else reports
 
         return map_table(table, convert)
+
+    def _in_one_type(self, reports: dict[str, Any]) -> dict[str, Any]:
+        """The reports of labels of several kinds as texts, whatever labels were drawn."""
+        mixed = [name for name, each in self.columns.items() if each.channel and getattr(each.domain, "mixed", False)]
+        for name in mixed:
+            _named(name, texts_of, self.columns[name].domain.label_array)
+        return {name: texts_of(column) if name in mixed else column for name, column in reports.items()}
 
     def _check_no_baskets(self) -> None:
         for name, each in self.attributes.items():

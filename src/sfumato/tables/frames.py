@@ -16,7 +16,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.domain import as_array, as_numbers, is_categorical
+from sfumato.domain import are_mixed, as_array, as_numbers, is_categorical, texts_of
 
 Columns = dict[str, Any]
 Records = list[dict[str, Any]]
@@ -24,6 +24,8 @@ Result = TypeVar("Result")
 BATCH_ROWS = 1 << 18
 
 KINDS = {"_duckdb": "duckdb", "pyspark": "spark", "numpy": "array"}
+ONE_TYPE = ("polars", "pyarrow", "duckdb")
+"""Tables whose columns have one type; labels of several kinds are texts there."""
 LEVEL_SUFFIX, CODE_SUFFIX = ".level", ".code"
 """What the columns beside a report are called: the level that a person chose, and the report as its code."""
 PLAN_COLUMN = "sfumato.plan"
@@ -87,9 +89,9 @@ def read_column(values: Any, name: str = "x0") -> NDArray[Any]:
     array = np.atleast_1d(as_array(values))
     if array.ndim != 1:
         raise ValueError(f"column {name!r} has shape {array.shape}; give one value a record")
-    if array.dtype.kind in "iuf":
+    if array.dtype.kind in "iufb":
         return array
-    if array.dtype.kind not in "ObUST":
+    if array.dtype.kind not in "OUST":
         raise TypeError(f"column {name!r} is of type {array.dtype}; convert it to numbers or labels first")
     if array.dtype.kind == "O":
         try:
@@ -268,8 +270,14 @@ def _frame(table: Any) -> Any:
 
 def _series(name: str, values: Any, backend: Any) -> Any:
     """A column of the wanted kind; gaps become the kind's own null."""
+    nw = narwhals()
+    library = nw.Implementation.from_backend(backend)
     plain = values.tolist() if values.dtype.kind in "OU" else values
-    series = narwhals().new_series(name, plain, backend=backend)
+    if values.dtype.kind == "O" and not library.is_pandas_like() and are_mixed(plain):
+        plain = texts_of(values).tolist()
+    series = nw.new_series(name, plain, backend=backend)
+    if values.dtype.kind == "O" and library.is_pandas_like() and set(map(type, plain)) == {bool, type(None)}:
+        series = nw.from_native(series.to_native().astype("boolean"), series_only=True)  # truth values with gaps
     return series.fill_nan(None) if values.dtype.kind == "f" and not series.implementation.is_pandas_like() else series
 
 

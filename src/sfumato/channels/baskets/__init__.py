@@ -18,7 +18,6 @@ from sfumato.channels.baskets.reports import (
     bitmaps_of,
     pack_bits,
     rows_by_size,
-    sorted_labels,
     unpack_bits,
 )
 from sfumato.channels.baskets.seeds import bch_bits, polynomial_bits, seed_generator
@@ -28,5 +27,4 @@ __all__ = [
     "Baskets", "SelectASize", "read_program", "SizeLaw", "Goal", "design_law", "corners", "kept_by_noise",
     "cut_and_paste", "bit_flips", "SIGNIFICANCE", "significant_support", "BasketReports", "bitmaps_of", "rows_by_size",
     "bitmap_width", "seed_generator", "bch_bits", "polynomial_bits", "Words", "pack_bits", "unpack_bits",
-    "sorted_labels",
 ]

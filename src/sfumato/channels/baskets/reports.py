@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sfumato.channels.baskets.arrow import lists_of, words_of
 from sfumato.channels.drawing import kernels_in
 from sfumato.channels.program import Words
-from sfumato.domain import Codes, Items, named
+from sfumato.domain import Codes, Items, named, sorted_labels
 
 Sizes = NDArray[np.uint16]
 COLLECTIONS = frozenset({list, tuple, set, frozenset})
@@ -184,14 +184,6 @@ def _refuse_unknown(label: Any, row: int, items: Items) -> None:
     else:
         remedy = "Items(n) has the items 0 to n-1: give labels to Items"
     raise ValueError(f"unknown item{named(label)} in basket {row}; {remedy}, or drop it from the basket")
-
-
-def sorted_labels(labels: Iterable[Any]) -> list[Hashable]:
-    found = set(labels)
-    try:
-        return sorted(found)
-    except TypeError:
-        return sorted(found, key=lambda label: (type(label).__name__, str(label)))
 
 
 def _sorted_without_repeats(codes: Codes, starts: Codes, items: Items) -> Codes:

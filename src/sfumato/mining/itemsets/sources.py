@@ -20,10 +20,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from sfumato.channels import Mechanism
-from sfumato.channels.baskets import BasketReports, Baskets, SelectASize, bitmap_width, sorted_labels
+from sfumato.channels.baskets import BasketReports, Baskets, SelectASize, bitmap_width
 from sfumato.channels.baskets.arrow import labels_of, lengths_of
 from sfumato.counts import Reports
-from sfumato.domain import Codes, Items
+from sfumato.domain import Codes, Items, sorted_labels
 from sfumato.mining.itemsets.supports import CleanBaskets, ColumnBitmaps, Counts, Group, Holder
 from sfumato.tables import LEVEL_SUFFIX, Batch
 
