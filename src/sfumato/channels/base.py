@@ -12,7 +12,7 @@ import hashlib
 import inspect
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sfumato.channels.bound import BOUNDS, refuse_bound
 from sfumato.channels.drawing import report_array
 from sfumato.channels.program import Program, Step
 from sfumato.channels.words import Key, WordSource, noise_generator, source_for
@@ -94,7 +95,18 @@ class Mechanism(ABC):
     @classmethod
     def from_parameters(cls, domain: Domain, arguments: dict[str, Any]) -> Mechanism:
         """The mechanism that ``parameters`` wrote."""
+        cls.check_given(arguments)
         return cls(domain, **arguments)  # type: ignore[call-arg]
+
+    @classmethod
+    def check_given(cls, arguments: Mapping[str, Any]) -> None:
+        """Refuse arguments without one that the constructor cannot do without."""
+        own = list(inspect.signature(cls).parameters.values())
+        needed = [each.name for each in own if each.default is each.empty and each.kind is each.POSITIONAL_OR_KEYWORD]
+        needed = [name for name in needed if name != "domain"]
+        for name in needed:
+            if name not in arguments:
+                raise ValueError(f"{name} is missing; channel = {cls.kind!r} needs {' and '.join(needed)}")
 
     @classmethod
     def parameter_names(cls) -> list[str]:
@@ -420,7 +432,8 @@ class Channel(Mechanism):
 
     def to_spec(self) -> dict[str, Any]:
         rules = {"missing": (self.missing, "pass"), "outside": (self.outside, "refuse")}
-        return {**super().to_spec(), **{name: chosen for name, (chosen, usual) in rules.items() if chosen != usual}}
+        own = {name: rule for name, rule in rules.items() if name in self.parameter_names()}  # else a part states them
+        return {**super().to_spec(), **{name: chosen for name, (chosen, usual) in own.items() if chosen != usual}}
 
     def __rshift__(self, other: Channel) -> Chain:
         from sfumato.channels.chain import Chain
@@ -436,7 +449,19 @@ def mechanism_from_spec(domain: Domain, spec: Mapping[str, Any]) -> Mechanism:
     kind = str(arguments.pop("channel", None))
     if kind not in Mechanism.registry:
         raise ValueError(f"channel = {kind!r} is unknown{suggest(kind, Mechanism.registry)}")
+    refuse_unknown(kind, arguments)
     return Mechanism.registry[kind].from_parameters(domain, arguments)
+
+
+def refuse_unknown(kind: str, arguments: Mapping[str, Any], others: Sequence[str] = ()) -> None:
+    """A key that neither a kind of mechanism knows nor the ``others`` name gets a suggestion."""
+    mechanism = Mechanism.registry.get(kind)
+    known = [*(mechanism.parameter_names() if mechanism else []), *others]
+    for key in arguments:
+        if key not in known:
+            if key in BOUNDS and mechanism and mechanism.unbounded:
+                refuse_bound(kind, mechanism.unbounded, [key])
+            raise ValueError(f"{key} is unknown{f' for channel {kind!r}' if kind else ''}{suggest(key, known)}")
 
 
 def channel_from_spec(domain: Domain, spec: Mapping[str, Any]) -> Channel:

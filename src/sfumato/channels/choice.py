@@ -121,7 +121,7 @@ class Choice(Mechanism):
 
     @classmethod
     def from_parameters(cls, domain: Domain, arguments: dict[str, Any]) -> Choice:
-        _check_given(cls.kind, arguments, ["levels"])
+        cls.check_given(arguments)
         if not isinstance(arguments["levels"], Mapping):
             raise ValueError("levels is not a table; write a channel under each level's name")
         levels = {name: channel_from_spec(domain, spec) for name, spec in arguments["levels"].items()}
@@ -207,7 +207,7 @@ class Blur(Channel):
 
     @classmethod
     def from_parameters(cls, domain: Domain, arguments: dict[str, Any]) -> Blur:
-        _check_given(cls.kind, arguments, ["noise", "intervals"])
+        cls.check_given(arguments)
         return cls(channel_from_spec(domain, arguments["noise"]), arguments["intervals"])
 
     def describe(self, say: Voice) -> str:
@@ -238,11 +238,5 @@ class TwoPhase(Choice):
 
     @classmethod
     def from_parameters(cls, domain: Domain, arguments: dict[str, Any]) -> TwoPhase:
-        _check_given(cls.kind, arguments, ["noise", "levels"])
+        cls.check_given(arguments)
         return cls(channel_from_spec(domain, arguments["noise"]), arguments["levels"], arguments.get("default"))
-
-
-def _check_given(kind: str, arguments: Mapping[str, Any], needed: list[str]) -> None:
-    for key in needed:
-        if key not in arguments:
-            raise ValueError(f"{key} is missing; channel = {kind!r} needs {' and '.join(needed)}")

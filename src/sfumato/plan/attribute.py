@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from sfumato.channels.base import Mechanism, Rng, identity_of, mechanism_from_spec
-from sfumato.channels.bound import BOUNDS, refuse_bound
+from sfumato.channels.base import Mechanism, Rng, identity_of, mechanism_from_spec, refuse_unknown
 from sfumato.channels.words import Key
 from sfumato.domain import (
     DOMAIN_KEYS,
@@ -127,12 +126,7 @@ def _check_parameters(spec: Mapping[str, Any]) -> None:
     name = str(spec["channel"]) if "channel" in spec else ""
     if name and name not in Mechanism.registry:
         raise ValueError(f"channel = {name!r} is unknown{suggest(name, Mechanism.registry)}")
-    known = [*(Mechanism.registry[name].parameter_names() if name else []), *DOMAIN_KEYS, *OWN_KEYS, "channel"]
-    for key in spec:
-        if key not in known:
-            if key in BOUNDS and name and Mechanism.registry[name].unbounded:
-                refuse_bound(name, Mechanism.registry[name].unbounded, [key])
-            raise ValueError(f"{key} is unknown{f' for channel {name!r}' if name else ''}{suggest(key, known)}")
+    refuse_unknown(name, spec, [*DOMAIN_KEYS, *OWN_KEYS, "channel"])
 
 
 # --- answers and reports in files: read as the plan means them, written with the plan that made them ----------------

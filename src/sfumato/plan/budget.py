@@ -43,7 +43,7 @@ from sfumato.domain import DOMAIN_KEYS, Categories, Domain, Interval, domain_fro
 from sfumato.plan.attribute import Attribute
 from sfumato.prose import listed
 
-SIZES = (*BOUNDS, "keep", "scale", "privacy", "snr")
+SIZES = (*BOUNDS, "keep", "scale", "privacy", "snr", "designs")
 """Parameters that say how much a channel blurs."""
 PARTS = 1000
 LEAST_GAMMA = 1.001
@@ -197,7 +197,7 @@ def _cost(part: Mapping[str, Any]) -> Callable[[float], float]:
     if part.get("channel") == "laplace":
         return lambda share: weight * 24 / (share * share)
     if not isinstance(domain, Interval):
-        raise ValueError("only numbers and categories can share a bound; give this one a channel of its own")
+        raise ValueError("only numbers and categories can share a bound; give this one a gamma of its own")
     return lambda share: weight * 12 * best_window(COARSE, _gamma(share), COARSE)[0]
 
 

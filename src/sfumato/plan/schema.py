@@ -29,6 +29,8 @@ _PARAMETERS: dict[str, dict[str, Any]] = {
     "permanent": {"type": "object", "description": "the blur that is drawn once: a channel of its own"},
     "instantaneous": {"type": "object", "description": "the blur of that at every round: a channel of its own"},
     "designs": {"type": "array", "items": {"type": "object"}, "minItems": 1, "description": "a law per basket size"},
+    "sizes": {"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 1,
+              "description": "how many items a basket may have, where it is designed for gamma"},
     "up_to": {"type": "integer", "minimum": 1, "description": "largest itemset that is to be mined"},
     "noise": {"type": "object", "description": "the first phase: a numeric channel of its own"},
     "intervals": {"type": "integer", "minimum": 1, "description": "intervals of the second phase per range"},

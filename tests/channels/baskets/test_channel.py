@@ -236,3 +236,45 @@ def test_reports_that_a_channel_cannot_have_made_are_refused(channel: SelectASiz
         channel.expand(BasketReports.of_lists(sf.Items(50), [[1, 2]], [9]))
     with pytest.raises(ValueError, match="over 20 items for a channel of 50"):
         channel.expand(BasketReports.of_lists(sf.Items(20), [[1, 2]], [3]))
+
+
+# --- in plans -----------------------------------------------------------------------------------------------------
+
+
+def basket_plan(**keys: object) -> sf.Plan:
+    return sf.Plan.from_dict({"attributes": {"food": {"items": 8, "channel": "select-a-size", **keys}}})
+
+
+@pytest.mark.parametrize("bound", [{"gamma": 19}, {"epsilon": 1.5}])
+def test_a_plan_designs_the_operator_from_sizes_and_a_bound(bound: dict[str, float]) -> None:
+    plan = basket_plan(sizes=[0, 1, 2], up_to=2, **bound)
+    assert plan.attributes["food"].channel == SelectASize.design(sf.Items(8), [0, 1, 2], up_to=2, **bound)
+    again = sf.Plan.loads(plan.to_json(), "json")
+    assert again.identity == plan.identity and again.to_json() == plan.to_json()
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({}, r"^attributes.food: sizes is missing; write how many items a basket may have"),
+        ({"gamma": 19}, "sizes is missing"),
+        ({"sizes": [1, 2]}, "give either gamma= or epsilon="),
+        ({"sizes": [1], "gamma": 3, "epsilon": 1}, "give either gamma= or epsilon="),
+        ({"sizes": 3, "gamma": 19}, "sizes is not a list"),
+        ({"sizes": [1, 9], "gamma": 19}, "baskets of 9 cannot be drawn from 8 items"),
+        ({"sizes": [1], "gamma": 19, "up_to": "two"}, "up_to is not a whole number"),
+        ({"designs": [{"size": 1, "rho": 0.5, "kept": [0.2, 0.8]}], "gamma": 19}, "designs and gamma are both given"),
+    ],
+)
+def test_a_plan_says_what_a_basket_needs(keys: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        basket_plan(**keys)
+
+
+def test_designed_baskets_take_no_share_of_a_plans_bound() -> None:
+    colour, designs = {"categories": ["red", "blue"]}, basket_plan(sizes=[1], gamma=3).to_dict()["attributes"]["food"]
+    for food in (designs, {"items": 8, "channel": "select-a-size", "sizes": [1], "gamma": 3}):
+        plan = sf.Plan.from_dict({"gamma": 19, "attributes": {"food": food, "colour": colour}})
+        assert plan.attributes["food"].channel.gamma <= 3 and plan.guarantee().gamma <= 19
+    with pytest.raises(ValueError, match="give this one a gamma of its own"):
+        sf.Plan.from_dict({"gamma": 19, "attributes": {"food": {"items": 8, "channel": "select-a-size", "sizes": [1]}}})

@@ -21,7 +21,7 @@ from sfumato.channels.baskets.seeds import SeedGenerator
 from sfumato.channels.bound import gamma_of, one_given
 from sfumato.channels.program import Words
 from sfumato.channels.words import Key, KeyedWords, WordSource, row_codes
-from sfumato.domain import Categories, Codes, Floats, Items
+from sfumato.domain import Categories, Codes, Domain, Floats, Items
 from sfumato.domain.checked import given, given_numbers, given_whole, given_wholes
 from sfumato.guarantee import Guarantee
 from sfumato.prose import Voice, voice
@@ -80,6 +80,7 @@ class SelectASize(Channel):
         """
         if epsilon is not None:
             gamma = gamma_of(*one_given("select-a-size", gamma=gamma, epsilon=epsilon))
+        up_to = given_whole({"up_to": up_to}, "up_to", 1, LARGEST_SIZE)
         goal = Goal(amplification(gamma, rho1, rho2), up_to, float(n), criterion, prevalence)
         if resolution < 2 or resolution & (resolution - 1) or resolution > 1 << 16:
             raise ValueError(
@@ -319,7 +320,20 @@ class SelectASize(Channel):
 
     @classmethod
     def parameter_names(cls) -> list[str]:
-        return ["designs", "up_to"]
+        return ["designs", "sizes", "gamma", "epsilon", "up_to"]
+
+    @classmethod
+    def from_parameters(cls, domain: Domain, arguments: dict[str, Any]) -> SelectASize:
+        """The channel of its ``designs``; a plan may also say for which sizes and for which bound it is designed."""
+        goal = {name: value for name, value in arguments.items() if name not in ("designs", "up_to")}
+        if "designs" in arguments:
+            if goal:
+                raise ValueError(f"designs and {min(goal)} are both given; keep one of the two")
+            return cls(domain, **arguments)  # type: ignore[arg-type]
+        if "sizes" not in goal:
+            raise ValueError("sizes is missing; write how many items a basket may have, for example sizes = [0, 1, 2]")
+        one_given("select-a-size", gamma=goal.get("gamma"), epsilon=goal.get("epsilon"))
+        return cls.design(domain, **arguments)  # type: ignore[arg-type]
 
     def parameters(self) -> dict[str, Any]:
         designs = [{"size": law.size, "rho": law.rho, "kept": list(law.kept)} for law in self.laws.values()]
