@@ -9,7 +9,8 @@ import pytest
 import sfumato as sf
 
 UNIT, COLOURS = {"low": 0, "high": 1}, {"categories": ["red", "blue"]}
-NOISE, WAVE = {**UNIT, "channel": "gaussian", "privacy": 1}, {"low": -9, "high": 9, "channel": "square-wave", "gamma": 3}
+NOISE = {**UNIT, "channel": "gaussian", "privacy": 1}
+WAVE = {"low": -9, "high": 9, "channel": "square-wave", "gamma": 3}
 RESPONSE = {"channel": "randomized-response", "gamma": 3}
 
 
@@ -39,7 +40,8 @@ def test_a_key_that_is_unknown_or_missing_is_named_however_deep_it_lies(question
     "question",
     [
         {**UNIT, "channel": "chain", "stages": [{**NOISE, "missing": "refuse"}, {**WAVE, "outside": "clamp"}]},
-        {**COLOURS, "channel": "longitudinal", "permanent": {**RESPONSE, "missing": "refuse"}, "instantaneous": RESPONSE},
+        {**COLOURS, "channel": "longitudinal", "instantaneous": RESPONSE,
+         "permanent": {**RESPONSE, "missing": "refuse"}},
         {**UNIT, "channel": "two-phase-level", "intervals": 4,
          "noise": {"channel": "gaussian", "privacy": 1, "outside": "clamp"}},
     ],
