@@ -53,7 +53,7 @@ def test_every_kind_of_table_reads_as_the_same_columns(table):
     assert (found["zip"][0], found["zip"][2]) == ("a", "b")
     assert pd.isna(found["zip"][1])
     assert found["old"].tolist() == [True, False, True]
-    assert found["old"].dtype == object
+    assert found["old"].dtype == bool
 
 
 def test_every_kind_of_table_leaves_as_it_came(table):

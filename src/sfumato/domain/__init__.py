@@ -586,7 +586,7 @@ def texts_of(labels: NDArray[Any]) -> NDArray[Any]:
         if not is_missing(label) and (other := label_of.setdefault(str(label), label)) != label:
             one, two = sorted((repr(label), repr(other)), reverse=True)
             raise ValueError(
-                f"labels {one} and {two} are the same text, and a column here has one type; use pandas, or other labels"
+                f"labels {one} and {two} are the same text, and columns here have one type; give them other texts, or use pandas"
             )
     return np.array([*(None if is_missing(one) else str(one) for one in labels.tolist()), None], dtype=object)[:-1]
 

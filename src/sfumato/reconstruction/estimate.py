@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
-from sfumato.domain import Floats
+from sfumato.domain import Floats, array_of_labels
 from sfumato.prose import plain
 from sfumato.tables import frame_like
 
@@ -351,9 +351,7 @@ class Estimate:
         generator = np.random.default_rng(rng)
         place = generator.choice(self.probabilities.size, size=n, p=self._shares)
         if self.categories is not None:
-            labels = np.empty(len(self.categories), dtype=object)
-            labels[:] = self.categories
-            return np.array(labels[place].tolist())
+            return array_of_labels(self.categories)[place]
         low, high = self._numbers()
         if self.integer:
             return generator.integers(low[place].astype(np.int64), high[place].astype(np.int64) + 1)

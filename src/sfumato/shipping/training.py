@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sfumato.channels import Channel, Mechanism
 from sfumato.counts import Fold, Reports
-from sfumato.domain import Categories, Items, Row, as_array
+from sfumato.domain import Categories, Items, Row, array_of_labels, as_array
 from sfumato.mining.chooser import estimated_accuracy
 from sfumato.mining.estimator import class_codes_in, learner_named
 from sfumato.plan import Plan
@@ -188,15 +188,16 @@ def table_of(reports: Any) -> Any:
         if column.level is not None:
             columns[name + LEVEL_SUFFIX] = np.array(list(column.levels), dtype=object)[column.level]
     if reports.target is not None:
-        columns[reports.target] = np.array(some.classes, dtype=object)[class_codes_in(some)]
+        columns[reports.target] = array_of_labels(some.classes or ())[class_codes_in(some)]
     return to_arrow(columns)
 
 
 def on_reports(model: Any, rest: Reports, held: Reports, seed: int) -> dict[str, Any]:
     """Measures on held-out reports in memory: what they say about the model, though nobody's true values are seen."""
-    labels = np.array(held.classes)[class_codes_in(held)]
+    codes = class_codes_in(held)
+    labels = array_of_labels(held.classes or ())[codes]
     told = np.asarray(model.predict({name: held.values(name) for name in held.names}))
-    largest = float(np.unique(labels, return_counts=True)[1].max() / len(labels))
+    largest = float(np.bincount(codes).max() / len(labels))
     accuracy, spread = None, None
     if len(held) >= LEAST_TO_JUDGE and np.count_nonzero(held.counts()) > 1:
         accuracy, spread = estimated_accuracy(model, rest, held, stream(seed, "judge"))
