@@ -243,6 +243,14 @@ def test_a_class_without_an_answer_is_noted_and_others_go_on(sfumato, folder):
     assert told.code == 0 and "class 'west' left out: nobody there gave an answer" in told.out
 
 
+@pytest.mark.parametrize("column", ["nobody", ""])
+def test_classes_in_an_unknown_column_are_refused(refused, folder, column):
+    folder.write("plan.toml", SMOKES)
+    folder.write("reports.csv", "smokes,region\nyes,n\nno,s\n")
+    told = refused(["reconstruct", "plan.toml", "reports.csv", "--by", column])
+    assert f"column {column!r} is" in told and "smokes, region" in told
+
+
 @pytest.mark.parametrize("command", ["reconstruct {}", "regress {} --outcome a --on smokes"])
 def test_a_weight_that_is_no_number_is_named_by_its_row(refused, folder, command):
     folder.write("plan.toml", SMOKES)

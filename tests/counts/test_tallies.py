@@ -192,6 +192,15 @@ BAD = {
     "channels without level": (lambda: Counts.of([30.0], {"a": AGE}), "level="),
     "levels without channels": (lambda: Counts.of([30.0, 31.0], AGE, level=["a", "b"]), "mapping"),
     "too few classes": (lambda: Counts.of([30.0, 31.0], AGE, by=["a"]), "by has 1 entries for 2 reports"),
+    "a word for classes": (lambda: Counts.of([30.0], AGE, by="group"), "by='group' is one text; give the class"),
+    "a table for a column": (
+        lambda: Counts.of(pd.DataFrame({"age": [30.0], "income": [5.0]}), AGE),
+        "reports are a table with the columns age, income; give one of them",
+    ),
+    "a plan for a channel": (
+        lambda: Counts.of([30.0], sf.Plan.from_dict({"attributes": {"x": {"categories": ["a"], "role": "clear"}}})),
+        "channel=Plan is not a channel",
+    ),
     "a missing class": (lambda: Counts.of([30.0, 31.0], AGE, by=["a", None]), "missing class"),
     "a negative weight": (lambda: Counts.of([30.0], AGE, weights=[-1]), "weights"),
     "two channels in one level": (lambda: Counts.of([30.0], AGE) + Counts.of([30.0], STRONG), "channels differ"),

@@ -233,6 +233,25 @@ def test_a_plan_is_reconstructed_attribute_by_attribute():
         plan.reconstruct({"y": Counts.of(["red"], RESPONSE)})
 
 
+@pytest.mark.parametrize("by", ["nobody", ""])
+def test_classes_in_an_unknown_column_are_refused_with_those_there_are(by):
+    plan = sf.Plan.from_dict({"attributes": {
+        "x": {"low": 0, "high": 1, "channel": "gaussian", "scale": 0.2},
+        "group": {"categories": ["a", "b"], "role": "class"},
+    }})  # fmt: skip
+    table = plan.randomize({"x": [0.5, 0.6], "group": ["a", "b"]}, 1)
+    for ask in (plan.counts, plan.reconstruct):
+        for reports in (table, pd.DataFrame(table), sf.Reports(table, plan)):
+            with pytest.raises(ValueError) as caught:
+                ask(reports, by=by)
+            assert str(caught.value) == f"class column {by!r} is not in the table; it has x, group"
+        for other in (["group"], 5, np.array(["a", "b"])):
+            with pytest.raises(TypeError, match=r"^by= names a column of the table; put the classes into one$"):
+                ask(table, by=other)
+    with pytest.raises(ValueError, match="by='group' is one text"):
+        sf.mean(table["x"], plan.attributes["x"].channel, by="group")
+
+
 BAD = {
     "no reports": (lambda: sf.reconstruct([], GAUSS), "there are no reports"),
     "all missing": (lambda: sf.reconstruct([np.nan, np.nan], GAUSS), "all 2 reports are missing"),

@@ -83,8 +83,8 @@ def reconstruct(
     chosen = {name: one for name, one in asked(loaded, attribute).items() if not isinstance(one.domain, (Items, Row))}
     if not chosen:
         raise ValueError(f"{plan}: no attribute here has a channel to reconstruct through; give one a channel")
-    options: dict[str, Any] = {"target": by or False, "weights": weights}
-    wanted = [*columns_of(chosen), *filter(None, (by, weights))]
+    options: dict[str, Any] = {"target": False if by is None else by, "weights": weights}
+    wanted = [*columns_of(chosen), *(one for one in (by, weights) if one is not None)]
     with reading(reports, loaded, wanted, engine, **options) as given:
         held = given if isinstance(given, Reports) else Reports(given, loaded, **options)
         counts = dict(zip(chosen, held.tallies(list(chosen), by_class=by is not None), strict=True))

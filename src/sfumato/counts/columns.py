@@ -378,7 +378,8 @@ def tally(
 def check_mechanism(channel: Any) -> Mechanism:
     """A mechanism, not something else."""
     if not isinstance(channel, Mechanism):
-        raise TypeError(f"channel={channel!r} is not a channel; pass the one that made the reports")
+        shown = repr(channel) if isinstance(channel, str | int | float) else type(channel).__name__
+        raise TypeError(f"channel={shown} is not a channel; pass the one that made the reports")
     return channel
 
 
@@ -395,6 +396,8 @@ def check_channel(channel: Any) -> Channel:
 def classes_of(by: ArrayLike | None, size: int) -> tuple[tuple[Hashable, ...] | None, Codes | None]:
     if by is None:
         return None, None
+    if isinstance(by, str):
+        raise ValueError(f"by={by!r} is one text; give the class of each report, or count a whole table by its plan")
     labels = as_array(by).reshape(-1)
     check_length("by", labels.size, size)
     if labels.dtype.kind in "Of" and any(is_missing(label) for label in labels.tolist()):

@@ -59,6 +59,9 @@ class Counts:
         default. ``weights``: how many people each report stands for, as surveys have them: n reports of different
         weights tell as much as (Σw)²/Σw² of the same.
         """
+        columns = getattr(reports, "column_names", getattr(reports, "columns", ()))
+        if len(columns) > 1:
+            raise ValueError(f"reports are a table with the columns {', '.join(map(str, columns))}; give one of them")
         array = as_array(reports).reshape(-1)
         channels, place = _levels(channel, level, array.size)
         classes, group = classes_of(by, array.size)

@@ -356,13 +356,15 @@ class Plan:
         ``table``: reports of this plan, as a table, a path, … or as `Reports`. ``weights``: how many people each report
         stands for, an array or the name of a column.
         """
+        if by is not None and not isinstance(by, str):
+            raise TypeError("by= names a column of the table; put the classes into one")
         reports_in = _above("counts").Reports
         if isinstance(table, reports_in):
             aim = None if by == table.target else by
             reports = table if aim is None and weights is None else table.aimed(aim, weights=weights)
         else:
             label = self.attributes[by].channel if by in self.attributes else None
-            reports = reports_in(table, self, target=by or False, weights=weights, label_channel=label)
+            reports = reports_in(table, self, target=False if by is None else by, weights=weights, label_channel=label)
         return reports.tallied(by_class=by is not None)
 
     def reconstruct(
