@@ -10,7 +10,17 @@ import numpy as np
 
 from sfumato.channels.base import Channel, CodeSpace, channel_from_spec
 from sfumato.channels.program import Map, Step
-from sfumato.domain import DOMAIN_KEYS, Categories, Codes, Domain, Floats, Interval, domain_from_spec, domain_to_spec
+from sfumato.domain import (
+    DOMAIN_KEYS,
+    Categories,
+    Codes,
+    Domain,
+    Floats,
+    Interval,
+    Items,
+    domain_from_spec,
+    domain_to_spec,
+)
 from sfumato.prose import Voice
 
 
@@ -26,8 +36,8 @@ class Chain(Channel):
     unbounded = "its stages have theirs; give it to one of them"
 
     def __init__(self, first: Channel, second: Channel) -> None:
-        super().__init__(first.domain, first.missing, first.outside)
         _check_joint(first, second)
+        super().__init__(first.domain, first.missing, first.outside)
         self.first, self.second = first, second
         self.inputs, self.outputs = first.inputs, second.outputs
 
@@ -86,6 +96,10 @@ def stage_from_spec(spec: Mapping[str, Any], usual: Domain | None = None) -> Cha
 def _check_joint(first: Channel, second: Channel) -> None:
     """The second channel must accept every report of the first; an error names both."""
     joint = f"{type(first).__name__} >> {type(second).__name__}"
+    if not isinstance(first, Channel) or not isinstance(second, Channel):
+        raise TypeError(f"{joint}: a chain is of two channels without levels; put the chain into each level")
+    if isinstance(first.domain, Items):
+        raise TypeError(f"{joint}: reports of baskets are sets of items, which no other channel takes; leave it alone")
     if isinstance(first.outputs, Categories):
         unknown = set(first.outputs.labels) - set(getattr(second.domain, "labels", ()))
         if not isinstance(second.domain, Categories) or unknown:
@@ -98,4 +112,11 @@ def _check_joint(first: Channel, second: Channel) -> None:
         raise ValueError(
             f"{joint}: the first one's reports reach from {low:g} to {high:g}, the second takes {second.domain}; "
             f"widen its domain or give it outside='clamp'"
+        )
+    reports = np.clip(first.outputs.values, second.domain.low, second.domain.high)
+    broken = reports[reports != np.rint(reports)]
+    if second.domain.integer and broken.size:
+        raise ValueError(
+            f"{joint}: the first one's reports are not whole, for example {broken[0]:g}, and the second takes "
+            f"{second.domain}; drop integer=True there"
         )
