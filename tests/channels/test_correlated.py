@@ -94,3 +94,14 @@ def test_the_joint_distribution_is_read_back() -> None:
 def test_bad_arguments_are_named(covariance: list, arguments: dict, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         CorrelatedNoise(AGES, covariance, **arguments)
+
+
+def test_columns_may_be_in_units_of_their_own() -> None:
+    """Ages beside revenues: the eigenvalues of their covariance are far apart, those of their correlation are not."""
+    domains = {"age": sf.Interval(20, 80), "revenue": sf.Interval(0, 1e12)}
+    spread = np.array([[100.0, 0.5 * 10 * 1e11], [0.5 * 10 * 1e11, 1e22]])
+    noise = sf.CorrelatedNoise(domains, spread, ratio=1)
+    drawn = noise.randomize(np.tile([[50.0, 5e11]], (20_000, 1)), rng=3)
+    np.testing.assert_allclose(np.corrcoef(drawn.T)[0, 1], 0.5, atol=0.03)
+    with pytest.raises(ValueError, match="positive eigenvalues"):
+        sf.CorrelatedNoise(domains, [[100.0, 1e12], [1e12, 1e22]], ratio=1)

@@ -24,6 +24,7 @@ from sfumato.channels.program import (
     Window,
     below,
     integer_weights,
+    sum_runs,
     words_below,
 )
 from sfumato.guarantee import rounded_up
@@ -205,3 +206,21 @@ def test_programs_of_any_domain_survive_json(low: float, width: float, privacy: 
     np.testing.assert_array_equal(again.draw(codes, words), channel.drawing.draw(codes, words))
     first, stride, per = channel.inputs.whole
     assert (first + stride * codes[7]) / per == channel.inputs.values[codes[7]]
+
+
+def test_runs_of_rare_reports_have_their_chance_to_the_last_digits() -> None:
+    """A difference of two sums near 1 would leave five digits of a tail of 1e-11, and γ is a ratio to that tail."""
+    (shift,) = sf.Laplace(sf.Interval(0, 1), gamma=1e10, step=0.05).steps()
+    first = np.array([0, 1, 1, 20, shift.outputs - 3, shift.outputs - 1])
+    exact = np.array(shift.exact(), dtype=object)
+    ends = [*first[1:].tolist(), shift.outputs]
+    runs = np.array([exact[a:b].sum(axis=0) if a < b else exact[0] * 0 for a, b in zip(first, ends, strict=True)])
+    expected = (runs / WORD).astype(float)
+    np.testing.assert_allclose(shift.law(first), expected, rtol=1e-13)
+    np.testing.assert_allclose(sum_runs(shift.law(), first), expected, rtol=1e-12)
+
+
+def test_all_of_a_noise_in_one_run_is_certain() -> None:
+    whole = Shift(Alias.of([0, 1 << 64, 0, 0]), 1, 3, 3)
+    np.testing.assert_array_equal(whole.law(np.array([0, 1])), [[1, 0, 0], [0, 1, 1]])
+    np.testing.assert_array_equal(whole.law(np.array([0])), np.ones((1, 3)))

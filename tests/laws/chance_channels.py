@@ -79,22 +79,28 @@ def random_step(rng: Rng, domain: sf.Interval) -> float:
     return max(float(round(step)), 1.0) if domain.integer else min(step, domain.width)
 
 
+def random_rules(rng: Rng) -> dict[str, str]:
+    """What happens to missing answers and to those outside; mostly the usual."""
+    rules = {"missing": one_of(rng, ["pass", "refuse"]), "outside": one_of(rng, ["refuse", "clamp"])}
+    return rules if chance(rng, 0.2) else {}
+
+
 def random_noise(rng: Rng, domain: sf.Interval) -> Channel:
     """Additive noise from a twentieth of the range to all of it."""
-    kind, step = one_of(rng, [sf.Gaussian, sf.Uniform, sf.Laplace]), random_step(rng, domain)
+    kind, how = one_of(rng, [sf.Gaussian, sf.Uniform, sf.Laplace]), {"step": random_step(rng, domain)}
+    how |= random_rules(rng)
     amount = few_digits(rng, rng.uniform(0.05, 1.2))
     if kind is sf.Laplace and chance(rng, 0.3):
-        return sf.Laplace(domain, gamma=few_digits(rng, rng.uniform(2, 90)), step=step)
+        return sf.Laplace(domain, gamma=few_digits(rng, rng.uniform(2, 90)), **how)
     if chance(rng, 0.5):
-        return kind(domain, privacy=amount, confidence=one_of(rng, [0.95, 0.5, 0.99]), step=step)
-    own = few_digits(rng, max(amount * domain.width, step))
-    return kind(domain, own, step=step)
+        return kind(domain, privacy=amount, confidence=one_of(rng, [0.95, 0.5, 0.99]), **how)
+    return kind(domain, few_digits(rng, max(amount * domain.width, how["step"])), **how)
 
 
 def random_classes(rng: Rng, domain: sf.Interval) -> sf.Discretize:
     """Value classes, equal or not, whose edges need not lie between a grid's points."""
     if chance(rng, 0.5):
-        return sf.Discretize(domain, width=few_digits(rng, domain.width / rng.uniform(0.7, 60)))
+        return sf.Discretize(domain, width=few_digits(rng, domain.width / rng.uniform(0.7, 60)), **random_rules(rng))
     low, high = float(domain.low), float(domain.high)
     inner = [few_digits(rng, number) for number in rng.uniform(low, high, int(rng.integers(0, 9)))]
     ends = [low - one_of(rng, [0, domain.width / 3]), high + one_of(rng, [0, domain.width / 7])]
@@ -113,6 +119,11 @@ def random_wave(rng: Rng, domain: sf.Interval) -> sf.SquareWave:
     """A square wave with the best window or another one."""
     width = few_digits(rng, domain.width * rng.uniform(0.02, 0.6)) if chance(rng, 0.4) else None
     return sf.SquareWave(domain, **random_gamma(rng), halfwidth=width, step=random_step(rng, domain))
+
+
+def random_clear(rng: Rng, domain: sf.Interval | sf.Categories) -> sf.Clear:
+    """The answer as it is, numbers in steps."""
+    return sf.Clear(domain, step=random_step(rng, domain)) if isinstance(domain, sf.Interval) else sf.Clear(domain)
 
 
 def random_piecewise(rng: Rng, domain: sf.Interval) -> Channel:
@@ -148,11 +159,9 @@ def random_second(rng: Rng, first: Channel, depth: int = 1) -> Channel:
     if chance(rng, 0.2):
         between = sf.Interval(low + room * 0.2, low + room * rng.uniform(0.5, 0.9))
         clamped = random_numeric(rng, between, 0)
-        return type(clamped)(between, **clamped.parameters(), outside="clamp")  # type: ignore[call-arg]
-    between = sf.Interval(few_digits(rng, low - room * rng.uniform(0.11, 1)) if chance(rng, 0.5) else low - room / 9,
-                          high + few_digits(rng, room * rng.uniform(0.11, 1)))  # fmt: skip
-    if between.low > low:
-        between = sf.Interval(low - room / 9, between.high)
+        return type(clamped)(between, **clamped.parameters(), outside="clamp", missing="refuse")  # type: ignore[call-arg]
+    below, above = (few_digits(rng, end + room * rng.uniform(0.11, 1) * way) for end, way in ((low, -1), (high, 1)))
+    between = sf.Interval(below if below <= low else low - room / 9, above if above >= high else high + room / 9)
     if whole and chance(rng, 0.6):
         between = sf.Interval(math.floor(between.low), math.ceil(between.high), integer=True)
     return random_numeric(rng, between, depth)
@@ -161,7 +170,7 @@ def random_second(rng: Rng, first: Channel, depth: int = 1) -> Channel:
 def random_numeric(rng: Rng, domain: sf.Interval, depth: int = 2) -> Channel:
     """Any channel of one number; ``depth`` bounds how many are put into one another."""
     makers: list[Callable[[Rng, sf.Interval], Channel]] = [random_noise, random_noise, random_classes, random_wave,
-                                                           random_piecewise]  # fmt: skip
+                                                           random_piecewise, random_clear]  # fmt: skip
     if depth > 0:
         makers += [random_blur, lambda rng, domain: random_chain(rng, domain, depth)]
         makers += [lambda rng, domain: random_longitudinal(rng, domain)]
@@ -201,7 +210,7 @@ def random_tabulated(rng: Rng, domain: sf.Categories) -> sf.Tabulated:
 
 def random_categorical(rng: Rng, domain: sf.Categories, depth: int = 2) -> Channel:
     """Any channel of one category."""
-    makers: list[Callable[[Rng, sf.Categories], Channel]] = [random_tabulated]
+    makers: list[Callable[[Rng, sf.Categories], Channel]] = [random_tabulated, random_clear]
     makers += [random_response, random_response, random_subset] if domain.size > 1 else []
     if depth > 0:
         makers += [_categorical_chain, random_longitudinal]
@@ -232,9 +241,11 @@ def random_choice(rng: Rng) -> sf.Choice:
     names = [f"level {i}" for i in range(int(rng.integers(1, 5)))]
     if chance(rng, 0.5):
         domain = random_interval(rng)
-        return sf.Choice({name: random_numeric(rng, domain) for name in names}, default=names[-1])
+        levels = {name: random_numeric(rng, domain) for name in names} | ({"open": None} if chance(rng, 0.3) else {})
+        return sf.Choice(levels, default=names[-1])
     categories = random_categories(rng, 2)
-    makers = [random_response, random_subset] if categories.label_array.dtype.kind in "iuf" else [random_response]
+    makers = [random_response, random_clear]
+    makers += [random_subset] if categories.label_array.dtype.kind in "iuf" else []
     return sf.Choice({name: one_of(rng, makers)(rng, categories) for name in names})
 
 
@@ -256,7 +267,7 @@ def random_correlated(rng: Rng) -> sf.CorrelatedNoise:
 def random_baskets(rng: Rng, sizes: Sequence[int] | None = None) -> sf.SelectASize:
     """Baskets of a few items."""
     items = sf.Items(int(rng.integers(4, 9)))
-    some = [[1], [2], [3], [1, 2], [2, 3]]
+    some = [[1], [2], [3], [0], [1, 2], [2, 3], [0, 2]]
     gamma = few_digits(rng, rng.uniform(3, 60))
     return sf.SelectASize.design(items, sizes=sizes or one_of(rng, some), gamma=gamma, up_to=1, resolution=64)
 
@@ -268,6 +279,7 @@ MAKERS: dict[str, Callable[[Rng], Mechanism]] = {
                                       step=random_step(rng, domain)),
     "laplace": lambda rng: sf.Laplace(domain := random_interval(rng), privacy=few_digits(rng, rng.uniform(0.1, 2)),
                                       step=random_step(rng, domain)),
+    "clear": lambda rng: random_clear(rng, random_categories(rng) if chance(rng, 0.5) else random_interval(rng)),
     "discretize": lambda rng: random_classes(rng, random_interval(rng)),
     "square-wave": lambda rng: random_wave(rng, random_interval(rng)),
     "piecewise": lambda rng: random_piecewise(rng, random_interval(rng)),

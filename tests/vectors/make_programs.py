@@ -55,6 +55,8 @@ MECHANISMS: dict[str, Mechanism] = {
     "subsets of two": sf.SubsetResponse(sf.Categories(["yes", "no"]), gamma=3),
     "subsets of many": sf.SubsetResponse(sf.Categories([f"word {i}" for i in range(1000)]), gamma=19),
     "value classes": sf.Discretize(AGES, width=7.5),
+    "value classes, long edges": sf.Discretize(AGES, edges=[5 / 3, 100 / 3, 50.1, 250 / 3]),
+    "gaussian, long step": sf.Gaussian(sf.Interval(-1.6304, -0.8348), scale=0.2, step=0.06103729694733737),
     "tabulated": sf.Tabulated(COLOURS, [[0.5, 0.1, 0], [0.5, 0.9, 0.5], [0, 0, 0.5]], reports=["warm", "cold", "none"]),
     "noise, then classes": sf.Gaussian(SMALL, scale=2) >> sf.Discretize(sf.Interval(-30, 40), width=10),
     "classes, then response": sf.Discretize(UNIT, width=0.25) >> sf.SquareWave(UNIT, gamma=9, step=0.05),

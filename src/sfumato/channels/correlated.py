@@ -251,6 +251,9 @@ def _check_covariance(covariance: ArrayLike, size: int) -> Floats:
     found = np.asarray(covariance, dtype=float)
     if size < 2 or found.shape != (size, size):
         raise ValueError(f"covariance has shape {found.shape} for {size} columns; give one row and column for each")
-    if not np.allclose(found, found.T) or np.linalg.eigvalsh(found).min() <= 1e-12 * np.trace(found):
+    deviations = np.sqrt(np.maximum(np.diag(found), 0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        alike = found / deviations / deviations[:, None]  # correlations: columns may be in units of their own
+    if not np.allclose(alike, alike.T) or np.linalg.eigvalsh(alike).min() <= 1e-12 * size:
         raise ValueError("covariance is not symmetric with positive eigenvalues; drop columns that others determine")
     return np.asarray((found + found.T) / 2)

@@ -220,15 +220,21 @@ class Shift(Step):
         return np.array([float(weight) for weight in self.weights]) / float(WORD)
 
     def law(self, first: Codes | None = None) -> Floats:
-        """P(f ≤ next < g | code) as differences of the noise's cumulative law; the end codes gather what is beyond."""
+        """P(f ≤ next < g | code) as differences of sums of whole weights; the end codes gather what is beyond."""
         if first is None:
             return self._whole_law()
-        cumulative = np.concatenate([[0.0], np.minimum(np.cumsum(self.chances), 1.0)])  # a sum may pass 1 by a bit
-        cumulative[-1] = 1.0
-        ahead = first[1:, None] + self.offset - np.arange(self.inputs)
-        inner = cumulative[np.clip(ahead, 0, cumulative.size - 1)]
-        ends = np.zeros((1, self.inputs))
-        return np.diff(np.vstack([ends, inner, ends + 1.0]), axis=0)
+        weights = np.array([weight % WORD for weight in self.weights], dtype=np.uint64)
+        running = np.concatenate([np.zeros(1, np.uint64), np.cumsum(weights)])  # modulo 2^64: differences are exact
+        inner = np.clip(first[1:, None] + self.offset - np.arange(self.inputs), 0, weights.size)
+        ends = np.zeros((1, self.inputs), dtype=inner.dtype)
+        bounds = np.vstack([ends, inner, ends + weights.size])
+        certain = (bounds[:-1] <= self._least) & (bounds[1:] == weights.size)
+        return np.where(certain, 1.0, np.diff(running[bounds], axis=0) / float(WORD))
+
+    @cached_property
+    def _least(self) -> int:
+        """The first noise that occurs."""
+        return next(place for place, weight in enumerate(self.weights) if weight)
 
     def _whole_law(self) -> Floats:
         q, n = self.chances, self.inputs
@@ -663,9 +669,10 @@ def largest_ratio(law: Floats) -> float:
 
 def sum_runs(table: Floats, first: Codes) -> Floats:
     """Rows summed over runs that begin at ``first``; an empty run is zero."""
-    cumulative = np.vstack([np.zeros(table.shape[1]), np.cumsum(table, axis=0)])
-    ends = np.append(first[1:], table.shape[0])
-    return np.asarray(cumulative[ends] - cumulative[first])
+    held = np.append(first[1:], table.shape[0]) > first
+    found = np.zeros((first.size, table.shape[1]))
+    found[held] = np.add.reduceat(table, first[held], axis=0)
+    return found
 
 
 def _running_sums(weights: list[int]) -> list[int]:

@@ -154,7 +154,7 @@ function readSteps(steps) {
 function readSpace({size, labels: own, first, stride, per, edges}, labels) {
 	const names = labels && own?.length ? own : labels, codes = names && codesOf(names)
 	const isGrid = edges ? edges.length === size + 1 : stride > 0, numbers = [per, ...edges ?? [first, stride]]
-	need(names ? names.length === size : isGrid && per > 0 && numbers.every(Number.isSafeInteger))
+	need(names ? names.length === size : isGrid && per > 0 && numbers.every(Number.isInteger))
 	const nearest = x => {
 		const place = clamped((x * per - first) / stride, 0, size - 1), rest = place % 1
 		return place - rest + ((rest > 0.5) | ((rest === 0.5) & place)) // halves to the even code
