@@ -160,11 +160,12 @@ def random_second(rng: Rng, first: Channel, depth: int = 1) -> Channel:
         between = sf.Interval(low + room * 0.2, low + room * rng.uniform(0.5, 0.9))
         clamped = random_numeric(rng, between, 0)
         return type(clamped)(between, **clamped.parameters(), outside="clamp", missing="refuse")  # type: ignore[call-arg]
-    below, above = (few_digits(rng, end + room * rng.uniform(0.11, 1) * way) for end, way in ((low, -1), (high, 1)))
+    ways = ((low, -1), (high, 1))  # up to ten times as wide, so that its own grid is coarse
+    below, above = (few_digits(rng, end + room * 10 ** rng.uniform(-0.95, 0.7) * way) for end, way in ways)
     between = sf.Interval(below if below <= low else low - room / 9, above if above >= high else high + room / 9)
     if whole and chance(rng, 0.6):
         between = sf.Interval(math.floor(between.low), math.ceil(between.high), integer=True)
-    return random_numeric(rng, between, depth)
+    return random_classes(rng, between) if chance(rng, 0.4) else random_numeric(rng, between, depth)
 
 
 def random_numeric(rng: Rng, domain: sf.Interval, depth: int = 2) -> Channel:

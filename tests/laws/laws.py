@@ -5,18 +5,23 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 
 import jsonschema
 import numpy as np
-from tests.statistics import assert_fits
+from tests.laws.chance_channels import random_values
+from tests.statistics import FALSE_ALARM, assert_fits
 
 from sfumato.channels.base import Channel, Mechanism, mechanism_from_spec
 from sfumato.channels.program import Program, largest_ratio
 from sfumato.channels.words import KeyedWords, RecordWords, SimulatedWords, secure_words
 from sfumato.domain import MISSING, Items
 from sfumato.plan import program_schema
+from sfumato.privacy.audit.channel import draw_tally, given_tally
+from sfumato.privacy.audit.law import check_law
+from sfumato.privacy.audit.probe import ChannelProbe, Effort
 
-SAMPLES = 20_000
+SAMPLES, AUDITED, MOST_MULTIPLIED = 20_000, 100_000, 10**9
 
 
 # --- of every mechanism -------------------------------------------------------------------------------------------
@@ -75,6 +80,13 @@ def columns_sum_to_one(channel: Channel) -> None:
     assert law.shape == (channel.outputs.size, channel.inputs.size)
     assert (law >= 0).all()
     np.testing.assert_allclose(law.sum(axis=0), 1, atol=1e-12)
+
+
+def the_law_is_that_of_the_program(channel: Channel) -> None:
+    """However a channel states its law, it is read off the codes that are drawn."""
+    if isinstance(channel.domain, Items) or channel.entry.size * channel.outputs.size**2 > MOST_MULTIPLIED:
+        return
+    np.testing.assert_allclose(channel.law(), channel.drawing.law(codes=channel.entry_codes), atol=1e-12)
 
 
 def samples_fit_the_table(channel: Channel) -> None:
@@ -177,6 +189,17 @@ def coarse_tables_agree_with_the_fine_one(channel: Channel) -> None:
     np.testing.assert_allclose(channel.matrix(true=true).sum(axis=0), 1, atol=1e-12)
 
 
+def the_audit_agrees_with_the_law(channel: Channel) -> None:
+    """Of answers at the grid's points, and of some between them."""
+    rng = np.random.default_rng(17)
+    probe = ChannelProbe(channel, AUDITED)
+    drawn = draw_tally(probe, partial(channel.randomize, rng=rng), Effort(AUDITED))
+    between = {value: channel.randomize([value] * SAMPLES, rng) for value in random_values(rng, channel, 3).tolist()}
+    for tally in (drawn, given_tally(channel, between)):
+        found = check_law(tally, channel.kind, FALSE_ALARM)
+        assert found.passed, found.text
+
+
 MECHANISM_LAWS: list[Callable[[Mechanism], None]] = [
     specification_round_trips,
     the_program_is_plain_whole_numbers,
@@ -187,6 +210,7 @@ MECHANISM_LAWS: list[Callable[[Mechanism], None]] = [
 
 CHANNEL_LAWS: list[Callable[[Channel], None]] = [
     columns_sum_to_one,
+    the_law_is_that_of_the_program,
     samples_fit_the_table,
     stated_gamma_covers_the_table,
     gamma_is_exact_and_rounded_up,

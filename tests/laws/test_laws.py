@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.laws.laws import CHANNEL_LAWS, MECHANISM_LAWS, channels_of
+from tests.laws.chance_channels import MAKERS, random_channel, random_numeric, random_second, random_values
+from tests.laws.laws import (
+    CHANNEL_LAWS,
+    MECHANISM_LAWS,
+    channels_of,
+    check_mechanism,
+    the_audit_agrees_with_the_law,
+)
 
 import sfumato as sf
 from sfumato.channels import Blur, Mechanism
@@ -108,3 +115,44 @@ def test_law_of_channels(channel: sf.Channel, law: object) -> None:
 def test_a_chain_multiplies_the_tables(chain: sf.Chain) -> None:
     between = chain.second.encode(chain.first.outputs.decode(np.arange(chain.first.outputs.size)))
     np.testing.assert_allclose(chain.law(), chain.second.law()[:, between] @ chain.first.law(), atol=1e-14)
+
+
+# --- of random ones -------------------------------------------------------------------------------------------------
+
+OFTEN = {"chain": 30, "tabulated": 20, "longitudinal": 8, "discretize": 6, "two-phase-level": 6}
+LARGE = ("correlated-gaussian", "select-a-size")
+"""Kinds whose statement is slow, or which have no table of their own: those listed above."""
+RANDOM = [(kind, seed) for kind in sorted(MAKERS) if kind not in LARGE for seed in range(OFTEN.get(kind, 2))]
+
+
+def test_every_registered_kind_can_be_random() -> None:
+    assert set(MAKERS) == set(Mechanism.registry)
+
+
+@pytest.mark.parametrize(("kind", "seed"), RANDOM)
+def test_random_mechanisms_obey_every_law(kind: str, seed: int) -> None:
+    mechanism = MAKERS[kind](np.random.default_rng([seed, 2]))
+    check_mechanism(mechanism)
+    for channel in channels_of(mechanism):
+        the_audit_agrees_with_the_law(channel)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_two_channels_fit_in_every_verb_or_are_refused_when_chained(seed: int) -> None:
+    rng = np.random.default_rng([seed, 3])
+    first = random_channel(rng)
+    seconds = [random_channel(rng), random_second(rng, first)]
+    seconds += [random_numeric(rng, first.domain)] if isinstance(first.domain, sf.Interval) else []
+    for second in seconds:
+        try:
+            chain = first >> second
+        except (ValueError, TypeError) as error:
+            assert ">>" in str(error) and ";" in str(error) and "\n" not in str(error)
+            continue
+        assert str(chain.guarantee()) and chain.gamma >= 1
+        np.testing.assert_allclose(chain.law().sum(axis=0), 1, atol=1e-9)
+        reports = chain.randomize(random_values(rng, chain, 200), rng)
+        numbers = isinstance(chain.domain, sf.Interval)
+        assert sf.reconstruct(reports, chain, [chain.domain.low, chain.domain.high] if numbers else None)
+        if numbers:
+            np.testing.assert_allclose(chain.matrix(true=[chain.domain.low, chain.domain.high]).sum(), 1, atol=1e-9)
