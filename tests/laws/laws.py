@@ -183,6 +183,8 @@ def coarse_tables_agree_with_the_fine_one(channel: Channel) -> None:
     rows = np.zeros((3, channel.outputs.size))
     rows[channel.cells_of_codes(edges), np.arange(channel.outputs.size)] = 1
     np.testing.assert_allclose(channel.matrix(reported=edges), rows @ channel.law(), atol=1e-12)
+    if channel.domain.integer and channel.domain.width < 8:  # type: ignore[union-attr]
+        return  # quarters may hold no whole number
     true = np.linspace(channel.domain.low, channel.domain.high, 5)  # type: ignore[union-attr]
     table = channel.matrix(true=true, reported=edges)
     np.testing.assert_allclose(table.sum(axis=0), 1, atol=1e-12)
