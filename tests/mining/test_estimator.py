@@ -196,7 +196,7 @@ def test_bad_arguments_are_refused_in_one_line() -> None:
         sf.NaiveBayes(CHANNELS).fit(table, y[:10])
     with pytest.raises(ValueError, match="requires y to be passed"):
         sf.NaiveBayes(CHANNELS).fit(table)
-    with pytest.raises(TypeError, match="is not over categories"):
+    with pytest.raises(ValueError, match="whose reports are no classes; use RandomizedResponse"):
         sf.NaiveBayes(CHANNELS, label_channel=AGE).fit(table, y)
     with pytest.raises(ValueError, match="sample_weight has 3 entries for 50"):
         sf.NaiveBayes(CHANNELS).fit(table, y, sample_weight=np.ones(3))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.base import clone
 
 import sfumato as sf
 from sfumato.mining import LEARNERS
@@ -82,6 +85,32 @@ def test_a_class_too_rare_for_its_blurred_label_leaves_the_others_alone(name: st
         model.set_params(label_channel=None)
         assert np.isfinite(answers).all()
         assert np.mean(model.classes_[answers.argmax(axis=1)] == y) > 0.6, seed
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if name not in AT_FACE_VALUE])
+def test_few_people_weights_and_blurred_classes_go_together(name: str) -> None:
+    label = sf.RandomizedResponse(sf.Categories(["no", "yes"]), keep=0.7)
+    for seed in (1, 4):
+        rng, n = np.random.default_rng(seed), 60
+        x = rng.random((n, 3))
+        channel, reports = blurred(x, 1.0)
+        y = label.randomize(np.where(x[:, 0] > 0.5, "yes", "no"), rng)
+        model = clone(METHODS[name]).set_params(channels=[channel] * 3, label_channel=label)
+        model.fit(reports, y, sample_weight=np.where(rng.random(n) < 0.3, 0.0, 2 * rng.random(n)))
+        assert np.isfinite(model.predict_proba(x)).all()
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_one_label_with_gaps_says_nothing_and_no_variance_travels(name: str) -> None:
+    x = np.repeat([0.0, 1.0], 60)
+    table = pd.DataFrame({"x": x, "always": np.where(np.arange(120) % 3, "here", None)})
+    model = clone(METHODS[name]).set_params(channels=None)
+    if isinstance(model, sf.NaiveBayes):
+        model.set_params(var_smoothing=0.0)
+    answers = model.fit(table, x > 0.5).predict_proba(table)
+    again = type(model).from_dict(json.loads(json.dumps(model.to_dict(), allow_nan=False)))
+    np.testing.assert_allclose(again.predict_proba(table), answers, atol=1e-12)
+    assert model.score(table, x > 0.5) == 1.0
 
 
 # --- where that is decided ------------------------------------------------------------------------------------------

@@ -393,6 +393,14 @@ def check_channel(channel: Any) -> Channel:
     return found
 
 
+def channels_by_level(channel: Any) -> dict[Any, Channel]:
+    """The channels of a mechanism, each of which can be counted by code."""
+    found = {level: check_channel(one) for level, one in check_mechanism(channel).levels.items()}
+    if not found:
+        raise TypeError(f"{channel.kind} blurs several columns together; give each of them channel.marginal(name)")
+    return found
+
+
 def classes_of(by: ArrayLike | None, size: int) -> tuple[tuple[Hashable, ...] | None, Codes | None]:
     if by is None:
         return None, None

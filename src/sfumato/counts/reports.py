@@ -23,10 +23,10 @@ from sfumato.counts.columns import (
     BaseCodes,
     Column,
     base_codes,
+    channels_by_level,
     channels_by_name,
     check_channel,
     check_length,
-    check_mechanism,
     classes_of,
     clear_column,
     place_into,
@@ -231,7 +231,7 @@ class Reports(Asked):
         if channel is None:
             return clear_column(name, values)
         try:
-            levels = {level: check_channel(one) for level, one in check_mechanism(channel).levels.items()}
+            levels = channels_by_level(channel)
             level = None if None in levels else self._level(name, channel)
         except (ValueError, TypeError) as error:
             raise type(error)(f"column {name!r}: {error}") from None

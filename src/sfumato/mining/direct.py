@@ -21,7 +21,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from sfumato.channels import Mechanism, SubsetResponse
 from sfumato.counts import Reports, encode_known, known_labels
 from sfumato.domain import Floats, as_numbers
 from sfumato.domain.checked import given_labels, given_numbers, given_one_of, given_rows, given_table, given_wholes
@@ -54,10 +53,6 @@ class DirectClassifier(Learner):
         return True
 
     def _learn(self, reports: Reports, rng: np.random.Generator) -> None:
-        known = self.channels.items() if isinstance(self.channels, Mapping) else enumerate(self.channels or ())
-        for name, channel in known:
-            if not at_face_value(channel):
-                raise ValueError(f"reports of column {name!r} are sets of categories, no values; use another method")
         reports = reports.sampled()
         columns = [reports.values(name) for name in reports.names]
         self.labels_: list[Labels] = [None if c.dtype.kind in "iuf" else known_labels(c) for c in columns]
@@ -104,12 +99,6 @@ class DirectClassifier(Learner):
         encoded = sum(1 if each is None else len(each) for each in model.labels_)
         model.estimator_ = PlainAnswers(given_table(data, "estimator"), encoded, classes)
         return model
-
-
-def at_face_value(channel: Mechanism | None) -> bool:
-    """Whether a report can be taken for a value: not where it names a set of categories."""
-    levels = () if channel is None else channel.levels.values()
-    return not any(isinstance(each, SubsetResponse) for each in levels)
 
 
 def filling(column: Column) -> float:

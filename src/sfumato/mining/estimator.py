@@ -20,13 +20,14 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
 from threadpoolctl import ThreadpoolController
 
-from sfumato.channels import Channel, Mechanism
+from sfumato.channels import Chain, Channel, Mechanism, SubsetResponse
 from sfumato.counts import Reports
 from sfumato.counts.columns import weights_of
 from sfumato.domain import (
     Categories,
     Codes,
     Floats,
+    Items,
     are_mixed,
     array_of_labels,
     as_array,
@@ -118,6 +119,8 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit on reports X and classes y; X may be `sf.Reports`, and y the name of their class column."""
+        if self._takes_reports_as_true():
+            check_at_face_value(X.channels if isinstance(X, Reports) else self.channels)
         rng = generator(self.random_state)
         seed = int(rng.integers(SEEDS))
         if isinstance(X, Reports):
@@ -309,6 +312,32 @@ def given_channels(channels: Any) -> list[Any]:
     return list(channels.values()) if isinstance(channels, Mapping) else list(channels or ())
 
 
+def check_at_face_value(channels: Channels) -> None:
+    """Refuse columns whose reports cannot be taken for values."""
+    for name, channel in channels.items() if isinstance(channels, Mapping) else enumerate(channels or ()):
+        if not at_face_value(channel):
+            raise ValueError(
+                f"column {name!r}: reports of {channel.kind} are no values of its domain and cannot be taken for true "
+                "ones; use a method that reconstructs"
+            )
+
+
+def at_face_value(channel: Mechanism | None) -> bool:
+    """Whether a report can be taken for a value: not where it names a set, or is a word of the channel's own."""
+    return channel is None or all(map(reports_values, channel.levels.values()))
+
+
+def reports_values(channel: Channel) -> bool:
+    """Whether what a channel reports are values of its domain, or numbers like them."""
+    last = channel
+    while isinstance(last, Chain):
+        last = last.second
+    if isinstance(last, SubsetResponse) or isinstance(channel.domain, Items):
+        return False
+    outputs, domain = channel.outputs, channel.domain
+    return not isinstance(domain, Categories) or set(outputs.labels) <= set(domain.labels)  # type: ignore[union-attr]
+
+
 def holds_labels(X: Any, channels: Any) -> bool:
     """Whether an array holds labels of columns that are categories."""
     categorical = any(isinstance(getattr(one, "domain", None), Categories) for one in given_channels(channels))
@@ -332,8 +361,6 @@ def class_codes(labels: npt.NDArray[Any], channel: Channel | None = None) -> tup
         check_classification_targets(labels)
         classes = np.unique(labels)
         return classes, np.searchsorted(classes, labels)  # sorts no record
-    if not isinstance(channel.domain, Categories):
-        raise TypeError(f"label_channel={channel!r} is not over categories; use RandomizedResponse")
     check_reports_classes(channel)
     codes = channel.encode_reports(labels)
     if (codes < 0).any():
@@ -363,7 +390,8 @@ def label_table_of(reports: Reports) -> Floats:
 
 def check_reports_classes(channel: Channel) -> Channel:
     """Learners need a reported class for every true one."""
-    if channel.outputs.size != channel.inputs.size:
+    classes = isinstance(channel, Channel) and isinstance(channel.domain, Categories) and reports_values(channel)
+    if not classes or channel.outputs.size != channel.inputs.size:
         raise ValueError(f"the class went through {channel.kind}, whose reports are no classes; use RandomizedResponse")
     return channel
 

@@ -25,7 +25,7 @@ from sfumato.counts import Column, Reports
 from sfumato.domain import Categories, Floats, as_numbers
 from sfumato.domain.checked import given_numbers, given_one_of, given_rows, given_table
 from sfumato.mining.density_choice import after_steps, in_cells, normal_in_cells, steps_wanted
-from sfumato.mining.estimator import Channels, Learner, class_people, true_class_shares
+from sfumato.mining.estimator import Channels, Learner, check_at_face_value, class_people, true_class_shares
 from sfumato.mining.estimator import Column as Values
 from sfumato.mining.moments import TINY, code_excess, code_noise, code_values, moments, settled, units
 from sfumato.mining.tree.association import reconstruct_groups
@@ -138,6 +138,8 @@ class NaiveBayes(Learner):
     def _learn(self, reports: Reports, rng: np.random.Generator) -> None:
         if self.density not in DENSITIES:
             raise ValueError(f"density={self.density!r} is unknown; use one of {', '.join(DENSITIES)}")
+        if self.density == "direct":
+            check_at_face_value(reports.channels)
         shares = true_class_shares(reports)
         people = class_people(reports)
         self.class_prior_ = people / people.sum()

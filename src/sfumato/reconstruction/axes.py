@@ -262,11 +262,13 @@ def report_edges(channel: Channel, span: tuple[float, float], width: float) -> F
     """Edges of report cells about ``width`` wide within the span, half way between codes; each code where all fit."""
     values = np.asarray(channel.outputs.values)  # type: ignore[union-attr]
     low, high = span
-    count = int(np.ceil((high - low) / max(width, 1e-12)))
-    if values.size <= max(count, 2):
+    if values.size == 1:
+        return np.asarray(channel.outputs.edges, np.float64)  # type: ignore[union-attr]
+    count = (high - low) / width if width > 0 else np.inf
+    if values.size <= max(np.ceil(count), 2):
         between = (values[1:] + values[:-1]) / 2
         return np.concatenate([[2 * values[0] - between[0]], between, [2 * values[-1] - between[-1]]])
-    bounds = np.linspace(low, high, max(count, 2) + 1)
+    bounds = np.linspace(low, high, max(int(np.ceil(count)), 2) + 1)
     kept = np.unique(np.searchsorted(values, bounds[1:-1]))
     kept = kept[(kept > 0) & (kept < values.size)]
     inner = (values[kept - 1] + values[kept]) / 2

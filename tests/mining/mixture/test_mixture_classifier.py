@@ -1,5 +1,7 @@
 """The classifier chooses its shape on reports, does not collapse with many columns, and reads every kind of column."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -84,3 +86,13 @@ def test_wrong_settings_say_what_is_right():
     x, y = moons(50)
     with pytest.raises(ValueError, match="components must be 1 or more"):
         sf.MixtureClassifier(components=0).fit(x, y)
+
+
+def test_categories_alone_travel_too() -> None:
+    rng = np.random.default_rng(0)
+    label = rng.choice(["a", "b", "c"], 300).astype(object)
+    coin = sf.RandomizedResponse(sf.Categories(["a", "b", "c"]), keep=0.8)
+    y, X = (label == "a") ^ (rng.random(300) < 0.1), label[:, None]
+    model = sf.MixtureClassifier([coin]).fit(coin.randomize(X, rng), y)
+    again = sf.MixtureClassifier.from_dict(json.loads(json.dumps(model.to_dict())))
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))

@@ -106,7 +106,8 @@ class Screen:
     def columns(self) -> list[int]:
         """The columns that tell about the class beside each other, the one that explains most first."""
         alone = [self.gain(each.with_class, each.covariance, len(self.axes))[0] for each in self.told]
-        ranked = [int(j) for j in np.argsort(-np.array(alone), kind="stable")][:MOST_PAIRED]
+        best = np.argsort(-np.array(alone), kind="stable").tolist()
+        ranked = [j for j in best if self.told[j].features.size][:MOST_PAIRED]  # one label alone tells nothing
         self._read_pairs(ranked)
         chosen: list[int] = []
         while True:

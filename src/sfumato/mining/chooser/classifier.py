@@ -36,8 +36,16 @@ from sfumato.mining.chooser.judging import (
 )
 from sfumato.mining.chooser.on_grid import judged_on_grid
 from sfumato.mining.chooser.recipes import densities, direct, readable, reconstructing
-from sfumato.mining.direct import DirectClassifier, at_face_value
-from sfumato.mining.estimator import Channels, Column, Learner, class_codes_in, class_people, learner_named
+from sfumato.mining.direct import DirectClassifier
+from sfumato.mining.estimator import (
+    Channels,
+    Column,
+    Learner,
+    at_face_value,
+    class_codes_in,
+    class_people,
+    learner_named,
+)
 from sfumato.mining.tree import TreeClassifier
 from sfumato.prose import listed, percent
 

@@ -199,7 +199,7 @@ class JointModel(Learner):
             return everything, mixed or (by_cost and effective_dimension(axes) > MOST_UNSUPERVISED_DIMENSIONS)
         most = MOST_MIXTURE_DIMENSIONS if mixed else MOST_GRID_DIMENSIONS
         found = select_columns(reports, axes, most)
-        if by_cost and beyond_a_grid(reports, axes, found):
+        if (mixed and not found) or (by_cost and beyond_a_grid(reports, axes, found)):
             return everything, True
         return found, mixed
 
