@@ -75,6 +75,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
 
     form: ClassVar[str]
     keeps_weightless: ClassVar[bool] = False
+    _from_plain_data = False  # which says nothing of channels: whether a column holds labels is the learner's to know
     channels: Channels = None
     label_channel: Channel | None = None
     random_state: Any = None
@@ -186,7 +187,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
         """Names and columns of X, checked against what was fitted unless `reset`; `levels`: with those of levels."""
         if not isinstance(X, np.ndarray) and is_table(X):
             return self._columns_of_table(X, reset=reset, levels=levels)
-        if holds_labels(X, self.channels):
+        if holds_labels(X, self.channels) or (self._from_plain_data and np.asarray(X).dtype.kind in "OUS"):
             array = check_array(X, dtype=object, ensure_all_finite=False)
             validate_data(self, array, skip_check_array=True, reset=reset)
         else:
@@ -276,7 +277,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
         remember_names(model, names, given_flag(data, "named"))
         if classes is not None:
             model.classes_ = array_of_labels(classes)
-        model._table_kind = None
+        model._table_kind, model._from_plain_data = None, True
         return model
 
 
@@ -315,7 +316,7 @@ def given_channels(channels: Any) -> list[Any]:
 def check_at_face_value(channels: Channels) -> None:
     """Refuse columns whose reports cannot be taken for values."""
     for name, channel in channels.items() if isinstance(channels, Mapping) else enumerate(channels or ()):
-        if not at_face_value(channel):
+        if channel is not None and not at_face_value(channel):
             raise ValueError(
                 f"column {name!r}: reports of {channel.kind} are no values of its domain and cannot be taken for true "
                 "ones; use a method that reconstructs"
@@ -335,7 +336,9 @@ def reports_values(channel: Channel) -> bool:
     if isinstance(last, SubsetResponse) or isinstance(channel.domain, Items):
         return False
     outputs, domain = channel.outputs, channel.domain
-    return not isinstance(domain, Categories) or set(outputs.labels) <= set(domain.labels)  # type: ignore[union-attr]
+    if not (isinstance(domain, Categories) and isinstance(outputs, Categories)):
+        return True
+    return set(outputs.labels) <= set(domain.labels)
 
 
 def holds_labels(X: Any, channels: Any) -> bool:
