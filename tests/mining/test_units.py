@@ -11,7 +11,7 @@ import pytest
 from sklearn.base import clone
 
 import sfumato as sf
-from sfumato.mining import LEARNERS
+from sfumato.mining import LEARNERS, learner_named
 from sfumato.mining.estimator import Learner, likely_people
 from sfumato.mining.moments import moments, settled, units
 
@@ -111,6 +111,24 @@ def test_one_label_with_gaps_says_nothing_and_no_variance_travels(name: str) -> 
     again = type(model).from_dict(json.loads(json.dumps(model.to_dict(), allow_nan=False)))
     np.testing.assert_allclose(again.predict_proba(table), answers, atol=1e-12)
     assert model.score(table, x > 0.5) == 1.0
+
+
+@pytest.mark.parametrize("kind", LEARNERS)
+@pytest.mark.parametrize("people, classes", [(1, 1), (30, 1), (2, 2), (40, 12)])
+def test_few_people_and_one_class_or_many_are_learned_from_and_travel(kind: str, people: int, classes: int) -> None:
+    rng = np.random.default_rng(0)
+    channel, reports = blurred(rng.random(people), 1.0)
+    table = pd.DataFrame({"x": reports, "same": 0.1, "gone": np.nan})
+    y = np.arange(people) % classes
+    model = learner_named(kind)(channels={"x": channel})
+    if kind == "Chooser" and people < 3 * classes + 1:
+        with pytest.raises(ValueError, match=r"cannot be split into 3 folds .*; give more$"):
+            model.fit(table, y)
+        return
+    answers = model.fit(table, y).predict_proba(table)
+    again = type(model).from_dict(json.loads(json.dumps(model.to_dict(), allow_nan=False)))
+    np.testing.assert_allclose(again.predict_proba(table), answers, atol=1e-12)
+    np.testing.assert_allclose(answers.sum(axis=1), 1)
 
 
 # --- where that is decided ------------------------------------------------------------------------------------------

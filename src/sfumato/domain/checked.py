@@ -60,6 +60,8 @@ def given_numbers(data: Any, key: str, shape: Shape, low: float = -math.inf) -> 
         kept = found.astype(np.float64) if found.size == 0 or found.dtype.kind in "iuf" else None
     except (ValueError, TypeError, OverflowError):
         kept = None
+    if kept is not None and not kept.size and 0 in shape and None not in shape:
+        return np.zeros(shape)  # type: ignore[arg-type]  # lists do not say what lies beyond a length of 0
     if kept is None or kept.ndim != len(shape):
         raise ValueError(f"{key} is not a table of numbers with {len(shape)} dimensions")
     if any(size not in (None, found) for size, found in zip(shape, kept.shape, strict=True)):

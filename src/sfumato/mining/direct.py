@@ -26,7 +26,7 @@ from sfumato.domain import Floats, as_numbers
 from sfumato.domain.checked import given_labels, given_numbers, given_one_of, given_rows, given_table, given_wholes
 from sfumato.mining.discriminant import linear_scores
 from sfumato.mining.estimator import Channels, Column, Learner, class_codes_in
-from sfumato.mining.moments import TINY
+from sfumato.mining.moments import LEAST_VARIANCE, TINY
 from sfumato.mining.naive_bayes import NormalDensity, given_logs, log_joint
 
 Labels = tuple[Any, ...] | None
@@ -60,6 +60,8 @@ class DirectClassifier(Learner):
         model = clone(make_pipeline(StandardScaler(), GaussianNB()) if self.estimator is None else self.estimator)
         weight = {} if reports.weights is None else weight_argument(model, reports.weights)
         self.estimator_ = model.fit(self._encoded(columns), class_codes_in(reports), **weight)
+        if self.estimator is None:  # where no column varies, it has nothing to add a part of
+            model[-1].var_ = np.maximum(model[-1].var_, LEAST_VARIANCE)
 
     def _encoded(self, columns: list[Column]) -> Floats:
         parts = []

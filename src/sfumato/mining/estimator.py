@@ -336,9 +336,9 @@ def reports_values(channel: Channel) -> bool:
     if isinstance(last, SubsetResponse) or isinstance(channel.domain, Items):
         return False
     outputs, domain = channel.outputs, channel.domain
-    if not (isinstance(domain, Categories) and isinstance(outputs, Categories)):
-        return True
-    return set(outputs.labels) <= set(domain.labels)
+    if isinstance(domain, Categories) and isinstance(outputs, Categories):
+        return set(outputs.labels) <= set(domain.labels)
+    return True
 
 
 def holds_labels(X: Any, channels: Any) -> bool:
@@ -368,7 +368,7 @@ def class_codes(labels: npt.NDArray[Any], channel: Channel | None = None) -> tup
     codes = channel.encode_reports(labels)
     if (codes < 0).any():
         raise ValueError("a class label is missing; drop records without a class")
-    return channel.domain.label_array, codes
+    return channel.domain.label_array, codes  # type: ignore[union-attr]
 
 
 def record_weights(sample_weight: Any, records: int) -> Floats | None:

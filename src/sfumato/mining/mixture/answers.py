@@ -142,7 +142,7 @@ class NormalMember:
             given_numbers(data, "p_class", (classes, size), 0.0),
             [given_numbers({"thetas": thetas[j]}, "thetas", (len(of), size), 0.0) for j, of in labels.items()],
             given_numbers(data, "peaks", (size,)), given_numbers(data, "means", (size, d)),
-            given_numbers(data, "precisions", (size, d, d)) if d else np.zeros((size, 0, 0)),
+            given_numbers(data, "precisions", (size, d, d)),
         )
 
 
