@@ -121,7 +121,7 @@ class Chooser(Learner):
             if self.readable:
                 return readable(channels, label_channel)
             readable_as_values = label_channel is None and all(map(at_face_value, reports.channels.values()))
-            readable_as_values &= len(self.classes_) > 1  # a logistic regression needs two
+            readable_as_values &= len(reports.classes or ()) != 1  # a logistic regression needs two
             return {**reconstructing(channels, label_channel), **(direct(channels) if readable_as_values else {})}
         if not self.recipes:
             raise ValueError("recipes is empty; name at least one classifier, or leave it out for the usual ones")
