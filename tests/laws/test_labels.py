@@ -107,7 +107,7 @@ def test_a_plan_of_mixed_labels_takes_a_column_that_holds_only_texts_of_them(kin
 def test_labels_that_are_alike_as_texts_are_refused_where_a_column_has_one_type(kind, tmp_path):
     people = people_with(["1"])
     table = table_of(kind, people, tmp_path)
-    with pytest.raises(ValueError, match="1 and '1' are the same text.*pandas"):
+    with pytest.raises(ValueError, match=r"1 and '1' are the same text.*pandas"):
         randomized(plan_of([1, "1", 2]), table, kind, tmp_path)
 
 

@@ -283,3 +283,81 @@ def test_no_number_of_a_single_person_is_released():
     shared = np.isin(scores, done.original.X[:, place])
     cuts = (~done.tree.is_leaf & (done.tree.feature == place)).sum()
     assert shared.sum() <= 2 * cuts
+
+
+# --- tables in which little is known ----------------------------------------------------------------------------------
+
+
+def hardly_known(rows: int = 60) -> dict[str, list]:
+    """A column without any value, one of two, and two columns that nobody has both of."""
+    rng = np.random.default_rng(2)
+    half, some = rows // 2, rng.normal(size=rows).tolist()
+    return {
+        "nothing": [None] * rows,
+        "two": [1.0, 2.0] + [None] * (rows - 2),
+        "first": some[:half] + [None] * (rows - half),
+        "second": [None] * half + some[half:],
+        "city": rng.choice(["a", "b", "c"], rows).tolist(),
+        "class": rng.choice(["yes", "no"], rows).tolist(),
+    }
+
+
+TABLES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table, "mapping": dict}
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("target", ["class", None])
+@pytest.mark.parametrize("method", METHODS)
+def test_a_table_in_which_little_is_known_is_released_and_reported_without_a_warning(method, target):
+    done = sf.release(hardly_known(), target, method, rng=0)
+    assert "nan" not in str(done.report) and done.report.to_html() and done.report.to_dict()
+    gaps = {name: sum(np.isnan(column)) for name, column in done.table.items() if name in ("two", "first", "second")}
+    assert gaps == {"two": 58, "first": 30, "second": 30}
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_a_column_without_any_value_is_released_without_any(kind):
+    table = TABLES[kind](hardly_known())
+    done = sf.release(table, "class", rng=0)
+    column = done.table["nothing"]
+    assert all(pd.isna(value) for value in (column.to_pylist() if kind == "pyarrow" else column))
+    assert "nothing is missing in every record and stays so" in done.notes
+    if kind != "mapping":
+        assert type(done.table) is type(table)
+
+
+def test_a_table_without_any_value_is_refused():
+    with pytest.raises(ValueError, match="no column with values beside the target 'class'"):
+        sf.release({"nothing": [None] * 9, "class": list("aabbaabba")}, "class")
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_options_of_a_tree_grow_one_that_explains_a_number():
+    table = {name: column for name, column in mixed_table().items() if name != "class"}
+    done = sf.release(table, "income", tree={"max_leaf_nodes": 4}, rng=0)
+    assert done.tree.is_leaf.sum() == 4 and str(done.report)
+
+
+def test_a_tree_that_explains_classes_is_refused_for_a_number():
+    table = mixed_table()
+    numbers = np.column_stack([table["age"], table["score"]])
+    tree = DecisionTreeClassifier(max_depth=2).fit(pd.DataFrame(numbers, columns=["age", "score"]), table["class"])
+    with pytest.raises(ValueError, match="does not explain 'income', a number; give a regressor"):
+        sf.release(table, "income", tree=tree)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_whole_numbers_beyond_single_precision_are_released_by_the_papers_law():
+    rng = np.random.default_rng(1)
+    huge = rng.integers(0, 2**53, 200)
+    table = {"huge": huge, "class": np.where(huge > 2**52, "a", "b")}
+    done = sf.release(table, "class", noise="paper", rng=0)
+    assert ((done.table["huge"] >= huge.min()) & (done.table["huge"] <= huge.max())).all()
+
+
+@pytest.mark.parametrize("kind", ["pandas", "mapping"])
+def test_labels_of_several_kinds_are_released_with_their_kinds(kind):
+    labels = [[1, "1", True, "yes"][row % 4 if row % 4 != 2 else 0] for row in range(80)]
+    table = TABLES[kind]({"label": labels, "number": list(range(80)), "class": list("ab") * 40})
+    done = sf.release(table, "class", rng=0)
+    assert {(type(one), one) for one in done.table["label"]} <= {(int, 1), (str, "1"), (str, "yes")}

@@ -584,10 +584,8 @@ def texts_of(labels: NDArray[Any]) -> NDArray[Any]:
     label_of: dict[str, Hashable] = {}
     for label in set(labels.tolist()):
         if not is_missing(label) and (other := label_of.setdefault(str(label), label)) != label:
-            one, two = sorted((repr(label), repr(other)), reverse=True)
-            raise ValueError(
-                f"labels {one} and {two} are the same text, and columns here have one type; give them other texts, or use pandas"
-            )
+            pair = " and ".join(sorted((repr(label), repr(other)), reverse=True))
+            raise ValueError(f"labels {pair} are the same text; a column here has one type: change one, or use pandas")
     return np.array([*(None if is_missing(one) else str(one) for one in labels.tolist()), None], dtype=object)[:-1]
 
 

@@ -210,12 +210,15 @@ def release_records(data: Microdata, terms: Terms, tree: Any, draws: Draws) -> R
 
 def grow_as_asked(options: Mapping[str, Any], data: Microdata) -> Any:
     """The owner's tree, grown on the numeric attributes."""
-    from sklearn.tree import DecisionTreeClassifier
+    from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-    names = np.array(data.names, dtype=object)[data.numeric]
+    names = np.array([name for name in data.names if name != data.target], dtype=object)
+    names = names[[data.numeric[data.index(name)] for name in names]]
     if not names.size:
         raise ValueError("tree names options, but the table has no numeric attribute; leave them out")
-    tree = DecisionTreeClassifier(**{"criterion": "entropy", "random_state": 0, **options})
+    tree: Any = DecisionTreeRegressor(**{"random_state": 0, **options})
+    if data.response is None:
+        tree = DecisionTreeClassifier(**{"criterion": "entropy", "random_state": 0, **options})
     tree.feature_names_in_ = names
     return grow_again(tree, data)
 

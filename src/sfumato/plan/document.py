@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sfumato.channels.base import Mechanism, identity_of
 from sfumato.channels.bound import BOUNDS
 from sfumato.channels.words import Key, RecordWords, noise_generator, question_of
-from sfumato.domain import as_array, is_missing, texts_of
+from sfumato.domain import Categories, as_array, is_missing, texts_of
 from sfumato.guarantee import CombinedGuarantee
 from sfumato.pages import Page
 from sfumato.plan.attribute import Attribute
@@ -263,10 +263,12 @@ class Plan:
 
     def _in_one_type(self, reports: dict[str, Any]) -> dict[str, Any]:
         """The reports of labels of several kinds as texts, whatever labels were drawn."""
-        mixed = [name for name, each in self.columns.items() if each.channel and getattr(each.domain, "mixed", False)]
-        for name in mixed:
-            _named(name, texts_of, self.columns[name].domain.label_array)
-        return {name: texts_of(column) if name in mixed else column for name, column in reports.items()}
+        texts = dict[str, Any]()
+        for name, each in self.columns.items():
+            if each.channel and isinstance(each.domain, Categories) and each.domain.mixed:
+                _named(name, texts_of, each.domain.label_array)
+                texts[name] = texts_of(reports[name])
+        return {**reports, **texts}
 
     def _check_no_baskets(self) -> None:
         for name, each in self.attributes.items():

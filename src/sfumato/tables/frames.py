@@ -291,6 +291,9 @@ def _with_types(native: Any, like: Any) -> Any:
         for place, each in enumerate(fields):
             if getattr(each.type, "ordered", False):
                 native = native.set_column(place, each.name, _in_order(native.column(place), like.column(each.name)))
+        for place, each in enumerate(fields):
+            if pyarrow.types.is_null(each.type):
+                native = native.set_column(place, each.name, pyarrow.nulls(native.num_rows))
         return native.cast(pyarrow.schema([each.remove_metadata() for each in fields]))
     types = {name: like[name].dtype for name in native.columns if name in like.columns}
     if not hasattr(native, "astype"):

@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from tests.microdata.conftest import mixed_table
+from tests.microdata.conftest import AS_IT_WAS, mixed_table
 
 import sfumato as sf
 from sfumato.microdata.intruders.nearest import linked_by_attributes
@@ -74,3 +74,15 @@ def test_associations_of_every_kind_of_pair():
     found = associations(sf.release(table, "class", "swap", rng=0).original)
     assert np.allclose(found[:3, :3], 1)
     assert np.allclose(found[3, :3], 0, atol=1e-9)
+
+
+@pytest.mark.filterwarnings("error")
+def test_columns_that_nobody_has_both_of_are_not_compared_and_counted():
+    rng = np.random.default_rng(0)
+    first, second = rng.normal(size=(2, 80))
+    first[40:] = second[:40] = np.nan
+    table = {"first": first, "second": second, "third": rng.normal(size=80)}
+    report = sf.release(table, rng=0, **AS_IT_WAS).report
+    assert not any("first and second" in one.what for one in report.biases)
+    assert report.to_dict()["pairs_left_out"] == report.apart == 1
+    assert "Not compared: 1 pair of attributes that fewer than 3 records have both of." in str(report)

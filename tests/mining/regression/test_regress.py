@@ -394,3 +394,33 @@ def test_an_outcome_that_is_the_same_for_everybody_has_nothing_to_explain():
     table = people() | {"income": np.full(1500, 0.1)}
     with pytest.raises(ValueError, match=r"'income' is 0\.1 for everybody, so there is nothing to explain"):
         sf.regress(table, {}, "income", ["age", "habit"])
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("wrong", ["age", "income"])
+@pytest.mark.parametrize("scale", [1e200, 1e-200])
+def test_numbers_whose_squares_are_no_numbers_are_refused_by_name(scale, wrong):
+    table = {name: people()[name] for name in ("age", "income")}
+    with pytest.raises(ValueError, match=f"column '{wrong}' .* use other units"):
+        sf.regress(table | {wrong: table[wrong] * scale}, {}, "income", ["age"])
+
+
+def test_an_infinite_number_is_refused_by_the_name_of_its_column():
+    table = people()
+    with pytest.raises(ValueError, match="column 'age' holds an infinite number"):
+        sf.regress(table | {"age": np.full(1500, np.inf)}, {}, "income", ["age"])
+
+
+def test_an_outcome_without_any_value_is_refused_in_words():
+    table = {"age": people()["age"], "nothing": [None] * 1500}
+    with pytest.raises(ValueError, match="column 'nothing' has no value; leave it out"):
+        sf.regress(table, {}, "nothing", ["age"], kind="logistic")
+
+
+def test_labels_of_several_kinds_are_categories_of_their_own():
+    labels = [[True, "yes", 2, "2"][place] for place in np.random.default_rng(0).integers(0, 4, 1500)]
+    table = pd.DataFrame({"income": people()["income"], "label": labels})
+    found = sf.regress(table, {}, "income", ["label"])
+    assert found.names == ("(constant)", "label = True", "label = 2", "label = '2'")
+    assert "label = 2" not in sf.regress(table, {}, "income", ["label"], reference={"label": 2}).names
+    assert sf.regress(table, {}, "label", ["income"]).reference == "yes"

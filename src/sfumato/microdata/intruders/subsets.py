@@ -94,7 +94,7 @@ class _Search:
             around[:, :columns] = np.abs(around[:, :columns] - np.eye(columns))
             around = around[around[:, :columns].any(axis=1)].astype(np.float32)
             share = self.shares(around)
-            if share.max() <= height:
+            if share.max(initial=0.0) <= height:
                 return
             here, height = around[share.argmax()], share.max()
 

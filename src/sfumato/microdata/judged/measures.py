@@ -27,6 +27,8 @@ from sfumato.domain import Codes, Floats
 from sfumato.microdata.table.fields import Mask, Microdata
 
 CONFIDENCE = 0.99
+FEWEST = 3
+"""Records without which a statistic has no error of its own: of two, r is 1 or −1."""
 Z = float(ndtri((1 + CONFIDENCE) / 2))
 
 
@@ -48,26 +50,41 @@ class Bias:
 
 
 def find_biases(original: Microdata, released: Microdata, kept: Mask | None = None) -> list[Bias]:
-    """Every bias of the numeric fields that vary; needs three records or more."""
-    varied = np.flatnonzero(original.numeric & (np.nan_to_num(original.X).std(axis=0) > 0)).tolist()
+    """Every bias of the numeric fields that vary; of those in which nobody or hardly anybody has a value, none."""
+    varied = np.flatnonzero(original.numeric & vary(original.X)).tolist()
     held = np.zeros(len(original.fields), bool) if kept is None else kept
     names, X, Y = original.names, original.X, released.X
     found = [bias for i in varied if not held[i] for bias in _marginal(names[i], X[:, i], Y[:, i])]
     for pair in map(list, combinations(varied, 2)):
         if not held[pair].all():
             what = f"{names[pair[0]]} and {names[pair[1]]}"
-            found.append(_pair("C" if held[pair].any() else "B", what, X[:, pair], Y[:, pair]))
+            found += _pair("C" if held[pair].any() else "B", what, X[:, pair], Y[:, pair])
     for label in range(len(original.classes) - (len(original.classes) <= 2)):
         before, after = (np.asarray(data.y == label, float) for data in (original, released))
         for i in varied:
             what = f"{names[i]} and {original.target}={original.classes[label]}"
-            found.append(_pair("C", what, np.column_stack([X[:, i], before]), np.column_stack([Y[:, i], after])))
+            found += _pair("C", what, np.column_stack([X[:, i], before]), np.column_stack([Y[:, i], after]))
     return found
+
+
+def vary(X: Floats) -> Mask:
+    """The columns in which two known values differ."""
+    known = ~np.isnan(X)
+    return np.asarray(np.where(known, X, -np.inf).max(axis=0) > np.where(known, X, np.inf).min(axis=0))
+
+
+def compared(data: Microdata) -> tuple[Codes, Codes]:
+    """The pairs of fields that enough records have both of."""
+    known = (~np.isnan(data.X)).astype(np.int64)
+    first, second = np.nonzero(np.triu(known.T @ known >= FEWEST, 1))
+    return first, second
 
 
 def _marginal(name: str, x: Floats, y: Floats) -> list[Bias]:
     known = ~(np.isnan(x) | np.isnan(y))
-    x, y, n = x[known], y[known], max(int(known.sum()), 1)
+    x, y, n = x[known], y[known], int(known.sum())
+    if n < FEWEST:
+        return []
     dx, dy = x - x.mean(), y - y.mean()
     vx, vy = (dx**2).mean(), (dy**2).mean()
     if vx == 0:
@@ -81,11 +98,13 @@ def _marginal(name: str, x: Floats, y: Floats) -> list[Bias]:
     ]
 
 
-def _pair(kind: str, what: str, before: Floats, after: Floats) -> Bias:
+def _pair(kind: str, what: str, before: Floats, after: Floats) -> list[Bias]:
     known = ~(np.isnan(before).any(axis=1) | np.isnan(after).any(axis=1))
+    if known.sum() < FEWEST:
+        return []
     (r_before, i_before), (r_after, i_after) = _correlation(before[known]), _correlation(after[known])
     influence = i_after - i_before
-    return Bias(kind, what, r_after - r_before, Z * float(influence.std() / np.sqrt(max(influence.size, 1))))
+    return [Bias(kind, what, r_after - r_before, Z * float(influence.std() / np.sqrt(influence.size)))]
 
 
 def _correlation(pair: Floats) -> tuple[float, Floats]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.microdata.judged.measures import associations
+from sfumato.microdata.judged.measures import associations, compared
 from sfumato.microdata.patterns.comparison import TreeComparison, compare_trees
 from sfumato.microdata.patterns.pattern import Nodes
 from sfumato.microdata.patterns.rules import Rule
@@ -95,7 +95,7 @@ def judge(
 
 def association_change(original: Microdata, released: Microdata) -> tuple[dict[str, float], tuple[str, str] | None]:
     """How far the strength of association of two fields moved, on average and at most, and for which two."""
-    upper = np.triu_indices(len(original.fields), 1)
+    upper = compared(original)
     if not upper[0].size:
         return {"mean": 0.0, "largest": 0.0}, None
     change = np.abs(associations(released) - associations(original))[upper]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from sfumato.microdata.judged.frontier import Frontier
-from sfumato.microdata.judged.measures import Bias, find_biases
+from sfumato.microdata.judged.measures import FEWEST, Bias, compared, find_biases
 from sfumato.microdata.judged.preserved import Preserved
 from sfumato.microdata.judged.risk import Risk, measure_risk
 from sfumato.microdata.judged.utility import Score, held_out
@@ -17,7 +18,7 @@ from sfumato.microdata.methods.noise import Draws
 from sfumato.microdata.patterns.comparison import TreeComparison
 from sfumato.microdata.releasing import Release
 from sfumato.pages import Page
-from sfumato.prose import percent, plain, sentence
+from sfumato.prose import counted, percent, plain, sentence
 
 MOST_ROWS = 40
 TYPES = {
@@ -49,6 +50,8 @@ class ReleaseReport:
     notes: tuple[str, ...]
     noise: tuple[RealisedNoise, ...] = ()
     has_target: bool = True
+    apart: int = 0
+    """Pairs of attributes that hardly anybody has both of, which are not compared."""
     frontier: Frontier | None = None
 
     def with_frontier(self, frontier: Frontier) -> ReleaseReport:
@@ -86,6 +89,7 @@ class ReleaseReport:
                 TYPES[kind]: {"within_chance": good, "of": total, "largest": largest}
                 for kind, (good, total, largest) in self.statistics().items()
             },
+            "pairs_left_out": self.apart,
             "risk": self.risk.to_dict(public),
         }
         if not public:
@@ -138,7 +142,9 @@ class ReleaseReport:
             f"{TYPES[kind]} {good} of {total} within chance (largest change {largest:+.3f})"
             for kind, (good, total, largest) in self.statistics().items()
         ]
-        return "Statistics. " + ("; ".join(parts) or "There is no numeric attribute to compare") + "."
+        pairs = f"{counted(self.apart, 'pair')} of attributes that fewer than {FEWEST} records have both of"
+        left_out = f" Not compared: {pairs}." if self.apart else ""
+        return "Statistics. " + ("; ".join(parts) or "There is no numeric attribute to compare") + f".{left_out}"
 
     def risk_in_words(self, *, public: bool = False) -> str:
         shown = self.risk.to_dict(public=True)
@@ -167,7 +173,8 @@ def report_on(release: Release) -> ReleaseReport:
         utility=tuple(held_out(release, draws)),
         association_change=release.preserved.change,
         preserved=release.preserved,
-        biases=tuple(find_biases(original, released, kept)) if len(original.y) > 2 else (),
+        biases=tuple(find_biases(original, released, kept)),
+        apart=math.comb(len(original.fields), 2) - compared(original)[0].size if len(original.y) >= FEWEST else 0,
         risk=measure_risk(release, draws),
         shrunk_leaves=tuple(vars(fit) for fit in release.leaf_fits if fit.reason),
         roles=release.roles.by_column,

@@ -189,5 +189,8 @@ def _explained(learner: str, training: Microdata, unseen: Microdata, place: int)
 def _inputs(learner: str, training: Microdata, unseen: Microdata) -> tuple[Floats, Floats]:
     """Codes for trees, points for the others, in the training records' own deviations."""
     if learner in ("tree", "boosting"):
-        return training.X, unseen.X
+        telling = ~np.isnan(training.X).all(axis=0)  # the library takes no column without any value
+        if not telling.any():
+            return np.zeros((len(training.y), 1)), np.zeros((len(unseen.y), 1))
+        return training.X[:, telling], unseen.X[:, telling]
     return points(training, training), points(unseen, training)

@@ -31,7 +31,8 @@ def deal_by_class(
     owner, taker = leaf * classes + label, leaf * classes + y[rows]
     served = np.isin(taker, owner)
     dealt = wish if served.all() else deal(values, leaf, wish, leaf, draws)
-    dealt[served] = deal(values, owner, wish[served], taker[served], draws)
+    if served.any():
+        dealt[served] = deal(values, owner, wish[served], taker[served], draws)
     return dealt
 
 

@@ -13,6 +13,7 @@ of its own. Numbers are then dealt out again inside leaf and class, so that ever
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -68,10 +69,17 @@ def draw_in_turn(
 def add_line(before: Singles, after: Singles, values: Floats, learn: Codes) -> None:
     """Into the first column what a ridge regression on all the others predicts. A tree needs many cuts for it."""
     learn = learn[~np.isnan(values[learn])]
+    if not learn.size:
+        before[:, 0] = after[:, 0] = 0.0
+        return
     sample = before[learn, 1:].astype(float)
-    middle, spread = np.nanmean(sample, axis=0), np.nanstd(sample, axis=0)
+    known = ~np.isnan(sample)
+    count = np.maximum(known.sum(axis=0), 1)
+    middle = np.where(known, sample, 0.0).sum(axis=0) / count
+    centred = np.where(known, sample - middle, 0.0)
+    spread = np.sqrt((centred**2).sum(axis=0) / count)
     spread = np.where(spread > 0, spread, 1.0)
-    standard = np.nan_to_num((sample - middle) / spread)
+    standard = centred / spread
     gram = standard.T @ standard + RIDGE * np.eye(standard.shape[1])
     slope = np.linalg.solve(gram, standard.T @ (values[learn] - values[learn].mean())) / spread
     for seen in (before, after):
@@ -96,7 +104,9 @@ def grow_cells(seen: Floats | Singles, values: Floats, fewest: int, field: Field
     known = ~np.isnan(values)
     kind = DecisionTreeClassifier if field.kind == "category" else DecisionTreeRegressor
     grown = kind(min_samples_leaf=min(fewest, max(1, int(known.sum()))), random_state=0)
-    return grown.fit(seen[known], values[known]) if known.any() else grown.fit(seen, np.zeros(len(values)))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)  # labels may well be many
+        return grown.fit(seen[known], values[known]) if known.any() else grown.fit(seen, np.zeros(len(values)))
 
 
 def deal_classes(data: Microdata, X: Floats, y: Codes, leaf: Codes, draws: Draws) -> Codes:
@@ -112,9 +122,12 @@ def deal_classes(data: Microdata, X: Floats, y: Codes, leaf: Codes, draws: Draws
     if present.size < 2:
         return y.copy()
     model = HistGradientBoostingClassifier(l2_regularization=SHRINKAGE, early_stopping=False, random_state=0)
-    model.fit(data.X[learn], codes)
+    telling = ~np.isnan(data.X[learn]).all(axis=0)  # the library takes no column without any value
+    if not telling.any():
+        return y.copy()
+    model.fit(data.X[learn][:, telling], codes)
     p = np.zeros((len(y), int(max(y.max(), data.y.max())) + 1))
-    p[:, present] = model.predict_proba(X)
+    p[:, present] = model.predict_proba(X[:, telling])
     dealt, free = y.copy(), np.ones(len(y), dtype=bool)
     for label in range(p.shape[1]):
         rows = np.flatnonzero(free)

@@ -210,7 +210,8 @@ def _cut_values(nodes: Nodes, node: int, below: Floats, above: Floats, step: flo
     beside = np.array([np.nextafter(near, np.float32(-np.inf)), near, np.nextafter(near, np.float32(np.inf))], float)
     if step:
         per = np.rint(1 / step)
-        beside = (np.floor(nodes.threshold[node] * per) + np.arange(-1, 3)) / per
+        turns = np.append((beside[1:] + beside[:-1]) / 2, nodes.threshold[node])  # single precision turns over between
+        beside = ((np.floor(turns * per)[:, None] + np.arange(-1, 3)) / per).ravel()
     left = nodes.goes_left(node, beside)
     last, first = beside[left].max(initial=-np.inf), beside[~left].min(initial=np.inf)
     return (float(below.max()) if below.size else float(last), float(above.min()) if above.size else float(first))
@@ -292,6 +293,7 @@ def find_pattern(tree: Any, data: Microdata, *, leave_out: Iterable[int] = (), f
             raise ValueError("tree='c45' explains classes; name a target column of classes, or leave tree out")
         names, grow = data.names, grow_c45
     else:
+        _check_explains(tree, data)
         nodes_of(tree, data.names)
         names = list(getattr(tree, "feature_names_in_", data.names))
         grow = _again(tree)
@@ -309,6 +311,17 @@ def find_pattern(tree: Any, data: Microdata, *, leave_out: Iterable[int] = (), f
     first = regrow(data.X, data.y) if grown_here else nodes_of(tree, data.names)
     leaves = regrow(data.X, data.y, pruned=False) if finer and tree is None else first
     return Pattern(first, leaves, regrow, in_parts=tree is None)
+
+
+def _check_explains(tree: Any, data: Microdata) -> None:
+    """An owner's tree explains what the target is: classes or a number."""
+    from sklearn.base import ClassifierMixin, RegressorMixin
+
+    wrong, needed = (ClassifierMixin, "number; give a regressor") if data.response is not None else (
+        RegressorMixin, "column of classes; give a classifier"
+    )
+    if data.target is not None and isinstance(tree, wrong):
+        raise ValueError(f"tree={type(tree).__name__} does not explain {data.target!r}, a {needed}, or leave tree out")
 
 
 def _no_tree(X: Floats, y: Codes, **asked: Any) -> Any:

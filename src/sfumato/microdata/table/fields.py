@@ -156,21 +156,32 @@ def read_microdata(
     unknown = set(domains or {}) - set(columns)
     if unknown:
         raise ValueError(f"domains names {min(unknown)!r}, which the table lacks; its columns are {', '.join(columns)}")
-    if len(columns) < 2 and target is not None:
-        raise ValueError(f"the table has no column beside the target {target!r}; add what is to be released")
+    empty = [name for name, column in columns.items() if name != target and not has_values(column)]
+    if not columns.keys() - {target, *empty}:
+        beside = "" if target is None else f" beside the target {target!r}"
+        raise ValueError(f"the table has no column with values{beside}; add what is to be released")
     classes, y = _all_alike(columns) if target is None else _classes(target, columns[target])
     explained = {target} if target is not None and not _is_number(columns[target]) else set()
     read = [
         _field(name, values, (domains or {}).get(name), y, forms[name].labels)
         for name, values in columns.items()
-        if name not in explained
+        if name not in explained and name not in empty
     ]
     fields, values = zip(*read, strict=True)
 
     def rebuild(new: Mapping[str, Any]) -> Any:
-        return frame_like(table, {name: forms[name].back(new[name]) for name in columns}, keep_types=True)
+        return frame_like(table, {name: released(name, new) for name in columns}, keep_types=True)
+
+    def released(name: str, new: Mapping[str, Any]) -> Column:
+        form = forms[name]
+        return form.back(form.values[: len(next(iter(new.values())))] if name in empty else new[name])
 
     return Microdata(fields, np.column_stack(values), target, classes, y, rebuild)
+
+
+def has_values(column: Column) -> bool:
+    """Whether anybody's value is known; a column without any has nothing to blur and is released as it is."""
+    return not all(map(is_missing, column.tolist()))
 
 
 def _classes(target: str, column: Column) -> tuple[tuple[Hashable, ...], Codes]:
@@ -203,7 +214,7 @@ def _groups(values: Floats) -> tuple[tuple[Hashable, ...], Codes]:
 def _field(
     name: str, column: Column, domain: Interval | Categories | None, y: Codes, ordered: tuple[Hashable, ...] = ()
 ) -> tuple[Field, Floats]:
-    if isinstance(domain, Categories) or column.dtype.kind == "O" or ordered:
+    if isinstance(domain, Categories) or column.dtype.kind in "Ob" or ordered:
         return _category(name, column, domain, y, ordered)
     values = as_numbers(column)
     known = values[~np.isnan(values)]

@@ -30,6 +30,9 @@ NAMING = re.compile(
 """Names that columns of identifiers have; such a column is one only if nearly every record has a value of its own."""
 
 
+NO_VALUE = "missing in every record"
+
+
 @dataclass(frozen=True)
 class Roles:
     """The role of every column, and why it was proposed where it was."""
@@ -42,7 +45,9 @@ class Roles:
 
     def notes(self) -> list[str]:
         """What the owner should know: which columns were dropped, and why."""
-        return [f"{name} is left out of the release: {self.reasons[name]}" for name in self.having("identifier")]
+        left_out = [f"{name} is left out of the release: {self.reasons[name]}" for name in self.having("identifier")]
+        empty = [name for name, reason in self.reasons.items() if reason == NO_VALUE]
+        return [*left_out, *(f"{name} is {NO_VALUE} and stays so" for name in empty)]
 
 
 def agree_roles(columns: Mapping[str, Column], target: str | None, given: Mapping[str, str] | None = None) -> Roles:
@@ -71,7 +76,7 @@ def propose_role(name: str, column: Column) -> tuple[str, str]:
     known = np.asarray(values)[~np.isnan(values)] if column.dtype.kind == "f" else values
     distinct = len(set(known if isinstance(known, list) else np.unique(known).tolist()))
     if distinct <= 1:
-        return "constant", "one value only"
+        return "constant", "one value only" if distinct else NO_VALUE
     if column.dtype.kind == "O" and is_almost_unique(distinct, len(known)):
         return "identifier", f"{distinct:,} different texts in {len(known):,} records"
     if column.dtype.kind in "iu" and distinct == len(known) > 20 and int(column.max()) - int(column.min()) < distinct:

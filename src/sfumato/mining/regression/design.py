@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sfumato.channels import Channel
 from sfumato.counts import Column, Reports, encode_known, known_labels
-from sfumato.domain import Categories, Floats, as_numbers
+from sfumato.domain import Categories, Floats, as_numbers, places_of
 from sfumato.reconstruction import left_inverse, unbiased_numbers
 
 MOST_CATEGORIES = 50
@@ -64,7 +64,7 @@ def term_of(name: str, reports: Reports, domain: Any, reference: Any) -> Term:
     labels = _clear_labels(name, values, domain)
     codes, others = encode_known(labels, values), _others(name, labels, reference)
     found = np.where(codes[:, None] < 0, np.nan, codes[:, None] == others)
-    return Term(tuple(f"{name} = {labels[code]}" for code in others), found)
+    return Term(_names(name, labels, others), found)
 
 
 def is_labels(values: NDArray[Any], domain: Any) -> bool:
@@ -93,14 +93,26 @@ def _of_categories(column: Column) -> bool:
     return isinstance(next(iter(column.levels.values())).domain, Categories)
 
 
+def _names(name: str, labels: tuple[Hashable, ...], places: NDArray[np.int64]) -> tuple[str, ...]:
+    """What the coefficients of these categories are called; labels that are the same text are told apart."""
+    texts = [str(label) for label in labels]
+    texts = texts if len(set(texts)) == len(texts) else list(map(repr, labels))
+    return tuple(f"{name} = {texts[place]}" for place in places)
+
+
+def _check_several(name: str, labels: tuple[Hashable, ...]) -> None:
+    if len(labels) < 2:
+        raise ValueError(f"column {name!r} has {'one category only' if labels else 'no value'}; leave it out")
+
+
 def _others(name: str, labels: tuple[Hashable, ...], reference: Any) -> NDArray[np.int64]:
     """The places of all categories but the one that they are held against: the last unless another is named."""
-    if len(labels) < 2:
-        raise ValueError(f"column {name!r} has one category only; leave it out")
-    texts = [str(label) for label in labels]
-    if reference is not None and str(reference) not in texts:
-        raise ValueError(f"reference {reference!r} is no category of {name!r}; they are {', '.join(texts)}")
-    against = len(labels) - 1 if reference is None else texts.index(str(reference))
+    _check_several(name, labels)
+    place_of: dict[Hashable, int] = {**{str(label): place for place, label in enumerate(labels)}, **places_of(labels)}
+    if reference is not None and reference not in place_of and str(reference) not in place_of:
+        texts = ", ".join(map(str, labels))
+        raise ValueError(f"reference {reference!r} is no category of {name!r}; they are {texts}")
+    against = len(labels) - 1 if reference is None else place_of.get(reference, place_of.get(str(reference), 0))
     return np.array([place for place in range(len(labels)) if place != against], np.int64)
 
 
@@ -108,7 +120,7 @@ def _blurred_categories(column: Column, reference: Any) -> Term:
     labels = _blurred_labels(column)
     others = _others(column.name, labels, reference)
     numbers = _by_level(column, [_inverse(column.name, each)[others].T for each in column.levels.values()])
-    return Term(tuple(f"{column.name} = {labels[place]}" for place in others), numbers, numbers - numbers**2, True)
+    return Term(_names(column.name, labels, others), numbers, numbers - numbers**2, True)
 
 
 def _blurred_numbers(column: Column) -> Term:
@@ -168,6 +180,7 @@ def answer_of(name: str, reports: Reports, domain: Any, reference: Any) -> Answe
     if reports.channels[name] is None:
         values = reports.values(name)
         labels = _clear_labels(name, values, domain)
+        _check_several(name, labels)
         laws = [np.eye(len(labels))]
         codes, level = encode_known(labels, values), np.zeros(len(values), np.int64)
         chances = np.where(codes[:, None] < 0, np.nan, laws[0][codes])

@@ -23,6 +23,7 @@ UNBOUNDED = (
     "the reports do not bound these coefficients: a category holds hardly anybody, or a column decides it; leave "
     "columns out or collect more"
 )
+MAGNITUDES = (1e-60, 1e60)  # products of four such numbers, as covariances have, are numbers too
 FEW = 3.0  # standard errors by which people in a category must be there
 
 
@@ -120,7 +121,7 @@ def _linear(
 ) -> Regression:
     terms = [term_of(name, reports, domains.get(name), reference.get(name)) for name in names]
     y = numbers_of(outcome, reports)
-    known, weights, worth = _complete(reports, [y[:, None], *(term.numbers for term in terms)])
+    known, weights, worth = _complete(reports, [outcome, *names], [y[:, None], *(term.numbers for term in terms)])
     if reports.channels[outcome] is None and np.ptp(y[known]) == 0:
         raise ValueError(f"{outcome!r} is {y[known][0]:g} for everybody, so there is nothing to explain")
     terms = [_constant(known.sum()), *(_only(term, known) for term in terms)]
@@ -139,7 +140,7 @@ def _logistic(
         raise ValueError(f"a logistic regression needs clear columns, and {blurred[0]!r} is blurred; leave it out")
     answer = answer_of(outcome, reports, domains.get(outcome), reference.get(outcome))
     terms = [term_of(name, reports, domains.get(name), reference.get(name)) for name in names]
-    known, weights, worth = _complete(reports, [answer.chances, *(term.numbers for term in terms)])
+    known, weights, worth = _complete(reports, [outcome, *names], [answer.chances, *(term.numbers for term in terms)])
     terms = [_constant(known.sum()), *(_only(term, known) for term in terms)]
     numbers = np.hstack([term.numbers for term in terms])
     _check_clear(numbers, terms)
@@ -155,16 +156,19 @@ def _logistic(
     )
 
 
-def _complete(reports: Reports, columns: list[Floats]) -> tuple[Any, Floats, float]:
+def _complete(reports: Reports, names: list[str], columns: list[Floats]) -> tuple[Any, Floats, float]:
     """Who answered everything, their weights (of mean 1), and how many of one weight they are worth."""
     known = ~np.isnan(np.hstack(columns)).any(axis=1)
     weights = np.ones(known.size) if reports.weights is None else np.asarray(reports.weights, dtype=float)
     known &= weights > 0
     if not known.any():
         raise ValueError("nobody answered the outcome and every column with a weight above zero; leave columns out")
-    infinite = [~np.isfinite(column[known]).all() for column in columns]
-    if any(infinite):
-        raise ValueError("a column holds an infinite number; mark it as missing (NaN) or drop it")
+    for name, column in zip(names, columns, strict=True):
+        largest = np.abs(column[known]).max(axis=0)
+        if not np.isfinite(largest).all():
+            raise ValueError(f"column {name!r} holds an infinite number; mark it as missing (NaN) or drop it")
+        if ((largest > MAGNITUDES[1]) | (largest > 0) & (largest < MAGNITUDES[0])).any():
+            raise ValueError(f"column {name!r} holds numbers as large as {largest.max():.3g}; use other units")
     chosen = weights[known]
     worth = float(chosen.sum() ** 2 / (chosen**2).sum())
     return known, chosen / chosen.mean(), worth
