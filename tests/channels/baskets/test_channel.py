@@ -210,7 +210,7 @@ def test_a_tiny_channel_has_a_table_and_names_a_breach() -> None:
 
 def test_baskets_are_no_steps_of_a_chain() -> None:
     tiny = sf.SelectASize.design(sf.Items(3), sizes=[2], gamma=19, up_to=2)
-    with pytest.raises(TypeError, match="select-a-size is not drawn step by step"):
+    with pytest.raises(TypeError, match="SelectASize >> RandomizedResponse: reports of baskets are sets of items"):
         (tiny >> sf.RandomizedResponse(tiny.outputs, keep=0.5)).program()
 
 
