@@ -224,7 +224,7 @@ def test_sets_of_categories_are_not_taken_for_values() -> None:
     town = rng.choice([*"abcdefghijkl"], 600)
     table = pd.DataFrame({"town": towns.randomize(town, rng)})
     assert all(name.startswith("reconstruct") for name in Chooser()._recipes(sf.Reports(table, {"town": towns})))
-    with pytest.raises(ValueError, match="reports of column 'town' are sets of categories"):
+    with pytest.raises(ValueError, match="column 'town': reports of subset-response are no values of its domain"):
         DirectClassifier(None, {"town": towns}).fit(table, town < "f")
     quick = {"bayes": sf.NaiveBayes({"town": towns}), "mixture": MixtureModel({"town": towns}, members=1)}
     chooser = Chooser({"town": towns}, recipes=quick, random_state=0).fit(table, town < "f")
