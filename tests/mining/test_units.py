@@ -20,7 +20,8 @@ METHODS: dict[str, Learner] = {
     **{f"tree, {way}": sf.TreeClassifier(reconstruction=way) for way in ("likelihood", "joint", "byclass", "none")},
     **{f"bayes, {way}": sf.NaiveBayes(density=way) for way in ("auto", "moments", "reconstructed", "direct")},
     "additive": sf.AdditiveClassifier(), "joint": sf.JointModel(members=1), "products": QUICK,
-    "mixture": sf.MixtureClassifier(components=2), "discriminant": sf.LinearDiscriminant(), "direct": sf.DirectClassifier(),
+    "mixture": sf.MixtureClassifier(components=2),
+    "discriminant": sf.LinearDiscriminant(), "direct": sf.DirectClassifier(),
     "chooser": sf.Chooser(recipes={"bayes": sf.NaiveBayes(), "products": QUICK, "direct": sf.DirectClassifier()}),
 }
 AT_FACE_VALUE = ("tree, none", "direct", "chooser")
