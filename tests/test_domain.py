@@ -11,7 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.domain import Cells, Grid, as_numbers, domain_from_spec, domain_to_spec
+from sfumato.domain import (
+    Cells,
+    Grid,
+    array_of_labels,
+    as_numbers,
+    codes_of_labels,
+    domain_from_spec,
+    domain_to_spec,
+    texts_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -152,3 +161,35 @@ def test_one_missing_answer_among_texts_stays_missing() -> None:
     channel = sf.RandomizedResponse(sf.Categories(["yes", "no"]), gamma=3)
     assert channel.randomize(None) is None
     assert channel.randomize(None, key=b"sixteen bytes or more", question="q") is None
+
+
+MIXED = [True, "yes", 2]
+
+
+def test_the_text_of_a_label_stands_for_it_where_labels_are_of_several_kinds() -> None:
+    mixed = sf.Categories(MIXED)
+    assert mixed.mixed and not sf.Categories([1, 2.5]).mixed
+    assert mixed.encode(np.array(["yes", "True", "2"])).tolist() == mixed.encode(["yes", True, 2]).tolist() == [1, 0, 2]
+    assert sf.Categories([1, "1"]).encode(np.array(["1"])).tolist() == [1]  # a label that is this text itself
+    with pytest.raises(ValueError, match="unknown category"):
+        sf.Categories([1, 2]).encode(["1"])
+
+
+def test_labels_of_several_kinds_are_sorted_and_coded_kind_by_kind() -> None:
+    labels = np.array(["b", 2, True, "a", 1.5, 2], dtype=object)
+    found, codes = codes_of_labels(labels)
+    assert [(type(one), one) for one in found] == [(bool, True), (float, 1.5), (int, 2), (str, "a"), (str, "b")]
+    assert found[codes].tolist() == labels.tolist()
+    assert array_of_labels([True, False]).dtype == bool and array_of_labels([1, "1"]).tolist() == [1, "1"]
+
+
+@pytest.mark.parametrize("labels", [[1, True], [1, 1.0], [0, False], ["a", "a"]])
+def test_labels_that_python_holds_for_equal_are_refused(labels: list[object]) -> None:
+    with pytest.raises(ValueError, match="listed twice"):
+        sf.Categories(labels)
+
+
+def test_labels_that_are_the_same_text_are_refused_for_a_column_of_one_type() -> None:
+    assert texts_of(np.array([*MIXED, None], dtype=object)).tolist() == ["True", "yes", "2", None]
+    with pytest.raises(ValueError, match="labels 2 and '2' are the same text"):
+        texts_of(np.array([2, "2"], dtype=object))

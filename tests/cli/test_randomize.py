@@ -1,7 +1,11 @@
+import json
+
 import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
+
+from sfumato.tables import read_table, write_table
 
 
 def test_reports_keep_the_columns_and_the_order_and_hide_the_values(sfumato, folder):
@@ -221,3 +225,31 @@ def test_a_key_that_cannot_serve_is_refused(refused, folder):
     assert "names somebody twice" in refused(f"{command} --key-file key --person id")
     assert "column 'who' is missing" in refused(f"{command} --key-file key --person who")
     assert not (folder / "a.parquet").exists()
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_labels_of_several_kinds_go_through_every_command_as_their_texts(sfumato, folder, kind):
+    plan = {"categories": [True, "yes", 2], "channel": "randomized-response", "gamma": 19}
+    group = {"categories": [True, "no"], "role": "class"}
+    (folder / "mixed.json").write_text(json.dumps({"attributes": {"answer": plan, "group": group}}))
+    rows = [f"{answer},{group}" for answer, group in [("True", "no"), ("yes", "True"), ("2", "no")] * 20]
+    (folder / "people.csv").write_text("\n".join(["answer,group", *rows]))
+    write_table(read_table(folder / "people.csv"), folder / f"people.{kind}")
+    commands = [
+        f"randomize mixed.json people.{kind} -o reports.{kind} --seed 1",
+        f"reconstruct mixed.json reports.{kind} --by group",
+        f"regress mixed.json reports.{kind} --outcome answer --on group",
+    ]
+    for command in commands:
+        answer = sfumato(command)
+        assert answer.code == 0, answer.err
+    assert set(read_table(folder / f"reports.{kind}").column("answer").to_pylist()) == {"True", "yes", "2"}
+
+
+def test_labels_that_are_the_same_text_are_refused_in_one_line(sfumato, folder):
+    plan = {"answer": {"categories": [1, "1"], "channel": "randomized-response", "gamma": 19}}
+    (folder / "mixed.json").write_text(json.dumps({"attributes": plan}))
+    (folder / "people.csv").write_text("answer\n1\n1\n")
+    answer = sfumato("randomize mixed.json people.csv -o reports.csv")
+    assert answer.code == 2 and len(answer.err.splitlines()) == 1
+    assert "labels 1 and '1' are the same text" in answer.err

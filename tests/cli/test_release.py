@@ -5,8 +5,11 @@ import json
 import re
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
+
+from sfumato.tables import read_table, write_table
 
 
 def test_a_release_has_the_same_shape_and_a_report_that_opens_alone(sfumato, folder):
@@ -172,3 +175,26 @@ def test_the_frontier_is_drawn_in_the_owners_report_and_printed(sfumato, folder,
     answer = sfumato("release people.csv --target group -o f.csv --report f.html --frontier --attempts 0 --seed 1")
     assert "Risk against utility" in answer.out and "swap        amount 1" in answer.out
     assert "Risk against utility" in (folder / "f.html").read_text()
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_table_in_which_little_is_known_is_released_with_its_report(sfumato, folder, kind):
+    half = np.arange(60.0)
+    table = pa.table({
+        "nothing": pa.nulls(60), "two": pa.array([1.0, 2.0] + [None] * 58), "old": half > 30,
+        "first": pa.array(np.where(half < 30, half, np.nan), from_pandas=True),
+        "second": pa.array(np.where(half < 30, np.nan, half), from_pandas=True), "group": ["a", "b"] * 30,
+    })  # fmt: skip
+    write_table(table, folder / f"little.{kind}")
+    answer = sfumato(f"release little.{kind} --target group -o out.{kind} --report report.html --seed 1")
+    assert answer.code == 0, answer.err
+    assert "Warning" not in answer.err and "fewer than 3 records have both of" in (folder / "report.html").read_text()
+    released = read_table(folder / f"out.{kind}")
+    assert released.column("nothing").null_count == 60 and str(released.schema.field("old").type) == "bool"
+
+
+def test_a_table_without_any_value_is_refused_in_one_line(sfumato, folder):
+    (folder / "none.csv").write_text("number,group\n" + ",a\n,b\n" * 9)
+    answer = sfumato("release none.csv --target group -o out.csv")
+    assert answer.code == 2 and len(answer.err.splitlines()) == 1
+    assert "no column with values beside the target 'group'" in answer.err

@@ -179,6 +179,18 @@ def test_a_model_without_a_plan_takes_any_label_and_refuses_what_is_no_number(tm
     assert text["refusal"].startswith("age: The answer is no number from ")
 
 
+def test_labels_of_several_kinds_are_the_same_in_both_languages(tmp_path: Path) -> None:
+    labels: list[Any] = [1, "1", "yes", False]
+    coin = sf.RandomizedResponse(sf.Categories(labels), keep=0.999)
+    column = np.array([*(labels * 25), None], dtype=object)[:-1]
+    model = sf.NaiveBayes({"answer": coin}).fit(pd.DataFrame({"answer": column}), column)
+    shipping.save(model, tmp_path / "model.json")
+    told = in_node(SCRIPT, given=[[(tmp_path / "model.json").read_text(), [{"answer": label} for label in labels]]])[0]
+    found = shipping.load(tmp_path / "model.json").predict(pd.DataFrame({"answer": column[:4]})).tolist()
+    assert [(type(one[0]), one[0]) for one in told] == [(type(one), one) for one in found]
+    assert [(type(one), one) for one in found] == [(type(one), one) for one in labels]
+
+
 def test_a_joint_model_without_classes_says_that_it_cannot_classify(tmp_path: Path) -> None:
     table = pd.DataFrame({"age": np.random.default_rng(0).uniform(20, 80, 500)})
     model = sf.JointModel([sf.Gaussian(sf.Interval(20, 80), privacy=0.25)], members=1).fit(table)

@@ -116,3 +116,10 @@ def test_every_learner_of_the_report_is_told_with_its_interval(released):
     assert {one.learner for one in released.report.utility} == set(LEARNERS)
     assert all(np.isfinite(one.error) and one.splits == 8 for one in released.report.utility)
     assert "neither the release nor its tree has seen (mean of 8 splits" in str(released.report)
+
+
+def test_where_a_split_holds_no_value_learners_know_how_often_each_class_is():
+    table = {"number": np.array([1.0, 2.0] + [np.nan] * 22), "class": np.array(["a"] * 8 + ["b"] * 16)}
+    for seed in range(6):
+        report = sf.release(table, "class", "gadp", attempts=0, rng=seed).report
+        assert all(0 <= score.released <= 1 for score in report.utility)

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.domain import Codes, Floats
+from sfumato.microdata.judged.measures import vary
 from sfumato.microdata.methods.noise import Draws
 from sfumato.microdata.methods.sequence import SHRINKAGE
 from sfumato.microdata.patterns.pattern import grow_number_tree, grow_tree
@@ -154,6 +155,9 @@ def _chances(learner: str, training: Microdata, unseen: Microdata) -> Floats:
     from sklearn.neighbors import KNeighborsClassifier
 
     known, asked = _inputs(learner, training, unseen)
+    if not vary(known).any():  # nothing to learn from but how often each class is
+        shares = np.bincount(training.y, minlength=len(training.classes)) / len(known)
+        return np.tile(shares, (len(asked), 1))
     if learner == "tree":
         model = grow_tree(known, training.y)
     else:
