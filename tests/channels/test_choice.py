@@ -106,3 +106,11 @@ def test_a_plan_with_levels_round_trips_and_reports_carry_them() -> None:
 def test_wrong_levels_get_one_line_that_helps(call: object, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         call()  # type: ignore[operator]
+
+
+def test_a_choice_repeats_its_reports_only_if_every_level_does() -> None:
+    unit = sf.Interval(0, 1)
+    fresh = sf.Longitudinal(sf.SquareWave(unit, 19, step=0.1), sf.Laplace(sf.Interval(-1, 2), scale=1, step=0.1))
+    assert sf.Choice({"same": sf.SquareWave(unit, 19), "alike": sf.SquareWave(unit, 3)}).repeats
+    spec = {"x": sf.Attribute("x", unit, sf.Choice({"same": sf.SquareWave(unit, 19), "fresh": fresh}))}
+    assert sf.audit(sf.Plan("p", spec), samples=2000, people=100).passed

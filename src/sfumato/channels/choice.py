@@ -72,6 +72,10 @@ class Choice(Mechanism):
     def levels(self) -> Mapping[str | None, Channel]:
         return self._levels
 
+    @property
+    def repeats(self) -> bool:  # type: ignore[override]
+        return all(channel.repeats for channel in self._levels.values())
+
     def randomize(
         self, values: ArrayLike, rng: Rng = None, *, level: str | ArrayLike | None = None, key: Key = None,
         question: str = "",
