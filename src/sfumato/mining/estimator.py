@@ -56,8 +56,10 @@ KNOWN_TO_SKLEARN = ("pandas", "polars", "pyarrow")
 
 @cache
 def threads() -> ThreadpoolController:
-    """Who says how many threads products of matrices may have: ours are many and small, so that a second thread doubles
-    the work and gains nothing, and waits where other programs run."""
+    """Say how many threads a piece of work may have.
+
+    Ours is many small pieces: a second thread doubles the work and gains nothing, and waits where other programs run.
+    """
     return ThreadpoolController()
 
 

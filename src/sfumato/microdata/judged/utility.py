@@ -120,9 +120,11 @@ def scores(training: Microdata, unseen: Microdata, learners: Sequence[str] = CLA
 def _measured(
     training: Microdata, unseen: Microdata, learners: Sequence[str], rarest: int | None
 ) -> dict[tuple[str, str], float]:
+    from sfumato.mining.estimator import threads
+
     training = training.arranged()
     unseen = unseen.like(training.fields)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), threads().limit(limits=1):
         warnings.simplefilter("ignore")
         if training.response is not None:
             return {(name, "R²"): _explained(name, training, unseen, training.response) for name in REGRESSORS}

@@ -117,6 +117,8 @@ def deal_classes(data: Microdata, X: Floats, y: Codes, leaf: Codes, draws: Draws
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
 
+    from sfumato.mining.estimator import threads
+
     learn = np.argsort(draws.uniform(len(y)))[:MOST_LEARNT_FROM]
     present, codes = np.unique(data.y[learn], return_inverse=True)
     if present.size < 2:
@@ -125,7 +127,8 @@ def deal_classes(data: Microdata, X: Floats, y: Codes, leaf: Codes, draws: Draws
     telling = ~np.isnan(data.X[learn]).all(axis=0)  # the library takes no column without any value
     if not telling.any():
         return y.copy()
-    model.fit(data.X[learn][:, telling], codes)
+    with threads().limit(limits=1):
+        model.fit(data.X[learn][:, telling], codes)
     p = np.zeros((len(y), int(max(y.max(), data.y.max())) + 1))
     p[:, present] = model.predict_proba(X[:, telling])
     dealt, free = y.copy(), np.ones(len(y), dtype=bool)
