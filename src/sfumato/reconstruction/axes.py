@@ -136,6 +136,11 @@ class Axis:
         other._most = cells
         return other
 
+    @property
+    def answered(self) -> bool:
+        """Whether there is anything that an answer can be: labels of clear answers are those that somebody gave."""
+        return self.labels is None or len(self.labels) > 0
+
     def at(self, resolution: int, coarseness: float = 0.0, shift: float = 0.0) -> ColumnCells:
         """About ``resolution`` true cells, edges shifted; report cells of at least ``coarseness`` noise deviations."""
         resolution = resolution if self._most is None else min(resolution, self._most)

@@ -109,11 +109,11 @@ class Dependence:
 
 
 def grow_forest(reports: Reports, axes: Sequence[Axis], placed: Sequence[int]) -> list[Branch]:
-    """Branches for all columns that are not placed yet, in an order in which they can be drawn."""
-    rest = [j for j in range(len(axes)) if j not in placed]
+    """Branches for all columns with answers that are not placed yet, in an order in which they can be drawn."""
+    rest = [j for j, axis in enumerate(axes) if axis.answered and j not in placed]
     dependence = Dependence(reports, axes)
     known, parents = list(placed), dict[int, int | None]()
-    pairs = [(min(i, j), max(i, j)) for j in rest for i in range(len(axes)) if i != j and (i in placed or i < j)]
+    pairs = [(min(i, j), max(i, j)) for j in rest for i in (*placed, *rest) if i in placed or i < j]
     dependence.prepare(pairs)
     gains = {pair: dependence.gain(*pair) for pair in pairs}
     while rest:

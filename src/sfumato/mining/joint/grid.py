@@ -251,7 +251,7 @@ class Selector:
     def forward(self) -> Chosen:
         """Of many columns only those are tried again that were among the best of the round before."""
         chosen: Chosen = ()
-        left: list[Chosen] = [(j,) for j in range(len(self.axes))]
+        left: list[Chosen] = [(j,) for j, axis in enumerate(self.axes) if axis.answered]
         while True:
             found, ranking = self.ranked(chosen, left)
             left = ranking[:MOST_CANDIDATES]

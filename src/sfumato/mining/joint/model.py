@@ -194,7 +194,8 @@ class JointModel(Learner):
 
     def _select(self, reports: Reports, axes: list[Axis]) -> tuple[tuple[int, ...], bool]:
         """The columns to model together, and whether by a mixture."""
-        everything, mixed, by_cost = tuple(range(len(axes))), self.structure == "mixture", self.structure == "auto"
+        everything = tuple(j for j, axis in enumerate(axes) if axis.answered)
+        mixed, by_cost = self.structure == "mixture", self.structure == "auto"
         if reports.classes is None:
             return everything, mixed or (by_cost and effective_dimension(axes) > MOST_UNSUPERVISED_DIMENSIONS)
         most = MOST_MIXTURE_DIMENSIONS if mixed else MOST_GRID_DIMENSIONS
@@ -269,7 +270,8 @@ class JointModel(Learner):
         for j, marginal in self.marginals_.items():
             values[j] = marginal.kept_by(values[j], rng)
         values = {j: column[:n] for j, column in values.items()}
-        records = self.as_given([values[j] for j in range(len(self.attribute_names_))])
+        nobody = np.full(n, None, dtype=object)  # of a column without any answer
+        records = self.as_given([values.get(j, nobody) for j in range(len(self.attribute_names_))])
         return (records, self.classes_[values[-1]]) if hasattr(self, "classes_") else records
 
     def sample_core(self, n: int, rng: np.random.Generator) -> dict[int, npt.NDArray[Any]]:
