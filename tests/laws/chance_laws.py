@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tests.laws.chance import Case, is_mixed
+from tests.laws.chance import Case
+from tests.laws.chance_cases import is_mixed
 from tests.statistics import assert_fits
 
 import sfumato as sf
@@ -55,7 +56,8 @@ def every_frame_has_the_same_reports(plan: sf.Plan, columns: Any, reports: Any) 
 
 def counts_of_parts_add_up(plan: sf.Plan, columns: Any) -> None:
     whole, half = plan.counts(columns), -(-len(columns[next(iter(columns))]) // 2)
-    one, other = (plan.counts({name: each[part] for name, each in columns.items()}) for part in (slice(half), slice(half, None)))
+    parts = [{name: each[part] for name, each in columns.items()} for part in (slice(half), slice(half, None))]
+    one, other = map(plan.counts, parts)
     assert all((one[name] + other[name]).to_dict() == counts.to_dict() for name, counts in whole.items())
 
 
@@ -78,7 +80,8 @@ def an_estimate_is_a_distribution(plan: sf.Plan, reports: Any, weights: Any) -> 
 def an_estimate_answers_every_question(plan: sf.Plan, reports: Any) -> None:
     for estimate in plan.reconstruct(reports).values():
         said = [str(estimate), repr(estimate), estimate._repr_html_(), json.dumps(estimate.to_dict(), allow_nan=False)]
-        assert all("nan" not in each.lower().split() for each in said) and len(estimate.rows()) and len(estimate.labels())
+        assert all("nan" not in each.lower().split() for each in said)
+        assert len(estimate.rows()) == len(estimate.labels()) == len(estimate.probabilities)
         assert len(estimate.to_pandas()) == len(estimate.to_polars()) == len(estimate.probabilities)
         assert 0 <= estimate.information_loss() < np.inf and len(estimate.sample(7, rng=1)) == 7
         together = estimate.interval(simultaneous=True)
@@ -133,7 +136,7 @@ def pairs_are_estimated(plan: sf.Plan, reports: Any) -> None:
 # --- learners -------------------------------------------------------------------------------------------------------
 
 
-def a_learner_says_how_probable_each_class_is(plan: sf.Plan, truth: Any, reports: Any, learner: Any, weights: Any) -> None:
+def a_learner_gives_probabilities(plan: sf.Plan, truth: Any, reports: Any, learner: Any, weights: Any) -> None:
     model = learner().fit(sf.Reports(reports, plan), sample_weight=weights)
     people = {name: truth[name] for name in model.attribute_names_}
     chances = model.predict_proba(people)
@@ -157,11 +160,13 @@ def a_learner_is_read_back_as_it_was(plan: sf.Plan, truth: Any, columns: Any, le
 
 def a_constant_column_teaches_nothing(plan: sf.Plan, truth: Any, columns: Any, learner: Any) -> None:
     spec, c = plan.to_dict(), np.full(len(columns[plan.target]), 0.1)
-    wider = sf.Plan.from_dict({**spec, "attributes": {**spec["attributes"], "c": {"low": 0, "high": 1, "role": "clear"}}})
+    spec["attributes"]["c"] = {"low": 0, "high": 1, "role": "clear"}
+    wider = sf.Plan.from_dict(spec)
     one, other = learner().fit(sf.Reports(columns, plan)), learner().fit(sf.Reports({**columns, "c": c}, wider))
     people = {name: {**truth, "c": c}[name] for name in other.attribute_names_}
     known = {name: people[name] for name in one.attribute_names_}
-    assert np.abs(one.predict_proba(known) - other.predict_proba(people)).mean() < 0.1  # another random_state moves as much
+    moved = np.abs(one.predict_proba(known) - other.predict_proba(people)).mean()
+    assert moved < 0.1  # as much as another random_state may move them
 
 
 def every_frame_teaches_the_same(plan: sf.Plan, truth: Any, columns: Any, reports: Any, learner: Any) -> None:
@@ -204,7 +209,7 @@ def an_audit_finds_nothing(plan: sf.Plan) -> None:
 
 def the_command_line_answers(plan: sf.Plan, truth: Any) -> None:
     for line, code, error in commands(plan, truth):
-        assert code in (0, 3) or (code == 2 and len(error.splitlines()) == 1 and "Traceback" not in error), (line, error)
+        assert code in (0, 3) or (code == 2 and len(error.splitlines()) == 1), (line, error)
 
 
 def every_engine_counts_the_same(plan: sf.Plan, columns: Any) -> None:
@@ -230,7 +235,8 @@ def baskets_are_drawn_by_the_stated_law(design: sf.SelectASize) -> None:
 
 def itemsets_of_baskets_have_errors(design: sf.SelectASize) -> None:
     sizes = [each.size for each in design.laws.values()]
-    baskets = [np.random.default_rng(i).choice(design.domain.size, sizes[i % len(sizes)], replace=False).tolist() for i in range(300)]
+    draw = np.random.default_rng(1).choice
+    baskets = [draw(design.domain.size, sizes[i % len(sizes)], replace=False).tolist() for i in range(300)]
     found = sf.frequent_itemsets(design.randomize(baskets, rng=1), design, 0.99, max_len=1)
     assert np.isfinite(found["support"]).all() and (np.asarray(found["stderr"]) > 0).all()
 
@@ -247,11 +253,15 @@ def commands(plan: sf.Plan, truth: Any) -> list[tuple[str, int, str]]:
         parquet.write_table(table(truth), "people.parquet")
         csv.write_csv(table(truth), "people.csv")
         for line in (
-            "check plan.json", "randomize plan.json people.parquet -o reports.parquet --seed 1",
-            "randomize plan.json people.csv -o reports.csv --seed 1", "reconstruct plan.json reports.parquet",
-            "reconstruct plan.json reports.csv --json", "train plan.json reports.parquet -o model.json --method naive-bayes",
-            "predict model.json people.csv -o told.csv", "release people.csv -o released.csv --seed 1",
-        ):  # fmt: skip
+            "check plan.json",
+            "randomize plan.json people.parquet -o reports.parquet --seed 1",
+            "randomize plan.json people.csv -o reports.csv --seed 1",
+            "reconstruct plan.json reports.parquet",
+            "reconstruct plan.json reports.csv --json",
+            "train plan.json reports.parquet -o model.json --method naive-bayes",
+            "predict model.json people.csv -o told.csv",
+            "release people.csv -o released.csv --seed 1",
+        ):
             said, error = StringIO(), StringIO()
             with redirect_stdout(said), redirect_stderr(error):
                 code = run(line.split())
@@ -292,7 +302,7 @@ ESTIMATES: list[Callable[..., None]] = [
     pairs_are_estimated,
 ]
 LEARNING: list[Callable[..., None]] = [
-    a_learner_says_how_probable_each_class_is,
+    a_learner_gives_probabilities,
     a_learner_learns_the_same_twice,
     a_learner_is_read_back_as_it_was,
     a_constant_column_teaches_nothing,
@@ -316,7 +326,7 @@ IN_ARROW = [the_command_line_answers, every_engine_counts_the_same, every_engine
 def laws_for(case: Case, rng: np.random.Generator) -> list[Callable[..., None]]:
     """The laws that a case is asked: those of plans, and one of each of the dearer kinds that fits its columns."""
     unfit = [] if case.target is not None else [groups_are_estimated_apart]
-    unfit += IN_ARROW if any(is_mixed(each) for each in case.columns.values()) else []
+    unfit += IN_ARROW if any(is_mixed(each.attribute) for each in case.columns.values()) else []
     kinds = [ESTIMATES, OTHERS, *([LEARNING] if case.target is not None and len(case.columns) > 1 else [])]
     fitting = [[law for law in kind if law not in unfit] for kind in kinds]
     return [*CHEAP, *(kind[int(rng.integers(len(kind)))] for kind in fitting)]

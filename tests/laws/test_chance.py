@@ -6,7 +6,8 @@ import re
 
 import numpy as np
 import pytest
-from tests.laws.chance import outcome_of, random_case, smallest
+from tests.laws.chance import outcome_of, smallest
+from tests.laws.chance_cases import random_case
 from tests.laws.chance_laws import laws_for
 
 SEED, CASES = 29, 70
@@ -22,6 +23,11 @@ REFUSED = [
     "is the same for everybody",
     "a regression takes 50 at most",
     "nobody answered the outcome",
+    "has one category only; leave it out",
+    "cannot be split into 3 folds",
+    "the columns cannot be told apart",
+    "tell no squares without bias",
+    "is the same in every record; a pattern needs two classes",
 ]
 """What a case may be refused with: nothing else is, so that a table that should be read is."""
 

@@ -29,6 +29,7 @@ COIN, SECOND = sf.RandomizedResponse(COLOURS, keep=0.7), sf.RandomizedResponse(C
 KINDS: dict[str, tuple[Any, Any]] = {
     "clear numbers": (None, NUMBERS),
     "clear labels": (None, LABELS),
+    "clear": (sf.Clear(UNIT), NUMBERS),
     "gaussian": (sf.Gaussian(UNIT, scale=0.2), NUMBERS),
     "uniform": (sf.Uniform(UNIT, halfwidth=0.3), NUMBERS),
     "laplace": (sf.Laplace(UNIT, scale=0.2, step=0.02), NUMBERS),
