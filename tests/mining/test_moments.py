@@ -93,6 +93,12 @@ def test_moments_weigh_each_report_by_what_it_tells() -> None:
     np.testing.assert_allclose(variance, x[:2_000].var(), rtol=2e-3)
 
 
+def test_a_clear_report_that_is_alone_in_its_class_beside_blurred_ones_is_its_mean() -> None:
+    mean, variance = moments(np.array([3.0, 5.0]), np.eye(2), noise=np.array([0.0, 4.0]))
+    assert mean.tolist() == [3.0, 5.0]
+    assert np.isfinite(settled(variance, np.eye(2), noise=np.array([0.0, 4.0]))).all()
+
+
 def test_moments_of_one_level_take_the_noise_off() -> None:
     reports, mass, noise = np.array([1.0, 3.0, 5.0, 7.0]), np.ones((4, 1)), np.full(4, 2.0)
     mean, variance = moments(reports, mass, noise)

@@ -128,7 +128,7 @@ def moments(
     variance = _less_noise(x - mean, taken_off, m)
     if noise.size and np.ptp(noise) > 0:
         for _ in range(ROUNDS):
-            spread = variance + noise
+            spread = np.maximum(variance + noise, ROUNDING * noise.max())
             mean = _average(x, m / spread)
             variance = _less_noise(x - mean, taken_off, m / spread**2)
     return mean, variance
@@ -159,7 +159,7 @@ def settled(variance: Floats, mass: Floats, noise: float | Floats = 0.0) -> Floa
     unit = float(np.max(noise))
     variance, noise = variance / unit, np.asarray(noise, float).reshape(-1, 1) / unit
     people = np.maximum(np.maximum(mass.sum(axis=0), label_error(mass)), TINY)
-    told = np.maximum(np.sum(np.maximum(mass, 0.0) / np.maximum(variance + noise, TINY) ** 2, axis=0), TINY)
+    told = np.maximum(np.sum(np.maximum(mass, 0.0) / np.maximum(variance + noise, ROUNDING) ** 2, axis=0), TINY)
     error, share = np.maximum(2 / told - 2 * variance**2 / people, TINY), people / people.sum()
     mean = float(share @ variance)
     beyond = max(float(share @ ((variance - mean) ** 2 - error)), 0.0)

@@ -138,8 +138,9 @@ class Axis:
 
     @property
     def answered(self) -> bool:
-        """Whether there is anything that an answer can be: labels of clear answers are those that somebody gave."""
-        return self.labels is None or len(self.labels) > 0
+        """Whether there is anything that an answer can be: clear answers are those that somebody gave."""
+        given = self.column.values if self.labels is None else self.labels
+        return given is None or len(given) > 0
 
     def at(self, resolution: int, coarseness: float = 0.0, shift: float = 0.0) -> ColumnCells:
         """About ``resolution`` true cells, edges shifted; report cells of at least ``coarseness`` noise deviations."""

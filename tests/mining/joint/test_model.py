@@ -147,15 +147,16 @@ def test_people_too_few_to_select_by_have_a_mixture_of_all_columns():
 
 
 @pytest.mark.parametrize("structure", ["auto", "grid", "mixture"])
-def test_a_column_of_labels_that_nobody_answered_is_left_out_and_sampled_without_answers(structure):
+@pytest.mark.parametrize("town", [{"categories": ["a", "b"]}, {"low": 0, "high": 9}], ids=["labels", "numbers"])
+def test_a_clear_column_that_nobody_answered_is_left_out_and_sampled_without_answers(structure, town):
     rng = np.random.default_rng(2)
     y = rng.integers(0, 2, 200)
     plan = sf.Plan.from_dict({"attributes": {
         "age": {"low": 0, "high": 9, "channel": "gaussian", "privacy": 0.5},
-        "town": {"categories": ["a", "b"], "role": "clear"},
+        "town": {**town, "role": "clear"},
         "y": {"categories": [0, 1], "role": "class"},
     }})  # fmt: skip
-    people = {"age": 2.0 + 5 * y, "town": np.full(200, None), "y": y}
+    people = {"age": 2.0 + 5 * y, "town": np.full(200, None if "categories" in town else np.nan), "y": y}
     model = sf.JointModel(structure=structure).fit(sf.Reports(plan.randomize(people, rng=1), plan))
     drawn, _ = model.sample(5, random_state=1)
     assert drawn["town"].tolist() == [None] * 5
