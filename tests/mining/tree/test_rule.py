@@ -153,3 +153,19 @@ def test_whole_numbers_of_many_values_beside_two_other_columns_make_a_rule(seed)
     channels = [sf.Gaussian(domain, privacy=0.5) for domain in domains]
     reports = np.column_stack([channel.randomize(column, rng) for channel, column in zip(channels, x.T, strict=True)])
     assert sf.TreeClassifier(channels, random_state=0).fit(reports, y).score(x, y) > 0.8
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_column_of_one_value_joins_no_rule(seed) -> None:
+    rng = np.random.default_rng(seed)
+    x, y = rng.beta(2, 5, 2_500), rng.integers(0, 5, 2_500)
+    y = np.where(rng.random(y.size) < 0.1, y, 4 * (x > 0.3))
+    attributes = {
+        "x": {"low": 0, "high": 1, "channel": "discretize", "width": 0.02},
+        "constant": {"low": 0, "high": 1, "role": "clear"},
+        "y": {"categories": list(range(5)), "role": "class"},
+    }
+    plan = sf.Plan.from_dict({"attributes": attributes})
+    reports = sf.Reports(plan.randomize({"x": x, "constant": np.full(y.size, 0.1), "y": y}, rng=1), plan)
+    tree = TreeClassifier(reconstruction="likelihood").fit(reports)
+    assert set(tree.tree_.column[tree.tree_.column >= 0].tolist()) == {0}

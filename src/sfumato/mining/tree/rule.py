@@ -222,6 +222,8 @@ def gain_of_pair(found: Found, pair: tuple[int, int]) -> float:
     around = found.search.surroundings(found.state)
     basis = Density(found.ground.cells, (0,) * len(found.ground.columns), None, {pair: PAIR_TERMS})
     fields = basis.basis()[basis.column.size :]
+    if not len(fields):  # a column of one cell goes with nothing
+        return 0.0
     fields = (fields[:, None] * around.at.joint.reshape(-1, *basis.shape)).reshape(len(fields), -1)
     score, gram = around.slopes(fields)
     gain = 0.5 * float(score @ np.linalg.lstsq(gram, score, rcond=1e-9)[0])
