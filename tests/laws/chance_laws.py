@@ -166,7 +166,7 @@ def a_constant_column_teaches_nothing(plan: sf.Plan, truth: Any, columns: Any, l
     people = {name: {**truth, "c": c}[name] for name in other.attribute_names_}
     known = {name: people[name] for name in one.attribute_names_}
     moved = np.abs(one.predict_proba(known) - other.predict_proba(people)).mean()
-    assert moved < 0.1  # as much as another random_state may move them
+    assert moved < 0.05 + 1 / np.sqrt(len(c))  # the column makes other folds: as much as another random_state
 
 
 def every_frame_teaches_the_same(plan: sf.Plan, truth: Any, columns: Any, reports: Any, learner: Any) -> None:
