@@ -12,7 +12,9 @@ from collections.abc import Callable
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
+from weakref import finalize
 
 import numpy as np
 from tests.laws.chance import Case
@@ -274,12 +276,16 @@ def elsewhere(columns: Any) -> list[Any]:
     import duckdb
     import polars
     from pyspark.sql import SparkSession
-    from tests.engines.makers import arrow
+    from tests.engines.makers import arrow, distributed
 
     held = arrow(columns)
     found = [duckdb.connect().from_arrow(held), polars.from_arrow(held).lazy()]
-    session = SparkSession.getActiveSession()
-    return found if session is None else [*found, session.createDataFrame(held)]
+    if SparkSession.getActiveSession() is None:
+        return found
+    folder = Path(tempfile.mkdtemp())
+    frame = distributed(held, folder)
+    finalize(frame, rmtree, folder)
+    return [*found, frame]
 
 
 CHEAP: list[Callable[..., None]] = [
