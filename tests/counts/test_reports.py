@@ -279,3 +279,27 @@ def test_bad_input_is_refused_in_one_line(case):
         call()
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def held_in(kind: str, columns: dict[str, np.ndarray]):
+    """The columns as a mapping, a pandas frame, or a lazy one."""
+    frame = {"mapping": dict, "pandas": pd.DataFrame, "lazy": lambda given: pl.from_pandas(pd.DataFrame(given)).lazy()}
+    return frame[kind](columns)
+
+
+@pytest.mark.parametrize("kind", ["mapping", "pandas", "lazy"])
+def test_clear_numbers_with_gaps_are_numbers_in_every_table(kind):
+    column = Reports(held_in(kind, {"n": np.array([2, None, 0, 2], object)})).column("n")
+    assert column.labels is None and column.values.tolist() == [0.0, 2.0]
+
+
+@pytest.mark.parametrize("kind", ["mapping", "pandas", "lazy"])
+def test_a_clear_column_that_nobody_answered_holds_the_labels_of_the_plan(kind):
+    spec = {"town": {"categories": ["A", "B"], "role": "clear"}, "age": {"low": 0, "high": 9, "role": "clear"}}
+    plan = sf.Plan.from_dict({"attributes": spec})
+    given = held_in(kind, {"town": np.full(3, None), "age": np.full(3, np.nan)})
+    reports = Reports(given, plan)
+    for each in (reports, reports.sampled()):
+        assert each.column("town").labels == ("A", "B") and each.column("town").histogram.tolist() == [0, 0]
+        assert each.column("age").labels is None and each.column("age").histogram.tolist() == [0]
+    assert Reports(given).column("town").labels is None and Reports(given).column("town").histogram.tolist() == [0]

@@ -225,3 +225,24 @@ def test_products_of_matrices_have_one_thread_while_a_learner_learns_and_as_many
     with threadpool_limits(2, user_api="blas"):
         sf.NaiveBayes().fit(np.arange(8.0)[:, None], np.arange(8) % 2)
         assert set(seen) == {1} and set(pools()) == {2}
+
+
+@pytest.mark.parametrize("lazy", [False, True], ids=["memory", "lazy"])
+@pytest.mark.parametrize("kind", LEARNERS)
+def test_a_clear_column_that_nobody_answered_teaches_nothing_and_may_be_answered_later(kind, lazy) -> None:
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, 60)
+    plan = sf.Plan.from_dict({"attributes": {
+        "x": {"low": 0, "high": 2, "channel": "gaussian", "privacy": 0.5},
+        "town": {"categories": ["a", "b"], "role": "clear"},
+        "y": {"categories": [0, 1], "role": "class"},
+    }})  # fmt: skip
+    people = {"x": y + rng.random(60), "town": np.full(60, None), "y": y}
+    reports = plan.randomize(people, rng=1)
+    table = pl.DataFrame({**reports, "town": pl.Series([None] * 60, dtype=pl.String)}).lazy() if lazy else reports
+    model = learner_named(kind)().fit(sf.Reports(table, plan))
+    later = {"x": people["x"], "town": np.array(["a", "b"] * 30, object)}
+    expected = model.predict_proba({name: people[name] for name in later})
+    np.testing.assert_allclose(model.predict_proba(later), expected, atol=1e-6)
+    again = type(model).from_dict(json.loads(json.dumps(model.to_dict(), allow_nan=False)))
+    np.testing.assert_allclose(again.predict_proba(later), expected, atol=1e-6)

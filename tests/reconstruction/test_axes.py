@@ -140,3 +140,12 @@ def test_levels_that_are_all_read_together_have_a_cell_for_the_codes_of_each():
     assert axis.levels == 1
     assert axis.at(6).cell_of_code.size == axis.column.size
     assert np.array_equal(*axis.at(6).cell_of_code.reshape(2, -1))
+
+
+def test_a_column_whose_reports_are_nearly_all_the_first_code_is_one_cell():
+    narrow = sf.Interval(0, 1)
+    channel = sf.Longitudinal(
+        sf.Discretize(narrow, width=0.1), sf.Discretize(sf.Interval(-1, 40), edges=[-1, 20, 30, 35, 40])
+    )
+    axis = axis_of(channel, channel.randomize(np.full(50, 0.5), 1))
+    assert axis.at(10, 0.1).table.tolist() == [[1.0] * 10]

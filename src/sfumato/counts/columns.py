@@ -171,10 +171,12 @@ def channels_by_name(channels: Any, names: Sequence[str]) -> dict[str, Any]:
     return dict(zip(names, channels, strict=True))
 
 
-def clear_column(name: str, values: NDArray[Any]) -> Column:
-    """A column sent as it is: numbers in up to 1,024 runs of about equal counts, labels one by one."""
-    if values.dtype.kind not in "iuf":
-        labels = known_labels(values)
+def clear_column(name: str, values: NDArray[Any], planned: tuple[Hashable, ...] = ()) -> Column:
+    """Read a column sent as it is: numbers in up to 1,024 runs of about equal counts, labels one by one; where nobody
+    answered, the labels that were planned, if any."""
+    of_labels = values.dtype.kind not in "iuf"
+    if of_labels or (planned and np.isnan(values).all()):
+        labels = known_labels(values) if of_labels else planned
         return Column(name, None, encode_known(labels, values).astype(np.int32), labels=labels)
     numbers = as_numbers(values)
     known = numbers[~np.isnan(numbers)]

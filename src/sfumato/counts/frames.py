@@ -9,6 +9,7 @@ and values there are, how often each code occurs. Every further pass answers all
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -25,7 +26,7 @@ from sfumato.counts.columns import Column, Counted, Tally, clear_numbers, on_gri
 from sfumato.counts.parts import NOTHING, Form, Known, Part
 from sfumato.counts.questions import Counting, Fold, Question, fold_hash
 from sfumato.counts.reports import SAMPLE_SALT, SAMPLED, Reports, check_label_channel
-from sfumato.counts.surveys import Gridding, Surveyed, Surveying
+from sfumato.counts.surveys import Gridding, Numbers, Surveyed, Surveying
 from sfumato.counts.tallies import Counts
 from sfumato.domain import Codes, is_missing, sorted_labels
 from sfumato.plan import Plan
@@ -204,13 +205,14 @@ class FrameReports(Reports):
             apart = found.coded[name]
             together = Counted(apart.histogram.sum(axis=0), apart.missing.sum(axis=0))
             return Column(name, channel, None, levels, starts, known=together)
-        if name in found.labels:
-            held = found.labels[name]
-            labels = sorted_labels(label for label in held if not is_missing(label))
+        held = found.labels.get(name, Counter[Any]())
+        numbers = found.numbers.get(name) or Numbers.of(np.full(sum(held.values()), np.nan))
+        labels = sorted_labels(label for label in held if not is_missing(label))
+        if not labels and numbers.missing == found.rows:
+            labels = self._planned.get(name, ())
+        if labels:
             seen = np.array([held[label] for label in labels], np.int64)
-            missing = sum(held.values()) - int(seen.sum())
-            return Column(name, None, labels=labels, known=Counted(seen, np.array([missing])))
-        numbers = found.numbers[name]
+            return Column(name, None, labels=labels, known=Counted(seen, np.array([found.rows - int(seen.sum())])))
         values, counts = (numbers.values, numbers.counts) if grid is None else on_grid(grid, numbers.low, numbers.high)
         assert values is not None
         integer = numbers.integer and values.size > 0

@@ -214,6 +214,8 @@ class Part(Reports):
         found = Reports(given, self.channels, levels=self._levels, seed=self.seed)
         if self.class_codes is not None:
             found = found.aimed(self.class_codes, classes=self.classes, label_channel=self.label_channel)
+        known: Mapping[str, Column] = {} if self.form.known is None else self.form.known.columns
+        found._planned = {name: each.labels for name, each in known.items() if each.labels}
         found._places, found.weights = self._places, self.weights
         found._largest, found._all, found.kind = self._largest, self._all, "pyarrow"
         return found

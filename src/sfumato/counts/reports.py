@@ -102,6 +102,8 @@ class Reports(Asked):
         """What is known before a row is read: names, channels, the class column."""
         self.plan = channels if isinstance(channels, Plan) else None
         self._levels, self.seed = dict(levels or {}), seed
+        domains = {} if self.plan is None else {name: each.domain for name, each in self.plan.attributes.items()}
+        self._planned = {name: tuple(each.labels) for name, each in domains.items() if isinstance(each, Categories)}
         if isinstance(channels, Plan):
             plan, channels = channels, {}
             target = plan.target if target is None and plan.target and self._holds(plan.target) else target
@@ -226,10 +228,10 @@ class Reports(Asked):
 
     def _read(self, name: str) -> Column:
         channel = self.channels[name]
+        if channel is None:
+            return clear_column(name, self.values(name), self._planned.get(name, ()))
         coded = name not in self._given
         values = self._given[name + CODE_SUFFIX if coded else name]
-        if channel is None:
-            return clear_column(name, values)
         try:
             levels = channels_by_level(channel)
             level = None if None in levels else self._level(name, channel)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -27,6 +27,14 @@ class Numbers:
     high: float
     integer: bool
     missing: int
+
+    @classmethod
+    def of(cls, numbers: Floats) -> Self:
+        """Count the numbers of some people."""
+        known = numbers[~np.isnan(numbers)]
+        found, counts = np.unique(known, return_counts=True)
+        low, high = (float(found[0]), float(found[-1])) if found.size else (np.inf, -np.inf)
+        return cls(found, counts, low, high, bool(np.all(known == np.rint(known))), numbers.size - known.size)
 
     def __add__(self, other: Numbers) -> Numbers:
         values = counts = None
@@ -127,12 +135,7 @@ class Surveying(Question):
         values = part.values(name)
         if values.dtype.kind not in "iuf":
             return Counter(values.tolist())
-        numbers = as_numbers(values)
-        known = numbers[~np.isnan(numbers)]
-        found, counts = np.unique(known, return_counts=True)
-        low, high = (float(found[0]), float(found[-1])) if found.size else (np.inf, -np.inf)
-        integer = bool(np.all(known == np.rint(known)))
-        return Numbers(found, counts, low, high, integer, numbers.size - known.size)
+        return Numbers.of(as_numbers(values))
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from sfumato.counts import Reports, encode_known, known_labels
+from sfumato.counts import Reports, encode_known
 from sfumato.domain import Floats, as_numbers
 from sfumato.domain.checked import given_labels, given_numbers, given_one_of, given_rows, given_table, given_wholes
 from sfumato.mining.discriminant import linear_scores
@@ -55,7 +55,7 @@ class DirectClassifier(Learner):
     def _learn(self, reports: Reports, rng: np.random.Generator) -> None:
         reports = reports.sampled()
         columns = [reports.values(name) for name in reports.names]
-        self.labels_: list[Labels] = [None if c.dtype.kind in "iuf" else known_labels(c) for c in columns]
+        self.labels_: list[Labels] = [reports.column(name).labels for name in reports.names]
         self.fill_ = [filling(column) for column in columns]
         model = clone(make_pipeline(StandardScaler(), GaussianNB()) if self.estimator is None else self.estimator)
         weight = {} if reports.weights is None else weight_argument(model, reports.weights)

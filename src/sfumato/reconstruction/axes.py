@@ -138,9 +138,8 @@ class Axis:
 
     @property
     def answered(self) -> bool:
-        """Whether there is anything that an answer can be: clear answers are those that somebody gave."""
-        given = self.column.values if self.labels is None else self.labels
-        return given is None or len(given) > 0
+        """Whether there are answers to learn from: blurred ones, or clear ones that somebody gave."""
+        return self.noisy or bool(self.column.histogram.any())
 
     def at(self, resolution: int, coarseness: float = 0.0, shift: float = 0.0) -> ColumnCells:
         """About ``resolution`` true cells, edges shifted; report cells of at least ``coarseness`` noise deviations."""
@@ -277,5 +276,5 @@ def report_edges(channel: Channel, span: tuple[float, float], width: float) -> F
     bounds = np.linspace(low, high, max(int(np.ceil(count)), 2) + 1)
     kept = np.unique(np.searchsorted(values, bounds[1:-1]))
     kept = kept[(kept > 0) & (kept < values.size)]
-    inner = (values[kept - 1] + values[kept]) / 2
-    return np.concatenate([[min(low, inner[0]) - width], inner, [max(high, inner[-1]) + width]])
+    inner = (values[kept - 1] + values[kept]) / 2  # none where nearly all reports are the first code: one cell
+    return np.concatenate([[min([low, *inner[:1]]) - width], inner, [max([high, *inner[-1:]]) + width]])
