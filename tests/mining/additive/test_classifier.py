@@ -201,3 +201,15 @@ def test_a_clear_column_that_nobody_answered_is_left_out() -> None:
     table = pd.DataFrame({"x": blur.randomize(x, rng), "nothing": np.full(x.size, np.nan)})
     model = sf.AdditiveClassifier({"x": blur}).fit(table, x > 0.5)
     assert model.columns_read() == [0] and (model.predict(table.assign(x=x)) == (x > 0.5)).mean() > 0.97
+
+
+def test_a_constant_column_does_not_raise_the_price_of_the_others():
+    rng = np.random.default_rng(10)
+    channel = sf.SquareWave(sf.Interval(0, 1), gamma=11)
+    x = rng.beta(2, 5, 150)
+    y = x + 0.3 * rng.normal(size=150) > 0.5  # one term, and hardly that
+    reports = channel.randomize(x, rng)
+    beside = np.column_stack([reports, np.full(150, 0.1)])
+    one = sf.AdditiveClassifier([channel]).fit(reports[:, None], y)
+    other = sf.AdditiveClassifier([channel, None]).fit(beside, y)
+    assert len(one.terms_) == 1 and other.beta_.tolist() == one.beta_.tolist()

@@ -73,6 +73,7 @@ class Screen:
         self.shares = problems[0].counts().sum(axis=0) / self.people
         self.classes = int((self.shares > 0).sum())
         self.told = [self._told(j, problem) for j, problem in enumerate(problems)]
+        self.looked_at = sum(float(np.trace(each.covariance)) > TINY for each in self.told)  # no constant column
 
     def _told(self, j: int, problem: GridProblem) -> Told:
         counts = problem.counts().astype(np.float64)
@@ -105,7 +106,7 @@ class Screen:
 
     def columns(self) -> list[int]:
         """The columns that tell about the class beside each other, the one that explains most first."""
-        alone = [self.gain(each.with_class, each.covariance, len(self.axes))[0] for each in self.told]
+        alone = [self.gain(each.with_class, each.covariance, self.looked_at)[0] for each in self.told]
         best = np.argsort(-np.array(alone), kind="stable").tolist()
         ranked = [j for j in best if self.told[j].features.size][:MOST_PAIRED]  # one label alone tells nothing
         self._read_pairs(ranked)
@@ -129,7 +130,7 @@ class Screen:
             shared = pull @ cross.T
             variance = variance - shared - shared.T + pull @ plain @ pull.T
             true_variance = true_variance - shared
-        gain, size = self.gain(score, variance, len(self.axes))
+        gain, size = self.gain(score, variance, self.looked_at)
         least = 0.01 * told.corrected[:size, :size]
         return gain, self._explained(score[:size], np.asarray(true_variance[:size, :size] + least))
 
