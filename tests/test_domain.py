@@ -74,6 +74,8 @@ def test_categories_that_are_their_numbers_are_as_good_as_listed_ones() -> None:
 def test_labels_keep_their_type(labels: list[object]) -> None:
     space = sf.Categories(labels)
     assert space.decode(space.encode(labels)).tolist() == labels
+    assert space.decode(np.array(1)).item() == labels[1]
+    assert space.decode(np.array(-1)).item() in (None, pytest.approx(np.nan, nan_ok=True))
 
 
 @pytest.mark.parametrize(

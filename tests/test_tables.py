@@ -189,3 +189,12 @@ def test_what_is_written_is_read_back(tmp_path, extension):
     table = pa.table({"x": [1.25, None, -3.0], "name": ["a", None, "1"]})
     write_table(table, tmp_path / f"t.{extension}")
     assert read_table(tmp_path / f"t.{extension}", text=["name"]).to_pydict() == table.to_pydict()
+
+
+def test_a_column_of_polars_objects_gets_the_type_of_its_new_values():
+    given = pl.DataFrame({"a": np.array([1.5, None], object), "b": np.array([None, "x"], object), "c": [1, 2]})
+    assert [str(dtype) for dtype in given.dtypes] == ["Object", "Object", "Int64"]
+    new = {"a": np.array([np.nan, 2.5]), "b": np.array([None, "y"], object), "c": np.array([3.0, 4.0])}
+    assert frame_like(given, new, keep_types=True).to_dict(as_series=False) == {
+        "a": [None, 2.5], "b": [None, "y"], "c": [3, 4]
+    }  # fmt: skip

@@ -161,3 +161,11 @@ def test_variances_that_noise_hides_are_shared_by_the_classes() -> None:
     assert hidden[0] > 1.25
     np.testing.assert_allclose(settled(np.array([0.5, 2.0]), mass, 1e-9), [0.5, 2.0], rtol=1e-3)
     np.testing.assert_array_equal(settled(np.array([0.5, 2.0]), mass), [0.5, 2.0])
+
+
+def test_variances_that_dwarf_the_noise_are_what_they_were() -> None:
+    mass, values = np.ones((3, 2)), np.array([0.0, 1.0, 2.0])
+    variance = moments(values, mass)[1]
+    with np.errstate(over="raise"):
+        for noise in (1e-9, 1e-33):
+            np.testing.assert_allclose(settled(variance, mass, np.full(3, noise)), variance, rtol=1e-6)

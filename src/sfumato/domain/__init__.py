@@ -238,8 +238,8 @@ class Categories:
 
     def decode(self, codes: Codes) -> NDArray[Any]:
         """Labels of codes; where some are missing, numbers become float with NaN and text becomes object with None."""
-        missing = codes < 0
-        return with_gaps(self.label_array[codes], missing) if missing.any() else self.label_array[codes]
+        missing, found = codes < 0, self.label_array[codes, ...]  # an array of one code too
+        return with_gaps(found, missing) if missing.any() else found
 
     def __str__(self) -> str:
         return f"{self.size} categories"

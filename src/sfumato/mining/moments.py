@@ -30,6 +30,7 @@ LEAST_KEPT = 0.1
 LEAST_SUM = 0.01  # of the noise, in the mean of all directions
 LEAST_SLOPE = 1e-6
 TINY = 1e-300
+FAR = 40.0  # deviations from the mean where the normal density is 0 in a double
 PROBED_RUNS = 400  # of report codes, for the mean of reports by value
 ROUNDS = 8
 
@@ -165,7 +166,7 @@ def settled(variance: Floats, mass: Floats, noise: float | Floats = 0.0) -> Floa
     beyond = max(float(share @ ((variance - mean) ** 2 - error)), 0.0)
     kept = beyond / (beyond + error)
     found, deviation = kept * variance + (1 - kept) * mean, np.sqrt(kept * error + share**2 @ error)
-    standard = found / deviation
+    standard = np.minimum(found / deviation, FAR)
     above = deviation * np.exp(-0.5 * (standard**2 + np.log(2 * np.pi)) - log_ndtr(standard))
     return np.asarray(unit * (found + above))
 

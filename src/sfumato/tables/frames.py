@@ -297,7 +297,7 @@ def _with_types(native: Any, like: Any) -> Any:
         return native.cast(pyarrow.schema([each.remove_metadata() for each in fields]))
     types = {name: like[name].dtype for name in native.columns if name in like.columns}
     if not hasattr(native, "astype"):
-        return native.cast(types)
+        return native.cast({name: dtype for name, dtype in types.items() if not dtype.is_object()})
     return native.assign(**{name: _pandas_cast(native[name], dtype) for name, dtype in types.items()})
 
 

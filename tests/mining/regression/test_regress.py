@@ -424,3 +424,10 @@ def test_labels_of_several_kinds_are_categories_of_their_own():
     assert found.names == ("(constant)", "label = True", "label = 2", "label = '2'")
     assert "label = 2" not in sf.regress(table, {}, "income", ["label"], reference={"label": 2}).names
     assert sf.regress(table, {}, "label", ["income"]).reference == "yes"
+
+
+def test_a_category_that_nobody_has_in_a_column_that_is_not_blurred_is_refused_in_one_line():
+    town = sf.Clear(sf.Categories(["a", "b", "c"]))
+    table = {"town": np.array(["a", "b"] * 20, object), "income": np.random.default_rng(1).normal(size=40)}
+    with pytest.raises(ValueError, match="cannot be told apart"):
+        sf.regress(table, {"town": town}, "income", "town", reference={"town": "a"})

@@ -29,7 +29,8 @@ def fit_linear(terms: list[Term], y: Floats, weights: Floats) -> tuple[Floats, F
     n, k = numbers.shape
     if n <= k:
         raise ValueError(f"{n} people are too few for {k} coefficients; drop columns or collect more")
-    scale = np.sqrt(np.mean(numbers**2, axis=0))
+    size = np.sqrt(np.mean(numbers**2, axis=0))
+    scale = np.where(size > 0, size, 1.0)  # zeros alone: a category that nobody has, told by its eigenvalue below
     u, blurred = numbers / scale, list(_blurred(terms, scale))
     gram = u.T @ (weights[:, None] * u)
     for place, excess, apart in blurred:
