@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.engines.cluster import cluster
 from tests.laws.chance import Case, Outcome, outcome_of, seconds_allowed, smallest
 from tests.laws.chance_cases import random_case
-from tests.laws.chance_laws import laws_for
+from tests.laws.chance_laws import FITS, laws_for
 
 from sfumato.tables.spark import session_at
 
@@ -73,7 +73,7 @@ def look(wanted: argparse.Namespace) -> tuple[list[Case], list[Asked]]:
         for law in laws_for(case, rng):
             if wanted.laws not in law.__name__:
                 continue
-            found = outcome_of(law, case, seconds_allowed(case))
+            found = outcome_of(law, case, seconds_allowed(case, FITS.get(law, 1)))
             asked.append((number, law.__name__, found))
             if found.kind == "broken" and (law.__name__, found.where) not in shown:
                 shown.add((law.__name__, found.where))

@@ -325,6 +325,14 @@ OTHERS: list[Callable[..., None]] = [
     baskets_are_drawn_by_the_stated_law,
     itemsets_of_baskets_have_errors,
 ]
+FITS: dict[Callable[..., None], int] = {
+    a_learner_learns_the_same_twice: 2,
+    a_constant_column_teaches_nothing: 2,
+    every_frame_teaches_the_same: 2,
+    every_engine_teaches_the_same: 4,
+}
+"""How many models a law fits, where it is more than one."""
+
 IN_ARROW = [the_command_line_answers, every_engine_counts_the_same, every_engine_teaches_the_same]
 """Laws whose tables are Arrow's, which hold no labels of several kinds."""
 
