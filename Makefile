@@ -61,11 +61,11 @@ docs: $(READY)  ## the documentation as HTML in build/docs
 
 papers: $(READY)  ## the papers again, and their pages in docs/papers; make papers PAPERS=as00 SCALE=full
 	@for paper in $(PAPERS); do \
-		$(BIN)/sfumato reproduce $$paper --scale $(SCALE) -o build/papers/$$paper || exit 1; \
+		$(BIN)/python -m reproductions $$paper --scale $(SCALE) -o build/papers/$$paper || exit 1; \
 		mkdir -p docs/papers/$$paper && cp build/papers/$$paper/statements.md docs/papers/$$paper/ && \
 		find build/papers/$$paper \( -name '*.png' -o -name '*.svg' \) -exec cp {} docs/papers/$$paper/ \; ; \
 	done
-	@$(BIN)/python -m sfumato.papers.index docs/papers
+	@$(BIN)/python -m reproductions.index docs/papers
 
 bench: $(BENCH_READY)  ## side-by-side measurements, ratios only; make bench ARGS=reconstruction for one
 	@$(BIN)/python bench/run.py $(ARGS)

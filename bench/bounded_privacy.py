@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 import sfumato as sf
-from sfumato.examples.agrawal import DOMAINS, generate
+from reproductions.agrawal import DOMAINS, generate
 
 CENTRAL = {1: 0.68, 2: 0.62, 3: 0.69, 4: 0.78, 5: 0.77}
 CATEGORIES = ("elevel", "car", "zipcode")

@@ -26,12 +26,11 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from sfumato.tables.spark import session_at
 from tests.engines.cluster import cluster
 from tests.laws.chance import Case, Outcome, outcome_of, seconds_allowed, smallest
 from tests.laws.chance_cases import random_case
 from tests.laws.chance_laws import FITS, laws_for
-
-from sfumato.tables.spark import session_at
 
 Asked = tuple[int, str, Outcome]  # the case's number, the law's name, what came of it
 

@@ -27,8 +27,8 @@ from classification import draw
 from sklearn import datasets as known_sets
 
 import sfumato as sf
-from sfumato.examples.datasets import Absent, carried_file
-from sfumato.mining.chooser import direct, reconstructing
+from reproductions.datasets import Absent, carried_file
+from sfumato.learners.choose import direct, reconstructing
 
 SETS = "segment,page-blocks,car,nursery,splice,digits,flare,australian,pima,led7digit,dermatology,saheart,balance"
 SMALL, MORE_OFTEN, FEWEST_OF_A_CLASS = 1_000, 4, 10
@@ -87,7 +87,7 @@ def cell(name: str, privacy: float, seed: int, most: int) -> tuple[Any, ...]:
 
 def face_value(channels: Any) -> dict[str, Any]:
     boosting = lightgbm.LGBMClassifier(verbose=-1, n_jobs=1, random_state=0)
-    return {**direct(channels), "direct, LightGBM": sf.DirectClassifier(boosting, channels)}
+    return {**direct(channels), "direct, LightGBM": sf.FaceValueClassifier(boosting, channels)}
 
 
 def compare(name: str, privacy: float, seed: int, most: int) -> dict[str, float]:

@@ -19,7 +19,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import sfumato as sf
-from sfumato.examples.agrawal import ATTRIBUTES, DOMAINS, TRUE_CUTS, as_matrix, generate
+from reproductions.agrawal import ATTRIBUTES, DOMAINS, TRUE_CUTS, as_matrix, generate
 
 NOISES = {"gaussian": sf.Gaussian, "uniform": sf.Uniform}
 FLOORS = {

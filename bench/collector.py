@@ -29,7 +29,7 @@ import numpy as np
 
 from sfumato.collector.access import SCOPES, issue_token
 from sfumato.collector.store import open_store
-from sfumato.examples import credit
+from sfumato.demo import credit
 
 CONNECTIONS, ROUNDS, SECONDS = 64, 7, 3.0
 PLAN = credit.plan()

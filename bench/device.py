@@ -16,6 +16,7 @@ from sfumato.client import survey
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from playwright.sync_api import sync_playwright
+
 from tests.browser.chromium import ROOT, STATIC, serving
 
 AGES = {"low": 20, "high": 80}

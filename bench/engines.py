@@ -28,8 +28,8 @@ from pyarrow import parquet
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import sfumato as sf
+from reproductions import agrawal
 from sfumato.counts import as_codes
-from sfumato.examples import agrawal
 
 FUNCTION, SEED, AT_ONCE = 2, 20261116, 1_000_000
 MEMORY = "512MB"

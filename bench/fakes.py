@@ -8,7 +8,7 @@ import pyarrow as pa
 import sfumato as sf
 from sfumato.collector.picture.analysis import estimates
 from sfumato.collector.picture.telling import FAKES, straight, turned_around
-from sfumato.examples import credit
+from sfumato.demo import credit
 from sfumato.reconstruction.methods import FALSE_ALARM
 
 PEOPLE = 20_000

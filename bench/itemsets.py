@@ -29,10 +29,10 @@ import numpy as np
 from pyarrow import parquet
 
 import sfumato as sf
+from reproductions.quest import Quest
 from sfumato.channels.baskets import BasketReports, unpack_bits
 from sfumato.cli.itemsets import report_table
-from sfumato.examples.quest import Quest
-from sfumato.mining.itemsets.supports import ColumnBitmaps
+from sfumato.itemsets.supports import ColumnBitmaps
 
 
 def seconds(call) -> float:

@@ -14,13 +14,13 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from sfumato.examples import credit
+from sfumato.demo import credit
 from sfumato.tables.inputs import BLOCK_ROWS
 
 SIZES = [int(float(size)) for size in sys.argv[1:]] or [100_000, 1_000_000, 10_000_000]
 CHILD = """
 import sys, time
-from sfumato.examples import credit
+from sfumato.demo import credit
 plan = credit.plan()
 start = time.perf_counter()
 plan.randomize(sys.argv[1], to=sys.argv[2], codes=sys.argv[3] == "codes")

@@ -35,8 +35,8 @@ LEARNERS: Mapping[str, Fit] = {
     "joint": lambda blur, X, y: sf.TreeClassifier(blur, "joint", random_state=0).fit(X, y),
     "byclass": lambda blur, X, y: sf.TreeClassifier(blur, "byclass").fit(X, y),
     "additive": lambda blur, X, y: sf.AdditiveClassifier(blur).fit(X, y),
-    "mixture": lambda blur, X, y: sf.MixtureClassifier(blur, random_state=0).fit(X, y),
-    "naive Bayes": lambda blur, X, y: sf.NaiveBayes(blur).fit(X, y),
+    "mixture": lambda blur, X, y: sf.GaussianMixtureClassifier(blur, random_state=0).fit(X, y),
+    "naive Bayes": lambda blur, X, y: sf.NaiveBayesClassifier(blur).fit(X, y),
     "chooser": lambda blur, X, y: sf.Chooser(blur, random_state=0).fit(X, y),
     "readable chooser": lambda blur, X, y: sf.Chooser(blur, readable=True, random_state=0).fit(X, y),
 }

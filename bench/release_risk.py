@@ -24,7 +24,7 @@ import pandas as pd
 from sklearn import datasets
 
 import sfumato as sf
-from sfumato.examples.datasets import carried_file, keel_rows
+from reproductions.datasets import carried_file, keel_rows
 from sfumato.microdata.intruders import send_intruders
 from sfumato.microdata.methods.noise import Draws
 

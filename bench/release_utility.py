@@ -34,7 +34,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import sfumato as sf
-from sfumato.examples.datasets import keel_rows, load
+from reproductions.datasets import keel_rows, load
 from sfumato.microdata import Release
 from sfumato.microdata.intruders import Finding, send_intruders
 from sfumato.microdata.intruders.nearest import linked_by_attributes

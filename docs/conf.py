@@ -35,7 +35,7 @@ def every_public_name(app, docname, source):
         return f".. {kind}:: sfumato.{name}\n" + "   :members:\n" * (kind == "autoclass")
 
     listing = "\n".join(entry(name) for name in sfumato.__all__)
-    source[0] = source[0].replace("@@ every public name @@", f"```{{eval-rst}}\n{listing}\n```")
+    source[0] = source[0].replace(" every public name ", f"```{{eval-rst}}\n{listing}\n```")
 
 
 def setup(app):

@@ -152,7 +152,7 @@ def documents(folder: Path, methods: list[str] | None = None) -> dict[str, tuple
     """{method: (its shipped model as data, some people)}, of every method."""
     found = {}
     for method in methods or shipping.METHODS:
-        numbers = method in ("mixture", "linear-discriminant")
+        numbers = method in ("product-mixture", "linear-discriminant")
         plan, rng = sf.Plan.from_dict(NUMBERS if numbers else MIXED), np.random.default_rng(0)
         table = people(numbers, 1500, rng)
         reports = plan.randomize(table, rng=1)
@@ -171,9 +171,9 @@ def documents(folder: Path, methods: list[str] | None = None) -> dict[str, tuple
 
 def some_recipes(plan: sf.Plan, readable: bool) -> dict[str, Any]:
     """What a chooser chooses from here: the file of every other learner is changed for itself."""
-    mixture = sf.MixtureModel(plan.channels, components=4, members=1, random_state=0)
+    mixture = sf.ProductMixtureClassifier(plan.channels, components=4, members=1, random_state=0)
     trees = {"tree": sf.TreeClassifier(plan.channels, "byclass"), "mixture": mixture}
-    return trees if readable else {**trees, "bayes": sf.NaiveBayes(plan.channels)}
+    return trees if readable else {**trees, "bayes": sf.NaiveBayesClassifier(plan.channels)}
 
 
 def use_model(path: Path, table: dict[str, Any]) -> None:

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.laws.laws import check_mechanism
 
 import sfumato as sf
 from sfumato.channels.base import Mechanism
+from tests.laws.laws import check_mechanism
 
 RECIPE = re.search(r"```python\n(.*?)```", (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text("utf-8"), re.S)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import stats
+
 from tests.statistics import FALSE_ALARM, POOLED, assert_fits
 
 

@@ -34,18 +34,17 @@ if TYPE_CHECKING:
     from sfumato.counts import Counts, Reports
     from sfumato.domain import Categories, Interval, Items
     from sfumato.guarantee import Breach, CombinedGuarantee, Guarantee, breach_information
+    from sfumato.itemsets import association_rules, frequent_itemsets
+    from sfumato.itemsets.words import frequent_words
+    from sfumato.learners.additive import AdditiveClassifier
+    from sfumato.learners.choose import Chooser
+    from sfumato.learners.discriminant import LinearDiscriminant
+    from sfumato.learners.face_value import FaceValueClassifier
+    from sfumato.learners.gaussian_mixture import GaussianMixtureClassifier
+    from sfumato.learners.joint import JointModel, ProductMixtureClassifier
+    from sfumato.learners.naive_bayes import NaiveBayesClassifier
+    from sfumato.learners.tree import TreeClassifier
     from sfumato.microdata import release
-    from sfumato.mining.additive import AdditiveClassifier
-    from sfumato.mining.chooser import Chooser
-    from sfumato.mining.direct import DirectClassifier
-    from sfumato.mining.discriminant import LinearDiscriminant
-    from sfumato.mining.itemsets import association_rules, frequent_itemsets
-    from sfumato.mining.joint import JointModel, MixtureModel
-    from sfumato.mining.mixture import MixtureClassifier
-    from sfumato.mining.naive_bayes import NaiveBayes
-    from sfumato.mining.regression import Regression, regress
-    from sfumato.mining.tree import TreeClassifier
-    from sfumato.mining.words import frequent_words
     from sfumato.plan import Attribute, Plan
     from sfumato.privacy import Advice, Audit, advise, audit
     from sfumato.reconstruction import (
@@ -58,6 +57,7 @@ if TYPE_CHECKING:
         reconstruct,
         reconstruct_joint,
     )
+    from sfumato.regression import Regression, regress
 
 __version__ = "0.1.0"
 
@@ -84,20 +84,20 @@ _LAZY = {
     "difference": "sfumato.reconstruction",
     "Difference": "sfumato.reconstruction",
     "combine": "sfumato.reconstruction",
-    "regress": "sfumato.mining.regression",
-    "Regression": "sfumato.mining.regression",
-    "TreeClassifier": "sfumato.mining.tree",
-    "AdditiveClassifier": "sfumato.mining.additive",
-    "NaiveBayes": "sfumato.mining.naive_bayes",
-    "JointModel": "sfumato.mining.joint",
-    "DirectClassifier": "sfumato.mining.direct",
-    "MixtureModel": "sfumato.mining.joint",
-    "MixtureClassifier": "sfumato.mining.mixture",
-    "LinearDiscriminant": "sfumato.mining.discriminant",
-    "Chooser": "sfumato.mining.chooser",
-    "frequent_itemsets": "sfumato.mining.itemsets",
-    "association_rules": "sfumato.mining.itemsets",
-    "frequent_words": "sfumato.mining.words",
+    "regress": "sfumato.regression",
+    "Regression": "sfumato.regression",
+    "TreeClassifier": "sfumato.learners.tree",
+    "AdditiveClassifier": "sfumato.learners.additive",
+    "NaiveBayesClassifier": "sfumato.learners.naive_bayes",
+    "JointModel": "sfumato.learners.joint",
+    "FaceValueClassifier": "sfumato.learners.face_value",
+    "ProductMixtureClassifier": "sfumato.learners.joint",
+    "GaussianMixtureClassifier": "sfumato.learners.gaussian_mixture",
+    "LinearDiscriminant": "sfumato.learners.discriminant",
+    "Chooser": "sfumato.learners.choose",
+    "frequent_itemsets": "sfumato.itemsets",
+    "association_rules": "sfumato.itemsets",
+    "frequent_words": "sfumato.itemsets.words",
     "audit": "sfumato.privacy",
     "Audit": "sfumato.privacy",
     "advise": "sfumato.privacy",
@@ -115,8 +115,8 @@ __all__ = [
     "Counts", "Reports",
     "Estimate", "JointEstimate", "reconstruct", "reconstruct_joint", "mean", "difference", "Difference", "combine",
     "regress", "Regression",
-    "TreeClassifier", "AdditiveClassifier", "NaiveBayes", "JointModel", "DirectClassifier", "MixtureModel",
-    "MixtureClassifier", "LinearDiscriminant", "Chooser",
+    "TreeClassifier", "AdditiveClassifier", "GaussianMixtureClassifier", "NaiveBayesClassifier", "JointModel",
+    "ProductMixtureClassifier", "LinearDiscriminant", "FaceValueClassifier", "Chooser",
     "frequent_itemsets", "association_rules", "frequent_words",
     "audit", "Audit", "advise", "Advice",
     "release",

@@ -2,6 +2,7 @@
 
 import pytest
 from playwright.sync_api import Page
+
 from tests.browser.chromium import chromium, origin, page
 from tests.browser.survey_page import Collector, Respondent
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import BrowserContext, Page
-from tests.browser.chromium import Files, serving
 
 import sfumato as sf
+from tests.browser.chromium import Files, serving
 
 STOPS = ["Market", "Station", "Harbour", "Hospital", "Old Mill", "School", "Stadium", "Museum", "North Gate"]
 YES_NO = ["yes", "no"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from playwright.sync_api import Page
+
 from tests.browser.chromium import STATIC
 
 

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page
-from tests.browser.survey_page import Respondent, eventually, town
-from tests.collector.serving import Running, serving, token
 
 import sfumato as sf
 from sfumato.collector.access import SCOPES, issue_invitations
 from sfumato.collector.simulate import Crowd, reports_of
 from sfumato.collector.store import open_store
+from tests.browser.survey_page import Respondent, eventually, town
+from tests.collector.serving import Running, serving, token
 
 PEOPLE = 1500
 

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page
+
+from sfumato.collector.picture.analysis import Standing, estimates, joint
+from sfumato.collector.picture.dashboard import dashboard_page
 from tests.browser.chromium import ROOT, Files, serving
 from tests.browser.test_page_access import violations
 from tests.collector.survey_tables import collected, people, town
 from tests.collector.test_dashboard import DAYS, ITEMSETS
-
-from sfumato.collector.picture.analysis import Standing, estimates, joint
-from sfumato.collector.picture.dashboard import dashboard_page
 
 SCRIPT = ROOT / "src/sfumato/collector/static/dashboard.js"
 TREE = {

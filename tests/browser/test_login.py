@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from playwright.sync_api import Page
+
 from tests.browser.test_page_access import violations
 from tests.collector.analysts import fill
 from tests.collector.serving import serving, token

@@ -10,6 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page
+
+import sfumato as sf
+from sfumato import shipping
+from sfumato.client.page import write_page
 from tests.browser.survey_page import (
     ANSWERS,
     Collector,
@@ -21,10 +25,6 @@ from tests.browser.survey_page import (
     says,
     town,
 )
-
-import sfumato as sf
-from sfumato import shipping
-from sfumato.client.page import write_page
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
-from tests.browser.survey_page import ANSWERS, Collector, Respondent, collecting, town
 
 from sfumato.client.page import write_page
+from tests.browser.survey_page import ANSWERS, Collector, Respondent, collecting, town
 
 WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 from playwright.sync_api import Page
-from tests.browser.survey_page import ANSWERS, Collector, Respondent, collecting, saved_device, town
 
 import sfumato as sf
 from sfumato import shipping
 from sfumato.client.page import write_page
+from tests.browser.survey_page import ANSWERS, Collector, Respondent, collecting, saved_device, town
 
 EACH = 2
 ALWAYS = ("district", "bus")

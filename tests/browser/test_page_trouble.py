@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page
-from tests.browser.survey_page import Collector, Respondent, collecting, town
 
 from sfumato.client.page import write_page
+from tests.browser.survey_page import Collector, Respondent, collecting, town
 
 FORBIDDEN = "IDBFactory.prototype.open = () => { throw new DOMException('denied', 'SecurityError'); };"
 FULL = """

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.laws.laws import coarse_tables_agree_with_the_fine_one, samples_fit_the_table
 
 import sfumato as sf
 from sfumato.channels import Blur, Channel
+from tests.laws.laws import coarse_tables_agree_with_the_fine_one, samples_fit_the_table
 
 UNIT = sf.Interval(0, 1)
 NOISE = sf.Gaussian(UNIT, privacy=0.081)

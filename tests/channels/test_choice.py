@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from tests.statistics import assert_fits
 
 import sfumato as sf
 from sfumato.channels.base import mechanism_from_spec
 from sfumato.prose import voice
+from tests.statistics import assert_fits
 
 AGE = sf.Interval(20, 80)
 LEVELS = {"normal": 200, "cautious": 100, "extra": 50, "paranoid": 25}

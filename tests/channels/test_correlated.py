@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.statistics import assert_fits, critical_z
 
 import sfumato as sf
 from sfumato.channels.correlated import CorrelatedNoise
 from sfumato.reconstruction.joint import reconstruct_correlated
+from tests.statistics import assert_fits, critical_z
 
 SMALL = {"a": sf.Interval(0, 4, integer=True), "b": sf.Interval(0, 4, integer=True)}
 COARSE = CorrelatedNoise(SMALL, [[2.0, 1.5], [1.5, 2.0]], ratio=1)

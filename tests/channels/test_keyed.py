@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.statistics import critical_z
 
 import sfumato as sf
 from sfumato.channels.words import question_of
+from tests.statistics import critical_z
 
 COLOURS = ["red", "green", "blue"]
 PEOPLE = 1000

@@ -8,10 +8,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from tests.statistics import assert_fits
 
 import sfumato as sf
 from sfumato.channels import longitudinal
+from tests.statistics import assert_fits
 
 COLOURS = sf.Categories(["red", "green", "blue"])
 ONCE, EACH = sf.RandomizedResponse(COLOURS, gamma=19), sf.RandomizedResponse(COLOURS, gamma=3)

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import laplace, norm, uniform
-from tests.statistics import assert_fits, assert_mean
 
 import sfumato as sf
 from sfumato.channels import drawing
+from tests.statistics import assert_fits, assert_mean
 
 AGE = sf.Interval(20, 80)
 

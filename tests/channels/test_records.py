@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.statistics import assert_fits, critical_z
 
 import sfumato as sf
 from sfumato.channels import words as words_module
 from sfumato.channels.words import RecordWords
+from tests.statistics import assert_fits, critical_z
 
 SECRET = bytes(range(32))
 AGE, UNIT = sf.Interval(20, 80), sf.Interval(0, 1)

@@ -6,11 +6,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from tests.statistics import assert_fits
 
 import sfumato as sf
 from sfumato.channels.bounded.subsets import Slices, best_grid, is_prime
 from sfumato.channels.program import Program
+from tests.statistics import assert_fits
 
 SIXTY = sf.SubsetResponse(sf.Categories(range(60)), gamma=5)
 ON_A_GRID = sf.SubsetResponse(sf.Categories(range(200)), gamma=19)

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.laws.chance_channels import random_categories, random_table
 
 import sfumato as sf
+from tests.laws.chance_channels import random_categories, random_table
 
 SHAPES = [(1, 1), (2, 1), (1, 3), (2, 2), (5, 3), (3, 40), (300, 300)]
 

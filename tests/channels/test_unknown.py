@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.statistics import assert_fits
 
 import sfumato as sf
 from sfumato.channels.bounded.unknown import END
 from sfumato.channels.program import Program
 from sfumato.channels.words import RecordWords
+from tests.statistics import assert_fits
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 SLANG = sf.Words(LETTERS, longest=6, gamma=19)

@@ -9,12 +9,12 @@ import threading
 
 import numpy as np
 import pytest
-from tests.statistics import assert_fits, critical_z
 
 import sfumato as sf
 from sfumato.channels import words as words_module
 from sfumato.channels.program import Alias, Shift, integer_weights
 from sfumato.channels.words import KeyedWords, SecureWords, SimulatedWords, secure_words, source_for
+from tests.statistics import assert_fits, critical_z
 
 COIN = sf.RandomizedResponse(sf.Categories(range(1000)), keep=0.001)
 

@@ -10,8 +10,8 @@ from sfumato import shipping
 from sfumato.cli import run
 from sfumato.collector.access import valid_tokens
 from sfumato.collector.store import open_store
+from sfumato.demo import credit
 from sfumato.domain import Categories, Interval
-from sfumato.examples import credit
 from sfumato.reconstruction import shares
 
 FILES = {"plan.toml", "people.parquet", "reports.parquet", "estimates.csv", "model.json", "report.html"}

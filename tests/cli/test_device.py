@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.client.collector import Collector, collecting
 
 import sfumato as sf
 from sfumato.client import Home, Ledger, survey
+from tests.client.collector import Collector, collecting
 
 TOWN = """
 name = "town"

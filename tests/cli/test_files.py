@@ -196,7 +196,7 @@ def test_the_library_reads_files_of_reports_and_knows_their_plan(sfumato, folder
     for read in (other.reconstruct, other.counts, lambda table: sf.Reports(table, other)):
         with pytest.raises(ValueError, match="made by the plan 'town'"):
             read(frame)
-    model = sf.NaiveBayes(plan.channels).fit(frame.drop(columns="group"), frame["group"])
+    model = sf.NaiveBayesClassifier(plan.channels).fit(frame.drop(columns="group"), frame["group"])
     assert model.attribute_names_ == ["age", "elevel", "district"]
     assert np.isin(model.predict(frame[["age", "elevel", "district"]]), ["A", "B"]).all()
 

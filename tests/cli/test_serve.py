@@ -9,10 +9,10 @@ import stat
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import PLAN
-from tests.cli.service import PATIENCE, Running, service, start
 
 from sfumato.client.wire import ask
+from tests.cli.conftest import PLAN
+from tests.cli.service import PATIENCE, Running, service, start
 
 OTHER = PLAN.replace("keep = 0.7", "keep = 0.6")
 

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow
 import pytest
 from pyarrow import parquet
-from tests.cli.conftest import PLAN
-from tests.cli.service import Running, service
 
 from sfumato.cli import run
+from tests.cli.conftest import PLAN
+from tests.cli.service import Running, service
 
 
 @pytest.fixture(scope="module")

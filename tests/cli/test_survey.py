@@ -15,8 +15,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from pyarrow import parquet
-from tests.cli.conftest import PLAN
-from tests.collector.conftest import postgres
 
 from sfumato import cli
 from sfumato.channels.baskets import SelectASize
@@ -25,6 +23,8 @@ from sfumato.collector.form import ReportForm
 from sfumato.collector.simulate import drawn_people, reports_of
 from sfumato.collector.store import Arrival, Store, open_store
 from sfumato.domain import Items
+from tests.cli.conftest import PLAN
+from tests.collector.conftest import postgres
 
 __all__ = ["postgres"]  # the fixture of a temporary cluster
 

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from tests.browser.chromium import ROOT, STATIC
 
 PAGE = ROOT / "docs" / "how-to" / "answer-in-the-browser.md"

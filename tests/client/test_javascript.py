@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.browser.chromium import ROOT, STATIC, in_node
 
 import sfumato as sf
 from sfumato.client import Ledger, Limit, survey
+from tests.browser.chromium import ROOT, STATIC, in_node
 
 SCRIPT = Path(__file__).with_name("device_cases.js")
 PLAN = sf.Plan.from_dict(

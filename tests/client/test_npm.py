@@ -11,10 +11,10 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from tests.browser.chromium import ROOT, STATIC, in_node
 
 import sfumato as sf
 from sfumato.client import npm
+from tests.browser.chromium import ROOT, STATIC, in_node
 
 USE = """
 import * as device from "sfumato";

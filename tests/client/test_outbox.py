@@ -20,11 +20,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.client.collector import Collector, collecting
 
 from sfumato.client import Outbox, OutboxError
 from sfumato.client import outbox as outbox_module
 from sfumato.client.wire import check_address, origin_of
+from tests.client.collector import Collector, collecting
 
 PLAN, OTHER_PLAN = "a" * 64, "b" * 64
 QUICK: dict[str, Any] = {"pause": 0.01, "seconds": 300.0, "timeout": 60.0}

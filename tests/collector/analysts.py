@@ -8,11 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.collector.serving import PLAN, Answered, Running, reports, token
-
 from sfumato.collector.access import SCOPES
 from sfumato.collector.form import ReportForm
 from sfumato.collector.store import Arrival, open_store
+from tests.collector.serving import PLAN, Answered, Running, reports, token
 
 ENDLESS = {"kind": "audit", "options": {"samples": 100_000_000}}
 """A job that takes longer than any test."""

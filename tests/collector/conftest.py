@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.collector.postgres import Cluster, cluster
 
 from sfumato.collector.store import Store, open_store
+from tests.collector.postgres import Cluster, cluster
 
 
 @pytest.fixture(scope="session")

@@ -21,11 +21,10 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
 
-from tests.collector.ports import free_port
-
 import sfumato as sf
 from sfumato.collector.access import issue_token
 from sfumato.collector.store import open_store
+from tests.collector.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 FORKS = multiprocessing.get_context("forkserver")

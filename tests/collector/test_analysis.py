@@ -8,9 +8,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.collector.survey_tables import STOPS, collected, people, town
-from tests.laws.test_laws import EXAMPLES
-from tests.statistics import critical_z
 
 import sfumato as sf
 from sfumato.channels.baskets import BasketReports
@@ -24,6 +21,9 @@ from sfumato.collector.picture.telling import (
     unusual_days,
 )
 from sfumato.plan import Attribute
+from tests.collector.survey_tables import STOPS, collected, people, town
+from tests.laws.test_laws import EXAMPLES
+from tests.statistics import critical_z
 
 N = 6_000
 SHARES = {"normal": 0.7, "cautious": 0.3}

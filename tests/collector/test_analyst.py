@@ -9,14 +9,14 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
-from tests.collector.analysts import Analyst, children, fill, strict, until
-from tests.collector.serving import PLAN, Running, batch, reports, serving
-from tests.collector.test_work import SHOP
 
 from sfumato.cli import run
 from sfumato.collector.access import issue_token
 from sfumato.collector.analyst import ANALYST
 from sfumato.collector.store import open_store
+from tests.collector.analysts import Analyst, children, fill, strict, until
+from tests.collector.serving import PLAN, Running, batch, reports, serving
+from tests.collector.test_work import SHOP
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 OWN = {"Sec-Fetch-Site": "same-origin"}

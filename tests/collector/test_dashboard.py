@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.collector.survey_tables import collected, people, town
-from tests.pages.test_page import Reader
 
 import sfumato as sf
 from sfumato import shipping
 from sfumato.collector.picture.analysis import Standing, estimates, joint
 from sfumato.collector.picture.dashboard import dashboard_page
 from sfumato.pages.page import LIVE_POLICY, POLICY
+from tests.collector.survey_tables import collected, people, town
+from tests.pages.test_page import Reader
 
 NASTY = "<script>alert(1)</script> & \"'"
 DAYS = [(date(2026, 5, 1) + timedelta(day), 300, 2) for day in range(9)]
@@ -109,9 +109,14 @@ def test_a_heap_of_equal_reports_is_named() -> None:
 
 
 def test_a_model_without_rules_says_so(table: pa.Table) -> None:
-    naive = {"kind": "NaiveBayes", "plan": None, "measured": {}, "device": {"form": "sum", "classes": ["yes", "no"]}}
+    naive = {
+        "kind": "NaiveBayesClassifier",
+        "plan": None,
+        "measured": {},
+        "device": {"form": "sum", "classes": ["yes", "no"]},
+    }
     said = words(dashboard_page(standing(model=naive), estimates(town(), table.slice(0, 40))).html())
-    assert "It is a NaiveBayes, which has no rules to read." in said
+    assert "It is a NaiveBayesClassifier, which has no rules to read." in said
 
 
 def test_the_promise_is_in_the_plans_language_and_marked_so(table: pa.Table) -> None:

@@ -21,14 +21,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.collector.ports import free_port
-from tests.collector.postgres import cluster
-from tests.collector.serving import PLAN as TOWN
-from tests.collector.serving import ROOT, Running, batch, reports, serving
 
 import sfumato as sf
 from sfumato.collector.form import ReportForm
 from sfumato.collector.store import open_store
+from tests.collector.ports import free_port
+from tests.collector.postgres import cluster
+from tests.collector.serving import PLAN as TOWN
+from tests.collector.serving import ROOT, Running, batch, reports, serving
 
 KILLS = 50
 SENDERS = 4

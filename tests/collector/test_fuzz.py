@@ -18,11 +18,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.collector.serving import PLAN, Running, batch, reports, serving, token
 
 from sfumato.collector.access import SCOPES
 from sfumato.collector.form import ReportError, ReportForm
 from sfumato.collector.store import open_store
+from tests.collector.serving import PLAN, Running, batch, reports, serving, token
 
 CHECKS = (
     "not_a_server_error", "status_code_conformance", "content_type_conformance", "response_headers_conformance",

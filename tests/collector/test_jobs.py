@@ -9,12 +9,11 @@ import secrets
 import signal
 from pathlib import Path
 
+from sfumato.collector.service import Service
+from sfumato.collector.store import open_store
 from tests.collector.analysts import ENDLESS, Analyst, children, fill, is_alive, until
 from tests.collector.postgres import Cluster
 from tests.collector.serving import PLAN, serving
-
-from sfumato.collector.service import Service
-from sfumato.collector.store import open_store
 
 
 def test_a_model_is_trained_fetched_and_shipped_to_the_devices(address: str) -> None:

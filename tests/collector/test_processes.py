@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 import uvloop
-from tests.collector.serving import PLAN
 
 from sfumato.collector import processes
 from sfumato.collector.messages import RefusedError
 from sfumato.collector.processes import MOST_WAITING, Views
 from sfumato.collector.service import Service
 from sfumato.collector.store import open_store
+from tests.collector.serving import PLAN
 
 
 class Counted(Views):

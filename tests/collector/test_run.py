@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from tests.collector.serving import PLAN
 
 import sfumato as sf
 from sfumato.collector.run import address_of, listen, opened
 from sfumato.collector.store import Store
+from tests.collector.serving import PLAN
 
 OTHER = sf.Plan.from_dict({**PLAN.to_dict(), "attributes": {"a": {"low": 0, "high": 1, "role": "clear"}}})
 

@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.collector.analysts import until
-from tests.collector.serving import PLAN, Running, batch, reports, serving, token
 
 import sfumato as sf
 from sfumato.client import Device, Ledger, Outbox, survey
@@ -23,6 +21,8 @@ from sfumato.collector.messages import LARGEST_BODY, MOST_REPORTS, RefusedError
 from sfumato.collector.service import Service
 from sfumato.collector.store import day, open_store
 from sfumato.collector.writer import Writer
+from tests.collector.analysts import until
+from tests.collector.serving import PLAN, Running, batch, reports, serving, token
 
 
 @pytest.fixture

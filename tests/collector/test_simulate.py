@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.collector.serving import PLAN, serving
-from tests.collector.test_form import PLAN as EVERYTHING
 
 import sfumato as sf
 from sfumato.collector.form import ReportForm
 from sfumato.collector.simulate import Crowd, drawn_levels, drawn_people, reports_of
 from sfumato.collector.store import open_store
+from tests.collector.serving import PLAN, serving
+from tests.collector.test_form import PLAN as EVERYTHING
 
 
 def test_lost_answers_are_asked_for_again_and_nobody_is_counted_twice(

@@ -9,7 +9,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.collector.postgres import Cluster
 
 import sfumato as sf
 from sfumato.client import Outbox
@@ -28,6 +27,7 @@ from sfumato.collector.store import (
 from sfumato.collector.store.base import SCHEMA
 from sfumato.collector.store.connection import CLOSED, CONFLICT, GONE, UNINVITED
 from sfumato.collector.store.postgresql import PostgresStore
+from tests.collector.postgres import Cluster
 
 PLAN = sf.Plan.loads(
     """

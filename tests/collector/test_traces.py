@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import stats
-from tests.collector.serving import Running, serving
-from tests.statistics import FALSE_ALARM
 
 import sfumato as sf
 from sfumato.collector.access import issue_invitations
 from sfumato.collector.store import open_store
+from tests.collector.serving import Running, serving
+from tests.statistics import FALSE_ALARM
 
 PEOPLE, AT_ONCE = 10_000, 250
 ADDRESS, AGENT, MARK = "203.0.113.77", "Peculiar/7.3 (walnut)", "x-forwarded-for"

@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 from pyarrow import parquet
-from tests.collector.serving import PLAN, reports
-from tests.statistics import critical_z
 
 import sfumato as sf
 from sfumato import shipping
@@ -24,6 +22,8 @@ from sfumato.collector.form import ReportForm
 from sfumato.collector.store import Arrival, Store
 from sfumato.collector.work import Desk, check_job, standing
 from sfumato.tables import PLAN_COLUMN
+from tests.collector.serving import PLAN, reports
+from tests.statistics import critical_z
 
 BASKETS = SelectASize.design(sf.Items(50), sizes=[3], gamma=19, up_to=2)
 SHOP = sf.Plan.from_dict({"name": "shop", "attributes": {"basket": {"items": 50, **BASKETS.to_spec()}}})

@@ -6,10 +6,10 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.collector.serving import PLAN
 
 from sfumato.collector.store import Arrival, Connection, Store, StoreError
 from sfumato.collector.writer import MOST_WAITING, BusyError, Writer
+from tests.collector.serving import PLAN
 
 
 def written(store: Store, *works: Any) -> list[Any]:

@@ -8,10 +8,10 @@ from itertools import count
 from typing import Any
 
 import pytest
-from tests.engines import makers
-from tests.engines.cluster import INSTALL_JAVA, Cluster, cluster, has_java
 
 import sfumato as sf
+from tests.engines import makers
+from tests.engines.cluster import INSTALL_JAVA, Cluster, cluster, has_java
 
 
 @pytest.fixture(params=makers.MAKERS)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.engines import makers
 
 import sfumato as sf
+from tests.engines import makers
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "use-a-cluster.md"
 PLAN = """

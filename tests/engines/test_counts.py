@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from tests.engines.makers import MAKERS, same
 
 import sfumato as sf
 from sfumato.counts import Fold
+from tests.engines.makers import MAKERS, same
 
 AGE = sf.Gaussian(sf.Interval(20, 80), privacy=1.0)
 COLOUR = sf.RandomizedResponse(sf.Categories(["red", "green", "blue"]), keep=0.7)

@@ -7,10 +7,10 @@ import pytest
 
 import sfumato as sf
 from sfumato.domain import Interval
-from sfumato.mining.chooser import Chooser
-from sfumato.mining.direct import DirectClassifier
-from sfumato.mining.discriminant import LinearDiscriminant
-from sfumato.mining.joint.model import MixtureModel
+from sfumato.learners.choose import Chooser
+from sfumato.learners.discriminant import LinearDiscriminant
+from sfumato.learners.face_value import FaceValueClassifier
+from sfumato.learners.joint.model import ProductMixtureClassifier
 
 AGE = sf.Gaussian(Interval(20, 80), privacy=0.5)
 PAY = sf.Choice({"a": sf.Uniform(Interval(0, 10), privacy=0.5), "b": sf.Uniform(Interval(0, 10), privacy=1.0)})
@@ -43,11 +43,11 @@ LEARNERS = {
     "global": lambda: sf.TreeClassifier(None, "global", prune=False),
     "taken as true": lambda: sf.TreeClassifier(None, "none", min_samples_leaf=20),
     "joint": lambda: sf.JointModel(random_state=1, members=2),
-    "mixture": lambda: MixtureModel(random_state=1, members=1, components=6),
-    "densities of their own": lambda: sf.NaiveBayes(),
-    "moments": lambda: sf.NaiveBayes(density="moments"),
-    "densities": lambda: sf.NaiveBayes(density="reconstructed"),
-    "direct": lambda: DirectClassifier(),
+    "mixture": lambda: ProductMixtureClassifier(random_state=1, members=1, components=6),
+    "densities of their own": lambda: sf.NaiveBayesClassifier(),
+    "moments": lambda: sf.NaiveBayesClassifier(density="moments"),
+    "densities": lambda: sf.NaiveBayesClassifier(density="reconstructed"),
+    "direct": lambda: FaceValueClassifier(),
 }
 
 
@@ -71,7 +71,7 @@ def test_a_linear_discriminant_and_the_chooser_too(make):
     held, memory = make(given, {"age": AGE}), sf.Reports(given, {"age": AGE})
     recipes = {
         "tree": sf.TreeClassifier(None, "likelihood", random_state=0), "sum": sf.AdditiveClassifier(),
-        "mixture": sf.MixtureClassifier(components=2, shrinkage=1, random_state=0),
+        "mixture": sf.GaussianMixtureClassifier(components=2, shrinkage=1, random_state=0),
     }
     for learner in (LinearDiscriminant, lambda: Chooser({"age": AGE}, recipes=recipes, random_state=2)):
         one, other = learner().fit(held, "group"), learner().fit(memory, "group")

@@ -8,8 +8,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
-from tests.engines import makers, works
-from tests.engines.cluster import Cluster
 
 import sfumato as sf
 from sfumato.channels.words import noise_generator
@@ -18,6 +16,8 @@ from sfumato.plan import ReportMaker
 from sfumato.plan.cluster import Reporting
 from sfumato.tables import PLAN_COLUMN
 from sfumato.tables.spark import SparkSource
+from tests.engines import makers, works
+from tests.engines.cluster import Cluster
 
 DOCUMENT = """
 [attributes]

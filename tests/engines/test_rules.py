@@ -5,10 +5,10 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.engines import makers
-from tests.engines.makers import same
 
 import sfumato as sf
+from tests.engines import makers
+from tests.engines.makers import same
 
 AGE = sf.Gaussian(sf.Interval(20, 80), privacy=1.0)
 WHOLE = sf.Uniform(sf.Interval(0, 10, integer=True), privacy=1.0)

@@ -15,12 +15,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
-from tests.engines import works
-from tests.engines.cluster import Cluster
 
 from sfumato.tables import BATCH_ROWS, PLAN_COLUMN
 from sfumato.tables.sources import ParquetSource
 from sfumato.tables.spark import SparkSource, joined, session_at
+from tests.engines import works
+from tests.engines.cluster import Cluster
 
 SIZES = {"day 1/part-10.parquet": 900, "day 1/part-2.parquet": 5, "day-0.parquet": 1_200, "day 2/part-0.parquet": 0}
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.guarantee.test_statement import example_1
 
 import sfumato as sf
 from sfumato.channels.baskets.program import read_program
+from tests.guarantee.test_statement import example_1
 
 AGE, UNIT = sf.Interval(20, 80), sf.Interval(0, 1)
 FUNCTIONS = {"log2": np.log2, "scalar log": math.log, "x − 1": lambda x: x - 1, "1 − 1/x": lambda x: 1 - 1 / x}

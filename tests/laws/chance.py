@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 import sfumato as sf
+from sfumato.itemsets.apriori import SupportWarning
 from sfumato.microdata.judged.preserved import PatternWarning
-from sfumato.mining.itemsets.apriori import SupportWarning
 
 Law = Callable[..., None]
 LIBRARY = str(Path(sf.__file__).parent)
@@ -49,7 +49,7 @@ class Case:
     frame: str = "mapping"
     weights: str = "None"
     head: dict[str, Any] = field(default_factory=dict)
-    learner: str = "sf.NaiveBayes()"
+    learner: str = "sf.NaiveBayesClassifier()"
     design: str = "sf.SelectASize.design(sf.Items(5), sizes=[2], gamma=19)"
 
     @property

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from numpy.random import Generator
-from tests.laws.chance import FRAMES, Case, Column
-from tests.laws.chance_channels import MAKERS, random_mechanism
 
 import sfumato as sf
 from sfumato.domain import Categories, Interval, domain_to_spec
+from tests.laws.chance import FRAMES, Case, Column
+from tests.laws.chance_channels import MAKERS, random_mechanism
 
 PEOPLE = {5: 0.1, 12: 0.1, 40: 0.15, 150: 0.2, 600: 0.2, 2_500: 0.15, 8_000: 0.07, 20_000: 0.03}
 COLUMNS = {1: 0.15, 2: 0.25, 3: 0.3, 5: 0.18, 9: 0.1, 30: 0.02}
@@ -18,10 +18,11 @@ WEIGHTS = {"None": 0.75, "r(99).integers(0, 4, n) * 1.0": 0.1, "r(99).uniform(.1
 KINDS = [kind for kind in sorted(MAKERS) if kind not in ("correlated-gaussian", "select-a-size")]
 """Mechanisms of one column of a table."""
 LEARNERS = [
-    "sf.TreeClassifier()", "sf.Chooser()", "sf.NaiveBayes()", "sf.AdditiveClassifier()", "sf.MixtureClassifier()",
-    "sf.JointModel()", "sf.MixtureModel()", "sf.LinearDiscriminant()", "sf.DirectClassifier()",
+    "sf.TreeClassifier()", "sf.Chooser()", "sf.NaiveBayesClassifier()", "sf.AdditiveClassifier()",
+    "sf.GaussianMixtureClassifier()", "sf.JointModel()", "sf.ProductMixtureClassifier()",
+    "sf.LinearDiscriminant()", "sf.FaceValueClassifier()",
     *(f"sf.TreeClassifier(reconstruction={way!r})" for way in ("joint", "byclass", "local", "global", "none")),
-    *(f"sf.NaiveBayes(density={way!r})" for way in ("moments", "reconstructed", "direct")),
+    *(f"sf.NaiveBayesClassifier(density={way!r})" for way in ("moments", "reconstructed", "direct")),
 ]  # fmt: skip
 
 

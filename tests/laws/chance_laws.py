@@ -17,11 +17,11 @@ from typing import Any
 from weakref import finalize
 
 import numpy as np
+
+import sfumato as sf
 from tests.laws.chance import Case
 from tests.laws.chance_cases import is_mixed
 from tests.statistics import assert_fits
-
-import sfumato as sf
 
 # --- plans ----------------------------------------------------------------------------------------------------------
 
@@ -276,6 +276,7 @@ def elsewhere(columns: Any) -> list[Any]:
     import duckdb
     import polars
     from pyspark.sql import SparkSession
+
     from tests.engines.makers import arrow, distributed
 
     held = arrow(columns)

@@ -9,8 +9,6 @@ from functools import partial
 
 import jsonschema
 import numpy as np
-from tests.laws.chance_channels import random_values
-from tests.statistics import FALSE_ALARM, assert_fits
 
 from sfumato.channels.base import Channel, Mechanism, mechanism_from_spec
 from sfumato.channels.program import Program, largest_ratio
@@ -20,6 +18,8 @@ from sfumato.plan import program_schema
 from sfumato.privacy.audit.channel import draw_tally, given_tally
 from sfumato.privacy.audit.law import check_law
 from sfumato.privacy.audit.probe import ChannelProbe, Effort
+from tests.laws.chance_channels import random_values
+from tests.statistics import FALSE_ALARM, assert_fits
 
 SAMPLES, AUDITED, MOST_MULTIPLIED = 20_000, 100_000, 10**9
 

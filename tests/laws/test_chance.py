@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+
 from tests.laws.chance import outcome_of, smallest
 from tests.laws.chance_cases import random_case
 from tests.laws.chance_laws import laws_for

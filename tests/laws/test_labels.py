@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.mining import LEARNERS
-from sfumato.mining.estimator import learner_named
+from sfumato.learners import LEARNERS
+from sfumato.learners.estimator import learner_named
 from sfumato.tables import read_columns, read_table, write_table
 
 LABELS = {
@@ -181,7 +181,7 @@ def test_every_learner_knows_labels_by_their_kind(name, labels, where):
 def test_a_blurred_class_of_any_labels_is_predicted_by_its_kind(labels):
     X, classes, channels = records_of(labels, "class", "pandas")
     channel = sf.RandomizedResponse(sf.Categories(labels), gamma=19)
-    model = sf.NaiveBayes(channels=channels, label_channel=channel).fit(X, channel.randomize(classes, rng=1))
+    model = sf.NaiveBayesClassifier(channels=channels, label_channel=channel).fit(X, channel.randomize(classes, rng=1))
     assert set(kinds(model.predict(X))) <= set(kinds(labels))
     assert kinds(model.classes_) == kinds(labels)
 

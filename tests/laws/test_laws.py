@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
+import sfumato as sf
+from sfumato.channels import Blur, Mechanism
 from tests.laws.chance_channels import MAKERS, random_channel, random_numeric, random_second, random_values
 from tests.laws.laws import (
     CHANNEL_LAWS,
@@ -12,9 +15,6 @@ from tests.laws.laws import (
     check_mechanism,
     the_audit_agrees_with_the_law,
 )
-
-import sfumato as sf
-from sfumato.channels import Blur, Mechanism
 
 UNIT, AGES = sf.Interval(0, 1), sf.Interval(20, 80, integer=True)
 COLOURS = sf.Categories(["red", "green", "blue"])

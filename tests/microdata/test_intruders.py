@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.microdata.conftest import AS_IT_WAS, mixed_table
-from tests.statistics import assert_probability
 
 import sfumato as sf
 from sfumato.domain import showing_values
@@ -16,6 +14,8 @@ from sfumato.microdata.intruders.linking import Clue, chance_of_own, hits
 from sfumato.microdata.intruders.nearest import nearest
 from sfumato.microdata.intruders.scene import upper_limit
 from sfumato.microdata.methods.noise import Draws
+from tests.microdata.conftest import AS_IT_WAS, mixed_table
+from tests.statistics import assert_probability
 
 
 def findings(done):

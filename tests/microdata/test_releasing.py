@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier
-from tests.microdata.conftest import AS_IT_WAS, mixed_table
 
 import sfumato as sf
 from sfumato.microdata.methods.gadp import BASELINES
 from sfumato.microdata.patterns.comparison import compare_trees
+from tests.microdata.conftest import AS_IT_WAS, mixed_table
 
 METHODS = ["leafwise", "gadp", *BASELINES]
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from pyarrow import csv, table
-from tests.browser.chromium import chromium_program
 
 import sfumato as sf
 from sfumato.cli import run
 from sfumato.pages import Page
 from sfumato.pages.page import POLICY
+from tests.browser.chromium import chromium_program
 
 RUNS = "<script>document.title='ran'</script>"
 LOADS = '<img src="x" onerror="document.title=\'ran\'">'

@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
-from tests.statistics import assert_fits
 
 import sfumato as sf
 from sfumato.counts import from_codes
 from sfumato.plan import ReportMaker, batches
 from sfumato.tables import PLAN_COLUMN, inputs
+from tests.statistics import assert_fits
 
 PLAN = """
 name = "town"

@@ -10,7 +10,6 @@ from typing import Any
 import jsonschema
 import numpy as np
 import pytest
-from tests.statistics import assert_fits
 
 import sfumato as sf
 from sfumato.client import Ledger, survey, survey_schema
@@ -18,6 +17,7 @@ from sfumato.client.page import page_texts
 from sfumato.domain import as_array, is_missing
 from sfumato.plan.budget import _cost_of_categories, _usual, variance_by_questions_each
 from sfumato.tables import frame_like, read_columns
+from tests.statistics import assert_fits
 
 NUMBER: dict[str, Any] = {"low": 0, "high": 100}
 YES_NO: dict[str, Any] = {"categories": ["yes", "no"]}

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.hostile import FOR_PLANS, PLANS, complaint, mutated, use_plan
 
 import sfumato as sf
 from sfumato.channels.program import MOST_ENTRIES, Program
 from sfumato.cli import run
 from sfumato.domain import MOST_CODES, MOST_ITEMS
+from tests.hostile import FOR_PLANS, PLANS, complaint, mutated, use_plan
 
 RANGE = {"low": 0, "high": 1}
 

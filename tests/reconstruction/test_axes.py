@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from tests.statistics import assert_fits
 
 import sfumato as sf
 from sfumato.counts import Reports
 from sfumato.reconstruction import Axis, ColumnCells
 from sfumato.reconstruction.axes import equal_cells
+from tests.statistics import assert_fits
 
 UNIT = sf.Interval(0, 10)
 CHANNELS = [

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.statistics import assert_mean, assert_mean_zero
 
 import sfumato as sf
 from sfumato.counts import Counts, Tally
 from sfumato.reconstruction.closed import nearest, not_negative
 from sfumato.reconstruction.methods import left_inverse, unbiased
+from tests.statistics import assert_mean, assert_mean_zero
 
 MANY = sf.Categories([f"word {i}" for i in range(150)])
 ZIPF = 1 / np.arange(1, 151)

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from tests.statistics import assert_mean_zero, assert_probability
 
 import sfumato as sf
 from sfumato.reconstruction import WithError
+from tests.statistics import assert_mean_zero, assert_probability
 
 COIN = sf.RandomizedResponse(sf.Categories(["yes", "no"]), keep=0.8)
 HOURS = sf.Laplace(sf.Interval(0, 60), privacy=0.5)

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from scipy.stats import beta, binomtest, norm
-from tests.statistics import FALSE_ALARM
 
 import sfumato as sf
 from sfumato.counts import Counts, Tally
+from tests.statistics import FALSE_ALARM
 
 UNIT = sf.Interval(0, 1)
 AGES = sf.Interval(0, 100, integer=True)

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.statistics import assert_fits
 
 import sfumato as sf
 from sfumato.reconstruction import Diagnostics, Estimate
 from sfumato.reconstruction.estimate import Fine
+from tests.statistics import assert_fits
 
 FACTS = Diagnostics("em", 100, 2, 5, 20, -70.0, 2.0, ("a word of caution",))
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from tests.laws.test_laws import EXAMPLES
 
 import sfumato as sf
 from sfumato.counts import Counts
+from tests.laws.test_laws import EXAMPLES
 
 CHANNELS = {
     f"{kind}-{i}-{level}": channel

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.statistics import assert_mean, assert_probability
 
 import sfumato as sf
+from tests.statistics import assert_mean, assert_probability
 
 HUNDRED = sf.Interval(0, 100)
 SPIKE = np.where(np.arange(2000) % 20 == 0, 60.0, 0.0)

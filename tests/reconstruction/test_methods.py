@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 from scipy.stats import chi2, norm
-from tests.statistics import assert_mean, assert_mean_zero
 
 import sfumato as sf
 from sfumato.counts import Counts
 from sfumato.reconstruction import DenseTable, maximise_likelihood
 from sfumato.reconstruction.methods import _records_view, left_inverse, problem_of, unbiased
 from sfumato.reconstruction.rules import Observed, Steps
+from tests.statistics import assert_mean, assert_mean_zero
 
 UNIT = sf.Interval(0, 1)
 

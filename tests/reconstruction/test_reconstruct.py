@@ -5,11 +5,11 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from tests.statistics import critical_z
 
 import sfumato as sf
 from sfumato.counts import Counts
 from sfumato.reconstruction import Estimate, intervals_told
+from tests.statistics import critical_z
 
 UNIT = sf.Interval(0, 1)
 AGES = sf.Interval(20, 80, integer=True)

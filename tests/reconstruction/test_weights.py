@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from tests.statistics import assert_probability
 
 import sfumato as sf
+from tests.statistics import assert_probability
 
 COLOURS = sf.Categories(["red", "green", "blue"])
 WORDS = [f"word {i}" for i in range(150)]

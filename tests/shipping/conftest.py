@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from tests.browser.chromium import chromium, origin, page
 
 __all__ = ["chromium", "origin", "page"]

@@ -83,7 +83,7 @@ def choosing(recipe: Callable[[sf.Plan], Any]) -> Callable[[sf.Plan], Any]:
     """A chooser that takes this one; the other tells what true values may be, and is soon fitted."""
 
     def made(plan: sf.Plan) -> sf.Chooser:
-        other = sf.MixtureModel(plan.channels, components=2, members=1, random_state=0)
+        other = sf.ProductMixtureClassifier(plan.channels, components=2, members=1, random_state=0)
         chooser = sf.Chooser(plan.channels, recipes={"wanted": recipe(plan), "other": other}, random_state=0)
         chooser._weights = lambda judged: np.array([1.0, 0.0])
         return chooser
@@ -94,8 +94,8 @@ def choosing(recipe: Callable[[sf.Plan], Any]) -> Callable[[sf.Plan], Any]:
 def pooling(plan: sf.Plan) -> sf.Chooser:
     """A chooser that takes all it is offered, in every form that devices read."""
     recipes = {
-        "tree": TREE, "bayes": sf.NaiveBayes(plan.channels),
-        "mixture": sf.MixtureModel(plan.channels, components=9, random_state=0),
+        "tree": TREE, "bayes": sf.NaiveBayesClassifier(plan.channels),
+        "mixture": sf.ProductMixtureClassifier(plan.channels, components=9, random_state=0),
     }
     chooser = sf.Chooser(plan.channels, recipes=recipes, random_state=0)
     chooser._weights = lambda judged: np.array([0.3, 0.2, 0.5])
@@ -116,25 +116,31 @@ MODELS: dict[str, tuple[str, Callable[[sf.Plan], Any]]] = {
     "joint model": ("numbers", lambda plan: sf.JointModel(plan.channels, members=2, random_state=0)),
     "joint model, few columns": ("mixed", lambda plan: sf.JointModel(plan.channels, members=2, random_state=0)),
     "joint model, mixture": (
-        "numbers", lambda plan: sf.JointModel(plan.channels, structure="mixture", members=2, random_state=0)
+        "numbers",
+        lambda plan: sf.JointModel(plan.channels, structure="mixture", members=2, random_state=0),
     ),
-    "mixture": ("mixed", lambda plan: sf.MixtureModel(plan.channels, components=20, members=2, random_state=0)),
+    "mixture": (
+        "mixed",
+        lambda plan: sf.ProductMixtureClassifier(plan.channels, components=20, members=2, random_state=0),
+    ),
     "mixture classifier": ("mixed", method("mixture-classifier")),
     "mixture classifier, numbers": (
-        "numbers", lambda plan: sf.MixtureClassifier(plan.channels, components=3, shrinkage=1, random_state=0)
+        "numbers",
+        lambda plan: sf.GaussianMixtureClassifier(plan.channels, components=3, shrinkage=1, random_state=0),
     ),
     "naive Bayes, each column's own density": ("mixed", method("naive-bayes")),
-    "naive Bayes, reconstructed": ("mixed", lambda plan: sf.NaiveBayes(plan.channels, "reconstructed")),
-    "naive Bayes, moments": ("mixed", lambda plan: sf.NaiveBayes(plan.channels, "moments")),
-    "naive Bayes, direct": ("numbers", lambda plan: sf.NaiveBayes(plan.channels, "direct")),
+    "naive Bayes, reconstructed": ("mixed", lambda plan: sf.NaiveBayesClassifier(plan.channels, "reconstructed")),
+    "naive Bayes, moments": ("mixed", lambda plan: sf.NaiveBayesClassifier(plan.channels, "moments")),
+    "naive Bayes, direct": ("numbers", lambda plan: sf.NaiveBayesClassifier(plan.channels, "direct")),
     "linear discriminant": ("numbers", method("linear-discriminant")),
     "linear discriminant, with labels": ("mixed", method("linear-discriminant")),
     "direct": ("mixed", method("direct")),
-    "direct, tree": ("mixed", lambda plan: sf.DirectClassifier(TREE, plan.channels)),
-    "direct, logistic": ("mixed", lambda plan: sf.DirectClassifier(LOGISTIC, plan.channels)),
-    "chooser, naive Bayes": ("numbers", choosing(lambda plan: sf.NaiveBayes(plan.channels))),
+    "direct, tree": ("mixed", lambda plan: sf.FaceValueClassifier(TREE, plan.channels)),
+    "direct, logistic": ("mixed", lambda plan: sf.FaceValueClassifier(LOGISTIC, plan.channels)),
+    "chooser, naive Bayes": ("numbers", choosing(lambda plan: sf.NaiveBayesClassifier(plan.channels))),
     "chooser, mixture": (
-        "numbers", choosing(lambda plan: sf.MixtureModel(plan.channels, components=9, random_state=0))
+        "numbers",
+        choosing(lambda plan: sf.ProductMixtureClassifier(plan.channels, components=9, random_state=0)),
     ),
     "chooser, tree": ("mixed", choosing(lambda plan: TREE)),
     "chooser, pool": ("mixed", pooling),

@@ -28,7 +28,7 @@ def test_a_cut_in_double_precision_parts_numbers_as_single_precision_does(cut: f
 
 def test_answers_are_read_by_the_plan_and_without_one_as_what_the_model_makes_of_them() -> None:
     table = pd.DataFrame({"age": [20.0, 30.0, 60.0, 70.0] * 9, "city": ["Rome", "Oslo"] * 18})
-    model = sf.NaiveBayes().fit(table, table["age"] < 45)
+    model = sf.NaiveBayesClassifier().fit(table, table["age"] < 45)
     age = {"low": 0, "high": 99, "integer": True, "channel": "laplace", "scale": 9, "outside": "clamp"}
     spec = {"age": age, "city": {"categories": ["Rome", "Oslo", "Bern"], "role": "clear"}}
     read = device_part(model, sf.Plan.from_dict({"attributes": spec}))["reads"]
@@ -42,7 +42,7 @@ def test_answers_are_read_by_the_plan_and_without_one_as_what_the_model_makes_of
 def test_a_tree_of_scikit_learn_asks_for_labels_and_says_so() -> None:
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"city": rng.choice(["Rome", "Oslo", "Bern"], 300), "age": rng.uniform(20, 80, 300)})
-    model = sf.DirectClassifier(DecisionTreeClassifier(max_depth=1)).fit(table, table["city"] == "Oslo")
+    model = sf.FaceValueClassifier(DecisionTreeClassifier(max_depth=1)).fit(table, table["city"] == "Oslo")
     root = form_of(model, voice("en"))["nodes"][0]
     assert root["said"] == ["city is Bern or Rome", "city is Oslo", "city is unknown to the model"]
     assert (root["cut"], root["missing_left"]) == ([0, 2], True)
@@ -52,7 +52,7 @@ def test_answers_beyond_the_ends_count_as_the_ends_where_the_channel_clamps(tmp_
     spec = {"low": 20, "high": 80, "channel": "gaussian", "privacy": 0.25, "outside": "clamp"}
     plan = sf.Plan.from_dict({"attributes": {"age": spec, "old": {"categories": [True, False], "role": "class"}}})
     age = np.random.default_rng(0).uniform(20, 80, 500)
-    model = sf.NaiveBayes(plan.channels).fit(pd.DataFrame({"age": age}), age > 50)
+    model = sf.NaiveBayesClassifier(plan.channels).fit(pd.DataFrame({"age": age}), age > 50)
     shipping.save(model, tmp_path / "model.json", plan=plan)
     arrived = shipping.load(tmp_path / "model.json")
     shares = arrived.predict_proba({"age": [-9.0, 20.0, 80.0, np.inf]})

@@ -4,11 +4,11 @@ import json
 
 import numpy as np
 import pytest
-from tests.hostile import complaint, documents, mutated, use_model
 
 import sfumato as sf
 from sfumato import shipping
 from sfumato.cli import run
+from tests.hostile import complaint, documents, mutated, use_model
 
 MUTATIONS = 15
 """Of each method here; ``bench/hostile.py`` makes ten thousand."""

@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from playwright.sync_api import Page
-from tests.browser.chromium import in_node
-from tests.hostile import mutated
-from tests.shipping.models import MODELS, Case, case
 
 import sfumato as sf
 from sfumato import shipping
-from sfumato.mining.naive_bayes import CellDensity
+from sfumato.learners.naive_bayes import CellDensity
+from tests.browser.chromium import in_node
+from tests.hostile import mutated
+from tests.shipping.models import MODELS, Case, case
 
 SCRIPT = Path(__file__).parent / "predict.js"
 CHANGED = {
@@ -62,7 +62,7 @@ def test_nearly_equal_sums_are_added_in_the_same_order(tmp_path: Path) -> None:
     columns, rng = 9, np.random.default_rng(0)
     p = rng.uniform(0.1, 0.9, columns)
     table = {f"x{j}": rng.choice(["a", "b"], 3000) for j in range(columns)}
-    model = sf.NaiveBayes().fit(pd.DataFrame(table), rng.choice(["A", "B", "C"], 3000))
+    model = sf.NaiveBayesClassifier().fit(pd.DataFrame(table), rng.choice(["A", "B", "C"], 3000))
     model.log_prior_ = np.log(np.full(3, 1 / 3))
     shares = [np.array([[each, 1 - each] for each in np.roll(p, 3 * y)]) for y in range(3)]
     model.densities_ = [
@@ -183,7 +183,7 @@ def test_labels_of_several_kinds_are_the_same_in_both_languages(tmp_path: Path) 
     labels: list[Any] = [1, "1", "yes", False]
     coin = sf.RandomizedResponse(sf.Categories(labels), keep=0.999)
     column = np.array([*(labels * 25), None], dtype=object)[:-1]
-    model = sf.NaiveBayes({"answer": coin}).fit(pd.DataFrame({"answer": column}), column)
+    model = sf.NaiveBayesClassifier({"answer": coin}).fit(pd.DataFrame({"answer": column}), column)
     shipping.save(model, tmp_path / "model.json")
     told = in_node(SCRIPT, given=[[(tmp_path / "model.json").read_text(), [{"answer": label} for label in labels]]])[0]
     found = shipping.load(tmp_path / "model.json").predict(pd.DataFrame({"answer": column[:4]})).tolist()

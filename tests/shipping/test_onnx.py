@@ -11,12 +11,12 @@ import numpy as np
 import onnxruntime
 import pandas as pd
 import pytest
-from tests.shipping.models import MODELS, case
 
 import sfumato as sf
 from sfumato import shipping
 from sfumato.cli import run
 from sfumato.shipping.forms import tree_of
+from tests.shipping.models import MODELS, case
 
 TREES = [name for name in MODELS if "tree" in name]
 
@@ -80,7 +80,7 @@ def test_a_test_that_no_label_passes_lets_only_missing_answers_pass(tmp_path: Pa
 
 
 def test_only_trees_go_to_onnx_and_the_file_is_named_so(models_folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match="a NaiveBayes is not a tree, and only trees go to ONNX; save it as"):
+    with pytest.raises(TypeError, match="a NaiveBayesClassifier is not a tree, and only trees go to ONNX; save it as"):
         shipping.save_onnx(case("naive Bayes, moments", models_folder).shipped.model, tmp_path / "model.onnx")
     with pytest.raises(ValueError, match="name the file so"):
         shipping.save_onnx(case("tree, byclass", models_folder).shipped.model, tmp_path / "model.json")

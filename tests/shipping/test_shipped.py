@@ -4,11 +4,11 @@ from functools import cache
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.hostile import some_recipes
 
 import sfumato as sf
 from sfumato import shipping
 from sfumato.shipping.training import estimator
+from tests.hostile import some_recipes
 
 PLAN = """
 name = "town"
@@ -65,7 +65,7 @@ MODELS = {
     "joint tree": lambda plan: sf.TreeClassifier(plan.channels, random_state=0),
     "byclass tree": lambda plan: sf.TreeClassifier(plan.channels, "byclass"),
     "joint model": lambda plan: sf.JointModel(plan.channels, members=2, random_state=0),
-    "naive bayes": lambda plan: sf.NaiveBayes(plan.channels),
+    "naive bayes": lambda plan: sf.NaiveBayesClassifier(plan.channels),
 }
 
 

@@ -3,7 +3,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.counts import Reports
-from sfumato.mining import learner_named
+from sfumato.learners import learner_named
 from sfumato.shipping import METHODS
 from sfumato.shipping.training import check_learnable, classes, estimator, held_out, measured_in_words, stream, train
 
@@ -85,8 +85,8 @@ def test_every_public_learner_can_be_trained_by_name():
 def test_learners_that_need_clear_classes_refuse_blurred_ones():
     plan = sf.Plan.loads(BLURRED)
     assert estimator("joint", plan, 0).label_channel is plan.attributes["group"].channel
-    with pytest.raises(ValueError, match="method direct takes classes as they are, but theirs are blurred; use joint"):
-        estimator("direct", plan, 0)
+    with pytest.raises(ValueError, match="method face-value takes classes as they are, but theirs are blurred; use joint"):
+        estimator("face-value", plan, 0)
     with pytest.raises(ValueError, match="method forest is unknown; use one of joint, byclass"):
         estimator("forest", plan, 0)
 

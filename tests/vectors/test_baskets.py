@@ -8,8 +8,6 @@ from collections import Counter
 import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
-from tests.channels.baskets.examples import two_level
-from tests.vectors import make_baskets
 
 from sfumato.channels.baskets import seeds as seeds_module
 from sfumato.channels.baskets.program import basket_program, read_program
@@ -17,6 +15,8 @@ from sfumato.channels.baskets.reports import bitmap_width
 from sfumato.channels.program import Words
 from sfumato.channels.words import row_codes
 from sfumato.plan import program_schema
+from tests.channels.baskets.examples import two_level
+from tests.vectors import make_baskets
 
 VECTORS = json.loads(make_baskets.FILE.read_text())
 

@@ -10,14 +10,14 @@ from typing import Any
 import jsonschema
 import pytest
 from playwright.sync_api import Page
-from tests.browser.chromium import in_node
-from tests.vectors import make_devices
 
 import sfumato as sf
 from sfumato.client import Ledger, survey_schema
 from sfumato.client.ledger import same_name
 from sfumato.guarantee.amplification import gamma_text
 from sfumato.prose import plain
+from tests.browser.chromium import in_node
+from tests.vectors import make_devices
 
 HERE = Path(__file__).parent
 CASES: dict[str, Any] = json.loads((HERE / "devices.json").read_text(encoding="utf-8"))

@@ -10,9 +10,6 @@ from typing import Any
 
 import numpy as np
 from playwright.sync_api import Page
-from tests.browser.chromium import ROOT, STATIC, in_node
-from tests.laws.test_laws import EXAMPLES
-from tests.vectors import make_baskets, make_programs
 
 import sfumato as sf
 from sfumato.channels.base import Mechanism
@@ -20,6 +17,9 @@ from sfumato.channels.baskets.program import read_program
 from sfumato.channels.words import KeyedWords
 from sfumato.client.questions import blur_of
 from sfumato.domain import Categories, Items, Row, domain_to_spec
+from tests.browser.chromium import ROOT, STATIC, in_node
+from tests.laws.test_laws import EXAMPLES
+from tests.vectors import make_baskets, make_programs
 
 HERE = Path(__file__).parent
 AGES, SMALL, WIDE = sf.Interval(20, 80), sf.Interval(0, 9), sf.Interval(-90, 99)

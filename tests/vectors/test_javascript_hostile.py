@@ -17,14 +17,14 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tests.hostile import mutated, places
-from tests.vectors import make_programs
-from tests.vectors.test_javascript import BASKETS, values_of
 
 import sfumato as sf
 from sfumato.channels.baskets.program import read_program
 from sfumato.channels.program import Program
 from sfumato.domain import domain_to_spec
+from tests.hostile import mutated, places
+from tests.vectors import make_programs
+from tests.vectors.test_javascript import BASKETS, values_of
 
 HERE = Path(__file__).parent
 SECONDS = 100  # of a machine that may be busy

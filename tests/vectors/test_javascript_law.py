@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.browser.chromium import in_node
-from tests.laws.test_laws import EXAMPLES
-from tests.statistics import assert_fits
-from tests.vectors import make_programs
 
 import sfumato as sf
 from sfumato.channels.base import Channel, Mechanism
 from sfumato.channels.baskets.program import read_program
 from sfumato.domain import Categories, Interval, domain_to_spec
+from tests.browser.chromium import in_node
+from tests.laws.test_laws import EXAMPLES
+from tests.statistics import assert_fits
+from tests.vectors import make_programs
 
 HERE = Path(__file__).parent
 REPORTS, ROWS, BASKETS = 1_000_000, 500_000, 100_000

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.vectors import make_programs
 
 from sfumato.channels import drawing
 from sfumato.channels.base import identity_of, mechanism_from_spec, noise_part
 from sfumato.channels.program import Program
 from sfumato.channels.words import KeyedWords
 from sfumato.domain import Cells, Grid, domain_from_spec
+from tests.vectors import make_programs
 
 CASES = json.loads((Path(__file__).parent / "programs.json").read_text(encoding="utf-8"))
 MECHANISMS = CASES["mechanisms"]

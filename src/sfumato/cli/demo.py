@@ -14,8 +14,8 @@ from sfumato.cli import note, progress, say, say_table
 from sfumato.prose import percent, sentence
 
 if TYPE_CHECKING:
-    from sfumato.examples.loop import Analyst
-    from sfumato.examples.survey import Comparison, Lesson, Survey
+    from sfumato.demo.loop import Analyst
+    from sfumato.demo.survey import Comparison, Lesson, Survey
     from sfumato.pages import Page
 
 FRESH = 10_000
@@ -32,8 +32,8 @@ Seed = Annotated[int, typer.Option(min=0, help="The simulation's seed: the same 
 def demo(output: Folder = Path("sfumato-demo"), people: People = 100_000, seed: Seed = 1) -> None:
     """A credit survey end to end: a collector, people who answer, the picture, a model that goes home, and a page."""
     from sfumato.cli.serve.stores import remove_store
-    from sfumato.examples import credit
-    from sfumato.examples.survey import Survey
+    from sfumato.demo import credit
+    from sfumato.demo.survey import Survey
     from sfumato.tables import write_text
 
     output.mkdir(parents=True, exist_ok=True)
@@ -67,8 +67,8 @@ def _compare(survey: Survey) -> list[Comparison]:
 def _learn(survey: Survey, seed: int, model: Any = None) -> Lesson:
     import pyarrow
 
-    from sfumato.examples import credit
-    from sfumato.examples.survey import learn
+    from sfumato.demo import credit
+    from sfumato.demo.survey import learn
 
     fresh = pyarrow.table(credit.people(FRESH, np.random.default_rng([seed, 1])))
     (lesson,) = (learn(survey, fresh, seed, model) for _ in progress(["learning"], "learning to classify"))
@@ -82,9 +82,9 @@ def _loop(survey: Survey, output: Path, seed: int) -> tuple[list[Comparison], Le
     """Served, answered, reconstructed, learned, sent home and applied there."""
     from sfumato import shipping
     from sfumato.counts import from_codes
-    from sfumato.examples.browser import person_at
-    from sfumato.examples.loop import Story, look_inside, serving, show_story
-    from sfumato.examples.survey import Survey
+    from sfumato.demo.browser import person_at
+    from sfumato.demo.loop import Story, look_inside, serving, show_story
+    from sfumato.demo.survey import Survey
     from sfumato.tables import write_text
 
     store, model = output / STORE, output / "model.json"
@@ -117,7 +117,7 @@ def _send(survey: Survey, analyst: Analyst, leave_out: int) -> Any:
 
 
 def _answer(person: Any, answers: dict[str, Any]) -> str:
-    from sfumato.examples.browser import MISSING
+    from sfumato.demo.browser import MISSING
 
     if person is not None:
         person.send(answers)
@@ -142,7 +142,7 @@ def _save(
     from sfumato import shipping
     from sfumato.cli.plans import write_reports
     from sfumato.cli.reconstruct import estimate_table
-    from sfumato.examples.survey import survey_page
+    from sfumato.demo.survey import survey_page
     from sfumato.tables import write_table
 
     write_table(survey.people, output / "people.parquet")

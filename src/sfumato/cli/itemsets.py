@@ -86,7 +86,7 @@ def design(
     as_json: AsJson = False,
 ) -> None:
     """Choose how baskets are blurred under a bound on what a report reveals, and say what can then be found."""
-    from sfumato.mining.itemsets import compare_collections
+    from sfumato.itemsets import compare_collections
     channel = SelectASize.design(
         read_items(items), read_sizes(sizes), gamma, up_to, rho1=rho1, rho2=rho2, n=reports, prevalence=prevalence
     )
@@ -149,7 +149,7 @@ def mine(
     as_json: AsJson = False,
 ) -> None:
     """Find the itemsets that many people hold, with standard errors, and rules among them."""
-    from sfumato.mining.itemsets import mine as mine_baskets
+    from sfumato.itemsets import mine as mine_baskets
 
     loaded, channel = basket_channel(plan)
     if output is not None:

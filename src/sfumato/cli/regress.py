@@ -41,7 +41,7 @@ def regress(
     """Regress an outcome on columns, of which any may be blurred; coefficients with standard errors."""
     import pyarrow as pa
 
-    from sfumato.mining.regression import regress as fitted
+    from sfumato.regression import regress as fitted
 
     loaded = load_plan(plan)
     if output is not None:

@@ -109,7 +109,7 @@ def _from_files(plan: Plan, files: list[Path], people: int | None, seed: int | N
 
 def _drawn(plan: Plan, number: int, seed: int | None) -> tuple[Some, str]:
     from sfumato.collector.simulate import drawn_levels, drawn_people, reports_of
-    from sfumato.examples import credit
+    from sfumato.demo import credit
 
     rng, noise, levels = np.random.default_rng(seed), simulation(seed), drawn_levels(plan)
     is_credit = plan.identity == credit.plan().identity

@@ -67,7 +67,7 @@ def itemsets(
 ) -> str:
     """What people hold together, as `sfumato itemsets mine --json` tells it."""
     from sfumato.collector.picture.people import baskets_in
-    from sfumato.mining.itemsets import mine
+    from sfumato.itemsets import mine
 
     name, channel = basket_of(plan, question)
     baskets, _ = baskets_in(table, name, channel)

@@ -202,7 +202,7 @@ def _tree_cost(before: Plan, after: Plan, truth: Any, seed: int) -> Cost:
 
 def _tree_accuracy(plan: Plan, truth: Any, rng: np.random.Generator) -> tuple[float, float]:
     """(blurred, clean): accuracy on clean people of trees that learned from reports and from the true values."""
-    from sfumato.mining.tree import TreeClassifier
+    from sfumato.learners.tree import TreeClassifier
 
     assert plan.target is not None
     advised = subject_of(plan)

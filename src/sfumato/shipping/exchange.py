@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.mining.tree.model import Feature, Tree
-from sfumato.mining.tree.splits import LEAF
+from sfumato.learners.tree.model import Feature, Tree
+from sfumato.learners.tree.splits import LEAF
 from sfumato.plan import Plan
 from sfumato.prose import json_text
 from sfumato.shipping.forms import classes_of, reading, tree_of

@@ -20,18 +20,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.domain import Categories, Floats, Interval, domain_to_spec
-from sfumato.mining.additive import AdditiveClassifier
-from sfumato.mining.additive.terms import Factor
-from sfumato.mining.chooser import Chooser
-from sfumato.mining.direct import DirectClassifier, PlainAnswers, plain_answers
-from sfumato.mining.discriminant import LinearDiscriminant
-from sfumato.mining.joint import JointModel
-from sfumato.mining.mixture import MixtureClassifier
-from sfumato.mining.naive_bayes import CellDensity, Density, NaiveBayes
-from sfumato.mining.tree import TreeClassifier
-from sfumato.mining.tree.model import Feature, Tree, compared
-from sfumato.mining.tree.splits import LEAF
-from sfumato.mining.tree.text import answers_in_words, reasons
+from sfumato.learners.additive import AdditiveClassifier
+from sfumato.learners.additive.terms import Factor
+from sfumato.learners.choose import Chooser
+from sfumato.learners.discriminant import LinearDiscriminant
+from sfumato.learners.face_value import FaceValueClassifier, PlainAnswers, plain_answers
+from sfumato.learners.gaussian_mixture import GaussianMixtureClassifier
+from sfumato.learners.joint import JointModel
+from sfumato.learners.naive_bayes import CellDensity, Density, NaiveBayesClassifier
+from sfumato.learners.tree import TreeClassifier
+from sfumato.learners.tree.model import Feature, Tree, compared
+from sfumato.learners.tree.splits import LEAF
+from sfumato.learners.tree.text import answers_in_words, reasons
 from sfumato.plan import Plan
 from sfumato.prose import Voice, json_text, voice
 from sfumato.shipping.shipped import FORMAT, KINDS, VERSION
@@ -88,7 +88,7 @@ def form_of(model: Any, say: Voice) -> dict[str, Any]:
         return {"form": "pool", "classes": classes_of(chosen), "parts": parts}
     if (found := tree_of(chosen)) is not None:
         return {"form": "tree", "classes": classes_of(chosen), **tree_form(*found, say)}
-    if isinstance(chosen, JointModel | MixtureClassifier):
+    if isinstance(chosen, JointModel | GaussianMixtureClassifier):
         return {"form": "joint", "classes": classes_of(chosen)}
     start, terms = sum_of(chosen)
     return {"form": "sum", "classes": classes_of(chosen), "start": start.tolist(), "terms": list(terms)}
@@ -112,7 +112,7 @@ def classes_of(model: Any) -> list[Any] | None:
     chosen = chosen_of(model)
     if not hasattr(chosen, "classes_"):
         return None
-    known = chosen.classes_[chosen.estimator_.classes_] if isinstance(chosen, DirectClassifier) else chosen.classes_
+    known = chosen.classes_[chosen.estimator_.classes_] if isinstance(chosen, FaceValueClassifier) else chosen.classes_
     return list(known.tolist())
 
 
@@ -129,7 +129,7 @@ def tree_of(model: Any) -> tuple[Tree, list[Feature]] | None:
     chosen = chosen_of(model)
     if isinstance(chosen, TreeClassifier):
         return chosen.tree_, chosen.features_
-    if isinstance(chosen, DirectClassifier) and (plain := plain_of(chosen)).form == "tree":
+    if isinstance(chosen, FaceValueClassifier) and (plain := plain_of(chosen)).form == "tree":
         return direct_tree(chosen, plain.data)
     return None
 
@@ -167,7 +167,7 @@ def rules_of(model: Any, columns: list[NDArray[Any]], language: str) -> list[lis
     return reasons(tree, features, compared(features, columns), voice(language))
 
 
-def plain_of(model: DirectClassifier) -> PlainAnswers:
+def plain_of(model: FaceValueClassifier) -> PlainAnswers:
     """The estimator as numbers."""
     found = model.estimator_
     if isinstance(found, PlainAnswers):
@@ -175,13 +175,13 @@ def plain_of(model: DirectClassifier) -> PlainAnswers:
     return PlainAnswers(plain_answers(found), sum(1 for _ in indicators(model)), len(model.classes_))
 
 
-def indicators(model: DirectClassifier) -> Iterator[tuple[int, int | None]]:
+def indicators(model: FaceValueClassifier) -> Iterator[tuple[int, int | None]]:
     """The column and, for one of its labels, the place of the label behind each number that the estimator reads."""
     for j, labels in enumerate(model.labels_):
         yield from ((j, None if labels is None else code) for code in range(1 if labels is None else len(labels)))
 
 
-def direct_tree(model: DirectClassifier, nodes: Mapping[str, NDArray[Any]]) -> tuple[Tree, list[Feature]]:
+def direct_tree(model: FaceValueClassifier, nodes: Mapping[str, NDArray[Any]]) -> tuple[Tree, list[Feature]]:
     """scikit-learn's tree with our tests: numbers are compared as they are, and labels are among those that go left."""
     features = [
         Feature(name, np.array([0.0, 1.0]) if labels is None else None, labels)
@@ -227,7 +227,7 @@ def sum_of(model: Any) -> tuple[Floats, Iterator[Term]]:
     """
     if isinstance(model, AdditiveClassifier):
         return model.intercept_, (product_term(*each) for each in model.products())
-    if isinstance(model, NaiveBayes):
+    if isinstance(model, NaiveBayesClassifier):
         nothing = np.zeros(len(model.classes_))
         return model.log_prior_, (density_term(j, each, nothing) for j, each in enumerate(model.densities_))
     if isinstance(model, LinearDiscriminant):
@@ -268,7 +268,7 @@ def factor_term(factor: Factor) -> Term:
     return {**stated, **line, **({"least": 0.0} if factor.hinge else {})}
 
 
-def direct_term(model: DirectClassifier, plain: PlainAnswers, place: int, source: tuple[int, int | None]) -> Term:
+def direct_term(model: FaceValueClassifier, plain: PlainAnswers, place: int, source: tuple[int, int | None]) -> Term:
     """What one number of the estimator adds; an indicator is 1 for its label and 0 for all else."""
     j, code = source
     missing = model.fill_[j] if code is None else 0.0

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sfumato.domain import Interval
 from sfumato.domain.checked import given, given_table
-from sfumato.mining.estimator import learner_named
+from sfumato.learners.estimator import learner_named
 from sfumato.plan import Attribute, Plan
 from sfumato.prose import suggest
 from sfumato.tables import column_names, is_table, read_columns, read_json
@@ -33,11 +33,11 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "likelihood": ("TreeClassifier", {"reconstruction": "likelihood"}),
     "additive": ("AdditiveClassifier", {}),
     "joint-model": ("JointModel", {}),
-    "mixture": ("MixtureModel", {}),
-    "mixture-classifier": ("MixtureClassifier", {}),
-    "naive-bayes": ("NaiveBayes", {}),
+    "product-mixture": ("ProductMixtureClassifier", {}),
+    "gaussian-mixture": ("GaussianMixtureClassifier", {}),
+    "naive-bayes": ("NaiveBayesClassifier", {}),
     "linear-discriminant": ("LinearDiscriminant", {}),
-    "direct": ("DirectClassifier", {}),
+    "face-value": ("FaceValueClassifier", {}),
     "chooser": ("Chooser", {}),
     "readable": ("Chooser", {"readable": True}),
 }

@@ -1,7 +1,7 @@
 """A model from a plan's reports, and how well it classifies when the truth is not at hand.
 
 Measured on reports held out of training: the share of reported classes that it guesses from blurred values, and an
-estimate of the share of true classes that it guesses from true values (`mining.chooser`). Measured on people whose
+estimate of the share of true classes that it guesses from true values (`learners.choose`). Measured on people whose
 true values are known: the accuracy a, with its standard error √(a(1−a)/n).
 """
 
@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from sfumato.channels import Channel, Mechanism
 from sfumato.counts import Fold, Reports
 from sfumato.domain import Categories, Items, Row, array_of_labels, as_array
-from sfumato.mining.chooser import estimated_accuracy
-from sfumato.mining.estimator import class_codes_in, learner_named
+from sfumato.learners.choose import estimated_accuracy
+from sfumato.learners.estimator import class_codes_in, learner_named
 from sfumato.plan import Plan
 from sfumato.prose import percent
 from sfumato.reconstruction.methods import FALSE_ALARM, misfit_in_words, problem_of

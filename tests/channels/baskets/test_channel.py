@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.channels.baskets.examples import two_level
-from tests.statistics import assert_fits, assert_mean, assert_probability
 
 import sfumato as sf
 from sfumato.channels.base import channel_from_spec
@@ -17,6 +15,8 @@ from sfumato.channels.baskets.channel import SelectASize
 from sfumato.channels.baskets.law import SizeLaw
 from sfumato.channels.baskets.reports import BasketReports, Baskets, unpack_bits
 from sfumato.channels.words import RecordWords
+from tests.channels.baskets.examples import two_level
+from tests.statistics import assert_fits, assert_mean, assert_probability
 
 
 @pytest.fixture(scope="module")

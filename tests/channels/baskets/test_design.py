@@ -6,10 +6,10 @@ from functools import cache
 
 import numpy as np
 import pytest
-from tests.statistics import assert_mean
 
 import sfumato as sf
 from sfumato.channels.baskets.design import Goal, Readability, corners, design_law
+from tests.statistics import assert_mean
 
 MILLION = 1e6
 

@@ -6,11 +6,11 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from tests.channels.baskets.examples import boosted, two_level
 
 from sfumato.channels.baskets import SelectASize
 from sfumato.channels.baskets.law import SizeLaw, bit_flips, cut_and_paste, dyadic, table
 from sfumato.domain import Items
+from tests.channels.baskets.examples import boosted, two_level
 
 
 def law_of_four() -> SizeLaw:

@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.channels.baskets.examples import two_level
-from tests.statistics import assert_fits
 
 import sfumato as sf
 from sfumato.channels.baskets import program as program_module
@@ -21,6 +19,8 @@ from sfumato.channels.baskets.law import SizeLaw, dyadic
 from sfumato.channels.baskets.program import SizeProgram, basket_program, coins, read_program, shuffled, within
 from sfumato.channels.baskets.reports import unpack_bits
 from sfumato.channels.words import SimulatedWords
+from tests.channels.baskets.examples import two_level
+from tests.statistics import assert_fits
 
 ROWS = 40_000
 WORD = 1 << 64

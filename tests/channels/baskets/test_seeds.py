@@ -10,7 +10,6 @@ from pathlib import Path
 import galois
 import numpy as np
 import pytest
-from tests.statistics import assert_fits
 
 from sfumato.channels.baskets import seeds as seeds_module
 from sfumato.channels.baskets.reports import pack_bits, unpack_bits
@@ -24,6 +23,7 @@ from sfumato.channels.baskets.seeds import (
     seed_generator,
     solve,
 )
+from tests.statistics import assert_fits
 
 SMALL_CASES = [
     (7, 1, 1, 4, "bch"),

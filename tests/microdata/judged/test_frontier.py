@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from tests.microdata.conftest import mixed_table
 
 import sfumato as sf
 from sfumato.microdata import find_frontier
 from sfumato.microdata.judged.utility import CLASSIFIERS
+from tests.microdata.conftest import mixed_table
 
 
 def test_the_frontier_names_the_best_release_for_a_wanted_risk():

@@ -4,10 +4,10 @@ import warnings
 
 import numpy as np
 import pytest
-from tests.microdata.conftest import mixed_table
 
 import sfumato as sf
 from sfumato.microdata import PatternWarning
+from tests.microdata.conftest import mixed_table
 
 
 def test_a_release_that_preserves_what_was_asked_for_warns_of_nothing():

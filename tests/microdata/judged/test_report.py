@@ -5,12 +5,12 @@ import re
 
 import numpy as np
 import pytest
-from tests.microdata.conftest import AS_IT_WAS, mixed_table
 
 import sfumato as sf
 from sfumato.microdata.intruders.nearest import linked_by_attributes
 from sfumato.microdata.judged.measures import associations
 from sfumato.microdata.methods.noise import Draws
+from tests.microdata.conftest import AS_IT_WAS, mixed_table
 
 
 def test_an_unchanged_release_is_linked_wholly_and_keeps_everything(unchanged):

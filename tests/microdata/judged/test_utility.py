@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from tests.microdata.conftest import mixed_table
-from tests.statistics import assert_mean
 
 import sfumato as sf
 from sfumato.microdata.judged.utility import LEARNERS, held_out, rarest_class, scores, split
 from sfumato.microdata.methods.noise import Draws
+from tests.microdata.conftest import mixed_table
+from tests.statistics import assert_mean
 
 
 def noise_table(seed: int, n: int = 300) -> dict[str, np.ndarray]:

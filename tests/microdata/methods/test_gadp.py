@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from tests.statistics import assert_mean, assert_probability
 
 import sfumato as sf
 from sfumato.microdata.judged.measures import find_biases
 from sfumato.microdata.methods.gadp import gadp, usable_correlation
 from sfumato.microdata.methods.noise import Draws
+from tests.statistics import assert_mean, assert_probability
 
 COVARIANCE = np.array([[4.0, 1.2, 0.5], [1.2, 1.0, -0.3], [0.5, -0.3, 2.0]])
 MEAN = np.array([1.0, -2.0, 5.0])

@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from tests.microdata.conftest import mixed_table
-from tests.statistics import assert_fits, assert_mean
 
 import sfumato as sf
 from sfumato.microdata.methods.laws import ENDS, PAPER, Law, realised_noise
 from sfumato.microdata.methods.noise import Draws
 from sfumato.microdata.table.fields import Field
+from tests.microdata.conftest import mixed_table
+from tests.statistics import assert_fits, assert_mean
 
 SCORE = Field("score", "integer", 1, 10, 1)
 AS_IT_CAME = {"outliers": "keep", "gaps": "keep", "order": "keep"}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import pdist
 
-from sfumato.examples.datasets import load
+from reproductions.datasets import load
 from sfumato.microdata.methods.linear import (
     exposed,
     random_projection,

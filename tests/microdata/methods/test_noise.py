@@ -3,10 +3,10 @@ RPT keeps counts exactly, PPT on average, ALPT reaches pure leaves too."""
 
 import numpy as np
 from scipy.stats import norm
-from tests.statistics import assert_fits, assert_mean, assert_probability
 
 from sfumato.microdata.methods.noise import Draws, Room, additive_noise, blur, blur_labels, crowded, rank_noise, reflect
 from sfumato.microdata.table.fields import Field
+from tests.statistics import assert_fits, assert_mean, assert_probability
 
 LEAF = np.repeat([0, 1], 30_000)
 Y = np.concatenate([np.repeat([0, 1], [27_000, 3_000]), np.zeros(30_000, int)])

@@ -3,7 +3,6 @@
 from itertools import product
 
 import numpy as np
-from tests.statistics import assert_fits, assert_mean
 
 from sfumato.microdata.methods.noise import Draws
 from sfumato.microdata.methods.sequence import (
@@ -16,6 +15,7 @@ from sfumato.microdata.methods.sequence import (
 )
 from sfumato.microdata.patterns.pattern import find_leaves, find_pattern
 from sfumato.microdata.table.fields import Field, read_microdata
+from tests.statistics import assert_fits, assert_mean
 
 
 def drawn(table, target="class", **still):

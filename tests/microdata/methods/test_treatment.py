@@ -6,12 +6,12 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.microdata.conftest import mixed_table
 
 import sfumato as sf
 from sfumato.microdata.methods.noise import Draws
 from sfumato.microdata.methods.treatment import Treatment, tail_size
 from sfumato.microdata.table.fields import read_microdata
+from tests.microdata.conftest import mixed_table
 
 
 def with_an_outlier(n=300):

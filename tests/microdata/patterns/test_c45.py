@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from tests.microdata.conftest import mixed_table
 
 import sfumato as sf
-from sfumato.examples.datasets import load
+from reproductions.datasets import load
 from sfumato.microdata import compare_trees, rules_of
 from sfumato.microdata.patterns.c45 import C45Tree, best_cuts, expected_errors, upper_error
+from tests.microdata.conftest import mixed_table
 
 PLAY = np.array([0, 0, 1, 1, 1, 0, 1, 0, 1, 1, 1, 1, 1, 0])
 """Quinlan's fourteen days: whether the game was played."""

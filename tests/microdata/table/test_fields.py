@@ -1,9 +1,9 @@
 """Records as codes: another order of the labels changes no record."""
 
 import numpy as np
-from tests.microdata.conftest import mixed_table
 
 from sfumato.microdata.table.fields import read_microdata
+from tests.microdata.conftest import mixed_table
 
 
 def test_records_coded_by_their_own_classes_are_the_same_records():

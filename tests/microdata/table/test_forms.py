@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.microdata.conftest import AS_IT_WAS
 
 import sfumato as sf
 from sfumato.microdata.table.fields import read_microdata
 from sfumato.microdata.table.forms import read_form
+from tests.microdata.conftest import AS_IT_WAS
 
 N = 60
 RNG = np.random.default_rng(0)

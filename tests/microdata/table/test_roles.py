@@ -3,11 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
-from tests.microdata.conftest import mixed_table
 
 import sfumato as sf
 from sfumato.microdata.table.fields import read_forms, read_microdata
 from sfumato.microdata.table.roles import agree_roles, anonymity, load_roles
+from tests.microdata.conftest import mixed_table
 
 
 def proposed(table, target="class", given=None):

@@ -10,11 +10,11 @@ from importlib import import_module
 
 import numpy as np
 import pytest
-from tests.privacy.audit.broken import cases, sound
 
 import sfumato as sf
 from sfumato.privacy.audit.fresh import first_repeat, longest_seen
 from sfumato.privacy.audit.probe import Effort
+from tests.privacy.audit.broken import cases, sound
 
 FAINT = {"a bias of 1e-3", "1e-4 of answers raw", "1e-4 of answers raw, a fine grid"}
 ENOUGH = 6_000_000  # reports; 2,000 calls

@@ -7,18 +7,6 @@ from importlib import import_module
 import numpy as np
 import pytest
 from scipy import stats
-from tests.laws.test_laws import CHANNELS
-from tests.privacy.audit.broken import (
-    AGE,
-    SeededAtImport,
-    clipped,
-    digits_left_behind,
-    last_item_forgotten,
-    multiples_of_four,
-    one_draw_for_everybody,
-    one_generator,
-)
-from tests.statistics import FALSE_ALARM
 
 import sfumato as sf
 from sfumato.channels.base import Channel
@@ -33,6 +21,18 @@ from sfumato.privacy.audit.channel import (
 from sfumato.privacy.audit.check import Check
 from sfumato.privacy.audit.law import by_residue, check_law
 from sfumato.privacy.audit.probe import ChannelProbe, Effort, law_columns
+from tests.laws.test_laws import CHANNELS
+from tests.privacy.audit.broken import (
+    AGE,
+    SeededAtImport,
+    clipped,
+    digits_left_behind,
+    last_item_forgotten,
+    multiples_of_four,
+    one_draw_for_everybody,
+    one_generator,
+)
+from tests.statistics import FALSE_ALARM
 
 fresh = import_module("sfumato.privacy.audit.fresh")
 COLOURS = sf.Categories(["red", "green", "blue"])

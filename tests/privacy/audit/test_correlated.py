@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.privacy.audit.broken import independent_columns, one_generator
 
 import sfumato as sf
+from tests.privacy.audit.broken import independent_columns, one_generator
 
 SPREAD = np.array([[100.0, 95.0, 60.0], [95.0, 100.0, 60.0], [60.0, 60.0, 80.0]])
 DOMAINS = {"age": sf.Interval(20, 80, integer=True), "years": sf.Interval(0, 60), "pay": sf.Interval(0, 90)}

@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.privacy.audit.javascript import CHANGES, plan_of
 
 import sfumato as sf
 from sfumato.privacy.audit import SAMPLES
+from tests.privacy.audit.javascript import CHANGES, plan_of
 
 
 def test_the_shipped_javascript_passes_with_every_kind_of_mechanism() -> None:

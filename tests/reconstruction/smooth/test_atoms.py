@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from tests.reconstruction.smooth.blurred import CELLS, reports_of
 
 from sfumato.reconstruction.smooth.penalised import (
     SOFT_DENSITY,
@@ -10,6 +9,7 @@ from sfumato.reconstruction.smooth.penalised import (
     descend,
 )
 from sfumato.reconstruction.smooth.single_values import AtomSearch
+from tests.reconstruction.smooth.blurred import CELLS, reports_of
 
 
 def test_an_atom_is_found_only_where_there_is_one():

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from tests.reconstruction.smooth.blurred import CELLS, bump, reports_of
 
 from sfumato.reconstruction.smooth.bars import Places, hidden_detail, roughness_factor, stray
 from sfumato.reconstruction.smooth.penalised import SOFT_DENSITY, PenalisedLikelihood
 from sfumato.reconstruction.smooth.simple import everywhere
 from sfumato.reconstruction.smooth.single_values import Whereabouts
+from tests.reconstruction.smooth.blurred import CELLS, bump, reports_of
 
 TO_INTERVALS = np.kron(np.eye(10), np.ones((1, CELLS // 10)))
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from tests.reconstruction.smooth.blurred import CELLS, reports_of
 
 from sfumato.reconstruction.smooth.bars import Detail, Places, detail_beside, inside_intervals
 from sfumato.reconstruction.smooth.simple import everywhere
+from tests.reconstruction.smooth.blurred import CELLS, reports_of
 
 TO_INTERVALS = np.kron(np.eye(10), np.ones((1, CELLS // 10)))
 FLAT = np.full(CELLS, 1 / CELLS)

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from tests.reconstruction.smooth.blurred import reports_of
 
 from sfumato.reconstruction.smooth.penalised import FEW_NUMBERS, SOFT_DENSITY, PenalisedLikelihood, descend, few_basis
 from sfumato.reconstruction.smooth.simple import _Peaks, gaussians
+from tests.reconstruction.smooth.blurred import reports_of
 
 CELLS = 60
 

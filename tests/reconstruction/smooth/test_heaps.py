@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from tests.reconstruction.smooth.blurred import bump, reports_of
 
 from sfumato.reconstruction.cells import _rounding
 from sfumato.reconstruction.smooth.penalised import SOFT_DENSITY, PenalisedLikelihood, descend
 from sfumato.reconstruction.smooth.single_values import AtomSearch, Heaps, find_heaps
+from tests.reconstruction.smooth.blurred import bump, reports_of
 
 CELLS = 60
 ROUNDINGS = (_rounding(np.arange(CELLS), 5), _rounding(np.arange(CELLS), 10))

@@ -4,7 +4,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from tests.reconstruction.smooth.blurred import bump, reports_of
 
 from sfumato.reconstruction.smooth.penalised import (
     LOG_DENSITY,
@@ -15,6 +14,7 @@ from sfumato.reconstruction.smooth.penalised import (
     step_basis,
     wave_basis,
 )
+from tests.reconstruction.smooth.blurred import bump, reports_of
 
 
 @pytest.mark.parametrize("curve", [exponential, softplus])

@@ -1,7 +1,6 @@
 """The simplest densities: even everywhere, or on one stretch."""
 
 import numpy as np
-from tests.reconstruction.smooth.blurred import CELLS, reports_of
 
 from sfumato.reconstruction.smooth.average import posterior_weights
 from sfumato.reconstruction.smooth.penalised import (
@@ -10,6 +9,7 @@ from sfumato.reconstruction.smooth.penalised import (
     descend,
 )
 from sfumato.reconstruction.smooth.simple import everywhere, on_a_stretch
+from tests.reconstruction.smooth.blurred import CELLS, reports_of
 
 
 def test_flat_reports_weigh_for_the_uniform_density():

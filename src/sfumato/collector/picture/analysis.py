@@ -40,7 +40,7 @@ from sfumato.collector.picture.telling import (
 )
 from sfumato.counts import Counts, Reports
 from sfumato.domain import Categories, Domain, Floats, Interval, Items
-from sfumato.mining.itemsets.supports import MemoryHolder, SupportCounter
+from sfumato.itemsets.supports import MemoryHolder, SupportCounter
 from sfumato.plan import Plan
 from sfumato.prose import counted, plain, sentence
 from sfumato.reconstruction import Diagnostics, Estimate, intervals_told, reconstruct, reconstruct_joint

@@ -120,7 +120,7 @@ def scores(training: Microdata, unseen: Microdata, learners: Sequence[str] = CLA
 def _measured(
     training: Microdata, unseen: Microdata, learners: Sequence[str], rarest: int | None
 ) -> dict[tuple[str, str], float]:
-    from sfumato.mining.estimator import threads
+    from sfumato.learners.estimator import threads
 
     training = training.arranged()
     unseen = unseen.like(training.fields)

@@ -117,7 +117,7 @@ def deal_classes(data: Microdata, X: Floats, y: Codes, leaf: Codes, draws: Draws
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    from sfumato.mining.estimator import threads
+    from sfumato.learners.estimator import threads
 
     learn = np.argsort(draws.uniform(len(y)))[:MOST_LEARNT_FROM]
     present, codes = np.unique(data.y[learn], return_inverse=True)

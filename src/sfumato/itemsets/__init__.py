@@ -1,0 +1,9 @@
+"""Frequent itemsets and rules, from randomized baskets or clean ones."""
+
+from sfumato.itemsets.adaptive import PaddingAndSampling, compare_collections
+from sfumato.itemsets.apriori import SupportWarning, frequent_itemsets
+from sfumato.itemsets.rules import association_rules, mine
+
+__all__ = [
+    "SupportWarning", "frequent_itemsets", "association_rules", "mine", "PaddingAndSampling", "compare_collections",
+]

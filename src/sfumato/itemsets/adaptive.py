@@ -1,0 +1,194 @@
+"""The adaptive alternative: every person answers one question, later questions depend on earlier answers.
+
+People are split into groups, one a phase, and each person reports once at the same γ:
+
+    items     say one random item of your basket (its size m is disclosed): support = m times the share of that answer
+    lengths   how many of the candidate itemsets do you hold: the padding length L covers nine people in ten
+    pairs     say one random candidate that you hold, padded to L with "none": support = L times the share of the answer
+    triples   likewise, with candidates whose pairs all survived
+
+An answer is sent through randomized response, or for many candidates through select-a-size of one item (unary coding),
+whichever has less noise. People who hold more than L candidates are undercounted: supports are then slightly too low.
+Noise grows with m instead of exploding with it, but later phases see only what earlier ones let through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.channels.baskets import SIGNIFICANCE, Baskets, SelectASize, bitmaps_of, unpack_bits
+from sfumato.channels.bounded.window import RandomizedResponse
+from sfumato.domain import Categories, Codes, Floats, Items
+from sfumato.itemsets.apriori import check_support, itemset_table, join
+from sfumato.itemsets.supports import Level
+from sfumato.tables import as_table
+
+Rng = np.random.Generator | int | None
+
+PEOPLE_AT_ONCE = 1 << 14
+
+
+def unary_noise(gamma: float) -> float:
+    """Variance of one report about an answer nobody gives, by unary coding: 4γ/(γ−1)²."""
+    return 4.0 * gamma / (gamma - 1.0) ** 2
+
+
+def response_noise(gamma: float, answers: int) -> float:
+    """The same by randomized response over `answers` answers: (answers − 2 + γ)/(γ−1)²."""
+    return (answers - 2.0 + gamma) / (gamma - 1.0) ** 2
+
+
+@dataclass(frozen=True)
+class PaddingAndSampling:
+    """One report a person at amplification γ, in `max_len` phases; at most `candidates` itemsets a phase."""
+
+    gamma: float
+    min_support: float
+    max_len: int = 3
+    candidates: int = 500
+    longest_padding: int = 12
+
+    def __post_init__(self) -> None:
+        if not self.gamma > 1.0:
+            raise ValueError(f"gamma = {self.gamma!r} leaves nothing to learn; give a number above 1, e.g. 19")
+        check_support(self.min_support)
+
+    def mine(self, baskets: Any, items: Items, rng: Rng = None) -> Any:
+        """Frequent itemsets of clean baskets as they would be found by asking people in phases.
+
+        The table has the columns of `frequent_itemsets`. People take part in the order in which they come.
+        """
+        people = Baskets.read(baskets, items)
+        generator = np.random.default_rng(rng)
+        groups = self._groups(len(people), generator)
+        if (people.sizes == 0).any():
+            raise ValueError(f"basket {int(np.argmin(people.sizes))} is empty; drop empty baskets first")
+        return itemset_table(self._phases(people, groups, generator), items, self.min_support)
+
+    def _groups(self, people: int, generator: np.random.Generator) -> list[Codes]:
+        """One group for items, then one for lengths and one for supports of every further itemset size."""
+        shares = [1.0] + [part for _ in range(self.max_len - 1) for part in (0.1, 0.9)]
+        bounds = np.rint(np.cumsum(shares) / sum(shares) * people).astype(np.int64)[:-1]
+        return np.split(generator.permutation(people), bounds)
+
+    def _phases(self, people: Baskets, groups: list[Codes], generator: np.random.Generator) -> Iterator[Level]:
+        rows = groups[0]
+        chosen = people.codes[people.starts[rows] + generator.integers(0, people.sizes[rows])]
+        weights = people.sizes[rows].astype(float)
+        support, stderr = self._ask(chosen, weights, people.items.size, generator)
+        itemsets = np.arange(people.items.size)[:, None]
+        yield Level(itemsets, support, stderr)
+        for phase in range(1, self.max_len):
+            survives = support >= self.min_support - stderr
+            itemsets = self._likeliest(join(itemsets[survives]), itemsets, support)
+            if not len(itemsets):
+                return
+            padding = self._padding(people, groups[2 * phase - 1], itemsets, generator)
+            rows = groups[2 * phase]
+            chosen = self._sampled(people, rows, itemsets, padding, generator)
+            support, stderr = self._ask(chosen, np.full(rows.size, float(padding)), len(itemsets) + 1, generator)
+            support, stderr = support[:-1], stderr[:-1]
+            yield Level(itemsets, support, stderr)
+
+    def _likeliest(self, joined: Codes, itemsets: Codes, support: Floats) -> Codes:
+        """The candidates whose rarest part is most frequent, in lexicographic order."""
+        if len(joined) <= self.candidates:
+            return joined
+        known = {tuple(row): s for row, s in zip(itemsets.tolist(), support.tolist(), strict=True)}
+        k = joined.shape[1]
+        parts = [[known[tuple(np.delete(row, i).tolist())] for i in range(k)] for row in joined]
+        kept = np.argsort(-np.prod(parts, axis=1), kind="stable")[: self.candidates]
+        return joined[np.sort(kept)]
+
+    def _padding(self, people: Baskets, rows: Codes, itemsets: Codes, generator: np.random.Generator) -> int:
+        """The length that covers nine people in ten, from randomized response about the length itself."""
+        lengths = np.concatenate([held.sum(axis=1) for held in _holdings(people, rows, itemsets)])
+        answers = np.minimum(lengths, self.longest_padding)
+        channel = RandomizedResponse(Categories(range(self.longest_padding + 1)), gamma=self.gamma)
+        reports = np.bincount(channel.randomize(answers, rng=generator), minlength=self.longest_padding + 1)
+        shares = np.linalg.solve(channel.matrix(), reports / reports.sum())
+        covered = np.cumsum(np.maximum(shares, 0.0)) / np.maximum(shares, 0.0).sum()
+        return max(1, int(np.searchsorted(covered, 0.9)))
+
+    def _sampled(
+        self, people: Baskets, rows: Codes, itemsets: Codes, padding: int, generator: np.random.Generator
+    ) -> Codes:
+        """One random candidate of each person, or len(itemsets) for a padded place."""
+        chosen = []
+        for held in _holdings(people, rows, itemsets):
+            count = held.sum(axis=1)
+            place = generator.integers(0, np.maximum(count, padding))
+            rank = np.cumsum(held, axis=1)
+            picked = np.argmax(held & (rank == place[:, None] + 1), axis=1)
+            chosen.append(np.where(place < count, picked, len(itemsets)))
+        return np.concatenate(chosen)
+
+    def _ask(self, answers: Codes, weights: Floats, size: int, generator: np.random.Generator) -> tuple[Floats, Floats]:
+        """Unbiased weight-times-share of every answer, with standard errors that include the sampling of people."""
+        if response_noise(self.gamma, size) <= unary_noise(self.gamma):
+            channel = RandomizedResponse(Categories(range(size)), gamma=self.gamma)
+            reports = channel.randomize(answers, rng=generator)
+            keep, other = channel.matrix()[0, 0], channel.matrix()[0, 1]
+            shown: Floats = np.bincount(reports, weights=weights, minlength=size).astype(float)
+            square: Floats = np.bincount(reports, weights=weights**2, minlength=size).astype(float)
+        else:
+            coded = _unary_coding(size, self.gamma)
+            law = coded.laws[1]
+            keep, other = law.rho + law.signal(1), law.rho
+            shown, square = np.zeros(size), np.zeros(size)
+            for low in range(0, answers.size, PEOPLE_AT_ONCE):
+                part = slice(low, low + PEOPLE_AT_ONCE)
+                bits = unpack_bits(coded.randomize(answers[part, None], rng=generator).words, size)
+                shown += weights[part] @ bits
+                square += weights[part] ** 2 @ bits
+        return _unbiased(shown, square, weights, keep, other)
+
+
+@cache
+def _unary_coding(size: int, gamma: float) -> SelectASize:
+    return SelectASize.design(Items(size), sizes=[1], gamma=gamma, up_to=1)
+
+
+def _unbiased(shown: Floats, square: Floats, weights: Floats, keep: float, other: float) -> tuple[Floats, Floats]:
+    """Mean and standard error of h = w (1[shown] − other)/(keep − other)."""
+    people, spread = weights.size, keep - other
+    total, squares = weights.sum(), (weights**2).sum()
+    mean = (shown - other * total) / spread / people
+    second = (square * (1.0 - 2.0 * other) + other**2 * squares) / spread**2 / people
+    return mean, np.sqrt(np.maximum(second - mean**2, 0.0) / people)
+
+
+def _holdings(people: Baskets, rows: Codes, itemsets: Codes) -> Iterator[NDArray[np.bool_]]:
+    """Which candidates each person holds, some people at a time."""
+    for low in range(0, rows.size, PEOPLE_AT_ONCE):
+        holds = unpack_bits(bitmaps_of(people[rows[low : low + PEOPLE_AT_ONCE]]), people.items.size)
+        yield np.logical_and.reduce([holds[:, column] for column in itemsets.T])
+
+
+def compare_collections(
+    channel: SelectASize, n: int, shares: Mapping[int, float] | None = None, *, prevalence: float = 0.1,
+    held: int = 4,
+) -> Any:
+    """Which would serve better at the same γ: select-a-size for everybody at once, or one answer each in phases?
+
+    For every itemset size the lowest discoverable support of both ways. `prevalence`: how often people have an item of
+    an itemset that they do not have; `held`: the padding length, how many candidate itemsets a person may hold.
+    """
+    weights = {size: 1.0 for size in channel.sizes} if shares is None else dict(shares)
+    total = sum(weights.values())
+    mean_square_size = sum(weight * size**2 for size, weight in weights.items()) / total
+    together = channel.lowest_discoverable_support(n, weights, prevalence)
+    rows = []
+    for k, select in together.items():
+        people = n / len(together) * (1.0 if k == 1 else 0.9)
+        scale = mean_square_size if k == 1 else float(held) ** 2
+        phased = SIGNIFICANCE * float(np.sqrt(scale * unary_noise(channel.gamma) / people))
+        better = "select-a-size" if select <= phased else "padding and sampling"
+        rows.append({"items": k, "select-a-size": select, "padding and sampling": phased, "better": better})
+    return as_table(rows, ["items", "select-a-size", "padding and sampling", "better"])

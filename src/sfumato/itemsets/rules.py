@@ -1,0 +1,107 @@
+"""Association rules from frequent itemsets, with mlxtend's columns and the standard errors of what was estimated.
+
+For a rule A → C with s = support(A and C), a = support(A), c = support(C):
+
+    confidence = s/a,  lift = s/(a c),  leverage = s − a c,  conviction = (1−c)/(1−confidence), ...
+
+An estimated support may exceed that of a part; the confidence is then taken as 1. Its standard error, to first order
+and with the two errors taken as independent (their covariance comes only from people who have all of C):
+√(stderr(s)² + confidence² stderr(a)²) / a.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any
+
+from sfumato.channels.baskets import SelectASize
+from sfumato.itemsets.apriori import frequent_itemsets
+from sfumato.prose import plain
+from sfumato.tables import Records, as_records, as_table
+
+METRICS = (
+    "support", "confidence", "lift", "leverage", "conviction", "zhangs_metric", "jaccard", "certainty", "kulczynski",
+    "representativity",
+)  # fmt: skip
+
+COLUMNS = [
+    "antecedents", "consequents", "antecedent support", "consequent support", "support", "confidence", "lift",
+    "representativity", "leverage", "conviction", "zhangs_metric", "jaccard", "certainty", "kulczynski",
+    "support stderr", "confidence stderr",
+]  # fmt: skip
+
+Estimates = dict[frozenset[Any], tuple[float, float]]
+
+
+def association_rules(itemsets: Any, metric: str = "confidence", min_threshold: float = 0.8) -> Any:
+    """Rules among `frequent_itemsets`' output whose `metric` reaches `min_threshold`.
+
+    Rules whose antecedent or consequent is missing from the table are left out: their support is unknown.
+
+    >>> import sfumato as sf
+    >>> frequent = sf.frequent_itemsets([["tea", "milk"], ["tea"], ["tea", "milk"]], None, min_support=0.5)
+    >>> rules = sf.association_rules(frequent, min_threshold=0.9)
+    >>> [(sorted(a), sorted(c)) for a, c in zip(rules["antecedents"], rules["consequents"])]
+    [(['milk'], ['tea'])]
+    """
+    if metric not in METRICS:
+        raise ValueError(f"metric = {metric!r} is unknown; use one of {', '.join(METRICS)}")
+    known = _estimates(itemsets)
+    rows = [rule for rule in _rules(known) if rule[metric] >= min_threshold]
+    return as_table(rows, COLUMNS)
+
+
+def mine(
+    reports: Any, channel: SelectASize | None, min_support: float, max_len: int = 3, rules: float | None = None
+) -> dict[str, Records]:
+    """Frequent itemsets, and the rules of at least this confidence among them, as plain data in a fixed order."""
+    frequent = frequent_itemsets(reports, channel, min_support, max_len)
+    implied = [] if rules is None else as_records(association_rules(frequent, min_threshold=rules))
+    found: dict[str, Records] = plain({"itemsets": as_records(frequent), "rules": implied})
+    return found
+
+
+def _estimates(itemsets: Any) -> Estimates:
+    rows = as_records(itemsets)
+    if rows and not {"support", "itemsets"} <= set(rows[0]):
+        raise ValueError("the table has no columns 'support' and 'itemsets'; give what frequent_itemsets returned")
+    return {frozenset(row["itemsets"]): (float(row["support"]), float(row.get("stderr", 0.0))) for row in rows}
+
+
+def _rules(known: Estimates) -> Iterator[dict[str, Any]]:
+    for itemset, estimate in known.items():
+        for size in range(len(itemset) - 1, 0, -1):
+            for chosen in combinations(itemset, size):
+                antecedent = frozenset(chosen)
+                consequent = itemset - antecedent
+                if antecedent in known and consequent in known:
+                    measures = _measures(*estimate, *known[antecedent], known[consequent][0])
+                    yield {"antecedents": antecedent, "consequents": consequent, **measures}
+
+
+def _measures(s: float, s_error: float, a: float, a_error: float, c: float) -> dict[str, float]:
+    confidence = min(s / a, 1.0)
+    return {
+        "antecedent support": a,
+        "consequent support": c,
+        "support": s,
+        "confidence": confidence,
+        "lift": confidence / c,
+        "representativity": 1.0,
+        "leverage": s - a * c,
+        "conviction": math.inf if confidence >= 1.0 else (1.0 - c) / (1.0 - confidence),
+        "zhangs_metric": _zhang(s, a, c),
+        "jaccard": s / (a + c - s),
+        "certainty": 0.0 if c >= 1.0 else (confidence - c) / (1.0 - c),
+        "kulczynski": (confidence + min(s / c, 1.0)) / 2.0,
+        "support stderr": s_error,
+        "confidence stderr": math.hypot(s_error, confidence * a_error) / a,
+    }
+
+
+def _zhang(s: float, a: float, c: float) -> float:
+    """(s − a c) over the largest value that it could have in its direction; 0 where that is 0."""
+    largest = max(s * (1.0 - a), a * (c - s))
+    return 0.0 if largest == 0.0 else (s - a * c) / largest

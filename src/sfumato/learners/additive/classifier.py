@@ -1,0 +1,151 @@
+"""A classifier that prints as a formula: log-odds as a sum of readable terms, fitted by the likelihood of the reports.
+
+    log P(y | x)/P(first class | x) = β_y0 + Σ_k β_yk·φ_k(x)
+
+φ_k is linear, a hinge with an optimised knot, a product of two of them, or the effect of a label. Columns, terms, knots
+and coefficients are learned from counts of reports alone (MATHS: joint(y, t) = g(t)·P(y | t), seen through the tables).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from sfumato.channels import Channel
+from sfumato.counts import Reports
+from sfumato.domain import Floats
+from sfumato.domain.checked import given_numbers, given_rows
+from sfumato.learners.additive.fitting import learn
+from sfumato.learners.additive.model import shares
+from sfumato.learners.additive.terms import Factor, Term
+from sfumato.learners.additive.text import draw_terms, formula_of
+from sfumato.learners.estimator import Channels, Column, Learner
+
+
+@dataclass(frozen=True)
+class FittedTerm:
+    """One term: in words, its coefficient in the columns' own units for every class but the first, and its knots; each
+    with its standard error."""
+
+    words: str
+    coefficients: Floats
+    stderr: Floats
+    knots: Floats
+    knots_stderr: Floats
+
+    def knot_intervals(self, z: float = 1.96) -> Floats:
+        """A row [low, high] for each knot: 95 % unless another z is given."""
+        return np.column_stack([self.knots - z * self.knots_stderr, self.knots + z * self.knots_stderr])
+
+
+class AdditiveClassifier(Learner):
+    """Log-odds as a sum of readable terms, learned from reports.
+
+    channels: one entry (channel, choice, or None for a clear column) a column, or a mapping from column name.
+    label_channel: the channel that the class labels went through, None if they are clear.
+    max_terms: how many terms a block of columns may have; fewer where more do not pay.
+
+    Fitted: ``classes_``, ``terms_`` (words, coefficients, knots and their standard errors), ``intercept_`` (one a
+    class, 0 for the first).
+
+    Without noise the coefficients are those of scikit-learn's LogisticRegression(C=np.inf) on the same terms.
+    """
+
+    form = "additive"
+
+    def __init__(
+        self, channels: Channels = None, *, label_channel: Channel | None = None, max_terms: int = 5,
+        random_state: Any = None,
+    ) -> None:
+        self.channels = channels
+        self.label_channel = label_channel
+        self.max_terms = max_terms
+        self.random_state = random_state
+
+    def _learn(self, reports: Reports, rng: np.random.Generator) -> None:
+        if not isinstance(self.max_terms, (int, np.integer)) or self.max_terms < 1:
+            raise ValueError(f"max_terms={self.max_terms!r} is not a number of terms; give 1 or more")
+        learned = learn(reports, int(self.max_terms))
+        self._keep(learned.terms, learned.beta, learned.covariance)
+
+    def _keep(self, terms: list[Term], beta: Floats, covariance: Floats) -> None:
+        self.terms_in_units_, self.beta_, self.covariance_ = terms, beta, covariance
+
+    # --- answers ------------------------------------------------------------------------------------------------
+
+    def _scores(self, columns: list[Column]) -> Floats:
+        records = len(columns[0])
+        scores = np.repeat(self.intercept_[None], records, axis=0)
+        for factors, slope in self.products():
+            added = np.repeat(slope[None], records, axis=0)
+            for factor in factors:
+                added *= factor.values(columns)[:, None]
+            scores += added
+        return scores
+
+    def products(self) -> list[tuple[tuple[Factor, ...], Floats]]:
+        """The factors of each term, and what their product adds to every class's score for each of it."""
+        slopes = np.column_stack([np.zeros(len(self.terms_in_units_)), self.beta_[:, 1:].T])
+        return [(term.factors, slope) for term, slope in zip(self.terms_in_units_, slopes, strict=True)]
+
+    def _probabilities(self, columns: list[Column]) -> Floats:
+        scores = self._scores(columns)
+        return np.asarray(shares(scores[:, 1:].T).T)
+
+    def columns_read(self) -> list[int]:
+        return sorted({column for term in self.terms_in_units_ for column in term.columns})
+
+    # --- to read ------------------------------------------------------------------------------------------------
+
+    @property
+    def intercept_(self) -> Floats:
+        return np.concatenate([[0.0], self.beta_[:, 0]])
+
+    @property
+    def terms_(self) -> list[FittedTerm]:
+        check_is_fitted(self, "terms_in_units_")
+        rows, width = self.beta_.shape
+        error = np.sqrt(np.maximum(np.diag(self.covariance_), 0.0))
+        found, at = [], rows * width
+        for k, term in enumerate(self.terms_in_units_):
+            free = [factor for factor in term.factors if factor.hinge]
+            spread = [factor.unit * error[at + i] for i, factor in enumerate(free)]
+            at += len(free)
+            of_classes = error[[y * width + 1 + k for y in range(rows)]]
+            words = term.words(self.attribute_names_)
+            knots = np.array(term.knots), np.array(spread)
+            found.append(FittedTerm(words, self.beta_[:, 1 + k] / term.unit, of_classes / term.unit, *knots))
+        return found
+
+    def formula(self) -> str:
+        """The model as text, one line a class but the first."""
+        check_is_fitted(self, "terms_in_units_")
+        return formula_of(self.classes_.tolist(), self.beta_[:, 0], self.terms_)
+
+    def plot(self, axes: Any = None) -> Any:
+        """One panel a term, with matplotlib: what it adds to the log-odds; the axes are returned."""
+        check_is_fitted(self, "terms_in_units_")
+        return draw_terms(self.terms_in_units_, self.beta_, self.classes_.tolist(), self.attribute_names_, axes)
+
+    # --- plain data ---------------------------------------------------------------------------------------------
+
+    def _state(self) -> dict[str, Any]:
+        return {
+            "terms": [term.to_dict() for term in self.terms_in_units_],
+            "beta": self.beta_.tolist(),
+            "covariance": self.covariance_.tolist(),
+        }
+
+    @classmethod
+    def _from_state(cls, data: Mapping[str, Any]) -> Self:
+        model = cls()
+        terms = [Term.from_dict(each, len(data["attributes"])) for each in given_rows(data, "terms")]
+        rows = len(given_rows(data, "classes")) - 1
+        beta = given_numbers(data, "beta", (rows, 1 + len(terms)))
+        size = beta.size + sum(len(term.knots) for term in terms)
+        model._keep(terms, beta, given_numbers(data, "covariance", (size, size)))
+        return model

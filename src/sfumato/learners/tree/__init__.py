@@ -1,0 +1,5 @@
+"""Decision trees for true values, learned from reports."""
+
+from sfumato.learners.tree.classifier import TreeClassifier
+
+__all__ = ["TreeClassifier"]

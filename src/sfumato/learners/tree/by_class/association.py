@@ -1,0 +1,191 @@
+"""AS00 §4: reconstruct a distribution, associate records with intervals by rank, and grow a tree on the intervals.
+
+The reconstruction says how many values lie in each interval; the N(I₁) lowest reports go to I₁, the next N(I₂) to I₂,
+and so on: within a report cell, by the hash of a record's place. Categories have no order: each reported category is
+shared out by P(true | reported). The paper's three ways differ in which reports are reconstructed together:
+
+Global   all reports at once
+ByClass  the reports of each class
+Local    the reports of each class again at every node, until nodes are small; a column already split on keeps the
+         association that the split used
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from sfumato.counts import Reports
+from sfumato.domain import Floats
+from sfumato.learners.tree.by_class.levels import Growth, Node
+from sfumato.learners.tree.by_class.routes import Association, bins_at
+from sfumato.learners.tree.model import CLEAR_BINS, Labels, Limits, Tree, empty_bins, grown_tree
+from sfumato.reconstruction import Axis, ChiSquare, ColumnCells, DenseTable, maximise_likelihood
+
+STOP = ChiSquare(share=0.003, limit=2_000)
+"""AS00 stops at 1 % of the χ² threshold: early for Local. A tenth of that is late for ByClass; this is between."""
+
+REPORT_COARSENESS = 0.1
+LEAST_LEAF_SHARE = 5e-4
+SMALLEST_LOCAL_NODE = 1_000
+LOCAL_SHARE = 0.04
+
+
+def reconstruct_groups(table: DenseTable, counts: Floats) -> Floats:
+    """The distribution over true cells of every group, from its counts of report cells, one group a row."""
+    return maximise_likelihood(table, counts, stop=STOP).probabilities.astype(float)
+
+
+def associated(cells: ColumnCells, counts: Floats, p: Floats) -> Association:
+    """Report cells, counted by class (counts[y', cell]), associated with the intervals of each class's p[y', interval].
+
+    Cells have ranks within their block; a category's cell is one by itself, and has P(true | reported) for p.
+    """
+    if cells.labels is None:
+        blocks = np.array([*cells.blocks, cells.reported])
+        shares = np.repeat(p[:, None, :], len(cells.blocks), axis=1)
+    else:
+        blocks, counts = np.arange(cells.reported + 1), np.ones_like(counts)
+        shares = p[:, None, :] * cells.table
+        shares /= np.maximum(shares.sum(axis=2, keepdims=True), 1e-300)
+    return Association(cells.size, *by_rank(np.ascontiguousarray(counts), blocks, shares))
+
+
+class ByClassGrowth(Growth):
+    """Growth on intervals: the root's reports are reconstructed and associated, class by class.
+
+    In memory, nodes where nothing more is reconstructed are grown depth first, which gives the same subtree.
+    """
+
+    def __init__(self, reports: Reports, axes: Sequence[Axis], intervals: int, limits: Limits) -> None:
+        cells = [axis.at(intervals, REPORT_COARSENESS) if axis.noisy else axis.at(CLEAR_BINS) for axis in axes]
+        super().__init__(reports, cells, limits)
+        self.noisy = [axis.noisy for axis in axes]
+        self.tables = [DenseTable(cut.table, np.float32) for cut in cells]
+        self.aside: list[Node] = []
+
+    @cached_property
+    def people(self) -> float:
+        """How many people there are, once the root is counted."""
+        counts = self.nodes[0].counts
+        assert counts is not None
+        return float(counts.sum())
+
+    @cached_property
+    def stops(self) -> Limits:
+        least = max(self.limits.min_leaf, LEAST_LEAF_SHARE * self.people)
+        return replace(self.limits, min_leaf=least, min_split=2 * least)
+
+    # --- reconstruction -----------------------------------------------------------------------------------------
+
+    def reconstructs(self, node: Node) -> bool:
+        """Whether the reports at a node are reconstructed again."""
+        return node.number == 0
+
+    def reconstructed(self, column: int, counts: Floats) -> Association:
+        """The association of a column's cells, from their counts[y', cell]."""
+        return associated(self.cells[column], counts, reconstruct_groups(self.tables[column], counts))
+
+    def asked(self, node: Node) -> tuple[int, ...]:
+        if not self.reconstructs(node):
+            return node.reads
+        return tuple(read if j in node.settled else j for j, read in enumerate(node.reads))
+
+    def in_bins(self, node: Node, column: int, table: Floats) -> Floats:
+        if not self.reconstructs(node) or column in node.settled or not self.noisy[column]:
+            return table[: self.sizes[column] + 1]
+        counts, missing = table[: self.cells[column].reported], table[self.cells[column].reported]
+        found = self.reconstructed(column, counts.T)
+        node.reads = (*node.reads[:column], len(self.associations), *node.reads[column + 1 :])
+        self.associations.append(found)
+        return np.vstack([found.spread(counts), missing])
+
+    def sides(self, node: Node) -> tuple[Floats | None, Floats | None]:
+        return (None, None) if self.reconstructs(node) else super().sides(node)
+
+    # --- in memory ----------------------------------------------------------------------------------------------
+
+    def waits(self, node: Node) -> bool:
+        if self.reports.in_memory and not self.reconstructs(node):
+            self.aside.append(node)
+            return False
+        return super().waits(node)
+
+    def tree(self) -> Tree:
+        tree = super().tree()
+        if not self.aside:
+            return tree
+        routes = self.routes(self.aside)
+        found = routes.follow(self.reports, routes.names)
+        codes, labels = empty_bins(self.features, len(self.reports)), Labels.of(self.reports)
+        reads = np.array([node.reads for node in self.nodes])
+        everybody = np.arange(len(self.reports), dtype=np.int32)
+        for j in range(len(codes)):
+            column, own = np.full(len(reads), j), np.ascontiguousarray(reads[:, j])
+            codes[j] = bins_at(found, everybody, routes.readings, column, own)
+        for node in self.aside:
+            records = np.flatnonzero(found.node == node.number).astype(np.int32)
+            limits = replace(self.stops, max_depth=self.limits.max_depth - node.depth)
+            own = np.ascontiguousarray(codes[:, records])
+            tree = tree.grafted(node.number, grown_tree(own, self.features, labels.of_records(records), limits))
+        return tree
+
+
+class GlobalGrowth(ByClassGrowth):
+    """All classes together."""
+
+    def reconstructed(self, column: int, counts: Floats) -> Association:
+        together = np.repeat(counts.sum(axis=0, keepdims=True), self.classes, axis=0)
+        p = reconstruct_groups(self.tables[column], together[:1])
+        return associated(self.cells[column], together, np.repeat(p, self.classes, axis=0))
+
+
+class LocalGrowth(ByClassGrowth):
+    """The reports of each class again at every node that is not small."""
+
+    def reconstructs(self, node: Node) -> bool:
+        return node.number == 0 or node.people >= max(SMALLEST_LOCAL_NODE, LOCAL_SHARE * self.people)
+
+
+def paper_intervals(records: int) -> int:
+    """AS00: m so that an interval holds 100 points on average, between 10 and 100."""
+    return int(np.clip(records / 100, 10, 100))
+
+
+# --- compiled ---------------------------------------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def by_rank(counts: Any, blocks: Any, shares: Any) -> Any:
+    """(first, start, thresholds) of the association that fills intervals by rank, shares[y, block, interval] of a
+    block's counts[y, cell] each.
+
+    A boundary within a millionth of the block from a cell's edge is at the edge.
+    """
+    (classes, cells), size = counts.shape, shares.shape[2]
+    first, start = np.empty((classes, cells), np.int32), np.empty(classes * cells + 1, np.int32)
+    thresholds, used = np.empty(shares.size, np.uint32), 0
+    for y in range(classes):
+        for block in range(blocks.size - 1):
+            total = 0.0
+            for cell in range(blocks[block], blocks[block + 1]):
+                total += counts[y, cell]
+            place, below, bound, edge = 0, 0.0, shares[y, block, 0] * total, 1e-6 * total
+            for cell in range(blocks[block], blocks[block + 1]):
+                above = below + counts[y, cell]
+                while place < size - 1 and bound <= below + edge:
+                    place += 1
+                    bound += shares[y, block, place] * total
+                first[y, cell], start[y * cells + cell] = place, used
+                while place < size - 1 and bound < above - edge:
+                    thresholds[used] = min((bound - below) / counts[y, cell] * 4294967296.0, 4294967295.0)
+                    used, place = used + 1, place + 1
+                    bound += shares[y, block, place] * total
+                below = above
+    start[classes * cells] = used
+    return first, start, thresholds[:used].copy()

@@ -1,0 +1,293 @@
+"""Decision trees from randomized reports, with scikit-learn's contract."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
+
+from sfumato.channels.base import Channel
+from sfumato.counts import Reports
+from sfumato.domain import Floats
+from sfumato.domain.checked import given, given_flag, given_labels, given_one_of, given_rows, given_table
+from sfumato.learners.estimator import Channels, Column, Learner, remember_names
+from sfumato.learners.joint import JointModel
+from sfumato.learners.joint.grid import select_columns
+from sfumato.learners.joint.model import MOST_GRID_DIMENSIONS, beyond_a_grid
+from sfumato.learners.tree import text
+from sfumato.learners.tree.by_class.association import ByClassGrowth, GlobalGrowth, LocalGrowth, paper_intervals
+from sfumato.learners.tree.by_class.levels import CleanGrowth
+from sfumato.learners.tree.model import (
+    Feature,
+    Labels,
+    Limits,
+    NodeErrors,
+    Tree,
+    clean_tree,
+    clean_values,
+    compared,
+    feature_of,
+)
+from sfumato.learners.tree.rule.as_tree import tree_of
+from sfumato.learners.tree.rule.cellwise import cellwise_model
+from sfumato.learners.tree.rule.fitting import RuleSearch
+from sfumato.learners.tree.rule.verdict import AVERAGE, RULE, verdict
+from sfumato.learners.tree.splits import LEAF
+from sfumato.reconstruction import Axis
+
+RECONSTRUCTIONS = ("likelihood", "joint", "byclass", "local", "global", "none")
+GROWTHS: dict[str, type[ByClassGrowth]] = {"global": GlobalGrowth, "byclass": ByClassGrowth, "local": LocalGrowth}
+DEEPEST = 60
+DISTILLED_RECORDS = 150_000
+LEAST_LEAF = 0.0003
+FALLBACK_MEMBERS = 3
+MOST_CLASSES, FEWEST_PEOPLE = 12, 2_000  # of a rule
+PURE = 0.9  # where even the best rule leaves more people in doubt, none is behind the classes, nor averaged in
+
+
+class TreeClassifier(Learner):
+    """A decision tree for true values, learned from reports.
+
+    channels: one entry (channel or None for a clear column) a column, or a mapping from column name.
+    reconstruction: "likelihood" finds cuts and leaves by the likelihood of the reports; where held-out reports do not
+        pay for a rule, or people are fewer than 2,000, it distils the joint model, by itself or averaged with shares
+        that are free in every cell of the rule's columns; "joint" always distils the joint model; "byclass", "local"
+        and "global" are AS00's algorithms; "none" takes reports as if they were true values. Without any channel
+        all of them grow a clean tree.
+    label_channel: the channel that class labels went through, None if they are clear.
+    intervals: AS00's number of intervals m; None takes a hundredth of the records, between 10 and 100.
+    prune: whether to prune by minimum description length; None prunes when there are channels, as AS00 does, and
+        grows a full tree, as scikit-learn does, when there are none.
+
+    Fitted: ``classes_``, ``tree_``, ``feature_importances_``; ``joint_`` where the joint model was distilled;
+    ``errors_``, the standard errors of every node's cut and share, where the likelihood gave them.
+    """
+
+    form = "tree"
+
+    def __init__(
+        self, channels: Channels = None, reconstruction: str = "likelihood", *, label_channel: Channel | None = None,
+        intervals: int | None = None, max_depth: int | None = None, min_samples_leaf: int = 1,
+        prune: bool | None = None, random_state: Any = None,
+    ) -> None:
+        self.channels = channels
+        self.reconstruction = reconstruction
+        self.label_channel = label_channel
+        self.intervals = intervals
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.prune = prune
+        self.random_state = random_state
+
+    # --- fitting ------------------------------------------------------------------------------------------------
+
+    def _takes_reports_as_true(self) -> bool:
+        return self.reconstruction == "none"
+
+    def _learn(self, reports: Reports, rng: np.random.Generator) -> None:
+        if self.reconstruction not in RECONSTRUCTIONS:
+            raise ValueError(
+                f"reconstruction={self.reconstruction!r} is unknown; use one of {', '.join(RECONSTRUCTIONS)}"
+            )
+        self.errors_: NodeErrors | None = None
+        axes = [Axis(reports.column(name)) for name in reports.names]
+        limits = self._limits(reports)
+        if not any(axis.noisy for axis in axes):
+            if reports.in_memory:
+                self.tree_, self.features_ = clean_tree(reports, axes, Labels.of(reports), limits)
+            else:
+                clean = CleanGrowth(reports, axes, limits)
+                self.tree_, self.features_ = clean.grow(), clean.features
+        elif self.reconstruction == "likelihood":
+            self._follow_likelihood(reports, axes, limits, rng)
+        elif self.reconstruction == "joint":
+            self._distil(reports, axes, limits, rng)
+        else:
+            intervals = self.intervals or paper_intervals(len(reports))
+            growth = GROWTHS[self.reconstruction](reports, axes, intervals, limits)
+            self.tree_, self.features_ = growth.grow(), growth.features
+
+    def _limits(self, reports: Reports) -> Limits:
+        least = float(self.min_samples_leaf)
+        depth = DEEPEST if self.max_depth is None else min(int(self.max_depth), DEEPEST)
+        blurred = self.channels is not None or any(reports.channels.values()) or reports.taken_as_true
+        blurred = blurred or reports.label_channel is not None
+        return Limits(depth, least, 2 * least, blurred if self.prune is None else bool(self.prune))
+
+    def _follow_likelihood(self, reports: Reports, axes: list[Axis], limits: Limits, rng: np.random.Generator) -> None:
+        if reports.people < FEWEST_PEOPLE:
+            self._distil(reports, axes, limits, rng)
+            return
+        chosen = select_columns(reports, axes, MOST_GRID_DIMENSIONS)
+        if len(self.classes_) > MOST_CLASSES or beyond_a_grid(reports, axes, chosen):
+            self._distil(reports, axes, limits, rng, chosen)
+            return
+        search = RuleSearch(reports, axes)
+        rough = search.find(chosen)
+        found = search.finished(rough)
+        said = verdict(search, found, chosen)
+        if not said.settled:
+            better = search.again(rough)
+            if better is not rough:
+                found = search.finished(better)
+                said = verdict(search, found, chosen)
+        ruled = tree_of(found, axes, limits, reports.people)
+        if said.preferred == RULE:
+            self.tree_, self.features_, self.errors_ = ruled
+        else:
+            averaged = said.preferred == AVERAGE and purity(ruled[0]) >= PURE
+            self._distil(reports, axes, limits, rng, chosen, cellwise_model(search, found) if averaged else None)
+
+    def _distil(
+        self, reports: Reports, axes: list[Axis], limits: Limits, rng: np.random.Generator,
+        chosen: tuple[int, ...] | None = None, softer: JointModel | None = None,
+    ) -> None:
+        """The joint model, averaged with another of some of its columns if there is one, as a tree."""
+        model = JointModel(self.channels, label_channel=self.label_channel, random_state=self.random_state)
+        model.classes_, model.attribute_names_ = self.classes_, self.attribute_names_
+        model._table_kind = self._table_kind
+        remember_names(model, self.attribute_names_, hasattr(self, "feature_names_in_"))
+        if chosen is None:
+            model._learn(reports, rng)
+        else:
+            mixed = beyond_a_grid(reports, axes, chosen)
+            model.members = None if mixed else FALLBACK_MEMBERS
+            model.model_columns(reports, axes, tuple(range(len(axes))) if mixed else chosen, rng, mixed)
+        self.joint_ = model
+        self.tree_, found = distilled_tree(model, limits, reports.people, rng, softer)
+        by_name = {feature.name: feature for feature in found}
+        self.features_ = [by_name.get(axis.name, feature_of(axis.at(2))) for axis in axes]
+
+    # --- prediction on true values ------------------------------------------------------------------------------
+
+    def _probabilities(self, columns: list[Column]) -> Floats:
+        """Class shares in the leaf that each record of true values falls into."""
+        counts = self._scores(columns)
+        total = counts.sum(axis=1, keepdims=True)
+        return np.where(total > 0, counts / np.maximum(total, 1e-300), 1 / len(self.classes_))
+
+    def _scores(self, columns: list[Column]) -> Floats:
+        """Class counts in that leaf, or shares where an answer is missing that nobody's was."""
+        values = compared(self.features_, columns)
+        return self.tree_.scores(values, np.array([feature.categorical for feature in self.features_]))
+
+    def apply(self, X: Any) -> npt.NDArray[np.int64]:
+        """The index of the leaf of each record."""
+        check_is_fitted(self)
+        return self._leaves(self._columns(X, reset=False)[1])
+
+    def _leaves(self, columns: list[Column]) -> npt.NDArray[np.int64]:
+        values = compared(self.features_, columns)
+        return self.tree_.leaves(values, np.array([feature.categorical for feature in self.features_]))
+
+    def columns_read(self) -> list[int]:
+        return sorted(set(self.tree_.column[self.tree_.column >= 0].tolist()))
+
+    # --- reading the tree ---------------------------------------------------------------------------------------
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """Each column's share of the gini decrease."""
+        check_is_fitted(self)
+        return self.tree_.importances(len(self.features_))
+
+    def get_depth(self) -> int:
+        check_is_fitted(self)
+        return self.tree_.depth()
+
+    def get_n_leaves(self) -> int:
+        check_is_fitted(self)
+        return self.tree_.n_leaves
+
+    def export_text(self) -> str:
+        """The tree as indented lines."""
+        check_is_fitted(self)
+        return text.export_text(self.tree_, self.features_, self.classes_.tolist(), self.errors_)
+
+    def rules(self) -> list[str]:
+        """One sentence a leaf, the most common first."""
+        check_is_fitted(self)
+        return text.rules(self.tree_, self.features_, self.classes_.tolist(), self.errors_)
+
+    def plot(self, ax: Any = None, max_depth: int = 4) -> Any:
+        """Draw the upper levels with matplotlib; the axes are returned."""
+        check_is_fitted(self)
+        return text.draw_tree(self.tree_, self.features_, self.classes_.tolist(), ax, max_depth)
+
+    # --- plain data ---------------------------------------------------------------------------------------------
+
+    def _state(self) -> dict[str, Any]:
+        features = [
+            {"name": f.name, "labels": None if f.labels is None else list(f.labels), "integer": f.integer}
+            for f in self.features_
+        ]
+        errors = {} if self.errors_ is None else {"errors": self.errors_.to_dict()}
+        return {"reconstruction": self.reconstruction, "features": features, "tree": self.tree_.to_dict(), **errors}
+
+    @classmethod
+    def _from_state(cls, data: Mapping[str, Any]) -> Self:
+        model = cls(reconstruction=given_one_of(data, "reconstruction", RECONSTRUCTIONS))
+        columns = len(data["attributes"])
+        model.features_ = [feature_from_dict(each) for each in given_rows(data, "features", columns)]
+        tree = given_table(data, "tree")
+        model.tree_ = Tree.from_dict(tree, model.features_, len(given_rows(data, "classes")))
+        known = "errors" in data
+        model.errors_ = NodeErrors.from_dict(given_table(data, "errors"), model.tree_.column.size) if known else None
+        return model
+
+
+def feature_from_dict(data: Mapping[str, Any]) -> Feature:
+    name, integer = str(given(data, "name")), given_flag(data, "integer")
+    if given(data, "labels"):
+        return Feature(name, None, given_labels(data, "labels"), integer)
+    return Feature(name, np.array([0.0, 1.0]), None, integer)
+
+
+# --- one readable tree from a joint model -----------------------------------------------------------------------------
+
+
+def distilled_tree(
+    model: JointModel, limits: Limits, people: float, rng: np.random.Generator, softer: JointModel | None = None
+) -> tuple[Tree, list[Feature]]:
+    """A tree over the model's selected columns; counts are in the units of the people that it was fitted on.
+
+    Where there is another model of some of its columns, the two answer together, each with half the weight.
+
+    It is grown on a large sample of the model, every record labelled by Bayes' rule, so that it learns the model's
+    decision and no noise; cuts are placed afresh among the sampled values. Leaves then count P(y | x).
+    """
+    if not model.selected_:
+        return Tree.leaf(model.bayes([], 1) * people), []
+    sample = model.sample_core(DISTILLED_RECORDS, rng)
+    names = [model.attribute_names_[j] for j in model.selected_]
+    drawn = Reports({name: sample[j] for name, j in zip(names, model.selected_, strict=True)})
+    axes = [Axis(drawn.column(name)) for name in names]
+    answering = [model] if softer is None else [model, softer]
+    answers = [each.bayes([sample[j] for j in each.selected_], DISTILLED_RECORDS) for each in answering]
+    p_class = np.mean(answers, axis=0) * (people / DISTILLED_RECORDS)
+    decided = Labels.all_weighing(np.argmax(p_class, axis=1), people / DISTILLED_RECORDS, p_class.shape[1])
+    floor = LEAST_LEAF * people
+    tight = Limits(limits.max_depth, max(limits.min_leaf, floor), max(limits.min_split, 2 * floor), limits.prune)
+    tree, features = clean_tree(drawn, axes, decided, tight)
+    leaves = tree.leaves(clean_values(drawn), np.array([feature.categorical for feature in features]))
+    tree.counts = summed_counts(tree, leaves, p_class)
+    tree.column[:] = np.where(tree.column < 0, -1, np.array(model.selected_, np.int32)[tree.column])
+    return tree, features
+
+
+def purity(tree: Tree) -> float:
+    """The share of people whose leaf names their class."""
+    counts = tree.counts[tree.column == LEAF]
+    return float(counts.max(axis=1).sum() / max(counts.sum(), 1e-300))
+
+
+def summed_counts(tree: Tree, leaves: npt.NDArray[np.int64], mass: Floats) -> Floats:
+    """The mass of the records in each node, from the leaves up."""
+    counts = np.column_stack([np.bincount(leaves, column, tree.column.size) for column in mass.T])
+    for node in range(tree.column.size - 1, -1, -1):
+        if tree.left[node] >= 0:
+            counts[node] = counts[tree.left[node]] + counts[tree.right[node]]
+    return np.asarray(counts, np.float64)

@@ -1,5 +1,0 @@
-"""Log-odds as a sum of readable terms, fitted by the likelihood of the reports."""
-
-from sfumato.mining.additive.classifier import AdditiveClassifier
-
-__all__ = ["AdditiveClassifier"]

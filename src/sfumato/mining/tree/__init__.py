@@ -1,5 +1,0 @@
-"""Decision trees for true values, learned from reports."""
-
-from sfumato.mining.tree.classifier import TreeClassifier
-
-__all__ = ["TreeClassifier"]
