@@ -123,7 +123,7 @@ MODELS: dict[str, tuple[str, Callable[[sf.Plan], Any]]] = {
         "mixed",
         lambda plan: sf.ProductMixtureClassifier(plan.channels, components=20, members=2, random_state=0),
     ),
-    "mixture classifier": ("mixed", method("mixture-classifier")),
+    "mixture classifier": ("mixed", method("gaussian-mixture")),
     "mixture classifier, numbers": (
         "numbers",
         lambda plan: sf.GaussianMixtureClassifier(plan.channels, components=3, shrinkage=1, random_state=0),
