@@ -123,3 +123,11 @@ def test_where_a_split_holds_no_value_learners_know_how_often_each_class_is():
     for seed in range(6):
         report = sf.release(table, "class", "gadp", attempts=0, rng=seed).report
         assert all(0 <= score.released <= 1 for score in report.utility)
+
+
+def test_boosting_of_many_records_takes_a_class_of_one_person():
+    """Above 10,000 records scikit-learn stops early by a part that holds people of every class."""
+    original = sf.release(noise_table(0, 60), "class", rng=0, attempts=0).original
+    alone, others = np.flatnonzero(original.y == 1)[:1], np.flatnonzero(original.y == 0)
+    many = original.take(np.append(alone, np.resize(others, 10_000)))
+    assert scores(many, original, ("boosting",)) == [pytest.approx(np.mean(original.y == 0), abs=0.1)]

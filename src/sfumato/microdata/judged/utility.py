@@ -157,17 +157,20 @@ def _chances(learner: str, training: Microdata, unseen: Microdata) -> Floats:
     from sklearn.neighbors import KNeighborsClassifier
 
     known, asked = _inputs(learner, training, unseen)
+    people = np.bincount(training.y, minlength=len(training.classes))
     if not vary(known).any():  # nothing to learn from but how often each class is
-        shares = np.bincount(training.y, minlength=len(training.classes)) / len(known)
-        return np.tile(shares, (len(asked), 1))
+        return np.tile(people / len(known), (len(asked), 1))
     if learner == "tree":
         model = grow_tree(known, training.y)
     else:
+        early = "auto" if (people != 1).all() else False  # a class of one person cannot be divided
         model = {
             "naive Bayes": GaussianNB(),
             "logistic regression": LogisticRegression(max_iter=500),
             "nearest neighbours": KNeighborsClassifier(min(NEIGHBOURS, len(known))),
-            "boosting": HistGradientBoostingClassifier(l2_regularization=SHRINKAGE, random_state=0),
+            "boosting": HistGradientBoostingClassifier(
+                l2_regularization=SHRINKAGE, early_stopping=early, random_state=0
+            ),
         }[learner].fit(known, training.y)
     chances = np.zeros((len(asked), len(training.classes)))
     chances[:, model.classes_] = model.predict_proba(asked)
