@@ -1,26 +1,14 @@
-"""Domains and code spaces."""
+"""Domains: intervals, categories and items, and what is refused."""
 
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.domain import (
-    Cells,
-    Grid,
-    array_of_labels,
-    as_numbers,
-    codes_of_labels,
-    domain_from_spec,
-    domain_to_spec,
-    texts_of,
-)
+from sfumato.domain import domain_from_spec, domain_to_spec
 
 
 @pytest.mark.parametrize(
@@ -78,33 +66,6 @@ def test_labels_keep_their_type(labels: list[object]) -> None:
     assert space.decode(np.array(-1)).item() in (None, pytest.approx(np.nan, nan_ok=True))
 
 
-@pytest.mark.parametrize(
-    "column",
-    [
-        [1, None, 2],
-        np.array([1, np.nan, 2]),
-        pd.Series([1, None, 2]),
-        pd.Series([1, None, 2], dtype="Int64"),
-        pl.Series([1, None, 2]),
-        pa.array([1, None, 2]),
-        pa.chunked_array([[1, None], [2]]),
-        np.ma.array([1, 9, 2], mask=[0, 1, 0]),
-    ],
-    ids=lambda column: type(column).__name__,
-)
-def test_columns_of_every_library_become_numbers(column: object) -> None:
-    np.testing.assert_array_equal(as_numbers(column), [1, np.nan, 2])
-    np.testing.assert_array_equal(sf.Categories([2, 1]).encode(column), [1, -1, 0])
-
-
-@pytest.mark.parametrize(
-    "column", [["41"], np.array(["x"]), [True, False], np.array(["2020-01-01"], dtype="M8[D]"), [{}]]
-)
-def test_columns_that_are_no_numbers_are_refused_by_value(column: object) -> None:
-    with pytest.raises(TypeError, match=r"convert the column to numbers"):
-        as_numbers(column)
-
-
 TWO = sf.Categories(["yes", "no"])
 BAD = {
     "categories that repeat": (lambda: sf.Categories(["a", "b", "a"]), "category 'a' is listed twice"),
@@ -143,22 +104,6 @@ def test_bad_input_is_refused_in_one_line(case: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-@given(st.floats(-1e3, 1e3), st.integers(-4, 4), st.integers(1, 2000))
-def test_grid_values_have_their_own_codes(origin: float, power: int, size: int) -> None:
-    grid = Grid(round(origin, 3), 10.0**power, size)
-    np.testing.assert_array_equal(grid.encode(grid.values), np.arange(size))
-
-
-def test_grid_numbers_are_the_decimals_people_write() -> None:
-    assert Grid(-12.3, 0.1, 300).values[[0, 126, 299]].tolist() == [-12.3, 0.3, 17.6]
-
-
-def test_cells_hold_their_lower_edge_and_gather_what_lies_beyond() -> None:
-    cells = Cells((0.0, 1.0, 3.0))
-    assert cells.encode([-5, 0, 1, 2.9, 3, 9, np.nan]).tolist() == [0, 0, 1, 1, 1, 1, -1]
-    assert cells.values.tolist() == [0.5, 2.0]
-
-
 def test_one_missing_answer_among_texts_stays_missing() -> None:
     channel = sf.RandomizedResponse(sf.Categories(["yes", "no"]), gamma=3)
     assert channel.randomize(None) is None
@@ -177,21 +122,7 @@ def test_the_text_of_a_label_stands_for_it_where_labels_are_of_several_kinds() -
         sf.Categories([1, 2]).encode(["1"])
 
 
-def test_labels_of_several_kinds_are_sorted_and_coded_kind_by_kind() -> None:
-    labels = np.array(["b", 2, True, "a", 1.5, 2], dtype=object)
-    found, codes = codes_of_labels(labels)
-    assert [(type(one), one) for one in found] == [(bool, True), (float, 1.5), (int, 2), (str, "a"), (str, "b")]
-    assert found[codes].tolist() == labels.tolist()
-    assert array_of_labels([True, False]).dtype == bool and array_of_labels([1, "1"]).tolist() == [1, "1"]
-
-
 @pytest.mark.parametrize("labels", [[1, True], [1, 1.0], [0, False], ["a", "a"]])
 def test_labels_that_python_holds_for_equal_are_refused(labels: list[object]) -> None:
     with pytest.raises(ValueError, match="listed twice"):
         sf.Categories(labels)
-
-
-def test_labels_that_are_the_same_text_are_refused_for_a_column_of_one_type() -> None:
-    assert texts_of(np.array([*MIXED, None], dtype=object)).tolist() == ["True", "yes", "2", None]
-    with pytest.raises(ValueError, match="labels 2 and '2' are the same text"):
-        texts_of(np.array([2, "2"], dtype=object))
