@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         TwoPhase,
         Uniform,
     )  # fmt: skip
-    from sfumato.channels.bounded.unknown import Words
+    from sfumato.channels.bounded.words import Words
     from sfumato.client import Device, Ledger
     from sfumato.counts import Counts, Reports
     from sfumato.domain import Categories, Interval, Items
@@ -69,7 +69,7 @@ _LAZY = {
     ),
     **dict.fromkeys(("Chain", "Longitudinal", "Choice", "Clear", "TwoPhase"), "sfumato.channels"),
     **dict.fromkeys(("SubsetResponse", "SelectASize", "CorrelatedNoise", "Piecewise"), "sfumato.channels"),
-    "Words": "sfumato.channels.bounded.unknown",
+    "Words": "sfumato.channels.bounded.words",
     **dict.fromkeys(("Device", "Ledger"), "sfumato.client"),
     **dict.fromkeys(("Guarantee", "CombinedGuarantee", "Breach", "breach_information"), "sfumato.guarantee"),
     "Attribute": "sfumato.plan",

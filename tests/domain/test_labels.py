@@ -7,7 +7,6 @@ import pytest
 
 from sfumato.domain import array_of_labels, codes_of_labels, texts_of
 
-
 MIXED = [True, "yes", 2]
 
 

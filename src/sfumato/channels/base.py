@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato.channels.bound import BOUNDS, refuse_bound
-from sfumato.channels.drawing import report_array
 from sfumato.channels.program import Program, Step
-from sfumato.channels.words import Key, WordSource, noise_generator, source_for
+from sfumato.channels.program.interpreter import report_array
+from sfumato.channels.program.random_words import Key, WordSource, noise_generator, source_for
 from sfumato.domain import (
     MISSING,
     Categories,

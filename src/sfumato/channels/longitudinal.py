@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from sfumato.channels.base import Channel, Rng, write_space
 from sfumato.channels.chain import Chain, stage_from_spec
 from sfumato.channels.program import Program, largest_of
-from sfumato.channels.words import Key, KeyedWords, PermanentWords, WordSource
+from sfumato.channels.program.random_words import Key, KeyedWords, PermanentWords, WordSource
 from sfumato.domain import Categories, Domain
 from sfumato.guarantee import Guarantee, rounded_up
 from sfumato.guarantee.overtime import OverTime

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato.channels import Channel, Mechanism
-from sfumato.channels.drawing import kernels_in
+from sfumato.channels.program.interpreter import kernels_in
 from sfumato.domain import (
     MISSING,
     Categories,

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from sfumato.domain.values import Floats, as_numbers, refuse
 
+
 @dataclass(frozen=True)
 class Interval:
     """Numbers from ``low`` to ``high``, both included; with ``integer=True`` the whole numbers among them."""

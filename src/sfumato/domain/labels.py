@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato.domain.values import Codes, is_missing
 
+
 def are_mixed(labels: Iterable[Any]) -> bool:
     """Whether labels are of several kinds: texts, numbers, truth values; a missing one is of none."""
     return len({_kind_of(label) for label in labels if not is_missing(label)}) > 1

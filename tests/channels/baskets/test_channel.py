@@ -14,7 +14,7 @@ from sfumato.channels.base import channel_from_spec
 from sfumato.channels.baskets.channel import SelectASize
 from sfumato.channels.baskets.law import SizeLaw
 from sfumato.channels.baskets.reports import BasketReports, Baskets, unpack_bits
-from sfumato.channels.words import RecordWords
+from sfumato.channels.program.random_words import RecordWords
 from tests.channels.baskets.examples import two_level
 from tests.statistics import assert_fits, assert_mean, assert_probability
 

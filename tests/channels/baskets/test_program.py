@@ -18,7 +18,7 @@ from sfumato.channels.baskets import seeds as seeds_module
 from sfumato.channels.baskets.law import SizeLaw, dyadic
 from sfumato.channels.baskets.program import SizeProgram, basket_program, coins, read_program, shuffled, within
 from sfumato.channels.baskets.reports import unpack_bits
-from sfumato.channels.words import SimulatedWords
+from sfumato.channels.program.random_words import SimulatedWords
 from tests.channels.baskets.examples import two_level
 from tests.statistics import assert_fits
 

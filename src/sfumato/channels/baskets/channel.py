@@ -20,7 +20,7 @@ from sfumato.channels.baskets.reports import BasketReports, Baskets, bitmap_widt
 from sfumato.channels.baskets.seeds import SeedGenerator
 from sfumato.channels.bound import gamma_of, one_given
 from sfumato.channels.program import Words
-from sfumato.channels.words import Key, KeyedWords, WordSource, row_codes
+from sfumato.channels.program.random_words import Key, KeyedWords, WordSource, row_codes
 from sfumato.domain import Categories, Codes, Domain, Floats, Items
 from sfumato.domain.checked import given, given_numbers, given_whole, given_wholes
 from sfumato.guarantee import Guarantee

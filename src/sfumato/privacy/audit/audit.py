@@ -82,7 +82,7 @@ def audit(
             tuple(judge_target(goal, stated, asked) for goal in goals),
             _assumptions(population, [row.source for row in rows]),
             false_alarm,
-            audited.plan.attributes,
+            audited.plan.headings,
             (*([WHOLE_ONLY] if whole and not given else []), *not_audited(audited, given, whole is not None, checks)),
         )
 

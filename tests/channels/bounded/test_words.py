@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from sfumato.channels.bounded.unknown import END
+from sfumato.channels.bounded.words import END
 from sfumato.channels.program import Program
-from sfumato.channels.words import RecordWords
+from sfumato.channels.program.random_words import RecordWords
 from tests.statistics import assert_fits
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from sfumato.channels import words as words_module
-from sfumato.channels.program import Alias, Shift, integer_weights
-from sfumato.channels.words import KeyedWords, SecureWords, SimulatedWords, secure_words, source_for
+from sfumato.channels.program import Alias, Shift, integer_weights, random_words
+from sfumato.channels.program.random_words import KeyedWords, SecureWords, SimulatedWords, secure_words, source_for
 from tests.statistics import assert_fits, critical_z
 
 COIN = sf.RandomizedResponse(sf.Categories(range(1000)), keep=0.001)
@@ -25,7 +24,7 @@ def test_secure_words_are_uniform_in_every_byte() -> None:
 
 
 def test_secure_words_work_without_the_cryptography_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(words_module, "_aes_counter_stream", lambda: None)
+    monkeypatch.setattr(random_words, "_aes_counter_stream", lambda: None)
     source, codes = SecureWords(), np.zeros(1000, dtype=np.int64)
     assert len({*source.draw(100).tolist(), *source.row(0, 50), *source.rows(codes, 2).ravel().tolist()}) == 2150
 
@@ -107,7 +106,7 @@ def test_a_wrong_rng_is_refused(rng: object) -> None:
 @pytest.mark.parametrize(
     "source", [SecureWords(), SimulatedWords(np.random.default_rng(1)), KeyedWords(b"k" * 16, "q")]
 )
-def test_a_row_is_like_a_row_of_rows(source: words_module.WordSource) -> None:
+def test_a_row_is_like_a_row_of_rows(source: random_words.WordSource) -> None:
     assert source.rows(np.arange(3), 2).shape == (3, 2) and len(source.row(5, 3)) == 3
     again = KeyedWords(b"k" * 16, "q")
     assert again.rows(np.array([5, 5]), 3).tolist() == [again.row(5, 3)] * 2
@@ -137,7 +136,7 @@ def test_a_truth_simulated_from_the_seed_of_its_noise_is_read_back() -> None:
 
 @pytest.mark.parametrize("bits", [1, 7, 13, 16])
 def test_halves_of_words_give_the_report_of_the_whole_words(bits: int) -> None:
-    kernels = pytest.importorskip("sfumato.channels.kernels")
+    kernels = pytest.importorskip("sfumato.channels.program.kernels")
     rng = np.random.default_rng(bits)
     shift = Shift(Alias.of(integer_weights(rng.dirichlet(np.ones(1 << bits)))), 1 << (bits - 1), 50, 60)
     words, codes = rng.integers(0, 1 << 64, 1 << 14, dtype=np.uint64), rng.integers(0, 50, 1 << 14).astype(np.int32)
@@ -156,7 +155,7 @@ def test_halves_of_words_give_the_report_of_the_whole_words(bits: int) -> None:
 def test_a_half_that_does_not_decide_moves_no_code_and_the_whole_words_do(
     tied: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kernels = pytest.importorskip("sfumato.channels.kernels")
+    kernels = pytest.importorskip("sfumato.channels.program.kernels")
     age = sf.Gaussian(sf.Interval(20, 80), privacy=1.0)
     (shift,), values = age.drawing.steps, np.linspace(20, 80, 5000)
     noise, place = shift.noise, 3000

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.channels.program import Program, Shift, Window
-from sfumato.channels.words import SecureWords, WordSource
+from sfumato.channels.program.program import Program
+from sfumato.channels.program.random_words import SecureWords, WordSource
+from sfumato.channels.program.steps import Shift, Window
 from sfumato.domain import (
     CLOSE_TOGETHER,
     FEW_LABELS,
@@ -52,7 +53,7 @@ def kernels_in(module: str) -> Any:
 
 def compiled() -> Any:
     """The kernels of this floor."""
-    return kernels_in("sfumato.channels.kernels")
+    return kernels_in("sfumato.channels.program.kernels")
 
 
 def report_array(channel: Channel, values: Any, source: WordSource) -> Any:

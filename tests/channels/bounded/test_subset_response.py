@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from sfumato.channels.bounded.subsets import Slices, best_grid, is_prime
+from sfumato.channels.bounded.subset_response import Slices, best_grid, is_prime
 from sfumato.channels.program import Program
 from tests.statistics import assert_fits
 

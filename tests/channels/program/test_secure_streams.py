@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.channels import words as words_module
-from sfumato.channels.words import SecureWords, secure_words
+from sfumato.channels.program import random_words
+from sfumato.channels.program.random_words import SecureWords, secure_words
 
-SOURCE = Path(words_module.__file__).parents[1]
+SOURCE = Path(random_words.__file__).parents[2]
 FORKS, WORKERS, BATCH = 10_000, 2, 100
 
 # The module is loaded without NumPy and the rest of the package, which the words of one code do not need: what a fork
@@ -21,11 +21,12 @@ FORKS, WORKERS, BATCH = 10_000, 2, 100
 FORKING = f"""
 import gc, os, signal, struct, sys
 from types import ModuleType
-for name in ("numpy", "sfumato", "sfumato.channels", "sfumato.channels.program", "sfumato.domain"):
+PACKAGES = ("sfumato", "sfumato.channels", "sfumato.channels.program")
+for name in ("numpy", *PACKAGES, "sfumato.channels.program.alias", "sfumato.domain"):
     sys.modules[name] = ModuleType(name)
     sys.modules[name].__path__ = [{str(SOURCE.parent)!r} + "/" + name.replace(".", "/")]
-sys.modules["sfumato.channels.program"].Words = sys.modules["sfumato.domain"].Codes = object
-from sfumato.channels.words import secure_words
+sys.modules["sfumato.channels.program.alias"].Words = sys.modules["sfumato.domain"].Codes = object
+from sfumato.channels.program.random_words import secure_words
 
 def drawn():
     return struct.pack("4Q", *secure_words().row(0, 4))
@@ -86,7 +87,7 @@ def test_threads_of_forked_processes_have_streams_of_their_own() -> None:
 
 
 def test_a_stream_that_is_keyed_again_goes_on_without_repeating(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(words_module, "REKEY_BYTES", 1 << 14)
+    monkeypatch.setattr(random_words, "REKEY_BYTES", 1 << 14)
     source = SecureWords()
     words = [word for _ in range(200) for word in source.draw(64).tolist()]
     assert len(set(words)) == len(words)

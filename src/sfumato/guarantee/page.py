@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sfumato.guarantee import CombinedGuarantee
+from sfumato.guarantee.total import CombinedGuarantee
 from sfumato.pages import Html, Page, tag
-from sfumato.plan.attribute import Attribute
 from sfumato.prose import Voice
 
 
-def page_of(attributes: Mapping[str, Attribute], total: CombinedGuarantee, tested: bool | None = None) -> Page:
-    """``tested``: whether the program that blurs was found to do what is stated; None: it was not looked at."""
+def page_of(headings: Mapping[str, str], total: CombinedGuarantee, tested: bool | None = None) -> Page:
+    """Show the guarantee question by question under the texts of the questions.
+
+    ``tested``: whether the program that blurs was found to do what is stated; None: it was not looked at.
+    """
     say = total.voice
     page = Page(say("page.title"), language=total.language)
     if tested is not None:
         page.note(say("page.good" if tested else "page.bad"), good=tested)
-    for name, each in attributes.items():
-        page.section(each.question or name).add(told_of(total.parts.get(name), say))
+    for name, heading in headings.items():
+        page.section(heading).add(told_of(total.parts.get(name), say))
     page.section(say("page.together"))
     return page.items(_held_together(str(total)).splitlines())
 

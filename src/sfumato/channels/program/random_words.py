@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.channels.program import Words
+from sfumato.channels.program.alias import Words
 from sfumato.domain import Codes
 
 REKEY_BYTES = 1 << 34

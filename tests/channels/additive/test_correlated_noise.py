@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from sfumato.channels.correlated import CorrelatedNoise
+from sfumato.channels.additive.correlated_noise import CorrelatedNoise
 from sfumato.reconstruction.joint import reconstruct_correlated
 from tests.statistics import assert_fits, critical_z
 

@@ -23,16 +23,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sfumato.channels.additive import (
-    Gaussian,
-    check_confidence,
-    check_positive,
-    cholesky,
-    default_step,
-    normal_quantile,
-)
+from sfumato.channels.additive.gaussian import Gaussian
 from sfumato.channels.base import Channel, Mechanism, Rng, read_space
-from sfumato.channels.words import Key, KeyedWords, WordSource, row_codes
+from sfumato.channels.portable import cholesky, normal_quantile
+from sfumato.channels.program.random_words import Key, KeyedWords, WordSource, row_codes
+from sfumato.channels.resolution import check_confidence, check_positive, default_step
 from sfumato.domain import Codes, Domain, Floats, Grid, Interval, Row, as_numbers
 from sfumato.guarantee import CombinedGuarantee
 from sfumato.prose import voice

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from sfumato.channels import words as words_module
-from sfumato.channels.words import RecordWords
+from sfumato.channels.program import random_words
+from sfumato.channels.program.random_words import RecordWords
 from tests.statistics import assert_fits, critical_z
 
 SECRET = bytes(range(32))
@@ -37,14 +37,14 @@ def blurred(mechanism: sf.Mechanism, values: Any, places: Any, secret: bytes = S
 
 def test_the_words_are_a_published_function() -> None:
     """AES-256 of the counter, with the vectors of FIPS 197 for the cipher itself."""
-    cipher = words_module._aes_blocks(bytes(range(32)))
+    cipher = random_words._aes_blocks(bytes(range(32)))
     if cipher is None:
         pytest.skip("the cryptography package is not installed")
     assert cipher(bytes.fromhex("00112233445566778899aabbccddeeff")).hex() == "8ea2b7ca516745bfeafc49904b496089"
     key = hmac.digest(SECRET, b"sfumato/1/records\0q", hashlib.sha256)
     blocks = b"".join((2**40).to_bytes(8, "big") + b.to_bytes(8, "big") for b in range(2))
     found = RecordWords(SECRET, [2**40], "q").rows(np.zeros(1), 3)
-    assert found.astype("<u8").tobytes() == words_module._aes_blocks(key)(blocks)[:24]  # type: ignore[misc]
+    assert found.astype("<u8").tobytes() == random_words._aes_blocks(key)(blocks)[:24]  # type: ignore[misc]
 
 
 def test_known_words() -> None:
@@ -57,7 +57,7 @@ def test_known_words() -> None:
 
 
 def test_without_the_package_the_words_are_those_of_hmac(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(words_module, "_aes_blocks", lambda key: None)
+    monkeypatch.setattr(random_words, "_aes_blocks", lambda key: None)
     key = hmac.digest(SECRET, b"sfumato/1/records\0q", hashlib.sha256)
     digest = hmac.digest(key, (7).to_bytes(8, "big") + bytes(8), hashlib.sha256)
     assert RecordWords(SECRET, [7], "q").rows(np.zeros(1), 2).astype("<u8").tobytes() == digest[:16]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from sfumato.channels.words import question_of
+from sfumato.channels.program.random_words import question_of
 from tests.statistics import critical_z
 
 COLOURS = ["red", "green", "blue"]

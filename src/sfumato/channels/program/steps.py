@@ -1,156 +1,31 @@
-"""Drawing programs: what a device executes to blur an answer, as plain data in whole numbers.
-
-A program takes the code of a true value through a few steps. Each step turns a code into another one with the help of
-uniform 64-bit words, and has a law of its own:
-
-    shift    code + noise, noise from one table; beyond the ends the end codes          1 word
-    window   a place of the window that begins at the code, or any place outside it     2 words
-    table    a draw from the code's own table                                           1 word
-    map      another code, always the same one                                          no word
-    spread   any code of the run of neighbours that holds the code                      1 word
-
-Steps one after the other are a chain. The functions below are the one interpreter: they read whole numbers only, work
-on single codes and on arrays alike, and do the same work whatever the code, the words and the outcome are. The law and
-γ are read off the same whole numbers. ``docs/programs.md`` describes programs for other languages.
-"""
+"""The steps of drawing programs: what each does with a code and words, its law, its γ, and its plain data."""
 
 from __future__ import annotations
 
-import math
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.channels.program.alias import (
+    HALF,
+    WIDEST,
+    WORD,
+    Alias,
+    Numbers,
+    below,
+    choose,
+    hex_word,
+    word_of,
+    words_below,
+)
+from sfumato.channels.program.ratios import largest_of, largest_or_none, ratio_of
 from sfumato.domain import MOST_CODES, Codes, Floats
-from sfumato.domain.checked import given, given_rows, given_table, given_whole, given_wholes
-from sfumato.tables import check_nesting
-
-WORD = 1 << 64
-HALF = 1 << 63
-LOW = 0xFFFFFFFF
-WIDEST = 1 << 32  # codes below this are drawn without overflow
-MOST_ENTRIES = 100_000_000
-"""A law has at most so many entries: 800 MB of floats."""
-EXACT_PRODUCT = 3_000_000  # multiplications up to which the γ of a chain is computed in whole numbers
-Words = NDArray[np.uint64]
-Numbers = Any  # one whole number, or an array of them
-
-
-# --- drawing from words -------------------------------------------------------------------------------------------
-
-
-def below(word: Numbers, bound: Numbers) -> Numbers:
-    """⌊word · bound / 2^64⌋: one of 0..bound−1, each for ⌊2^64/bound⌋ words or one more; bound is below 2^32."""
-    return ((word >> 32) * bound + (((word & LOW) * bound) >> 32)) >> 32
-
-
-def words_below(place: int, bound: int) -> int:
-    """How many words lead ``below`` to this place."""
-    return -(-(place + 1) * WORD // bound) + (place * -WORD // bound)
-
-
-def choose(condition: Numbers, yes: Numbers, no: Numbers) -> Numbers:
-    """``yes`` where the condition holds, else ``no``, without a branch."""
-    return no + (yes - no) * condition
-
-
-@dataclass(frozen=True, eq=False)
-class Alias:
-    """A law over codes as Walker's table: entry = threshold << bits | alias, 2^bits entries.
-
-    The top ``bits`` bits of a word choose an entry; if the others are below its threshold the code is the entry's own
-    place, else its alias. P(code) is a whole number over 2^64.
-    """
-
-    entries: Words
-    bits: int
-
-    @classmethod
-    def of(cls, weights: Sequence[int]) -> Alias:
-        """The table of whole-number weights that sum to 2^64."""
-        bits = max(1, (len(weights) - 1).bit_length())
-        capacity = WORD >> bits
-        mass = [*weights, *[0] * ((1 << bits) - len(weights))]
-        threshold, alias = [capacity - 1] * len(mass), list(range(len(mass)))
-        small = [i for i, w in enumerate(mass) if w < capacity]
-        large = [i for i, w in enumerate(mass) if w > capacity]
-        while small:
-            needy, giver = small.pop(), large[-1]
-            threshold[needy], alias[needy] = mass[needy], giver
-            mass[giver] -= capacity - mass[needy]
-            if mass[giver] <= capacity:
-                large.pop()
-                if mass[giver] < capacity:
-                    small.append(giver)
-        packed = [(t << bits) | a for t, a in zip(threshold, alias, strict=True)]
-        return cls(np.array(packed, dtype=np.uint64), bits)
-
-    @cached_property
-    def upper(self) -> Any:
-        """The table for the upper halves of words: thresholds without their lower 32 bits."""
-        thresholds = self.entries >> np.uint64(32 + self.bits) << np.uint64(self.bits)
-        return (thresholds | self.entries & np.uint64((1 << self.bits) - 1)).astype(np.uint32)
-
-    @cached_property
-    def listed(self) -> list[int]:
-        return [int(entry) for entry in self.entries.ravel()]
-
-    def draw(self, word: Numbers, column: Numbers = 0) -> Numbers:
-        """The code that a word chooses, from the table of ``column`` where there are several."""
-        place = word >> (64 - self.bits)
-        where = (column << self.bits) + place
-        entry = self.listed[where] if isinstance(word, int) else self.entries[where.view(np.int64)]
-        alias = entry & ((1 << self.bits) - 1)
-        return choose((word & ((1 << (64 - self.bits)) - 1)) < (entry >> self.bits), place, alias)
-
-    def weights(self, column: int = 0) -> list[int]:
-        """How many of the 2^64 words choose each code."""
-        size, capacity = 1 << self.bits, WORD >> self.bits
-        found = [0] * size
-        for place, entry in enumerate(self.listed[column * size : (column + 1) * size]):
-            threshold, alias = entry >> self.bits, entry & (size - 1)
-            found[place] += threshold
-            found[alias] += capacity - threshold
-        return found
-
-    def to_list(self) -> list[str]:
-        return [hex_word(entry) for entry in self.listed]
-
-    @classmethod
-    def from_list(cls, entries: Sequence[str], columns: int = 1) -> Alias:
-        size = len(entries) // columns if columns else 0
-        if size < 2 or size & (size - 1) or len(entries) != size * columns:
-            raise ValueError(f"{len(entries):,} entries are not {columns:,} tables of 2, 4, 8, … each; write it again")
-        return cls(np.array([word_of(entry) for entry in entries], dtype=np.uint64), size.bit_length() - 1)
-
-
-def integer_weights(probabilities: Floats) -> list[int]:
-    """Whole-number weights nearest to the probabilities that sum to 2^64 exactly."""
-    weights = [int(p * float(WORD)) for p in probabilities.tolist()]
-    weights[int(np.argmax(probabilities))] += WORD - sum(weights)
-    return weights
-
-
-def hex_word(word: int) -> str:
-    """A word as JSON carries it unharmed."""
-    return f"{word:016x}"
-
-
-def word_of(text: Any) -> int:
-    """The word that ``hex_word`` wrote."""
-    if not isinstance(text, str) or not re.fullmatch("[0-9a-f]{16}", text):
-        raise ValueError("a word is not sixteen hexadecimal digits; write the program again")
-    return int(text, 16)
-
-
-# --- steps --------------------------------------------------------------------------------------------------------
+from sfumato.domain.checked import given, given_rows, given_whole, given_wholes
 
 
 class Step(ABC):
@@ -272,7 +147,7 @@ class Shift(Step):
             high = _sliding(inner, self.inputs, largest=True)
             low = _sliding(inner, self.inputs, largest=False)
             found += [ratio_of(most, least) for most, least in set(zip(high, low, strict=True))]
-        return _largest(found)
+        return largest_or_none(found)
 
     def to_dict(self) -> dict[str, Any]:
         return {"step": self.name, "noise": self.noise.to_list(), "offset": self.offset, "outputs": self.outputs}
@@ -349,7 +224,7 @@ class Window(Step):
         if self.window > 1 or self.inputs == 1:
             return ratio_of(max(near[1], far[1]), min(near[0], far[0]))
         found = [ratio_of(near[1], far[0]), ratio_of(far[1], near[0])]
-        return _largest([*found, ratio_of(far[1], far[0])] if self.inputs > 2 else found)
+        return largest_or_none([*found, ratio_of(far[1], far[0])] if self.inputs > 2 else found)
 
     def to_dict(self) -> dict[str, Any]:
         sizes = {"window": self.window, "others": self.others}
@@ -508,163 +383,6 @@ class Spread(Step):
         if not starts.size or starts[0] or (np.diff(starts) <= 0).any():
             raise ValueError("starts do not begin at 0 and increase; write the program again")
         return cls(starts, outputs)
-
-
-# --- programs -----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Program:
-    """Steps one after the other; ``read`` and ``write`` say how values become codes and codes become reports."""
-
-    size: int
-    steps: tuple[Step, ...]
-    read: dict[str, Any] = field(default_factory=dict)
-    write: dict[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        size = self.size
-        for step in self.steps:
-            if step.inputs != size:
-                raise ValueError(f"a {step.name} step takes {step.inputs} codes and gets {size}; they must agree")
-            size = step.outputs
-
-    @property
-    def outputs(self) -> int:
-        return self.steps[-1].outputs if self.steps else self.size
-
-    @cached_property
-    def words(self) -> int:
-        """How many words a report takes."""
-        return sum(step.words for step in self.steps)
-
-    def draw(self, code: Numbers, words: Sequence[Numbers]) -> Numbers:
-        """Report codes for true codes: one code and its words, or an array and one array a word."""
-        used = 0
-        for step in self.steps:
-            code = step.draw(code, words[used : used + step.words])
-            used += step.words
-        return code
-
-    def law(self, first: Codes | None = None, codes: Codes | None = None) -> Floats:
-        """P[report code, true code]; with ``first`` the rows summed over runs of report codes, with ``codes`` the
-        columns of these true codes."""
-        if codes is not None:
-            return Program(codes.size, (Map(codes, self.size), *self.steps)).law(first)
-        self._check_law(None if first is None else first.size)
-        if not self.steps:
-            return Map(np.arange(self.size), self.size).law(first)
-        table = self.steps[-1].law(first)
-        for step in self.steps[-2::-1]:
-            table = table[:, step.codes] if isinstance(step, Map) else table @ step.law()
-        return table
-
-    def _entries(self, rows: int | None = None) -> int:
-        """How many entries the largest of the tables has that make the law, or ``rows`` of it."""
-        last = (self.outputs if rows is None else rows) * (self.steps[-1].inputs if self.steps else self.size)
-        inner = [step.inputs * step.outputs for step in self.steps[:-1] if not isinstance(step, Map)]
-        return max([last, *inner])
-
-    def _check_law(self, rows: int | None) -> None:
-        if self._entries(rows) > MOST_ENTRIES:
-            raise ValueError(
-                f"the law has {self._entries(rows):,} entries, more than the {MOST_ENTRIES:,} that can be held; "
-                "use a coarser step=, or fewer categories"
-            )
-
-    @cached_property
-    def gamma(self) -> Fraction | None:
-        """The largest ratio within a row of the law; None: infinite.
-
-        Of one step exactly. Of several exactly where the product is small; else from the law in floats, rounded up, and
-        never above that of any step: what is done before or after a step reveals no more.
-        """
-        if max([self.size, *(step.outputs for step in self.steps)]) > MOST_CODES:
-            raise ValueError(f"a step has more than {MOST_CODES:,} codes, too many to state γ; write the program again")
-        stochastic = [step for step in self.steps if step.words]
-        if not stochastic:
-            identity = not self.steps and self.size > 1
-            return None if identity else self.steps[0].gamma() if self.steps else Fraction(1)
-        if len(self.steps) == 1:
-            return self.steps[0].gamma()
-        bounds = [gamma for gamma in (step.gamma() for step in self.steps) if gamma is not None]
-        product = self.exact()
-        if product is not None:
-            return largest_of(product.tolist())
-        program, runs = self._before_spread()
-        held = program._entries(None if runs is None else runs.size) <= MOST_ENTRIES
-        found = largest_ratio(program.law(runs)) if held else math.inf
-        bounds += [Fraction(found) * (1 + Fraction(1, 10**9))] if math.isfinite(found) else []
-        return min(bounds, default=None)
-
-    def _before_spread(self) -> tuple[Program, Codes | None]:
-        """A program and runs of its reports with the same γ: the reports of a closing spread's run have proportional
-        rows."""
-        *before, last = self.steps
-        if before and isinstance(last, Spread):
-            return Program(self.size, tuple(before)), last.starts
-        return self, None
-
-    def exact(self, most: int = EXACT_PRODUCT) -> NDArray[Any] | None:
-        """Whole numbers proportional to the law, one common factor for all; None where that takes too much work."""
-        work = sum(a.inputs * a.outputs * b.outputs for a, b in zip(self.steps, self.steps[1:], strict=False))
-        if work > most or (self.steps and self.steps[0].inputs * self.steps[0].outputs > most):
-            return None
-        product = np.eye(self.size, dtype=int).astype(object)
-        for place, step in enumerate(self.steps):
-            table = np.array(step.exact(), dtype=object)
-            product = table if place == 0 else table @ product
-        return product
-
-    def to_dict(self) -> dict[str, Any]:
-        """The program as plain data: whole numbers, and words as sixteen hexadecimal digits."""
-        steps = [step.to_dict() for step in self.steps]
-        return {"program": 1, "words": self.words, "read": self.read, "steps": steps, "write": self.write}
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Program:
-        """The program that ``to_dict`` wrote."""
-        check_nesting(data, "the program")
-        version = given(data, "program")
-        if version != 1:
-            raise ValueError(f"program = {version!r} is not version 1; this interpreter reads version 1")
-        read, write = given_table(data, "read"), given_table(data, "write")
-        size = first = given_whole(read, "size", 1, MOST_CODES)
-        steps: list[Step] = []
-        for each in given_rows(data, "steps"):
-            if given(each, "step") not in list(Step.kinds):
-                raise ValueError(f"step {each['step']!r} is unknown; known are {', '.join(Step.kinds)}")
-            steps.append(Step.kinds[each["step"]].from_dict(each, size))
-            size = steps[-1].outputs
-        if "size" in write and size != given_whole(write, "size", 1, WIDEST):
-            raise ValueError("the last step has other codes than are written; write the program again")
-        return cls(first, tuple(steps), dict(read), dict(write))
-
-
-# --- ratios -------------------------------------------------------------------------------------------------------
-
-
-def ratio_of(most: int, least: int) -> Fraction | None:
-    """most/least; 1 for a report that never occurs, None where only some values rule it out."""
-    if least == 0:
-        return None if most else Fraction(1)
-    return Fraction(most, least)
-
-
-def largest_of(rows: Sequence[Sequence[int]]) -> Fraction | None:
-    """The largest ratio within a row."""
-    return _largest([ratio_of(max(row), min(row)) for row in rows])
-
-
-def _largest(ratios: Sequence[Fraction | None]) -> Fraction | None:
-    return None if None in ratios else max((ratio for ratio in ratios if ratio is not None), default=Fraction(1))
-
-
-def largest_ratio(law: Floats) -> float:
-    """γ of a table in floats: max over reports of max/min within the row; rows that never occur do not count."""
-    high, low = law.max(axis=1), law.min(axis=1)
-    high, low = high[high > 0], low[high > 0]
-    return float(np.inf) if (low <= 0).any() else float((high / low).max())
 
 
 def sum_runs(table: Floats, first: Codes) -> Floats:
