@@ -41,8 +41,9 @@ if TYPE_CHECKING:
     from sfumato.learners.discriminant import LinearDiscriminant
     from sfumato.learners.face_value import FaceValueClassifier
     from sfumato.learners.gaussian_mixture import GaussianMixtureClassifier
-    from sfumato.learners.joint import JointModel, ProductMixtureClassifier
+    from sfumato.learners.joint import JointModel
     from sfumato.learners.naive_bayes import NaiveBayesClassifier
+    from sfumato.learners.product_mixture import ProductMixtureClassifier
     from sfumato.learners.tree import TreeClassifier
     from sfumato.microdata import release
     from sfumato.plan import Attribute, Plan
@@ -91,7 +92,7 @@ _LAZY = {
     "NaiveBayesClassifier": "sfumato.learners.naive_bayes",
     "JointModel": "sfumato.learners.joint",
     "FaceValueClassifier": "sfumato.learners.face_value",
-    "ProductMixtureClassifier": "sfumato.learners.joint",
+    "ProductMixtureClassifier": "sfumato.learners.product_mixture",
     "GaussianMixtureClassifier": "sfumato.learners.gaussian_mixture",
     "LinearDiscriminant": "sfumato.learners.discriminant",
     "Chooser": "sfumato.learners.choose",

@@ -10,8 +10,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 import sfumato as sf
 from sfumato import shipping
+from sfumato.learners.face_value.plain import first_above
 from sfumato.prose import voice
-from sfumato.shipping.forms import device_part, first_above, form_of
+from sfumato.shipping.forms import device_part
 
 CUTS = st.floats(-1e30, 1e30, allow_subnormal=False)
 
@@ -43,7 +44,7 @@ def test_a_tree_of_scikit_learn_asks_for_labels_and_says_so() -> None:
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"city": rng.choice(["Rome", "Oslo", "Bern"], 300), "age": rng.uniform(20, 80, 300)})
     model = sf.FaceValueClassifier(DecisionTreeClassifier(max_depth=1)).fit(table, table["city"] == "Oslo")
-    root = form_of(model, voice("en"))["nodes"][0]
+    root = model.device_form(voice("en")).data["nodes"][0]
     assert root["said"] == ["city is Bern or Rome", "city is Oslo", "city is unknown to the model"]
     assert (root["cut"], root["missing_left"]) == ([0, 2], True)
 

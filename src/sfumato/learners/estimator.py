@@ -36,6 +36,8 @@ from sfumato.domain import (
 )
 from sfumato.domain.checked import given, given_flag, given_labels, given_names
 from sfumato.learners import LEARNERS
+from sfumato.learners.device import DeviceForm
+from sfumato.prose import Voice
 from sfumato.tables import (
     LEVEL_SUFFIX,
     PLAN_COLUMN,
@@ -108,6 +110,18 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
     def columns_read(self) -> list[int]:
         """The columns that answers depend on."""
         return list(range(len(self.attribute_names_)))
+
+    @abstractmethod
+    def device_form(self, say: Voice) -> DeviceForm:
+        """Return what a device evaluates of the fitted model; rules of a tree in the voice's language."""
+
+    def deciding_tree(self) -> tuple[Any, list[Any]] | None:
+        """Return the tree that decides and the columns as it sees them; None where the model is no tree."""
+        return None
+
+    def device_classes(self) -> list[Any] | None:
+        """Return the classes that the model may name; None where it was fitted without any."""
+        return self.classes_.tolist() if hasattr(self, "classes_") else None
 
     @abstractmethod
     def _state(self) -> dict[str, Any]:
@@ -262,7 +276,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
             "model": self.form,
             "named": hasattr(self, "feature_names_in_"),
             "attributes": self.attribute_names_,
-            "classes": self.classes_.tolist() if hasattr(self, "classes_") else None,
+            "classes": Learner.device_classes(self),
             **self._state(),
         }
 

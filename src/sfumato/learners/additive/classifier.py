@@ -23,7 +23,9 @@ from sfumato.learners.additive.fitting import learn
 from sfumato.learners.additive.model import shares
 from sfumato.learners.additive.terms import Factor, Term
 from sfumato.learners.additive.text import draw_terms, formula_of
+from sfumato.learners.device import DeviceForm
 from sfumato.learners.estimator import Channels, Column, Learner
+from sfumato.prose import Voice
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,13 @@ class AdditiveClassifier(Learner):
 
     def columns_read(self) -> list[int]:
         return sorted({column for term in self.terms_in_units_ for column in term.columns})
+
+    def device_form(self, say: Voice) -> DeviceForm:
+        terms = (
+            {"factors": [factor.device_term() for factor in factors], "slope": slope.tolist()}
+            for factors, slope in self.products()
+        )
+        return DeviceForm.sum(self.device_classes(), self.intercept_, terms)
 
     # --- to read ------------------------------------------------------------------------------------------------
 

@@ -1,124 +1,42 @@
-"""Direct mining (LKT08 §6): any scikit-learn classifier on the reports, as if they were true values.
+"""Fitted classifiers of scikit-learn as numbers: decision trees, gaussian naive Bayes, logistic regression.
 
-What it learns is P(y | w). On true values that is biased: noise flattens what depends on a column, roughly by the
-factor Var x / Var w, and hides what is narrower than the noise. It costs no reconstruction, and with few records or
-little noise it may serve better; `Chooser` tells from the reports.
+They are written as plain data, answer from it as the classifier did, and are evaluated by devices.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Self
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import softmax
-from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from sfumato.counts import Reports, encode_known
-from sfumato.domain import Floats, as_numbers
-from sfumato.domain.checked import given_labels, given_numbers, given_one_of, given_rows, given_table, given_wholes
+from sfumato.domain import Floats
+from sfumato.domain.checked import given_numbers, given_one_of, given_rows, given_wholes
+from sfumato.learners.device import Term, linear_term
 from sfumato.learners.discriminant import linear_scores
-from sfumato.learners.estimator import Channels, Column, Learner, class_codes_in
-from sfumato.learners.moments import LEAST_VARIANCE, TINY
+from sfumato.learners.moments import TINY
 from sfumato.learners.naive_bayes import NormalDensity, given_logs, log_joint
-
-Labels = tuple[Any, ...] | None
-
-
-class FaceValueClassifier(Learner):
-    """A scikit-learn classifier fitted on reports, and applied to true values (or to reports) as they are.
-
-    estimator: any classifier; None takes gaussian naive Bayes, whose class means noise leaves unbiased, of scaled
-        columns: by itself it adds a part of the largest variance to all of them.
-    channels: only used to know which columns ``<name>.level`` are levels, which are left out.
-
-    Numbers go in as they are (missing: the mean of the reports), labels as one column each. Decision trees, (scaled)
-    gaussian naive Bayes and (scaled) logistic regression can be shipped.
-    """
-
-    form = "face-value"
-
-    def __init__(self, estimator: Any = None, channels: Channels = None) -> None:
-        self.estimator = estimator
-        self.channels = channels
-
-    def _takes_reports_as_true(self) -> bool:
-        return True
-
-    def _learn(self, reports: Reports, rng: np.random.Generator) -> None:
-        reports = reports.sampled()
-        columns = [reports.values(name) for name in reports.names]
-        self.labels_: list[Labels] = [reports.column(name).labels for name in reports.names]
-        self.fill_ = [filling(column) for column in columns]
-        model = clone(make_pipeline(StandardScaler(), GaussianNB()) if self.estimator is None else self.estimator)
-        weight = {} if reports.weights is None else weight_argument(model, reports.weights)
-        self.estimator_ = model.fit(self._encoded(columns), class_codes_in(reports), **weight)
-        if self.estimator is None:  # where no column varies, it has nothing to add a part of
-            model[-1].var_ = np.maximum(model[-1].var_, LEAST_VARIANCE)
-
-    def _encoded(self, columns: list[Column]) -> Floats:
-        parts = []
-        for column, labels, fill in zip(columns, self.labels_, self.fill_, strict=True):
-            if labels is None:
-                numbers = as_numbers(column)
-                parts.append(np.where(np.isnan(numbers), fill, numbers)[:, None])
-            else:
-                parts.append((encode_known(labels, column)[:, None] == np.arange(len(labels))).astype(float))
-        return np.hstack(parts)
-
-    def _probabilities(self, columns: list[Column]) -> Floats:
-        """The estimator's class probabilities, with values taken as reports."""
-        found = np.zeros((columns[0].size, self.classes_.size))
-        found[:, self.estimator_.classes_] = self.estimator_.predict_proba(self._encoded(columns))
-        return found
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The estimator's classes."""
-        check_is_fitted(self)
-        columns = self._columns(X, reset=False)[1]
-        return np.asarray(self.classes_[self.estimator_.predict(self._encoded(columns))])
-
-    def _state(self) -> dict[str, Any]:
-        labels = [None if each is None else list(each) for each in self.labels_]
-        return {"labels": labels, "fill": self.fill_, "estimator": plain_answers(self.estimator_)}
-
-    @classmethod
-    def _from_state(cls, data: Mapping[str, Any]) -> Self:
-        model = cls()
-        columns, classes = len(data["attributes"]), len(given_rows(data, "classes"))
-        model.labels_ = [
-            None if each is None else given_labels({"labels": each}, "labels")
-            for each in given_rows(data, "labels", columns)
-        ]
-        model.fill_ = given_numbers(data, "fill", (columns,)).tolist()
-        encoded = sum(1 if each is None else len(each) for each in model.labels_)
-        model.estimator_ = PlainAnswers(given_table(data, "estimator"), encoded, classes)
-        return model
+from sfumato.learners.tree.model import Feature, Tree
+from sfumato.learners.tree.splits import LEAF
 
 
-def filling(column: Column) -> float:
-    """What stands for a missing number: the mean of the others."""
-    if column.dtype.kind not in "iuf":
-        return 0.0
-    known = column[~np.isnan(column.astype(np.float64))]
-    return float(known.mean()) if known.size else 0.0
+@dataclass(frozen=True)
+class Source:
+    """The column behind a number that the estimator reads: a number (``fill`` where it is missing), or whether the
+    answer is ``label``, whose place among the column's labels is ``code`` (None: a number)."""
 
-
-def weight_argument(model: Any, weight: Floats) -> dict[str, Floats]:
-    """`sample_weight` for a classifier, or for the last step of a pipeline."""
-    name, last = model.steps[-1] if isinstance(model, Pipeline) else ("", model)
-    if not has_fit_parameter(last, "sample_weight"):
-        raise TypeError(
-            f"{type(last).__name__} takes no sample_weight; leave the weights out or use another classifier"
-        )
-    return {f"{name}__sample_weight" if name else "sample_weight": weight}
+    column: int
+    fill: float
+    code: int | None = None
+    label: Any = None
 
 
 class PlainAnswers:
@@ -153,6 +71,49 @@ class PlainAnswers:
 
     def predict(self, X: Floats) -> npt.NDArray[Any]:
         return np.asarray(self.classes_[np.argmax(self.scores(X), axis=1)])
+
+    # --- on devices ---------------------------------------------------------------------------------------------
+
+    @property
+    def start(self) -> Floats:
+        """Where the scores of a sum start."""
+        return np.asarray(self.data["log_prior" if self.form == "normal" else "intercept"])
+
+    def device_term(self, place: int, source: Source) -> Term:
+        """Return what one number of the estimator adds; an indicator is 1 for its label and 0 for all else."""
+        if self.form == "linear":
+            slope = self.data["coef"][:, place]
+            if source.code is None:
+                return linear_term(source.column, None, slope, source.fill * slope)
+            rows = np.outer([0.0, 1.0], slope)
+        else:
+            density = self.densities[place]
+            if source.code is None:
+                return density.device_term(source.column, density.log_density(np.array([source.fill]))[0])
+            rows = density.log_density(np.array([0.0, 1.0]))
+        scores = {"scores": [rows[1].tolist()], "missing": rows[0].tolist()}
+        return {"column": source.column, "labels": [source.label], **scores}
+
+    def as_tree(self, features: Sequence[Feature], sources: Sequence[Source]) -> Tree:
+        """Return scikit-learn's tree with our tests: numbers are compared as they are, and labels are among those that
+        go left."""
+        nodes = self.data
+        size, widest = nodes["left"].size, max(len(each.labels or ()) for each in features) + 1
+        column, cut = np.full(size, LEAF, np.int32), np.full(size, np.nan)
+        missing_left, bins = np.zeros(size, bool), np.zeros((size, widest), bool)
+        for node in np.flatnonzero(nodes["left"] >= 0).tolist():
+            source, threshold = sources[nodes["column"][node]], nodes["cut"][node]
+            column[node] = source.column
+            if source.code is None:
+                cut[node] = first_above(threshold)
+                missing_left[node] = source.fill < cut[node]
+            else:
+                missing_left[node] = threshold >= 0
+                bins[node, : len(features[source.column].labels or ())] = missing_left[node]
+                bins[node, source.code] = threshold >= 1
+        left, right = nodes["left"].astype(np.int32), nodes["right"].astype(np.int32)
+        no = np.zeros(size, bool)
+        return Tree(column, cut, left, right, missing_left, bins, nodes["shares"], np.zeros(size), no)
 
     def _leaves(self, X: Floats) -> npt.NDArray[np.int64]:
         left, right, column = self.data["left"], self.data["right"], self.data["column"]
@@ -229,3 +190,11 @@ def _plain_tree(tree: Any) -> dict[str, Any]:
     shares = tree.value[:, 0] / tree.value[:, 0].sum(axis=1, keepdims=True)
     nodes = {"left": tree.children_left, "right": tree.children_right, "column": tree.feature, "cut": tree.threshold}
     return {"form": "tree", "shares": shares, **nodes}
+
+
+def first_above(cut: float) -> float:
+    """The smallest number that scikit-learn's trees, which compare in single precision, find above the cut."""
+    below = np.float32(cut)
+    below = below if below <= cut else np.nextafter(below, np.float32(-np.inf))
+    half = (float(below) + float(np.nextafter(below, np.float32(np.inf)))) / 2
+    return half if np.float32(half) > below else float(np.nextafter(half, np.inf))

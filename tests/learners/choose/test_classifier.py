@@ -27,7 +27,7 @@ from sfumato.learners.choose.judging import (
 )
 from sfumato.learners.choose.on_grid import OnGrid
 from sfumato.learners.face_value import FaceValueClassifier
-from sfumato.learners.joint import ProductMixtureClassifier
+from sfumato.learners.product_mixture import ProductMixtureClassifier
 from sfumato.learners.tree import TreeClassifier
 
 UNIT = sf.Interval(0, 1)

@@ -5,9 +5,9 @@ import pytest
 
 import sfumato as sf
 from sfumato.counts import Fold, Reports
-from sfumato.learners import product_mixture as mixture
+from sfumato.learners.joint import mixture
 from sfumato.learners.joint.grid import Resolution
-from sfumato.learners.product_mixture import MixtureFit, MixtureMember, inner_steps
+from sfumato.learners.joint.mixture import MixtureFit, MixtureMember, inner_steps
 from sfumato.reconstruction import Axis, DenseTable, Steps, maximise_likelihood
 
 CHANNEL = sf.Gaussian(sf.Interval(0, 10), scale=2)
