@@ -15,11 +15,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sfumato.channels.balanced import Balanced
 from sfumato.channels.bound import BOUNDS, refuse_bound
 from sfumato.channels.program import Program, Step
 from sfumato.channels.program.interpreter import report_array
@@ -40,10 +41,6 @@ from sfumato.domain import (
 )
 from sfumato.guarantee import Guarantee, rounded_up
 from sfumato.prose import Voice, suggest
-
-if TYPE_CHECKING:
-    from sfumato.channels.bounded.balanced import Balanced
-    from sfumato.channels.chain import Chain
 
 CodeSpace = Grid | Cells | Categories
 Rng = np.random.Generator | int | None
@@ -435,10 +432,10 @@ class Channel(Mechanism):
         own = {name: rule for name, rule in rules.items() if name in self.parameter_names()}  # else a part states them
         return {**super().to_spec(), **{name: chosen for name, (chosen, usual) in own.items() if chosen != usual}}
 
-    def __rshift__(self, other: Channel) -> Chain:
-        from sfumato.channels.chain import Chain
-
-        return Chain(self, other)
+    def __rshift__(self, other: Channel) -> Channel:
+        """``noise >> rounding``: a `Chain`, one channel after the other."""
+        chain: Any = Mechanism.registry["chain"]
+        return chain(self, other)  # type: ignore[no-any-return]
 
 
 def mechanism_from_spec(domain: Domain, spec: Mapping[str, Any]) -> Mechanism:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from copy import copy
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -70,11 +70,17 @@ class Reports(Asked):
     passes = 0
     """How often the rows were gone through, where they are not in memory."""
 
+    elsewhere: ClassVar[type[Reports] | None] = None
+    """The kind of reports of a table that is not in memory."""
+
+    def __init_subclass__(cls, *, elsewhere: bool = False, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if elsewhere:
+            Reports.elsewhere = cls
+
     def __new__(cls, table: Any = None, *args: Any, **options: Any) -> Reports:
         if cls is Reports and not isinstance(table, (type(None), np.ndarray, dict)) and is_source(table):
-            from sfumato.counts.frames import FrameReports
-
-            return super().__new__(FrameReports)
+            return super().__new__(Reports.elsewhere or cls)
         return super().__new__(cls)
 
     def __init__(

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.channels.balanced import Balanced
 from sfumato.channels.bound import checked_bound, gamma_of, one_given
-from sfumato.channels.bounded.balanced import Balanced
 from sfumato.channels.bounded.window import WindowChannel
 from sfumato.channels.program import HALF, Window
 from sfumato.domain import Categories, Interval

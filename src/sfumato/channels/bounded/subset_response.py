@@ -29,9 +29,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sfumato.channels.balanced import Balanced
 from sfumato.channels.base import Channel
 from sfumato.channels.bound import checked_bound, gamma_of, one_given
-from sfumato.channels.bounded.balanced import Balanced
 from sfumato.channels.program import (
     HALF,
     Numbers,
