@@ -41,21 +41,22 @@ class AdditiveNoise(Channel):
     unit_deviation: ClassVar[float]
 
     def __init__(
-        self, domain: Interval, own: float | None, privacy: float | None, confidence: float, snr: float | None,
-        data_deviation: float | None, step: float | None, missing: str, outside: str, bound: Mapping[str, Any],
+        self, domain: Interval, ways: Mapping[str, float | None], bound: Mapping[str, Any], *, confidence: float,
+        data_deviation: float | None, step: float | None, missing: str, outside: str,
     ) -> None:  # fmt: skip
+        """``ways``: of saying how much noise, by name; ``bound``: more of them, by γ or ε. One of all is given."""
         if self.unbounded:
             refuse_bound(self.kind, self.unbounded, bound)
         if not isinstance(domain, Interval):
             raise TypeError(f"{self.kind} noise needs an Interval, not {type(domain).__name__}; use RandomizedResponse")
         super().__init__(domain, missing, outside)
         self.domain: Interval = domain
-        ways = {self.own_parameter: own, "privacy": privacy, "snr": snr, **bound}
-        name, value = one_given(f"{self.kind} noise", **ways)
+        name, value = one_given(f"{self.kind} noise", **ways, **bound)
         if data_deviation is not None and name != "snr":
             raise ValueError(f"data_deviation={data_deviation!r} is read with snr= only; leave it out")
         self.confidence = check_confidence(confidence)
         self._given: dict[str, Any] = {name: value}
+        own = ways[self.own_parameter]
         if name == "privacy":
             self._given |= {"confidence": confidence} if confidence != 0.95 else {}
             own = check_positive("privacy", value) * domain.width / self._width_of_unit(self.confidence)
@@ -155,7 +156,7 @@ class AdditiveNoise(Channel):
             return self
         coarser = min(self.step * math.ceil(math.sqrt(excess)), self.domain.width / 20)
         step = max(math.floor(coarser), 1) if self.domain.integer else coarser
-        return type(self)(self.domain, self.size_of_noise, step=step)  # type: ignore[call-arg]
+        return type(self)(self.domain, self.size_of_noise, step=step)  # type: ignore[call-arg, arg-type]
 
     def parameters(self) -> dict[str, Any]:
         return dict(self._given)
@@ -174,7 +175,9 @@ class ScaledNoise(AdditiveNoise):
         confidence: float = 0.95, snr: float | None = None, data_deviation: float | None = None,
         step: float | None = None, missing: str = "pass", outside: str = "refuse", **bound: float | None,
     ) -> None:  # fmt: skip
-        super().__init__(domain, scale, privacy, confidence, snr, data_deviation, step, missing, outside, bound)
+        ways = {"scale": scale, "privacy": privacy, "snr": snr}
+        super().__init__(domain, ways, bound, confidence=confidence, data_deviation=data_deviation, step=step,
+                         missing=missing, outside=outside)  # fmt: skip
 
     @property
     def scale(self) -> float:

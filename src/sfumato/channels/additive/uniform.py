@@ -29,7 +29,9 @@ class Uniform(AdditiveNoise):
         confidence: float = 0.95, snr: float | None = None, data_deviation: float | None = None,
         step: float | None = None, missing: str = "pass", outside: str = "refuse", **bound: float | None,
     ) -> None:  # fmt: skip
-        super().__init__(domain, halfwidth, privacy, confidence, snr, data_deviation, step, missing, outside, bound)
+        ways = {"halfwidth": halfwidth, "privacy": privacy, "snr": snr}
+        super().__init__(domain, ways, bound, confidence=confidence, data_deviation=data_deviation, step=step,
+                         missing=missing, outside=outside)  # fmt: skip
 
     @property
     def halfwidth(self) -> float:
