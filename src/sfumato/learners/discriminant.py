@@ -25,8 +25,9 @@ from sfumato.channels.base import Channel
 from sfumato.counts import Reports, encode_known
 from sfumato.domain import Floats, as_numbers
 from sfumato.domain.checked import given_labels, given_numbers, given_rows
+from sfumato.learners.classes import class_codes_in, class_people, true_class_shares
 from sfumato.learners.device import DeviceForm, linear_term
-from sfumato.learners.estimator import Channels, Column, Learner, class_codes_in, class_people, true_class_shares
+from sfumato.learners.estimator import Channels, Column, Learner
 from sfumato.learners.moments import TINY, less_noise, mean_noise, numbers_of, units
 from sfumato.prose import Voice
 from sfumato.reconstruction import Axis

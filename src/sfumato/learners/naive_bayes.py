@@ -24,9 +24,10 @@ from sfumato.channels.base import Channel
 from sfumato.counts import Column, Reports
 from sfumato.domain import Categories, Floats, as_numbers
 from sfumato.domain.checked import given_numbers, given_one_of, given_rows, given_table
+from sfumato.learners.classes import check_at_face_value, class_people, true_class_shares
 from sfumato.learners.density_choice import after_steps, in_cells, normal_in_cells, steps_wanted
 from sfumato.learners.device import DeviceForm
-from sfumato.learners.estimator import Channels, Learner, check_at_face_value, class_people, true_class_shares
+from sfumato.learners.estimator import Channels, Learner
 from sfumato.learners.estimator import Column as Values
 from sfumato.learners.moments import TINY, code_excess, code_noise, code_values, moments, settled, units
 from sfumato.learners.tree.by_class.association import reconstruct_groups

@@ -29,8 +29,8 @@ from sfumato.channels.program.alias import (
     words_below,
 )
 from sfumato.channels.program.program import Program
-from sfumato.channels.program.ratios import largest_of, largest_ratio
-from sfumato.channels.program.steps import Draw, Map, Shift, Spread, Step, Window, sum_runs
+from sfumato.channels.program.ratios import largest_of, largest_ratio, sum_runs
+from sfumato.channels.program.steps import Draw, Map, Shift, Spread, Step, Window
 
 __all__ = [
     "Words", "Numbers", "WORD", "HALF", "MOST_ENTRIES", "below", "words_below", "choose", "hex_word", "word_of",

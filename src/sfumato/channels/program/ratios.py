@@ -1,4 +1,4 @@
-"""The ratios within rows of a law, of which the largest is γ."""
+"""Rows of laws: sums over runs of them, and the ratios within them, of which the largest is γ."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from sfumato.domain import Floats
+from sfumato.domain import Codes, Floats
 
 
 def ratio_of(most: int, least: int) -> Fraction | None:
@@ -31,3 +31,34 @@ def largest_ratio(law: Floats) -> float:
     high, low = law.max(axis=1), law.min(axis=1)
     high, low = high[high > 0], low[high > 0]
     return float(np.inf) if (low <= 0).any() else float((high / low).max())
+
+
+def sum_runs(table: Floats, first: Codes) -> Floats:
+    """Rows summed over runs that begin at ``first``; an empty run is zero."""
+    held = np.append(first[1:], table.shape[0]) > first
+    found = np.zeros((first.size, table.shape[1]))
+    found[held] = np.add.reduceat(table, first[held], axis=0)
+    return found
+
+
+def running_sums(weights: list[int]) -> list[int]:
+    """The sums of the first 0, 1, 2, … weights."""
+    sums = [0]
+    for weight in weights:
+        sums.append(sums[-1] + weight)
+    return sums
+
+
+def sliding(values: list[int], width: int, *, largest: bool) -> list[int]:
+    """The largest (or smallest) of every ``width`` neighbours."""
+    queue: list[int] = []
+    head, found = 0, []
+    for place, value in enumerate(values):
+        while len(queue) > head and ((values[queue[-1]] <= value) if largest else (values[queue[-1]] >= value)):
+            queue.pop()
+        queue.append(place)
+        if queue[head] <= place - width:
+            head += 1
+        if place >= width - 1:
+            found.append(values[queue[head]])
+    return found

@@ -23,7 +23,7 @@ from sfumato.channels.program.alias import (
     word_of,
     words_below,
 )
-from sfumato.channels.program.ratios import largest_of, largest_or_none, ratio_of
+from sfumato.channels.program.ratios import largest_of, largest_or_none, ratio_of, running_sums, sliding, sum_runs
 from sfumato.domain import MOST_CODES, Codes, Floats
 from sfumato.domain.checked import given, given_rows, given_whole, given_wholes
 
@@ -132,20 +132,20 @@ class Shift(Step):
         return [running[min(max(b, 0), most)] - running[min(max(a, 0), most)] for a, b in pairs]
 
     def exact(self) -> list[list[int]]:
-        running = _running_sums(self.weights)
+        running = running_sums(self.weights)
         return [self._row(report, running) for report in range(self.outputs)]
 
     def gamma(self) -> Fraction | None:
         """Rows slide along the weights, so that the largest and smallest of a window tell; end rows are sums."""
-        running = _running_sums(self.weights)
+        running = running_sums(self.weights)
         ends = [self._row(report, running) for report in {0, self.outputs - 1}]
         found = [largest_of(ends)]
         padded = [0] * (self.inputs - 1) + self.weights + [0] * (self.inputs - 1)
         start, stop = self.offset + 1, self.offset + self.outputs - 1 + self.inputs - 1
         inner = padded[max(start, 0) : max(stop, 0)] + [0] * max(stop - max(start, len(padded)), 0)
         if self.outputs > 2:
-            high = _sliding(inner, self.inputs, largest=True)
-            low = _sliding(inner, self.inputs, largest=False)
+            high = sliding(inner, self.inputs, largest=True)
+            low = sliding(inner, self.inputs, largest=False)
             found += [ratio_of(most, least) for most, least in set(zip(high, low, strict=True))]
         return largest_or_none(found)
 
@@ -383,33 +383,3 @@ class Spread(Step):
         if not starts.size or starts[0] or (np.diff(starts) <= 0).any():
             raise ValueError("starts do not begin at 0 and increase; write the program again")
         return cls(starts, outputs)
-
-
-def sum_runs(table: Floats, first: Codes) -> Floats:
-    """Rows summed over runs that begin at ``first``; an empty run is zero."""
-    held = np.append(first[1:], table.shape[0]) > first
-    found = np.zeros((first.size, table.shape[1]))
-    found[held] = np.add.reduceat(table, first[held], axis=0)
-    return found
-
-
-def _running_sums(weights: list[int]) -> list[int]:
-    sums = [0]
-    for weight in weights:
-        sums.append(sums[-1] + weight)
-    return sums
-
-
-def _sliding(values: list[int], width: int, *, largest: bool) -> list[int]:
-    """The largest (or smallest) of every ``width`` neighbours."""
-    queue: list[int] = []
-    head, found = 0, []
-    for place, value in enumerate(values):
-        while len(queue) > head and ((values[queue[-1]] <= value) if largest else (values[queue[-1]] >= value)):
-            queue.pop()
-        queue.append(place)
-        if queue[head] <= place - width:
-            head += 1
-        if place >= width - 1:
-            found.append(values[queue[head]])
-    return found

@@ -36,16 +36,9 @@ from sfumato.learners.choose.judging import (
 )
 from sfumato.learners.choose.on_grid import judged_on_grid
 from sfumato.learners.choose.recipes import densities, direct, readable, reconstructing
+from sfumato.learners.classes import at_face_value, class_codes_in, class_people
 from sfumato.learners.device import DeviceForm
-from sfumato.learners.estimator import (
-    Channels,
-    Column,
-    Learner,
-    at_face_value,
-    class_codes_in,
-    class_people,
-    learner_named,
-)
+from sfumato.learners.estimator import Channels, Column, Learner, learner_named
 from sfumato.learners.face_value import FaceValueClassifier
 from sfumato.learners.tree import TreeClassifier
 from sfumato.learners.tree.model import Feature, Tree

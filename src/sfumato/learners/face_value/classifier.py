@@ -21,9 +21,10 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from sfumato.counts import Reports, encode_known
 from sfumato.domain import Floats, as_numbers
 from sfumato.domain.checked import given_labels, given_numbers, given_rows, given_table
+from sfumato.learners.classes import class_codes_in
 from sfumato.learners.device import DeviceForm
-from sfumato.learners.estimator import Channels, Column, Learner, class_codes_in
-from sfumato.learners.face_value.plain import PlainAnswers, Source, plain_answers
+from sfumato.learners.estimator import Channels, Column, Learner
+from sfumato.learners.face_value.plain import Encoded, PlainAnswers, plain_answers
 from sfumato.learners.moments import LEAST_VARIANCE
 from sfumato.learners.tree.model import Feature, Tree
 from sfumato.learners.tree.text import device_form
@@ -91,7 +92,7 @@ class FaceValueClassifier(Learner):
         plain, classes = self._plain(), self.device_classes()
         if plain.form == "tree":
             return device_form(*self._tree(plain), classes, say)
-        terms = (plain.device_term(place, source) for place, source in enumerate(self._sources()))
+        terms = (plain.device_term(place, source) for place, source in enumerate(self._encodings()))
         return DeviceForm.sum(classes, plain.start, terms)
 
     def deciding_tree(self) -> tuple[Tree, list[Feature]] | None:
@@ -106,16 +107,16 @@ class FaceValueClassifier(Learner):
         found = self.estimator_
         if isinstance(found, PlainAnswers):
             return found
-        return PlainAnswers(plain_answers(found), len(self._sources()), len(self.classes_))
+        return PlainAnswers(plain_answers(found), len(self._encodings()), len(self.classes_))
 
-    def _sources(self) -> list[Source]:
+    def _encodings(self) -> list[Encoded]:
         """Return what is behind each number that the estimator reads."""
         return [
             source
             for j, labels in enumerate(self.labels_)
             for source in (
-                [Source(j, self.fill_[j])] if labels is None
-                else [Source(j, 0.0, code, label) for code, label in enumerate(labels)]
+                [Encoded(j, self.fill_[j])] if labels is None
+                else [Encoded(j, 0.0, code, label) for code, label in enumerate(labels)]
             )
         ]
 
@@ -124,7 +125,7 @@ class FaceValueClassifier(Learner):
             Feature(name, np.array([0.0, 1.0]) if labels is None else None, labels)
             for name, labels in zip(self.attribute_names_, self.labels_, strict=True)
         ]
-        return plain.as_tree(features, self._sources()), features
+        return plain.as_tree(features, self._encodings()), features
 
     # --- plain data ---------------------------------------------------------------------------------------------
 

@@ -29,7 +29,7 @@ from sfumato.learners.tree.splits import LEAF
 
 
 @dataclass(frozen=True)
-class Source:
+class Encoded:
     """The column behind a number that the estimator reads: a number (``fill`` where it is missing), or whether the
     answer is ``label``, whose place among the column's labels is ``code`` (None: a number)."""
 
@@ -79,7 +79,7 @@ class PlainAnswers:
         """Where the scores of a sum start."""
         return np.asarray(self.data["log_prior" if self.form == "normal" else "intercept"])
 
-    def device_term(self, place: int, source: Source) -> Term:
+    def device_term(self, place: int, source: Encoded) -> Term:
         """Return what one number of the estimator adds; an indicator is 1 for its label and 0 for all else."""
         if self.form == "linear":
             slope = self.data["coef"][:, place]
@@ -94,7 +94,7 @@ class PlainAnswers:
         scores = {"scores": [rows[1].tolist()], "missing": rows[0].tolist()}
         return {"column": source.column, "labels": [source.label], **scores}
 
-    def as_tree(self, features: Sequence[Feature], sources: Sequence[Source]) -> Tree:
+    def as_tree(self, features: Sequence[Feature], encodings: Sequence[Encoded]) -> Tree:
         """Return scikit-learn's tree with our tests: numbers are compared as they are, and labels are among those that
         go left."""
         nodes = self.data
@@ -102,7 +102,7 @@ class PlainAnswers:
         column, cut = np.full(size, LEAF, np.int32), np.full(size, np.nan)
         missing_left, bins = np.zeros(size, bool), np.zeros((size, widest), bool)
         for node in np.flatnonzero(nodes["left"] >= 0).tolist():
-            source, threshold = sources[nodes["column"][node]], nodes["cut"][node]
+            source, threshold = encodings[nodes["column"][node]], nodes["cut"][node]
             column[node] = source.column
             if source.code is None:
                 cut[node] = first_above(threshold)

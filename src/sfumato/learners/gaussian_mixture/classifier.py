@@ -13,8 +13,9 @@ from sfumato.channels.base import Channel
 from sfumato.counts import Reports
 from sfumato.domain import Codes, Floats
 from sfumato.domain.checked import given_rows, given_wholes
+from sfumato.learners.classes import label_table_of
 from sfumato.learners.device import DeviceForm
-from sfumato.learners.estimator import Channels, Column, Learner, label_table_of
+from sfumato.learners.estimator import Channels, Column, Learner
 from sfumato.learners.gaussian_mixture.answers import NormalMember
 from sfumato.learners.gaussian_mixture.drawing import draws_given, p_class_given
 from sfumato.learners.gaussian_mixture.fit import MixtureFit, Parameters, Shape, log_densities

@@ -19,7 +19,7 @@ from numba import njit
 from sfumato.counts import Fold, Reports
 from sfumato.domain import Codes, Floats
 from sfumato.domain.checked import given_numbers, given_rows
-from sfumato.learners.estimator import label_table_of
+from sfumato.learners.classes import label_table_of
 from sfumato.learners.joint.grid import Array, Resolution, added, draw_columns, rescaled, shift_of
 from sfumato.reconstruction import Axis, ColumnCells, DenseTable, Likelihood
 

@@ -20,8 +20,9 @@ from sfumato.channels.base import Channel
 from sfumato.counts import Fold, Reports
 from sfumato.domain import Codes, Floats
 from sfumato.domain.checked import given_numbers, given_one_of, given_rows, given_table, given_wholes
+from sfumato.learners.classes import class_people
 from sfumato.learners.device import DeviceForm
-from sfumato.learners.estimator import Channels, Column, Learner, class_people, generator
+from sfumato.learners.estimator import Channels, Column, Learner, generator
 from sfumato.learners.joint.forest import forest_from_dict, grow_forest
 from sfumato.learners.joint.grid import (
     MOST_REPORT_CELLS,
