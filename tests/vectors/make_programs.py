@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 
 import sfumato as sf
-from sfumato.channels.base import Channel, Mechanism
+from sfumato.channels.base import Channel
 from sfumato.channels.bounded.subset_response import Slices
+from sfumato.channels.mechanism import Mechanism
 from sfumato.channels.program import WORD, Alias, hex_word
 from sfumato.channels.program.random_words import KeyedWords, question_of
 from sfumato.domain import Categories, Grid, Interval, domain_to_spec

@@ -12,8 +12,8 @@ import numpy as np
 from playwright.sync_api import Page
 
 import sfumato as sf
-from sfumato.channels.base import Mechanism
 from sfumato.channels.baskets.program import read_program
+from sfumato.channels.mechanism import Mechanism
 from sfumato.channels.program.random_words import KeyedWords
 from sfumato.client.questions import blur_of
 from sfumato.domain import Categories, Items, Row, domain_to_spec

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sfumato.channels.base import identity_of, mechanism_from_spec, noise_part
+from sfumato.channels.identity import identity_of, noise_part
+from sfumato.channels.mechanism import mechanism_from_spec
 from sfumato.channels.program import Program, interpreter
 from sfumato.channels.program.random_words import KeyedWords
 from sfumato.domain import Cells, Grid, domain_from_spec

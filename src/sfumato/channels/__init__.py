@@ -1,7 +1,7 @@
 """On the device: a person's value becomes a report with a known law."""
 
 from sfumato.channels.additive import AdditiveNoise, CorrelatedNoise, Gaussian, Laplace, Uniform
-from sfumato.channels.base import Channel, Mechanism, channel_from_spec, mechanism_from_spec
+from sfumato.channels.base import Channel, channel_from_spec
 from sfumato.channels.baskets import SelectASize
 from sfumato.channels.bounded import Piecewise, RandomizedResponse, SquareWave, SubsetResponse
 from sfumato.channels.chain import Chain
@@ -9,6 +9,7 @@ from sfumato.channels.choice import Choice
 from sfumato.channels.clear import Clear
 from sfumato.channels.discretize import Discretize
 from sfumato.channels.longitudinal import Longitudinal
+from sfumato.channels.mechanism import Mechanism, mechanism_from_spec
 from sfumato.channels.tabulated import Tabulated
 from sfumato.channels.two_phase import Blur, TwoPhase
 

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sfumato.channels.base import Channel, Mechanism, Rng, channel_from_spec
+from sfumato.channels.base import Channel, channel_from_spec
 from sfumato.channels.clear import Clear
+from sfumato.channels.mechanism import Mechanism, Rng
 from sfumato.channels.program.random_words import Key, RecordWords, noise_generator
 from sfumato.domain import Categories, Domain, as_array
 from sfumato.guarantee import Guarantee

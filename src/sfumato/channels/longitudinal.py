@@ -21,8 +21,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.channels.base import Channel, Rng, write_space
+from sfumato.channels.base import Channel
 from sfumato.channels.chain import Chain, stage_from_spec
+from sfumato.channels.identity import write_space
+from sfumato.channels.mechanism import Rng
 from sfumato.channels.program import Program, largest_of
 from sfumato.channels.program.random_words import Key, KeyedWords, PermanentWords, WordSource
 from sfumato.domain import Categories, Domain

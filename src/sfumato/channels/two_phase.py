@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.channels.base import Channel, CodeSpace, channel_from_spec
+from sfumato.channels.base import Channel, channel_from_spec
 from sfumato.channels.choice import Choice
+from sfumato.channels.identity import CodeSpace
 from sfumato.channels.program import Spread, Step
 from sfumato.domain import Codes, Domain, Floats, Grid, Interval
 from sfumato.prose import Voice

@@ -60,7 +60,7 @@ Respondent = Annotated[Path | None, typer.Option(help="Write the respondent's pa
 
 
 @dataclass(frozen=True)
-class Results:
+class Pages:
     """Where the audit is told."""
 
     html: Html = None
@@ -68,24 +68,24 @@ class Results:
     as_json: AsJson = False
 
     @property
-    def pages(self) -> list[tuple[Path, str]]:
+    def wanted(self) -> list[tuple[Path, str]]:
         """The pages that are wanted, and who reads each."""
         both = ((self.html, "reviewer"), (self.respondent, "respondent"))
         return [(path, reader) for path, reader in both if path is not None]
 
     def check(self, given: list[Path | None]) -> None:
         """Refuse to write over what is read, and one page over the other."""
-        for place, (path, _) in enumerate(self.pages):
-            check_target(path, (".html",), apart=[*given, *(other for other, _ in self.pages[:place])])
+        for place, (path, _) in enumerate(self.wanted):
+            check_target(path, (".html",), apart=[*given, *(other for other, _ in self.wanted[:place])])
 
     def deliver(self, told: Audit) -> None:
-        for path, reader in self.pages:
+        for path, reader in self.wanted:
             write_text(told.to_html(reader), path)
         if self.as_json:
             emit_json(told.to_dict())
             return
         say(str(told))
-        for path, _ in self.pages:
+        for path, _ in self.wanted:
             say(f"\nwritten to {path}")
 
 
@@ -98,20 +98,20 @@ def audit(
     program: Program = None,
     samples: Samples = SAMPLES,
     *,
-    results: Results,
+    pages: Pages,
     show_values: ShowValues = False,
 ) -> None:
     """Attack the plan and check, by exact tests on its own reports, that the implementation keeps to its statement."""
     loaded = load_plan(plan)
     shown = None if program is None else reports_file(program)
-    results.check([plan, *(reports or []), *(truth or []), shown])
+    pages.check([plan, *(reports or []), *(truth or []), shown])
     tables = people_tables(loaded, reports, truth)
     implementation = program if shown is None else program_reports(loaded, shown)
     with naming(reports or truth or plan):
         told = audit_plan(
             loaded, **tables, targets=target or [], implementation=implementation, times=times, samples=samples
         )
-    results.deliver(told)
+    pages.deliver(told)
     if not told.passed:
         raise typer.Exit(FAILED)
 

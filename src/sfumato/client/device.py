@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sfumato.channels.base import identity_of
+from sfumato.channels.identity import identity_of
 from sfumato.channels.program.random_words import KeyedWords, question_of
 from sfumato.client.ledger import Ledger, Receipt, Told, Total
 from sfumato.client.questions import BasketBlur, Blur, Question, questions_of

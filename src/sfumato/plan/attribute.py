@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from sfumato.channels.base import Mechanism, Rng, identity_of, mechanism_from_spec, refuse_unknown
+from sfumato.channels.identity import identity_of
+from sfumato.channels.mechanism import Mechanism, Rng, mechanism_from_spec, refuse_unknown
 from sfumato.channels.program.random_words import Key
 from sfumato.domain import (
     DOMAIN_KEYS,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.channels.base import Mechanism
+from sfumato.channels.mechanism import Mechanism
 from sfumato.channels.program.random_words import RecordWords, has_cipher
 from sfumato.domain import Categories, Items, texts_of
 from sfumato.plan.analysis import as_codes

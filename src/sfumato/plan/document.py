@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.channels.base import Mechanism, identity_of
 from sfumato.channels.bound import BOUNDS
+from sfumato.channels.identity import identity_of
+from sfumato.channels.mechanism import Mechanism
 from sfumato.channels.program.random_words import Key, noise_generator
 from sfumato.domain import as_array, is_missing
 from sfumato.guarantee import CombinedGuarantee

@@ -24,7 +24,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sfumato.channels.additive.gaussian import Gaussian
-from sfumato.channels.base import Channel, Mechanism, Rng, read_space
+from sfumato.channels.base import Channel
+from sfumato.channels.identity import read_space
+from sfumato.channels.mechanism import Mechanism, Rng
 from sfumato.channels.portable import cholesky, normal_quantile
 from sfumato.channels.program.random_words import Key, KeyedWords, WordSource, row_codes
 from sfumato.channels.resolution import check_confidence, check_positive, default_step

@@ -23,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from sfumato.channels.base import Rng
 from sfumato.channels.bound import one_given
 from sfumato.channels.bounded.subset_response import MOST_CATEGORIES, SubsetResponse
+from sfumato.channels.mechanism import Rng
 from sfumato.channels.program import below
 from sfumato.channels.program.random_words import Key, RecordWords, noise_generator, question_of, source_for
 from sfumato.domain import Categories, Codes, as_array, is_missing

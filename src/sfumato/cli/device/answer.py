@@ -58,7 +58,7 @@ Offline = Annotated[bool, typer.Option("--offline", help="Queue the report, and 
 
 
 @dataclass(frozen=True)
-class Sending:
+class Posting:
     """Where a report goes, and how."""
 
     submit: Submit = None
@@ -93,7 +93,7 @@ def answer(
     answers: AnswersFile = None,
     level: Levels = None,
     *,
-    sending: Sending,
+    posting: Posting,
     home: Folder = None,
     yes: Yes = False,
     as_json: AsJson = False,
@@ -101,12 +101,12 @@ def answer(
 ) -> None:
     """Answer a plan's questions: blurred here, shown, remembered, and sent once you agree."""
     loaded, place = _plan(plan), Home(home)
-    whom, output = sending.receiver(), sending.output
+    whom, output = posting.receiver(), posting.output
     if output is not None:
         check_target(output, (".json",), apart=[plan, answers])
     levels, asked = _levels_of(loaded, level or []), survey(loaded, collector=whom)
     secret, ledger = place.secret, place.ledger
-    outbox = None if sending.submit is None else place.outbox(insecure=sending.insecure)
+    outbox = None if posting.submit is None else place.outbox(insecure=posting.insecure)
     drawn = Device(secret, ledger).asks(loaded, collector=whom)
     given = read_person(answers, loaded, loaded.columns) if answers else _ask(loaded, asked, ledger, levels, drawn)
     trial = Ledger.loads(ledger.dumps())
@@ -121,7 +121,7 @@ def answer(
     if output is not None:
         message = {"plan": reply.plan, "reports": [{"id": reply.id, "report": reply.report}]}
         write_text(json_text(message) + "\n", output)
-    state, note = sending.send(outbox, reply)
+    state, note = posting.send(outbox, reply)
     if as_json:
         sent = {"plan": reply.plan, "id": reply.id, "report": reply.report}
         emit_json({**sent, "collector": whom, "state": state, "note": note, "total": trial.total(whom).to_dict()})
