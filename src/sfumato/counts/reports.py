@@ -19,22 +19,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato.channels import Channel
-from sfumato.counts.columns import (
-    BaseCodes,
-    Column,
-    base_codes,
+from sfumato.counts.arguments import (
     channels_by_level,
     channels_by_name,
     check_channel,
     check_length,
     classes_of,
-    clear_column,
-    place_into,
-    reports_in,
-    sum_at,
     weights_of,
     whole_weights,
 )
+from sfumato.counts.columns import BaseCodes, Column, base_codes, clear_column, place_into, reports_in, sum_at
 from sfumato.counts.questions import Asked, Cells, Fold, Question, cells_of_column, fold_hash
 from sfumato.domain import MISSING, Categories, Codes, Floats, as_array, as_numbers
 from sfumato.plan import Plan

@@ -21,7 +21,7 @@ from threadpoolctl import ThreadpoolController
 
 from sfumato.channels import Channel, Mechanism
 from sfumato.counts import Reports
-from sfumato.counts.columns import weights_of
+from sfumato.counts.arguments import weights_of
 from sfumato.domain import (
     Categories,
     Codes,
