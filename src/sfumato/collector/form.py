@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.channels import Channel
+from sfumato.channels.additive.correlated_noise import CorrelatedNoise
 from sfumato.channels.baskets import SelectASize
-from sfumato.channels.correlated import CorrelatedNoise
 from sfumato.domain import MISSING, Categories, Grid, Interval
 from sfumato.plan import Attribute, Plan
 from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX

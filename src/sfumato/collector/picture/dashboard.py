@@ -20,10 +20,10 @@ from sfumato.collector.picture.comparison import (
 )
 from sfumato.collector.picture.learned import show_itemsets, show_model
 from sfumato.collector.picture.telling import FAKES, FEWEST_DAYS, POINTS, unusual_days
+from sfumato.guarantee.page import told_of
 from sfumato.pages import Card, Html, Page, folded, table, tag
 from sfumato.pages.drawn import day_bars, held, histogram, share_bars, swatch
 from sfumato.pages.html import paragraphs
-from sfumato.plan.page import told_of
 from sfumato.prose import counted, in_words, listed, percent, sentence, shown, voice
 from sfumato.reconstruction.estimate import WithError
 from sfumato.reconstruction.methods import FALSE_ALARM

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.channels import Mechanism
+from sfumato.channels.additive.correlated_noise import CorrelatedNoise
 from sfumato.channels.baskets import BasketReports, SelectASize
-from sfumato.channels.correlated import CorrelatedNoise
 from sfumato.collector.picture.telling import mean_with_error
 from sfumato.counts import Counts, Reports
 from sfumato.domain import MISSING, Categories, Domain, Floats, Interval, Items
