@@ -81,14 +81,16 @@ def _learn(survey: Survey, seed: int, model: Any = None) -> Lesson:
 def _loop(survey: Survey, output: Path, seed: int) -> tuple[list[Comparison], Lesson]:
     """Served, answered, reconstructed, learned, sent home and applied there."""
     from sfumato import shipping
+    from sfumato.collector import start
     from sfumato.counts import from_codes
     from sfumato.demo.browser import person_at
-    from sfumato.demo.loop import Story, look_inside, serving, show_story
+    from sfumato.demo.loop import Analyst, Story, look_inside, show_story
     from sfumato.demo.survey import Survey
     from sfumato.tables import write_text
 
     store, model = output / STORE, output / "model.json"
-    with serving(output / "plan.toml", store) as analyst, person_at(analyst.survey) as person:
+    with start(survey.plan, str(store)) as collector, person_at(collector.page(survey.plan.name)) as person:
+        analyst = Analyst(collector, survey.plan.name)
         sent = _send(survey, analyst, leave_out=int(person is not None))
         *_, somebody = survey.people.slice(survey.people.num_rows - 1).to_pylist()
         in_browser = _answer(person, somebody)

@@ -20,15 +20,16 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, NamedTuple
 
+from sfumato.collector.settings import Settings
 from sfumato.plan import Plan
 
 Row = tuple[Any, ...]
-WITHDRAWN = b""
-AT_ONCE = 50_000
+EMPTY_BODY = b""
+"""The body of a report that was withdrawn."""
 LARGEST_NUMBER = 2**31 - 1
 MOST_DAYS = 36_500
-TIDIED = 2
-"""Where beside the canary it is noted when the store was tidied."""
+CANARY, TIDIED = "canary", "tidied"
+"""Names of notes: what /health writes and reads, and the day of the last tidying."""
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
 RESERVED = {"health", "metrics", "login", "logout", "static", "surveys"}
 
@@ -36,33 +37,13 @@ RESERVED = {"health", "metrics", "login", "logout", "static", "surveys"}
 ACCEPTED = ""
 REFUSED = "refused: "
 """Tallies of refusals begin so."""
-CONFLICT, GONE, CLOSED, UNINVITED = "conflict", "withdrawn", "closed", "invitation"
+CONFLICT, WITHDRAWN, CLOSED, UNINVITED = "conflict", "withdrawn", "closed", "invitation"
 
-TABLES: dict[str, tuple[str, ...]] = {
-    "surveys": (
-        "number INTEGER PRIMARY KEY", "name TEXT NOT NULL UNIQUE", "plan TEXT NOT NULL", "state TEXT NOT NULL",
-        "opened TEXT NOT NULL", "closed TEXT", "keep_days INTEGER", "invited INTEGER NOT NULL", "model TEXT",
-        "revision INTEGER NOT NULL",
-    ),
-    "reports": ("survey INTEGER NOT NULL", "id {blob} NOT NULL", "body {blob} NOT NULL", "PRIMARY KEY (survey, id)"),
-    "invitations": (
-        "survey INTEGER NOT NULL", "code {blob} NOT NULL", "used INTEGER NOT NULL", "PRIMARY KEY (survey, code)",
-    ),
-    "tallies": (
-        "survey INTEGER NOT NULL", "day TEXT NOT NULL", "what TEXT NOT NULL", "number INTEGER NOT NULL",
-        "PRIMARY KEY (survey, day, what)",
-    ),
-    "tokens": (
-        "id TEXT PRIMARY KEY", "hash {blob} NOT NULL", "survey INTEGER", "scopes TEXT NOT NULL",
-        "expires TEXT NOT NULL", "revoked INTEGER NOT NULL",
-    ),
-    "jobs": (
-        "id TEXT PRIMARY KEY", "survey INTEGER NOT NULL", "kind TEXT NOT NULL", "options TEXT NOT NULL",
-        "state TEXT NOT NULL", "said TEXT NOT NULL", "result {blob}",
-    ),
-    "canary": ("place INTEGER PRIMARY KEY", "song {blob} NOT NULL"),
+TABLES = {
+    "surveys": "number", "reports": "survey, id", "invitations": "survey, code", "tallies": "survey, day, what",
+    "tokens": "id", "jobs": "id", "notes": "name",
 }  # fmt: skip
-"""The tables, column by column; ``{blob}`` is the dialect's name for bytes."""
+"""The primary key of every table; sqlite.sql and postgresql.sql make them."""
 
 
 class StoreError(OSError):
@@ -108,8 +89,11 @@ class Arrival(NamedTuple):
 class Connection(ABC):
     """One connection to a database; used by one thread at a time."""
 
-    hold = ""
+    lock_rows = ""
     """Behind a SELECT within a transaction: nobody changes or deletes these rows before its end."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
 
     @abstractmethod
     def execute(self, sql: str, values: Sequence[Any] = ()) -> Any:
@@ -228,7 +212,7 @@ class Connection(ABC):
         for place, each in enumerate(arrivals):
             by_survey.setdefault(each.survey, []).append(place)
         for number, places in sorted(by_survey.items()):
-            state = self.one(f"SELECT state, invited FROM surveys WHERE number = ?{self.hold}", number)
+            state = self.one(f"SELECT state, invited FROM surveys WHERE number = ?{self.lock_rows}", number)
             verdicts |= self._take(number, state, {place: arrivals[place] for place in places}, today or day())
         return [verdicts[place] for place in range(len(arrivals))]
 
@@ -264,16 +248,17 @@ class Connection(ABC):
     def withdraw(self, survey: int, id: bytes, today: str | None = None) -> bool:
         """Take a report back; whether it was there."""
         empty = "UPDATE reports SET body = ? WHERE survey = ? AND id = ? AND body <> ?"
-        found = self.change(empty, WITHDRAWN, survey, id, WITHDRAWN) == 1
+        found = self.change(empty, EMPTY_BODY, survey, id, EMPTY_BODY) == 1
         self.tally(survey, "withdrawn", int(found), today or day())
         return found
 
-    def reports(self, survey: int, at_once: int = AT_ONCE) -> Iterator[list[bytes]]:
+    def reports(self, survey: int, page_rows: int | None = None) -> Iterator[list[bytes]]:
         """The rows of all reports in the order of their ids, in short reads that hold nobody up."""
         last = b""
         while True:
             page = self.rows(
-                "SELECT id, body FROM reports WHERE survey = ? AND id > ? ORDER BY id LIMIT ?", survey, last, at_once
+                "SELECT id, body FROM reports WHERE survey = ? AND id > ? ORDER BY id LIMIT ?", survey, last,
+                page_rows or self.settings.page_rows,
             )
             if not page:
                 return
@@ -287,10 +272,10 @@ class Connection(ABC):
         return rows
 
     def how_many(self, survey: int) -> int:
-        found = self.one("SELECT COUNT(*) FROM reports WHERE survey = ? AND body <> ?", survey, WITHDRAWN)
+        found = self.one("SELECT COUNT(*) FROM reports WHERE survey = ? AND body <> ?", survey, EMPTY_BODY)
         return int(found[0]) if found else 0
 
-    # --- tallies, invitations, the canary -----------------------------------------------------------------------
+    # --- tallies, invitations, notes --------------------------------------------------------------------------------
 
     def tally(self, survey: int, what: str, number: int, today: str | None = None) -> None:
         """Count something of a day, by the day and no finer; nothing of a survey that is gone."""
@@ -315,21 +300,23 @@ class Connection(ABC):
         found = self.one("SELECT COUNT(*), COALESCE(SUM(used), 0) FROM invitations WHERE survey = ?", survey)
         return (int(found[0]), int(found[1])) if found else (0, 0)
 
-    def sing(self, song: bytes, place: int = 1) -> None:
-        """Write the canary."""
-        write = "INSERT INTO canary VALUES (?, ?) ON CONFLICT (place) DO UPDATE SET song = excluded.song"
-        self.change(write, place, song)
+    def write_note(self, name: str, content: bytes) -> None:
+        """Write something about the store itself."""
+        write = "INSERT INTO notes VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET content = excluded.content"
+        self.change(write, name, content)
 
-    def song(self, place: int = 1) -> bytes:
-        found = self.one("SELECT song FROM canary WHERE place = ?", place)
-        return bytes(found[0]) if found else b""
+    def read_note(self, name: str) -> bytes:
+        """What was written last; nothing where nothing was."""
+        row = self.one("SELECT content FROM notes WHERE name = ?", name)
+        return bytes(row[0]) if row else b""
 
     def note_tidied(self, today: str) -> None:
-        self.sing(today.encode(), TIDIED)
+        """Note the day on which the store was tidied; "" when something was deleted since."""
+        self.write_note(TIDIED, today.encode())
 
     def tidied(self) -> str:
         """The day on which the store was last tidied; "" for never, and when something was deleted since."""
-        return self.song(TIDIED).decode()
+        return self.read_note(TIDIED).decode()
 
     # --- jobs and tokens ----------------------------------------------------------------------------------------
 
@@ -394,4 +381,4 @@ def _verdict(arrived: Arrival, stored: bytes | None, refusal: str) -> str:
         return refusal
     if stored == arrived.body:
         return ACCEPTED
-    return GONE if stored == WITHDRAWN else CONFLICT
+    return WITHDRAWN if stored == EMPTY_BODY else CONFLICT
