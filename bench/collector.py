@@ -46,8 +46,7 @@ def serve(address: str, port: int, durable: bool) -> None:
             return [""] * len(arrivals)
 
         Writer.take = accept
-    with collector.start(PLAN, address, collector.Settings(port=port)) as running:
-        running.stop_on_signals()
+    with collector.start(PLAN, address, collector.Settings(port=port, signals=True)) as running:
         running.wait()
 
 

@@ -180,8 +180,7 @@ def main(address: str, port: int, faults: float = 0.0, **settings: Any) -> None:
     application = serving.application
     if faults:
         serving.application = lambda service: Losing(application(service), faults)
-    with start((), address, Settings(port=port, token=False, finish_seconds=5, **settings)) as running:
-        running.stop_on_signals()
+    with start((), address, Settings(port=port, token=False, signals=True, finish_seconds=5, **settings)) as running:
         running.wait()
 
 

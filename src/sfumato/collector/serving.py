@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterable
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Self
 
 from sfumato.collector.access import issue_token, valid_tokens
@@ -57,6 +57,8 @@ def start(
         service = Service(opened, settings)
         server = Server(application(service), listener, service.log, settings)
         address = address_of(listener)
+        if settings.signals:
+            stack.enter_context(stopped_by_signals(server))
         server.start()
         return Collector(address, token, surveys, service, server, stack.pop_all())
 
@@ -66,6 +68,17 @@ def _open(connection: Connection, plan: Plan, settings: Settings) -> None:
         ensure_survey(connection, plan, keep_days=settings.keep_days, invited=settings.invited)
     except ValueError as error:
         raise UnservablePlanError(plan, str(error)) from None
+
+
+@contextmanager
+def stopped_by_signals(server: Server) -> Iterator[None]:
+    """Inside, Ctrl-C and TERM end the server; called on the main thread."""
+    former = {number: signal.signal(number, server.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
 
 
 class Collector:
@@ -97,11 +110,6 @@ class Collector:
     def wait(self) -> None:
         """Return when it has ended."""
         self._server.thread.join()
-
-    def stop_on_signals(self) -> None:
-        """Let Ctrl-C and TERM end it, from here on; called on the main thread. A second Ctrl-C waits for nobody."""
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._server.handle_exit)
 
     def __enter__(self) -> Self:
         return self

@@ -36,6 +36,10 @@ class Settings:
     anywhere: bool = False
     """``host`` may be an address that other machines reach. Source: the threat model."""
 
+    signals: bool = False
+    """Ctrl-C and TERM stop it in order, a second Ctrl-C at once; for a program that does nothing else, started on its
+    main thread. Source: `sfumato serve`."""
+
     # --- requests -----------------------------------------------------------------------------------------------------
 
     connections: int = 1000

@@ -49,7 +49,7 @@ def serve(
 
     loaded = {path: load_plan(path) for path in plans or []}
     settings = Settings(
-        host=host, port=port, anywhere=anywhere, invited=invited, keep_days=keep_days, token=not no_token
+        host=host, port=port, anywhere=anywhere, invited=invited, keep_days=keep_days, token=not no_token, signals=True
     )
     with store_at(address, new=bool(loaded)) as store:
         try:
@@ -58,7 +58,6 @@ def serve(
             with naming(next(path for path, plan in loaded.items() if plan is error.plan)):
                 raise ValueError(str(error)) from None
         with collector:
-            collector.stop_on_signals()
             _tell(_links(collector), as_json)
             collector.wait()
     if not as_json:

@@ -49,8 +49,8 @@ def application(service: Service) -> ASGIApp:
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        await service.start()
         try:
+            await service.start()
             yield
         finally:
             await service.stop()

@@ -7,6 +7,7 @@ import logging
 import socket
 import threading
 import time
+from contextlib import suppress
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -66,7 +67,7 @@ class Server(uvicorn.Server):
         self._answers.wait()
         if not self.started:
             self.thread.join()
-            raise StoreError(f"the service could not start: {self._complaints.last or 'its log says why'}")
+            raise StoreError(f"the service could not start: {self._complaints.first or 'its log says why'}")
 
     def stop(self) -> None:
         """Finish what is under way, and end."""
@@ -78,7 +79,8 @@ class Server(uvicorn.Server):
         logger.addHandler(self._complaints)
         logger.propagate = False
         try:
-            self.run(sockets=[self.listener])
+            with suppress(SystemExit):  # it cannot start, and has said why
+                self.run(sockets=[self.listener])
         finally:
             logger.removeHandler(self._complaints)
             self.listener.close()
@@ -121,11 +123,12 @@ class Complaints(logging.Handler):
 
     def __init__(self, log: Log) -> None:
         super().__init__(logging.WARNING)
-        self.log, self.last, self._silent_until = log, "", dict[str, float]()
+        self.log, self.first, self._silent_until = log, "", dict[str, float]()
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a line, unless it was written a moment ago."""
-        self.last = (record.getMessage().strip().splitlines() or [""])[-1]
-        if time.monotonic() > self._silent_until.get(self.last, 0.0):
-            self._silent_until[self.last] = time.monotonic() + self.log.complaint_seconds
-            self.log.event("server", said=self.last)
+        said = (record.getMessage().strip().splitlines() or [""])[-1]
+        self.first = self.first or said
+        if time.monotonic() > self._silent_until.get(said, 0.0):
+            self._silent_until[said] = time.monotonic() + self.log.complaint_seconds
+            self.log.event("server", said=said)
