@@ -40,6 +40,10 @@ class Settings:
     """Ctrl-C and TERM stop it in order, a second Ctrl-C at once; for a program that does nothing else, started on its
     main thread. Source: `sfumato serve`."""
 
+    log: bool = True
+    """Print a line of JSON to stderr for what the service does itself: it starts, a survey is deleted, the store fails.
+    Source: docs/how-to/run-a-collector.md."""
+
     # --- requests -----------------------------------------------------------------------------------------------------
 
     connections: int = 1000
@@ -80,8 +84,8 @@ class Settings:
     canary_seconds: float = 1.0
     """Seconds for which the answer of /health is given again. Source: one commit a second, whoever asks."""
     complaint_seconds: float = 60.0
-    """Seconds between two lines of the log about the same trouble: a line a request would tell when each came. Source:
-    the threat model."""
+    """Seconds between two lines of the log about the same trouble: a line a request would tell when each came, and a
+    log that is read slowly would hold up everybody. Source: the threat model."""
 
     # --- figures for analysts -----------------------------------------------------------------------------------------
 

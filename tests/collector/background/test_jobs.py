@@ -9,7 +9,6 @@ import secrets
 import signal
 from pathlib import Path
 
-from sfumato.collector.background.log import Log
 from sfumato.collector.http.service import Service
 from sfumato.collector.settings import Settings
 from sfumato.collector.store import open_store
@@ -117,7 +116,7 @@ def test_a_job_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     store = open_store(str(tmp_path / "store.db"))
 
     async def scene() -> None:
-        service = Service(store, Settings(job_seconds=0.5), Log(60, lambda facts: None))
+        service = Service(store, Settings(job_seconds=0.5, log=False))
         await service.start()
         number = service.served("town").survey.number
         await service.jobs.add(number, "audit", ENDLESS["options"])

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 import uvloop
 
-from sfumato.collector.background.log import Log
 from sfumato.collector.background.processes import Figures
 from sfumato.collector.http.service import Service
 from sfumato.collector.refusals import RefusedError
@@ -36,7 +35,7 @@ def play(
     """A scene at a service with an empty survey "town"."""
 
     async def whole() -> None:
-        service = Service(store, Settings(**settings), Log(60, lambda facts: None))
+        service = Service(store, Settings(**settings, log=False))
         service.figures = figures = Counted(store.address, service.reader, Settings(**settings))
         await service.start()
         try:

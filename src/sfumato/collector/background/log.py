@@ -5,34 +5,30 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
+from sfumato.collector.settings import Settings
 from sfumato.collector.store import StoreError, day
 
 
-def print_line(facts: dict[str, Any]) -> None:
-    """Print a line of JSON to stderr."""
-    print(msgspec.json.encode(facts).decode(), file=sys.stderr, flush=True)
-
-
 class Log:
-    """Events with their day, and no finer time; ``write`` takes each as plain data."""
+    """Events with their day, and no finer time."""
 
-    def __init__(self, complaint_seconds: float, write: Callable[[dict[str, Any]], None] = print_line) -> None:
-        self.complaint_seconds, self.write = complaint_seconds, write
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
         self._failures, self._last_complaint = 0, -math.inf
 
     def event(self, name: str, **facts: Any) -> None:
         """Write one line."""
-        self.write({"event": name, "day": day(), **facts})
+        if self.settings.log:
+            line = msgspec.json.encode({"event": name, "day": day(), **facts})
+            print(line.decode(), file=sys.stderr, flush=True)
 
     def store_failed(self, error: StoreError) -> None:
-        """Write a line about a store that fails, no more than one a while: a line a request would tell when they come,
-        and whoever reads lines slowly would hold up everybody."""
+        """Write a line about a store that fails, no more than one a while."""
         self._failures += 1
-        if time.monotonic() - self._last_complaint > self.complaint_seconds:
+        if time.monotonic() - self._last_complaint > self.settings.complaint_seconds:
             self.event("store", said=str(error), failures=self._failures)
             self._last_complaint, self._failures = time.monotonic(), 0

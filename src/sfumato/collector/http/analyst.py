@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from starlette.requests import Request
@@ -20,10 +20,8 @@ from sfumato.collector.background.processes import EndedError, WorkerProcess
 from sfumato.collector.background.worker import MOST_WORDS
 from sfumato.collector.http.endpoints import JSON, Endpoint, Handler, answer, body_of, decoder_of, reader_of
 from sfumato.collector.http.messages import EstimatesQuery, Job, Jobs, JointQuery, Shipment, Wanted
+from sfumato.collector.http.service import Service
 from sfumato.collector.refusals import RefusedError
-
-if TYPE_CHECKING:
-    from sfumato.collector.http.service import Service
 
 CHUNK = 1 << 16
 """Bytes of an export that are sent at once."""

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sfumato.collector.background.writer import BusyError
 from sfumato.collector.http.analyst import ANALYST
-from sfumato.collector.http.endpoints import ANYBODY, JSON, Endpoint, answer, check_path, openapi
+from sfumato.collector.http.endpoints import ANYBODY, JSON, Endpoint, answer, check_path, check_token, openapi
 from sfumato.collector.http.messages import Problem
 from sfumato.collector.http.pages import PAGES
 from sfumato.collector.http.public import PUBLIC, PUBLIC_PAGES
@@ -103,7 +103,7 @@ class Dispatcher:
             if each.scope:
                 if "survey" in request.path_params and served is None:
                     raise RefusedError("unknown")
-                await service.check_token(request, each.scope, None if served is None else served.survey.number)
+                await check_token(service, request, each.scope, None if served is None else served.survey.number)
             return await each.handle(service, request)
         except RefusedError as error:
             refused = error

@@ -6,20 +6,19 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
+from sfumato.collector.access import COOKIE, allows
 from sfumato.collector.http.messages import Problem
+from sfumato.collector.http.service import Service
 from sfumato.collector.refusals import REASONS, RefusedError
 
-if TYPE_CHECKING:
-    from sfumato.collector.http.service import Service
-
 JSON = "application/json"
-Handler = Callable[["Service", Request], Awaitable[Response]]
+Handler = Callable[[Service, Request], Awaitable[Response]]
 ANYBODY = {
     "Access-Control-Allow-Origin": "*",
     "Access-Control-Expose-Headers": "Retry-After",
@@ -118,6 +117,19 @@ def decoder_of(form: Any) -> Callable[[bytes], Any]:
             raise RefusedError("malformed", f"{REASONS['malformed'][1]}: {said[:200]}") from None
 
     return read
+
+
+async def check_token(service: Service, request: Request, scope: str, survey: int | None) -> None:
+    """Refuse a request without a token that allows this, in the header or in the cookie of a page; a cookie changes
+    something from our own pages only."""
+    kind, _, token = request.headers.get("authorization", "").partition(" ")
+    by_header = kind.lower() == "bearer"
+    given = token.strip() if by_header else request.cookies.get(COOKIE, "")
+    if given and not by_header and request.method not in ("GET", "HEAD") and not from_own_page(request):
+        raise RefusedError("page")
+    reason = await service.reader.run(lambda connection: allows(connection, given, survey, scope))
+    if reason:
+        raise RefusedError(reason)
 
 
 def from_own_page(request: Request) -> bool:

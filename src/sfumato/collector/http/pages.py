@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 from importlib.resources import files
-from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
 from starlette.exceptions import HTTPException
@@ -13,15 +12,13 @@ from starlette.responses import RedirectResponse, Response
 
 from sfumato.collector.access import COOKIE, allows
 from sfumato.collector.http.analyst import compute_figure
-from sfumato.collector.http.endpoints import Endpoint, body_of, from_own_page
+from sfumato.collector.http.endpoints import Endpoint, body_of, check_token, from_own_page
 from sfumato.collector.http.messages import DashboardQuery
+from sfumato.collector.http.service import Service
 from sfumato.collector.refusals import RefusedError
 from sfumato.pages import Page, tag
 from sfumato.pages.page import LIVE_POLICY
 from sfumato.prose import sentence
-
-if TYPE_CHECKING:
-    from sfumato.collector.http.service import Service
 
 LOGIN = "/static/login.js"
 
@@ -35,7 +32,7 @@ async def dashboard(service: Service, request: Request) -> Response:
     """The dashboard; without a valid token, to the sign-in."""
     survey = service.served(request.path_params["survey"]).survey
     try:
-        await service.check_token(request, "read", survey.number)
+        await check_token(service, request, "read", survey.number)
     except RefusedError as error:
         if error.reason == "token":
             return RedirectResponse(f"/login?survey={survey.name}", 303)

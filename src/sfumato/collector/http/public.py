@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -13,14 +12,12 @@ from starlette.responses import RedirectResponse, Response
 from sfumato.client.page import MODEL
 from sfumato.collector.access import invitation_hash
 from sfumato.collector.form import ReportError
+from sfumato.collector.http.documents import ServedSurvey
 from sfumato.collector.http.endpoints import JSON, Endpoint, Handler, answer, reader_of
 from sfumato.collector.http.messages import Batch, One, Problem, Refusal, Sent, Verdict
+from sfumato.collector.http.service import Service
 from sfumato.collector.refusals import RefusedError
 from sfumato.collector.store import ACCEPTED, Arrival
-
-if TYPE_CHECKING:
-    from sfumato.collector.http.documents import ServedSurvey
-    from sfumato.collector.http.service import Service
 
 KINDS = {".js": "text/javascript", ".css": "text/css", ".html": "text/html", ".json": JSON}
 

@@ -130,5 +130,5 @@ class Complaints(logging.Handler):
         said = (record.getMessage().strip().splitlines() or [""])[-1]
         self.first = self.first or said
         if time.monotonic() > self._silent_until.get(said, 0.0):
-            self._silent_until[said] = time.monotonic() + self.log.complaint_seconds
+            self._silent_until[said] = time.monotonic() + self.log.settings.complaint_seconds
             self.log.event("server", said=said)

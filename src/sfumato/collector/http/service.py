@@ -15,16 +15,12 @@ from functools import partial
 from importlib.metadata import version
 from typing import Any
 
-from starlette.requests import Request
-
-from sfumato.collector.access import COOKIE, allows
 from sfumato.collector.background.jobs import Jobs
 from sfumato.collector.background.log import Log
 from sfumato.collector.background.processes import Figures
 from sfumato.collector.background.reader import Reader
 from sfumato.collector.background.writer import Writer
 from sfumato.collector.http.documents import ServedSurvey
-from sfumato.collector.http.endpoints import from_own_page
 from sfumato.collector.http.metrics import Metrics
 from sfumato.collector.refusals import RefusedError
 from sfumato.collector.settings import Settings
@@ -34,9 +30,9 @@ from sfumato.collector.store import CANARY, Connection, Store, StoreError, day
 class Service:
     """A service of one store, from `start` to `stop` on one event loop."""
 
-    def __init__(self, store: Store, settings: Settings, log: Log | None = None) -> None:
+    def __init__(self, store: Store, settings: Settings) -> None:
         self.store, self.settings = store, settings
-        self.log = log or Log(settings.complaint_seconds)
+        self.log = Log(settings)
         self.surveys: dict[str, ServedSurvey] = {}
         self.metrics = Metrics(lambda: self.writer.waiting, self._bytes_on_disk)
         self.reader = Reader(store)
@@ -115,7 +111,7 @@ class Service:
             self.log.event("deleted", survey=name, reports=reports)
         await self.look()
 
-    # --- health, tokens, refusals -------------------------------------------------------------------------------
+    # --- health and refusals ------------------------------------------------------------------------------------
 
     async def illness(self) -> str:
         """Why the store does not work, "" when a canary was written and read; asked again soon, the same."""
@@ -135,18 +131,6 @@ class Service:
             return RefusedError("store").said
         finally:
             self._canary_until = time.monotonic() + self.settings.canary_seconds
-
-    async def check_token(self, request: Request, scope: str, survey: int | None) -> None:
-        """Refuse a request without a token that allows this, in the header or in the cookie of a page; a cookie changes
-        something from our own pages only."""
-        kind, _, token = request.headers.get("authorization", "").partition(" ")
-        by_header = kind.lower() == "bearer"
-        given = token.strip() if by_header else request.cookies.get(COOKIE, "")
-        if given and not by_header and request.method not in ("GET", "HEAD") and not from_own_page(request):
-            raise RefusedError("page")
-        reason = await self.reader.run(lambda connection: allows(connection, given, survey, scope))
-        if reason:
-            raise RefusedError(reason)
 
     def count_refusal(self, reason: str, served: ServedSurvey | None = None) -> None:
         """Count a refusal, of a survey or of none."""
