@@ -60,6 +60,7 @@ def start(
         if settings.signals:
             stack.enter_context(stopped_by_signals(server))
         server.start()
+        stack.callback(server.stop)
         return Collector(address, token, surveys, service, server, stack.pop_all())
 
 
@@ -78,7 +79,7 @@ def stopped_by_signals(server: Server) -> Iterator[None]:
         yield
     finally:
         for number, handler in former.items():
-            signal.signal(number, handler)
+            signal.signal(number, handler or signal.SIG_DFL)
 
 
 class Collector:
@@ -104,7 +105,6 @@ class Collector:
 
     def stop(self) -> None:
         """Finish what is under way, and let go of the store; a second time nothing happens."""
-        self._server.stop()
         self._resources.close()
 
     def wait(self) -> None:

@@ -64,7 +64,11 @@ class Server(uvicorn.Server):
     def start(self) -> None:
         """Answer from here on. StoreError: it cannot."""
         self.thread.start()
-        self._answers.wait()
+        try:
+            self._answers.wait()
+        except BaseException:  # Ctrl-C
+            self.stop()
+            raise
         if not self.started:
             self.thread.join()
             raise StoreError(f"the service could not start: {self._complaints.first or 'its log says why'}")
