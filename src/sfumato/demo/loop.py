@@ -90,7 +90,7 @@ def look_inside(path: Path, token: str) -> dict[str, Any]:
         (survey,) = connection.surveys()
         for _, what, number in connection.tallies(survey.number):
             tallies["refused" if what.startswith(REFUSED) else what] += number
-        id, row = connection.one("SELECT id, body FROM reports WHERE body <> ? LIMIT 1", b"") or (b"", b"")
+        id, row = connection.row("SELECT id, body FROM reports WHERE body <> ? LIMIT 1", b"") or (b"", b"")
         connection.revoke_token(token.partition(".")[0])
     store.tidy()
     return {"accepted": tallies["accepted"], "refused": tallies["refused"], "bytes_kept": store.size()["file"],

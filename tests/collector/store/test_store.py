@@ -373,8 +373,8 @@ def test_a_password_is_not_shown() -> None:
 def test_settings_of_an_address_hold_unless_they_would_lose_reports(postgres: Cluster) -> None:
     wanted = "-c%20search_path%3Dpg_temp%20-c%20synchronous_commit%3Doff"
     with PostgresStore(f"{postgres.address}?options={wanted}").connected() as connection:
-        assert connection.one("SHOW search_path") == ("pg_temp",)
-        assert connection.one("SHOW synchronous_commit") == ("on",)
+        assert connection.row("SHOW search_path") == ("pg_temp",)
+        assert connection.row("SHOW synchronous_commit") == ("on",)
 
 
 def test_a_database_that_may_not_be_written_is_a_fault_of_the_store(postgres: Cluster) -> None:

@@ -42,21 +42,21 @@ def tidy(address: StoreAddress = DEFAULT) -> None:
 
 def backup(output: Copy, address: StoreAddress = DEFAULT) -> None:
     """Copy the whole store, of whichever kind, as it is at one moment; a service may go on writing."""
-    place = file_of(output)
+    path = file_of(output)
     with store_at(address) as store:
-        if place is None:
+        if path is None:
             _copy(address, output)
         else:
-            check_target(place, (".db",), apart=[file_of(address)])
-            write_whole(place, lambda part: _copy(address, str(part)), mode=0o600)
-    say(f"{store.shown} is copied to {place or 'the other database'}")
+            check_target(path, (".db",), apart=[file_of(address)])
+            write_whole(path, lambda part: _copy(address, str(part)), mode=0o600)
+    say(f"{store.shown} is copied to {path or 'the other database'}")
 
 
 def restore(copy: Saved, address: StoreAddress = DEFAULT) -> None:
     """Bring a copy back, into a store that is not there or holds nothing; whole or not at all."""
-    place = file_of(copy)
-    if place is not None:
-        check_source(place, "what sfumato survey backup has written")
+    path = file_of(copy)
+    if path is not None:
+        check_source(path, "what sfumato survey backup has written")
     with store_at(address, new=True):
         copied = _copy(copy, address)
     say(f"{counted(copied['surveys'], 'survey')} with {counted(copied['reports'], 'report')} restored")

@@ -66,7 +66,7 @@ def itemsets(
     plan: Plan, table: Any, say: Say, min_support: float, max_len: int = 3, rules: float | None = None,
     question: str | None = None,
 ) -> str:
-    """What people hold together, as `sfumato itemsets mine --json` tells it."""
+    """What people hold together, as `sfumato itemsets mine --json` writes it."""
     from sfumato.collector.picture.people import baskets_in
     from sfumato.itemsets import mine
 
@@ -89,9 +89,9 @@ def audit(plan: Plan, table: Any, say: Say, samples: int | None = None, times: i
     from sfumato.privacy.audit import audit as attack
 
     say("attacking the plan")
-    told = attack(plan, samples=samples or SAMPLES, times=times)
-    say(told.headline())
-    return json_text(told.to_dict())
+    audited = attack(plan, samples=samples or SAMPLES, times=times)
+    say(audited.headline())
+    return json_text(audited.to_dict())
 
 
 KINDS: dict[str, Callable[..., str]] = {"train": train, "itemsets": itemsets, "audit": audit}
@@ -168,15 +168,15 @@ class Worker:
         from sfumato.collector.picture.analysis import estimates
 
         if question or intervals:
-            told = estimates(survey.plan, self.table(connection, survey), question, intervals)
+            estimated = estimates(survey.plan, self.table(connection, survey), question, intervals)
         else:
-            told = self.all_estimates(connection, survey)
+            estimated = self.all_estimates(connection, survey)
         left_out = {"class": "by_level", "level": "by_class"}.get(by)
         questions = {
             name: {key: part for key, part in each.items() if key != left_out}
-            for name, each in told["questions"].items()
+            for name, each in estimated["questions"].items()
         }
-        return json_text(told | {"questions": questions})
+        return json_text(estimated | {"questions": questions})
 
     def joint(self, connection: Connection, survey: Survey, first: str, second: str) -> str:
         """Two questions together."""
@@ -189,9 +189,9 @@ class Worker:
         from sfumato.collector.picture.analysis import joint
         from sfumato.collector.picture.dashboard import dashboard_page
 
-        told = self.all_estimates(connection, survey)
+        estimated = self.all_estimates(connection, survey)
         together = joint(survey.plan, self.table(connection, survey), first, second) if first or second else None
-        return dashboard_page(standing(connection, survey), told, together).html()
+        return dashboard_page(standing(connection, survey), estimated, together).html()
 
     def export(self, connection: Connection, survey: Survey) -> bytes:
         """All reports as Parquet, in an order of chance."""

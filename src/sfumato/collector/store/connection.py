@@ -67,6 +67,7 @@ class Survey:
 
     @property
     def is_open(self) -> bool:
+        """Whether it takes reports."""
         return self.state == "open"
 
     @property
@@ -100,7 +101,8 @@ class Connection(ABC):
         """Run one statement; a cursor with the rows and ``rowcount``."""
 
     @abstractmethod
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Let go of the database."""
 
     @contextmanager
     @abstractmethod
@@ -117,9 +119,11 @@ class Connection(ABC):
         """Insert (id, body) pairs of different ids; how many of them were not there yet."""
 
     def rows(self, sql: str, *values: Any) -> list[Row]:
+        """All rows of a SELECT."""
         return list(self.execute(sql, values).fetchall())
 
-    def one(self, sql: str, *values: Any) -> Row | None:
+    def row(self, sql: str, *values: Any) -> Row | None:
+        """The first row of a SELECT; None where there is none."""
         found = self.rows(sql, *values)
         return found[0] if found else None
 
@@ -182,10 +186,12 @@ class Connection(ABC):
         self.change("UPDATE surveys SET model = ?, revision = revision + 1 WHERE name = ?", model, name)
 
     def survey(self, name: str) -> Survey | None:
-        found = self.one("SELECT * FROM surveys WHERE name = ?", name)
+        """The survey of this name, if there is one."""
+        found = self.row("SELECT * FROM surveys WHERE name = ?", name)
         return None if found is None else _survey(found)
 
     def known_survey(self, name: str) -> Survey:
+        """The survey of this name. ValueError: there is none."""
         found = self.survey(name)
         if found is None:
             there = ", ".join(row[0] for row in self.rows("SELECT name FROM surveys ORDER BY name")) or "none yet"
@@ -193,6 +199,7 @@ class Connection(ABC):
         return found
 
     def surveys(self) -> list[Survey]:
+        """All surveys, by name."""
         return [_survey(row) for row in self.rows("SELECT * FROM surveys ORDER BY name")]
 
     def revisions(self) -> list[Row]:
@@ -209,12 +216,12 @@ class Connection(ABC):
         """
         verdicts = dict[int, str]()
         by_survey: dict[int, list[int]] = {}
-        for place, each in enumerate(arrivals):
-            by_survey.setdefault(each.survey, []).append(place)
-        for number, places in sorted(by_survey.items()):
-            state = self.one(f"SELECT state, invited FROM surveys WHERE number = ?{self.lock_rows}", number)
-            verdicts |= self._take(number, state, {place: arrivals[place] for place in places}, today or day())
-        return [verdicts[place] for place in range(len(arrivals))]
+        for index, each in enumerate(arrivals):
+            by_survey.setdefault(each.survey, []).append(index)
+        for number, indices in sorted(by_survey.items()):
+            state = self.row(f"SELECT state, invited FROM surveys WHERE number = ?{self.lock_rows}", number)
+            verdicts |= self._take(number, state, {index: arrivals[index] for index in indices}, today or day())
+        return [verdicts[index] for index in range(len(arrivals))]
 
     def _take(self, survey: int, state: Row | None, arrivals: dict[int, Arrival], today: str) -> dict[int, str]:
         first = {each.id: each for each in reversed(arrivals.values())}
@@ -230,12 +237,12 @@ class Connection(ABC):
             stored |= {each.id: each.body for each in welcome}
         stored |= self._bodies(survey, [id for id in first if id not in stored])
         refusal = CLOSED if closed else UNINVITED
-        return {place: _verdict(each, stored.get(each.id), refusal) for place, each in arrivals.items()}
+        return {index: _verdict(each, stored.get(each.id), refusal) for index, each in arrivals.items()}
 
     def _bodies(self, survey: int, ids: Iterable[bytes]) -> dict[bytes, bytes]:
         found = dict[bytes, bytes]()
         for id in ids:
-            row = self.one("SELECT body FROM reports WHERE survey = ? AND id = ?", survey, id)
+            row = self.row("SELECT body FROM reports WHERE survey = ? AND id = ?", survey, id)
             if row is not None:
                 found[id] = bytes(row[0])
         return found
@@ -272,7 +279,8 @@ class Connection(ABC):
         return rows
 
     def how_many(self, survey: int) -> int:
-        found = self.one("SELECT COUNT(*) FROM reports WHERE survey = ? AND body <> ?", survey, EMPTY_BODY)
+        """The number of reports that were not withdrawn."""
+        found = self.row("SELECT COUNT(*) FROM reports WHERE survey = ? AND body <> ?", survey, EMPTY_BODY)
         return int(found[0]) if found else 0
 
     # --- tallies, invitations, notes --------------------------------------------------------------------------------
@@ -292,12 +300,13 @@ class Connection(ABC):
         return [(row[0], row[1], int(row[2])) for row in found]
 
     def add_invitations(self, survey: int, codes: Iterable[bytes]) -> None:
+        """Permit a report for each of these hashes."""
         for code in codes:
             self.change("INSERT INTO invitations VALUES (?, ?, 0)", survey, code)
 
     def invitations(self, survey: int) -> tuple[int, int]:
         """How many were issued, and how many were used."""
-        found = self.one("SELECT COUNT(*), COALESCE(SUM(used), 0) FROM invitations WHERE survey = ?", survey)
+        found = self.row("SELECT COUNT(*), COALESCE(SUM(used), 0) FROM invitations WHERE survey = ?", survey)
         return (int(found[0]), int(found[1])) if found else (0, 0)
 
     def write_note(self, name: str, content: bytes) -> None:
@@ -307,7 +316,7 @@ class Connection(ABC):
 
     def read_note(self, name: str) -> bytes:
         """What was written last; nothing where nothing was."""
-        row = self.one("SELECT content FROM notes WHERE name = ?", name)
+        row = self.row("SELECT content FROM notes WHERE name = ?", name)
         return bytes(row[0]) if row else b""
 
     def note_tidied(self, today: str) -> None:
@@ -321,6 +330,7 @@ class Connection(ABC):
     # --- jobs and tokens ----------------------------------------------------------------------------------------
 
     def add_job(self, id: str, survey: int, kind: str, options: dict[str, Any]) -> None:
+        """Add a job that waits."""
         self.change("INSERT INTO jobs VALUES (?, ?, ?, ?, 'waiting', '', NULL)", id, survey, kind, json.dumps(options))
 
     def move_job(self, id: str, old: str, new: str, said: str = "", result: bytes | None = None) -> bool:
@@ -329,6 +339,7 @@ class Connection(ABC):
         return self.change(set_state, new, said, result, id, old) == 1
 
     def delete_job(self, id: str) -> None:
+        """Delete a job with its result."""
         self.change("DELETE FROM jobs WHERE id = ?", id)
 
     def jobs(self, survey: int | None = None) -> list[dict[str, Any]]:
@@ -339,21 +350,24 @@ class Connection(ABC):
         return [dict(zip(names, row, strict=True)) | {"options": json.loads(row[3])} for row in found]
 
     def job_result(self, id: str) -> bytes | None:
-        found = self.one("SELECT result FROM jobs WHERE id = ?", id)
+        """What came of a job, if anything did."""
+        found = self.row("SELECT result FROM jobs WHERE id = ?", id)
         return None if found is None or found[0] is None else bytes(found[0])
 
     def add_token(self, id: str, hash: bytes, survey: int | None, scopes: Iterable[str], expires: str) -> None:
+        """Permit what a token of this hash asks, until it ends."""
         self.change("INSERT INTO tokens VALUES (?, ?, ?, ?, ?, 0)", id, hash, survey, " ".join(scopes), expires)
 
     def token(self, id: str) -> Row | None:
         """(hash, survey, scopes, expires, revoked)."""
-        return self.one("SELECT hash, survey, scopes, expires, revoked FROM tokens WHERE id = ?", id)
+        return self.row("SELECT hash, survey, scopes, expires, revoked FROM tokens WHERE id = ?", id)
 
     def tokens(self) -> list[Row]:
         """(id, survey, scopes, expires, revoked) of every token."""
         return self.rows("SELECT id, survey, scopes, expires, revoked FROM tokens ORDER BY id")
 
     def revoke_token(self, id: str) -> bool:
+        """End a token; whether there is one."""
         return self.change("UPDATE tokens SET revoked = 1 WHERE id = ?", id) == 1
 
 

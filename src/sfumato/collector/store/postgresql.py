@@ -95,9 +95,9 @@ class PostgresStore(Store):
 
     def version(self, connection: Connection) -> int:
         connection.execute("SELECT pg_advisory_xact_lock(7307266)")  # of two collectors that start at once one waits
-        if connection.one("SELECT to_regclass('sfumato_version')") == (None,):
+        if connection.row("SELECT to_regclass('sfumato_version')") == (None,):
             return 0
-        found = connection.one("SELECT version FROM sfumato_version")
+        found = connection.row("SELECT version FROM sfumato_version")
         return int(found[0]) if found else 0
 
     def set_version(self, connection: Connection, version: int) -> None:
@@ -106,7 +106,7 @@ class PostgresStore(Store):
 
     def size(self) -> dict[str, int]:
         with self.connected() as connection:
-            found = connection.one("SELECT pg_total_relation_size('reports')")
+            found = connection.row("SELECT pg_total_relation_size('reports')")
         return {"file": int(found[0]) if found else 0}
 
 

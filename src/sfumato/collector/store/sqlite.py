@@ -83,12 +83,12 @@ class SqliteConnection(Connection):
 
     def insert_reports(self, survey: int, rows: Sequence[tuple[bytes, bytes]]) -> int:
         """In statements of 2ⁱ rows: every call of SQLite gives way to the event loop, so there should be few."""
-        fresh, place = 0, 0
-        while place < len(rows):
-            size = min(1 << ((len(rows) - place).bit_length() - 1), self.settings.sqlite_insert_rows)
-            values = [value for id, body in rows[place : place + size] for value in (survey, id, body)]
+        fresh, start = 0, 0
+        while start < len(rows):
+            size = min(1 << ((len(rows) - start).bit_length() - 1), self.settings.sqlite_insert_rows)
+            values = [value for id, body in rows[start : start + size] for value in (survey, id, body)]
             fresh += self.execute(_insert(size), values).rowcount
-            place += size
+            start += size
         return fresh
 
     def close(self) -> None:
@@ -105,17 +105,17 @@ class SqliteStore(Store):
 
     def prepare(self) -> Self:
         """A new file is its owner's alone, and so is a new folder; the files that SQLite adds follow the first."""
-        place = Path(self.address)
-        if not place.exists():
-            place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            own_file(place)
-        self._check_kind(place)
+        path = Path(self.address)
+        if not path.exists():
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            own_file(path)
+        self._check_kind(path)
         return super().prepare()
 
-    def _check_kind(self, place: Path) -> None:
+    def _check_kind(self, path: Path) -> None:
         """Look without touching: a database of something else stays as it is."""
         try:
-            address, patience = f"{place.absolute().as_uri()}?mode=ro", self.settings.sqlite_wait_seconds
+            address, patience = f"{path.absolute().as_uri()}?mode=ro", self.settings.sqlite_wait_seconds
             with closing(sqlite3.connect(address, patience, uri=True)) as found:
                 (kind,) = found.execute("PRAGMA application_id").fetchone()
                 (tables,) = found.execute("SELECT COUNT(*) FROM sqlite_schema").fetchone()
@@ -148,7 +148,7 @@ class SqliteStore(Store):
             connection.note_tidied(day())
 
     def version(self, connection: Connection) -> int:
-        found = connection.one("PRAGMA user_version")
+        found = connection.row("PRAGMA user_version")
         return int(found[0]) if found else 0
 
     def set_version(self, connection: Connection, version: int) -> None:
