@@ -35,11 +35,9 @@ class Settings:
     """The TCP port; 0: any that is free. Source: `sfumato serve --port`, which has 8000."""
     anywhere: bool = False
     """``host`` may be an address that other machines reach. Source: the threat model."""
-
     signals: bool = False
     """Ctrl-C and TERM stop it in order, a second Ctrl-C at once; for a program that does nothing else, started on its
     main thread. Source: `sfumato serve`."""
-
     log: bool = True
     """Print a line of JSON to stderr for what the service does itself: it starts, a survey is deleted, the store fails.
     Source: docs/how-to/run-a-collector.md."""
@@ -51,7 +49,7 @@ class Settings:
     header_bytes: int = 1 << 16
     """Bytes of a request that are not its body; above, it is hung up on. Source: tests."""
     idle_seconds: int = 15
-    """Seconds that a connection is kept between two requests. Source: judgement."""
+    """Seconds that a connection is kept between two requests. Source: deploy/nginx.conf has the same."""
     finish_seconds: int = 10
     """Seconds that requests under way have when the service stops. Source: deploy/sfumato.service allows 30."""
     body_seconds: float = 10.0
@@ -90,7 +88,7 @@ class Settings:
     # --- figures for analysts -----------------------------------------------------------------------------------------
 
     answer_seconds: float = 300.0
-    """Seconds that a figure or an export may take. Source: judgement."""
+    """Seconds that a figure or an export may take. Source: deploy/nginx.conf waits 310."""
     fresh_seconds: float = 2.0
     """Seconds for which a figure is given again without a look at the store. Source: below the dashboard's five."""
     rest: float = 4.0
