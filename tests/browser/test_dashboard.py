@@ -19,7 +19,7 @@ from tests.browser.test_page_access import violations
 from tests.collector.survey_tables import collected, people, town
 from tests.collector.test_dashboard import DAYS, ITEMSETS
 
-SCRIPT = ROOT / "src/sfumato/collector/static/dashboard.js"
+SCRIPT = ROOT / "src/sfumato/collector/http/static/dashboard.js"
 TREE = {
     "kind": "TreeClassifier", "plan": None, "measured": {},
     "device": {

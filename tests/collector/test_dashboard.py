@@ -146,7 +146,7 @@ def test_the_policy_allows_its_own_script_and_style_and_nothing_else(table: pa.T
     page = dashboard_page(standing(), estimates(town(), table.slice(0, 0)))
     assert page.policy == LIVE_POLICY and "unsafe" not in LIVE_POLICY + POLICY
     assert "script-src 'self'" in LIVE_POLICY and "script-src" not in POLICY
-    assert (Path(sf.__file__).parent / "collector" / "static" / "dashboard.js").is_file()
+    assert (Path(sf.__file__).parent / "collector" / "http" / "static" / "dashboard.js").is_file()
 
 
 def test_the_digest_changes_with_the_numbers_and_only_then(table: pa.Table) -> None:

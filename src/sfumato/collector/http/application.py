@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from functools import cache
 from importlib.metadata import version
 
@@ -14,13 +13,15 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from sfumato.collector.analyst import ANALYST, ANALYST_PAGES
-from sfumato.collector.endpoints import ANYBODY, JSON, Endpoint, answer, check_path, openapi
-from sfumato.collector.messages import Problem, RefusedError
-from sfumato.collector.public import PUBLIC, PUBLIC_PAGES
-from sfumato.collector.service import Service, log_line
-from sfumato.collector.store import StoreError, day
-from sfumato.collector.writer import BusyError
+from sfumato.collector.background.writer import BusyError
+from sfumato.collector.http.analyst import ANALYST
+from sfumato.collector.http.endpoints import ANYBODY, JSON, Endpoint, answer, check_path, check_token, openapi
+from sfumato.collector.http.messages import Problem
+from sfumato.collector.http.pages import PAGES
+from sfumato.collector.http.public import PUBLIC, PUBLIC_PAGES
+from sfumato.collector.http.service import Service
+from sfumato.collector.refusals import RefusedError
+from sfumato.collector.store import StoreError
 from sfumato.prose import json_text
 
 EVERYWHERE = {
@@ -36,6 +37,7 @@ def document() -> bytes:
 
 
 async def describe(service: Service, request: Request) -> Response:
+    """The document that describes every endpoint."""
     return Response(document(), media_type=JSON)
 
 
@@ -47,27 +49,32 @@ def application(service: Service) -> ASGIApp:
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        await service.start()
-        house = asyncio.create_task(service.keep_house())
         try:
+            await service.start()
             yield
         finally:
-            house.cancel()
-            with suppress(asyncio.CancelledError):
-                await house
             await service.stop()
 
+    async def failed(request: Request, error: Exception) -> Response:
+        """What nobody foresaw: said without detail to whoever asked, by kind and line of code in the log."""
+        trace = error.__traceback__
+        while trace is not None and trace.tb_next is not None:
+            trace = trace.tb_next
+        where = "" if trace is None else f"{trace.tb_frame.f_code.co_filename.rpartition('/')[2]}:{trace.tb_lineno}"
+        service.log.event("failed", kind=type(error).__name__, where=where)
+        return answer(Problem("something went wrong here; send it again later"), 500)
+
     by_path: dict[str, dict[str, Endpoint]] = {}
-    for each in (*DESCRIBED, *ANALYST_PAGES, *PUBLIC_PAGES):
+    for each in (*DESCRIBED, *PAGES, *PUBLIC_PAGES):
         by_path.setdefault(each.path, {})[each.method] = each
-    routes = [Route(path, _Answering(service, path, methods)) for path, methods in by_path.items()]
-    problems = {404: _not_here, 405: _not_so, 500: _failed}
+    routes = [Route(path, Dispatcher(service, path, methods)) for path, methods in by_path.items()]
+    problems = {404: _not_here, 405: _not_so, 500: failed}
     app = Starlette(routes=routes, exception_handlers=problems, lifespan=lifespan)
     app.router.redirect_slashes = False
-    return _Counting(service, app)
+    return ResponseCounter(service, app)
 
 
-class _Answering:
+class Dispatcher:
     """One path: the right endpoint, its token, and every refusal as a sentence."""
 
     def __init__(self, service: Service, path: str, methods: Mapping[str, Endpoint]) -> None:
@@ -96,16 +103,16 @@ class _Answering:
             if each.scope:
                 if "survey" in request.path_params and served is None:
                     raise RefusedError("unknown")
-                await service.check_token(request, each.scope, None if served is None else served.survey.number)
+                await check_token(service, request, each.scope, None if served is None else served.survey.number)
             return await each.handle(service, request)
         except RefusedError as error:
             refused = error
         except BusyError:
             refused = RefusedError("busy")
         except StoreError as error:
-            service.trouble(error)
+            service.log.store_failed(error)
             refused = RefusedError("store")
-        service.refuse(refused.reason, None if each.scope or request.method in ("GET", "HEAD") else served)
+        service.count_refusal(refused.reason, None if each.scope or request.method in ("GET", "HEAD") else served)
         return answer(Problem(refused.said), refused.status, refused.headers())
 
 
@@ -114,7 +121,7 @@ def _preflight(allowed: list[str]) -> Response:
     return Response(status_code=204, headers={**headers, "Access-Control-Max-Age": "600"})
 
 
-class _Counting:
+class ResponseCounter:
     """Adds what every answer carries, and counts it by the path's pattern."""
 
     def __init__(self, service: Service, app: ASGIApp) -> None:
@@ -142,13 +149,3 @@ async def _not_here(request: Request, error: Exception) -> Response:
 
 async def _not_so(request: Request, error: Exception) -> Response:
     return answer(Problem("this address does not take this method"), 405, getattr(error, "headers", None))
-
-
-async def _failed(request: Request, error: Exception) -> Response:
-    """What nobody foresaw: said without detail to whoever asked, by kind and place in the log."""
-    place = error.__traceback__
-    while place is not None and place.tb_next is not None:
-        place = place.tb_next
-    where = "" if place is None else f"{place.tb_frame.f_code.co_filename.rpartition('/')[2]}:{place.tb_lineno}"
-    log_line({"event": "failed", "day": day(), "kind": type(error).__name__, "where": where})
-    return answer(Problem("something went wrong here; send it again later"), 500)

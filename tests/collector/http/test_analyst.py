@@ -12,11 +12,11 @@ import pytest
 
 from sfumato.cli import run
 from sfumato.collector.access import issue_token
-from sfumato.collector.analyst import ANALYST
+from sfumato.collector.http.analyst import ANALYST
 from sfumato.collector.store import open_store
 from tests.collector.analysts import Analyst, children, fill, strict, until
+from tests.collector.background.test_worker import SHOP
 from tests.collector.serving import PLAN, Running, batch, reports, serving
-from tests.collector.test_work import SHOP
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 OWN = {"Sec-Fetch-Site": "same-origin"}

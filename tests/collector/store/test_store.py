@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import sqlite3
 import threading
 from contextlib import closing
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -24,9 +26,10 @@ from sfumato.collector.store import (
     name_of,
     open_store,
 )
-from sfumato.collector.store.base import SCHEMA
-from sfumato.collector.store.connection import CLOSED, CONFLICT, GONE, UNINVITED
+from sfumato.collector.store.connection import CLOSED, CONFLICT, TABLES, UNINVITED, WITHDRAWN
 from sfumato.collector.store.postgresql import PostgresStore
+from sfumato.collector.store.sqlite import SqliteStore
+from sfumato.collector.store.store import SCHEMA
 from tests.collector.postgres import Cluster
 
 PLAN = sf.Plan.loads(
@@ -53,7 +56,7 @@ def opened(store: Store, name: str = "town", invited: bool = False) -> int:
 
 def rows(store: Store, survey: int) -> list[bytes]:
     with store.connected() as connection:
-        return [row for page in connection.reports(survey, at_once=7) for row in page]
+        return [row for page in connection.reports(survey, page_rows=7) for row in page]
 
 
 def test_a_report_is_stored_once_however_often_it_comes(store: Store) -> None:
@@ -90,7 +93,7 @@ def test_what_is_withdrawn_is_gone_and_does_not_come_back(store: Store) -> None:
             assert connection.withdraw(town, one.id)
         with connection.transaction():
             assert not connection.withdraw(town, one.id) and not connection.withdraw(town, b"2" * 16)
-    assert take(store, one) == [GONE]
+    assert take(store, one) == [WITHDRAWN]
     assert rows(store, town) == []
 
 
@@ -341,7 +344,7 @@ def test_tokens_expire_are_revoked_and_reach_only_so_far(store: Store) -> None:
 def test_a_store_of_a_later_version_is_not_touched(store: Store) -> None:
     with store.connected() as connection, connection.transaction():
         store.set_version(connection, SCHEMA + 1)
-    with pytest.raises(StoreError, match="update it"):
+    with pytest.raises(StoreError, match="update sfumato"):
         open_store(store.address)
 
 
@@ -370,8 +373,8 @@ def test_a_password_is_not_shown() -> None:
 def test_settings_of_an_address_hold_unless_they_would_lose_reports(postgres: Cluster) -> None:
     wanted = "-c%20search_path%3Dpg_temp%20-c%20synchronous_commit%3Doff"
     with PostgresStore(f"{postgres.address}?options={wanted}").connected() as connection:
-        assert connection.one("SHOW search_path") == ("pg_temp",)
-        assert connection.one("SHOW synchronous_commit") == ("on",)
+        assert connection.row("SHOW search_path") == ("pg_temp",)
+        assert connection.row("SHOW synchronous_commit") == ("on",)
 
 
 def test_a_database_that_may_not_be_written_is_a_fault_of_the_store(postgres: Cluster) -> None:
@@ -411,12 +414,24 @@ def test_a_database_that_is_not_there_is_said_to_be_so() -> None:
         open_store("postgresql://nobody@127.0.0.1:9/none")
 
 
-def test_the_canary_sings(store: Store) -> None:
+def test_a_note_is_what_was_written_last(store: Store) -> None:
     with store.connected() as connection:
-        for song in (b"one", b"two"):
+        for content in (b"one", b"two"):
             with connection.transaction():
-                connection.sing(song)
-            assert isinstance(connection, Connection) and connection.song() == song
+                connection.write_note("canary", content)
+            assert isinstance(connection, Connection) and connection.read_note("canary") == content
+        assert connection.read_note("nobody wrote this") == b""
+
+
+@pytest.mark.parametrize("kind", [SqliteStore, PostgresStore])
+def test_the_files_of_sql_have_the_tables_and_their_keys(kind: type[Store]) -> None:
+    sql = (files("sfumato.collector.store") / kind.tables).read_text(encoding="utf-8")
+    made = {}
+    for name, columns in re.findall(r"CREATE TABLE (\w+) \((.*?)^\)", sql, re.DOTALL | re.MULTILINE):
+        key = re.search(r"^ *PRIMARY KEY \((.*?)\)|^ *(\w+) .*PRIMARY KEY", columns, re.MULTILINE)
+        made[name] = key and (key[1] or key[2])
+    made.pop("sfumato_version", None)
+    assert made == TABLES
 
 
 def test_a_database_of_somebody_else_is_left_as_it_is(tmp_path: Path) -> None:
@@ -433,7 +448,7 @@ def test_a_database_of_somebody_else_is_left_as_it_is(tmp_path: Path) -> None:
 
 def test_one_process_holds_a_file_and_the_next_one_after_it(tmp_path: Path) -> None:
     first, second = (open_store(str(tmp_path / "store.db")) for _ in range(2))
-    with first.held(), pytest.raises(StoreError, match="served by another process"), second.held():
+    with first.exclusive(), pytest.raises(StoreError, match="served by another process"), second.exclusive():
         raise AssertionError
-    with second.held():
+    with second.exclusive():
         pass

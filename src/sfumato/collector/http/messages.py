@@ -1,17 +1,12 @@
-"""What a collector is sent and what it answers: the forms of bodies, and every reason for a refusal."""
+"""What a collector is sent and what it answers: the forms of bodies and queries, which devices and programs rely on."""
 
 from __future__ import annotations
 
-from http import HTTPStatus
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from sfumato.collector.store.connection import CLOSED, CONFLICT, GONE, UNINVITED
-
 MOST_REPORTS = 1000
-LARGEST_BODY = 1 << 20
-SECONDS_FOR_BODY = 10.0
 ID = "^[0-9a-f]{32}$"
 
 Identity = Annotated[str, Meta(pattern="^[0-9a-f]{64}$", description="the identity of the plan that was answered")]
@@ -64,7 +59,7 @@ class Problem(Struct):
     reason: str
 
 
-class Which(Struct, forbid_unknown_fields=True, omit_defaults=True):
+class EstimatesQuery(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """Of one question only; compared by class or by level only; numbers in so many intervals."""
 
     question: str = ""
@@ -72,14 +67,14 @@ class Which(Struct, forbid_unknown_fields=True, omit_defaults=True):
     intervals: Annotated[int, Meta(ge=2, le=200)] | None = None
 
 
-class Both(Struct, forbid_unknown_fields=True):
+class JointQuery(Struct, forbid_unknown_fields=True):
     """Two questions."""
 
     first: str
     second: str
 
 
-class Perhaps(Struct, forbid_unknown_fields=True, omit_defaults=True):
+class DashboardQuery(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """Two questions, or none."""
 
     first: str = ""
@@ -152,49 +147,3 @@ class Shipment(Struct):
 
     job: Annotated[str, Meta(pattern="^[0-9a-f]{16}$")] | None = None
     format: str | None = None
-
-
-REASONS: dict[str, tuple[int, str]] = {
-    "unknown": (HTTPStatus.NOT_FOUND, "there is no such survey here"),
-    "malformed": (HTTPStatus.BAD_REQUEST, "the request is not of the form that /openapi.json describes"),
-    "large": (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the request is too large; send fewer reports at once"),
-    "slow": (HTTPStatus.REQUEST_TIMEOUT, "the request took too long to arrive; send it again"),
-    "plan": (HTTPStatus.CONFLICT, "the report was made for another plan than this survey's; load the survey again"),
-    "report": (HTTPStatus.UNPROCESSABLE_ENTITY, "no device makes this report of this plan"),
-    CLOSED: (HTTPStatus.FORBIDDEN, "the survey is closed"),
-    UNINVITED: (HTTPStatus.FORBIDDEN, "the invitation is missing, unknown or used already"),
-    CONFLICT: (HTTPStatus.CONFLICT, "another report has this id"),
-    GONE: (HTTPStatus.CONFLICT, "the report with this id was withdrawn"),
-    "absent": (HTTPStatus.NOT_FOUND, "there is no report with this id"),
-    "job": (HTTPStatus.UNPROCESSABLE_ENTITY, "this job cannot be done"),
-    "no job": (HTTPStatus.NOT_FOUND, "there is no such job"),
-    "no result": (HTTPStatus.CONFLICT, "the job has no result; its state says why"),
-    "model": (HTTPStatus.UNPROCESSABLE_ENTITY, "this is no model of this survey"),
-    "no model": (HTTPStatus.NOT_FOUND, "no model has been shipped yet"),
-    "token": (HTTPStatus.UNAUTHORIZED, "a valid token is needed here; ask for one: sfumato survey token"),
-    "scope": (HTTPStatus.FORBIDDEN, "the token does not reach this far"),
-    "page": (HTTPStatus.FORBIDDEN, "only the collector's own pages may ask this with a cookie; send a token"),
-    "busy": (HTTPStatus.SERVICE_UNAVAILABLE, "too much at once; send it again later"),
-    "store": (HTTPStatus.SERVICE_UNAVAILABLE, "the store cannot be written just now; send it again later"),
-}
-"""By name: the status and the sentence. Devices try again after 408 and 503, and take the others as final."""
-
-
-HEADERS = {
-    401: {"WWW-Authenticate": "Bearer"}, 408: {"Connection": "close"}, 413: {"Connection": "close"},
-    503: {"Retry-After": "2"},
-}  # fmt: skip
-
-
-class RefusedError(Exception):
-    """A request or a report is refused for one of the ``REASONS``; ``said`` is the sentence, or one that is closer."""
-
-    def __init__(self, reason: str, said: str = "") -> None:
-        self.reason = reason
-        status, sentence = REASONS[reason]
-        self.status, self.said = int(status), said or sentence
-        super().__init__(self.said)
-
-    def headers(self) -> dict[str, str]:
-        """What goes with the status."""
-        return HEADERS.get(self.status, {})

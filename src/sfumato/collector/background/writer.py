@@ -16,11 +16,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from sfumato.collector.store import REFUSED, Arrival, Connection, Kept, Store, StoreError
-
-MOST_WAITING = 20_000
-MOST_TOGETHER = 5_000
-STILL = 1.0
+from sfumato.collector.settings import Settings
+from sfumato.collector.store import REFUSED, Arrival, Connection, ReconnectingConnection, Store, StoreError
 
 Work = Callable[[Connection], Any]
 Task = tuple[Sequence[Arrival] | Work | None, asyncio.Future[Any] | None]
@@ -34,17 +31,19 @@ class BusyError(StoreError):
 class Writer:
     """The thread that writes, and how the event loop hands work to it.
 
-    ``committed(reports, seconds)`` is called after every commit of reports.
+    ``on_commit(reports, seconds)`` is called after every commit of reports.
     """
 
-    def __init__(self, store: Store, committed: Callable[[int, float], None] = lambda reports, seconds: None) -> None:
-        self.store, self.committed = store, committed
+    def __init__(
+        self, store: Store, settings: Settings, on_commit: Callable[[int, float], None] = lambda reports, seconds: None
+    ) -> None:
+        self.settings, self.on_commit = settings, on_commit
         self.waiting = 0
         self._handed: list[Task] = []
         self._queue: queue.SimpleQueue[list[Task]] = queue.SimpleQueue()
         self._refused: Counter[tuple[int, str]] = Counter()
         self._counting = threading.Lock()
-        self._kept = Kept(store)
+        self._connection = ReconnectingConnection(store)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
 
@@ -61,7 +60,7 @@ class Writer:
 
     async def take(self, arrivals: Sequence[Arrival]) -> list[str]:
         """The verdicts on reports, once they are safe."""
-        if self.waiting + len(arrivals) > MOST_WAITING:
+        if self.waiting + len(arrivals) > self.settings.waiting_reports:
             raise BusyError("too many reports are waiting to be written")
         self.waiting += len(arrivals)
         try:
@@ -106,17 +105,17 @@ class Writer:
                 with suppress(RuntimeError):  # the loop has ended, and nobody waits any more
                     self._loop.call_soon_threadsafe(_answer, answers)
             if ended:
-                self._kept.drop()
+                self._connection.close()
                 return
 
     def _group(self) -> list[Task]:
         """Everything that waits; nothing after a while of stillness."""
         try:
-            group = self._queue.get(timeout=STILL)
+            group = self._queue.get(timeout=self.settings.refusal_seconds)
         except queue.Empty:
             return []
         with suppress(queue.Empty):
-            while sum(map(_size, group)) < MOST_TOGETHER:
+            while sum(map(_size, group)) < self.settings.commit_reports:
                 group += self._queue.get_nowait()
         return group
 
@@ -138,17 +137,17 @@ class Writer:
             with self._counting:
                 self._refused += refused
             return [(future, verdicts) for _, future in tasks]
-        self.committed(len(arrivals), time.perf_counter() - began)
-        answers, place = [], 0
+        self.on_commit(len(arrivals), time.perf_counter() - began)
+        answers, start = [], 0
         for task, future in tasks:
-            answers.append((future, verdicts[place : place + len(task)]))
-            place += len(task)
+            answers.append((future, verdicts[start : start + len(task)]))
+            start += len(task)
         return answers
 
     def _safely(self, work: Work) -> Any:
         """What the work gives, or how it failed."""
         try:
-            return self._kept.run(partial(_within, work))
+            return self._connection.run(partial(_within, work))
         except BaseException as error:
             return error
 
@@ -160,11 +159,13 @@ def _within(work: Work, connection: Connection) -> Any:
 
 
 def _size(given: Task) -> int:
+    """How many reports or works a task has."""
     task = given[0]
     return 1 if task is None or callable(task) else len(task)
 
 
 def _answer(answers: list[tuple[asyncio.Future[Any], Any]]) -> None:
+    """Hand results to those who wait for them, on their event loop."""
     for future, answer in answers:
         if future.done():  # whoever asked has gone away
             continue

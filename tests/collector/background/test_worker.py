@@ -17,10 +17,10 @@ from sfumato import shipping
 from sfumato.channels.baskets import SelectASize
 from sfumato.cli import run
 from sfumato.client import Device, Ledger
-from sfumato.collector import work
+from sfumato.collector.background.worker import Worker, check_job, standing
 from sfumato.collector.form import ReportForm
-from sfumato.collector.store import Arrival, Store
-from sfumato.collector.work import Desk, check_job, standing
+from sfumato.collector.settings import Settings
+from sfumato.collector.store import Arrival, Store, open_store
 from sfumato.tables import PLAN_COLUMN
 from tests.collector.serving import PLAN, reports
 from tests.statistics import critical_z
@@ -29,23 +29,23 @@ BASKETS = SelectASize.design(sf.Items(50), sizes=[3], gamma=19, up_to=2)
 SHOP = sf.Plan.from_dict({"name": "shop", "attributes": {"basket": {"items": 50, **BASKETS.to_spec()}}})
 
 
-def collected(store: Store, sent: list[dict[str, Any]], plan: sf.Plan = PLAN) -> Desk:
-    """A desk in front of a survey "town" with these reports."""
+def collected(store: Store, sent: list[dict[str, Any]], plan: sf.Plan = PLAN) -> Worker:
+    """A worker beside a survey "town" with these reports."""
     form = ReportForm(plan)
     with store.connected() as connection, connection.transaction():
         number = connection.open_survey("town", plan).number
         connection.take([Arrival(number, bytes.fromhex(one["id"]), form.pack(one["report"])) for one in sent])
-    return Desk(store)
+    return Worker(store)
 
 
-def job(desk: Desk, kind: str, **options: Any) -> tuple[dict[str, Any], bytes | None]:
+def job(worker: Worker, kind: str, **options: Any) -> tuple[dict[str, Any], bytes | None]:
     """A job done here, as the store has it afterwards."""
-    with desk.store.connected() as connection, connection.transaction():
+    with worker.store.connected() as connection, connection.transaction():
         town = connection.known_survey("town").number
         connection.add_job("1" * 16, town, kind, options)
         connection.move_job("1" * 16, "waiting", "running")
-    desk.answer("job", survey=town, id="1" * 16)
-    with desk.store.connected() as connection:
+    worker.answer("job", survey=town, id="1" * 16)
+    with worker.store.connected() as connection:
         return connection.jobs(town)[0], connection.job_result("1" * 16)
 
 
@@ -71,14 +71,14 @@ def test_itemsets_are_those_that_the_command_finds_in_an_export(
         for place in range(300)
     ]  # fmt: skip
     sent.append({"id": "f" * 32, "report": {"basket": None, "smokes": "yes"}})
-    desk = collected(store, sent, plan)
-    done, result = job(desk, "itemsets", min_support=0.3, max_len=2, rules=0.5)
+    worker = collected(store, sent, plan)
+    done, result = job(worker, "itemsets", min_support=0.3, max_len=2, rules=0.5)
     assert done["state"] == "done" and "found" in done["said"] and result is not None
     mined = json.loads(result)
     assert {tuple(row["itemsets"]) for row in mined["itemsets"]} >= {(1,), (2,), (1, 2)}
     assert any((rule["antecedents"], rule["consequents"]) == ([1], [2]) for rule in mined["rules"])
     (tmp_path / "plan.json").write_text(plan.to_json())
-    (tmp_path / "reports.parquet").write_bytes(desk.answer("export", survey="town"))
+    (tmp_path / "reports.parquet").write_bytes(worker.answer("export", survey="town"))
     files = [str(tmp_path / name) for name in ("plan.json", "reports.parquet")]
     assert run(["itemsets", "mine", *files, "--min-support", "0.3", "--max-len", "2", "--rules", "0.5", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == mined
@@ -95,11 +95,11 @@ def test_without_reports_there_is_nothing_to_learn(store: Store) -> None:
         job(collected(store, []), "train")
     with pytest.raises(ValueError, match="stopped"), store.connected() as connection:
         connection.move_job("1" * 16, "running", "stopped")
-        Desk(store).answer("job", survey="town", id="1" * 16)
+        Worker(store).answer("job", survey="town", id="1" * 16)
 
 
-def test_a_result_that_is_too_large_is_not_kept(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(work, "LARGEST_RESULT", 100)
+def test_a_result_that_is_too_large_is_not_kept(address: str) -> None:
+    store = open_store(address, Settings(result_bytes=100))
     with pytest.raises(ValueError, match="100 can be kept"):
         job(collected(store, []), "audit", samples=1000)
 
@@ -120,8 +120,8 @@ def test_what_a_plan_cannot_answer_is_refused(plan: sf.Plan, kind: str, options:
 
 def test_an_export_holds_every_report_once_in_an_order_of_its_own(store: Store) -> None:
     sent = reports(300)
-    desk = collected(store, sent)
-    first, second = (parquet.read_table(io.BytesIO(desk.answer("export", survey="town"))) for _ in range(2))
+    worker = collected(store, sent)
+    first, second = (parquet.read_table(io.BytesIO(worker.answer("export", survey="town"))) for _ in range(2))
     assert first.schema.metadata[PLAN_COLUMN.encode()].decode() == PLAN.origin
     assert first != second, "two orders of 300 rows are the same once in 10^600"
     by_all = [(name, "ascending") for name in first.column_names]
@@ -133,32 +133,32 @@ def test_the_order_of_an_export_says_nothing_about_the_order_of_arrival(store: S
     """Of ranks without order, √(n−1) · their correlation is about normal."""
     plan = sf.Plan.from_dict({"attributes": {"number": {"low": 0, "high": 2000, "integer": True, "role": "clear"}}})
     sent = [{"id": secrets.token_hex(16), "report": {"number": place}} for place in range(2000)]
-    desk = collected(store, sent, plan)
-    arrived = parquet.read_table(io.BytesIO(desk.answer("export", survey="town")))["number"].to_numpy()
+    worker = collected(store, sent, plan)
+    arrived = parquet.read_table(io.BytesIO(worker.answer("export", survey="town")))["number"].to_numpy()
     assert sorted(arrived) == list(range(2000))
     assert abs(np.corrcoef(arrived, np.arange(2000))[0, 1]) * np.sqrt(1999) < critical_z()
 
 
 def test_a_shipped_model_is_of_this_plan_and_what_devices_execute_is_made_anew(store: Store) -> None:
-    desk = collected(store, reports(400))
-    _, result = job(desk, "train", method="naive-bayes", holdout=0.0)
+    worker = collected(store, reports(400))
+    _, result = job(worker, "train", method="naive-bayes", holdout=0.0)
     assert result is not None
     document = json.loads(result)
     wrong = json.dumps(document | {"device": {"made": "up"}})
-    assert json.loads(desk.answer("model", survey="town", text=wrong)) == document
+    assert json.loads(worker.answer("model", survey="town", text=wrong)) == document
     other = json.dumps(document | {"plan": SHOP.to_dict()})
     for text, said in ((other, "another plan"), ("{", "JSON"), ('{"format": 1}', "not a model")):
         with pytest.raises(ValueError, match=said):
-            desk.answer("model", survey="town", text=text)
+            worker.answer("model", survey="town", text=text)
 
 
 def test_the_table_is_read_again_when_reports_came_or_went(store: Store) -> None:
     sent = reports(20)
-    desk = collected(store, sent[:10])
+    worker = collected(store, sent[:10])
 
     def rows() -> int:
         with store.connected() as connection:
-            return int(desk.table(connection, connection.known_survey("town")).num_rows)
+            return int(worker.table(connection, connection.known_survey("town")).num_rows)
 
     assert rows() == rows() == 10
     collected(store, sent)
@@ -182,8 +182,8 @@ def test_the_standing_of_a_survey_is_what_was_counted(store: Store) -> None:
 
 
 def test_a_deleted_survey_is_said_to_be_so(store: Store) -> None:
-    desk = collected(store, reports(5))
+    worker = collected(store, reports(5))
     with store.connected() as connection, connection.transaction():
         connection.delete_survey("town")
     with pytest.raises(ValueError, match="deleted"):
-        desk.answer("counts", survey="town")
+        worker.answer("counts", survey="town")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -12,13 +11,13 @@ from starlette.responses import RedirectResponse, Response
 
 from sfumato.client.page import MODEL
 from sfumato.collector.access import invitation_hash
-from sfumato.collector.endpoints import JSON, Endpoint, answer, reader_of
 from sfumato.collector.form import ReportError
-from sfumato.collector.messages import Batch, One, Problem, Refusal, RefusedError, Sent, Verdict
+from sfumato.collector.http.documents import ServedSurvey
+from sfumato.collector.http.endpoints import JSON, Endpoint, Handler, answer, reader_of
+from sfumato.collector.http.messages import Batch, One, Problem, Refusal, Sent, Verdict
+from sfumato.collector.http.service import Service
+from sfumato.collector.refusals import RefusedError
 from sfumato.collector.store import ACCEPTED, Arrival
-
-if TYPE_CHECKING:
-    from sfumato.collector.service import Served, Service
 
 KINDS = {".js": "text/javascript", ".css": "text/css", ".html": "text/html", ".json": JSON}
 
@@ -26,45 +25,48 @@ KINDS = {".js": "text/javascript", ".css": "text/css", ".html": "text/html", ".j
 async def submit(service: Service, request: Request) -> Response:
     """Store reports, or say of each why not."""
     served = service.served(request.path_params["survey"])
-    batch: Batch = await read_batch(request)
+    batch: Batch = await read_batch(service, request)
     return await _take(service, served, batch.plan, batch.reports)
 
 
 async def submit_one(service: Service, request: Request) -> Response:
+    """Store one report, or say why not."""
     served = service.served(request.path_params["survey"])
-    one: One = await read_one(request)
+    one: One = await read_one(service, request)
     return await _take(service, served, one.plan, [Sent(request.path_params["id"], one.report, one.invitation)])
 
 
 read_batch, read_one = reader_of(Batch), reader_of(One)
 
 
-async def _take(service: Service, served: Served, plan: str, reports: list[Sent]) -> Response:
+async def _take(service: Service, served: ServedSurvey, plan: str, reports: list[Sent]) -> Response:
+    """Check reports and pack them into rows, hand them to the writer, and answer when they are safe."""
     if plan != served.identity:
         raise RefusedError("plan")
     refused: dict[int, tuple[str, str]] = {}
     arrivals: dict[int, Arrival] = {}
     number, pack = served.survey.number, served.form.pack
-    for place, each in enumerate(reports):
+    for index, sent in enumerate(reports):
         try:
-            code = None if each.invitation is None else invitation_hash(each.invitation)
-            arrivals[place] = Arrival(number, bytes.fromhex(each.id), pack(each.report), code)
+            code = None if sent.invitation is None else invitation_hash(sent.invitation)
+            arrivals[index] = Arrival(number, bytes.fromhex(sent.id), pack(sent.report), code)
         except ReportError as error:
-            refused[place] = ("report", str(error))
+            refused[index] = ("report", str(error))
     verdicts = await service.writer.take(list(arrivals.values())) if arrivals else []
-    for place, verdict in zip(arrivals, verdicts, strict=True):
+    for index, verdict in zip(arrivals, verdicts, strict=True):
         if verdict != ACCEPTED:
-            refused[place] = (verdict, RefusedError(verdict).said)
+            refused[index] = (verdict, RefusedError(verdict).said)
     for reason, _ in refused.values():
-        service.refuse(reason, served)
-    accepted = [each.id for place, each in enumerate(reports) if place not in refused]
+        service.count_refusal(reason, served)
+    accepted = [sent.id for index, sent in enumerate(reports) if index not in refused]
     service.metrics.accepted.labels(served.survey.name).inc(len(accepted))
-    told = Verdict(accepted, [Refusal(reports[place].id, said) for place, (_, said) in sorted(refused.items())])
+    answered = Verdict(accepted, [Refusal(reports[index].id, said) for index, (_, said) in sorted(refused.items())])
     reasons = {reason for reason, _ in refused.values()}
-    return answer(told, RefusedError(reasons.pop()).status if not accepted and len(reasons) == 1 else 200)
+    return answer(answered, RefusedError(reasons.pop()).status if not accepted and len(reasons) == 1 else 200)
 
 
 async def withdraw(service: Service, request: Request) -> Response:
+    """Take a report back."""
     served = service.served(request.path_params["survey"])
     id = bytes.fromhex(request.path_params["id"])
     if not await service.writer.run(lambda connection: connection.withdraw(served.survey.number, id)):
@@ -72,14 +74,17 @@ async def withdraw(service: Service, request: Request) -> Response:
     return Response(status_code=204)
 
 
-def _told(what: Callable[[Served], bytes]) -> Callable[[Service, Request], Any]:
-    async def tell(service: Service, request: Request) -> Response:
-        return Response(what(service.served(request.path_params["survey"])), media_type=JSON)
+def _document(part: Callable[[ServedSurvey], bytes]) -> Handler:
+    """A handler that answers with one of a survey's documents."""
 
-    return tell
+    async def send_document(service: Service, request: Request) -> Response:
+        return Response(part(service.served(request.path_params["survey"])), media_type=JSON)
+
+    return send_document
 
 
 async def model(service: Service, request: Request) -> Response:
+    """The model that goes home."""
     found = service.served(request.path_params["survey"]).survey.model
     if found is None:
         raise RefusedError("no model")
@@ -102,11 +107,13 @@ async def to_page(service: Service, request: Request) -> Response:
 
 
 async def health(service: Service, request: Request) -> Response:
-    said = await service.healthy()
+    """Whether the store works."""
+    said = await service.illness()
     return answer(Problem(said), 503) if said else answer({"status": "ok"})
 
 
 async def metrics(service: Service, request: Request) -> Response:
+    """Figures for Prometheus."""
     text = await asyncio.to_thread(service.metrics.text)
     return Response(text, media_type="text/plain; version=0.0.4")
 
@@ -119,10 +126,10 @@ PUBLIC = (
         "DELETE", "/{survey}/reports/{id}", withdraw, "Withdraw a report", gives="", good=(204,),
         refuses=("absent", "busy", "store"),
     ),
-    Endpoint("GET", "/{survey}/survey.json", _told(lambda each: each.survey_json), "What a device reads"),
-    Endpoint("GET", "/{survey}/plan", _told(lambda each: each.plan), "The plan and its identity"),
-    Endpoint("GET", "/{survey}/guarantee", _told(lambda each: each.guarantee), "What reports can reveal"),
-    Endpoint("GET", "/{survey}/program", _told(lambda each: each.program), "What devices execute"),
+    Endpoint("GET", "/{survey}/survey.json", _document(lambda served: served.survey_json), "What a device reads"),
+    Endpoint("GET", "/{survey}/plan", _document(lambda served: served.plan), "The plan and its identity"),
+    Endpoint("GET", "/{survey}/guarantee", _document(lambda served: served.guarantee), "What reports can reveal"),
+    Endpoint("GET", "/{survey}/program", _document(lambda served: served.program), "What devices execute"),
     Endpoint("GET", f"/{{survey}}/{MODEL}", model, "The model that goes home", refuses=("no model",)),
     Endpoint("GET", "/health", health, "Whether a canary was written and read", refuses=("store",)),
     Endpoint("GET", "/metrics", metrics, "Figures for Prometheus", gives="text/plain", scope="metrics"),

@@ -6,21 +6,19 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from sfumato.collector.messages import LARGEST_BODY, REASONS, SECONDS_FOR_BODY, Problem, RefusedError
-
-if TYPE_CHECKING:
-    from sfumato.collector.service import Service
+from sfumato.collector.access import COOKIE, allows
+from sfumato.collector.http.messages import Problem
+from sfumato.collector.http.service import Service
+from sfumato.collector.refusals import REASONS, RefusedError
 
 JSON = "application/json"
-Handler = Callable[["Service", Request], Awaitable[Response]]
-DROPPED = 16
-"""A body of up to so many times what is taken is read to its end."""
+Handler = Callable[[Service, Request], Awaitable[Response]]
 ANYBODY = {
     "Access-Control-Allow-Origin": "*",
     "Access-Control-Expose-Headers": "Retry-After",
@@ -51,6 +49,7 @@ class Endpoint:
 
     @property
     def reasons(self) -> set[str]:
+        """Why a request may be refused: its own reasons, and those of its path, body and token."""
         own = {*self.refuses, *({"unknown"} if "{survey}" in self.path else ())}
         own |= {"malformed", "large", "slow"} if self.takes else set()
         own |= {"malformed"} if self.query or "{id}" in self.path or "{job}" in self.path else set()
@@ -70,22 +69,24 @@ def answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = No
     return Response(msgspec.json.encode(value), status, dict(headers or {}), JSON)
 
 
-async def body_of(request: Request, limit: int = LARGEST_BODY) -> bytes:
-    """The body of a request, within bounds on size and time.
+async def body_of(service: Service, request: Request, limit: int | None = None) -> bytes:
+    """The body of a request, within bounds on time and size (``limit``, or that of the settings).
 
     What is too large is read on for a while and dropped, so that whoever sends it hears why and does not try again.
     """
-    if int(request.headers.get("content-length") or 0) > DROPPED * limit:
+    limit = limit or service.settings.body_bytes
+    drained = service.settings.drained_bodies * limit
+    if int(request.headers.get("content-length") or 0) > drained:
         raise RefusedError("large")
     parts: list[bytes] = []
     size = 0
     try:
-        async with asyncio.timeout(SECONDS_FOR_BODY):
+        async with asyncio.timeout(service.settings.body_seconds):
             async for part in request.stream():
                 size += len(part)
                 if size <= limit:
                     parts.append(part)
-                elif size > DROPPED * limit:
+                elif size > drained:
                     break
     except (TimeoutError, ClientDisconnect):
         raise RefusedError("slow") from None
@@ -94,12 +95,12 @@ async def body_of(request: Request, limit: int = LARGEST_BODY) -> bytes:
     return b"".join(parts)
 
 
-def reader_of(form: Any) -> Callable[[Request], Awaitable[Any]]:
+def reader_of(form: Any) -> Callable[[Service, Request], Awaitable[Any]]:
     """Reads a body of this form."""
     read = decoder_of(form)
 
-    async def read_request(request: Request) -> Any:
-        return read(await body_of(request))
+    async def read_request(service: Service, request: Request) -> Any:
+        return read(await body_of(service, request))
 
     return read_request
 
@@ -116,6 +117,19 @@ def decoder_of(form: Any) -> Callable[[bytes], Any]:
             raise RefusedError("malformed", f"{REASONS['malformed'][1]}: {said[:200]}") from None
 
     return read
+
+
+async def check_token(service: Service, request: Request, scope: str, survey: int | None) -> None:
+    """Refuse a request without a token that allows this, in the header or in the cookie of a page; a cookie changes
+    something from our own pages only."""
+    kind, _, token = request.headers.get("authorization", "").partition(" ")
+    by_header = kind.lower() == "bearer"
+    given = token.strip() if by_header else request.cookies.get(COOKIE, "")
+    if given and not by_header and request.method not in ("GET", "HEAD") and not from_own_page(request):
+        raise RefusedError("page")
+    reason = await service.reader.run(lambda connection: allows(connection, given, survey, scope))
+    if reason:
+        raise RefusedError(reason)
 
 
 def from_own_page(request: Request) -> bool:

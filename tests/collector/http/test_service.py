@@ -16,11 +16,13 @@ import pytest
 import sfumato as sf
 from sfumato.client import Device, Ledger, Outbox, survey
 from sfumato.collector.access import issue_invitations
+from sfumato.collector.background.writer import Writer
 from sfumato.collector.form import ReportForm
-from sfumato.collector.messages import LARGEST_BODY, MOST_REPORTS, RefusedError
-from sfumato.collector.service import Service
+from sfumato.collector.http.messages import MOST_REPORTS
+from sfumato.collector.http.service import Service
+from sfumato.collector.refusals import RefusedError
+from sfumato.collector.settings import Settings
 from sfumato.collector.store import day, open_store
-from sfumato.collector.writer import Writer
 from tests.collector.analysts import until
 from tests.collector.serving import PLAN, Running, batch, reports, serving, token
 
@@ -34,7 +36,7 @@ def town(address: str) -> Iterator[Running]:
 @pytest.fixture
 def watchful(address: str) -> Iterator[Running]:
     """It looks often what others have changed."""
-    with serving(address, looks=0.05) as running:
+    with serving(address, look_seconds=0.05) as running:
         yield running
 
 
@@ -155,7 +157,7 @@ def test_reports_of_another_plan_are_refused(anywhere: Running) -> None:
 
 
 def test_too_much_is_refused_and_the_endless_hung_up_on(anywhere: Running) -> None:
-    refused = anywhere.ask("POST", "/town/reports", b" " * (LARGEST_BODY + 1))
+    refused = anywhere.ask("POST", "/town/reports", b" " * (Settings().body_bytes + 1))
     assert refused.status == 413 and "fewer reports" in refused.json["reason"]
     with socket.create_connection(("127.0.0.1", anywhere.port)) as line:
         line.sendall(b"POST /town/reports HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
@@ -167,7 +169,7 @@ def test_too_much_is_refused_and_the_endless_hung_up_on(anywhere: Running) -> No
 
 def test_a_body_that_drips_is_given_up_on(tmp_path: Path) -> None:
     store, began = str(tmp_path / "store.db"), time.monotonic()
-    with serving(store, patience=1.0) as running, socket.create_connection(("127.0.0.1", running.port)) as line:
+    with serving(store, body_seconds=1.0) as running, socket.create_connection(("127.0.0.1", running.port)) as line:
         line.sendall(b"POST /town/reports HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
         line.settimeout(40)
         assert b" 408" in line.recv(1000)
@@ -230,35 +232,34 @@ def test_health_writes_and_reads(anywhere: Running) -> None:
         assert anywhere.ask("GET", "/health").json == {"status": "ok"}
 
 
-def test_many_who_ask_for_its_health_at_once_cost_one_canary(tmp_path: Path) -> None:
-    songs = list[bytes]()
+def test_many_who_ask_for_its_health_at_once_cost_one_canary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written, run = list[Any](), Writer.run
 
-    class Listening(Writer):
-        async def run(self, work: Any) -> Any:
-            songs.append(b"la")
-            return await super().run(work)
+    async def counted(writer: Writer, work: Any) -> Any:
+        written.append(work)
+        return await run(writer, work)
 
     async def ask() -> None:
-        service = Service(open_store(str(tmp_path / "store.db")))
-        service.writer = Listening(service.store)
+        service = Service(open_store(str(tmp_path / "store.db")), Settings())
         service.writer.start()
         try:
-            assert set(await asyncio.gather(*(service.healthy() for _ in range(50)))) == {""}
-            assert len(songs) == 1
+            assert set(await asyncio.gather(*(service.illness() for _ in range(50)))) == {""}
+            assert len(written) == 1
         finally:
             await service.writer.stop()
             service.reader.stop()
 
+    monkeypatch.setattr(Writer, "run", counted)
     asyncio.run(ask())
 
 
 def test_its_health_says_nothing_about_where_the_store_is(tmp_path: Path) -> None:
     with serving(str(tmp_path / "store.db")) as running:
         with open_store(running.address).connected() as connection:
-            connection.execute("DROP TABLE canary")
+            connection.execute("DROP TABLE notes")
         ill = running.ask("GET", "/health")
         assert ill.status == 503 and ill.json == {"reason": RefusedError("store").said}
-        assert "canary" in running.end().decode()
+        assert "notes" in running.end().decode()
 
 
 def test_an_address_without_its_last_stroke_leads_to_the_page(anywhere: Running) -> None:

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from sfumato.collector.background.writer import BusyError, Writer
+from sfumato.collector.settings import Settings
 from sfumato.collector.store import Arrival, Connection, Store, StoreError
-from sfumato.collector.writer import MOST_WAITING, BusyError, Writer
 from tests.collector.serving import PLAN
 
 
@@ -16,7 +17,7 @@ def written(store: Store, *works: Any) -> list[Any]:
     """What came of each work, in turn; and of a report after all of them."""
 
     async def go() -> list[Any]:
-        writer = Writer(store)
+        writer = Writer(store, Settings())
         writer.start()
         found = [(await asyncio.gather(writer.run(work), return_exceptions=True))[0] for work in works]
         found.append(await writer.take([Arrival(town, b"1" * 16, b"row")]))
@@ -61,10 +62,10 @@ def test_what_fails_is_undone(store: Store) -> None:
 
 def test_more_than_can_be_written_soon_is_turned_away(store: Store) -> None:
     async def go() -> None:
-        writer = Writer(store)
+        writer = Writer(store, Settings())
         writer.start()
         with pytest.raises(BusyError):
-            await writer.take([Arrival(1, b"1" * 16, b"row")] * (MOST_WAITING + 1))
+            await writer.take([Arrival(1, b"1" * 16, b"row")] * (Settings().waiting_reports + 1))
         await writer.stop()
 
     asyncio.run(go())

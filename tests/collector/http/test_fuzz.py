@@ -43,7 +43,7 @@ checks.positive_data_acceptance.enabled = false
 @pytest.fixture(scope="module")
 def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """Jobs are taken, and ended as soon as they begin: nothing here asks what comes of them."""
-    with serving(str(tmp_path_factory.mktemp("store") / "store.db"), job=0.1) as running:
+    with serving(str(tmp_path_factory.mktemp("store") / "store.db"), job_seconds=0.1) as running:
         yield running
 
 

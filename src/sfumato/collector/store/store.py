@@ -1,4 +1,4 @@
-"""A store by its address: how it is made, brought up to date, tidied and copied; and a connection that is kept."""
+"""A store by its address: how it is made, tidied and copied; and a connection that is made anew when it fails."""
 
 from __future__ import annotations
 
@@ -6,24 +6,27 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from importlib.resources import files
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from sfumato.collector.store.connection import AT_ONCE, RESERVED, TABLES, Connection, Row, StoreError
+from sfumato.collector.settings import DEFAULTS, Settings
+from sfumato.collector.store.connection import RESERVED, TABLES, Connection, Row, StoreError
 from sfumato.plan import Plan
 
 SCHEMA = 1
+"""The version of the tables; it changes with the files of SQL."""
 
 
 class Store(ABC):
     """A database by its address."""
 
-    blob: str
-    table_end = ""
+    tables: str
+    """The file of SQL, beside this one, that makes the tables."""
 
-    def __init__(self, address: str) -> None:
-        self.address = address
+    def __init__(self, address: str, settings: Settings = DEFAULTS) -> None:
+        self.address, self.settings = address, settings
 
     @abstractmethod
     def connect(self) -> Connection:
@@ -35,47 +38,41 @@ class Store(ABC):
 
     @abstractmethod
     def version(self, connection: Connection) -> int:
-        """The schema's version; 0 for an empty database."""
+        """The version of the tables; 0 for an empty database."""
 
     @abstractmethod
-    def set_version(self, connection: Connection, version: int) -> None: ...
+    def set_version(self, connection: Connection, version: int) -> None:
+        """Note the version of the tables."""
 
     def size(self) -> dict[str, int]:
         """Bytes on disk by part, where that can be told."""
         return {}
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def exclusive(self) -> Iterator[None]:
         """Inside, no other service runs on this store, where only one may. StoreError: another one does."""
         yield
 
     @contextmanager
     def connected(self) -> Iterator[Connection]:
+        """A connection that is closed at the end of the block."""
         connection = self.connect()
         try:
             yield connection
         finally:
             connection.close()
 
-    def prepare(self) -> Store:
-        """Bring the tables to this version."""
+    def prepare(self) -> Self:
+        """Make the tables where there are none; refuse those of another version."""
         with self.connected() as connection, connection.transaction():
-            found = self.version(connection)
-            if found > SCHEMA:
-                raise StoreError(f"{self.shown} is of version {found}, this sfumato reads up to {SCHEMA}; update it")
-            for version in range(found, SCHEMA):
-                for statement in self.migration(version):
+            version = self.version(connection)
+            if version not in (0, SCHEMA):
+                raise StoreError(f"{self.shown} is of version {version}, this one reads {SCHEMA}; update sfumato")
+            if version == 0:
+                for statement in (files(__package__) / self.tables).read_text(encoding="utf-8").strip().split(";\n"):
                     connection.execute(statement)
-            if found < SCHEMA:
                 self.set_version(connection, SCHEMA)
         return self
-
-    def migration(self, version: int) -> list[str]:
-        """The statements that lead from this version to the next."""
-        return [
-            f"CREATE TABLE {name} ({', '.join(columns).format(blob=self.blob)}){self.table_end}"
-            for name, columns in TABLES.items()
-        ]
 
     @property
     def shown(self) -> str:
@@ -83,8 +80,8 @@ class Store(ABC):
         return re.sub(r"(?<=password=)[^&]*", "***", re.sub(r"(://[^:/@]*):.*@", r"\1:***@", self.address))
 
 
-class Kept:
-    """A connection that is kept, and made anew after anything went wrong on it; used by one thread."""
+class ReconnectingConnection:
+    """A connection that is kept between calls, and made anew after anything went wrong on it; used by one thread."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -103,25 +100,26 @@ class Kept:
                 self._connection = self.store.connect()
             return work(self._connection)
         except BaseException:
-            self.drop()
+            self.close()
             raise
 
-    def drop(self) -> None:
+    def close(self) -> None:
+        """Close the connection; the next work opens another one."""
         connection, self._connection = self._connection, None
         if connection is not None:
             with suppress(Exception):
                 connection.close()
 
 
-def open_store(address: str) -> Store:
-    """The store at an address: postgresql://…, or the path of a SQLite file."""
+def open_store(address: str, settings: Settings = DEFAULTS) -> Store:
+    """The store at an address, postgresql://… or the path of a SQLite file, with its tables, made if need be."""
     if file_of(address) is None:
         from sfumato.collector.store.postgresql import PostgresStore
 
-        return PostgresStore(address).prepare()
+        return PostgresStore(address, settings).prepare()
     from sfumato.collector.store.sqlite import SqliteStore
 
-    return SqliteStore(address).prepare()
+    return SqliteStore(address, settings).prepare()
 
 
 def file_of(address: str) -> Path | None:
@@ -130,18 +128,18 @@ def file_of(address: str) -> Path | None:
 
 
 def copy_store(source: Store, target: Store) -> dict[str, int]:
-    """Every table of one store as it is at one moment, by its keys, into another, empty one, of whichever kind; how
-    many rows each. Whoever writes to the source is not held up."""
+    """Copy every table as it is at one moment, by its keys, into another, empty store of whichever kind; how many rows
+    each. Whoever writes to the source is not held up."""
     with source.connected() as giver, target.connected() as taker, giver.snapshot(), taker.transaction():
         if taker.surveys():
             raise ValueError(f"{target.shown} holds surveys already; restore into an empty store")
         copied = {}
-        for table in TABLES:
-            if table == "canary":
+        for table, key in TABLES.items():
+            if table == "notes":
                 continue
-            rows = giver.execute(f"SELECT * FROM {table} ORDER BY 1, 2")
+            rows = giver.execute(f"SELECT * FROM {table} ORDER BY {key}")
             copied[table] = 0
-            while page := rows.fetchmany(AT_ONCE):
+            while page := rows.fetchmany(source.settings.page_rows):
                 _insert(taker, table, page)
                 copied[table] += len(page)
     return copied

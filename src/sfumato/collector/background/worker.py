@@ -1,8 +1,8 @@
-"""What an analyst asks for, computed in a process of its own: `python -m sfumato.collector.work`.
+"""What an analyst asks for, computed in a process of its own: `python -m sfumato.collector.background.worker`.
 
-The process is told in its environment where the store is. It reads requests, a line of JSON each, and answers with a
-line of JSON: ``size``, and as many bytes after it, or why not. It takes the time that others leave, and ends when
-whoever asks has ended.
+The process has the store's address and the settings in its environment. It reads requests, a line of JSON each, and
+answers with a line of JSON: ``size``, and as many bytes after it, or why not. It takes the time that others leave, and
+ends when whoever asks has ended.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ from typing import Any
 
 from sfumato.channels.baskets import SelectASize
 from sfumato.collector.form import ReportForm
+from sfumato.collector.settings import Settings
 from sfumato.collector.store import REFUSED, Connection, Store, StoreError, Survey, open_store
 from sfumato.plan import Plan
 from sfumato.prose import counted, json_text
 from sfumato.tables import PLAN_COLUMN
 
-STORE = "SFUMATO_STORE"
-NICE = 19
-LARGEST_RESULT = 64 << 20
+STORE, SETTINGS = "SFUMATO_STORE", "SFUMATO_SETTINGS"
+"""Where the environment has the store's address, and the settings as JSON."""
 MOST_WORDS = 2_000
+"""Letters of a sentence that is handed on."""
 
 Say = Callable[[str], None]
 
@@ -65,7 +66,7 @@ def itemsets(
     plan: Plan, table: Any, say: Say, min_support: float, max_len: int = 3, rules: float | None = None,
     question: str | None = None,
 ) -> str:
-    """What people hold together, as `sfumato itemsets mine --json` tells it."""
+    """What people hold together, as `sfumato itemsets mine --json` writes it."""
     from sfumato.collector.picture.people import baskets_in
     from sfumato.itemsets import mine
 
@@ -88,9 +89,9 @@ def audit(plan: Plan, table: Any, say: Say, samples: int | None = None, times: i
     from sfumato.privacy.audit import audit as attack
 
     say("attacking the plan")
-    told = attack(plan, samples=samples or SAMPLES, times=times)
-    say(told.headline())
-    return json_text(told.to_dict())
+    audited = attack(plan, samples=samples or SAMPLES, times=times)
+    say(audited.headline())
+    return json_text(audited.to_dict())
 
 
 KINDS: dict[str, Callable[..., str]] = {"train": train, "itemsets": itemsets, "audit": audit}
@@ -119,7 +120,7 @@ def basket_of(plan: Plan, question: str | None = None) -> tuple[str, SelectASize
 # --- requests -------------------------------------------------------------------------------------------------------
 
 
-class Desk:
+class Worker:
     """Answers requests from the store; the table read last, and what it says, are kept for the next request."""
 
     def __init__(self, store: Store) -> None:
@@ -129,16 +130,16 @@ class Desk:
         self._estimates: dict[str, Any] = {}
 
     def answer(self, do: str, survey: str | int, **given: Any) -> bytes:
-        """``survey``: its name or its number."""
+        """Answer one of the ``REQUESTS``; ``survey``: its name or its number."""
         with self.store.connected() as connection:
-            one = next((each for each in connection.surveys() if survey in (each.name, each.number)), None)
-            if one is None:
+            found = next((each for each in connection.surveys() if survey in (each.name, each.number)), None)
+            if found is None:
                 raise ValueError("the survey has been deleted")
-            doing: Callable[..., str | bytes] = getattr(self, f"do_{do}")
-            found = doing(connection, one, **given)
-            return found.encode() if isinstance(found, str) else found
+            body = REQUESTS[do](self, connection, found, **given)
+            return body.encode() if isinstance(body, str) else body
 
     def table(self, connection: Connection, survey: Survey) -> Any:
+        """All reports, read again when there are others."""
         taken = [row for row in connection.tallies(survey.number) if not row[1].startswith(REFUSED)]
         if self._stamp != (survey.number, taken):
             self._stamp, self._table, self._estimates = None, None, {}
@@ -146,48 +147,54 @@ class Desk:
             self._stamp = survey.number, taken
         return self._table
 
-    def estimates(self, connection: Connection, survey: Survey) -> dict[str, Any]:
+    def all_estimates(self, connection: Connection, survey: Survey) -> dict[str, Any]:
+        """What the reports say of every question."""
         from sfumato.collector.picture.analysis import estimates
 
         table = self.table(connection, survey)
         self._estimates = self._estimates or estimates(survey.plan, table)
         return self._estimates
 
-    def do_counts(self, connection: Connection, survey: Survey) -> str:
+    def counts(self, connection: Connection, survey: Survey) -> str:
+        """How many reports there are."""
         from sfumato.collector.picture.analysis import counts
 
         return json_text(counts(survey.plan, self.table(connection, survey)))
 
-    def do_estimates(
+    def estimates(
         self, connection: Connection, survey: Survey, question: str = "", by: str = "", intervals: int | None = None
     ) -> str:
+        """What the reports say, of one question or of all, by class and by level or by one of them."""
         from sfumato.collector.picture.analysis import estimates
 
         if question or intervals:
-            told = estimates(survey.plan, self.table(connection, survey), question, intervals)
+            estimated = estimates(survey.plan, self.table(connection, survey), question, intervals)
         else:
-            told = self.estimates(connection, survey)
+            estimated = self.all_estimates(connection, survey)
         left_out = {"class": "by_level", "level": "by_class"}.get(by)
         questions = {
             name: {key: part for key, part in each.items() if key != left_out}
-            for name, each in told["questions"].items()
+            for name, each in estimated["questions"].items()
         }
-        return json_text(told | {"questions": questions})
+        return json_text(estimated | {"questions": questions})
 
-    def do_joint(self, connection: Connection, survey: Survey, first: str, second: str) -> str:
+    def joint(self, connection: Connection, survey: Survey, first: str, second: str) -> str:
+        """Two questions together."""
         from sfumato.collector.picture.analysis import joint
 
         return json_text(joint(survey.plan, self.table(connection, survey), first, second))
 
-    def do_dashboard(self, connection: Connection, survey: Survey, first: str = "", second: str = "") -> str:
+    def dashboard(self, connection: Connection, survey: Survey, first: str = "", second: str = "") -> str:
+        """The page of a survey."""
         from sfumato.collector.picture.analysis import joint
         from sfumato.collector.picture.dashboard import dashboard_page
 
-        told = self.estimates(connection, survey)
+        estimated = self.all_estimates(connection, survey)
         together = joint(survey.plan, self.table(connection, survey), first, second) if first or second else None
-        return dashboard_page(standing(connection, survey), told, together).html()
+        return dashboard_page(standing(connection, survey), estimated, together).html()
 
-    def do_export(self, connection: Connection, survey: Survey) -> bytes:
+    def export(self, connection: Connection, survey: Survey) -> bytes:
+        """All reports as Parquet, in an order of chance."""
         import pyarrow as pa
         from pyarrow import parquet
 
@@ -195,7 +202,7 @@ class Desk:
         parquet.write_table(table.replace_schema_metadata({PLAN_COLUMN: survey.plan.origin}), written)
         return written.getvalue()  # type: ignore[no-any-return]
 
-    def do_model(self, connection: Connection, survey: Survey, text: str) -> str:
+    def model(self, connection: Connection, survey: Survey, text: str) -> str:
         """The model as it is shipped: what a device executes follows from it, whatever the text says of that."""
         from sfumato import shipping
         from sfumato.shipping.forms import device_part
@@ -205,11 +212,12 @@ class Desk:
             raise ValueError("the model was learned by another plan; ship one of this survey's own")
         return json_text(json.loads(text) | {"device": device_part(shipped.model, survey.plan)})
 
-    def do_check(self, connection: Connection, survey: Survey, kind: str, options: Mapping[str, Any]) -> str:
+    def check(self, connection: Connection, survey: Survey, kind: str, options: Mapping[str, Any]) -> str:
+        """Refuse a job that this plan has no answer to."""
         check_job(survey.plan, kind, options)
         return ""
 
-    def do_job(self, connection: Connection, survey: Survey, id: str) -> str:
+    def job(self, connection: Connection, survey: Survey, id: str) -> str:
         """Do a job; its result goes into the store, if nobody has stopped it meanwhile."""
         job = next(job for job in connection.jobs(survey.number) if job["id"] == id)
         words = ""
@@ -223,10 +231,24 @@ class Desk:
 
         say(f"reading {counted(connection.how_many(survey.number), 'report')}")
         result = KINDS[job["kind"]](survey.plan, read_table(connection, survey), say, **job["options"]).encode()
-        if len(result) > LARGEST_RESULT:
-            raise ValueError(f"the result is {len(result):,} bytes long; {LARGEST_RESULT:,} can be kept")
+        most = self.store.settings.result_bytes
+        if len(result) > most:
+            raise ValueError(f"the result is {len(result):,} bytes long; {most:,} can be kept")
         say(words, "done", result)
         return ""
+
+
+REQUESTS: dict[str, Callable[..., str | bytes]] = {
+    "counts": Worker.counts,
+    "estimates": Worker.estimates,
+    "joint": Worker.joint,
+    "dashboard": Worker.dashboard,
+    "export": Worker.export,
+    "model": Worker.model,
+    "check": Worker.check,
+    "job": Worker.job,
+}
+"""By name: what a worker is asked for; the rest of the request are arguments."""
 
 
 def standing(connection: Connection, survey: Survey) -> Any:
@@ -251,19 +273,21 @@ def standing(connection: Connection, survey: Survey) -> Any:
 
 
 def main() -> None:
+    """Answer requests until whoever asks has ended."""
+    settings = Settings(**json.loads(os.environ[SETTINGS]))
     with suppress(OSError, AttributeError):
-        os.nice(NICE)
+        os.nice(settings.niceness)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a library prints is no answer
-    asked: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-    threading.Thread(target=_listen, args=(asked,), daemon=True).start()
-    desk: Desk | None = None
+    requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(requests,), daemon=True).start()
+    worker: Worker | None = None
     while True:
         body = b""
         try:
-            request = json.loads(asked.get())
-            desk = desk or Desk(open_store(os.environ[STORE]))
-            body = desk.answer(**request)
+            request = json.loads(requests.get())
+            worker = worker or Worker(open_store(os.environ[STORE], settings))
+            body = worker.answer(**request)
             head: dict[str, Any] = {"size": len(body)}
         except StoreError as error:
             head = {"store": str(error)[:MOST_WORDS]}
@@ -276,9 +300,9 @@ def main() -> None:
         answers.flush()
 
 
-def _listen(asked: queue.SimpleQueue[bytes]) -> None:
+def _listen(requests: queue.SimpleQueue[bytes]) -> None:
     for line in sys.stdin.buffer:
-        asked.put(line)
+        requests.put(line)
     os._exit(0)
 
 

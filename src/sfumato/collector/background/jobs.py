@@ -12,57 +12,56 @@ import secrets
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sfumato.collector.messages import RefusedError
-from sfumato.collector.processes import Child, EndedError
+from sfumato.collector.background.log import Log
+from sfumato.collector.background.processes import EndedError, WorkerProcess
+from sfumato.collector.background.writer import Writer
+from sfumato.collector.refusals import RefusedError
+from sfumato.collector.settings import Settings
 from sfumato.collector.store import Connection, StoreError
 
-if TYPE_CHECKING:
-    from sfumato.collector.service import Service
-
-SECONDS_OF_A_JOB = 3_600
-SECONDS_BETWEEN_TRIES = 1.0
-MOST_JOBS = 100
-"""Of one survey, with their results; to start another one, an old one is deleted."""
 RESTARTED = "the service was restarted"
 
 
 class Jobs:
     """Runs the jobs of all surveys, one after the other."""
 
-    def __init__(self, service: Service, seconds: float = SECONDS_OF_A_JOB) -> None:
-        self.service, self.seconds = service, seconds
+    def __init__(self, address: str, writer: Writer, log: Log, settings: Settings) -> None:
+        self.address, self.writer, self.log, self.settings = address, writer, log, settings
         self._added = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._running = ""
-        self._child: Child | None = None
+        self._process: WorkerProcess | None = None
 
     async def start(self) -> None:
-        await self.service.writer.run(_fail_running)
+        """Begin with the job that has waited longest; what was left running has failed."""
+        await self.writer.run(_fail_running)
         self._task = asyncio.create_task(self._run())
 
     async def stop(self) -> None:
+        """End; the job that runs has failed."""
         if self._task is not None:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
                 await self._task
         if self._running:
             with suppress(StoreError):
-                await self.service.writer.run(partial(_fail, id=self._running, said=RESTARTED))
+                await self.writer.run(partial(_fail, id=self._running, said=RESTARTED))
 
     async def add(self, survey: int, kind: str, options: Mapping[str, Any]) -> str:
         """The id of a new job; later ones have larger ids."""
-        id: str = await self.service.writer.run(partial(_add, survey=survey, kind=kind, options=dict(options)))
+        add = partial(_add, survey=survey, kind=kind, options=dict(options), most=self.settings.jobs)
+        id: str = await self.writer.run(add)
         self._added.set()
         return id
 
     async def end(self, id: str) -> None:
         """Stop a job that has not ended; delete one that has, with its result."""
-        if not await self.service.writer.run(partial(_stop, id=id)):
-            await self.service.writer.run(partial(Connection.delete_job, id=id))
-        elif self._running == id and self._child is not None:
-            await self._child.end()
+        if not await self.writer.run(partial(_stop, id=id)):
+            await self.writer.run(partial(Connection.delete_job, id=id))
+        elif self._running == id and self._process is not None:
+            await self._process.end()
 
     async def _run(self) -> None:
         while True:
@@ -74,34 +73,34 @@ class Jobs:
             said = await self._do(self._running, survey)
             if said:
                 await self._insist(partial(_fail, id=self._running, said=said))
-            self.service.log("job", id=self._running, done=not said)
+            self.log.event("job", id=self._running, done=not said)
 
     async def _insist(self, work: Callable[[Connection], Any]) -> Any:
         """Have something written, as soon as the store can be."""
         while True:
             try:
-                return await self.service.writer.run(work)
+                return await self.writer.run(work)
             except StoreError as error:
-                self.service.trouble(error)
-                await asyncio.sleep(SECONDS_BETWEEN_TRIES)
+                self.log.store_failed(error)
+                await asyncio.sleep(self.settings.retry_seconds)
 
     async def _do(self, id: str, survey: int) -> str:
         """Why it failed; "" when it did not."""
         try:
-            self._child = await Child.start(self.service.store.address)
-            async with asyncio.timeout(self.seconds):
-                await self._child.ask("job", survey=survey, id=id)
+            self._process = await WorkerProcess.start(self.address, self.settings)
+            async with asyncio.timeout(self.settings.job_seconds):
+                await self._process.request("job", survey=survey, id=id)
             return ""
         except TimeoutError:
-            return f"it took more than {self.seconds:,.0f} seconds, and was ended"
+            return f"it took more than {self.settings.job_seconds:,.0f} seconds, and was ended"
         except EndedError as error:
             return f"its process ended before it was done ({error})"
         except (ValueError, OSError) as error:
             return str(error)
         finally:
-            if self._child is not None:
-                await self._child.end()
-            self._child = None
+            if self._process is not None:
+                await self._process.end()
+            self._process = None
 
 
 def _fail_running(connection: Connection) -> None:
@@ -125,10 +124,10 @@ def _stop(connection: Connection, id: str) -> bool:
     return any(connection.move_job(id, state, "stopped") for state in ("waiting", "running"))
 
 
-def _add(connection: Connection, survey: int, kind: str, options: dict[str, Any]) -> str:
+def _add(connection: Connection, survey: int, kind: str, options: dict[str, Any], most: int) -> str:
     jobs = connection.jobs()
-    if sum(job["survey"] == survey for job in jobs) >= MOST_JOBS:
-        raise RefusedError("job", f"{MOST_JOBS} jobs are kept already; delete one of them first")
+    if sum(job["survey"] == survey for job in jobs) >= most:
+        raise RefusedError("job", f"{most} jobs are kept already; delete one of them first")
     last = int(jobs[-1]["id"][:8], 16) if jobs else 0
     id = f"{last + 1:08x}{secrets.token_hex(4)}"
     connection.add_job(id, survey, kind, options)

@@ -9,7 +9,8 @@ import secrets
 import signal
 from pathlib import Path
 
-from sfumato.collector.service import Service
+from sfumato.collector.http.service import Service
+from sfumato.collector.settings import Settings
 from sfumato.collector.store import open_store
 from tests.collector.analysts import ENDLESS, Analyst, children, fill, is_alive, until
 from tests.collector.postgres import Cluster
@@ -115,8 +116,7 @@ def test_a_job_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     store = open_store(str(tmp_path / "store.db"))
 
     async def scene() -> None:
-        service = Service(store, log=lambda facts: None)
-        service.jobs.seconds = 0.5
+        service = Service(store, Settings(job_seconds=0.5, log=False))
         await service.start()
         number = service.served("town").survey.number
         await service.jobs.add(number, "audit", ENDLESS["options"])
