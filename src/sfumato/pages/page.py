@@ -9,9 +9,8 @@ from hashlib import sha256
 from html import escape
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
-from sfumato.pages.charts import to_svg
+from sfumato.pages.charts import swatch
 from sfumato.pages.html import Html, breakable, bullets, paragraphs, safe, tag
 from sfumato.prose import percent
 from sfumato.tables import write_text
@@ -38,7 +37,7 @@ class Card:
 
     title: str
     how: str = ""
-    chart: Any = None
+    chart: Html | None = None
     note: str = ""
     more: Html | None = None
     """What is folded away below, as `folded` makes it."""
@@ -56,7 +55,6 @@ class Page:
         self._titles: list[str] = []
         self._heading = title
         self._contents = False
-        self._charts = 0
 
     def section(self, title: str, lead: str = "") -> Page:
         """Begin a section."""
@@ -115,15 +113,13 @@ class Page:
         reach = 1.1 * max([1e-9, *(abs(value) for _, value, _ in given), *(allowed for _, _, allowed in given)])
         return self.add(tag("dl", *(_deviation(*row, reach) for row in given), class_="bars"))
 
-    def chart(self, drawing: Any, description: str = "") -> Page:
-        """An altair chart, its specification, or SVG, drawn as part of the page."""
-        return self.add(self._picture(drawing, description or self._heading))
+    def chart(self, drawing: Html) -> Page:
+        """A chart, as `charts` draws it."""
+        return self.add(tag("div", drawing, class_="picture"))
 
-    def legend(self, marks: Mapping[str, str]) -> Page:
-        """What the colours mean: {colour: meaning}."""
-        swatch = '<svg width="21" height="12" aria-hidden="true"><rect width="21" height="12" fill="{}"/></svg>'
-        shown = [tag("span", Html(swatch.format(colour)), " ", meaning) for colour, meaning in marks.items()]
-        return self.add(tag("p", *shown, class_="legend"))
+    def legend(self, kinds: Mapping[str, object]) -> Page:
+        """What the colours of the style mean: {kind: meaning}."""
+        return self.add(tag("p", *(swatch(*pair) for pair in kinds.items()), class_="legend"))
 
     def cards(self, cards: Iterable[Card]) -> Page:
         """Pictures side by side, as many as the width takes."""
@@ -167,14 +163,10 @@ class Page:
         write_text(self.html(), path)
 
     def _card(self, card: Card) -> Html:
-        picture = Html() if card.chart is None else self._picture(card.chart, card.title)
-        how = tag("p", card.how, class_="how") if card.how else Html()
-        note = tag("p", card.note, class_="error") if card.note else Html()
+        picture = None if card.chart is None else tag("div", card.chart, class_="picture")
+        how = tag("p", card.how, class_="how") if card.how else None
+        note = tag("p", card.note, class_="error") if card.note else None
         return tag("div", tag("h3", card.title), how, picture, note, card.more, class_="card")
-
-    def _picture(self, drawing: Any, description: str) -> Html:
-        self._charts += 1
-        return tag("div", to_svg(drawing, description, prefix=f"c{self._charts}-"), class_="picture")
 
 
 def folded(title: str, content: str | Iterable[object]) -> Html:

@@ -1,4 +1,4 @@
-"""What was learned from the reports, a tree with its rules and itemsets with theirs: parts of the dashboard."""
+"""What was learned from the reports, a tree with its rules and itemsets with theirs: parts of the page."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sfumato.pages import Html, Page, tag
-from sfumato.pages.charts import NINETY_PERCENT
-from sfumato.pages.drawn import share_bars
+from sfumato.pages.charts import NINETY_PERCENT, share_bars
 from sfumato.pages.html import safe
 from sfumato.prose import listed, percent
 from sfumato.shipping.training import measured_in_words

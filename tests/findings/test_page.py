@@ -1,4 +1,4 @@
-"""The dashboard's page: what it shows, and that nothing in a plan or a report can do more than be shown."""
+"""The page of a survey: what it shows, and that nothing in a plan or a report can do more than be shown."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ import pytest
 
 import sfumato as sf
 from sfumato import shipping
-from sfumato.collector.picture.analysis import Standing, estimates, joint
-from sfumato.collector.picture.dashboard import dashboard_page
+from sfumato.findings import Standing, page_of
 from sfumato.pages.page import LIVE_POLICY, POLICY
-from tests.collector.survey_tables import collected, people, town
+from tests.findings.survey_tables import collected, people, town
 from tests.pages.test_page import Reader
 
 NASTY = "<script>alert(1)</script> & \"'"
@@ -49,7 +48,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def standing(**changes: Any) -> Standing:
-    whole = {"name": "The town", "plan": town(), "days": DAYS, "rejections": {"another plan": 3}, **changes}
+    whole = {"name": "The town", "days": DAYS, "rejections": {"another plan": 3}, **changes}
     return Standing(**{"invitations": (4_000, 3_000), **whole})
 
 
@@ -62,7 +61,7 @@ def words(page: str) -> str:
 def test_it_shows_every_part_of_a_survey(table: pa.Table, model: dict[str, Any]) -> None:
     jobs = [{"id": "1", "kind": "train", "state": "running", "said": "half way"}]
     whole = standing(model=model, itemsets=ITEMSETS, jobs=jobs)
-    said = words(dashboard_page(whole, estimates(town(), table), joint(town(), table, "fare", "bus")).html())
+    said = words(page_of(table, town(), whole, together=("fare", "bus")).html())
     for part in (
         "3,000 reports; the survey is open", "How old are you?", "within noise", "What the reports can and cannot tell",
         "Compared by bus", "Compared by privacy level", "cautious", "Two questions together", "The model",
@@ -78,7 +77,7 @@ def test_a_number_within_noise_is_grey_and_others_are_not() -> None:
         {"attributes": {"q": {"categories": ["a", "b"], "channel": "randomized-response", "gamma": 19}}}
     )
     table = collected(plan, {"q": ["a"] * 500})
-    page = dashboard_page(Standing("one", plan), estimates(plan, table)).html().partition("<h2>What the reports can")[0]
+    page = page_of(table, plan, Standing("one")).html().partition("<h2>What the reports can")[0]
     bars = page.partition('<dl class="shares">')[2]
     assert bars.count('<rect class="seen"') == 1 and bars.count('<rect class="unseen"') == 1
     assert bars.index('class="seen"') < bars.index('class="unseen"') and bars.count("within noise") == 1
@@ -88,14 +87,14 @@ def test_a_number_within_noise_is_grey_and_others_are_not() -> None:
 def test_few_reports_make_a_page_too(table: pa.Table, n: int) -> None:
     some = table.slice(0, n)
     whole = standing(days=[], rejections={}, invitations=(0, 0))
-    said = words(dashboard_page(whole, estimates(town(), some), joint(town(), some, "age", "bus")).html())
+    said = words(page_of(some, town(), whole, together=("age", "bus")).html())
     assert ("There are no reports yet." in said) == (n == 0) and ("too few" in said) == (n > 0)
     assert "No report was turned away." in said and "cannot be told before there are 5" in said
 
 
 def test_a_plan_without_channels_and_without_classes_makes_a_page() -> None:
     plan = sf.Plan.from_dict({"attributes": {"q": {"categories": ["a", "b"], "role": "clear"}}})
-    said = words(dashboard_page(Standing("clear", plan, "closed"), estimates(plan, pa.table({"q": ["a", "b"]}))).html())
+    said = words(page_of(pa.table({"q": ["a", "b"]}), plan, Standing("clear", "closed")).html())
     assert "Nothing was blurred" in said and "new reports are refused" in said
 
 
@@ -104,7 +103,7 @@ def test_a_heap_of_equal_reports_is_named() -> None:
     table = collected(plan, {"age": np.random.default_rng(1).uniform(20, 80, 500)})
     codes = table["age.code"].to_numpy().copy()
     codes[:20] = 0
-    said = words(dashboard_page(Standing("one", plan), estimates(plan, pa.table({"age.code": codes}))).html())
+    said = words(page_of(pa.table({"age.code": codes}), plan, Standing("one")).html())
     assert "came 20 times, where whatever people answer" in said and "All reports look as if" not in said
 
 
@@ -115,13 +114,13 @@ def test_a_model_without_rules_says_so(table: pa.Table) -> None:
         "measured": {},
         "device": {"form": "sum", "classes": ["yes", "no"]},
     }
-    said = words(dashboard_page(standing(model=naive), estimates(town(), table.slice(0, 40))).html())
+    said = words(page_of(table.slice(0, 40), town(), standing(model=naive)).html())
     assert "It is a NaiveBayesClassifier, which has no rules to read." in said
 
 
 def test_the_promise_is_in_the_plans_language_and_marked_so(table: pa.Table) -> None:
     german = town(language="de")
-    page = dashboard_page(standing(plan=german), estimates(german, table)).html()
+    page = page_of(table, german, standing()).html()
     assert '<div lang="de"><blockquote>' in page and '<html lang="en">' in page
 
 
@@ -133,31 +132,31 @@ def test_labels_are_shown_and_never_obeyed(model: dict[str, Any]) -> None:
     answers = {NASTY: rng.choice([NASTY, "b"], 500), "group": rng.choice([f"x{NASTY}", "y"], 500)}
     table = collected(plan, answers)
     hostile = json.loads(json.dumps(model).replace("fare is yes", "<script>alert(2)</script>"))
-    told = Standing(NASTY, plan, NASTY, [(NASTY, 1, 1)] * 6, {NASTY: 1}, (1, 1), hostile, ITEMSETS, [
+    told = Standing(NASTY, NASTY, [(NASTY, 1, 1)] * 6, {NASTY: 1}, (1, 1), hostile, ITEMSETS, [
         {"id": NASTY, "kind": NASTY, "state": NASTY, "said": NASTY}
     ])  # fmt: skip
-    page = dashboard_page(told, estimates(plan, table), joint(plan, table, NASTY, "group")).html()
+    page = page_of(table, plan, told, together=(NASTY, "group")).html()
     read = Reader(page)
     assert read.all("script") == [{"src": "/static/dashboard.js", "type": "module"}]
     assert not any(key.startswith("on") or key == "style" for _, attributes in read.met for key in attributes)
 
 
 def test_the_policy_allows_its_own_script_and_style_and_nothing_else(table: pa.Table) -> None:
-    page = dashboard_page(standing(), estimates(town(), table.slice(0, 0)))
+    page = page_of(table.slice(0, 0), town(), standing())
     assert page.policy == LIVE_POLICY and "unsafe" not in LIVE_POLICY + POLICY
     assert "script-src 'self'" in LIVE_POLICY and "script-src" not in POLICY
     assert (Path(sf.__file__).parent / "collector" / "static" / "dashboard.js").is_file()
 
 
 def test_the_digest_changes_with_the_numbers_and_only_then(table: pa.Table) -> None:
-    some = estimates(town(), table.slice(0, 50))
-    first, again = (dashboard_page(standing(), some) for _ in range(2))
+    some = table.slice(0, 50)
+    first, again = (page_of(some, town(), standing()) for _ in range(2))
     assert first.digest == again.digest and f'<main data-digest="{first.digest}">' in first.html()
-    assert dashboard_page(standing(rejections={}), some).digest != first.digest
+    assert page_of(some, town(), standing(rejections={})).digest != first.digest
 
 
 def test_pictures_are_described_and_every_number_is_in_a_table(table: pa.Table) -> None:
-    read = Reader(dashboard_page(standing(), estimates(town(), table)).html())
+    read = Reader(page_of(table, town(), standing()).html())
     pictures = [svg for svg in read.all("svg") if svg.get("aria-hidden") != "true"]
     assert pictures and all(svg["role"] == "img" and svg["aria-label"] for svg in pictures)
     assert len(read.all("details")) > 2 * len(town().columns)
