@@ -13,7 +13,9 @@ import pytest
 
 import sfumato as sf
 from sfumato import shipping
-from sfumato.findings import Standing, page_of
+from sfumato.counts import as_codes
+from sfumato.demo import credit
+from sfumato.findings import Standing, estimates, page_of
 from sfumato.pages.page import LIVE_POLICY, POLICY
 from tests.findings.survey_tables import collected, people, town
 from tests.pages.test_page import Reader
@@ -160,3 +162,78 @@ def test_pictures_are_described_and_every_number_is_in_a_table(table: pa.Table) 
     pictures = [svg for svg in read.all("svg") if svg.get("aria-hidden") != "true"]
     assert pictures and all(svg["role"] == "img" and svg["aria-label"] for svg in pictures)
     assert len(read.all("details")) > 2 * len(town().columns)
+
+
+# --- offline ----------------------------------------------------------------------------------------------------------
+
+CREDIT = credit.plan()
+
+
+@pytest.fixture(scope="module")
+def reports() -> pa.Table:
+    return CREDIT.randomize(pa.table(credit.people(1_000, np.random.default_rng(2))), rng=3)
+
+
+def test_offline_a_page_has_no_script_and_no_form(table: pa.Table) -> None:
+    page = page_of(table, town(), together=("fare", "bus"))
+    read = Reader(page.html())
+    assert page.policy == POLICY and read.all("script") == read.all("form") == [] and read.all("table")
+    said = words(page.html())
+    assert "3,000 reports. People blurred" in said and "fare ↓ bus →" in said and "Coming in" not in said
+
+
+@pytest.mark.parametrize("kind", ["arrow", "pandas", "mapping", "codes"])
+def test_any_table_of_reports_makes_the_same_page(reports: pa.Table, kind: str) -> None:
+    given = {
+        "arrow": lambda: reports,
+        "pandas": reports.to_pandas,
+        "mapping": lambda: {name: reports[name].to_numpy(zero_copy_only=False) for name in reports.column_names},
+        "codes": lambda: as_codes(reports, CREDIT),
+    }[kind]()
+    assert estimates(given, CREDIT, "elevel") == estimates(as_codes(reports, CREDIT), CREDIT, "elevel")
+    assert page_of(given, CREDIT, figures=estimates(given, CREDIT, "elevel")).title == "credit"
+
+
+def test_counts_make_a_page_as_their_reports_do(reports: pa.Table) -> None:
+    whole = estimates(reports, CREDIT)["questions"]
+    counted = estimates(CREDIT.counts(reports, by="group"), CREDIT, class_name="group")
+    assert counted["class"] == "group" and list(counted["questions"]) == [name for name in whole if name != "group"]
+    assert all(each == whole[name] for name, each in counted["questions"].items())
+
+
+def test_known_shares_put_the_classes_together(reports: pa.Table) -> None:
+    counts, shares = CREDIT.counts(reports, by="group"), {"A": 0.9, "B": 0.1}
+    each = estimates(counts, CREDIT, "age", 6, class_name="group", shares=shares)["questions"]["age"]
+    first, second = each["by_class"]["groups"]
+    for row, a, b in zip(each["rows"], first["rows"], second["rows"], strict=True):
+        assert row["value"] == pytest.approx(0.9 * a["value"] + 0.1 * b["value"])
+    assert each["mean"]["value"] == pytest.approx(0.9 * first["mean"]["value"] + 0.1 * second["mean"]["value"])
+    assert each["by_class"]["verdict"].startswith(("chance alone", "they differ"))
+
+
+def test_weights_widen_the_bars_and_constant_ones_do_not(reports: pa.Table) -> None:
+    rng = np.random.default_rng(0)
+    weights = None, np.full(1_000, 7.0), rng.lognormal(0, 1, 1_000)
+    bare, same, heavy = (
+        estimates(CREDIT.counts(reports, weights=some), CREDIT, "age", 6)["questions"]["age"] for some in weights
+    )
+    assert same["mean"]["stderr"] == pytest.approx(bare["mean"]["stderr"], rel=1e-6)
+    assert heavy["mean"]["stderr"] > 1.3 * bare["mean"]["stderr"] and heavy["heaps"] == []
+
+
+def test_reports_of_another_plan_and_unknown_questions_are_refused(reports: pa.Table) -> None:
+    foreign = reports.append_column("sfumato.plan", pa.array(["0123456789abcdef other"] * 1_000))
+    with pytest.raises(ValueError, match="use the plan that made them"):
+        page_of(foreign, CREDIT)
+    with pytest.raises(ValueError, match="the plan has no question 'size'; it asks age"):
+        page_of({"size": CREDIT.counts(reports)["age"]}, CREDIT)
+    without = collected(town(), people(5, np.random.default_rng(1))).drop_columns(["stops.size", "stops.seed"])
+    with pytest.raises(ValueError, match=r"column 'stops\.seed' or 'stops\.bitmap' is missing"):
+        page_of(without, town())
+
+
+def test_people_who_were_not_asked_are_told_from_those_who_left_a_question_out() -> None:
+    blurred = {"categories": ["a", "b"], "channel": "randomized-response", "gamma": 9}
+    plan = sf.Plan.from_dict({"questions_each": 1, "attributes": {"p": blurred, "q": blurred}})
+    reports = plan.randomize({"p": ["a", "b"] * 300, "q": ["b", "b"] * 300}, rng=1)
+    assert "each person was asked 1 of 2 questions" in words(page_of(reports, plan).html()).lower()

@@ -21,12 +21,7 @@ from sfumato.reconstruction import Estimate, estimate_of, intervals_for, shares
 from sfumato.shipping.training import classes, estimator, features
 
 SHOWN_ANSWERS, SHOWN_RULES = 5, 8
-LEGEND = {
-    "seen": "estimate, with its 90 % error bar",
-    "unseen": "within noise",
-    "truth": "truth",
-    "bare": "reports taken at face value",
-}
+LEGEND = {"seen": "estimate, with its 90 % error bar", "truth": "truth", "bare": "reports taken at face value"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,7 +186,8 @@ def _answer(*both: Any) -> Html:
 
 def _card(one: Comparison) -> Card:
     marks = [Mark("bare", "reports", one.reported.tolist()), Mark("truth", "truth", one.truth.tolist())]
-    drawing = chart_of(one.name, rows_of(one.estimate), marks)
+    rows = [{**row, "within_noise": False} for row in rows_of(one.estimate)]  # the truth beside it says how near it is
+    drawing = chart_of(one.name, rows, marks)
     error = f"Error {percent(one.error, 2)} (reports alone: {percent(one.error_of_reports, 0)}). "
     error += f"{one.covered} of {one.truth.size} bars hold the truth."
     return Card(one.name, one.channel.describe(voice("en")), drawing, error)

@@ -39,7 +39,15 @@ from sfumato.findings.means import mean_of
 from sfumato.itemsets.supports import MemoryHolder, SupportCounter
 from sfumato.plan import Plan
 from sfumato.prose import counted, plain, sentence
-from sfumato.reconstruction import Diagnostics, Estimate, combine, intervals_told, reconstruct, reconstruct_joint
+from sfumato.reconstruction import (
+    Diagnostics,
+    Estimate,
+    combine,
+    difference,
+    intervals_told,
+    reconstruct,
+    reconstruct_joint,
+)
 from sfumato.reconstruction.diagnosis import FEW_REPORTS
 from sfumato.reconstruction.estimate import WithError
 from sfumato.reconstruction.methods import misfit_in_words
@@ -273,11 +281,15 @@ def _messages(measured: Measure) -> list[str]:
 
 
 def _groups(measures: Mapping[Hashable, Measure], undo: Floats | None) -> dict[str, Any]:
-    """Compare groups. One without answers is left out, unless a blur may have hidden its people in others."""
+    """Compare groups. One without answers is left out, unless a blur may have hidden its people in others.
+
+    ``verdict``: of two groups whose people are known, whether they differ at all.
+    """
     answered = {label: each for label, each in measures.items() if each.estimate is not None}
     reports = [{"label": label, "reports": each.reports} for label, each in measures.items()]
     if not answered:
-        return {"reports": reports, "groups": [], "differences": [], "compared": 0, "stand_out": 0, "smallest": None}
+        nothing_found: dict[str, Any] = {"groups": [], "differences": [], "compared": 0, "stand_out": 0}
+        return {"reports": reports, "verdict": None, "smallest": None, **nothing_found}
     some = next(iter(answered.values()))
     with_mean = all(each.mean is not None for each in answered.values())
     size = some.estimate.probabilities.size  # type: ignore[union-attr]
@@ -287,7 +299,10 @@ def _groups(measures: Mapping[Hashable, Measure], undo: Floats | None) -> dict[s
     values, variances = (np.array([pair[part][: size + with_mean] for pair in vectors]) for part in (0, 1))
     people = np.array([float(each.reports) for each in taken.values()])
     blur = np.eye(len(taken)) if undo is None else undo
-    return {"reports": reports, **compare(Groups(list(taken), values, variances, people, blur), size)}
+    found = {"reports": reports, "verdict": None, **compare(Groups(list(taken), values, variances, people, blur), size)}
+    if undo is None and len(answered) == 2:
+        found["verdict"] = difference(*(each.estimate for each in answered.values())).verdict
+    return found
 
 
 def _precision(answers: Answers, whole: Measure, by_class: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from sfumato.findings.analysis import seen_together
 from sfumato.pages import Card, Html, Page, folded, table, tag
 from sfumato.pages.charts import NINETY_PERCENT, compared_numbers, compared_shares, within_bounds
 from sfumato.plan import Plan
-from sfumato.prose import counted, listed, percent
+from sfumato.prose import counted, listed, percent, sentence
 from sfumato.reconstruction.estimate import WithError
 
 SHOWN_LABELS, LISTED_LABELS = 12, 100
@@ -74,6 +74,8 @@ def _in_words(found: Figures) -> str:
     stand_out, compared = found["stand_out"], counted(found["compared"], "comparison")
     chance = max(round(found["compared"] / 10), 1)
     said = [f"{stand_out} of {compared} {'stands' if stand_out == 1 else 'stand'} out; by chance about {chance} would."]
+    if found["verdict"]:
+        said.append(f"Together: {sentence(found['verdict'])}")
     for one in found["differences"]:
         gap = one["mean"]
         if gap is None:

@@ -169,7 +169,7 @@ def scatter(
     ys = _rounded(min(y for _, y, _ in points), max(y for _, y, _ in points), 5)
     a_line = (SCATTER_WIDTH - SCATTER_LEFT) // LEGEND_WIDTH
     top = LEGEND_LINE * -(-len(series) // a_line) + TOP
-    bottom, right = top + SCATTER_HEIGHT, SCATTER_WIDTH - 14
+    bottom, right = top + SCATTER_HEIGHT, SCATTER_WIDTH - 20
 
     def x_of(share: float) -> float:
         return SCATTER_LEFT + (right - SCATTER_LEFT) * (share - xs[0]) / (xs[-1] - xs[0])
@@ -230,7 +230,7 @@ def _frame(rows: Sequence[Row], top: float) -> tuple[Scale, Scale, str]:
         return bottom - (bottom - TOP) * within_bounds(share) / top
 
     lines = [
-        _gridline(LEFT, WIDTH, height(y)) + _percent(LEFT - 5, height(y) + 4, y, "end") for y in ticks(0.0, top, 3)
+        _gridline(LEFT, WIDTH, height(y)) + _percent(LEFT - 5, height(y) + 4, y, "end") for y in ticks(0.0, top, 4)
     ]
     labels = [
         _text(min(x_of(x), WIDTH), HEIGHT - 5, _short(x), "end" if x_of(x) > WIDTH - 14 else "middle")
