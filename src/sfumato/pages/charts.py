@@ -16,8 +16,8 @@ from sfumato.prose import percent
 
 NINETY_PERCENT = 1.6448536269514722  # standard errors on each side
 WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 340, 172, 38, 10, 22
-PALETTE = ("#b5651d", "#1f6f78", "#7a5195", "#4f7a4b", "#8a6a12", "#b3382c")
-"""The light colours of g0 … g5 in the page's style, for a chart that stands alone."""
+PALETTE = ("#b5651d", "#1f6f78", "#7a5195", "#4f7a4b", "#8a6a12", "#b3382c", "#9a9a9a")
+"""The light colours of g0 … g6 in the page's style, for a chart that stands alone."""
 SCATTER_WIDTH, SCATTER_HEIGHT, SCATTER_LEFT, SCATTER_BOTTOM = 420, 200, 52, 38
 LEGEND_WIDTH, LEGEND_LINE = 92, 16
 Row = Mapping[str, Any]
