@@ -22,8 +22,8 @@ from sfumato.findings.answers import (
     answers_of,
     channels_of,
     clear_edges,
-    coded,
     columns_of,
+    in_codes,
 )
 from sfumato.findings.bars import bar, half_widths, reports_needed, rows_of
 from sfumato.findings.fakes import (
@@ -128,7 +128,7 @@ def joint(reports: Any, plan: Plan, first: str, second: str) -> dict[str, Any]:
             raise ValueError(f"{name!r} cannot be seen together with another; choose two of {', '.join(channels)}")
     if first == second:
         raise ValueError(f"{first!r} is given twice; choose two questions")
-    table = coded(reports, plan)
+    table = in_codes(reports, plan)
     columns = [column for name in both for column in columns_of(name) if column in table.column_names]
     chosen = Reports(table.select(columns), {name: channels[name] for name in both})
     head: dict[str, Any] = {"questions": list(both), "labels": [], "shares": [], "stderr": None}

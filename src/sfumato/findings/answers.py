@@ -88,10 +88,10 @@ def answers_of(reports: Any, plan: Plan, class_name: str | None = None) -> AllAn
     """
     if isinstance(reports, Mapping) and reports and all(isinstance(one, Counts) for one in reports.values()):
         return _counted_answers(reports, plan, class_name)
-    return _TableAnswers(plan, coded(reports, plan)).read()
+    return _TableAnswers(plan, in_codes(reports, plan)).read()
 
 
-def coded(reports: Any, plan: Plan) -> Any:
+def in_codes(reports: Any, plan: Plan) -> Any:
     """Return any table of reports as a PyArrow table of report codes, as a collector keeps it."""
     table = to_arrow(reports)
     if PLAN_COLUMN in table.column_names:

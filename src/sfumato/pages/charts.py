@@ -7,11 +7,11 @@ line ``low`` and ``high`` too. Colours are the page's own, so that they follow t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from html import escape
 from typing import Any, NamedTuple
 
-from sfumato.pages.html import Html, tag
+from sfumato.pages.html import Html, breakable, tag
 from sfumato.prose import percent
 
 NINETY_PERCENT = 1.6448536269514722  # standard errors on each side
@@ -58,7 +58,7 @@ def _share_bar(row: Row, top: float, marks: MarkedShares) -> Html:
         for mark, share in marks
     )
     title = _title(said(row, marks)) if marks else ""
-    track = Html(f'<svg class="track" aria-hidden="true">{title}{bar}{lines}{_whisker(low, high)}</svg>')
+    track = _track(f"{title}{bar}{lines}{_whisker(low, high)}")
     numbers = tag("span", f"{percent(within_bounds(row['value']))} ", tag("small", f"± {_points(row)}"))
     return tag(
         "div", tag("dt", row["label"]), tag("dd", track, numbers), class_="noise" if row["within_noise"] else None
@@ -70,8 +70,41 @@ def _whisker(low: str, high: str) -> str:
     return f'<g class="whisker"><line x1="{low}" x2="{high}" y1="50%" y2="50%"/>{ends}</g>'
 
 
-def _along(share: float, top: float) -> str:
+def _track(shapes: str, size: str = "") -> Html:
+    """Return shapes along a line of the page's own width, so that they are as wide as the screen allows."""
+    return Html(f'<svg class="track"{size} aria-hidden="true">{shapes}</svg>')
+
+
+def _along(share: float, top: float = 1.0) -> str:
     return f"{100 * within_bounds(share) / top:.2f}%"
+
+
+def whole_bars(rows: Iterable[tuple[str, float | Sequence[float]]]) -> Html:
+    """Draw for each label one share or several, as bars from 0 to 1."""
+    return tag("dl", *(_whole_bar(*row) for row in rows), class_="bars")
+
+
+def _whole_bar(label: str, shares: float | Sequence[float]) -> Html:
+    several = [float(share) for share in (shares if isinstance(shares, Sequence) else [shares])]
+    bars = [
+        tag("dd", _track(f'<rect class="b{i}" width="{_along(share)}" height="100%"/>'), tag("span", percent(share)))
+        for i, share in enumerate(several)
+    ]
+    return tag("div", tag("dt", breakable(label)), *bars)
+
+
+def deviations(rows: Sequence[tuple[str, float, float]]) -> Html:
+    """Draw for each label a value as a dot, and the band around zero that chance explains."""
+    reach = 1.1 * max([1e-9, *(abs(value) for _, value, _ in rows), *(allowed for _, _, allowed in rows)])
+    return tag("dl", *(_deviation(*row, reach) for row in rows), class_="bars")
+
+
+def _deviation(label: str, value: float, allowed: float, reach: float) -> Html:
+    start, width, kind = (1 - allowed / reach) / 2, allowed / reach, "dot" if abs(value) <= allowed + 1e-12 else "far"
+    band = f'<rect class="band" x="{_along(start)}" width="{_along(width)}" y="30%" height="40%" rx="3"/>'
+    dot = f'<circle class="{kind}" cx="{_along((1 + value / reach) / 2)}" cy="50%" r="4.5"/>'
+    middle = '<line x1="50%" x2="50%" y1="0" y2="100%"/>'
+    return tag("div", tag("dt", breakable(label)), tag("dd", _track(band + middle + dot), tag("span", f"{value:+.3f}")))
 
 
 # --- numbers ----------------------------------------------------------------------------------------------------------
@@ -124,7 +157,7 @@ def compared_shares(groups: Series) -> Html:
             _dot(rows[i], name, colour, 100 * (number + 0.5) / len(groups), top)
             for number, (colour, name, rows) in enumerate(groups)
         )
-        track = Html(f'<svg class="track" height="{max(18, 11 * len(groups))}" aria-hidden="true">{dots}</svg>')
+        track = _track(dots, f' height="{max(18, 11 * len(groups))}"')
         lines.append(tag("div", tag("dt", first["label"]), tag("dd", track)))
     return tag("dl", *lines, class_="shares dots")
 
