@@ -19,7 +19,7 @@ Figures = Mapping[str, Any]
 
 
 def shown_rows(each: Figures, most: int = SHOWN_LABELS) -> list[Figures]:
-    """The rows that are shown: all ranges of numbers, and of many categories or items the largest."""
+    """Return the rows to show: all ranges of numbers, and of many categories or items the largest."""
     rows = list(each["rows"])
     if len(rows) <= most or each["kind"] == "numbers":
         return rows
@@ -27,7 +27,7 @@ def shown_rows(each: Figures, most: int = SHOWN_LABELS) -> list[Figures]:
 
 
 def reach(row: Figures) -> float:
-    """Half of a 90 % bar."""
+    """Return half of a 90 % bar."""
     return float(NINETY_PERCENT * row["stderr"])
 
 
@@ -35,7 +35,7 @@ def reach(row: Figures) -> float:
 
 
 def show_groups(page: Page, questions: Mapping[str, Figures], view: str, title: str, lead: str) -> None:
-    """A section with a card a question; none where there are no groups."""
+    """Show a section with a card a question; none where there are no groups."""
     compared = [each for each in questions.values() if each[view]]
     if not compared:
         return
@@ -64,7 +64,7 @@ def _comparison(each: Figures, found: Figures, labels: Sequence[Any]) -> Card:
 
 
 def _grouped(each: Figures, group: Figures, found: Figures) -> Iterator[dict[str, Any]]:
-    """A group's rows; within noise where the group does not differ from the others."""
+    """Yield a group's rows; within noise where the group does not differ from the others."""
     own = next((one for one in found["differences"] if one["label"] == group["label"]), found["differences"][0])
     for whole, row, gap in zip(each["rows"], group["rows"], own["rows"], strict=True):
         yield {**{key: whole[key] for key in ("label", "low", "high")}, **row, "within_noise": gap["within_noise"]}
@@ -73,23 +73,24 @@ def _grouped(each: Figures, group: Figures, found: Figures) -> Iterator[dict[str
 def _in_words(found: Figures) -> str:
     stand_out, compared = found["stand_out"], counted(found["compared"], "comparison")
     chance = max(round(found["compared"] / 10), 1)
-    said = [f"{stand_out} of {compared} {'stands' if stand_out == 1 else 'stand'} out; by chance about {chance} would."]
+    verb = "stands" if stand_out == 1 else "stand"
+    sentences = [f"{stand_out} of {compared} {verb} out; by chance about {chance} would."]
     if found["verdict"]:
-        said.append(f"Together: {sentence(found['verdict'])}")
-    for one in found["differences"]:
-        gap = one["mean"]
-        if gap is None:
+        sentences.append(f"Together: {sentence(found['verdict'])}")
+    for gap in found["differences"]:
+        mean = gap["mean"]
+        if mean is None:
             continue
-        if gap["within_noise"]:
-            said.append(f"The means of {one['label']} and {_others(one)} show no difference.")
+        if mean["within_noise"]:
+            sentences.append(f"The means of {gap['label']} and {_others(gap)} show no difference.")
         else:
-            size, more = WithError(abs(gap["value"]), reach(gap)), "higher" if gap["value"] > 0 else "lower"
-            said.append(f"The mean of {one['label']} is {size} {more} than that of {_others(one)}.")
-    return " ".join(said)
+            size, more = WithError(abs(mean["value"]), reach(mean)), "higher" if mean["value"] > 0 else "lower"
+            sentences.append(f"The mean of {gap['label']} is {size} {more} than that of {_others(gap)}.")
+    return " ".join(sentences)
 
 
-def _others(one: Figures) -> str:
-    return "the others" if one["against"] is None else str(one["against"])
+def _others(gap: Figures) -> str:
+    return "the others" if gap["against"] is None else str(gap["against"])
 
 
 def _numbers(each: Figures, found: Figures) -> Html:
@@ -97,13 +98,13 @@ def _numbers(each: Figures, found: Figures) -> Html:
     rows = [
         [
             whole["label"],
-            *(percent(within_bounds(group["rows"][place]["value"])) for group in found["groups"]),
-            *(_gap(one["rows"][place]) for one in found["differences"]),
+            *(percent(within_bounds(group["rows"][i]["value"])) for group in found["groups"]),
+            *(_gap(gap["rows"][i]) for gap in found["differences"]),
         ]
-        for place, whole in enumerate(each["rows"])
+        for i, whole in enumerate(each["rows"])
         if whole["label"] in listed_labels
     ]
-    heads = [f"{one['label']} less {_others(one)}" for one in found["differences"]]
+    heads = [f"{gap['label']} less {_others(gap)}" for gap in found["differences"]]
     columns = ["answer", *(str(group["label"]) for group in found["groups"]), *heads]
     return table(rows, columns, description=f"{each['question']}: differences")
 
@@ -136,7 +137,7 @@ def _pick(key: str, words: str, names: Sequence[str], chosen: str) -> Html:
 
 
 def heat(together: Mapping[str, Any]) -> Html:
-    """Two questions as a table, the more people the deeper the colour; none where a share is within noise."""
+    """Draw two questions as a table, the more people the deeper the colour; none where a share is within noise."""
     (first, second), (down, across) = together["questions"], together["labels"]
     top = max([1e-9, *(share for row in together["shares"] for share in row)])
     errors = together["stderr"] or [[None] * len(across)] * len(down)

@@ -195,7 +195,7 @@ def _precision_row(name: str, precision: Figures, reports: int, grouped: bool) -
 
 
 def _verdicts(questions: Mapping[str, Figures], reports: int) -> list[str]:
-    """The table in a few sentences."""
+    """Say the table in a few sentences."""
     precisions = {name: each["precision"] for name, each in questions.items()}
     widths = {name: each["half_width"]["worst"] for name, each in precisions.items() if each["half_width"]}
     if not widths:
@@ -242,7 +242,7 @@ def _moved(what: str, by: float) -> str:
 
 
 def _signs(questions: Mapping[str, Figures]) -> list[str]:
-    """Whether reports look as if their channels made them."""
+    """Say whether reports look as if their channels made them."""
     heaped = {name: each["heaps"][0] for name, each in questions.items() if each["heaps"]}
     said = [
         f"{name}: the report {shown(heap['report'])} came {heap['count']:,} times, where whatever people answer "
@@ -256,7 +256,7 @@ def _signs(questions: Mapping[str, Figures]) -> list[str]:
 
 
 def _floods(days: Sequence[tuple[Any, int, int]]) -> list[str]:
-    """Days with far more reports than others."""
+    """Name the days with far more reports than others."""
     if len(days) < FEWEST_DAYS:
         return [f"Unusual days cannot be told before there are {FEWEST_DAYS} of them."]
     return [
