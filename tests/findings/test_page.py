@@ -19,6 +19,7 @@ from sfumato.findings import Standing, estimates, page_of
 from sfumato.pages.page import LIVE_POLICY, POLICY
 from tests.findings.survey_tables import collected, people, town
 from tests.pages.test_page import Reader
+from tests.test_imports import loaded_by
 
 NASTY = "<script>alert(1)</script> & \"'"
 DAYS = [(date(2026, 5, 1) + timedelta(day), 300, 2) for day in range(9)]
@@ -237,3 +238,7 @@ def test_people_who_were_not_asked_are_told_from_those_who_left_a_question_out()
     plan = sf.Plan.from_dict({"questions_each": 1, "attributes": {"p": blurred, "q": blurred}})
     reports = plan.randomize({"p": ["a", "b"] * 300, "q": ["b", "b"] * 300}, rng=1)
     assert "each person was asked 1 of 2 questions" in words(page_of(reports, plan).html()).lower()
+
+
+def test_a_page_needs_no_learner_and_no_plotting_library() -> None:
+    assert not {"sklearn", "numba", "matplotlib"} & loaded_by("import sfumato.findings")

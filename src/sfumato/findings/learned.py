@@ -9,7 +9,6 @@ from sfumato.pages import Html, Page, tag
 from sfumato.pages.charts import NINETY_PERCENT, share_bars
 from sfumato.pages.html import safe
 from sfumato.prose import listed, percent
-from sfumato.shipping.training import measured_in_words
 
 SHOWN_RULES, SHOWN_ITEMSETS, OPEN_DEPTH = 8, 20, 2
 CERTAIN = 0.95
@@ -17,6 +16,8 @@ CERTAIN = 0.95
 
 def show_model(page: Page, model: Mapping[str, Any]) -> None:
     """Show a shipped model: what was measured of it and, of a tree, the rules in the plan's language."""
+    from sfumato.shipping.training import measured_in_words
+
     page.section("The model", "Learned from the reports; it goes to people's devices and classifies them there.")
     if model["measured"]:
         page.items(measured_in_words(dict(model["measured"])))

@@ -30,7 +30,6 @@ from sfumato.plan.page import told_of
 from sfumato.prose import counted, in_words, listed, percent, sentence, shown, voice
 from sfumato.reconstruction.estimate import WithError
 from sfumato.reconstruction.methods import FALSE_ALARM
-from sfumato.shipping import promise_of
 
 SCRIPT = "/static/dashboard.js"
 SHOWN_JOBS, SHOWN_DAYS = 10, 60
@@ -287,9 +286,12 @@ def _show_promise(page: Page, plan: Plan, with_form: bool) -> None:
     say = voice(plan.language)
     page.section("What is promised", "What respondents were told, in the words that they read.")
     total = plan.guarantee() if any(each.channel for each in plan.attributes.values()) else None
-    words, parts = (str(total), total.parts) if total else (promise_of(plan)["words"], {})
-    told = [folded(each.question or name, told_of(parts.get(name), say)) for name, each in plan.attributes.items()]
-    page.add(tag("div", tag("blockquote", paragraphs(words)), *told, lang=plan.language))
+    words = str(total) if total else "Nothing was blurred, so nothing is protected."
+    parts = total.parts if total else {}
+    each_by_itself = [
+        folded(each.question or name, told_of(parts.get(name), say)) for name, each in plan.attributes.items()
+    ]
+    page.add(tag("div", tag("blockquote", paragraphs(words)), *each_by_itself, lang=plan.language))
     said = f"The plan's identity is {plan.identity[:16]}. Estimates are of the crowd, never of one person."
     out = tag("form", said, " ", tag("button", "Sign out"), method="post", action="/logout")
     page.footer(out if with_form else said)
