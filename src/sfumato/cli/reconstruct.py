@@ -17,7 +17,6 @@ from sfumato.cli.plans import AsJson, Engine, PlanFile, ReportFiles, asked, colu
 from sfumato.counts import Reports
 from sfumato.domain import Items, Row
 from sfumato.plan import Plan
-from sfumato.prose import sentence
 from sfumato.reconstruction import Difference, Estimate, combine, difference, reconstruct_plan
 from sfumato.reconstruction.methods import STOPPED, stop_rule
 from sfumato.tables import check_target, write_table
@@ -56,7 +55,10 @@ Shares = Annotated[
     typer.Option(help="""Known parts of the population, north=0.3,"far, south"=0.7: put the classes together too."""),
 ]
 Weights = Annotated[str | None, typer.Option(help="A column that says how many people each report stands for.")]
-Plot = Annotated[Path | None, typer.Option(help="Draw the estimates: .png, .svg or .html (works offline).")]
+Plot = Annotated[
+    Path | None,
+    typer.Option(help="Draw the estimates: .png or .svg; .html: a page of all that the reports tell, offline."),
+]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="Write the estimates: .csv or .parquet.")]
 
 
@@ -129,6 +131,11 @@ class Results:
     output: Output = None
     as_json: AsJson = False
 
+    @property
+    def on_a_page(self) -> bool:
+        """Whether a page is wanted instead of a picture."""
+        return self.plot is not None and self.plot.suffix.lower() == ".html"
+
     def check(self, given: list[Path]) -> None:
         """Refuse to write over what is read."""
         if self.plot is not None:
@@ -140,9 +147,7 @@ class Results:
         titled = {_title(name, by, each): one for name, part in found.items() for each, one in part.items()}
         if self.output is not None:
             write_table(estimate_table(found, by is not None), self.output)
-        if self.plot is not None and self.plot.suffix.lower() == ".html":
-            page_of(found, by).write(self.plot)
-        elif self.plot is not None:
+        if self.plot is not None and not self.on_a_page:
             write_whole(self.plot, figure_of(titled).savefig)
         if self.as_json:
             emit_json({name: _plain(part, by) for name, part in found.items()})
@@ -181,6 +186,11 @@ def reconstruct(
         if known is not None:
             with naming("--shares"):
                 found[name] = {**estimate, TOGETHER: combine({str(each): estimate[each] for each in estimate}, known)}
+    if results.plot is not None and results.on_a_page:
+        from sfumato.findings import page_of
+
+        wishes = {"intervals": way.intervals, "method": way.method, "stop": rule, "class_name": by, "shares": known}
+        page_of(counts, loaded, **wishes).write(results.plot)
     results.deliver(found, by)
 
 
@@ -231,29 +241,6 @@ def estimate_table(found: Mapping[str, Estimates], by_class: bool = False) -> An
 
 def _text(category: Any) -> str | None:
     return None if category is None else str(category)
-
-
-def page_of(found: Mapping[str, Estimates], by: str | None = None) -> Any:
-    """A page with one chart an attribute, or one a class below each attribute's name."""
-    from sfumato.pages import Page
-
-    lead = "How the true values are distributed, reconstructed from the reports; with 90 % error bars."
-    page = Page("Reconstructed distributions", lead)
-    if by is None:
-        return page.section("Attributes").cards(_card(name, part[None]) for name, part in found.items())
-    for name, part in found.items():
-        said = [f"{first} less {second}: {one.verdict}." for first, second, one in _differences(part)]
-        top = max(float(one.interval()[1].max()) for one in part.values())
-        cards = [_card(_title(name, by, each), one, top) for each, one in part.items()]
-        page = page.section(name, " ".join(said)).cards(cards)
-    return page
-
-
-def _card(title: str, estimate: Estimate, top: float | None = None) -> Any:
-    from sfumato.pages import Card, distribution
-
-    facts = estimate.diagnostics
-    return Card(title, facts.said, distribution(estimate.rows(), top=top), " ".join(map(sentence, facts.messages)))
 
 
 def figure_of(estimates: dict[str, Estimate]) -> Any:

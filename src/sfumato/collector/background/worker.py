@@ -67,7 +67,7 @@ def itemsets(
     question: str | None = None,
 ) -> str:
     """What people hold together, as `sfumato itemsets mine --json` writes it."""
-    from sfumato.collector.picture.people import baskets_in
+    from sfumato.findings import baskets_in
     from sfumato.itemsets import mine
 
     name, channel = basket_of(plan, question)
@@ -149,26 +149,26 @@ class Worker:
 
     def all_estimates(self, connection: Connection, survey: Survey) -> dict[str, Any]:
         """What the reports say of every question."""
-        from sfumato.collector.picture.analysis import estimates
+        from sfumato.findings import estimates
 
         table = self.table(connection, survey)
-        self._estimates = self._estimates or estimates(survey.plan, table)
+        self._estimates = self._estimates or estimates(table, survey.plan)
         return self._estimates
 
     def counts(self, connection: Connection, survey: Survey) -> str:
         """How many reports there are."""
-        from sfumato.collector.picture.analysis import counts
+        from sfumato.findings import counts
 
-        return json_text(counts(survey.plan, self.table(connection, survey)))
+        return json_text(counts(self.table(connection, survey), survey.plan))
 
     def estimates(
         self, connection: Connection, survey: Survey, question: str = "", by: str = "", intervals: int | None = None
     ) -> str:
         """What the reports say, of one question or of all, by class and by level or by one of them."""
-        from sfumato.collector.picture.analysis import estimates
+        from sfumato.findings import estimates
 
         if question or intervals:
-            estimated = estimates(survey.plan, self.table(connection, survey), question, intervals)
+            estimated = estimates(self.table(connection, survey), survey.plan, question, intervals)
         else:
             estimated = self.all_estimates(connection, survey)
         left_out = {"class": "by_level", "level": "by_class"}.get(by)
@@ -180,18 +180,18 @@ class Worker:
 
     def joint(self, connection: Connection, survey: Survey, first: str, second: str) -> str:
         """Two questions together."""
-        from sfumato.collector.picture.analysis import joint
+        from sfumato.findings import joint
 
-        return json_text(joint(survey.plan, self.table(connection, survey), first, second))
+        return json_text(joint(self.table(connection, survey), survey.plan, first, second))
 
     def dashboard(self, connection: Connection, survey: Survey, first: str = "", second: str = "") -> str:
         """The page of a survey."""
-        from sfumato.collector.picture.analysis import joint
-        from sfumato.collector.picture.dashboard import dashboard_page
+        from sfumato.findings import page_of
 
-        estimated = self.all_estimates(connection, survey)
-        together = joint(survey.plan, self.table(connection, survey), first, second) if first or second else None
-        return dashboard_page(standing(connection, survey), estimated, together).html()
+        table, figures = self.table(connection, survey), self.all_estimates(connection, survey)
+        together = (first, second) if first or second else None
+        here = standing(connection, survey)
+        return page_of(table, survey.plan, here, figures=figures, together=together).html()
 
     def export(self, connection: Connection, survey: Survey) -> bytes:
         """All reports as Parquet, in an order of chance."""
@@ -253,7 +253,7 @@ REQUESTS: dict[str, Callable[..., str | bytes]] = {
 
 def standing(connection: Connection, survey: Survey) -> Any:
     """What the dashboard shows besides what reports say."""
-    from sfumato.collector.picture.analysis import Standing
+    from sfumato.findings import Standing
 
     days: dict[str, Counter[str]] = {}
     for day, what, number in connection.tallies(survey.number):
@@ -263,7 +263,7 @@ def standing(connection: Connection, survey: Survey) -> Any:
     mined = [job["id"] for job in jobs if job["kind"] == "itemsets" and job["state"] == "done"]
     found = connection.job_result(mined[-1]) if mined else None
     return Standing(
-        survey.name, survey.plan, survey.state,
+        survey.name, survey.state,
         days=[(day, each["accepted"], each["withdrawn"]) for day, each in days.items()],
         rejections={what.removeprefix(REFUSED): refused[what] for what in refused if what.startswith(REFUSED)},
         invitations=connection.invitations(survey.number) if survey.invited else None,

@@ -1,33 +1,35 @@
-"""The dashboard: a survey's picture as one page that its server keeps fresh, and that is whole without any script.
+"""The page of a survey: its figures with charts, whole without any script; what lies within noise is grey (`bars`).
 
-What lies within noise is grey, by the rules of `telling`.
+A collector adds how its survey stands, and keeps the page fresh.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from sfumato.collector.picture.analysis import Standing
-from sfumato.collector.picture.comparison import (
+from sfumato.findings.analysis import estimates, joint
+from sfumato.findings.bars import POINTS
+from sfumato.findings.comparison import (
     LISTED_LABELS,
     SHOWN_LABELS,
-    Answers,
+    Figures,
     reach,
     show_groups,
     show_together,
     shown_rows,
 )
-from sfumato.collector.picture.learned import show_itemsets, show_model
-from sfumato.collector.picture.telling import FAKES, FEWEST_DAYS, POINTS, unusual_days
+from sfumato.findings.fakes import FAKES, FEWEST_DAYS, unusual_days
+from sfumato.findings.learned import show_itemsets, show_model
 from sfumato.guarantee.page import told_of
 from sfumato.pages import Card, Html, Page, folded, table, tag
-from sfumato.pages.drawn import day_bars, held, histogram, share_bars, swatch
+from sfumato.pages.charts import Mark, day_bars, histogram, share_bars, within_bounds
 from sfumato.pages.html import paragraphs
+from sfumato.plan import Plan
 from sfumato.prose import counted, in_words, listed, percent, sentence, shown, voice
 from sfumato.reconstruction.estimate import WithError
 from sfumato.reconstruction.methods import FALSE_ALARM
-from sfumato.shipping import promise_of
 
 SCRIPT = "/static/dashboard.js"
 SHOWN_JOBS, SHOWN_DAYS = 10, 60
@@ -40,36 +42,71 @@ FAKED = (
 )
 
 
-def dashboard_page(
-    standing: Standing, analysis: Mapping[str, Any], together: Mapping[str, Any] | None = None, script: str = SCRIPT
+@dataclass(frozen=True)
+class Standing:
+    """How a collector's survey stands: all that its page shows besides what the reports say."""
+
+    name: str
+    state: str = "open"
+    days: Sequence[tuple[Any, int, int]] = ()
+    """(date, accepted, withdrawn), oldest first."""
+    rejections: Mapping[str, int] = field(default_factory=dict)
+    invitations: tuple[int, int] | None = None
+    """How many were issued and used; None: none are needed."""
+    model: Mapping[str, Any] | None = None
+    """The shipped model's document."""
+    itemsets: Mapping[str, Any] | None = None
+    """What `sfumato itemsets mine --json` writes: ``itemsets`` and ``rules``."""
+    jobs: Sequence[Mapping[str, Any]] = ()
+
+
+def page_of(
+    reports: Any, plan: Plan, standing: Standing | None = None, *, figures: Mapping[str, Any] | None = None,
+    together: tuple[str, str] | None = None, **wishes: Any,
 ) -> Page:
-    """The page of a survey. ``analysis``: what `estimates` gave; ``together``: what `joint` gave of the two questions
-    that the reader chose by ``first`` and ``second`` in the page's address."""
-    reports, questions = int(analysis["reports"]), analysis["questions"]
-    lead = f"{counted(reports, 'report')}; the survey is {standing.state}. People blurred their answers themselves."
-    page = Page(standing.name, lead, script=script).facts(_headline(standing, analysis)).contents()
+    """Write what reports tell as one page, to be opened offline or, with ``standing``, to be served by a collector.
+
+    ``reports`` and ``wishes``: as `estimates` takes them. ``figures``: what `estimates` gave of these reports already.
+    ``together``: two questions to be shown together, which takes a table of reports.
+
+    >>> import sfumato as sf
+    >>> plan = sf.Plan.from_dict({"name": "town", "attributes": {
+    ...     "fare": {"categories": ["yes", "no"], "channel": "randomized-response", "gamma": 9}}})
+    >>> page_of(plan.randomize({"fare": ["yes", "no"] * 50}, rng=1), plan).title
+    'town'
+    """
+    figures = estimates(reports, plan, **wishes) if figures is None else figures
+    questions, number = figures["questions"], int(figures["reports"])
+    state = f"; the survey is {standing.state}" if standing else ""
+    lead = f"{counted(number, 'report')}{state}. People blurred their answers themselves."
+    page = Page(standing.name if standing else plan.name, lead, script=SCRIPT if standing else None)
+    page.facts(_headline(figures, standing)).contents()
     _show_crowd(page, questions)
-    _show_telling(page, questions, reports, analysis["class"])
-    show_groups(page, questions, "by_class", f"Compared by {analysis['class']}", GROUPS)
+    _show_precision(page, questions, number, figures["class"])
+    show_groups(page, questions, "by_class", f"Compared by {figures['class']}", GROUPS)
     show_groups(page, questions, "by_level", "Compared by privacy level", GROUPS)
-    show_together(page, standing.plan, together)
-    if standing.model is not None:
+    pair = joint(reports, plan, *together) if together else None
+    show_together(page, plan, pair, with_form=standing is not None)
+    if standing is not None and standing.model is not None:
         show_model(page, standing.model)
-    if standing.itemsets is not None:
+    if standing is not None and standing.itemsets is not None:
         show_itemsets(page, standing.itemsets)
     _show_fakes(page, questions, standing)
-    _show_arrivals(page, standing)
-    _show_promise(page, standing)
+    if standing is not None:
+        _show_arrivals(page, standing)
+    _show_promise(page, plan, with_form=standing is not None)
     return page
 
 
-def _headline(standing: Standing, analysis: Mapping[str, Any]) -> list[tuple[str, str]]:
-    told = [each["telling"]["half_width"] for each in analysis["questions"].values()]
-    widths = sorted(each["typical"] for each in told if each)
+def _headline(figures: Mapping[str, Any], standing: Standing | None) -> list[tuple[str, str]]:
+    half_widths = [each["precision"]["half_width"] for each in figures["questions"].values()]
+    widths = sorted(each["typical"] for each in half_widths if each)
+    usual = [(f"± {100 * widths[len(widths) // 2]:.1f}", "points: the 90 % bar of a usual share")] if widths else []
+    facts = [(f"{figures['reports']:,}", "reports")]
+    if standing is None:
+        return [*facts, (f"{len(figures['questions'])}", "questions"), *usual]
     taken = "new reports are taken" if standing.state == "open" else "new reports are refused"
-    facts = [(f"{analysis['reports']:,}", "reports"), (standing.state, taken)]
-    if widths:
-        facts.append((f"± {100 * widths[len(widths) // 2]:.1f}", "points: the 90 % bar of a usual share"))
+    facts += [(standing.state, taken), *usual]
     facts.append((f"{sum(standing.rejections.values()):,}", "reports turned away"))
     if standing.invitations is not None:
         issued, used = standing.invitations
@@ -81,28 +118,30 @@ def _headline(standing: Standing, analysis: Mapping[str, Any]) -> list[tuple[str
 # --- what the crowd looks like ----------------------------------------------------------------------------------------
 
 
-def _show_crowd(page: Page, questions: Mapping[str, Answers]) -> None:
+def _show_crowd(page: Page, questions: Mapping[str, Figures]) -> None:
     lead = "Reconstructed from the reports, with 90 % bars. A share whose bar reaches zero is grey: it may be nobody."
     page.section("What the crowd looks like", lead)
-    page.add(tag("p", swatch("seen", "can be told from zero"), swatch("unseen", "within noise"), class_="legend"))
+    page.legend({"seen": "can be told from zero", "unseen": "within noise"})
     page.cards(_card(name, each) for name, each in questions.items())
 
 
-def _card(name: str, each: Answers) -> Card:
+def _card(name: str, each: Figures) -> Card:
     how = [f"{counted(int(each['reports']), 'answer')}, {each['missing']:,.0f} left out"]
     how = [*([name] if each["question"] != name else []), *how, *([] if each["blurred"] else ["sent as it is"])]
     if not each["rows"]:
         return Card(each["question"], "; ".join(how), note=" ".join(each["messages"]))
-    return Card(each["question"], "; ".join(how), _chart(each), _note(each), folded("The numbers", _numbers(each)))
+    chart, numbers = chart_of(each["question"], shown_rows(each)), folded("The numbers", _numbers(each))
+    return Card(each["question"], "; ".join(how), chart, _note(each), numbers)
 
 
-def _chart(each: Answers) -> Html:
-    if each["kind"] != "numbers":
-        return share_bars(shown_rows(each))
-    return histogram(each["rows"], f"{each['question']}: shares of {len(each['rows'])} ranges")
+def chart_of(question: str, rows: Sequence[Mapping[str, Any]], marks: Sequence[Mark] = ()) -> Html:
+    """Draw an estimate's rows: numbers as a histogram, categories and items as bars below each other."""
+    if rows[0]["low"] is None:
+        return share_bars(rows, marks)
+    return histogram(rows, f"{question}: shares of {len(rows)} ranges", marks)
 
 
-def _note(each: Answers) -> str:
+def _note(each: Figures) -> str:
     said = []
     if each["mean"]:
         said.append(f"Mean {WithError(each['mean']['value'], reach(each['mean']))} (90 %).")
@@ -111,11 +150,11 @@ def _note(each: Answers) -> str:
     return " ".join([*said, *each["messages"]])
 
 
-def _numbers(each: Answers) -> Html:
+def _numbers(each: Figures) -> Html:
     cells = [
         [
             row["label"],
-            percent(held(row["value"])),
+            percent(within_bounds(row["value"])),
             f"{percent(row['from'])} to {percent(row['to'])}",
             "within noise" if row["within_noise"] else "",
         ]
@@ -127,14 +166,15 @@ def _numbers(each: Answers) -> Html:
 # --- what can and cannot be told --------------------------------------------------------------------------------------
 
 
-def _show_telling(page: Page, questions: Mapping[str, Answers], reports: int, target: str | None) -> None:
+def _show_precision(page: Page, questions: Mapping[str, Figures], reports: int, target: str | None) -> None:
     lead = "Half a 90 % bar of the shares, in points, and how many reports in all would make every one ± 5, ± 2 or ± 1."
     page.section("What the reports can and cannot tell", lead).items(_verdicts(questions, reports))
     gaps = [f"difference by {target} that stands out"] if target else []
     wanted = [f"reports for ±\u00a0{100 * h:g}" for h in POINTS]
     columns = ["question", "usual\u00a0±", "worst\u00a0±", "mean\u00a0±, in % of the range", *gaps, *wanted]
-    page.table([_told(name, each["telling"], reports, bool(target)) for name, each in questions.items()], columns)
-    if any(each["telling"]["rough"] for each in questions.values()):
+    rows = [_precision_row(name, each["precision"], reports, bool(target)) for name, each in questions.items()]
+    page.table(rows, columns)
+    if any(each["precision"]["rough"] for each in questions.values()):
         page.paragraph(
             "Marked ~: shares of ranges of blurred numbers sharpen in their own time, sooner where people are spread "
             "smoothly and later where the noise hides detail, so theirs is a rough guide. Means keep to the rule.",
@@ -142,21 +182,21 @@ def _show_telling(page: Page, questions: Mapping[str, Answers], reports: int, ta
         )
 
 
-def _told(name: str, told: Answers, reports: int, grouped: bool) -> list[object]:
-    widths = [told["half_width"] and told["half_width"][key] for key in ("typical", "worst")]
-    gap = [told["smallest_difference"]] if grouped else []
-    points = [*widths, told["mean"] and told["mean"]["half_width"], *gap]
+def _precision_row(name: str, precision: Figures, reports: int, grouped: bool) -> list[object]:
+    widths = [precision["half_width"] and precision["half_width"][key] for key in ("typical", "worst")]
+    gap = [precision["smallest_difference"]] if grouped else []
+    points = [*widths, precision["mean"] and precision["mean"]["half_width"], *gap]
     wanted = [""] * len(POINTS)
-    if told["needed"]:
-        rough = "~ " if told["rough"] else ""
-        wanted = ["enough" if count <= reports else rough + _about(count) for count in told["needed"].values()]
+    if precision["needed"]:
+        rough = "~ " if precision["rough"] else ""
+        wanted = ["enough" if count <= reports else rough + _about(count) for count in precision["needed"].values()]
     return [name, *("" if width is None else f"{100 * width:.1f}" for width in points), *wanted]
 
 
-def _verdicts(questions: Mapping[str, Answers], reports: int) -> list[str]:
-    """The table in a few sentences."""
-    tellings = {name: each["telling"] for name, each in questions.items()}
-    widths = {name: told["half_width"]["worst"] for name, told in tellings.items() if told["half_width"]}
+def _verdicts(questions: Mapping[str, Figures], reports: int) -> list[str]:
+    """Say the table in a few sentences."""
+    precisions = {name: each["precision"] for name, each in questions.items()}
+    widths = {name: each["half_width"]["worst"] for name, each in precisions.items() if each["half_width"]}
     if not widths:
         return ["There are no answers yet, so nothing can be told."]
     sharp = [name for name, width in widths.items() if width <= READABLE]
@@ -164,7 +204,7 @@ def _verdicts(questions: Mapping[str, Answers], reports: int) -> list[str]:
     said = [f"Every share is known to ± {100 * READABLE:g} points or better: {listed(sharp)}."] if sharp else []
     if broad:
         said.append(f"Some shares are known less well than ± {100 * READABLE:g} points: {listed(broad)}.")
-    most = max((told["needed"]["2"] for told in tellings.values() if told["needed"]), default=0)
+    most = max((each["needed"]["2"] for each in precisions.values() if each["needed"]), default=0)
     if most > reports:
         more = _about(most - reports)
         said.append(f"For ± 2 points everywhere about {_about(most)} reports are needed, {more} more than there are.")
@@ -182,7 +222,7 @@ def _about(count: int) -> str:
 # --- fakes, arrivals, promises ----------------------------------------------------------------------------------------
 
 
-def _show_fakes(page: Page, questions: Mapping[str, Answers], standing: Standing) -> None:
+def _show_fakes(page: Page, questions: Mapping[str, Figures], standing: Standing | None) -> None:
     page.section("If some reports were made up", FAKED)
     ways = {"made_up": "made-up reports", "lies": "false answers"}
     columns = ["question", *(f"{percent(part, 0)} {words}" for part in FAKES for words in ways.values())]
@@ -193,15 +233,15 @@ def _show_fakes(page: Page, questions: Mapping[str, Answers], standing: Standing
     ]
     if rows:
         page.table(rows, columns)
-    page.items([*_signs(questions), *_floods(standing.days)])
+    page.items([*_signs(questions), *(_floods(standing.days) if standing else [])])
 
 
 def _moved(what: str, by: float) -> str:
     return f"{100 * by:.1f} points" if what == "share" else f"mean by {in_words(by, 2)}"
 
 
-def _signs(questions: Mapping[str, Answers]) -> list[str]:
-    """Whether reports look as if their channels made them."""
+def _signs(questions: Mapping[str, Figures]) -> list[str]:
+    """Say whether reports look as if their channels made them."""
     heaped = {name: each["heaps"][0] for name, each in questions.items() if each["heaps"]}
     said = [
         f"{name}: the report {shown(heap['report'])} came {heap['count']:,} times, where whatever people answer "
@@ -215,7 +255,7 @@ def _signs(questions: Mapping[str, Answers]) -> list[str]:
 
 
 def _floods(days: Sequence[tuple[Any, int, int]]) -> list[str]:
-    """Days with far more reports than others."""
+    """Name the days with far more reports than others."""
     if len(days) < FEWEST_DAYS:
         return [f"Unusual days cannot be told before there are {FEWEST_DAYS} of them."]
     return [
@@ -242,12 +282,16 @@ def _show_arrivals(page: Page, standing: Standing) -> None:
     page.section("Coming in").cards(cards)
 
 
-def _show_promise(page: Page, standing: Standing) -> None:
-    plan, say = standing.plan, voice(standing.plan.language)
+def _show_promise(page: Page, plan: Plan, with_form: bool) -> None:
+    say = voice(plan.language)
     page.section("What is promised", "What respondents were told, in the words that they read.")
     total = plan.guarantee() if any(each.channel for each in plan.attributes.values()) else None
-    words, parts = (str(total), total.parts) if total else (promise_of(plan)["words"], {})
-    told = [folded(each.question or name, told_of(parts.get(name), say)) for name, each in plan.attributes.items()]
-    page.add(tag("div", tag("blockquote", paragraphs(words)), *told, lang=plan.language))
+    words = str(total) if total else "Nothing was blurred, so nothing is protected."
+    parts = total.parts if total else {}
+    each_by_itself = [
+        folded(each.question or name, told_of(parts.get(name), say)) for name, each in plan.attributes.items()
+    ]
+    page.add(tag("div", tag("blockquote", paragraphs(words)), *each_by_itself, lang=plan.language))
     said = f"The plan's identity is {plan.identity[:16]}. Estimates are of the crowd, never of one person."
-    page.footer(tag("form", said, " ", tag("button", "Sign out"), method="post", action="/logout"))
+    out = tag("form", said, " ", tag("button", "Sign out"), method="post", action="/logout")
+    page.footer(out if with_form else said)

@@ -1,52 +1,51 @@
-"""Groups of people side by side, and two questions together: parts of the dashboard."""
+"""Groups of people side by side, and two questions together: parts of the page."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sfumato.collector.picture.analysis import seen_together
+from sfumato.findings.analysis import seen_together
 from sfumato.pages import Card, Html, Page, folded, table, tag
-from sfumato.pages.charts import NINETY_PERCENT
-from sfumato.pages.drawn import compared_numbers, compared_shares, held, swatch
+from sfumato.pages.charts import NINETY_PERCENT, compared_numbers, compared_shares, within_bounds
 from sfumato.plan import Plan
-from sfumato.prose import counted, listed, percent
+from sfumato.prose import counted, listed, percent, sentence
 from sfumato.reconstruction.estimate import WithError
 
 SHOWN_LABELS, LISTED_LABELS = 12, 100
 HEATS = 8
 
-Answers = Mapping[str, Any]
+Figures = Mapping[str, Any]
 
 
-def shown_rows(each: Answers, most: int = SHOWN_LABELS) -> list[Answers]:
-    """The rows that are shown: all ranges of numbers, and of many categories or items the largest."""
+def shown_rows(each: Figures, most: int = SHOWN_LABELS) -> list[Figures]:
+    """Return the rows to show: all ranges of numbers, and of many categories or items the largest."""
     rows = list(each["rows"])
     if len(rows) <= most or each["kind"] == "numbers":
         return rows
     return sorted(rows, key=lambda row: -row["value"])[:most]
 
 
-def reach(row: Answers) -> float:
-    """Half of a 90 % bar."""
+def reach(row: Figures) -> float:
+    """Return half of a 90 % bar."""
     return float(NINETY_PERCENT * row["stderr"])
 
 
 # --- groups -----------------------------------------------------------------------------------------------------------
 
 
-def show_groups(page: Page, questions: Mapping[str, Answers], view: str, title: str, lead: str) -> None:
-    """A section with a card a question; none where there are no groups."""
+def show_groups(page: Page, questions: Mapping[str, Figures], view: str, title: str, lead: str) -> None:
+    """Show a section with a card a question; none where there are no groups."""
     compared = [each for each in questions.values() if each[view]]
     if not compared:
         return
     labels = dict.fromkeys(group["label"] for each in compared for group in each[view]["groups"])
-    marks = [swatch(f"g{place}", label) for place, label in enumerate(labels)]
-    page.section(title, lead).add(tag("p", *marks, swatch("unseen", "no difference shown"), class_="legend"))
+    colours = {f"g{number}": label for number, label in enumerate(labels)}
+    page.section(title, lead).legend({**colours, "unseen": "no difference shown"})
     page.cards(_comparison(each, each[view], list(labels)) for each in compared)
 
 
-def _comparison(each: Answers, found: Answers, labels: Sequence[Any]) -> Card:
+def _comparison(each: Figures, found: Figures, labels: Sequence[Any]) -> Card:
     groups = found["groups"]
     if len(groups) < 2:
         only = f"Only {groups[0]['label']} can be seen" if groups else "No group can be seen"
@@ -64,50 +63,53 @@ def _comparison(each: Answers, found: Answers, labels: Sequence[Any]) -> Card:
     return Card(each["question"], "", chart, _in_words(found), folded("The numbers", _numbers(each, found)))
 
 
-def _grouped(each: Answers, group: Answers, found: Answers) -> Iterator[dict[str, Any]]:
-    """A group's rows; within noise where the group does not differ from the others."""
+def _grouped(each: Figures, group: Figures, found: Figures) -> Iterator[dict[str, Any]]:
+    """Yield a group's rows; within noise where the group does not differ from the others."""
     own = next((one for one in found["differences"] if one["label"] == group["label"]), found["differences"][0])
     for whole, row, gap in zip(each["rows"], group["rows"], own["rows"], strict=True):
         yield {**{key: whole[key] for key in ("label", "low", "high")}, **row, "within_noise": gap["within_noise"]}
 
 
-def _in_words(found: Answers) -> str:
+def _in_words(found: Figures) -> str:
     stand_out, compared = found["stand_out"], counted(found["compared"], "comparison")
     chance = max(round(found["compared"] / 10), 1)
-    said = [f"{stand_out} of {compared} {'stands' if stand_out == 1 else 'stand'} out; by chance about {chance} would."]
-    for one in found["differences"]:
-        gap = one["mean"]
-        if gap is None:
+    verb = "stands" if stand_out == 1 else "stand"
+    sentences = [f"{stand_out} of {compared} {verb} out; by chance about {chance} would."]
+    if found["verdict"]:
+        sentences.append(f"Together: {sentence(found['verdict'])}")
+    for gap in found["differences"]:
+        mean = gap["mean"]
+        if mean is None:
             continue
-        if gap["within_noise"]:
-            said.append(f"The means of {one['label']} and {_others(one)} show no difference.")
+        if mean["within_noise"]:
+            sentences.append(f"The means of {gap['label']} and {_others(gap)} show no difference.")
         else:
-            size, more = WithError(abs(gap["value"]), reach(gap)), "higher" if gap["value"] > 0 else "lower"
-            said.append(f"The mean of {one['label']} is {size} {more} than that of {_others(one)}.")
-    return " ".join(said)
+            size, more = WithError(abs(mean["value"]), reach(mean)), "higher" if mean["value"] > 0 else "lower"
+            sentences.append(f"The mean of {gap['label']} is {size} {more} than that of {_others(gap)}.")
+    return " ".join(sentences)
 
 
-def _others(one: Answers) -> str:
-    return "the others" if one["against"] is None else str(one["against"])
+def _others(gap: Figures) -> str:
+    return "the others" if gap["against"] is None else str(gap["against"])
 
 
-def _numbers(each: Answers, found: Answers) -> Html:
+def _numbers(each: Figures, found: Figures) -> Html:
     listed_labels = {row["label"] for row in shown_rows(each, LISTED_LABELS)}
     rows = [
         [
             whole["label"],
-            *(percent(held(group["rows"][place]["value"])) for group in found["groups"]),
-            *(_gap(one["rows"][place]) for one in found["differences"]),
+            *(percent(within_bounds(group["rows"][i]["value"])) for group in found["groups"]),
+            *(_gap(gap["rows"][i]) for gap in found["differences"]),
         ]
-        for place, whole in enumerate(each["rows"])
+        for i, whole in enumerate(each["rows"])
         if whole["label"] in listed_labels
     ]
-    heads = [f"{one['label']} less {_others(one)}" for one in found["differences"]]
+    heads = [f"{gap['label']} less {_others(gap)}" for gap in found["differences"]]
     columns = ["answer", *(str(group["label"]) for group in found["groups"]), *heads]
     return table(rows, columns, description=f"{each['question']}: differences")
 
 
-def _gap(row: Answers) -> Html | str:
+def _gap(row: Figures) -> Html | str:
     text = f"{100 * row['value']:+.1f} ± {100 * reach(row):.1f}"
     return tag("span", text, class_="soft") if row["within_noise"] else text
 
@@ -115,15 +117,16 @@ def _gap(row: Answers) -> Html | str:
 # --- two questions together -------------------------------------------------------------------------------------------
 
 
-def show_together(page: Page, plan: Plan, together: Mapping[str, Any] | None) -> None:
-    """A form to choose two questions, and what `joint` found of them."""
+def show_together(page: Page, plan: Plan, together: Mapping[str, Any] | None, with_form: bool) -> None:
+    """Show what `joint` gave of two questions and, where a server reads it, a form to choose two others."""
     names = list(seen_together(plan))
-    if len(names) < 2:
+    if len(names) < 2 or not (together or with_form):
         return
     chosen = list(together["questions"]) if together else names[:2]
     picks = [_pick("first", "down", names, chosen[0]), _pick("second", "across", names, chosen[1])]
     page.section("Two questions together", "How often each pair of answers goes together, among people who gave both.")
-    page.add(tag("form", *picks, tag("button", "Show"), method="get"))
+    if with_form:
+        page.add(tag("form", *picks, tag("button", "Show"), method="get"))
     if together is not None:
         page.add(heat(together) if together["labels"] else None).paragraph(" ".join(together["messages"]), soft=True)
 
@@ -134,7 +137,7 @@ def _pick(key: str, words: str, names: Sequence[str], chosen: str) -> Html:
 
 
 def heat(together: Mapping[str, Any]) -> Html:
-    """Two questions as a table, the more people the deeper the colour; none where a share is within noise."""
+    """Draw two questions as a table, the more people the deeper the colour; none where a share is within noise."""
     (first, second), (down, across) = together["questions"], together["labels"]
     top = max([1e-9, *(share for row in together["shares"] for share in row)])
     errors = together["stderr"] or [[None] * len(across)] * len(down)

@@ -11,17 +11,11 @@ import pytest
 
 import sfumato as sf
 from sfumato.channels.baskets import BasketReports
-from sfumato.collector.picture.analysis import counts, estimates, joint
-from sfumato.collector.picture.telling import (
-    FAKES,
-    NINETY_PERCENT,
-    most_likely,
-    needed,
-    turned_around,
-    unusual_days,
-)
+from sfumato.findings import counts, estimates, joint
+from sfumato.findings.bars import NINETY_PERCENT, reports_needed
+from sfumato.findings.fakes import FAKES, most_likely, table_and_inverse, unusual_days
 from sfumato.plan import Attribute
-from tests.collector.survey_tables import STOPS, collected, people, town
+from tests.findings.survey_tables import STOPS, collected, people, town
 from tests.laws.test_laws import EXAMPLES
 from tests.statistics import critical_z
 
@@ -41,7 +35,7 @@ def table(answers: dict[str, Any]) -> pa.Table:
 
 @pytest.fixture(scope="module")
 def found(table: pa.Table) -> dict[str, Any]:
-    return estimates(town(), table)
+    return estimates(table, town())
 
 
 def near(bar: dict[str, Any], truth: float, slack: float = 0.0) -> bool:
@@ -62,7 +56,7 @@ def test_reports_that_any_answer_explains_are_known_without_a_table() -> None:
 def test_ten_thousand_categories_are_shown() -> None:
     plan = one_question(categories=list(range(10_000)), channel="subset-response", gamma=19)
     reports = plan.randomize({"q": np.repeat([3, 9_999], 1_000)}, 1)
-    found = estimates(plan, pa.table({"q.code": reports["q"]}))["questions"]["q"]
+    found = estimates(pa.table({"q.code": reports["q"]}), plan)["questions"]["q"]
     shares = {row["category"]: row["value"] for row in found["rows"]}
     assert len(shares) == 10_000 and min(shares[3], shares[9_999]) > 0.3
 
@@ -71,7 +65,7 @@ def test_ten_thousand_categories_are_shown() -> None:
 
 
 def test_counts_are_those_of_the_table_by_class_and_by_level(table: pa.Table) -> None:
-    told = counts(town(), table)
+    told = counts(table, town())
     assert told["reports"] == N and list(told["questions"]) == [*town().columns]
     age = told["questions"]["age"]
     assert age["answered"] == N and age["missing"] == 0
@@ -84,8 +78,8 @@ def test_counts_are_those_of_the_table_by_class_and_by_level(table: pa.Table) ->
 
 def test_everything_is_strict_json(found: dict[str, Any], table: pa.Table) -> None:
     assert json.loads(json.dumps(found, allow_nan=False)) == found
-    assert json.dumps(joint(town(), table, "fare", "bus"), allow_nan=False)
-    assert json.dumps(counts(town(), table), allow_nan=False)
+    assert json.dumps(joint(table, town(), "fare", "bus"), allow_nan=False)
+    assert json.dumps(counts(table, town()), allow_nan=False)
 
 
 def test_shares_and_means_are_those_of_the_people(found: dict[str, Any], answers: dict[str, Any]) -> None:
@@ -138,7 +132,7 @@ def test_of_several_classes_each_is_held_against_the_others() -> None:
     rng = np.random.default_rng(3)
     group = rng.choice(["x", "y", "z"], 9_000)
     table = collected(plan, {"q": np.where(rng.random(9_000) < (0.2 + 0.3 * (group == "x")), "a", "b"), "group": group})
-    told = estimates(plan, table)["questions"]["q"]["by_class"]
+    told = estimates(table, plan)["questions"]["q"]["by_class"]
     assert [group["label"] for group in told["groups"]] == ["x", "y", "z"]
     assert [gap["against"] for gap in told["differences"]] == [None] * 3
     assert near(told["differences"][0]["rows"][0], 0.3) and near(told["differences"][1]["rows"][0], -0.15)
@@ -153,7 +147,7 @@ def test_where_groups_do_not_differ_one_comparison_in_ten_stands_out() -> None:
     rng, out = np.random.default_rng(5), []
     for seed in range(150):
         answers = {"q": rng.choice([*"abcd"], 400, p=[0.4, 0.3, 0.2, 0.1]), "group": rng.choice(["x", "y"], 400)}
-        told = estimates(plan, collected(plan, answers, seed))["questions"]["q"]["by_class"]
+        told = estimates(collected(plan, answers, seed), plan)["questions"]["q"]["by_class"]
         out += [not row["within_noise"] for row in told["differences"][0]["rows"][:1]]
     spread = np.sqrt(0.1 * 0.9 / len(out))
     assert abs(np.mean(out) - 0.1) < critical_z() * spread
@@ -170,7 +164,7 @@ def test_bars_of_groups_hold_the_truth_nine_times_in_ten_where_the_class_is_blur
     for seed in range(80):
         group = rng.choice(["x", "y"], 1_500, p=[0.3, 0.7])
         answers = np.array([*"abc"])[[rng.choice(3, p=truth[each]) for each in group]]
-        told = estimates(plan, collected(plan, {"q": answers, "group": group}, seed))["questions"]["q"]["by_class"]
+        told = estimates(collected(plan, {"q": answers, "group": group}, seed), plan)["questions"]["q"]["by_class"]
         for each in told["groups"]:
             pairs = zip(each["rows"], truth[each["label"]], strict=True)
             held += [row["from"] <= share <= row["to"] for row, share in pairs]
@@ -187,7 +181,7 @@ def test_a_class_whose_blur_cannot_be_undone_is_not_compared() -> None:
         {"attributes": {"q": {"categories": ["a", "b"], "channel": "randomized-response", "gamma": 19},
                         "group": {"categories": ["x", "y"], "role": "class", **flat}}}
     )  # fmt: skip
-    told = estimates(plan, collected(plan, {"q": ["a", "b"] * 50, "group": ["x", "y"] * 50}))["questions"]
+    told = estimates(collected(plan, {"q": ["a", "b"] * 50, "group": ["x", "y"] * 50}), plan)["questions"]
     assert told["q"]["by_class"] is None and told["q"]["rows"]
 
 
@@ -196,7 +190,7 @@ def test_numbers_are_shown_in_as_many_ranges_as_the_reports_decide(found: dict[s
     noisy = sf.Plan.from_dict(
         {"attributes": {"age": {"low": 18, "high": 90, "channel": "gaussian", "privacy": 1.0}}}
     )
-    told = estimates(noisy, collected(noisy, {"age": np.random.default_rng(1).uniform(18, 90, 500)}))
+    told = estimates(collected(noisy, {"age": np.random.default_rng(1).uniform(18, 90, 500)}), noisy)
     assert len(told["questions"]["age"]["rows"]) == 5
 
 
@@ -208,7 +202,7 @@ def test_reports_of_every_channel_are_read(kind: str) -> None:
     ends = getattr(channel.domain, "labels", None) or [channel.domain.low, channel.domain.high]  # type: ignore[union-attr]
     values = rng.choice(ends, 60)
     shares = dict.fromkeys(map(str, channel.levels), 1.0) if channel.has_levels else None
-    told = estimates(plan, collected(plan, {"q": values, "group": rng.choice(["x", "y"], 60)}, shares=shares))
+    told = estimates(collected(plan, {"q": values, "group": rng.choice(["x", "y"], 60)}, shares=shares), plan)
     assert told["questions"]["q"]["reports"] == 60 and len(told["questions"]["q"]["by_class"]["groups"]) == 2
     assert json.dumps(told, allow_nan=False)
 
@@ -218,15 +212,15 @@ def test_reports_of_every_channel_are_read(kind: str) -> None:
 
 @pytest.mark.parametrize("n", [0, 1, 10])
 def test_few_reports_are_a_sentence_and_not_an_error(table: pa.Table, n: int) -> None:
-    told = estimates(town(), table.slice(0, n))
+    told = estimates(table.slice(0, n), town())
     for name, each in told["questions"].items():
         words = {0: "There are no reports yet.", 1: "1 answer is too few", 10: "10 answers are too few"}[n]
         assert any(said.startswith(words) for said in each["messages"]), name
         if n == 1:
             assert each["mean"] is None
             assert all(row["to"] - row["from"] > 0.05 or each["kind"] == "numbers" for row in each["rows"])
-    assert counts(town(), table.slice(0, n))["reports"] == n
-    pair = joint(town(), table.slice(0, n), "age", "bus")
+    assert counts(table.slice(0, n), town())["reports"] == n
+    pair = joint(table.slice(0, n), town(), "age", "bus")
     assert pair["messages"] and json.dumps(pair, allow_nan=False)
 
 
@@ -236,12 +230,12 @@ def test_a_question_that_nobody_answered_says_so(table: pa.Table) -> None:
     columns["stops.size"] = pa.nulls(N, pa.uint16())
     columns["district"] = pa.nulls(N, pa.string())
     columns["years"] = pa.nulls(N, pa.float64())
-    told = estimates(town(), pa.table(columns))["questions"]
+    told = estimates(pa.table(columns), town())["questions"]
     for name in ("fare", "stops", "district", "years"):
         assert told[name]["rows"] == [] and told[name]["missing"] == N
         assert told[name]["messages"] == [f"Nobody has answered this question yet; {N:,} left it out."]
     assert told["age"]["rows"]
-    assert joint(town(), pa.table(columns), "fare", "bus")["labels"] == []
+    assert joint(pa.table(columns), town(), "fare", "bus")["labels"] == []
 
 
 def test_one_class_only_and_a_level_that_nobody_chose_are_left_out() -> None:
@@ -250,7 +244,7 @@ def test_one_class_only_and_a_level_that_nobody_chose_are_left_out() -> None:
     table = collected(plan, answers)
     codes = pa.array(np.zeros(500, np.int32))
     table = table.set_column(table.column_names.index("bus.code"), "bus.code", codes)
-    age = estimates(plan, table)["questions"]["age"]
+    age = estimates(table, plan)["questions"]["age"]
     assert [group["label"] for group in age["by_level"]["groups"]] == ["normal"]
     assert age["by_level"]["differences"] == [] and age["by_level"]["smallest"] is None
     assert [group["label"] for group in age["by_class"]["groups"]] == ["yes"]
@@ -262,7 +256,7 @@ def test_people_without_a_class_count_in_the_whole_alone() -> None:
                         "group": {"categories": ["x", "y"], "role": "class"}}}
     )  # fmt: skip
     table = collected(plan, {"q": ["a", "b", "a", "b"], "group": ["x", None, "y", None]})
-    told = counts(plan, table)["questions"]
+    told = counts(table, plan)["questions"]
     assert told["q"]["answered"] == 4 and [row["answered"] for row in told["q"]["by_class"]] == [1, 1]
     assert told["group"]["missing"] == 2
 
@@ -273,7 +267,7 @@ def test_too_many_classes_are_not_compared() -> None:
                         "group": {"categories": list(range(9)), "role": "class"}}}
     )  # fmt: skip
     table = collected(plan, {"q": ["a", "b"] * 45, "group": list(range(9)) * 10})
-    told = estimates(plan, table)["questions"]["q"]
+    told = estimates(table, plan)["questions"]["q"]
     assert told["by_class"] is None and told["messages"] == ["9 groups are too many to compare; up to 6 are."]
 
 
@@ -283,29 +277,29 @@ def test_too_many_classes_are_not_compared() -> None:
 def test_the_number_of_reports_that_is_said_to_be_needed_is_enough() -> None:
     plan = one_question(channel="randomized-response", gamma=5)
     rng = np.random.default_rng(2)
-    few = estimates(plan, collected(plan, {"q": rng.choice([*"abc"], 500, p=[0.5, 0.3, 0.2])}))
-    wanted = few["questions"]["q"]["telling"]["needed"]["2"]
-    enough = estimates(plan, collected(plan, {"q": rng.choice([*"abc"], wanted, p=[0.5, 0.3, 0.2])}))
-    assert enough["questions"]["q"]["telling"]["half_width"]["worst"] == pytest.approx(0.02, rel=0.06)
-    before = estimates(plan, collected(plan, {"q": ["a"]}).slice(0, 0))["questions"]["q"]["telling"]
+    few = estimates(collected(plan, {"q": rng.choice([*"abc"], 500, p=[0.5, 0.3, 0.2])}), plan)
+    wanted = few["questions"]["q"]["precision"]["needed"]["2"]
+    enough = estimates(collected(plan, {"q": rng.choice([*"abc"], wanted, p=[0.5, 0.3, 0.2])}), plan)
+    assert enough["questions"]["q"]["precision"]["half_width"]["worst"] == pytest.approx(0.02, rel=0.06)
+    before = estimates(collected(plan, {"q": ["a"]}).slice(0, 0), plan)["questions"]["q"]["precision"]
     assert before["needed"]["2"] == pytest.approx(wanted, rel=0.15) and before["half_width"] is None
 
 
 def test_the_mean_of_numbers_sharpens_as_it_is_said_to() -> None:
     plan = sf.Plan.from_dict({"attributes": {"age": {"low": 20, "high": 80, "channel": "square-wave", "gamma": 19}}})
     rng = np.random.default_rng(2)
-    few = estimates(plan, collected(plan, {"age": rng.uniform(20, 50, 400)}))["questions"]["age"]["telling"]
+    few = estimates(collected(plan, {"age": rng.uniform(20, 50, 400)}), plan)["questions"]["age"]["precision"]
     assert few["rough"]
     wanted = few["mean"]["needed"]["1"]
-    enough = estimates(plan, collected(plan, {"age": rng.uniform(20, 50, wanted)}))["questions"]["age"]["telling"]
+    enough = estimates(collected(plan, {"age": rng.uniform(20, 50, wanted)}), plan)["questions"]["age"]["precision"]
     assert enough["mean"]["half_width"] == pytest.approx(0.01, rel=0.15)
 
 
 def test_missing_answers_count_among_the_reports_that_are_needed() -> None:
     plan = one_question(channel="randomized-response", gamma=5)
     codes = np.array([0, 1, 2, -1] * 100, np.int32)
-    told = estimates(plan, pa.table({"q.code": codes}))["questions"]["q"]["telling"]
-    whole = estimates(plan, pa.table({"q.code": codes[codes >= 0]}))["questions"]["q"]["telling"]
+    told = estimates(pa.table({"q.code": codes}), plan)["questions"]["q"]["precision"]
+    whole = estimates(pa.table({"q.code": codes[codes >= 0]}), plan)["questions"]["q"]["precision"]
     assert told["needed"]["1"] == pytest.approx(whole["needed"]["1"] * 4 / 3, rel=1e-3)
 
 
@@ -315,7 +309,7 @@ def test_a_share_is_within_noise_when_its_bar_reaches_zero(found: dict[str, Any]
     for row in rows:
         assert row["within_noise"] == (row["value"] <= NINETY_PERCENT * row["stderr"])
         assert row["from"] == pytest.approx(np.clip(row["value"] - NINETY_PERCENT * row["stderr"], 0.0, 1.0))
-    assert needed(0.25)["1"] == int(np.ceil(NINETY_PERCENT**2 * 0.25 / 1e-4))
+    assert reports_needed(0.25)["1"] == int(np.ceil(NINETY_PERCENT**2 * 0.25 / 1e-4))
 
 
 # --- fakes ------------------------------------------------------------------------------------------------------------
@@ -326,7 +320,7 @@ def moved(told: dict[str, Any], share: float) -> dict[str, float]:
 
 
 def values(plan: sf.Plan, codes: Any) -> Any:
-    told = estimates(plan, pa.table({"q.code": codes}))["questions"]["q"]
+    told = estimates(pa.table({"q.code": codes}), plan)["questions"]["q"]
     return np.array([row["value"] for row in told["rows"]])
 
 
@@ -336,10 +330,10 @@ def test_made_up_reports_of_categories_move_a_share_as_far_as_is_said(share: flo
     rng, n = np.random.default_rng(4), 40_000
     fakes = round(share * n)
     table = collected(plan, {"q": rng.choice([*"abc"], n, p=[0.5, 0.3, 0.2])})
-    honest = estimates(plan, table)["questions"]["q"]
+    honest = estimates(table, plan)["questions"]["q"]
     shares = values(plan, table["q.code"].to_numpy())
     counted = plan.counts(table)["q"]
-    _, undo = turned_around(counted)  # type: ignore[misc]
+    _, undo = table_and_inverse(counted)  # type: ignore[misc]
     worst = int(np.abs(undo - shares[:, None]).max(axis=0).argmax())
     codes = table["q.code"].to_numpy().copy()
     codes[:fakes] = worst
@@ -359,15 +353,15 @@ def test_made_up_reports_of_numbers_move_the_mean_as_far_as_is_said(channel: str
     plan = sf.Plan.from_dict({"attributes": {"age": {"low": 20, "high": 80, "channel": channel, **strength}}})
     rng, n, share = np.random.default_rng(4), 20_000, 0.05
     table = collected(plan, {"age": rng.triangular(20, 30, 80, n)})
-    honest = estimates(plan, table)["questions"]["age"]
+    honest = estimates(table, plan)["questions"]["age"]
     codes, fakes = table["age.code"].to_numpy().copy(), round(share * n)
     codes[:fakes] = plan.attributes["age"].channel.outputs.size - 1
-    poisoned = estimates(plan, pa.table({"age.code": codes}))["questions"]["age"]["mean"]["value"]
+    poisoned = estimates(pa.table({"age.code": codes}), plan)["questions"]["age"]["mean"]["value"]
     slack = critical_z() * honest["mean"]["stderr"] * np.sqrt(2 * share)
     assert poisoned - honest["mean"]["value"] == pytest.approx(moved(honest, share)["made_up"], abs=slack)
     lies = sf.Reports({"age": plan.attributes["age"].channel.randomize(np.full(fakes, 80.0), rng)}, plan)
     codes[:fakes] = lies.column("age").codes
-    lied = estimates(plan, pa.table({"age.code": codes}))["questions"]["age"]["mean"]["value"]
+    lied = estimates(pa.table({"age.code": codes}), plan)["questions"]["age"]["mean"]["value"]
     assert lied - honest["mean"]["value"] == pytest.approx(moved(honest, share)["lies"], abs=slack)
 
 
@@ -377,13 +371,13 @@ def test_made_up_baskets_move_an_item_as_far_as_is_said() -> None:
     n, fakes = 8_000, 400
     baskets = [["Market", STOPS[1 + place % 5]] for place in range(n)]
     table = collected(plan, {"stops": baskets})
-    honest = estimates(plan, table)["questions"]["stops"]
+    honest = estimates(table, plan)["questions"]["stops"]
     column = table.column_names[1]
     rows = table[column].to_pylist()
     whole = BasketReports.of_bytes(channel.items, table["stops.size"].to_numpy(), rows, column.endswith("seed"))
     shown = np.array(["School" in basket for basket in channel.expand(whole).to_lists()])
     rows[:fakes] = [rows[int(np.flatnonzero(shown)[0])]] * fakes
-    poisoned = estimates(plan, table.set_column(1, column, pa.array(rows, table[column].type)))["questions"]["stops"]
+    poisoned = estimates(table.set_column(1, column, pa.array(rows, table[column].type)), plan)["questions"]["stops"]
     shift = poisoned["rows"][-1]["value"] - honest["rows"][-1]["value"]
     law = channel.laws[2]
     expected = 0.05 * (law.estimator(1)[1] - honest["rows"][-1]["value"])
@@ -394,10 +388,10 @@ def test_made_up_baskets_move_an_item_as_far_as_is_said() -> None:
 def test_reports_that_the_channel_hardly_makes_show_as_a_misfit() -> None:
     plan = sf.Plan.from_dict({"attributes": {"age": {"low": 20, "high": 80, "channel": "gaussian", "privacy": 0.5}}})
     table = collected(plan, {"age": np.random.default_rng(4).uniform(20, 80, 5_000)})
-    assert estimates(plan, table)["questions"]["age"]["fit"] > 1e-5
+    assert estimates(table, plan)["questions"]["age"]["fit"] > 1e-5
     codes = table["age.code"].to_numpy().copy()
     codes[:250] = plan.attributes["age"].channel.outputs.size - 1
-    told = estimates(plan, pa.table({"age.code": codes}))["questions"]["age"]
+    told = estimates(pa.table({"age.code": codes}), plan)["questions"]["age"]
     assert told["fit"] < 1e-5 and "do not look as if they came through this channel" in told["messages"][0]
 
 
@@ -405,10 +399,10 @@ def test_reports_that_the_channel_hardly_makes_show_as_a_misfit() -> None:
 def test_a_heap_of_equal_reports_is_seen_and_sound_reports_make_none(channel: str) -> None:
     plan = sf.Plan.from_dict({"attributes": {"age": {"low": 20, "high": 80, "channel": channel, "privacy": 0.5}}})
     table = collected(plan, {"age": np.full(20_000, 50.0)})  # as heaped as people can be
-    assert estimates(plan, table)["questions"]["age"]["heaps"] == []
+    assert estimates(table, plan)["questions"]["age"]["heaps"] == []
     codes = table["age.code"].to_numpy().copy()
     codes[:200] = plan.attributes["age"].channel.outputs.size - 1
-    (heap,) = estimates(plan, pa.table({"age.code": codes}))["questions"]["age"]["heaps"]
+    (heap,) = estimates(pa.table({"age.code": codes}), plan)["questions"]["age"]["heaps"]
     assert heap["count"] in (200, 201) and heap["expected"] < 100
     assert heap["report"] == plan.attributes["age"].channel.outputs.value_of(codes[0])
 
@@ -428,13 +422,13 @@ def test_a_flood_is_an_unusual_day_and_ordinary_days_are_not() -> None:
 
 
 def test_two_questions_together_with_errors_where_both_are_categories(table: pa.Table, answers: dict[str, Any]) -> None:
-    told = joint(town(), table, "fare", "bus")
+    told = joint(table, town(), "fare", "bus")
     assert told["labels"] == [["yes", "no", "rather not say"], ["yes", "no"]] and told["reports"] == N
     for i, fare in enumerate(("yes", "no")):
         for j, bus in enumerate(("yes", "no")):
             truth = np.mean((answers["fare"] == fare) & (answers["bus"] == bus))
             assert abs(told["shares"][i][j] - truth) < critical_z() * told["stderr"][i][j]
-    numbers = joint(town(), table, "age", "district")
+    numbers = joint(table, town(), "age", "district")
     assert numbers["stderr"] is None and len(numbers["shares"]) == 5
     assert np.sum(numbers["shares"]) == pytest.approx(1.0)
 
@@ -445,4 +439,4 @@ def test_two_questions_together_with_errors_where_both_are_categories(table: pa.
 )
 def test_what_cannot_be_seen_together_is_named(table: pa.Table, pair: tuple[str, str], words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        joint(town(), table, *pair)
+        joint(table, town(), *pair)
