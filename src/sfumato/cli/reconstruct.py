@@ -18,11 +18,10 @@ from sfumato.domain import Items, Row
 from sfumato.plan import Plan
 from sfumato.prose import sentence
 from sfumato.reconstruction import Difference, Estimate, combine, difference, reconstruct_plan
-from sfumato.reconstruction.methods import STOPPED, stop_rule
 from sfumato.tables import check_target, write_table
 from sfumato.tables.files import write_whole
 
-METHODS = ("smooth", "em", "as00", "as00-records", "inverse")
+METHODS = ("smooth", "em", "as00", "inverse")
 PLOTS = (".png", ".svg", ".html")
 TOGETHER = "together"
 MOST_COMPARED = 6  # classes of which every two are held against each other
@@ -38,17 +37,11 @@ EXAMPLES = """Examples:
 
   sfumato reconstruct plan.toml reports.parquet -o estimates.csv --plot all.html
 
-  sfumato reconstruct plan.toml reports.parquet --method as00 --stop 0.001
-
   sfumato reconstruct plan.toml reports.parquet --by region --weights w --shares north=0.3,south=0.7"""
 
 Attributes = Annotated[list[str] | None, typer.Option("--attribute", "-a", help="Only this one; may be repeated.")]
 Intervals = Annotated[int | None, typer.Option(min=1, help="Number of equal intervals for numeric attributes.")]
-Method = Annotated[str, typer.Option(help="One of smooth, em, as00, as00-records, inverse.")]
-Stop = Annotated[
-    str | None,
-    typer.Option(help="Where as00 ends: a share of the χ² threshold (the paper's 0.01), observed or likelihood."),
-]
+Method = Annotated[str, typer.Option(help="One of smooth, em, as00, inverse.")]
 By = Annotated[str | None, typer.Option(help="A clear column: each of its classes apart, and held against others.")]
 Shares = Annotated[
     str | None,
@@ -65,7 +58,6 @@ def reconstruct(
     attribute: Attributes = None,
     intervals: Intervals = None,
     method: Method = "smooth",
-    stop: Stop = None,
     by: By = None,
     shares: Shares = None,
     weights: Weights = None,
@@ -77,7 +69,6 @@ def reconstruct(
     """Reconstruct how the true values are distributed, attribute by attribute, with standard errors."""
     loaded = load_plan(plan)
     _check_wishes(method, plot, output, [plan, *reports])
-    rule = _rule(method, stop)
     _check_clear(loaded, by, weights)
     known = _shares_given(by, shares)
     chosen = {name: one for name, one in asked(loaded, attribute).items() if not isinstance(one.domain, (Items, Row))}
@@ -90,7 +81,7 @@ def reconstruct(
         counts = dict(zip(chosen, held.tallies(list(chosen), by_class=by is not None), strict=True))
     found: dict[str, Estimates] = {}
     for name, one in progress(counts.items(), "reconstructing"):
-        estimate = reconstruct_plan({name: one}, loaded, intervals, method, stop=rule)[name]
+        estimate = reconstruct_plan({name: one}, loaded, intervals, method)[name]
         found[name] = {None: estimate} if by is None else estimate
         if known is not None:
             with naming("--shares"):
@@ -133,19 +124,6 @@ def _check_wishes(method: str, plot: Path | None, output: Path | None, given: li
         check_target(plot, PLOTS, apart=given)
     if output is not None:
         check_target(output, apart=[*given, plot])
-
-
-def _rule(method: str, stop: str | None) -> Any:
-    """The stopping rule that was asked for."""
-    if stop is None:
-        return None
-    if method not in STOPPED:
-        raise ValueError(f"--stop is for --method {' and '.join(STOPPED)}; leave it out for {method}")
-    try:
-        return stop_rule(float(stop) if stop[:1] in "0123456789." else stop)
-    except ValueError:
-        how = "give a share of the χ² threshold above 0 and up to 1, observed or likelihood"
-        raise ValueError(f"--stop {stop} is unknown; {how}") from None
 
 
 def _deliver(

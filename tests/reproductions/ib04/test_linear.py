@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.distance import pdist
 
 from reproductions.datasets import load
-from sfumato.microdata.methods.linear import (
+from reproductions.ib04.linear import (
     exposed,
     random_projection,
     random_rotation,
