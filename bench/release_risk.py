@@ -25,8 +25,8 @@ from sklearn import datasets
 
 import sfumato as sf
 from reproductions.datasets import carried_file, keel_rows
+from sfumato.microdata.draws import Draws
 from sfumato.microdata.intruders import send_intruders
-from sfumato.microdata.methods.noise import Draws
 
 Table = tuple[pd.DataFrame, str]
 PEOPLE, SUBSETS = 500, 200

@@ -36,11 +36,11 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 import sfumato as sf
 from reproductions.datasets import keel_rows, load
 from sfumato.microdata import Release
+from sfumato.microdata.draws import Draws
 from sfumato.microdata.intruders import Finding, send_intruders
-from sfumato.microdata.intruders.nearest import linked_by_attributes
+from sfumato.microdata.intruders.linkage import linked_by_attributes
 from sfumato.microdata.judged.preserved import judge
 from sfumato.microdata.judged.utility import LEARNERS, held_out
-from sfumato.microdata.methods.noise import Draws
 from sfumato.microdata.releasing import release_records
 from sfumato.microdata.table.fields import Microdata, read_microdata
 from sfumato.microdata.terms import agree

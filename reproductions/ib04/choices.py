@@ -19,7 +19,7 @@ import sfumato as sf
 from reproductions.datasets import Dataset, load, median_split
 from sfumato.domain import Codes
 from sfumato.microdata import Release, TreeComparison, compare_trees
-from sfumato.microdata.methods.noise import Draws
+from sfumato.microdata.draws import Draws
 from sfumato.microdata.patterns.c45 import C45Tree
 from sfumato.microdata.patterns.pattern import Nodes, nodes_of
 from sfumato.microdata.releasing import release_records

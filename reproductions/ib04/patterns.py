@@ -21,9 +21,9 @@ from reproductions.ib04.changes import first_changes
 from reproductions.ib04.choices import CASES, Choice, chosen
 from sfumato.domain import Codes, Floats
 from sfumato.microdata import Release, TreeComparison
-from sfumato.microdata.intruders.nearest import linked_by_attributes
+from sfumato.microdata.draws import Draws
+from sfumato.microdata.intruders.linkage import linked_by_attributes
 from sfumato.microdata.methods.laws import PAPER_DEVIATION
-from sfumato.microdata.methods.noise import Draws
 from sfumato.microdata.patterns.c45 import C45Tree
 from sfumato.microdata.patterns.pattern import Nodes, nodes_of
 

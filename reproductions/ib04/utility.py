@@ -14,10 +14,10 @@ from reproductions.datasets import Dataset, load, median_split
 from reproductions.ib04 import linear
 from sfumato.domain import Codes, Floats
 from sfumato.microdata import Frontier, find_frontier
+from sfumato.microdata.draws import Draws
 from sfumato.microdata.judged.measures import find_biases
 from sfumato.microdata.judged.utility import CLASSIFIERS, scores
 from sfumato.microdata.methods.gadp import BASELINES
-from sfumato.microdata.methods.noise import Draws
 from sfumato.microdata.releasing import release_records
 from sfumato.microdata.table.fields import read_microdata
 from sfumato.microdata.table.points import points

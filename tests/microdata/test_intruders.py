@@ -7,13 +7,11 @@ import pytest
 
 import sfumato as sf
 from sfumato.domain import showing_values
+from sfumato.microdata.draws import Draws
 from sfumato.microdata.intruders import Scene, send_intruders
-from sfumato.microdata.intruders.everybody import everybody_at_once
-from sfumato.microdata.intruders.halves import gain
-from sfumato.microdata.intruders.linking import Clue, chance_of_own, hits
-from sfumato.microdata.intruders.nearest import nearest
+from sfumato.microdata.intruders.linkage import Clue, chance_of_own, everybody_at_once, hits, nearest
+from sfumato.microdata.intruders.membership import gain
 from sfumato.microdata.intruders.scene import upper_limit
-from sfumato.microdata.methods.noise import Draws
 from tests.microdata.conftest import AS_IT_WAS, mixed_table
 from tests.statistics import assert_probability
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from sfumato.domain import Categories, Codes, Interval
+from sfumato.microdata.draws import Draws
 from sfumato.microdata.judged.preserved import PatternWarning, Preserved, judge
 from sfumato.microdata.methods.gadp import BASELINES, LeafFit, blur_whole_table, gadp_in_leaves
 from sfumato.microdata.methods.laws import draw_by_law
 from sfumato.microdata.methods.leafwise import Leafwise, pin_cuts
-from sfumato.microdata.methods.noise import Draws
 from sfumato.microdata.methods.treatment import KEPT, Treatment
 from sfumato.microdata.patterns.pattern import Leaves, Nodes, Regrow, find_leaves, find_pattern
 from sfumato.microdata.patterns.rules import Rule, find_rules, read_off, repair

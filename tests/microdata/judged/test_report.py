@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from sfumato.microdata.intruders.nearest import linked_by_attributes
+from sfumato.microdata.draws import Draws
+from sfumato.microdata.intruders.linkage import linked_by_attributes
 from sfumato.microdata.judged.measures import associations
-from sfumato.microdata.methods.noise import Draws
 from tests.microdata.conftest import AS_IT_WAS, mixed_table
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import sfumato as sf
+from sfumato.microdata.draws import Draws
 from sfumato.microdata.judged.utility import LEARNERS, held_out, rarest_class, scores, split
-from sfumato.microdata.methods.noise import Draws
 from tests.microdata.conftest import mixed_table
 from tests.statistics import assert_mean
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import sfumato as sf
+from sfumato.microdata.draws import Draws
 from sfumato.microdata.judged.measures import find_biases
 from sfumato.microdata.methods.gadp import gadp, usable_correlation
-from sfumato.microdata.methods.noise import Draws
 from tests.statistics import assert_mean, assert_probability
 
 COVARIANCE = np.array([[4.0, 1.2, 0.5], [1.2, 1.0, -0.3], [0.5, -0.3, 2.0]])

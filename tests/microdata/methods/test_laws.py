@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import sfumato as sf
+from sfumato.microdata.draws import Draws
 from sfumato.microdata.methods.laws import ENDS, PAPER, Law, realised_noise
-from sfumato.microdata.methods.noise import Draws
 from sfumato.microdata.table.fields import Field
 from tests.microdata.conftest import mixed_table
 from tests.statistics import assert_fits, assert_mean

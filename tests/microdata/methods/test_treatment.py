@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.microdata.methods.noise import Draws
+from sfumato.microdata.draws import Draws
 from sfumato.microdata.methods.treatment import Treatment, tail_size
 from sfumato.microdata.table.fields import read_microdata
 from tests.microdata.conftest import mixed_table

@@ -13,7 +13,7 @@ from reproductions.ib04.linear import (
     undo_rotation,
     undo_rotation_by_sample,
 )
-from sfumato.microdata.methods.noise import Draws
+from sfumato.microdata.draws import Draws
 
 
 def breast_cancer():

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.microdata.draws import Draws
 from sfumato.microdata.intruders import send_intruders
 from sfumato.microdata.judged.preserved import PatternWarning
 from sfumato.microdata.judged.utility import LEARNERS, MOST_RECORDS, Score, held_out
-from sfumato.microdata.methods.noise import Draws
 from sfumato.microdata.releasing import Release, read_records, release
 from sfumato.microdata.terms import METHODS
 from sfumato.prose import percent

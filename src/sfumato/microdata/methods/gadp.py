@@ -27,7 +27,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from sfumato.domain import Codes, Floats
-from sfumato.microdata.methods.noise import FEWEST_RECORDS, Draws, Room, additive_noise, blur, ranked_within
+from sfumato.microdata.draws import Draws
+from sfumato.microdata.methods.noise import FEWEST_RECORDS, Room, additive_noise, blur, ranked_within
 from sfumato.microdata.patterns.pattern import Leaves
 from sfumato.microdata.table.fields import Mask, Microdata
 

@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sfumato.domain import Codes, Floats
-from sfumato.microdata.methods.noise import Draws, additive_noise, reflect
+from sfumato.microdata.draws import Draws
+from sfumato.microdata.methods.noise import additive_noise, reflect
 from sfumato.microdata.table.fields import Field, Mask, Microdata
 
 if TYPE_CHECKING:

@@ -19,9 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.domain import Codes, Floats
+from sfumato.microdata.draws import Draws
 from sfumato.microdata.methods.dealing import WINDOW, deal, deal_by_class, deal_categories
 from sfumato.microdata.methods.laws import may_move
-from sfumato.microdata.methods.noise import Draws, Room, blur, blur_labels, crowded, rank_noise
+from sfumato.microdata.methods.noise import Room, blur, blur_labels, crowded, rank_noise
 from sfumato.microdata.methods.sequence import deal_classes, draw_in_turn
 from sfumato.microdata.patterns.pattern import Leaves, Nodes, Pattern, Regrow
 from sfumato.microdata.patterns.rules import Rule, read_off, repair

@@ -20,7 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.domain import Codes, Floats
-from sfumato.microdata.methods.noise import Draws, by_group
+from sfumato.microdata.draws import Draws
+from sfumato.microdata.methods.noise import by_group
 from sfumato.microdata.patterns.pattern import Leaves
 from sfumato.microdata.table.fields import Field, Mask, Microdata
 
