@@ -16,6 +16,7 @@ from scipy.special import ndtri
 
 from sfumato.domain import Codes, Floats
 from sfumato.microdata.intruders.scene import CONFIDENCE, Finding, Scene, column_of
+from sfumato.microdata.releasing import release_part
 from sfumato.microdata.table.fields import Microdata
 from sfumato.microdata.table.forms import Column
 from sfumato.microdata.table.points import CLOSE, points
@@ -36,12 +37,12 @@ class Halves:
 
     @classmethod
     def of(cls, scene: Scene) -> Halves | None:
-        again, n = scene.release.again, len(scene.release.original.y)
-        if again is None or n < FEWEST:
+        recipe, n = scene.release.recipe, len(scene.release.original.y)
+        if recipe is None or n < FEWEST:
             return None
         rows = np.argsort(scene.draws.uniform(n))[:MOST]
         half = np.arange(rows.size) % 2
-        first, second = (again(rows[half == which], scene.draws) for which in (0, 1))
+        first, second = (release_part(recipe, rows[half == which], scene.draws) for which in (0, 1))
         return cls(scene.release.original.take(rows[:PEOPLE]), half[:PEOPLE], (first, second))
 
     def nearest(self, names: list[str] | None = None) -> tuple[tuple[Codes, Floats], tuple[Codes, Floats]]:

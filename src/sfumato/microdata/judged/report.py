@@ -6,8 +6,6 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from sfumato.microdata.draws import Draws
 from sfumato.microdata.judged.frontier import Frontier
 from sfumato.microdata.judged.measures import FEWEST, Bias, compared, find_biases
@@ -163,9 +161,8 @@ def _told(score: Score) -> str:
 def report_on(release: Release) -> ReleaseReport:
     """Measure a release; the measurements repeat, because their own randomness is fixed."""
     original, released, draws = release.original, release.released, Draws(0)
-    kept = np.isin(original.names, release.kept)
     return ReleaseReport(
-        method=release.method,
+        method=release.method.name,
         records=len(original.y),
         attributes=tuple(original.names),
         amount=release.amount,
@@ -173,7 +170,7 @@ def report_on(release: Release) -> ReleaseReport:
         utility=tuple(held_out(release, draws)),
         association_change=release.preserved.change,
         preserved=release.preserved,
-        biases=tuple(find_biases(original, released, kept)),
+        biases=tuple(find_biases(original, released, release.terms.kept)),
         apart=math.comb(len(original.fields), 2) - compared(original)[0].size if len(original.y) >= FEWEST else 0,
         risk=measure_risk(release, draws),
         shrunk_leaves=tuple(vars(fit) for fit in release.leaf_fits if fit.reason),

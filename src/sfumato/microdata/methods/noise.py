@@ -26,7 +26,6 @@ from sfumato.domain import Codes, Floats
 from sfumato.microdata.draws import Draws
 from sfumato.microdata.table.fields import Field, Mask
 
-LAWS = ("donors", "rank", "additive", "paper")
 STEPS = ("rpt", "ppt", "alpt", "none")
 FEWEST_RECORDS = 5
 """Leaves with fewer records get the additive law: among so few values a rank hides nothing."""

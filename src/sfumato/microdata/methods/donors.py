@@ -1,0 +1,69 @@
+"""Columns drawn in turn from donors, inside the leaves of a tree: what ``sf.release`` does by default."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+from sfumato.domain import Floats
+from sfumato.microdata.draws import Draws
+from sfumato.microdata.methods.leafwise import Leafwise
+from sfumato.microdata.methods.method import (
+    Amount,
+    InLeaves,
+    Moved,
+    Terms,
+    by_field,
+    check_amount,
+    check_attempts,
+    looks_at,
+)
+from sfumato.microdata.table.fields import Microdata
+
+FEWEST_DONORS = 10.0
+VARIED = (5.0, 10.0, 20.0, 50.0)
+
+
+@dataclass(frozen=True)
+class Donors(InLeaves):
+    """Draw each value from true records that are alike in class, leaf and the columns drawn before it.
+
+    fewest     the least number of donors that a value is drawn from, for all attributes or by name
+    leaves     the tree whose rules survive: a number of leaves, "c45", options of a tree or a fitted tree
+    labels     how classes move inside leaves: "rpt", "ppt", "alpt" or "none"
+    attempts   how often to look whether a tree grown on the release still finds the patterns (0: never; None: from 4
+               times for large tables to 60 for small ones)
+
+    >>> import sfumato as sf
+    >>> table = {"age": list(range(20, 60)), "class": ["young", "old"] * 20}
+    >>> done = sf.release(table, "class", sf.microdata.Donors(fewest=20, attempts=0), rng=1)
+    >>> len(done.table["age"])
+    40
+    """
+
+    name: ClassVar[str] = "donors"
+    fewest: Amount = FEWEST_DONORS
+    attempts: int | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_amount("fewest", self.fewest)
+        check_attempts(self.attempts)
+
+    def amounts(self, data: Microdata) -> Floats:
+        return by_field(data, self.fewest, FEWEST_DONORS)
+
+    def preserves(self, data: Microdata) -> str:
+        return "correlations" if data.target is None else "both"
+
+    def looks(self, data: Microdata, preserve: str) -> int:
+        return looks_at(data, preserve, self.attempts)
+
+    def varied(self) -> tuple[Donors, ...]:
+        return tuple(replace(self, fewest=fewest) for fewest in VARIED)
+
+    def move(self, data: Microdata, terms: Terms, draws: Draws) -> Moved:
+        rules, pattern, leaves = self.find_leaves(data, terms, search=True, finer=False)
+        work = Leafwise(data, leaves, terms, rules, draws, "donors", self.labels)
+        X, y, regrown = work.release(work.classes(slice(None)), pattern)
+        return Moved(X, y, pattern, leaves, tuple(rules), regrown=regrown)
