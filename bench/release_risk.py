@@ -169,7 +169,7 @@ def releases(frame: pd.DataFrame, target: str, rng: np.random.Generator) -> dict
     kept = rng.choice(names, 3, replace=False).tolist()
     return {
         "default": {}, "default, again": {}, "keeps three": {"keep": kept},
-        "keeps gaps, ends": {"gaps": "keep", "outliers": "keep"},
+        "keeps gaps, ends": {"treatment": sf.microdata.Treatment(gaps="keep", outliers="keep")},
     }  # fmt: skip
 
 

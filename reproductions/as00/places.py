@@ -5,7 +5,7 @@ PLACES = (
     ("Section 1", "People give a value, a blurred one or none; missing values",
      "a plan's attribute with a channel, in the clear, or left out; learners take gaps"),
     ("Section 1", "Value dissociation: true values of other records",
-     "`sf.release` with method \"swap\"; it needs the owner of a table, not people"),
+     "`sf.microdata.Swap`; it needs the owner of a table, not people"),
     ("Section 1", "Access control and secure channels", "the collector, behind a proxy (run-a-collector)"),
     ("Section 2", "Value-class membership, intervals of any width", "`sf.Discretize`"),
     ("Section 2", "Value distortion, uniform and gaussian", "`sf.Uniform`, `sf.Gaussian`"),

@@ -48,8 +48,8 @@ class Sadp(Baseline):
     amounts_tried = (0.25, 0.5, 1.0, 2.0, 4.0)
 
     def blurred(self, data: Microdata, terms: Terms, draws: Draws) -> Floats:
-        deviation: Floats = np.sqrt(np.diag(moments(data.X)[1]))
-        return data.X + self.amount * deviation * draws.normal(data.X.shape)
+        deviation = np.sqrt(np.diag(moments(data.X)[1]))
+        return np.asarray(data.X + self.amount * deviation * draws.normal(data.X.shape))
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Correlated(Baseline):
     def blurred(self, data: Microdata, terms: Terms, draws: Draws) -> Floats:
         mean, covariance = moments(data.X)
         noise = self.amount * (draws.normal(data.X.shape) @ root(covariance).T)
-        return mean + (data.X - mean + noise) / np.sqrt(1 + self.amount**2)
+        return np.asarray(mean + (data.X - mean + noise) / np.sqrt(1 + self.amount**2))
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import sfumato as sf
+from sfumato.microdata import IB04, Swap
 from sfumato.microdata.draws import Draws
 from sfumato.microdata.intruders.linkage import linked_by_attributes
 from sfumato.microdata.judged.measures import associations
@@ -25,7 +26,7 @@ def test_an_unchanged_release_is_linked_wholly_and_keeps_everything(unchanged):
 
 def test_equal_records_share_the_risk_of_being_linked():
     table = {"a": np.zeros(40), "b": np.repeat([1, 2], 20), "class": np.tile([0, 1], 20)}
-    done = sf.release(table, "class", noise="additive", amount=0, labels="none", rng=0)
+    done = sf.release(table, "class", IB04(law="additive", labels="none", amount=0), rng=0)
     assert linked_by_attributes(done, Draws(0)) == pytest.approx(1 / 20)
 
 
@@ -39,7 +40,7 @@ def test_the_default_release_is_hard_to_link_and_says_so_in_words(large_release)
 
 
 def test_simple_noise_is_caught_with_biases_of_type_a(table):
-    report = sf.release(table, "class", "sadp", amount=1.0, rng=0).report
+    report = sf.release(table, "class", Swap(window=1.0), rng=0).report
     assert not next(bias for bias in report.biases if bias.type == "A" and bias.what == "score").within
 
 
@@ -71,7 +72,7 @@ def test_associations_of_every_kind_of_pair():
         "other": np.repeat([0.0, 1.0], n // 2),
         "class": code,
     }
-    found = associations(sf.release(table, "class", "swap", rng=0).original)
+    found = associations(sf.release(table, "class", Swap(), rng=0).original)
     assert np.allclose(found[:3, :3], 1)
     assert np.allclose(found[3, :3], 0, atol=1e-9)
 
