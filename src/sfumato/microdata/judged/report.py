@@ -90,20 +90,22 @@ class ReleaseReport:
             "pairs_left_out": self.apart,
             "risk": self.risk.to_dict(public),
         }
-        if not public:
-            shown |= {
-                "amount": self.amount,
-                "realised_noise": [vars(one) for one in self.noise],
-                "biases": [bias.to_dict() for bias in self.biases],
-                "kept_rules": list(map(str, self.rules.kept)),
-                "lost_rules": list(map(str, self.rules.lost)),
-                "shrunk_leaves": self.shrunk_leaves,
-                "roles": self.roles,
-                "notes": self.notes,
-                "frontier": None if self.frontier is None else self.frontier.to_dict(),
-            }
-        cleaned: dict[str, Any] = plain(shown)
+        cleaned: dict[str, Any] = plain(shown if public else shown | self._for_the_owner())
         return cleaned
+
+    def _for_the_owner(self) -> dict[str, Any]:
+        """What would help an intruder."""
+        return {
+            "amount": self.amount,
+            "realised_noise": [vars(one) for one in self.noise],
+            "biases": [bias.to_dict() for bias in self.biases],
+            "kept_rules": list(map(str, self.rules.kept)),
+            "lost_rules": list(map(str, self.rules.lost)),
+            "shrunk_leaves": self.shrunk_leaves,
+            "roles": self.roles,
+            "notes": self.notes,
+            "frontier": None if self.frontier is None else self.frontier.to_dict(),
+        }
 
     def to_html(self, *, public: bool = False) -> str:
         """One page that needs no network, no script and no other file."""

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from sfumato.domain import Floats
 from sfumato.microdata.draws import Draws
 from sfumato.microdata.methods.leafwise import Leafwise
-from sfumato.microdata.methods.method import (
-    Amount,
-    InLeaves,
-    Moved,
-    Terms,
-    by_field,
-    check_amount,
-    check_attempts,
-    looks_at,
-)
+from sfumato.microdata.methods.method import Amount, LookedAt, Moved, Terms, by_field, check_amount
 from sfumato.microdata.table.fields import Microdata
 
 FEWEST_DONORS = 10.0
@@ -25,7 +16,7 @@ VARIED = (5.0, 10.0, 20.0, 50.0)
 
 
 @dataclass(frozen=True)
-class Donors(InLeaves):
+class Donors(LookedAt):
     """Draw each value from true records that are alike in class, leaf and the columns drawn before it.
 
     fewest     the least number of donors that a value is drawn from, for all attributes or by name
@@ -42,22 +33,15 @@ class Donors(InLeaves):
     """
 
     name: ClassVar[str] = "donors"
+    wanted: ClassVar[str] = "both"
     fewest: Amount = FEWEST_DONORS
-    attempts: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_amount("fewest", self.fewest)
-        check_attempts(self.attempts)
 
     def amounts(self, data: Microdata) -> Floats:
         return by_field(data, self.fewest, FEWEST_DONORS)
-
-    def preserves(self, data: Microdata) -> str:
-        return "correlations" if data.target is None else "both"
-
-    def looks(self, data: Microdata, preserve: str) -> int:
-        return looks_at(data, preserve, self.attempts)
 
     def varied(self) -> tuple[Donors, ...]:
         return tuple(replace(self, fewest=fewest) for fewest in VARIED)

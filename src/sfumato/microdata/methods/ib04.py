@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from sfumato.domain import Floats
 from sfumato.microdata.draws import Draws
 from sfumato.microdata.methods.laws import Law, draw_by_law, law_of
 from sfumato.microdata.methods.leafwise import Leafwise
-from sfumato.microdata.methods.method import (
-    Amount,
-    InLeaves,
-    Moved,
-    Terms,
-    by_field,
-    check_amount,
-    check_attempts,
-    check_name,
-    looks_at,
-)
+from sfumato.microdata.methods.method import Amount, LookedAt, Moved, Terms, by_field, check_amount, check_name
 from sfumato.microdata.table.fields import Microdata
 
 USUAL = {"dealt": 1.0, "rank": 1.0, "additive": 0.276}
@@ -28,8 +18,8 @@ latter, because it moves values only where the leaf has them."""
 VARIED = (0.1, 0.276, 0.5, 1.0)
 
 
-@dataclass(frozen=True)
-class IB04(InLeaves):
+@dataclass(frozen=True, kw_only=True)
+class IB04(LookedAt):
     """Move each value alone inside the interval that its leaf leaves open.
 
     leaves     the tree whose rules survive: a number of leaves, "c45", options of a tree or a fitted tree
@@ -54,25 +44,21 @@ class IB04(InLeaves):
     """
 
     name: ClassVar[str] = "ib04"
-    tested: bool = field(default=True, kw_only=True)
-    untested: bool | Literal["mixed"] = field(default=True, kw_only=True)
-    law: Any = field(default=None, kw_only=True)
-    amount: Amount | None = field(default=None, kw_only=True)
-    attempts: int | None = field(default=None, kw_only=True)
+    wanted: ClassVar[str] = "rules"
+    tested: bool = True
+    untested: bool | Literal["mixed"] = True
+    law: Any = None
+    amount: Amount | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for option, value, allowed in (
-            ("tested", self.tested, "True or False"), ("untested", self.untested, "True, False or 'mixed'"),
-        ):  # fmt: skip
-            if not isinstance(value, bool) and (option, value) != ("untested", "mixed"):
-                raise ValueError(f"{option}={value!r} is unknown; choose {allowed}")
+        check_name("tested", self.tested, (True, False))
+        check_name("untested", self.untested, (True, False, "mixed"))
         if isinstance(self.law, str):
             check_name("law", self.law, (*USUAL, "paper"), "a table of shares and probabilities, or a function")
         self._drawn_once()
         if self.amount is not None:
             check_amount("amount", self.amount)
-        check_attempts(self.attempts)
 
     @property
     def noise(self) -> str:
@@ -88,12 +74,6 @@ class IB04(InLeaves):
     def amounts(self, data: Microdata) -> Floats:
         usual = 1.0 if self._drawn_once() else USUAL[self.noise]
         return by_field(data, usual if self.amount is None else self.amount, usual)
-
-    def preserves(self, data: Microdata) -> str:
-        return "correlations" if data.target is None else "rules"
-
-    def looks(self, data: Microdata, preserve: str) -> int:
-        return looks_at(data, preserve, self.attempts)
 
     def varied(self) -> tuple[IB04, ...]:
         return tuple(replace(self, amount=amount) for amount in VARIED)

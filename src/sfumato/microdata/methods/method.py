@@ -124,7 +124,7 @@ class InLeaves(Method):
         check_name("labels", self.labels, STEPS)
         if isinstance(self.leaves, str):
             check_name("leaves", self.leaves, ("c45",), "a number, options of a tree or a fitted tree")
-        if isinstance(self.leaves, (int, float)) and (isinstance(self.leaves, bool) or self.leaves < 2):
+        if isinstance(self.leaves, (int, float)) and self.leaves < 2:
             raise ValueError(f"leaves={self.leaves!r} is not 2 or more; a tree of one leaf has no rule")
 
     def grown_on(self, data: Microdata) -> Self:
@@ -142,6 +142,31 @@ class InLeaves(Method):
         rules = find_rules(data, terms.kept, terms.rules, search=search)
         pattern = find_pattern(self.leaves, data, leave_out=read_off(rules), finer=finer)
         return rules, pattern, find_leaves(pattern.leaves, data, observed=observed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LookedAt(InLeaves):
+    """A method after which the owner looks whether the rules are found again, and has values moved again if not.
+
+    attempts   how often to look (0: never; None: from 4 times for large tables to 60 for small ones)
+    """
+
+    attempts: int | None = None
+    wanted: ClassVar[str]
+    """What a release with a target is to preserve."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.attempts is not None and (not isinstance(self.attempts, int) or self.attempts < 0):
+            raise ValueError(f"attempts={self.attempts!r} is not a whole number, 0 or more; 0 does not look")
+
+    def preserves(self, data: Microdata) -> str:
+        return "correlations" if data.target is None else self.wanted
+
+    def looks(self, data: Microdata, preserve: str) -> int:
+        if self.attempts is None and preserve in ("rules", "both"):
+            return int(np.clip(LOOKS // data.X.size, FEWEST_LOOKS, MOST_LOOKS))
+        return self.attempts or 0
 
 
 class WholeTable(Method):
@@ -162,12 +187,12 @@ class WholeTable(Method):
 # --- options ----------------------------------------------------------------------------------------------------------
 
 
-def check_name(option: str, value: object, allowed: Iterable[str], or_else: str = "") -> None:
+def check_name(option: str, value: object, allowed: Iterable[object], or_else: str = "") -> None:
     """Refuse a value that is not one of the names."""
     names = tuple(allowed)
     if value not in names:
         others = f", or give {or_else}" if or_else else ""
-        raise ValueError(f"{option}={value!r} is unknown; choose {', '.join(names)}{others}")
+        raise ValueError(f"{option}={value!r} is unknown; choose {', '.join(map(str, names))}{others}")
 
 
 def check_amount(option: str, amount: Amount, most: float = np.inf) -> None:
@@ -178,12 +203,6 @@ def check_amount(option: str, amount: Amount, most: float = np.inf) -> None:
             raise ValueError(f"{option}={one!r} is not a number {allowed}")
 
 
-def check_attempts(attempts: object) -> None:
-    """Refuse what is no number of looks."""
-    if attempts is not None and (isinstance(attempts, bool) or not isinstance(attempts, int) or attempts < 0):
-        raise ValueError(f"attempts={attempts!r} is not a whole number, 0 or more; 0 does not look")
-
-
 def by_field(data: Microdata, amount: Amount, usual: float) -> Floats:
     """Return the amount of each field; ``usual`` for those that a mapping leaves out."""
     if not isinstance(amount, Mapping):
@@ -192,14 +211,6 @@ def by_field(data: Microdata, amount: Amount, usual: float) -> Floats:
     for name, one in amount.items():
         amounts[data.index(name)] = one
     return amounts
-
-
-def looks_at(data: Microdata, preserve: str, attempts: int | None) -> int:
-    """Return how often to look where rules are to survive: as often as asked, else as the table's size allows."""
-    if attempts is not None:
-        return attempts
-    guarded = preserve in ("rules", "both")
-    return int(np.clip(LOOKS // data.X.size, FEWEST_LOOKS, MOST_LOOKS)) if guarded else 0
 
 
 # --- what is agreed ---------------------------------------------------------------------------------------------------
