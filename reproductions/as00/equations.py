@@ -15,9 +15,16 @@ import numpy as np
 import sfumato as sf
 from sfumato.channels.additive import AdditiveNoise
 from sfumato.domain import Floats
-from sfumato.reconstruction import Anderson, ChiSquare, DenseTable, Likelihood, LikelihoodGain, Table
-from sfumato.reconstruction import maximise_likelihood as em
-from sfumato.reconstruction.em import stack
+from sfumato.reconstruction import (
+    Anderson,
+    ChiSquare,
+    DenseTable,
+    Likelihood,
+    LikelihoodGain,
+    Table,
+    maximise_likelihood,
+)
+from sfumato.reconstruction.em import EMFit, stack
 from sfumato.reconstruction.methods import Problem, as00_view, problem_of
 from sfumato.reconstruction.rules import Array, Done, StepRule, chi_square
 
@@ -56,16 +63,26 @@ class Solution:
     steps: int
 
 
+def fitted(
+    reports: Floats, channel: sf.Channel, intervals: Any, stop: StepRule | LikelihoodGain | None = None,
+    equation: Equation = "Equation 3", by: Any = None,
+) -> tuple[Problem, EMFit]:
+    """Follow one of the equations by plain EM until ``stop`` (None: the paper's 1 % of χ²), each class of ``by`` by
+    itself."""
+    problem = problem_of(sf.Counts.of(reports, channel, by=by), intervals)
+    table, counts = as00_view(problem) if equation == "Equation 3" else records_view(problem)
+    rule = stop or ChiSquare()
+    plain = Anderson(0) if isinstance(rule, LikelihoodGain) else None
+    return problem, maximise_likelihood(table, counts, stop=rule, acceleration=plain)
+
+
 def solve(
     reports: Floats, channel: sf.Channel, intervals: Any, stop: StepRule | LikelihoodGain | None = None,
     equation: Equation = "Equation 3",
 ) -> Solution:
-    """Solve one of the equations by plain EM until ``stop`` (None: the paper's 1 % of χ²)."""
-    problem = problem_of(sf.Counts.of(reports, channel), intervals)
+    """Return where one of the equations ends."""
+    problem, fit = fitted(reports, channel, intervals, stop, equation)
     assert problem.layout is not None
-    table, counts = as00_view(problem) if equation == "Equation 3" else records_view(problem)
-    rule = stop or ChiSquare()
-    fit = em(table, counts, stop=rule, acceleration=Anderson(0) if isinstance(rule, LikelihoodGain) else None)
     p = fit.probabilities[0]
     shares = p if equation == "Equation 3" else problem.layout.membership @ p
     return Solution(problem.layout.edges, np.asarray(shares), fit.iterations)
