@@ -39,11 +39,6 @@ def test_the_default_release_is_hard_to_link_and_says_so_in_words(large_release)
         assert start in words
 
 
-def test_simple_noise_is_caught_with_biases_of_type_a(table):
-    report = sf.release(table, "class", Swap(window=1.0), rng=0).report
-    assert not next(bias for bias in report.biases if bias.type == "A" and bias.what == "score").within
-
-
 def test_the_public_form_leaves_out_what_helps_an_intruder(released):
     report = released.report
     public, internal = json.dumps(report.to_dict(public=True)), json.dumps(report.to_dict())

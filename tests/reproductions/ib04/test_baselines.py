@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from reproductions.ib04.baselines import BASELINES, OURS, Random
+from reproductions.ib04.baselines import BASELINES, OURS, Random, Sadp
 from tests.microdata.conftest import AS_IT_WAS, mixed_table
 
 named = pytest.mark.parametrize("method", BASELINES, ids=lambda one: one.name)
@@ -39,6 +39,11 @@ def test_random_noise_uses_the_whole_domain_and_forgets_the_leaves():
     done = sf.release(table, "class", Random(), **AS_IT_WAS, rng=0)
     (age,) = [one for one in done.report.noise if one.attribute == "age"]
     assert 0.2 < age.deviation < 0.276
+
+
+def test_simple_noise_is_caught_with_biases_of_type_a():
+    biases = sf.release(mixed_table(), "class", Sadp(1.0), rng=0).report.biases
+    assert not next(bias for bias in biases if bias.type == "A" and bias.what == "score").within
 
 
 def test_every_method_is_tried_with_several_amounts_of_its_own():
