@@ -3,12 +3,15 @@
 import csv as standard_csv
 import json
 import re
+from dataclasses import fields
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
+from sfumato.cli.release import EXAMPLES
+from sfumato.microdata import METHODS, Treatment
 from sfumato.tables import read_table, write_table
 
 
@@ -32,6 +35,13 @@ def test_the_public_report_as_json_and_columns_that_stay(sfumato, folder):
     assert answer.code == 0, answer.err
     assert "amount" not in json.loads(answer.out)
     assert json.loads((folder / "r.json").read_text())["records"] == 400
+
+
+def test_the_help_names_the_options_of_every_method():
+    said = " ".join(EXAMPLES.split()).partition("Options of a method: ")[2].partition(".")[0].replace(" has ", " ")
+    options = {name: ", ".join(sorted(one.name for one in fields(method))) for name, method in METHODS.items()}
+    options["every method"] = ", ".join(sorted(one.name for one in fields(Treatment)))
+    assert said == "; ".join(f"{name} {names}" for name, names in options.items())
 
 
 def test_lost_patterns_are_said_and_the_exit_code_is_three(sfumato, folder):

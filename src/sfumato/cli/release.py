@@ -35,6 +35,9 @@ EXAMPLES = """Examples:
 
   sfumato release people.csv --target income -o released.csv --preserve rules=0.9 --rule "start <= end"
 
+Options of a method: donors has attempts, fewest, labels, leaves; ib04 amount, attempts, labels, law, leaves, tested,
+untested; gadp fresh, labels, leaves; swap window; every method gaps, order, outliers.
+
 The exit code is 3 when what was to be preserved is not in the release; both files are written all the same."""
 
 LOST = 3
