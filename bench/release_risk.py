@@ -137,8 +137,8 @@ def outside(done: sf.microdata.Release, rng: np.random.Generator) -> dict[str, f
         if places.size:
             attack = ranked if one % 2 else plain
             found["subset"] = max(found.get("subset", 0), attack.share(attack.distance(places)))
-    if done.kept:
-        stay = [done.original.index(name) for name in done.kept]
+    stay = np.flatnonzero(done.terms.kept)
+    if stay.size:
         found["kept"] = plain.share(1e6 * plain.distance(stay, exact=True) + near)
     if gaps[0].any():
         found["gaps"] = plain.share(1e6 * Attack(*gaps, label, people).distance(every, exact=True) + near)
