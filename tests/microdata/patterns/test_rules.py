@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.microdata import Donors, Treatment
+from sfumato.microdata import Donors, PatternWarning, Swap, Treatment
 from sfumato.microdata.patterns.rules import find_rules, read_rule
 from sfumato.microdata.table.fields import read_microdata
 
@@ -73,6 +73,12 @@ def test_rules_hold_between_columns_with_gaps_and_gaps_stay(seed, gaps):
     allowed = pairs(table, "grade", "years")
     both = zip(released.tolist(), done.table["years"].tolist(), strict=True)
     assert all(one in allowed for one in both if one[0] is not None)
+
+
+def test_rules_that_swapping_breaks_are_counted_and_warned_of():
+    with pytest.warns(PatternWarning, match=r"\d+ records break the rule start <= end"):
+        done = sf.release(families(), "class", Swap(window=1.0), rules=["start <= end"], rng=0)
+    assert done.preserved.broken["start <= end"] > 0
 
 
 def test_a_kept_column_is_never_changed_for_a_rule():

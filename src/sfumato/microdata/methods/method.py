@@ -124,11 +124,11 @@ class InLeaves(Method):
         check_name("labels", self.labels, STEPS)
         if isinstance(self.leaves, str):
             check_name("leaves", self.leaves, ("c45",), "a number, options of a tree or a fitted tree")
-        if isinstance(self.leaves, (int, float)) and self.leaves < 2:
-            raise ValueError(f"leaves={self.leaves!r} is not 2 or more; a tree of one leaf has no rule")
+        if isinstance(self.leaves, (int, float, np.number)) and (self.leaves < 2 or self.leaves % 1):
+            raise ValueError(f"leaves={self.leaves!r} is no whole number, 2 or more; a tree of one leaf has no rule")
 
     def grown_on(self, data: Microdata) -> Self:
-        options = {"max_leaf_nodes": self.leaves} if isinstance(self.leaves, int) else self.leaves
+        options = {"max_leaf_nodes": int(self.leaves)} if isinstance(self.leaves, (int, float, np.number)) else self.leaves
         return replace(self, leaves=grow_as_asked(options, data)) if isinstance(options, Mapping) else self
 
     def grown_again_on(self, data: Microdata) -> Self:
@@ -181,7 +181,8 @@ class WholeTable(Method):
         released = np.where(terms.kept, data.X, self.blurred(data, terms, draws))
         for place, field in enumerate(data.fields):
             released[:, place] = field.snap(released[:, place], field.low, field.high)
-        return Moved(released, data.y.copy(), find_pattern(None, data))
+        rules = find_rules(data, terms.kept, terms.rules, search=False)  # judged, not kept
+        return Moved(released, data.y.copy(), find_pattern(None, data), rules=tuple(rules))
 
 
 # --- options ----------------------------------------------------------------------------------------------------------
@@ -221,7 +222,7 @@ def agree(
     keep: Iterable[str] = (),
 ) -> Terms:
     """Check what was asked for against the table; what is unknown or out of range is refused by name."""
-    wanted, limits = preserve_of(method.preserves(data) if preserve is None else preserve, given=preserve is not None)
+    wanted, limits = (method.preserves(data), LIMITS) if preserve is None else preserve_of(preserve)
     if data.target is None and wanted in ("rules", "both"):
         raise ValueError(f"preserve={wanted!r} needs a target whose rules are to survive; name one, or leave it out")
     return Terms(
@@ -235,11 +236,10 @@ def agree(
     )
 
 
-def preserve_of(preserve: Preserve, given: bool = True) -> tuple[str, dict[str, float]]:
+def preserve_of(preserve: Preserve) -> tuple[str, dict[str, float]]:
     """Return what is to survive, as one word, and the limits by which it is judged."""
     if isinstance(preserve, str):
-        if given:
-            check_name("preserve", preserve, (*LIMITS, "both"))
+        check_name("preserve", preserve, (*LIMITS, "both"))
         return preserve, LIMITS
     for name, share in preserve.items():
         check_name("preserve", name, LIMITS)
