@@ -117,7 +117,8 @@ def release(
     rng        None draws from the operating system's randomness; a NumPy generator is for simulations
 
     >>> import sfumato as sf
-    >>> table = {"age": list(range(20, 60)), "class": ["young"] * 20 + ["old"] * 20}
+    >>> ages = [20 + row % 30 for row in range(60)]
+    >>> table = {"age": ages, "class": ["young" if age < 35 else "old" for age in ages]}
     >>> done = sf.release(table, "class", sf.microdata.Swap(window=0.3), rng=1)
     >>> sorted(done.table)
     ['age', 'class']

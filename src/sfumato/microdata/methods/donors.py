@@ -26,10 +26,11 @@ class Donors(LookedAt):
                times for large tables to 60 for small ones)
 
     >>> import sfumato as sf
-    >>> table = {"age": list(range(20, 60)), "class": ["young", "old"] * 20}
+    >>> ages = [20 + row % 30 for row in range(60)]
+    >>> table = {"age": ages, "class": ["young" if age < 35 else "old" for age in ages]}
     >>> done = sf.release(table, "class", sf.microdata.Donors(fewest=20, attempts=0), rng=1)
     >>> len(done.table["age"])
-    40
+    60
     """
 
     name: ClassVar[str] = "donors"

@@ -41,7 +41,8 @@ class Gadp(InLeaves):
     labels   how classes move inside leaves: "rpt", "ppt", "alpt" or "none"
 
     >>> import sfumato as sf
-    >>> table = {"age": list(range(20, 60)), "class": ["young", "old"] * 20}
+    >>> ages = [20 + row % 30 for row in range(60)]
+    >>> table = {"age": ages, "class": ["young" if age < 35 else "old" for age in ages]}
     >>> done = sf.release(table, "class", sf.microdata.Gadp(fresh=0.9), rng=1)
     >>> done.method.fresh
     0.9

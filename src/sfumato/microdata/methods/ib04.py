@@ -37,7 +37,8 @@ class IB04(LookedAt):
                times for large tables to 60 for small ones)
 
     >>> import sfumato as sf
-    >>> table = {"age": list(range(20, 60)), "class": ["young", "old"] * 20}
+    >>> ages = [20 + row % 30 for row in range(60)]
+    >>> table = {"age": ages, "class": ["young" if age < 35 else "old" for age in ages]}
     >>> done = sf.release(table, "class", sf.microdata.IB04(leaves=3, law="paper"), rng=1)
     >>> sorted(set(done.table["class"]))
     ['old', 'young']

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -124,11 +125,11 @@ class InLeaves(Method):
         check_name("labels", self.labels, STEPS)
         if isinstance(self.leaves, str):
             check_name("leaves", self.leaves, ("c45",), "a number, options of a tree or a fitted tree")
-        if isinstance(self.leaves, (int, float, np.number)) and (self.leaves < 2 or self.leaves % 1):
+        if isinstance(self.leaves, Real) and (self.leaves < 2 or self.leaves % 1):
             raise ValueError(f"leaves={self.leaves!r} is no whole number, 2 or more; a tree of one leaf has no rule")
 
     def grown_on(self, data: Microdata) -> Self:
-        options = {"max_leaf_nodes": int(self.leaves)} if isinstance(self.leaves, (int, float, np.number)) else self.leaves
+        options = {"max_leaf_nodes": int(float(self.leaves))} if isinstance(self.leaves, Real) else self.leaves
         return replace(self, leaves=grow_as_asked(options, data)) if isinstance(options, Mapping) else self
 
     def grown_again_on(self, data: Microdata) -> Self:
