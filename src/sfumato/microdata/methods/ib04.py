@@ -40,7 +40,7 @@ class IB04(LookedAt):
     >>> ages = [20 + row % 30 for row in range(60)]
     >>> table = {"age": ages, "class": ["young" if age < 35 else "old" for age in ages]}
     >>> done = sf.release(table, "class", sf.microdata.IB04(leaves=3, law="paper"), rng=1)
-    >>> sorted(set(done.table["class"]))
+    >>> sorted(set(done.table["class"].tolist()))
     ['old', 'young']
     """
 
