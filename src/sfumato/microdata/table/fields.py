@@ -53,7 +53,7 @@ class Field:
 
 
 @dataclass(frozen=True)
-class Source:
+class Origin:
     """The table that was read, and the form of each of its columns."""
 
     table: Any
@@ -79,7 +79,7 @@ class Microdata:
     target: str | None
     classes: tuple[Hashable, ...]
     y: Codes
-    source: Source
+    origin: Origin
 
     @property
     def names(self) -> list[str]:
@@ -140,8 +140,8 @@ class Microdata:
         """The same kind of table that was read, with these values."""
         columns = {field.name: _decoded(field, values) for field, values in zip(self.fields, self.X.T, strict=True)}
         if self.target is None or self.target in columns:
-            return self.source.rebuild(columns)
-        return self.source.rebuild({**columns, self.target: Categories(self.classes).decode(self.y)})
+            return self.origin.rebuild(columns)
+        return self.origin.rebuild({**columns, self.target: Categories(self.classes).decode(self.y)})
 
 
 def read_forms(table: Any) -> dict[str, Form]:
@@ -182,7 +182,7 @@ def read_microdata(
         if name not in explained and name not in empty
     ]
     fields, values = zip(*read, strict=True)
-    return Microdata(fields, np.column_stack(values), target, classes, y, Source(table, forms))
+    return Microdata(fields, np.column_stack(values), target, classes, y, Origin(table, forms))
 
 
 def has_values(column: Column) -> bool:

@@ -1,7 +1,7 @@
 """A table of texts, as CSV is one, with the types that its texts have and the way back to texts of the same form.
 
 A column is numbers only if every text is a number as a computer writes it: `08520` and `+3` keep their characters, as
-labels. Decimals come back with as many digits as they all had, dates in the format they all had, `True` as `True`.
+labels. DecimalText come back with as many digits as they all had, dates in the format they all had, `True` as `True`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Write = Callable[[Any], str]
 
 
 @dataclass(frozen=True)
-class Decimals:
+class DecimalText:
     """Writes numbers with so many digits, or without zeros at the end."""
 
     digits: int
@@ -43,7 +43,7 @@ class Decimals:
 
 
 @dataclass(frozen=True)
-class Moments:
+class MomentText:
     """Writes dates and times in a format."""
 
     form: str
@@ -101,7 +101,7 @@ def _typed(column: Any, as_labels: bool) -> tuple[Any, Write]:
         return column.cast(pyarrow.int64()), str
     if are(DECIMAL):
         digits = np.unique([len(text.partition(".")[2]) for text in known.to_pylist()])
-        return column.cast(pyarrow.float64()), Decimals(int(digits[-1]), strip=digits.size > 1)
+        return column.cast(pyarrow.float64()), DecimalText(int(digits[-1]), strip=digits.size > 1)
     if are(SCIENTIFIC):
         return column.cast(pyarrow.float64()), repr
     return _moments(column, known.unique().to_pylist())
@@ -116,9 +116,9 @@ def _moments(column: Any, known: list[str]) -> tuple[Any, Write]:
             found = {text: datetime.strptime(text, form) for text in known}
             values = [None if text is None else found[text] for text in column.to_pylist()]
             if form in TIMES:
-                return pyarrow.array([None if one is None else one.time() for one in values]), Moments(form)
+                return pyarrow.array([None if one is None else one.time() for one in values]), MomentText(form)
             kind = pyarrow.timestamp("s") if "%H" in form else pyarrow.date32()
-            return pyarrow.array(values).cast(kind), Moments(form)
+            return pyarrow.array(values).cast(kind), MomentText(form)
     return column, str
 
 
