@@ -1,7 +1,7 @@
 """A table of texts, as CSV is one, with the types that its texts have and the way back to texts of the same form.
 
 A column is numbers only if every text is a number as a computer writes it: `08520` and `+3` keep their characters, as
-labels. DecimalText come back with as many digits as they all had, dates in the format they all had, `True` as `True`.
+labels. Decimals come back with as many digits as they all had, dates in the format they all had, `True` as `True`.
 """
 
 from __future__ import annotations
