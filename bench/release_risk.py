@@ -25,8 +25,8 @@ from sklearn import datasets
 
 import sfumato as sf
 from reproductions.datasets import carried_file, keel_rows
+from sfumato.microdata.draws import Draws
 from sfumato.microdata.intruders import send_intruders
-from sfumato.microdata.methods.noise import Draws
 
 Table = tuple[pd.DataFrame, str]
 PEOPLE, SUBSETS = 500, 200
@@ -137,8 +137,8 @@ def outside(done: sf.microdata.Release, rng: np.random.Generator) -> dict[str, f
         if places.size:
             attack = ranked if one % 2 else plain
             found["subset"] = max(found.get("subset", 0), attack.share(attack.distance(places)))
-    if done.kept:
-        stay = [done.original.index(name) for name in done.kept]
+    stay = np.flatnonzero(done.terms.kept)
+    if stay.size:
         found["kept"] = plain.share(1e6 * plain.distance(stay, exact=True) + near)
     if gaps[0].any():
         found["gaps"] = plain.share(1e6 * Attack(*gaps, label, people).distance(every, exact=True) + near)
@@ -169,7 +169,7 @@ def releases(frame: pd.DataFrame, target: str, rng: np.random.Generator) -> dict
     kept = rng.choice(names, 3, replace=False).tolist()
     return {
         "default": {}, "default, again": {}, "keeps three": {"keep": kept},
-        "keeps gaps, ends": {"gaps": "keep", "outliers": "keep"},
+        "keeps gaps, ends": {"treatment": sf.microdata.Treatment(gaps="keep", outliers="keep")},
     }  # fmt: skip
 
 

@@ -25,7 +25,7 @@ answer is chance. Linked (Adult): the share of true records whose own released o
 import sys
 import warnings
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -35,15 +35,16 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import sfumato as sf
 from reproductions.datasets import keel_rows, load
-from sfumato.microdata import Release
+from sfumato.microdata import Donors, Method, Release, Swap, Treatment
+from sfumato.microdata.draws import Draws
 from sfumato.microdata.intruders import Finding, send_intruders
-from sfumato.microdata.intruders.nearest import linked_by_attributes
+from sfumato.microdata.intruders.linkage import linked_by_attributes
 from sfumato.microdata.judged.preserved import judge
 from sfumato.microdata.judged.utility import LEARNERS, held_out
-from sfumato.microdata.methods.noise import Draws
+from sfumato.microdata.methods.method import Moved, Terms, agree
+from sfumato.microdata.patterns.pattern import find_pattern
 from sfumato.microdata.releasing import release_records
 from sfumato.microdata.table.fields import Microdata, read_microdata
-from sfumato.microdata.terms import agree
 
 SETS = ("dermatology", "mammographic", "nursery", "page-blocks", "saheart", "segment")
 SPLITS, RELEASES = 8, 3
@@ -68,12 +69,19 @@ def keel(name: str) -> tuple[dict[str, np.ndarray], str]:
 # --- releases ---------------------------------------------------------------------------------------------------------
 
 
-def ours(data: Microdata, seed: int) -> Microdata:
-    return release_records(data, agree(data, "leafwise"), None, Draws(seed)).released
+def by(method: Method, data: Microdata, seed: int) -> Microdata:
+    return release_records(data, agree(data, method), Draws(seed)).released
 
 
-def swapped(data: Microdata, seed: int) -> Microdata:
-    return release_records(data, agree(data, "swap"), None, Draws(seed)).released
+@dataclass(frozen=True)
+class Synthesis(Method):
+    """Every column, the class too, drawn from a tree on those before it."""
+
+    name = "synthesis"
+
+    def move(self, data: Microdata, terms: Terms, draws: Draws) -> Moved:
+        made = synthesised(data, int(2**31 * draws.uniform(1)[0]))
+        return Moved(made.X, made.y, find_pattern(None, data))
 
 
 def synthesised(data: Microdata, seed: int) -> Microdata:
@@ -94,7 +102,7 @@ def synthesised(data: Microdata, seed: int) -> Microdata:
     return data.with_values(drawn[:, :-1], drawn[:, -1].astype(int))
 
 
-RELEASES_BY = {"ours": ours, "synthesis": synthesised, "swap": swapped}
+RELEASES_BY = {"ours": partial(by, Donors()), "synthesis": synthesised, "swap": partial(by, Swap())}
 
 
 # --- measures ---------------------------------------------------------------------------------------------------------
@@ -107,27 +115,14 @@ def worst(release: Release) -> Finding:
 def releases(columns: dict[str, np.ndarray], target: str) -> Iterator[tuple[str, Release]]:
     """Ours, synthesis, swapping, and swapping at our risk (or as near to it as it comes)."""
     done = sf.release(columns, target, rng=0)
-    swap = partial(sf.release, columns, target, "swap", rng=0)
-    usual, limit = swap(), worst(done).risk
+    usual, limit = sf.release(columns, target, Swap(), rng=0), worst(done).risk
     yield "ours", done
-    yield "synthesis", by_synthesis(usual)
+    yield "synthesis", sf.release(columns, target, Synthesis(), treatment=Treatment(gaps="keep"), rng=0)
     yield "swap 15 %", usual
-    tried = [(worst(made := swap(amount=window)).risk, window, made) for window in WINDOWS]
+    swapped = ((window, sf.release(columns, target, Swap(window), rng=0)) for window in WINDOWS)
+    tried = [(worst(made).risk, window, made) for window, made in swapped]
     _, window, made = next((one for one in tried if one[0] <= limit), min(tried, key=lambda one: one[0]))
     yield f"swap {100 * window:.0f} %, equal", made
-
-
-def by_synthesis(like: Release) -> Release:
-    data, nothing = like.original, np.zeros(len(like.original.fields), bool)
-
-    def synthesis(part: Microdata, draws: Draws) -> Microdata:
-        treated = like.treatment.before(part, nothing, nothing, draws)
-        return synthesised(treated, int(2**31 * draws.uniform(1)[0]))
-
-    def again(rows: np.ndarray, draws: Draws, attempts: int = 0) -> Microdata:
-        return synthesis(data.take(rows).arranged(), draws).like(data.fields)
-
-    return replace(like, method="synthesis", released=synthesis(data, Draws(0)), again=again)
 
 
 def show_losses(names: tuple[str, ...]) -> None:
@@ -191,7 +186,7 @@ def show_adult() -> None:
         model = HistGradientBoostingClassifier(random_state=0).fit(data.X, data.y)
         return float(roc_auc_score(unseen.y, model.predict_proba(unseen.X)[:, 1]))
 
-    paired = release_records(part, agree(part, "swap"), None, Draws(0))
+    paired = release_records(part, agree(part, Swap()), Draws(0))
     clean, before = auc(part), coded(part, part)
     upper = [(i, j) for i in range(len(before)) for j in range(i)]
     strength = np.array([cramer(before[i], before[j]) for i, j in upper])
@@ -213,14 +208,12 @@ def show_adult() -> None:
 
 def kept_rules(original: Microdata, released: Microdata) -> float:
     """Records under rules that a tree grown on the release has too; columns given by others left out of the trees."""
-    from sfumato.microdata.patterns.pattern import find_pattern
     from sfumato.microdata.patterns.rules import find_rules, read_off
 
     rules = find_rules(original, np.zeros(len(original.fields), bool))
     pattern = find_pattern(None, original, leave_out=read_off(rules))
-    terms = agree(original, "leafwise")
-    again = pattern.regrow(released.X, released.y)
-    return judge(original, released, pattern.tree, again, (), terms).rules.share_covered
+    again = pattern.grower.grow(released.X, released.y)
+    return judge(original, released, pattern.tree, again, (), agree(original, Donors())).rules.share_covered
 
 
 if __name__ == "__main__":

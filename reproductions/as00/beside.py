@@ -11,9 +11,11 @@ import numpy as np
 import sfumato as sf
 from reproductions import Rows
 from reproductions.agrawal import DOMAINS, as_matrix, generate
+from reproductions.as00 import equations
 from reproductions.as00.runs import NOISES, Extent, blurred, channels_for, fitted, warmed_up
 from reproductions.as00.shapes import INTERVALS
 from sfumato.learners.tree.by_class.association import STOP
+from sfumato.reconstruction import ChiSquare
 
 ALGORITHMS = ("global", "byclass", "local")
 CLASS_LEVELS = (25, 50, 100)
@@ -75,12 +77,11 @@ def reconstruction_work(n: int) -> tuple[int, int]:
     people, group = generate(n, 2, np.random.default_rng(0))
     channels = channels_for("gaussian", 100)
     reports = blurred(as_matrix(people), channels, np.random.default_rng(1))
-    together = apart = 0
+    together, apart, stop = 0, 0, ChiSquare(STOP.share)
     for channel, column in zip(channels, reports.T, strict=True):
-        asked: Any = {"intervals": INTERVALS, "method": "as00", "stop": STOP.share}
-        together += sf.reconstruct(column, channel, **asked).diagnostics.table_applications
-        by_class = sf.reconstruct(column, channel, by=group, **asked)
-        apart += next(iter(by_class.values())).diagnostics.table_applications
+        assert channel is not None
+        together += equations.fitted(column, channel, INTERVALS, stop)[1].applications
+        apart += equations.fitted(column, channel, INTERVALS, stop, by=group)[1].applications
     return together, apart
 
 

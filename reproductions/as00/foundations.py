@@ -7,9 +7,9 @@ from scipy.stats import norm
 
 import sfumato as sf
 from reproductions import Claim, Rows, placed
+from reproductions.as00.equations import Observed
 from reproductions.as00.shapes import EQUATIONS, NOISES, SHAPES, SHARES, UNIT, Drawn, shape_error
 from sfumato.prose import percent
-from sfumato.reconstruction.rules import Observed
 
 AS_READ, A_HUNDREDTH = "1 % of χ²", "0.01 %"
 

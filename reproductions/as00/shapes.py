@@ -18,8 +18,9 @@ import numpy as np
 
 import sfumato as sf
 from reproductions import Rows
+from reproductions.as00.equations import Equation, Observed, solve
 from sfumato.domain import Floats
-from sfumato.reconstruction import ChiSquare
+from sfumato.reconstruction import ENOUGH, ChiSquare
 
 UNIT = sf.Interval(0, 1)
 INTERVALS, METHODS = 20, ("as00", "smooth")
@@ -33,10 +34,10 @@ NOISES: dict[str, sf.Channel] = {
     "uniform": sf.Uniform(UNIT, halfwidth=0.5),
 }
 STOPS: dict[str, Any] = {
-    "1 % of χ²": 0.01, "0.25 %": 0.0025, "0.1 %": 0.001, "0.01 %": 0.0001,
-    "observed against re-randomized": "observed", "change of likelihood": "likelihood",
+    "1 % of χ²": ChiSquare(0.01), "0.25 %": ChiSquare(0.0025), "0.1 %": ChiSquare(0.001), "0.01 %": ChiSquare(0.0001),
+    "observed against re-randomized": Observed(), "change of likelihood": ENOUGH,
 }  # fmt: skip
-EQUATIONS = {"Equation 3": "as00", "Equation 2": "as00-records"}
+EQUATIONS: tuple[Equation, ...] = ("Equation 3", "Equation 2")
 """The paper's algorithm on intervals of reports, and on every record."""
 BY_NUMBER = ((5_000, 0.95), (10_000, 0.95), (10_000, 0.99), (100_000, 0.95))
 """Values, and the confidence of the χ² threshold."""
@@ -85,10 +86,10 @@ def stop_rows(n: int, seed: int = 0) -> Rows:
     for (shape, draw), (noise, channel) in product(SHAPES.items(), NOISES.items()):
         values = draw(n, rng)
         reports, truth = channel.randomize(values, rng), _shares(values)
-        for (equation, method), (rule, stop) in product(EQUATIONS.items(), STOPS.items()):
-            found = sf.reconstruct(reports, channel, EDGES, method, stop=stop)
+        for equation, (rule, stop) in product(EQUATIONS, STOPS.items()):
+            found = solve(reports, channel, EDGES, stop, equation)
             facts = {"shape": shape, "noise": noise, "equation": equation, "stop": rule}
-            rows.append({**facts, "steps": found.diagnostics.iterations, "error": wrong(found.probabilities, truth)})
+            rows.append({**facts, "steps": found.steps, "error": wrong(found.probabilities, truth)})
     return rows
 
 
@@ -101,7 +102,7 @@ def number_rows(numbers: list[tuple[int, float]], runs: int, seed: int = 0) -> R
             rng = np.random.default_rng([seed, 2, n, run])
             values = SHAPES["triangles"](n, rng)
             reports, truth = channel.randomize(values, rng), _shares(values)
-            found = [sf.reconstruct(reports, channel, EDGES, "as00", stop=stop).probabilities for stop in stops]
+            found = [solve(reports, channel, EDGES, stop).probabilities for stop in stops]
             errors[run] = [wrong(p, truth) for p in found]
         row: dict[str, Any] = {"values": n, "confidence": confidence, "runs": runs}
         for share, mean, deviation in zip(SHARES, errors.mean(axis=0), errors.std(axis=0), strict=True):

@@ -9,7 +9,7 @@ ones stand beside it, and scikit-learn's entropy trees with 13 leaves (6 for Bos
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,17 +18,19 @@ import numpy as np
 import sfumato as sf
 from reproductions.datasets import Dataset, load, median_split
 from sfumato.domain import Codes
-from sfumato.microdata import Release, TreeComparison, compare_trees
-from sfumato.microdata.methods.noise import Draws
+from sfumato.microdata import IB04, Method, Release, TreeComparison, compare_trees
+from sfumato.microdata.draws import Draws
+from sfumato.microdata.methods.method import InLeaves, agree
 from sfumato.microdata.patterns.c45 import C45Tree
 from sfumato.microdata.patterns.pattern import Nodes, nodes_of
 from sfumato.microdata.releasing import release_records
 from sfumato.microdata.table.fields import read_microdata
-from sfumato.microdata.terms import agree
 
 CASES, BOSTON_CASES = 349, 300
 LEAVES, BOSTON_LEAVES = 13, 6
 TREES = ("C4.5", "CART")
+WHOLE_FRAMEWORK = IB04()
+"""LINAPT, LIAPT and RPT together."""
 
 
 @dataclass(frozen=True)
@@ -44,11 +46,14 @@ class Choice:
     def nodes(self) -> Nodes:
         return nodes_of(self.tree)
 
-    def release(self, seed: int, looks: int = 0, method: str = "leafwise", **options: Any) -> Release:
+    def release(self, seed: int, looks: int = 0, method: Method = WHOLE_FRAMEWORK) -> Release:
         """The method alone: what ``sf.release`` does beyond the paper (to rare values, gaps, rows) is left out."""
         data = read_microdata(self.data.columns, self.data.target, self.domains)
-        terms = agree(data, method, noise="additive" if looks else "paper", attempts=looks, **options)
-        return release_records(data, terms, self.tree, Draws(np.random.default_rng([seed, CASES])))
+        if isinstance(method, IB04):
+            method = replace(method, law="additive" if looks else "paper", attempts=looks)
+        if isinstance(method, InLeaves):
+            method = replace(method, leaves=self.tree)
+        return release_records(data, agree(data, method), Draws(np.random.default_rng([seed, CASES])))
 
     @property
     def domains(self) -> dict[str, Any]:

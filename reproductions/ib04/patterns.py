@@ -10,45 +10,46 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from reproductions import Rows
 from reproductions.datasets import Dataset, load
+from reproductions.ib04.baselines import GadpTable, Random
 from reproductions.ib04.changes import first_changes
-from reproductions.ib04.choices import CASES, Choice, chosen
+from reproductions.ib04.choices import CASES, WHOLE_FRAMEWORK, Choice, chosen
 from sfumato.domain import Codes, Floats
-from sfumato.microdata import Release, TreeComparison
-from sfumato.microdata.intruders.nearest import linked_by_attributes
+from sfumato.microdata import IB04, Gadp, Method, Release, TreeComparison
+from sfumato.microdata.draws import Draws
+from sfumato.microdata.intruders.linkage import linked_by_attributes
 from sfumato.microdata.methods.laws import PAPER_DEVIATION
-from sfumato.microdata.methods.noise import Draws
 from sfumato.microdata.patterns.c45 import C45Tree
 from sfumato.microdata.patterns.pattern import Nodes, nodes_of
 
 LOOKS = 60
 DRAWN, LOOKED_AT = "as drawn", "looked at"
-LINAPT: dict[str, Any] = {"perturb": "tested", "labels": "none"}
-LIAPT: dict[str, Any] = {"perturb": "untested", "labels": "none"}
+LINAPT, LIAPT = IB04(untested=False, labels="none"), IB04(tested=False, labels="none")
+RPT = IB04(tested=False, untested=False)
 WHOLE = "whole framework"
-EXPERIMENTS: dict[str, tuple[int, dict[str, Any]]] = {
+EXPERIMENTS: dict[str, tuple[int, Method]] = {
     "LINAPT": (15, LINAPT),
     "LIAPT": (10, LIAPT),
-    WHOLE: (10, {}),
+    WHOLE: (10, WHOLE_FRAMEWORK),
 }
-"""Runs and options, each as drawn and looked at."""
-ONCE: dict[str, tuple[int, dict[str, Any]]] = {
-    "LIAPT in mixed leaves": (10, {"perturb": "untested-mixed", "labels": "none"}),
-    "RPT": (10, {"perturb": "none", "labels": "rpt"}),
-    "PPT": (10, {"perturb": "none", "labels": "ppt"}),
-    "ALPT": (10, {"perturb": "none", "labels": "alpt"}),
-    "random noise": (10, {"method": "random"}),
-    "GADP in leaves": (10, {"method": "gadp"}),
-    "GADP on the table": (10, {"method": "gadp-table"}),
+"""Runs and methods, each as drawn and looked at."""
+ONCE: dict[str, tuple[int, Method]] = {
+    "LIAPT in mixed leaves": (10, replace(LIAPT, untested="mixed")),
+    "RPT": (10, RPT),
+    "PPT": (10, replace(RPT, labels="ppt")),
+    "ALPT": (10, replace(RPT, labels="alpt")),
+    "random noise": (10, Random()),
+    "GADP in leaves": (10, Gadp()),
+    "GADP on the table": (10, GadpTable()),
 }
 """Drawn once only."""
-NOISE_ON: dict[str, dict[str, Any]] = {"tested only": LINAPT, "untested only": LIAPT, "all": {"labels": "none"}}
+NOISE_ON: dict[str, Method] = {"tested only": LINAPT, "untested only": LIAPT, "all": IB04(labels="none")}
 GADPS = ("GADP in leaves", "GADP on the table")
 
 
@@ -109,18 +110,18 @@ def pattern_experiments(
     found = []
     for kind, several in choices.items():
         for choice in several:
-            for name, (usual, options) in {**EXPERIMENTS, **ONCE}.items():
+            for name, (usual, method) in {**EXPERIMENTS, **ONCE}.items():
                 count = usual if runs is None else min(runs, usual)
-                found.append(one_experiment(name, kind, choice, DRAWN, count, seed, options))
+                found.append(one_experiment(name, kind, choice, DRAWN, count, seed, method))
                 if name in EXPERIMENTS:
-                    found.append(one_experiment(name, kind, choice, LOOKED_AT, count, seed, options, looks))
+                    found.append(one_experiment(name, kind, choice, LOOKED_AT, count, seed, method, looks))
     return found
 
 
 def one_experiment(
-    name: str, kind: str, choice: Choice, how: str, runs: int, seed: int, options: dict[str, Any], looks: int = 0
+    name: str, kind: str, choice: Choice, how: str, runs: int, seed: int, method: Method, looks: int = 0
 ) -> Experiment:
-    grown = [choice.again(choice.release(seed + run, looks, **options)) for run in range(runs)]
+    grown = [choice.again(choice.release(seed + run, looks, method)) for run in range(runs)]
     tested, again = (
         [_tested(nodes_of(tree), choice.data.attributes) for tree in trees] for trees in ([choice.tree], grown)
     )
@@ -138,7 +139,7 @@ def noise_rows(choice: Choice, runs: int = 15, amounts: Sequence[float] = (1, 0.
     """LINAPT with less and less noise than the paper states: which one would give the paper's counts?"""
     rows = []
     for amount in amounts:
-        one = one_experiment("LINAPT", "C4.5", choice, DRAWN, runs, 1, {**LINAPT, "amount": amount})
+        one = one_experiment("LINAPT", "C4.5", choice, DRAWN, runs, 1, replace(LINAPT, amount=amount))
         counts = {"runs": runs, "identical": one.identical, "same or almost": one.almost}
         rows.append({"deviation": round(PAPER_DEVIATION * amount, 4), **counts})
     return rows
@@ -151,8 +152,8 @@ def size_rows(count: int = 5, runs: int = 15) -> Rows:
         for choice in chosen(load("wbc"), CASES, count, tree):
             own = {"min_cases": tree.min_cases, "confidence": tree.confidence, "cases": choice.name}
             row = {**own, "leaves": choice.tree.get_n_leaves(), "runs": runs}
-            for name, options in (("LINAPT", LINAPT), ("LIAPT", LIAPT)):
-                one = one_experiment(name, "C4.5", choice, DRAWN, runs, 1, options)
+            for name, method in (("LINAPT", LINAPT), ("LIAPT", LIAPT)):
+                one = one_experiment(name, "C4.5", choice, DRAWN, runs, 1, method)
                 row |= {f"{name} identical": one.identical, f"{name} same or almost": one.almost}
             rows.append(row)
     return rows
@@ -189,7 +190,7 @@ def boston_experiment(
     for kind, several in choices.items():
         for choice in several:
             for how, most in ((DRAWN, 0), (LOOKED_AT, looks)):
-                grown = [choice.again(choice.release(seed + run, most, perturb="none")) for run in range(runs)]
+                grown = [choice.again(choice.release(seed + run, most, RPT)) for run in range(runs)]
                 names = [_tested(nodes_of(tree), choice.data.attributes) for tree in (choice.tree, *grown)]
                 covered = float(np.mean([choice.compared(tree).share_covered for tree in grown]))
                 every = names[0].intersection(*names[1:])
@@ -216,7 +217,7 @@ def range_of_noise(choice: Choice, runs: int = 15) -> Range:
     outside, open_share = 0, 0.0
     by_width: dict[int, list[Floats]] = {}
     for run in range(runs):
-        done = choice.release(run, **LINAPT)
+        done = choice.release(run, method=LINAPT)
         leaves = done.leaves
         assert leaves is not None
         lower, upper = leaves.lower[leaves.leaf], leaves.upper[leaves.leaf]
@@ -236,8 +237,8 @@ def linkage_rows(choices: list[Choice], runs: int = 5) -> Rows:
     rows = []
     for choice in choices:
         linked = {
-            name: float(np.mean([_linked(choice.release(run, **options)) for run in range(runs)]))
-            for name, options in NOISE_ON.items()
+            name: float(np.mean([_linked(choice.release(run, method=method)) for run in range(runs)]))
+            for name, method in NOISE_ON.items()
         }
         rows.append({"cases": choice.name, **{name: round(share, 4) for name, share in linked.items()}})
     return rows
@@ -249,12 +250,12 @@ def _linked(done: Release) -> float:
 
 def network_rows(choices: list[Choice], whole: Dataset, amounts: Sequence[float] = (0.05, 0.1, 0.276, 0.5)) -> Rows:
     """Rules kept by releases of many kinds, and the accuracy of a neural network on the other records of the table."""
-    kinds: list[tuple[str, dict[str, Any]]] = [(f"random {a:g}", {"method": "random", "amount": a}) for a in amounts]
-    kinds += [("LINAPT", LINAPT), (WHOLE, {}), *((name, ONCE[name][1]) for name in GADPS)]
+    kinds: list[tuple[str, Method]] = [(f"random {amount:g}", Random(amount)) for amount in amounts]
+    kinds += [("LINAPT", LINAPT), (WHOLE, WHOLE_FRAMEWORK), *((name, ONCE[name][1]) for name in GADPS)]
     rows = []
     for choice in choices:
-        for name, options in kinds:
-            done = choice.release(1, **options)
+        for name, method in kinds:
+            done = choice.release(1, method=method)
             covered = choice.compared(choice.again(done)).share_covered
             network = _network(done, whole, choice.rows)
             own = {"cases": choice.name, "release": name}

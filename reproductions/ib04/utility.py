@@ -11,21 +11,21 @@ import numpy as np
 import sfumato as sf
 from reproductions import Rows
 from reproductions.datasets import Dataset, load, median_split
+from reproductions.ib04 import linear
+from reproductions.ib04.baselines import BASELINES, OURS, Correlated, GadpTable, Sadp
 from sfumato.domain import Codes, Floats
-from sfumato.microdata import Frontier, find_frontier
+from sfumato.microdata import Frontier, Gadp, Method, find_frontier
+from sfumato.microdata.draws import Draws
 from sfumato.microdata.judged.measures import find_biases
 from sfumato.microdata.judged.utility import CLASSIFIERS, scores
-from sfumato.microdata.methods import linear
-from sfumato.microdata.methods.gadp import BASELINES
-from sfumato.microdata.methods.noise import Draws
+from sfumato.microdata.methods.method import agree
 from sfumato.microdata.releasing import release_records
 from sfumato.microdata.table.fields import read_microdata
 from sfumato.microdata.table.points import points
-from sfumato.microdata.terms import agree
 
 DATASETS = ("wbc", "boston", "pima", "adult")
 ADULT_RECORDS = 9_000
-MOMENTS = ("gadp", "sadp", "correlated", "gadp-table")
+MOMENTS: tuple[Method, ...] = (Gadp(), Sadp(), Correlated(), GadpTable())
 
 
 def dataset(name: str, records: int = ADULT_RECORDS) -> Dataset:
@@ -89,7 +89,7 @@ def moment_checks(runs: int = 10, n: int = 3_000) -> list[Moments]:
         overall, leaves = {kind: np.zeros(2, int) for kind in "ABCD"}, np.zeros(2, int)
         for run in range(runs):
             data = read_microdata(normal_records(n, run), "group")
-            done = release_records(data, agree(data, method), None, Draws(np.random.default_rng([run, 1])))
+            done = release_records(data, agree(data, method), Draws(np.random.default_rng([run, 1])))
             for kind in overall:
                 overall[kind] += _within(done.original, done.released, kind)
             if done.leaves is not None:
@@ -97,7 +97,7 @@ def moment_checks(runs: int = 10, n: int = 3_000) -> list[Moments]:
                     rows = done.leaves.records(leaf)
                     leaves += _within(done.original.take(rows), done.released.take(rows), "AB")
         counted = {kind: (int(count[0]), int(count[1])) for kind, count in overall.items()}
-        found.append(Moments(method, counted, (int(leaves[0]), int(leaves[1]))))
+        found.append(Moments(method.name, counted, (int(leaves[0]), int(leaves[1]))))
     return found
 
 
@@ -117,16 +117,23 @@ def _within(original: Any, released: Any, types: str) -> Any:
 
 def frontiers(names: tuple[str, ...] = DATASETS, splits: int = 10, records: int = 3_000) -> dict[str, Frontier]:
     data = {name: dataset(name, records) for name in names}
-    wanted: dict[str, Any] = {"splits": splits, "classifiers": CLASSIFIERS}
+    methods = [variant for method in (*OURS, *BASELINES) for variant in method.varied()]
+    wanted: dict[str, Any] = {"methods": methods, "splits": splits, "classifiers": CLASSIFIERS}
     return {name: find_frontier(one.columns, one.target, **wanted) for name, one in data.items()}
+
+
+def accuracy_at(frontier: Frontier, method: str, risk: float) -> float:
+    """Accuracy of a method at exactly this risk, between its two nearest amounts (or its end)."""
+    own = sorted((p for p in frontier.points if p.method == method), key=lambda point: point.risk)
+    return float(np.interp(risk, [p.risk for p in own], [p.accuracy for p in own]))
 
 
 def equal_risk_rows(found: dict[str, Frontier], amount: float = 1.0) -> Rows:
     """Each baseline at the stated risk of our releases with this amount: mean accuracy of the four classifiers."""
     rows = []
     for name, frontier in found.items():
-        for ours in (p for p in frontier.points if p.method in ("leafwise", "gadp") and p.amount == amount):
-            theirs = {method: round(frontier.accuracy_at(method, ours.risk), 4) for method in BASELINES}
+        for ours in (p for p in frontier.points if p.method in {one.name for one in OURS} and p.amount == amount):
+            theirs = {one.name: round(accuracy_at(frontier, one.name, ours.risk), 4) for one in BASELINES}
             own = {"risk": round(ours.risk, 4), "accuracy": round(ours.accuracy, 4)}
             wins = ours.accuracy >= max(theirs.values())
             rows.append({"data": name, "method": ours.method, **own, **theirs, "wins": wins})

@@ -4,7 +4,7 @@ PLACES = (
     ("§2", "Spectral filtering (Kargupta), principal components (Huang)",
      "`sfumato.privacy.attacks`, in every audit; related work"),
     ("§2", "Rotation, projection, distance preserving perturbation",
-     "`sfumato.microdata.methods.linear`; related work"),
+     "`reproductions.ib04.linear`; related work"),
     ("§2", "Boolean association rules", "`sf.SelectASize`; the page of EGS03"),
     ("§2", "Multi-party computation, whose cost grows with the parties",
      "outside: no parties compute together here; related work"),
@@ -24,6 +24,6 @@ PLACES = (
     ("§6.2.2, Appendix B", "Signal to noise ratio", "`snr=` of `sf.Gaussian`"),
     ("§7", "Noise on several attributes by a multivariate distribution", "`sf.CorrelatedNoise`"),
     ("§7", "Noise made for one way of mining", "`sf.advise` proposes a channel for what is to be learned"),
-    ("Appendix A", "AS00's algorithm, stopped at .25 %", "`stop=0.0025` of `sf.reconstruct`"),
+    ("Appendix A", "AS00's algorithm, stopped at .25 %", "`reproductions.as00.equations.solve`"),
     ("Appendix C, Table C.1", "The five functions", "`reproductions.agrawal`"),
 )  # fmt: skip

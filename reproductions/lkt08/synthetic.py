@@ -13,8 +13,10 @@ from scipy.stats import entropy
 import sfumato as sf
 from reproductions import Rows
 from reproductions.agrawal import DOMAINS, draw_records, in_group_a
+from reproductions.as00.equations import solve
 from reproductions.as00.shapes import SHAPES
 from sfumato.domain import Floats
+from sfumato.reconstruction import ChiSquare
 
 INTERVALS = {"normal": 200, "cautious": 100, "extra cautious": 50, "paranoid": 25}
 CASES: dict[str, dict[str, float]] = {
@@ -100,7 +102,7 @@ def stopped_later(n: int, runs: int, seed: int = 8) -> Rows:
         for _ in range(runs):
             values = draw(n, rng)
             reports = noise.randomize(values, rng)
-            ends = {stop: sf.reconstruct(reports, noise, SHOWN, "as00", stop=stop) for stop in LATER_STOPS}
+            ends = {stop: solve(reports, noise, SHOWN, ChiSquare(stop)) for stop in LATER_STOPS}
             found.append([distance(end, values) for end in ends.values()])
         means = np.mean(found, axis=0).tolist()
         named = [f"{100 * stop:g} % of χ²" for stop in LATER_STOPS]

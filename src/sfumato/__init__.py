@@ -125,6 +125,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "microdata":  # a room of its own: the methods of `release`
+        return import_module("sfumato.microdata")
     if name not in _LAZY:
         raise AttributeError(f"module 'sfumato' has no attribute {name!r}")
     value = getattr(import_module(_LAZY[name]), name)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from sfumato.microdata import Frontier
+from sfumato.microdata import Donors, Frontier
 from sfumato.microdata.judged.frontier import Point
 
 OUTSIDE = """() => [...document.querySelectorAll('body *')].filter(part => {
@@ -24,7 +24,7 @@ def report():
         "age": rng.integers(18, 90, 300),
     }
     table["outcome"] = np.where(table["age"] > 70, f"not {LONG}", "well")
-    done = sf.release(table, "outcome", rng=0, attempts=1)
+    done = sf.release(table, "outcome", Donors(attempts=1), rng=0)
     points = tuple(Point("leafwise", amount, 0.1, f"guessing {LONG}", 0.8, {}) for amount in (5, 10))
     return done.report.with_frontier(Frontier(points, 0.82))
 

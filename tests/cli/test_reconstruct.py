@@ -47,16 +47,6 @@ def test_methods_can_be_chosen(sfumato, reports, method):
     assert sum(told["age"]["probabilities"][1:4]) > 0.7
 
 
-def test_the_paper_s_recipe_ends_where_it_is_asked_to(sfumato, reports):
-    def shares(stop: str) -> np.ndarray:
-        told = sfumato(f"reconstruct plan.toml reports.parquet -a age --intervals 6 --method as00 {stop} --json").out
-        return np.array(json.loads(told)["age"]["probabilities"])
-
-    assert np.array_equal(shares(""), shares("--stop 0.01"))
-    ends = [shares(f"--stop {stop}") for stop in ("1", "0.01", "0.0001", "likelihood", "observed")]
-    assert len({tuple(one) for one in ends}) == len(ends)
-
-
 @pytest.mark.parametrize(
     ("name", "start"), [("p.png", b"\x89PNG"), ("p.svg", b"<?xml"), ("p.html", b"<!doctype html>")]
 )
@@ -71,11 +61,7 @@ def test_plots_are_drawn_by_extension(sfumato, reports, folder, name, start):
     [
         ("-a agee", "'agee' is not in the plan; it has age, elevel"),
         ("-a group", "'group' is sent in the clear"),
-        ("--stop 0.001", "--stop is for --method as00 and as00-records; leave it out for smooth"),
-        ("--method as00 --stop soon", "--stop soon is unknown; give a share of the χ² threshold above 0 and up to 1"),
-        ("--method as00 --stop 2", "--stop 2 is unknown"),
-        ("--method as00 --stop nan", "--stop nan is unknown"),
-        ("--method magic", "--method magic is unknown; use one of smooth, em, as00, as00-records, inverse"),
+        ("--method magic", "--method magic is unknown; use one of smooth, em, as00, inverse"),
         ("--intervals 0", "--intervals"),
         ("--plot p.gif", "p.gif: unknown extension '.gif'; use .png or .svg or .html"),
         ("-o est.xls", "est.xls: unknown extension"),

@@ -3,12 +3,15 @@
 import csv as standard_csv
 import json
 import re
+from dataclasses import fields
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
+from sfumato.cli.release import EXAMPLES
+from sfumato.microdata import METHODS, Treatment
 from sfumato.tables import read_table, write_table
 
 
@@ -26,17 +29,25 @@ def test_a_release_has_the_same_shape_and_a_report_that_opens_alone(sfumato, fol
 
 def test_the_public_report_as_json_and_columns_that_stay(sfumato, folder):
     answer = sfumato(
-        "release people.csv --target group -o out.parquet --method gadp --keep age --json --public --report r.json"
+        "release people.csv --target group -o out.parquet --method gadp --set fresh=0.9 --keep age --json --public "
+        "--report r.json"
     )
     assert answer.code == 0, answer.err
     assert "amount" not in json.loads(answer.out)
     assert json.loads((folder / "r.json").read_text())["records"] == 400
 
 
+def test_the_help_names_the_options_of_every_method():
+    said = " ".join(EXAMPLES.split()).partition("Options of a method: ")[2].partition(".")[0].replace(" has ", " ")
+    options = {name: ", ".join(sorted(one.name for one in fields(method))) for name, method in METHODS.items()}
+    options["every method"] = ", ".join(sorted(one.name for one in fields(Treatment)))
+    assert said == "; ".join(f"{name} {names}" for name, names in options.items())
+
+
 def test_lost_patterns_are_said_and_the_exit_code_is_three(sfumato, folder):
     rows = [f"{i},{i + i % 7},{'low' if i < 200 else 'high'}" for i in range(400)]
     (folder / "steps.csv").write_text("\n".join(["first,second,half", *rows]))
-    options = "--method sadp --amount 3 --preserve both --report lost.json --seed 1"
+    options = "--method swap --set window=1 --preserve both --report lost.json --seed 1"
     answer = sfumato(f"release steps.csv --target half -o lost.csv {options}")
     assert answer.code == 3, answer.err
     assert "Asked to preserve rules and correlations: not reached." in answer.err
@@ -54,10 +65,17 @@ def test_without_a_target_all_columns_are_released(sfumato, folder):
     ("options", "words"),
     [
         ("--target colour", "people.csv: target 'colour' is not in the table"),
-        ("--target group --method magic", "method='magic' is unknown"),
+        ("--target group --method magic", "method='magic' is unknown; choose donors, ib04, gadp, swap"),
+        ("--target group --set amount=3", "method donors has no option 'amount'; donors has attempts, fewest, labels"),
+        ("--target group --set amount=3", "every method has outliers, gaps, order"),
+        ("--target group --set gaps", "setting 'gaps' is not NAME=VALUE; write such as labels=ppt"),
+        ("--target group --set labels=magic", "labels='magic' is unknown; choose rpt, ppt, alpt, none"),
+        ("--target group --set fewest.colour=3", "column 'colour' is not an attribute"),
         ("--target group --keep colour", "column 'colour' is not an attribute"),
         ("--target group --report x.pdf", "unknown extension"),
         ("--target group --preserve all", "preserve='all' is unknown"),
+        ("--target group --preserve rules=most", "--preserve 'rules=most' is unknown; write both, rules=0.8 or"),
+        ("--target group --preserve rules=2", "preserve={'rules': 2} is not between 0 and 1"),
         ("--target group --rule age", "rule 'age' is not understood"),
         ("--target group --frontier --public", "leave out --public"),
         ("--frontier", "name a --target"),
@@ -119,17 +137,20 @@ def test_csv_is_read_as_text_and_every_value_comes_back_in_its_form(sfumato, fol
 
 def test_without_noise_nothing_but_the_order_changes(sfumato, folder):
     before = texts(folder)
-    stay = "--amount 0 --noise additive --labels none --gaps keep --outliers keep --order keep --attempts 0"
-    assert sfumato(f"release texts.csv --target group -o released.csv {stay} --free name").code == 0
+    options = "law=additive", "amount=0", "labels=none", "attempts=0", "gaps=keep", "outliers=keep", "order=keep"
+    stay = f"--method ib04 {' '.join(f'--set {option}' for option in options)} --role name=free"
+    assert sfumato(f"release texts.csv --target group -o released.csv {stay}").code == 0
     assert read(folder / "released.csv") == before
 
 
 def test_roles_domains_categories_and_tree_options_are_given(sfumato, folder):
     texts(folder)
     folder.write("roles.toml", '[roles]\nprice = "sensitive"\nday = "identifier"\n')
-    options = "--roles roles.toml --identifier born --free zip --quasi-identifier name --category count"
-    tree = "--leaf-size 10 --leaves 4 --depth 3 --attempts 2 --domain weight=0:100 --domain agrees=True|False|Unsure"
-    answer = sfumato(f"release texts.csv --target group -o released.csv --json --least-rules 0 {options} {tree}")
+    options = "--role roles.toml --role born=identifier --role zip=free --role name=quasi-identifier"
+    tree = "--set leaves.min_samples_leaf=10 --set leaves.max_leaf_nodes=4 --set leaves.max_depth=3 --set attempts=2"
+    domains = "--domain weight=0:100 --domain agrees=True|False|Unsure --domain count=labels"
+    limits = "--preserve rules=0 --preserve correlations"
+    answer = sfumato(f"release texts.csv --target group -o released.csv --json {limits} {options} {tree} {domains}")
     assert answer.code == 0, answer.err
     shown = json.loads(answer.out)
     assert shown["roles"]["price"] == "sensitive"
@@ -142,10 +163,12 @@ def test_roles_domains_categories_and_tree_options_are_given(sfumato, folder):
 
 def test_parquet_keeps_its_types(sfumato, folder):
     texts(folder)
-    assert sfumato("release texts.csv --target group -o typed.parquet --least-rules 0").code == 0
+    limits = "--preserve rules=0 --preserve correlations"
+    assert sfumato(f"release texts.csv --target group -o typed.parquet {limits}").code == 0
     typed = parquet.read_table(folder / "typed.parquet")
     assert str(typed.schema.field("day").type) == "date32[day]"
-    assert sfumato("release typed.parquet --target group -o again.parquet --category count --least-rules 0").code == 0
+    options = f"--domain count=labels {limits}"
+    assert sfumato(f"release typed.parquet --target group -o again.parquet {options}").code == 0
     assert parquet.read_table(folder / "again.parquet").schema.types == typed.schema.types
 
 
@@ -155,13 +178,14 @@ def test_parquet_keeps_its_types(sfumato, folder):
         ("--domain age", "--domain 'age' is not COLUMN=VALUES"),
         ("--domain age=9:1", "low=9.0 is not below high=1.0"),
         ("--domain colour=0:1", "domains names 'colour'"),
-        ("--category colour", "--category names 'colour'"),
-        ("--free colour", "roles names 'colour'"),
-        ("--identifier group", "cannot be an identifier"),
-        ("--roles none.toml", "none.toml: no such file"),
-        ("--gaps magic", "gaps='magic' is unknown; choose deal or keep"),
-        ("--outliers magic", "outliers='magic' is unknown"),
-        ("--order magic", "order='magic' is unknown"),
+        ("--domain colour=labels", "--domain names 'colour'"),
+        ("--role colour=free", "roles names 'colour'"),
+        ("--role colour", "--role 'colour' is not COLUMN=ROLE"),
+        ("--role group=identifier", "cannot be an identifier"),
+        ("--role none.toml", "none.toml: no such file"),
+        ("--set gaps=magic", "gaps='magic' is unknown; choose deal or keep"),
+        ("--set outliers=magic", "outliers='magic' is unknown"),
+        ("--set order=magic", "order='magic' is unknown"),
     ],
 )
 def test_wrong_options_are_one_line_and_nothing_is_written(refused, options, words):
@@ -169,11 +193,13 @@ def test_wrong_options_are_one_line_and_nothing_is_written(refused, options, wor
 
 
 def test_the_frontier_is_drawn_in_the_owners_report_and_printed(sfumato, folder, monkeypatch):
-    from sfumato.microdata.judged import frontier
+    from sfumato.microdata import METHODS
 
-    monkeypatch.setattr(frontier, "AMOUNTS", {method: (1.0,) for method in frontier.METHODS})
-    answer = sfumato("release people.csv --target group -o f.csv --report f.html --frontier --attempts 0 --seed 1")
-    assert "Risk against utility" in answer.out and "swap        amount 1" in answer.out
+    for method in METHODS.values():
+        monkeypatch.setattr(method, "varied", lambda self: (self,))
+    options = "--frontier --set attempts=0 --seed 1"
+    answer = sfumato(f"release people.csv --target group -o f.csv --report f.html {options}")
+    assert "Risk against utility" in answer.out and "swap        amount 0.15" in answer.out
     assert "Risk against utility" in (folder / "f.html").read_text()
 
 

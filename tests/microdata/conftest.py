@@ -4,10 +4,13 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from sfumato.microdata import Release
+from sfumato.microdata import IB04, Release, Treatment
 
-AS_IT_WAS = {"outliers": "keep", "gaps": "keep", "order": "keep"}
+AS_IT_WAS = {"treatment": Treatment("keep", "keep", "keep")}
 """Nothing but the method, so that records can be compared one by one."""
+
+
+NO_NOISE = IB04(law="additive", labels="none", amount=0, attempts=0)
 
 
 def mixed_table(n: int = 300, seed: int = 0) -> dict[str, np.ndarray]:
@@ -48,4 +51,4 @@ def large_release() -> Release:
 @pytest.fixture(scope="session")
 def unchanged() -> Release:
     """No noise at all."""
-    return sf.release(mixed_table(), "class", noise="additive", amount=0, labels="none", attempts=0, rng=0, **AS_IT_WAS)
+    return sf.release(mixed_table(), "class", NO_NOISE, rng=0, **AS_IT_WAS)

@@ -7,13 +7,12 @@ import pytest
 
 import sfumato as sf
 from sfumato.domain import showing_values
+from sfumato.microdata import IB04, Donors, Gadp, Swap, Treatment
+from sfumato.microdata.draws import Draws
 from sfumato.microdata.intruders import Scene, send_intruders
-from sfumato.microdata.intruders.everybody import everybody_at_once
-from sfumato.microdata.intruders.halves import gain
-from sfumato.microdata.intruders.linking import Clue, chance_of_own, hits
-from sfumato.microdata.intruders.nearest import nearest
+from sfumato.microdata.intruders.linkage import Clue, chance_of_own, everybody_at_once, hits, nearest
+from sfumato.microdata.intruders.membership import gain
 from sfumato.microdata.intruders.scene import upper_limit
-from sfumato.microdata.methods.noise import Draws
 from tests.microdata.conftest import AS_IT_WAS, mixed_table
 from tests.statistics import assert_probability
 
@@ -55,7 +54,7 @@ def test_columns_that_stay_link_nearly_everybody_and_the_report_says_so():
 
 
 def test_rare_values_that_stay_here_and_there_give_their_owners_away():
-    done = sf.release(mixed_table(300), "class", perturb="tested", labels="none", rng=1)
+    done = sf.release(mixed_table(300), "class", IB04(untested=False, labels="none"), rng=1)
     stayed = (done.original.X == done.released.X)[:, [1, 3]].any(axis=1).mean()
     assert stayed > 0.4
     assert done.report.risk.stated >= stayed
@@ -71,7 +70,8 @@ def test_the_pattern_of_missing_values_finds_people_only_where_it_is_kept():
         known, seen = np.isnan(done.original.X), np.isnan(done.released.X)
         return share_of_own((known[:, None] != seen).sum(axis=2))
 
-    kept, dealt = (sf.release(table, "class", gaps=gaps, attempts=0, rng=1) for gaps in ("keep", "deal"))
+    treated = (Treatment(gaps=gaps) for gaps in ("keep", "deal"))
+    kept, dealt = (sf.release(table, "class", Donors(attempts=0), treatment=one, rng=1) for one in treated)
     assert attack(kept) > 0.3
     assert kept.report.risk.stated >= attack(kept)
     assert findings(kept)["pattern of missing values"].found > findings(kept)["nearest match"].found
@@ -80,18 +80,19 @@ def test_the_pattern_of_missing_values_finds_people_only_where_it_is_kept():
 
 
 def test_the_order_of_the_rows_tells_nothing_unless_it_is_kept():
-    shuffled, kept = (sf.release(mixed_table(300), "class", order=order, rng=1) for order in ("shuffle", "keep"))
+    treated = (Treatment(order=order) for order in ("shuffle", "keep"))
+    shuffled, kept = (sf.release(mixed_table(300), "class", treatment=one, rng=1) for one in treated)
     assert kept.report.risk.stated == 1
     assert kept.report.risk.worst.name == "order of rows"
     assert findings(shuffled)["order of rows"].at_most < 0.05
     same = sum(
-        int((sf.release(mixed_table(50), "class", attempts=0).rows == np.arange(50)).sum()) for _ in range(40)
+        int((sf.release(mixed_table(50), "class", Donors(attempts=0)).rows == np.arange(50)).sum()) for _ in range(40)
     )
     assert_probability(same, 40 * 50, 1 / 50)
 
 
 def test_whoever_knows_the_tree_compares_ranks_within_leaves_and_the_stated_risk_knows_it():
-    done = sf.release(mixed_table(500), "class", noise="rank", amount=0.15, rng=2)
+    done = sf.release(mixed_table(500), "class", IB04(law="rank", amount=0.15), rng=2)
     leaf = done.leaves.leaf
     distance = np.where(leaf[:, None] == leaf, 0.0, np.inf)
     for place in np.flatnonzero(done.original.numeric):
@@ -110,19 +111,20 @@ def test_an_exact_outlier_is_visible_in_no_release_or_the_report_says_so():
     table = mixed_table(300)
     table["income"][17] = 98_765.43
     for seed in range(40):
-        done = sf.release(table, "class", attempts=0, rng=seed)
+        done = sf.release(table, "class", Donors(attempts=0), rng=seed)
         assert 98_765.43 not in done.table["income"]
     assert findings(done)["exact extreme values"].found == 0
-    kept = [sf.release(table, "class", attempts=0, outliers="keep", rng=seed) for seed in range(5)]
+    plain = {"treatment": Treatment(outliers="keep")}
+    kept = [sf.release(table, "class", Donors(attempts=0), **plain, rng=seed) for seed in range(5)]
     for done in kept:
         visible = 98_765.43 in done.table["income"]
         assert (findings(done)["exact extreme values"].found > 0) == visible
         assert done.report.risk.stated >= visible / 6
 
 
-@pytest.mark.parametrize("method", ["leafwise", "gadp", "sadp", "swap"])
+@pytest.mark.parametrize("method", [Donors(attempts=0), Gadp(), Swap()], ids=lambda one: one.name)
 def test_the_stated_risk_is_at_least_the_nearest_match_on_random_subsets_of_columns(method):
-    done = sf.release(mixed_table(250, seed=4), "class", method, attempts=0, rng=3)
+    done = sf.release(mixed_table(250, seed=4), "class", method, rng=3)
     rng = np.random.default_rng(0)
     for _ in range(60):
         places = np.flatnonzero(rng.random(5) < rng.random())
@@ -141,22 +143,22 @@ def test_no_noise_is_found_wholly_and_fresh_records_not_at_all(unchanged):
 def test_guesses_about_people_in_the_table_are_compared_with_people_who_were_not_in_it():
     rng = np.random.default_rng(0)
     table = {"x": rng.normal(size=600), "z": rng.normal(size=600), "class": rng.choice(["a", "b"], 600)}
-    told = findings(sf.release(table, "class", noise="additive", amount=0, labels="none", rng=0, **AS_IT_WAS))
+    told = findings(sf.release(table, "class", IB04(law="additive", labels="none", amount=0), rng=0, **AS_IT_WAS))
     assert told["guessing class"].found == 1
     assert told["guessing class"].by_guessing < 0.6
-    hidden = findings(sf.release(table, "class", labels="ppt", rng=0))
+    hidden = findings(sf.release(table, "class", Donors(labels="ppt"), rng=0))
     assert hidden["guessing class"].risk < told["guessing class"].risk
     assert hidden["guessing class"].found < 0.8
 
 
 def test_sensitive_columns_are_guessed_and_quasi_identifiers_alone_are_matched():
     roles = {"income": "sensitive", "score": "sensitive"}
-    found = findings(sf.release(mixed_table(), "class", roles=roles, attempts=0, rng=0))
+    found = findings(sf.release(mixed_table(), "class", Donors(attempts=0), roles=roles, rng=0))
     assert {"guessing income", "guessing score", "guessing class", "nearest on quasi-identifiers"} <= set(found)
 
 
 def test_of_large_tables_whole_leaves_are_looked_at_and_people_carry_their_uncertainty():
-    done = sf.release(mixed_table(25_000), "class", attempts=0, rng=0)
+    done = sf.release(mixed_table(25_000), "class", Donors(attempts=0), rng=0)
     scene = Scene.of(done, Draws(0))
     assert scene.rows.size == 20_000
     leaf = done.leaves.leaf
@@ -170,7 +172,7 @@ def test_of_large_tables_whole_leaves_are_looked_at_and_people_carry_their_uncer
 def test_ties_are_shared_and_exact_clues_come_first():
     distance = np.array([[0.0, 0.0, 1.0], [2.0, 1.0, 3.0], [0.5, 0.5, 9.0]], dtype=np.float32)
     assert chance_of_own(distance, np.arange(3)).tolist() == [0.5, 1.0, 0.0]
-    scene = Scene.of(sf.release(mixed_table(60), "class", attempts=0, rng=0), Draws(0))
+    scene = Scene.of(sf.release(mixed_table(60), "class", Donors(attempts=0), rng=0), Draws(0))
     place, twin = np.arange(60.0), np.arange(60.0) // 2
     away = Clue(place, np.roll(place, 1))
     assert hits(scene, [away]).mean() == 0
@@ -181,7 +183,7 @@ def test_ties_are_shared_and_exact_clues_come_first():
 def test_an_assignment_of_records_that_tell_nothing_finds_nobody():
     rng = np.random.default_rng(2)
     table = {"a": rng.permutation(300), "b": rng.choice(["x", "y"], 300), "class": np.arange(300) % 2}
-    done = sf.release(table, "class", "swap", amount=1.0, roles={"a": "quasi-identifier"}, rng=1)
+    done = sf.release(table, "class", Swap(window=1.0), roles={"a": "quasi-identifier"}, rng=1)
     hidden = replace(done, released=done.released.with_values(np.ones_like(done.released.X), done.released.y))
     assert everybody_at_once(Scene.of(hidden, Draws(0))).found < 0.05
 

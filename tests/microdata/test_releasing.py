@@ -1,5 +1,7 @@
 """A release stays inside leaves, domains and types, keeps the patterns, and comes back as the kind of table it was."""
 
+from functools import partial
+
 import duckdb
 import numpy as np
 import pandas as pd
@@ -11,11 +13,12 @@ from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier
 
 import sfumato as sf
-from sfumato.microdata.methods.gadp import BASELINES
+from sfumato.microdata import IB04, Donors, Gadp, Swap, Treatment
 from sfumato.microdata.patterns.comparison import compare_trees
 from tests.microdata.conftest import AS_IT_WAS, mixed_table
 
-METHODS = ["leafwise", "gadp", *BASELINES]
+METHODS = [Donors(), IB04(), Gadp(), Swap()]
+named = partial(pytest.mark.parametrize, ids=lambda one: one.name)
 
 
 @st.composite
@@ -42,25 +45,25 @@ def owners_tables(draw):
 @settings(max_examples=60, deadline=None)
 @given(
     owners_tables(),
-    st.sampled_from(["leafwise", "gadp"]),
-    st.sampled_from(["rank", "additive", "paper"]),
+    st.sampled_from(["gadp", "donors", "dealt", "rank", "additive", "paper"]),
     st.floats(0, 1),
     st.sampled_from(["rpt", "ppt", "alpt"]),
     st.sampled_from([None, 1, 3]),
     st.integers(0, 2**32 - 1),
 )
 def test_every_released_value_stays_in_its_leafs_interval_its_domain_and_its_type(
-    columns, method, noise, amount, labels, min_leaf, seed
+    columns, law, amount, labels, min_leaf, seed
 ):
     tree = None
     if min_leaf is not None:  # a tree of the owner's own, on the numeric columns only
         names = ["number", "decimal", "integer", "constant"]
         tree = DecisionTreeClassifier(min_samples_leaf=min_leaf, random_state=0)
         tree.fit(pd.DataFrame({name: columns[name] for name in names}), columns["class"])
-    done = sf.release(
-        columns, "class", method, amount=amount, noise=noise, labels=labels, tree=tree, attempts=1, rng=seed,
-        **AS_IT_WAS,
-    )
+    inside = {"leaves": tree, "labels": labels}
+    method = IB04(law=law, amount=amount, attempts=1, **inside) if law not in ("gadp", "donors") else (
+        Gadp(fresh=amount, **inside) if law == "gadp" else Donors(fewest=10 * amount, attempts=1, **inside)
+    )  # fmt: skip
+    done = sf.release(columns, "class", method, rng=seed, **AS_IT_WAS)
     for place, field in enumerate(done.original.fields):
         before, after = done.original.X[:, place], done.released.X[:, place]
         known = ~np.isnan(before)
@@ -82,9 +85,9 @@ def test_every_released_value_stays_in_its_leafs_interval_its_domain_and_its_typ
 
 
 @settings(max_examples=30, deadline=None)
-@given(owners_tables(), st.sampled_from(BASELINES), st.integers(0, 2**32 - 1))
-def test_the_baselines_stay_in_domain_and_type_and_keep_the_class(columns, method, seed):
-    done = sf.release(columns, "class", method, rng=seed, **AS_IT_WAS)
+@given(owners_tables(), st.floats(0, 1), st.integers(0, 2**32 - 1))
+def test_swapped_values_stay_in_domain_and_type_and_keep_the_class(columns, window, seed):
+    done = sf.release(columns, "class", Swap(window), rng=seed, **AS_IT_WAS)
     for place, field in enumerate(done.original.fields):
         after = done.released.X[:, place][~np.isnan(done.original.X[:, place])]
         assert (after >= field.low).all()
@@ -113,13 +116,13 @@ def test_nearly_all_records_change_and_the_tree_does_not(large_release):
     done = large_release
     unchanged = (done.original.X == done.released.X).all(axis=1).mean()
     assert unchanged < 0.01
-    again = done.regrow(done.released.X, done.released.y)
+    again = done.pattern.grower.grow(done.released.X, done.released.y)
     assert compare_trees(done.tree, again, done.original.X, done.original.names).share_covered > 0.9
 
 
 def test_the_noise_repeats_with_a_seed_and_never_without(table, released):
     assert np.array_equal(sf.release(table, "class", rng=0).released.X, released.released.X)
-    first, second = (sf.release(table, "class", attempts=0).released.X for _ in range(2))
+    first, second = (sf.release(table, "class", Donors(attempts=0)).released.X for _ in range(2))
     assert not np.array_equal(first, second)
 
 
@@ -136,7 +139,7 @@ def test_the_noise_repeats_with_a_seed_and_never_without(table, released):
 )
 def test_a_table_comes_back_as_the_kind_it_was(table, make):
     given_table = make(table)
-    released = sf.release(given_table, "class", attempts=0, rng=0).table
+    released = sf.release(given_table, "class", Donors(attempts=0), rng=0).table
     assert type(released) is type(given_table)
     assert list(released.columns) == list(given_table.columns) or released.schema == given_table.schema
     if isinstance(given_table, pd.DataFrame):
@@ -148,7 +151,7 @@ def test_a_table_comes_back_as_the_kind_it_was(table, make):
 
 def test_narrow_and_categorical_columns_keep_their_type():
     frame = pl.DataFrame(mixed_table()).with_columns(pl.col("age").cast(pl.UInt8), pl.col("city").cast(pl.Categorical))
-    assert sf.release(frame, "class", attempts=0, rng=0).table.schema == frame.schema
+    assert sf.release(frame, "class", Donors(attempts=0), rng=0).table.schema == frame.schema
 
 
 @pytest.mark.parametrize(
@@ -157,14 +160,14 @@ def test_narrow_and_categorical_columns_keep_their_type():
 def test_missing_values_are_as_many_as_they_were_and_are_noted(table, gaps, words):
     table["income"][:7] = np.nan
     table["city"] = np.where(np.arange(300) < 5, None, table["city"].astype(object))
-    done = sf.release(pd.DataFrame(table), "class", gaps=gaps, order="keep", rng=0)
+    done = sf.release(pd.DataFrame(table), "class", treatment=Treatment(gaps=gaps, order="keep"), rng=0)
     assert done.table["income"].isna().to_numpy()[:7].all() == (gaps == "keep")
     assert done.table["income"].isna().sum() == 7
     assert done.table["city"].isna().sum() == 5
     assert f"income: 7 missing values {words}" in done.notes
 
 
-@pytest.mark.parametrize("method", METHODS)
+@named("method", METHODS)
 def test_constant_columns_and_single_records_are_no_obstacle(table, method):
     table["one"] = np.full(300, 4)
     done = sf.release(table, "class", method, rng=0)
@@ -176,8 +179,8 @@ def test_a_leaf_with_one_record_keeps_its_interval_and_is_noted(table):
     names = ["age", "income"]
     tree = DecisionTreeClassifier(random_state=0).fit(np.column_stack([table[name] for name in names]), table["class"])
     small = {name: table[name] for name in [*names, "class"]}
-    for method in ("leafwise", "gadp"):
-        done = sf.release(small, "class", method, tree=tree, rng=0)
+    for method in (Donors(leaves=tree), Gadp(leaves=tree)):
+        done = sf.release(small, "class", method, rng=0)
         assert any("hold one record" in note for note in done.notes)
     assert any(fit.reason.startswith("too few") for fit in done.leaf_fits)
 
@@ -187,12 +190,12 @@ def test_our_own_tree_can_be_the_pattern(table):
     X = np.column_stack([table[name] for name in names])
     tree = sf.TreeClassifier(reconstruction="none").fit(X, table["class"])
     small = {name: table[name] for name in [*names, "class"]}
-    done = sf.release(small, "class", tree=tree, attempts=0, rng=0, **AS_IT_WAS)
+    done = sf.release(small, "class", Donors(leaves=tree, attempts=0), rng=0, **AS_IT_WAS)
     assert np.array_equal(tree.apply(X), tree.apply(np.column_stack([done.table[name] for name in names])))
 
 
 def test_kept_columns_stay_and_amounts_are_per_attribute(table):
-    done = sf.release(table, "class", keep=["age"], amount={"score": 0.0}, noise="additive", rng=0, **AS_IT_WAS)
+    done = sf.release(table, "class", IB04(law="additive", amount={"score": 0.0}), keep=["age"], rng=0, **AS_IT_WAS)
     assert np.array_equal(done.table["age"], table["age"])
     assert np.array_equal(done.table["score"], table["score"])
     assert not np.array_equal(done.table["income"], table["income"])
@@ -204,20 +207,13 @@ def test_kept_columns_stay_and_amounts_are_per_attribute(table):
         ({}, {"target": "colour"}, "target 'colour' is not in the table"),
         ({"class": np.full(300, "x")}, {}, "two classes"),
         ({"class": np.where(np.arange(300) < 3, None, "x")}, {}, "missing in 3 records"),
-        ({}, {"gaps": "magic"}, "gaps='magic' is unknown"),
-        ({}, {"outliers": "magic"}, "outliers='magic' is unknown"),
-        ({}, {"order": "magic"}, "order='magic' is unknown"),
         ({}, {"roles": {"colour": "free"}}, "roles names 'colour'"),
         ({}, {"roles": {"age": "magic"}}, "role 'magic' of 'age' is unknown"),
         ({}, {"roles": {"age": "constant"}}, "column 'age' is not constant"),
         ({}, {"roles": {"class": "identifier"}}, "target 'class' cannot be an identifier"),
         ({"score": np.where(np.arange(300) == 4, np.inf, 1.0)}, {}, "infinite"),
-        ({}, {"method": "magic"}, "method='magic' is unknown"),
-        ({}, {"labels": "magic"}, "labels='magic' is unknown"),
-        ({}, {"amount": -1}, "amount=-1 is not between"),
-        ({}, {"amount": {"colour": 1}}, "column 'colour' is not an attribute"),
-        ({}, {"method": "gadp", "amount": {"age": 0.5}}, "one amount for all"),
-        ({}, {"method": "gadp", "amount": 1.5}, "not between 0 and 1"),
+        ({}, {"method": Donors(fewest={"colour": 1})}, "column 'colour' is not an attribute"),
+        ({}, {"method": Donors(leaves={"depth": 3})}, "is no tree's options"),
         ({}, {"domains": {"age": sf.Interval(30, 60)}}, "outside numbers from 30 to 60"),
         ({}, {"domains": {"colour": sf.Interval(30, 60)}}, "domains names 'colour'"),
     ],
@@ -228,13 +224,47 @@ def test_bad_input_is_refused_in_one_line_that_names_it(table, change, options, 
     assert "\n" not in str(refusal.value)
 
 
+@pytest.mark.parametrize(
+    ("method", "options", "words"),
+    [
+        (Treatment, {"gaps": "magic"}, "gaps='magic' is unknown"),
+        (Treatment, {"outliers": "magic"}, "outliers='magic' is unknown"),
+        (Treatment, {"order": "magic"}, "order='magic' is unknown"),
+        (Donors, {"labels": "magic"}, "labels='magic' is unknown"),
+        (Donors, {"fewest": -1}, "fewest=-1 is not a number 0 or more"),
+        (Donors, {"fewest": {"age": "many"}}, "fewest='many' is not a number"),
+        (Donors, {"attempts": -1}, "attempts=-1 is not a whole number"),
+        (Donors, {"leaves": 1}, "leaves=1 is no whole number, 2 or more"),
+        (Donors, {"leaves": 2.5}, "leaves=2.5 is no whole number"),
+        (Gadp, {"leaves": "id3"}, "leaves='id3' is unknown"),
+        (Gadp, {"fresh": {"age": 0.5}}, "one share of fresh variance for all"),
+        (Gadp, {"fresh": 1.5}, "not a number between 0 and 1"),
+        (IB04, {"tested": "mixed"}, "tested='mixed' is unknown"),
+        (IB04, {"untested": "some"}, "untested='some' is unknown"),
+        (IB04, {"law": "magic"}, "law='magic' is unknown; choose dealt, rank, additive, paper"),
+        (Swap, {"window": 2}, "window=2 is not a number between 0 and 1"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused_where_they_are_given(method, options, words):
+    with pytest.raises(ValueError, match=words) as refusal:
+        method(**options)
+    assert "\n" not in str(refusal.value)
+
+
+def test_the_method_for_rules_alone_is_noise_in_leaves_and_a_number_of_leaves_is_a_tree_of_as_many(table):
+    assert sf.release(table, "class", preserve="rules", rng=0).method == IB04()
+    assert sf.release(table, "class", Donors(leaves=3), rng=0).tree.is_leaf.sum() == 3
+
+
 def test_what_is_no_table_or_no_tree_is_refused(table):
+    with pytest.raises(TypeError, match=r"method='gadp' is no method; give one with its options"):
+        sf.release(table, "class", "gadp")
     with pytest.raises(TypeError, match="is not a table"):
         sf.release(42, "class")
     with pytest.raises(TypeError, match="not a fitted tree"):
-        sf.release(table, "class", tree=DecisionTreeClassifier())
+        sf.release(table, "class", Donors(leaves=DecisionTreeClassifier()))
     with pytest.raises(ValueError, match="fitted on 2 columns"):
-        sf.release(table, "class", tree=DecisionTreeClassifier().fit([[0, 1], [1, 0]], [0, 1]))
+        sf.release(table, "class", Donors(leaves=DecisionTreeClassifier().fit([[0, 1], [1, 0]], [0, 1])))
     with pytest.raises(TypeError, match="column 'score' holds lists; make it numbers or categories first"):
         sf.release(pl.DataFrame({**table, "score": [[1]] * 300}), "class")
     with pytest.raises(ValueError, match="the table is empty"):
@@ -307,7 +337,7 @@ TABLES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table, "
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("target", ["class", None])
-@pytest.mark.parametrize("method", METHODS)
+@named("method", METHODS)
 def test_a_table_in_which_little_is_known_is_released_and_reported_without_a_warning(method, target):
     done = sf.release(hardly_known(), target, method, rng=0)
     assert "nan" not in str(done.report) and done.report.to_html() and done.report.to_dict()
@@ -334,7 +364,7 @@ def test_a_table_without_any_value_is_refused():
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_options_of_a_tree_grow_one_that_explains_a_number():
     table = {name: column for name, column in mixed_table().items() if name != "class"}
-    done = sf.release(table, "income", tree={"max_leaf_nodes": 4}, rng=0)
+    done = sf.release(table, "income", Donors(leaves={"max_leaf_nodes": 4}), rng=0)
     assert done.tree.is_leaf.sum() == 4 and str(done.report)
 
 
@@ -343,7 +373,7 @@ def test_a_tree_that_explains_classes_is_refused_for_a_number():
     numbers = np.column_stack([table["age"], table["score"]])
     tree = DecisionTreeClassifier(max_depth=2).fit(pd.DataFrame(numbers, columns=["age", "score"]), table["class"])
     with pytest.raises(ValueError, match="does not explain 'income', a number; give a regressor"):
-        sf.release(table, "income", tree=tree)
+        sf.release(table, "income", Donors(leaves=tree))
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
@@ -351,7 +381,7 @@ def test_whole_numbers_beyond_single_precision_are_released_by_the_papers_law():
     rng = np.random.default_rng(1)
     huge = rng.integers(0, 2**53, 200)
     table = {"huge": huge, "class": np.where(huge > 2**52, "a", "b")}
-    done = sf.release(table, "class", noise="paper", rng=0)
+    done = sf.release(table, "class", IB04(law="paper"), rng=0)
     assert ((done.table["huge"] >= huge.min()) & (done.table["huge"] <= huge.max())).all()
 
 

@@ -211,9 +211,9 @@ def test_acceleration_needs_a_fifteenth_of_the_table_applications():
 
 def test_the_chi_square_stop_compares_successive_estimates():
     """n Σ (p'−p)²/p = 0.04 and 0.0324 against 1 % of χ²₁(95 %) = 0.0384."""
-    reports, before = np.array([100.0, 100.0]), np.full((2, 2), 0.5)
+    problems, before = Likelihood(DenseTable(np.eye(2)), np.full((2, 2), 50.0)), np.full((2, 2), 0.5)
     after = np.array([[0.51, 0.49], [0.509, 0.491]])
-    assert ChiSquare().reached(reports, before, after).tolist() == [False, True]
+    assert ChiSquare().reached(problems, before, after).tolist() == [False, True]
 
 
 def test_running_out_of_steps_is_said():

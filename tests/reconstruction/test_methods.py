@@ -6,9 +6,7 @@ from scipy.stats import chi2, norm
 
 import sfumato as sf
 from sfumato.counts import Counts
-from sfumato.reconstruction import DenseTable, maximise_likelihood
-from sfumato.reconstruction.methods import _records_view, left_inverse, problem_of, unbiased
-from sfumato.reconstruction.rules import Observed, Steps
+from sfumato.reconstruction.methods import left_inverse, unbiased
 from tests.statistics import assert_mean, assert_mean_zero
 
 UNIT = sf.Interval(0, 1)
@@ -136,66 +134,3 @@ def test_reports_that_are_all_the_same_do_not_state_an_error_of_zero(people):
     assert (estimate.stderr > 0.1 / people).all()
     mixed = sf.reconstruct(["a"] * (people + 1) + ["b"], RESPONSE, method="inverse")
     assert (estimate.stderr < 3 * mixed.stderr.max()).all()
-
-
-# --- AS00's stopping rules, and its algorithm on every record ---------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def triangles() -> tuple[sf.Channel, np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(11)
-    values = rng.choice([0.0, 0.6], 40_000) + rng.triangular(0.0, 0.2, 0.4, 40_000)
-    channel = sf.Gaussian(sf.Interval(0, 1), scale=0.25)
-    return channel, channel.randomize(values, rng), np.histogram(values, np.linspace(0, 1, 21))[0] / values.size
-
-
-@pytest.mark.parametrize("method", ["as00", "as00-records"])
-def test_a_smaller_share_of_chi_square_stops_later_and_the_default_is_one_percent(triangles, method):
-    channel, reports, _ = triangles
-    shares = (None, 0.01, 0.0025, 0.001)
-    steps = [sf.reconstruct(reports, channel, 20, method, stop=s).diagnostics.iterations for s in shares]
-    assert steps[0] == steps[1] < steps[2] < steps[3]
-
-
-def test_every_stop_ends_nearer_to_the_truth_than_the_reports(triangles):
-    channel, reports, truth = triangles
-    raw = np.abs(np.histogram(reports, np.linspace(0, 1, 21))[0] / reports.size - truth).sum()
-    for method in ("as00", "as00-records"):
-        for stop in (0.01, "observed", "likelihood"):
-            found = sf.reconstruct(reports, channel, 20, method, stop=stop).probabilities
-            assert np.abs(found - truth).sum() < raw, (method, stop)
-            assert found.sum() == pytest.approx(1)
-
-
-def test_where_the_observed_rule_stops_the_predicted_reports_pass_the_chi_square_test():
-    rng = np.random.default_rng(0)
-    table = np.array([[0.7, 0.2, 0.1], [0.2, 0.6, 0.2], [0.1, 0.2, 0.7]])
-    counts = rng.multinomial(10_000, table @ [0.6, 0.3, 0.1])[None].astype(float)
-    fit = maximise_likelihood(DenseTable(table), counts, stop=Observed())
-    expected = 10_000 * table @ fit.probabilities[0]
-    assert ((counts[0] - expected) ** 2 / expected).sum() < 5.99147  # χ² with two degrees of freedom at 95 %
-    assert fit.converged and fit.iterations > 1
-
-
-def test_equation_2_is_one_step_of_the_sum_over_records():
-    channel = sf.Gaussian(sf.Interval(0, 1), scale=0.25)
-    reports = channel.randomize(np.random.default_rng(1).uniform(0, 1, 50), np.random.default_rng(2))
-    problem = problem_of(Counts.of(reports, channel), 10)
-    table, counts = _records_view(problem, problem.layout)
-    middles = (problem.layout.cells[:-1] + problem.layout.cells[1:]) / 2
-    density = channel.density(reports[:, None] - middles)
-    by_record = (density / density.sum(axis=1, keepdims=True)).mean(axis=0)
-    once = maximise_likelihood(table, counts, stop=Steps(1)).probabilities[0]
-    assert once == pytest.approx(by_record, rel=1e-9)
-
-
-def test_a_stop_is_refused_where_it_means_nothing():
-    coin = sf.RandomizedResponse(sf.Categories(["a", "b"]), keep=0.75)
-    with pytest.raises(ValueError, match="leave it out for 'smooth'"):
-        sf.reconstruct(["a", "b"], coin, stop=0.01)
-    with pytest.raises(ValueError, match="stop='soon' is unknown; give a share of the χ² threshold"):
-        sf.reconstruct(["a", "b"], coin, method="as00", stop="soon")
-    with pytest.raises(ValueError, match="is for numbers"):
-        sf.reconstruct(["a", "b"], coin, method="as00-records")
-    with pytest.raises(ValueError, match="is for added noise"):
-        sf.reconstruct([0.5], sf.SquareWave(sf.Interval(0, 1), gamma=19), method="as00-records")

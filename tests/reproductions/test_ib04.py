@@ -10,8 +10,7 @@ from sklearn.tree import DecisionTreeClassifier
 from reproductions import ib04
 from reproductions.datasets import load
 from reproductions.ib04 import changes, choices, claims, patterns, utility
-from sfumato.microdata import LeafRule, TreeComparison
-from sfumato.microdata.judged import frontier
+from sfumato.microdata import LeafRule, Method, TreeComparison
 from sfumato.microdata.patterns.pattern import nodes_of
 
 
@@ -63,8 +62,8 @@ def looked_at(own):
     cases = patterns.EXPERIMENTS.items()
     choice = own["CART"]
     return {
-        name: patterns.one_experiment(name, "CART", choice, patterns.LOOKED_AT, runs, 100, options, patterns.LOOKS)
-        for name, (runs, options) in cases
+        name: patterns.one_experiment(name, "CART", choice, patterns.LOOKED_AT, runs, 100, method, patterns.LOOKS)
+        for name, (runs, method) in cases
     }
 
 
@@ -149,7 +148,7 @@ def test_every_variance_and_correlation_stays_within_its_sampling_interval_and_n
 
 
 def test_reproduce_writes_tables_pictures_and_claims_and_judges_no_count_of_a_quick_run(tmp_path, monkeypatch):
-    monkeypatch.setattr(frontier, "AMOUNTS", {method: (1.0,) for method in frontier.METHODS})
+    monkeypatch.setattr(Method, "varied", lambda self: (self,))
     judged = ib04.reproduce(tmp_path, scale="quick", say=lambda text: None)
     names = {path.name for path in tmp_path.iterdir()}
     assert names >= {"index.html", "statements.md", "patterns.csv", "accuracy.csv", "rotation_and_projection.csv"}

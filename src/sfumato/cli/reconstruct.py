@@ -18,11 +18,10 @@ from sfumato.counts import Reports
 from sfumato.domain import Items, Row
 from sfumato.plan import Plan
 from sfumato.reconstruction import Difference, Estimate, combine, difference, reconstruct_plan
-from sfumato.reconstruction.methods import STOPPED, stop_rule
 from sfumato.tables import check_target, write_table
 from sfumato.tables.files import write_whole
 
-METHODS = ("smooth", "em", "as00", "as00-records", "inverse")
+METHODS = ("smooth", "em", "as00", "inverse")
 PLOTS = (".png", ".svg", ".html")
 TOGETHER = "together"
 MOST_COMPARED = 6  # classes of which every two are held against each other
@@ -38,17 +37,11 @@ EXAMPLES = """Examples:
 
   sfumato reconstruct plan.toml reports.parquet -o estimates.csv --plot all.html
 
-  sfumato reconstruct plan.toml reports.parquet --method as00 --stop 0.001
-
   sfumato reconstruct plan.toml reports.parquet --by region --weights w --shares north=0.3,south=0.7"""
 
 Attributes = Annotated[list[str] | None, typer.Option("--attribute", "-a", help="Only this one; may be repeated.")]
 Intervals = Annotated[int | None, typer.Option(min=1, help="Number of equal intervals for numeric attributes.")]
-Method = Annotated[str, typer.Option(help="One of smooth, em, as00, as00-records, inverse.")]
-Stop = Annotated[
-    str | None,
-    typer.Option(help="Where as00 ends: a share of the χ² threshold (the paper's 0.01), observed or likelihood."),
-]
+Method = Annotated[str, typer.Option(help="One of smooth, em, as00, inverse.")]
 By = Annotated[str | None, typer.Option(help="A clear column: each of its classes apart, and held against others.")]
 Shares = Annotated[
     str | None,
@@ -68,21 +61,11 @@ class Way:
 
     intervals: Intervals = None
     method: Method = "smooth"
-    stop: Stop = None
 
-    def rule(self) -> Any:
-        """The stopping rule that was asked for."""
+    def check(self) -> None:
+        """Refuse a method that is unknown."""
         if self.method not in METHODS:
             raise ValueError(f"--method {self.method} is unknown; use one of {', '.join(METHODS)}")
-        if self.stop is None:
-            return None
-        if self.method not in STOPPED:
-            raise ValueError(f"--stop is for --method {' and '.join(STOPPED)}; leave it out for {self.method}")
-        try:
-            return stop_rule(float(self.stop) if self.stop[:1] in "0123456789." else self.stop)
-        except ValueError:
-            how = "give a share of the χ² threshold above 0 and up to 1, observed or likelihood"
-            raise ValueError(f"--stop {self.stop} is unknown; {how}") from None
 
 
 @dataclass(frozen=True)
@@ -169,7 +152,8 @@ def reconstruct(
     engine: Engine = None,
 ) -> None:
     """Reconstruct how the true values are distributed, attribute by attribute, with standard errors."""
-    loaded, by, rule = load_plan(plan), whose.by, way.rule()
+    loaded, by = load_plan(plan), whose.by
+    way.check()
     results.check([plan, *reports])
     named, known = whose.columns(loaded), whose.known_shares()
     chosen = {name: one for name, one in asked(loaded, attribute).items() if not isinstance(one.domain, (Items, Row))}
@@ -181,7 +165,7 @@ def reconstruct(
         counts = dict(zip(chosen, held.tallies(list(chosen), by_class=by is not None), strict=True))
     found: dict[str, Estimates] = {}
     for name, one in progress(counts.items(), "reconstructing"):
-        estimate = reconstruct_plan({name: one}, loaded, way.intervals, way.method, stop=rule)[name]
+        estimate = reconstruct_plan({name: one}, loaded, way.intervals, way.method)[name]
         found[name] = {None: estimate} if by is None else estimate
         if known is not None:
             with naming("--shares"):
@@ -189,8 +173,8 @@ def reconstruct(
     if results.plot is not None and results.on_a_page:
         from sfumato.findings import page_of
 
-        wishes = {"intervals": way.intervals, "method": way.method, "stop": rule, "class_name": by, "shares": known}
-        page_of(counts, loaded, **wishes).write(results.plot)
+        page = page_of(counts, loaded, intervals=way.intervals, method=way.method, class_name=by, shares=known)
+        page.write(results.plot)
     results.deliver(found, by)
 
 

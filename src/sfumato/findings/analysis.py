@@ -66,7 +66,6 @@ class Wishes:
 
     intervals: int | None = None
     method: str = "smooth"
-    stop: Any = None
     shares: Mapping[str, float] | None = None
 
 
@@ -92,7 +91,7 @@ def counts(reports: Any, plan: Plan) -> dict[str, Any]:
 
 def estimates(
     reports: Any, plan: Plan, question: str = "", intervals: int | None = None, *, method: str = "smooth",
-    stop: Any = None, class_name: str | None = None, shares: Mapping[str, float] | None = None,
+    class_name: str | None = None, shares: Mapping[str, float] | None = None,
 ) -> dict[str, Any]:
     """Estimate what the reports say of every question: with errors, by class and by level, how precise it is, and what
     fakes could do to it.
@@ -101,13 +100,13 @@ def estimates(
 
     ``reports``: a table of reports (pandas, Polars, PyArrow, a mapping, …), or the counts of them by question, as
     ``plan.counts`` gives them. ``question``: this one only. ``intervals``: of blurred numbers, instead of as many as
-    the reports can tell apart. ``method`` and ``stop``: how to reconstruct, as in `sf.reconstruct`. ``class_name``:
+    the reports can tell apart. ``method``: how to reconstruct, as in `sf.reconstruct`. ``class_name``:
     what the classes of counts are called. ``shares``: the known share of each class in the population, by which the
     classes are put together.
     """
     if question and question not in plan.columns:
         raise ValueError(f"there is no question {question!r}; there are {', '.join(plan.columns)}")
-    answers, wishes = answers_of(reports, plan, class_name), Wishes(intervals, method, stop, shares)
+    answers, wishes = answers_of(reports, plan, class_name), Wishes(intervals, method, shares)
     questions = {
         each.name: _question(each, plan, answers.class_blur, wishes)
         for each in answers.questions
@@ -181,7 +180,7 @@ def measure(answers: Answers, tally: Any, cells: Any, wishes: Wishes) -> Measure
         return Measure(tally.total, tally.missing)
     if isinstance(tally, Counts):
         wanted = cells if isinstance(answers.domain, Interval) else None
-        estimate = reconstruct(tally, intervals=wanted, method=wishes.method, stop=wishes.stop)
+        estimate = reconstruct(tally, intervals=wanted, method=wishes.method)
         return Measure(tally.total, tally.missing, estimate, mean_of(tally.effective()))
     if isinstance(tally, ClearCounts):
         return Measure(tally.total, tally.missing, _clear_estimate(answers.domain, tally), tally.mean)

@@ -6,22 +6,21 @@ import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sfumato.domain import Categories, Codes, Interval
+from sfumato.microdata.draws import Draws
 from sfumato.microdata.judged.preserved import PatternWarning, Preserved, judge
-from sfumato.microdata.methods.gadp import BASELINES, LeafFit, blur_whole_table, gadp_in_leaves
-from sfumato.microdata.methods.laws import draw_by_law
-from sfumato.microdata.methods.leafwise import Leafwise, pin_cuts
-from sfumato.microdata.methods.noise import Draws
-from sfumato.microdata.methods.treatment import KEPT, Treatment
-from sfumato.microdata.patterns.pattern import Leaves, Nodes, Regrow, find_leaves, find_pattern
-from sfumato.microdata.patterns.rules import Rule, find_rules, read_off, repair
-from sfumato.microdata.table.fields import Microdata, read_forms, read_microdata
+from sfumato.microdata.methods.donors import Donors
+from sfumato.microdata.methods.ib04 import IB04
+from sfumato.microdata.methods.method import LeafFit, Method, Preserve, Terms, agree, preserve_of
+from sfumato.microdata.methods.treatment import Treatment
+from sfumato.microdata.patterns.pattern import Leaves, Nodes, Pattern
+from sfumato.microdata.patterns.rules import Rule, repair
+from sfumato.microdata.table.fields import Mask, Microdata, read_forms, read_microdata
 from sfumato.microdata.table.roles import Roles, agree_roles
-from sfumato.microdata.terms import LEAST_RULES, MOST_CHANGE, Amount, Terms, agree
 from sfumato.prose import counted
 
 if TYPE_CHECKING:
@@ -30,34 +29,49 @@ if TYPE_CHECKING:
 Domains = Mapping[str, Interval | Categories]
 
 
-class Again(Protocol):
-    """The same recipe on some of the records, as if the others were not there: a tree of their own, categories in the
-    order of their own classes."""
+@dataclass(frozen=True)
+class Recipe:
+    """What a release is made of and how: enough to make another one of some of the records.
 
-    def __call__(self, rows: Codes, draws: Draws, attempts: int = 0) -> Microdata: ...
+    ``declared``: fields whose domain the owner stated.
+    """
+
+    data: Microdata
+    terms: Terms
+    treatment: Treatment
+    declared: Mask
 
 
 @dataclass(frozen=True)
 class Release:
     """The released table and the report on it. Hand on ``table``; this object holds the original for the report."""
 
-    method: str
-    amount: dict[str, float]
-    tree: Nodes = field(repr=False)
-    regrow: Regrow = field(repr=False)
+    terms: Terms = field(repr=False)
     original: Microdata = field(repr=False)
     released: Microdata = field(repr=False)
+    pattern: Pattern = field(repr=False)
     leaves: Leaves | None = field(repr=False)
     leaf_fits: tuple[LeafFit, ...] = field(repr=False)
+    rules: tuple[Rule, ...] = field(repr=False)
+    regrown: Nodes | None = field(repr=False)
     notes: tuple[str, ...]
-    kept: tuple[str, ...]
-    terms: Terms = field(repr=False)
-    rules: tuple[Rule, ...] = field(default=(), repr=False)
-    regrown: Nodes | None = field(default=None, repr=False)
     roles: Roles = field(default=Roles({}, {}), repr=False)
-    treatment: Treatment = KEPT
     rows: Codes | None = field(default=None, repr=False)
-    again: Again | None = field(default=None, repr=False)
+    recipe: Recipe | None = field(default=None, repr=False)
+
+    @property
+    def method(self) -> Method:
+        return self.terms.method
+
+    @property
+    def amount(self) -> dict[str, float]:
+        """How much noise each attribute got, in the method's unit."""
+        return dict(zip(self.original.names, self.terms.amount.tolist(), strict=True))
+
+    @property
+    def tree(self) -> Nodes:
+        """The tree whose rules are to survive."""
+        return self.pattern.tree
 
     @cached_property
     def table(self) -> Any:
@@ -68,7 +82,7 @@ class Release:
     @cached_property
     def preserved(self) -> Preserved:
         """What of the patterns asked for is in the release."""
-        again = self.regrown or self.regrow(self.released.X, self.released.y)
+        again = self.regrown or self.pattern.grower.grow(self.released.X, self.released.y)
         return judge(self.original, self.released, self.tree, again, self.rules, self.terms)
 
     @cached_property
@@ -80,81 +94,60 @@ class Release:
 
 
 def release(
-    table: Any, target: str | None = None, method: str = "leafwise", *, preserve: str | None = None,
-    rules: Iterable[str] = (), amount: Amount | None = None, noise: Any = None, labels: str = "rpt",
-    perturb: str = "all", tree: Any = None, domains: Domains | None = None, keep: Iterable[str] = (),
-    attempts: int | None = None, least_rules: float = LEAST_RULES, most_change: float = MOST_CHANGE,
-    roles: Mapping[str, str] | None = None, outliers: str = "replace", gaps: str = "deal", order: str = "shuffle",
-    rng: np.random.Generator | int | None = None,
+    table: Any, target: str | None = None, method: Method | None = None, *, preserve: Preserve | None = None,
+    rules: Iterable[str] = (), keep: Iterable[str] = (), roles: Mapping[str, str] | None = None,
+    domains: Domains | None = None, treatment: Treatment | None = None, rng: np.random.Generator | int | None = None,
 ) -> Release:
-    """A perturbed copy of a table of true records in which the patterns of before are still found; where those asked
-    for are not, a :class:`PatternWarning` says so.
+    """Release a perturbed copy of a table of true records in which the patterns of before are still found; where those
+    asked for are not, a :class:`PatternWarning` says so.
 
-    table     pandas, Polars, PyArrow, DuckDB or a mapping of columns; comes back as the same kind
-    target    the column to be explained: classes, or a number of more than twenty values; None: all columns alike
-    method    "leafwise" (inside the leaves of a tree), "gadp" (GADP inside every leaf, then the class step), or, to
-              compare with: "sadp", "correlated", "gadp-table", "swap", "random"
-    preserve  "rules" (a tree grown on the release is the same), "correlations" (of every two columns), or "both"
-    rules     what columns may hold together: "a -> b", "a ~ b", "a <= b", "not a=x, b=y"; others are found
-    amount    how much noise, for all attributes or by name: "leafwise" the least number of donors (default 10), for
-              rank noise a standard deviation as a share of the leaf's ranks (default 1), for additive noise of the
-              interval's width (default 0.276); "gadp" the share 1 − κ² of fresh variance, one number (default 1);
-              "sadp", "correlated" in standard deviations; "swap" the window as a share of the ranks; "random" as a
-              share of the domain
-    noise     "donors" (the default but for preserve="rules") draws each column from records alike in the others;
-              "rank" keeps every leaf's distribution, each column alone; "additive" is IB04's law with the cuts kept in
-              place, "paper" the same to the letter, drawn once; so is an own law: a table {share of the interval:
-              probability}, a quantile function, or a `laws.Law`, which ``amount`` multiplies (default 1)
-    labels    "rpt", "ppt", "alpt" or "none"
-    perturb   "all" attributes of a leaf, only those "tested" on its path, only the "untested" (or those in leaves of
-              several classes only: "untested-mixed"), or "none"
-    tree      a fitted tree whose patterns are to survive, or options of scikit-learn's for one that is grown on the
-              numbers, as {"max_leaf_nodes": 8}; by default one is grown on the table, with "c45" by C4.5
-    domains   what a column may hold, where that is more than what it holds; keep: columns that stay as they are
-    attempts  how often to look whether a tree grown on the release still finds the patterns (0: never)
-    least_rules, most_change  what is preserved: this share of records under kept rules, no association changed more
-    roles     of columns, where another than the proposed one is meant: "identifier" (left out), "quasi-identifier",
-              "sensitive", "free" (kept), "constant"
-    outliers  "replace" extreme values and rare labels by those of a few people together, or "keep" them
-    gaps      "deal" the patterns of missing values anew inside leaves, or "keep" them
-    order     "shuffle" the rows, or "keep" their order
-    rng       None draws from the operating system's randomness; a NumPy generator is for simulations
+    table      pandas, Polars, PyArrow, DuckDB or a mapping of columns; comes back as the same kind
+    target     the column to be explained: classes, or a number of more than twenty values; None: all columns alike
+    method     how values move, with its own options: `Donors` (the default), `IB04` (the default for preserve="rules"),
+               `Gadp` or `Swap` of ``sf.microdata``
+    preserve   "rules" (a tree grown on the release is the same), "correlations" (of every two columns), "both", or
+               these with their limits: {"rules": 0.8, "correlations": 0.1} is the least share of records under kept
+               rules, and the largest change of an association. None: what the method is made for
+    rules      what columns may hold together: "a -> b", "a ~ b", "a <= b", "not a=x, b=y"; others are found
+    keep       columns that stay as they are
+    roles      of columns, where another than the proposed one is meant: "identifier" (left out), "quasi-identifier",
+               "sensitive", "free" (kept), "constant"
+    domains    what a column may hold, where that is more than what it holds
+    treatment  what is done about extreme values, gaps and the order of rows: `Treatment` of ``sf.microdata``
+    rng        None draws from the operating system's randomness; a NumPy generator is for simulations
+
+    >>> import sfumato as sf
+    >>> ages = [20 + row % 30 for row in range(60)]
+    >>> table = {"age": ages, "class": ["young" if age < 35 else "old" for age in ages]}
+    >>> done = sf.release(table, "class", sf.microdata.Swap(window=0.3), rng=1)
+    >>> sorted(done.table)
+    ['age', 'class']
     """
-    treatment = Treatment(outliers, gaps, order)
+    method = method_for(preserve) if method is None else method
+    if not isinstance(method, Method):
+        raise TypeError(f"method={method!r} is no method; give one with its options, such as sf.microdata.Donors()")
     data, agreed = read_records(table, target, domains, roles)
     kept = [*keep, *(name for name in agreed.having("free") if name != target)]
     for name in kept:
         if name in agreed.having("identifier"):
             raise ValueError(f"column {name!r} is an identifier, which is left out; give it another role to keep it")
-    terms = agree(
-        data, method, amount, noise, labels, perturb, attempts, kept, preserve, rules, least_rules, most_change
-    )
-    declared = np.isin(data.names, list(domains or ()))
-    tree = grow_as_asked(tree, data) if isinstance(tree, Mapping) else tree
-
-    def recipe(original: Microdata, tree: Any, terms: Terms, draws: Draws) -> Release:
-        done = release_records(treatment.before(original, terms.kept, declared, draws), terms, tree, draws)
-        leaf = np.zeros(len(original.y), np.int64) if done.leaves is None else done.leaves.leaf
-        released = treatment.after(done.released, leaf, terms.kept, draws)
-        if released is not done.released and done.leaves is not None:
-            repair(released.X, released.y, done.original, done.leaves, list(done.rules), terms.kept, draws)
-        return replace(done, original=original, released=released)
-
-    def again(rows: Codes, draws: Draws, attempts: int = 0) -> Microdata:
-        part = data.take(rows).arranged()
-        grown = tree if tree is None or isinstance(tree, str) else grow_again(tree, part)
-        return recipe(part, grown, replace(terms, attempts=attempts), draws).released.like(data.fields)
-
+    terms, treatment = agree(data, method, preserve, rules, kept), treatment or Treatment()
+    recipe = Recipe(data, terms, treatment, np.isin(data.names, list(domains or ())))
     draws = Draws(rng)
-    done = recipe(data, tree, terms, draws)
+    done = carry_out(recipe, draws)
     done = replace(
         done, notes=(*agreed.notes(), *treatment.notes(data, done.released, terms.kept), *done.notes), roles=agreed,
-        treatment=treatment, rows=treatment.rows(len(data.y), draws), again=again,
+        rows=treatment.rows(len(data.y), draws), recipe=recipe,
     )
     done.table  # noqa: B018 (made now, while the caller's table is as it was)
     if not done.preserved.reached:
         warnings.warn(str(done.preserved), PatternWarning, stacklevel=2)
     return done
+
+
+def method_for(preserve: Preserve | None) -> Method:
+    """Return the default method for what is to survive."""
+    return Donors() if preserve is None or preserve_of(preserve)[0] != "rules" else IB04()
 
 
 def read_records(
@@ -167,71 +160,39 @@ def read_records(
     return read_microdata(table, target, domains, forms=held), agreed
 
 
-def release_records(data: Microdata, terms: Terms, tree: Any, draws: Draws) -> Release:
-    """The method on records that were read already."""
-    leaves: Leaves | None = None
-    fits: list[LeafFit] = []
-    rules: list[Rule] = []
-    regrown: Nodes | None = None
-    if terms.method in BASELINES:
-        pattern = find_pattern(None, data)
-        X, y = blur_whole_table(data, terms.method, terms.amount, terms.kept, draws), data.y.copy()
-    else:
-        donors = terms.method == "leafwise" and terms.noise == "donors"
-        rules = find_rules(data, terms.kept, terms.rules, search=terms.deals and terms.method == "leafwise")
-        pattern = find_pattern(tree, data, leave_out=read_off(rules), finer=not donors)
-        leaves = find_leaves(pattern.leaves, data, observed=terms.law is None)
-        noise = Leafwise(data, leaves, terms, rules, draws)
-        y = noise.classes(slice(None))
-        if terms.method == "gadp":
-            X, fits = gadp_in_leaves(data, leaves, float(np.sqrt(1 - terms.amount[0])), terms.kept, draws)
-            repair(X, y, data, leaves, rules, terms.kept, draws)
-            pin_cuts(X, np.flatnonzero(~terms.kept), leaves)
-        elif terms.law is not None:
-            X = draw_by_law(data, leaves, terms.law, terms.amount, terms.kept, terms.perturb, draws)
-        else:
-            X, y, regrown = noise.release(y, pattern)
+def carry_out(recipe: Recipe, draws: Draws) -> Release:
+    """Treat outliers, move values by the method, deal gaps anew."""
+    original, terms, treatment = recipe.data, recipe.terms, recipe.treatment
+    done = release_records(treatment.before(original, terms.kept, recipe.declared, draws), terms, draws)
+    leaf = np.zeros(len(original.y), np.int64) if done.leaves is None else done.leaves.leaf
+    released = treatment.after(done.released, leaf, terms.kept, draws)
+    if released is not done.released and done.leaves is not None:
+        repair(released.X, released.y, done.original, done.leaves, list(done.rules), terms.kept, draws)
+    return replace(done, original=original, released=released)
+
+
+def release_part(recipe: Recipe, rows: Codes, draws: Draws, attempts: int = 0) -> Microdata:
+    """Release some of the records by the same recipe, as if the others were not there: with a tree of their own, and
+    categories in the order of their own classes."""
+    part = recipe.data.take(rows).arranged()
+    terms = replace(recipe.terms, attempts=attempts, method=recipe.terms.method.grown_again_on(part))
+    return carry_out(replace(recipe, data=part, terms=terms), draws).released.like(recipe.data.fields)
+
+
+def release_records(data: Microdata, terms: Terms, draws: Draws) -> Release:
+    """Move values by the method alone, in records that were read already."""
+    moved = terms.method.move(data, terms, draws)
     return Release(
-        method=terms.method,
-        amount=dict(zip(data.names, terms.amount.tolist(), strict=True)),
-        tree=pattern.tree,
-        regrow=pattern.regrow,
-        original=data,
-        released=data.with_values(X, y),
-        leaves=leaves,
-        leaf_fits=tuple(fits),
-        notes=(*_notes(data, leaves), *_broken(data, rules)),
-        kept=tuple(np.array(data.names)[terms.kept].tolist()),
         terms=terms,
-        rules=tuple(rules),
-        regrown=regrown,
+        original=data,
+        released=data.with_values(moved.X, moved.y),
+        pattern=moved.pattern,
+        leaves=moved.leaves,
+        leaf_fits=moved.leaf_fits,
+        rules=moved.rules,
+        regrown=moved.regrown,
+        notes=(*_notes(data, moved.leaves), *_broken(data, moved.rules)),
     )
-
-
-def grow_as_asked(options: Mapping[str, Any], data: Microdata) -> Any:
-    """The owner's tree, grown on the numeric attributes."""
-    from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
-
-    names = np.array([name for name in data.names if name != data.target], dtype=object)
-    names = names[[data.numeric[data.index(name)] for name in names]]
-    if not names.size:
-        raise ValueError("tree names options, but the table has no numeric attribute; leave them out")
-    tree: Any = DecisionTreeRegressor(**{"random_state": 0, **options})
-    if data.response is None:
-        tree = DecisionTreeClassifier(**{"criterion": "entropy", "random_state": 0, **options})
-    tree.feature_names_in_ = names
-    return grow_again(tree, data)
-
-
-def grow_again(tree: Any, data: Microdata) -> Any:
-    """A tree with the same options, grown on these records."""
-    from sklearn.base import clone
-
-    names = np.array(getattr(tree, "feature_names_in_", data.names), dtype=object)
-    target = data.y if data.response is None else data.X[:, data.response]
-    grown = clone(tree).fit(data.X[:, [data.index(name) for name in names]], target)
-    grown.feature_names_in_ = names
-    return grown
 
 
 def _notes(data: Microdata, leaves: Leaves | None) -> tuple[str, ...]:

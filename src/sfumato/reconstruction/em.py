@@ -35,8 +35,8 @@ from sfumato.reconstruction.rules import (
     ChiSquare,
     Chosen,
     Guided,
-    Observed,
     OverRelaxed,
+    StepRule,
     Steps,
     Stop,
 )
@@ -187,13 +187,14 @@ class EMFit:
 
 def maximise_likelihood(
     table: Table, counts: npt.ArrayLike, *, start: npt.ArrayLike | None = None,
-    stop: Stop | Steps | ChiSquare | Observed = ENOUGH, acceleration: Anderson | OverRelaxed | None = None,
+    stop: Stop | StepRule = ENOUGH, acceleration: Anderson | OverRelaxed | None = None,
     smoothing: float = 0.0,
 ) -> EMFit:
     """EM from ``start`` (uniform unless given) until ``stop``; ``counts`` has one problem a row.
 
-    EM runs plain or over-relaxed to a number of steps or to AS00's stop, and by Anderson's proposals to a rule about
-    the likelihood. ``smoothing`` reports spread evenly over the cells keep each of them off zero (plain and
+    EM runs plain or over-relaxed to a number of steps or to a rule about successive estimates (AS00's is one), and by
+    Anderson's proposals to a rule about the likelihood. ``smoothing`` reports spread evenly over the cells keep each of
+    them off zero (plain and
     over-relaxed steps only).
 
     >>> from sfumato.reconstruction import DenseTable
@@ -205,7 +206,7 @@ def maximise_likelihood(
     shape = (problems.reports.size, table.shape[1])
     p: Array = np.full(shape, 1 / shape[1]) if start is None else np.array(start).reshape(shape)
     p = p.astype(table.dtype, copy=False)
-    if isinstance(stop, (Steps, ChiSquare, Observed)):
+    if isinstance(stop, StepRule):
         if isinstance(acceleration, Anderson):
             raise ValueError("Anderson's proposals follow the likelihood; stop by LikelihoodGain(…)")
         return _stepped(problems, p, stop, acceleration or OverRelaxed(1.0), smoothing)
@@ -275,9 +276,7 @@ class Likelihood:
         return factor if factor.dtype == np.float64 else np.minimum(factor, np.float32(LARGEST), out=factor)
 
 
-def _stepped(
-    problems: Likelihood, p: Array, stop: Steps | ChiSquare | Observed, relaxed: OverRelaxed, smoothing: float
-) -> EMFit:
+def _stepped(problems: Likelihood, p: Array, stop: StepRule, relaxed: OverRelaxed, smoothing: float) -> EMFit:
     """EM without a look at the likelihood; problems without a report stay where they are."""
     going = np.flatnonzero(problems.reports > 0)
     steps = 0
@@ -287,18 +286,12 @@ def _stepped(
     while going.size and steps < stop.limit:
         before, now = now, some.step(now, relaxed.power if steps >= relaxed.after else 1.0, smoothing)
         steps += 1
-        if not isinstance(stop, Steps) and (done := _reached(stop, some, before, now)).any():
+        if (done := stop.reached(some, before, now)).any():
             p[going] = now
             going, some, now = going[~done], some.only(~done), now[~done]
     p[going] = now
     converged = isinstance(stop, Steps) or not going.size
     return EMFit(p, steps, problems.applications, converged, problems)
-
-
-def _reached(stop: ChiSquare | Observed, some: Likelihood, before: Array, now: Array) -> npt.NDArray[np.bool_]:
-    if isinstance(stop, Observed):
-        return stop.reached(some.counts, some.apply(now))
-    return stop.reached(some.reports, before, now)
 
 
 def _compiled_steps(problems: Likelihood, p: Array, stop: ChiSquare, going: Codes) -> tuple[int, Codes]:

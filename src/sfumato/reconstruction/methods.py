@@ -8,8 +8,6 @@ as00      Agrawal & Srikant's own recipe: Equation 3 with the midpoint kernel an
           Report intervals have the same width and go on past the domain as far as the noise reaches, so every report is
           counted. The kernel is biased where the noise density jumps (uniform noise), and no amount of data mends that;
           it stays because the paper's results need it.
-as00-records  the same before the paper's partitioning: Equation 2, every record at its own value,
-              f'(a) = (1/n) Σ_i f_Y(w_i − a)·f(a) / ∫ f_Y(w_i − z)·f(z) dz.
 inverse   the unbiased estimate of category shares: undo the table,
               p̂ = B f,   f the shares of reports,   B A = 1,
           so E p̂ = p exactly, whatever p is; single shares may come out below 0 or above 1, and they sum to 1. For a
@@ -35,7 +33,7 @@ from sfumato.reconstruction.cells import Layout, layout_for, observe, observe_po
 from sfumato.reconstruction.diagnosis import fisher_spread, messages_for
 from sfumato.reconstruction.em import DenseTable, EMFit, Likelihood, Table, maximise_likelihood, stack
 from sfumato.reconstruction.estimate import Diagnostics, Estimate, Fine
-from sfumato.reconstruction.rules import CONVERGED, ENOUGH, Anderson, ChiSquare, LikelihoodGain, Observed
+from sfumato.reconstruction.rules import CONVERGED, ENOUGH, ChiSquare
 
 if TYPE_CHECKING:
     from sfumato.reconstruction.smooth import SmoothFit
@@ -222,39 +220,11 @@ def by_em(problem: Problem) -> list[Estimate]:
     return _fitted(problem, fit, problem.table, problem.counts, problem.membership, exact=True)
 
 
-Rule = ChiSquare | Observed | LikelihoodGain
-
-
-def by_as00(problem: Problem, stop: Rule | None = None) -> list[Estimate]:
+def by_as00(problem: Problem) -> list[Estimate]:
     """Equation 3 as the paper has it: midpoint kernel on the wanted intervals, χ² stop."""
-    table, counts = _as00_view(problem)
-    return _fitted(problem, _plain_em(table, counts, stop), table, counts, None, exact=False)
-
-
-def by_records(problem: Problem, stop: Rule | None = None) -> list[Estimate]:
-    """Equation 2: every record at its own value, the density on fine cells."""
-    if problem.layout is None:
-        raise ValueError("method='as00-records' is for numbers; use 'as00' for categories")
-    table, counts = _records_view(problem, problem.layout)
-    return _fitted(problem, _plain_em(table, counts, stop), table, counts, problem.membership, exact=False)
-
-
-def _plain_em(table: Table, counts: Floats, stop: Rule | None) -> EMFit:
-    rule = stop or ChiSquare()
-    plain = Anderson(0) if isinstance(rule, LikelihoodGain) else None
-    return maximise_likelihood(table, counts, stop=rule, acceleration=plain)
-
-
-def stop_rule(stop: object) -> Rule:
-    """AS00's rules by name: a share of the χ² threshold, "observed", "likelihood"."""
-    if isinstance(stop, Rule):
-        return stop
-    if isinstance(stop, float) and 0 < stop <= 1:
-        return ChiSquare(share=stop)
-    named: dict[object, Rule] = {"observed": Observed(), "likelihood": ENOUGH}
-    if isinstance(stop, str) and stop in named:
-        return named[stop]
-    raise ValueError(f"stop={stop!r} is unknown; give a share of the χ² threshold (0.01), 'observed' or 'likelihood'")
+    table, counts = as00_view(problem)
+    fit = maximise_likelihood(table, counts, stop=ChiSquare())
+    return _fitted(problem, fit, table, counts, None, exact=False)
 
 
 def by_inverse(problem: Problem) -> list[Estimate]:
@@ -332,14 +302,12 @@ METHODS: dict[str, Callable[[Problem], list[Estimate]]] = {
     "smooth": by_smooth,
     "em": by_em,
     "as00": by_as00,
-    "as00-records": by_records,
     "inverse": by_inverse,
 }
-STOPPED: dict[str, Callable[[Problem, Rule], list[Estimate]]] = {"as00": by_as00, "as00-records": by_records}
 
 
-def _as00_view(problem: Problem) -> tuple[Table, Floats]:
-    """The midpoint kernels of all levels, and the counts of their report intervals."""
+def as00_view(problem: Problem) -> tuple[Table, Floats]:
+    """Return the midpoint kernels of all levels, and the counts of their report intervals."""
     if problem.layout is None:
         return problem.table, problem.counts
     kernels: list[Table] = []
@@ -354,26 +322,6 @@ def _as00_view(problem: Problem) -> tuple[Table, Floats]:
         kernels.append(DenseTable(kernel[possible] / total))
         counts.append(part[:, possible])
     return stack(kernels, problem.shares), np.hstack(counts)
-
-
-def _records_view(problem: Problem, layout: Layout) -> tuple[Table, Floats]:
-    """f_Y(w_i − a) for every report w_i that was seen and the middle a of every fine cell, and how often it was.
-
-    Equal reports give equal terms of the sum over records, which are added once.
-    """
-    middles = (layout.cells[:-1] + layout.cells[1:]) / 2
-    tables: list[Table] = []
-    counts = []
-    for tally in problem.tallies:
-        seen = np.flatnonzero(tally.histogram.any(axis=0))
-        if not isinstance(tally.channel, AdditiveNoise):
-            raise ValueError("method='as00-records' is for added noise; use 'as00' for other channels")
-        values = np.asarray(tally.channel.outputs.decode(seen), dtype=float)
-        law: Floats = tally.channel.density(values[:, None] - middles)
-        possible = law.any(axis=1)  # bounded noise reaches half a cell less far from a middle than from the cell's end
-        tables.append(DenseTable(law[possible] * tally.channel.outputs.step))
-        counts.append(tally.histogram[:, seen[possible]])
-    return stack(tables, problem.shares), np.hstack(counts).astype(float)
 
 
 def _fitted(

@@ -18,7 +18,7 @@ from sfumato.reconstruction.cells import interval_edges
 from sfumato.reconstruction.closed import by_sets
 from sfumato.reconstruction.diagnosis import fisher_spread
 from sfumato.reconstruction.estimate import Estimate
-from sfumato.reconstruction.methods import METHODS, STOPPED, problem_of, stop_rule
+from sfumato.reconstruction.methods import METHODS, problem_of
 from sfumato.tables import LEVEL_SUFFIX
 
 INTERVALS = 20
@@ -29,7 +29,7 @@ MANY = 100
 
 def reconstruct(
     reports: Any, channel: Mechanism | None = None, intervals: Any = None, method: str = "smooth", *,
-    level: Any = None, by: Any = None, weights: Any = None, stop: Any = None,
+    level: Any = None, by: Any = None, weights: Any = None,
 ) -> Any:
     """The distribution of the true values behind reports.
 
@@ -41,11 +41,8 @@ def reconstruct(
     for; errors follow what reports of such weights are worth (`Counts.worth`).
     ``intervals``: how many equal ones, or edges; None: one per whole number where they are few, else 20.
     ``method``: "smooth" (default), "em" (maximum likelihood; for numbers until only noise is left to gain), "as00"
-    (Agrawal & Srikant's recipe), "as00-records" (the same without intervals of reports), "inverse" (unbiased, for
-    categories). ``stop``: where the recipe ends: a share of the χ² threshold between successive estimates (None: the
-    paper's 0.01), "observed" (the reports that the estimate leads to are statistically those observed), "likelihood"
-    (only noise is left to gain). More than a hundred categories behind randomized
-    or subset response are read in closed form: "smooth" is then "inverse" without negative shares.
+    (Agrawal & Srikant's recipe), "inverse" (unbiased, for categories). More than a hundred categories behind
+    randomized or subset response are read in closed form: "smooth" is then "inverse" without negative shares.
 
     >>> import sfumato as sf
     >>> coin = sf.RandomizedResponse(sf.Categories(["yes", "no"]), keep=0.75)
@@ -55,18 +52,14 @@ def reconstruct(
     """
     if method not in METHODS:
         raise ValueError(f"method={method!r} is unknown; use one of {', '.join(METHODS)}")
-    if stop is not None and method not in STOPPED:
-        raise ValueError(f"stop= is for method 'as00' and 'as00-records'; leave it out for {method!r}")
-    rule = None if stop is None else stop_rule(stop)
     if isinstance(reports, Reports):
         _counted_already(by, weights)
-        return _each(reports, intervals, method, rule)
+        return _each(reports, intervals, method)
     counts, said = with_answers(counts_of(reports, channel, level, by, weights).effective())
     if intervals is None and in_closed_form(counts, method):
         estimates = by_sets(counts, method)
     else:
-        problem = problem_of(counts, intervals, method)
-        estimates = METHODS[method](problem) if rule is None else STOPPED[method](problem, rule)
+        estimates = METHODS[method](problem_of(counts, intervals, method))
     if said:
         estimates = [_noting(each, said) for each in estimates]
     return estimates[0] if counts.classes is None else dict(zip(counts.classes, estimates, strict=True))
@@ -96,22 +89,22 @@ def in_closed_form(counts: Counts, method: str) -> bool:
     return many and method in ("smooth", "inverse") and all(each.balanced() is not None for each in channels)
 
 
-def _each(reports: Reports, intervals: Any, method: str, stop: Any = None) -> dict[str, Any]:
+def _each(reports: Reports, intervals: Any, method: str) -> dict[str, Any]:
     """The estimate of every blurred column, from one pass over the reports."""
     counts = reports.tallied()
     domains = {name: reports.column(name).channel.domain for name in counts}
-    return _estimates(counts, domains, intervals, method, stop)
+    return _estimates(counts, domains, intervals, method)
 
 
 def _estimates(
-    counts: Mapping[str, Counts], domains: Mapping[str, Any], intervals: Any, method: str, stop: Any = None
+    counts: Mapping[str, Counts], domains: Mapping[str, Any], intervals: Any, method: str
 ) -> dict[str, Any]:
     found = {}
     for name, one in counts.items():
         wish = intervals.get(name) if isinstance(intervals, Mapping) else intervals
         numeric = isinstance(domains[name], Interval)
         try:
-            found[name] = reconstruct(one, intervals=wish if numeric else None, method=method, stop=stop)
+            found[name] = reconstruct(one, intervals=wish if numeric else None, method=method)
         except (ValueError, TypeError) as error:
             raise type(error)(f"attribute {name!r}: {error}") from None
     return found
@@ -119,19 +112,19 @@ def _estimates(
 
 def reconstruct_plan(
     table: Any, plan: Plan, intervals: Any = None, method: str = "smooth", *, by: str | None = None,
-    weights: Any = None, stop: Any = None,
+    weights: Any = None,
 ) -> dict[str, Any]:
     """``reconstruct`` for every attribute of a plan that went through a channel, by name.
 
     ``table``: reports as the plan makes them, or the counts of them by name. ``intervals``: one wish for all numeric
     attributes, or a mapping from name to wish. ``by``: one Estimate a class of this column. ``weights``: how many
-    people each report stands for, an array or the name of a column. ``stop``: where AS00's recipe ends.
+    people each report stands for, an array or the name of a column.
     """
     if isinstance(by, str) and by in plan.attributes and plan.attributes[by].channel is not None:
         raise ValueError(f"column {by!r} is blurred, so nobody's own class is known; name one sent in the clear")
     counts = _plan_counts(table, plan, by, weights)
     domains = {name: plan.attributes[name].domain for name in counts}
-    found = _estimates(counts, domains, intervals, method, stop)
+    found = _estimates(counts, domains, intervals, method)
     return {name: with_unasked(one, name, plan) for name, one in found.items()}
 
 

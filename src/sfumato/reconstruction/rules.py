@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -54,8 +55,18 @@ class LikelihoodGain:
         return np.asarray(likelihoods[-1] - likelihoods[-1 - self.steps] < self.nats)
 
 
+class StepRule(ABC):
+    """A rule about successive estimates for ending plain or over-relaxed EM, at the latest after ``limit`` steps."""
+
+    limit: int
+
+    @abstractmethod
+    def reached(self, problems: Likelihood, before: Array, after: Array) -> Done:
+        """Say which problems are done, from two successive estimates of each."""
+
+
 @dataclass(frozen=True)
-class ChiSquare:
+class ChiSquare(StepRule):
     """AS00's rule: successive estimates differ by less than a ``share`` of the χ² threshold.
 
     n·Σ (p' − p)²/p < share · χ²_{k−1}(confidence)
@@ -66,47 +77,29 @@ class ChiSquare:
     limit: int = 10_000
 
     def threshold(self, cells: int) -> float:
-        return self.share * _chi_square(max(cells - 1, 1), self.confidence)
+        return self.share * chi_square(max(cells - 1, 1), self.confidence)
 
-    def reached(self, reports: Floats, p: Array, new: Array) -> Done:
-        change = np.divide((new - p) ** 2, p, out=np.zeros_like(p), where=p > 0).sum(axis=-1)
-        return np.asarray(reports * change < self.threshold(p.shape[-1]))
+    def reached(self, problems: Likelihood, before: Array, after: Array) -> Done:
+        change = np.divide((after - before) ** 2, before, out=np.zeros_like(before), where=before > 0).sum(axis=-1)
+        return np.asarray(problems.reports * change < self.threshold(before.shape[-1]))
 
 
 @lru_cache
-def _chi_square(freedom: int, confidence: float) -> float:
+def chi_square(freedom: int, confidence: float) -> float:
+    """Return the value that χ² with so many degrees of freedom stays below with this confidence."""
     from scipy.special import chdtri
 
     return float(chdtri(freedom, 1 - confidence))
 
 
 @dataclass(frozen=True)
-class Observed:
-    """AS00's rejected rule: the observed reports and those that the estimate leads to are statistically the same.
-
-    Σ_s (N_s − n·(P p)_s)²/(n·(P p)_s) < χ²(confidence), with cells in which fewer than ``least`` are expected as one.
-    """
-
-    confidence: float = 0.95
-    least: float = 5.0
-    limit: int = 10_000
-
-    def reached(self, counts: Array, predicted: Array) -> Done:
-        return np.array([self._same(*row) for row in zip(counts, predicted, strict=True)], dtype=bool)
-
-    def _same(self, counts: Array, predicted: Array) -> bool:
-        expected = counts.sum() * predicted / predicted.sum()
-        few = expected < self.least
-        seen, hoped = (np.append(side[~few], side[few].sum()) for side in (counts, expected))
-        misfit = np.divide((seen - hoped) ** 2, hoped, out=np.zeros_like(hoped), where=hoped > 0).sum()
-        return bool(misfit < _chi_square(max(int(np.count_nonzero(hoped)) - 1, 1), self.confidence))
-
-
-@dataclass(frozen=True)
-class Steps:
+class Steps(StepRule):
     """So many steps, no more and no fewer: from the uniform start their number is the amount of smoothing."""
 
     limit: int
+
+    def reached(self, problems: Likelihood, before: Array, after: Array) -> Done:
+        return np.zeros(len(before), dtype=bool)
 
 
 CONVERGED = LikelihoodGain(nats=1e-9, steps=3, limit=20_000, promise=1e-7)

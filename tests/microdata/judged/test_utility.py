@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 import sfumato as sf
+from sfumato.microdata import Donors, Gadp
+from sfumato.microdata.draws import Draws
 from sfumato.microdata.judged.utility import LEARNERS, held_out, rarest_class, scores, split
-from sfumato.microdata.methods.noise import Draws
-from tests.microdata.conftest import mixed_table
+from sfumato.microdata.releasing import release_part
+from tests.microdata.conftest import NO_NOISE, mixed_table
 from tests.statistics import assert_mean
 
 
@@ -25,11 +27,11 @@ pytestmark = pytest.mark.filterwarnings("ignore::sfumato.microdata.PatternWarnin
 OWNERS_TREE = {"min_samples_leaf": 3}
 
 
-@pytest.mark.parametrize("options", [{}, {"tree": OWNERS_TREE}], ids=["our tree", "the owner's"])
+@pytest.mark.parametrize("options", [{}, {"leaves": OWNERS_TREE}], ids=["our tree", "the owner's"])
 def test_nothing_is_learnt_from_noise_whatever_it_was_released_by(options):
     found = []
     for seed in range(30):
-        done = sf.release(noise_table(seed, 150), "class", rng=seed, attempts=0, **options)
+        done = sf.release(noise_table(seed, 150), "class", Donors(attempts=0, **options), rng=seed)
         found.append([(one.original, one.released) for one in held_out(done, Draws(seed), 1, ("tree", "naive Bayes"))])
     original, released = np.mean(found, axis=1).T
     assert_mean(original, 0.5)
@@ -51,8 +53,9 @@ def test_releasing_again_knows_nothing_of_the_records_set_aside():
         table["town"][:60] = np.arange(60).astype(str)
         for place in range(6):
             table[f"x{place}"][:2] = -9, 9
+    recipe = Donors(leaves=OWNERS_TREE, attempts=0)
     made = [
-        sf.release(table, "class", rng=0, tree=OWNERS_TREE, attempts=0).again(part, Draws(5)).to_table()
+        release_part(sf.release(table, "class", recipe, rng=0).recipe, part, Draws(5)).to_table()
         for table in (first, second)
     ]
     for name in first:
@@ -71,7 +74,7 @@ def test_auc_and_recall_are_told_where_one_class_is_twice_another():
     table = mixed_table(240)
     for rare, told in ((0.2, True), (0.4, False)):
         table["class"] = np.where(np.argsort(np.argsort(table["income"])) < rare * 240, "low", "high")
-        done = sf.release(table, "class", rng=0, attempts=1)
+        done = sf.release(table, "class", Donors(attempts=1), rng=0)
         measures = {one.measure for one in held_out(done, Draws(0), 2, ("tree", "naive Bayes"))}
         assert measures == ({"accuracy", "AUC", "recall of low"} if told else {"accuracy"})
         assert rarest_class(done.original) == (1 if told else None)
@@ -80,8 +83,7 @@ def test_auc_and_recall_are_told_where_one_class_is_twice_another():
 def test_a_perfect_learner_has_auc_and_recall_one_and_a_constant_one_half_and_none():
     y = np.repeat(["rare", "usual"], [60, 240])
     clear, blind = (
-        sf.release({"x": x, "z": np.arange(300) % 7, "class": y}, "class", rng=0, noise="additive", amount=0,
-                   labels="none", attempts=0)
+        sf.release({"x": x, "z": np.arange(300) % 7, "class": y}, "class", NO_NOISE, rng=0)
         for x in (np.where(y == "rare", 5.0, 1.0) + np.tile([0, 0.1], 150), np.tile([0.0, 0.1], 150))
     )  # fmt: skip
     for done, wanted in ((clear, {"accuracy": 1, "AUC": 1, "recall of rare": 1}),
@@ -94,18 +96,18 @@ def test_a_number_is_judged_by_r_squared_and_no_target_by_nothing():
     rng = np.random.default_rng(0)
     x = rng.normal(size=300)
     table = {"x": x, "z": rng.normal(size=300), "height": x + 0.1 * rng.normal(size=300)}
-    found = {one.learner: one for one in sf.release(table, "height", rng=0, attempts=1).report.utility}
+    found = {one.learner: one for one in sf.release(table, "height", Donors(attempts=1), rng=0).report.utility}
     assert set(found) == {"tree", "linear regression", "nearest neighbours", "boosting"}
     assert found["linear regression"].original > 0.97
     assert sf.release(table, rng=0).report.utility == ()
 
 
 def test_the_error_of_the_difference_counts_that_splits_overlap():
-    done = sf.release(mixed_table(), "class", rng=0, attempts=1)
+    done = sf.release(mixed_table(), "class", Donors(attempts=1), rng=0)
     one = held_out(done, Draws(0), 4, ("tree",))[0]
     draws, lost = Draws(0), []
     for learn, test in [split(done.original.y, draws) for _ in range(4)]:
-        made = done.again(learn, draws, 1)
+        made = release_part(done.recipe, learn, draws, 1)
         both = [scores(data, done.original.take(test), ("tree",))[0] for data in (done.original.take(learn), made)]
         lost.append(both[0] - both[1])
     assert one.lost == pytest.approx(np.mean(lost))
@@ -121,13 +123,13 @@ def test_every_learner_of_the_report_is_told_with_its_interval(released):
 def test_where_a_split_holds_no_value_learners_know_how_often_each_class_is():
     table = {"number": np.array([1.0, 2.0] + [np.nan] * 22), "class": np.array(["a"] * 8 + ["b"] * 16)}
     for seed in range(6):
-        report = sf.release(table, "class", "gadp", attempts=0, rng=seed).report
+        report = sf.release(table, "class", Gadp(), rng=seed).report
         assert all(0 <= score.released <= 1 for score in report.utility)
 
 
 def test_boosting_of_many_records_takes_a_class_of_one_person():
     """Above 10,000 records scikit-learn stops early by a part that holds people of every class."""
-    original = sf.release(noise_table(0, 60), "class", rng=0, attempts=0).original
+    original = sf.release(noise_table(0, 60), "class", Donors(attempts=0), rng=0).original
     alone, others = np.flatnonzero(original.y == 1)[:1], np.flatnonzero(original.y == 0)
     many = original.take(np.append(alone, np.resize(others, 10_000)))
     assert scores(many, original, ("boosting",)) == [pytest.approx(np.mean(original.y == 0), abs=0.1)]

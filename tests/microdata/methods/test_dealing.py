@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sfumato.microdata.draws import Draws
 from sfumato.microdata.methods.dealing import WINDOW, classes_in_windows, deal, deal_by_class, deal_categories
-from sfumato.microdata.methods.noise import Draws
 from sfumato.microdata.patterns.pattern import find_leaves, find_pattern
 from sfumato.microdata.table.fields import read_microdata
 from tests.microdata.conftest import mixed_table

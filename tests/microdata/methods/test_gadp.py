@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import sfumato as sf
+from sfumato.microdata import Gadp, Swap
+from sfumato.microdata.draws import Draws
 from sfumato.microdata.judged.measures import find_biases
 from sfumato.microdata.methods.gadp import gadp, usable_correlation
-from sfumato.microdata.methods.noise import Draws
 from tests.statistics import assert_mean, assert_probability
 
 COVARIANCE = np.array([[4.0, 1.2, 0.5], [1.2, 1.0, -0.3], [0.5, -0.3, 2.0]])
@@ -34,7 +35,7 @@ def test_the_share_outside_the_99_percent_interval_is_one_percent():
     outside = total = 0
     for run in range(40):
         X = np.random.default_rng(run).multivariate_normal(MEAN, COVARIANCE, 1000)
-        data = sf.release({"a": X[:, 0], "b": X[:, 1], "class": (X[:, 2] > 5) * 1}, "class", "swap", rng=0).original
+        data = sf.release({"a": X[:, 0], "b": X[:, 1], "class": (X[:, 2] > 5) * 1}, "class", Swap(), rng=0).original
         Y = gadp(X, np.zeros(3, bool), 0.5, MEAN, COVARIANCE, Draws(run))
         found = [one for one in find_biases(data, data.with_values(Y[:, :2], data.y)) if one.type in "AB"]
         outside, total = outside + sum(not one.within for one in found), total + len(found)
@@ -56,6 +57,6 @@ def test_small_and_singular_leaves_are_shrunk_and_said_so():
 
 def test_the_report_lists_shrunken_leaves():
     X = np.random.default_rng(0).multivariate_normal(MEAN, COVARIANCE, 40)
-    done = sf.release({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2], "group": X[:, 0] > 1}, "group", "gadp", rng=0)
+    done = sf.release({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2], "group": X[:, 0] > 1}, "group", Gadp(), rng=0)
     assert done.report.to_dict()["shrunk_leaves"]
     assert "shrunk_leaves" not in done.report.to_dict(public=True)

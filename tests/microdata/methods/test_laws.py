@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import sfumato as sf
+from sfumato.microdata import IB04
+from sfumato.microdata.draws import Draws
 from sfumato.microdata.methods.laws import ENDS, PAPER, Law, realised_noise
-from sfumato.microdata.methods.noise import Draws
 from sfumato.microdata.table.fields import Field
-from tests.microdata.conftest import mixed_table
+from tests.microdata.conftest import AS_IT_WAS, mixed_table
 from tests.statistics import assert_fits, assert_mean
 
 SCORE = Field("score", "integer", 1, 10, 1)
-AS_IT_CAME = {"outliers": "keep", "gaps": "keep", "order": "keep"}
 
 
 def moved(law, values, lower, upper, field=SCORE, amount=1.0, seed=0):
@@ -69,8 +69,8 @@ def test_values_stay_inside_and_of_their_type(ends, amount, step, width, seed):
 
 
 def test_an_own_law_as_a_function_keeps_records_in_their_leaves_and_its_noise_is_reported():
-    table = mixed_table(2000)
-    done = sf.release(table, "class", noise=stats.laplace(scale=0.05).ppf, tree="c45", attempts=0, labels="none", rng=1)
+    table, on_c45 = mixed_table(2000), {"leaves": "c45", "labels": "none", "attempts": 0}
+    done = sf.release(table, "class", IB04(law=stats.laplace(scale=0.05).ppf, **on_c45), rng=1)
     assert np.array_equal(done.leaves.nodes.descend(done.released.X), done.leaves.leaf)
     score = [one for one in done.report.noise if one.attribute == "score"]
     assert sum(one.values for one in score) == 2000
@@ -92,18 +92,17 @@ def test_under_the_papers_law_values_reach_the_cut_and_not_only_what_was_observe
     rng = np.random.default_rng(0)
     x = np.concatenate([rng.integers(1, 4, 200), rng.integers(8, 11, 200)])
     table = {"x": x, "other": rng.integers(1, 11, 400), "class": np.where(x > 5, "b", "a")}
-    options = {"tree": "c45", "attempts": 0, **AS_IT_CAME}
     lowest = {
-        noise: sf.release(table, "class", noise=noise, **options, rng=0).table["x"][x > 5].min()
-        for noise in ("paper", "additive")
+        one.law: sf.release(table, "class", one, **AS_IT_WAS, rng=0).table["x"][x > 5].min()
+        for one in (IB04(leaves="c45", law=law, attempts=0) for law in ("paper", "additive"))
     }
     assert lowest["paper"] < 8
     assert lowest["additive"] == 8
 
 
 def test_liapt_in_mixed_leaves_leaves_pure_ones_alone():
-    options = {"noise": "paper", "tree": "c45", "perturb": "untested-mixed", "attempts": 0, **AS_IT_CAME}
-    done = sf.release(mixed_table(), "class", **options, rng=0)
+    method = IB04(leaves="c45", tested=False, untested="mixed", law="paper")
+    done = sf.release(mixed_table(), "class", method, **AS_IT_WAS, rng=0)
     leaves, changed = done.leaves, done.released.X != done.original.X
     for leaf in np.unique(leaves.leaf):
         rows = leaves.records(int(leaf))
@@ -114,21 +113,13 @@ def test_liapt_in_mixed_leaves_leaves_pure_ones_alone():
 
 
 def test_what_is_no_law_is_refused():
-    for noise, words in (
-        ("uniform", "noise='uniform' is unknown"),
-        ({}, "noise as a table"),
-        ({0.1: -1}, "noise as a table"),
+    for law, words in (
+        ("uniform", "law='uniform' is unknown"),
+        ({}, "law as a table"),
+        ({0.1: -1}, "law as a table"),
         (lambda u: u[:1], "as many finite shares"),
     ):
         with pytest.raises(ValueError, match=words):
-            sf.release(mixed_table(), "class", noise=noise)
+            IB04(law=law)
     with pytest.raises(ValueError, match="ends='bounce' is unknown"):
         Law.of_table({0: 1}, "bounce")
-
-
-def test_random_noise_uses_the_whole_domain_and_forgets_the_leaves():
-    table = mixed_table(1000)
-    done = sf.release(table, "class", "random", **AS_IT_CAME, rng=0)
-    (age,) = [one for one in done.report.noise if one.attribute == "age"]
-    assert 0.2 < age.deviation < 0.276
-    assert np.array_equal(done.table["class"], table["class"])

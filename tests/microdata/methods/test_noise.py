@@ -4,7 +4,8 @@ RPT keeps counts exactly, PPT on average, ALPT reaches pure leaves too."""
 import numpy as np
 from scipy.stats import norm
 
-from sfumato.microdata.methods.noise import Draws, Room, additive_noise, blur, blur_labels, crowded, rank_noise, reflect
+from sfumato.microdata.draws import Draws
+from sfumato.microdata.methods.noise import Room, additive_noise, blur, blur_labels, crowded, rank_noise, reflect
 from sfumato.microdata.table.fields import Field
 from tests.statistics import assert_fits, assert_mean, assert_probability
 

@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 
-from sfumato.microdata.methods.noise import Draws
+from sfumato.microdata.draws import Draws
 from sfumato.microdata.methods.sequence import (
     add_line,
     deal_classes,

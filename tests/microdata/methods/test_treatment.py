@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.microdata.methods.noise import Draws
-from sfumato.microdata.methods.treatment import Treatment, tail_size
+from sfumato.microdata import Donors, Gadp, Swap, Treatment
+from sfumato.microdata.draws import Draws
+from sfumato.microdata.methods.treatment import tail_size
 from sfumato.microdata.table.fields import read_microdata
 from tests.microdata.conftest import mixed_table
 
@@ -21,18 +22,18 @@ def with_an_outlier(n=300):
     return table
 
 
-@pytest.mark.parametrize("method", ["leafwise", "gadp", "swap"])
+@pytest.mark.parametrize("method", [Donors(attempts=0), Gadp(), Swap()], ids=lambda one: one.name)
 def test_an_outlier_is_in_no_release_and_pulls_no_value_towards_it(method):
     table = with_an_outlier()
     for seed in range(10):
-        done = sf.release(table, "class", method, attempts=0, rng=seed)
+        done = sf.release(table, "class", method, rng=seed)
         assert done.table["income"].max() < np.sort(table["income"])[-2] + 1e-9
         assert "Xanten" not in done.table["city"]
     assert "city: 1 rare label became the nearest common one" in done.notes
 
 
 def test_on_request_outliers_stay():
-    done = sf.release(with_an_outlier(), "class", outliers="keep", attempts=0, rng=0)
+    done = sf.release(with_an_outlier(), "class", Donors(attempts=0), treatment=Treatment(outliers="keep"), rng=0)
     assert done.released.fields[1].high == 98_765.43
 
 
@@ -50,7 +51,7 @@ def test_extreme_values_are_shared_and_the_others_stay(n, digits, seed):
 def test_a_declared_domain_stays_and_kept_columns_are_left_alone():
     table = with_an_outlier()
     domain = sf.Interval(0, 1e6)
-    done = sf.release(table, "class", domains={"income": domain}, keep=["age"], attempts=0, rng=0)
+    done = sf.release(table, "class", Donors(attempts=0), domains={"income": domain}, keep=["age"], rng=0)
     assert done.released.fields[1].high == 1e6
     assert np.array_equal(np.sort(done.table["age"]), np.sort(table["age"]))
 
@@ -60,7 +61,8 @@ def test_gaps_move_inside_leaves_with_their_patterns_and_no_value_is_lost():
     rng = np.random.default_rng(1)
     for name in ("income", "score"):
         table[name] = np.where(rng.random(400) < 0.3, np.nan, table[name])
-    kept, dealt = (sf.release(table, "class", gaps=gaps, outliers="keep", rng=3) for gaps in ("keep", "deal"))
+    treated = (Treatment(gaps=gaps, outliers="keep") for gaps in ("keep", "deal"))
+    kept, dealt = (sf.release(table, "class", treatment=treatment, rng=3) for treatment in treated)
     before, after = np.isnan(kept.released.X), np.isnan(dealt.released.X)
     assert not np.array_equal(before, after)
     leaf = kept.leaves.leaf
@@ -74,23 +76,23 @@ def test_gaps_move_inside_leaves_with_their_patterns_and_no_value_is_lost():
 
 def test_rows_are_shuffled_and_only_the_release_itself_knows_how():
     table = mixed_table(300)
-    done = sf.release(table, "class", attempts=0)
+    done = sf.release(table, "class", Donors(attempts=0))
     assert np.array_equal(done.table["income"], done.released.X[done.rows, 1])
     assert (done.rows == np.arange(300)).mean() < 0.1
     assert sorted(done.rows) == list(range(300))
-    kept = sf.release(table, "class", attempts=0, order="keep")
+    kept = sf.release(table, "class", Donors(attempts=0), treatment=Treatment(order="keep"))
     assert np.array_equal(kept.table["income"], kept.released.X[:, 1])
 
 
 def test_no_index_and_no_metadata_leave_with_the_table():
     frame = pd.DataFrame(mixed_table(), index=[f"person {i}" for i in range(300)])
     frame.attrs["source"] = "ward 7"
-    released = sf.release(frame, "class", attempts=0).table
+    released = sf.release(frame, "class", Donors(attempts=0)).table
     assert released.index.equals(pd.RangeIndex(300))
     assert released.attrs == {}
     arrow = pa.table(mixed_table())
     fields = [each.with_metadata({"who": "ward 7"}) for each in arrow.schema]
-    released = sf.release(arrow.cast(pa.schema(fields, metadata={"by": "me"})), "class", attempts=0).table
+    released = sf.release(arrow.cast(pa.schema(fields, metadata={"by": "me"})), "class", Donors(attempts=0)).table
     assert released.schema.metadata is None
     assert all(each.metadata is None for each in released.schema)
 
@@ -98,7 +100,7 @@ def test_no_index_and_no_metadata_leave_with_the_table():
 def test_a_category_that_nobody_has_any_more_is_not_named():
     table = with_an_outlier()
     frame = pd.DataFrame(table).astype({"city": "category"})
-    assert "Xanten" not in sf.release(frame, "class", attempts=0, rng=0).table["city"].cat.categories
+    assert "Xanten" not in sf.release(frame, "class", Donors(attempts=0), rng=0).table["city"].cat.categories
 
 
 def test_too_small_a_table_hides_nobody():

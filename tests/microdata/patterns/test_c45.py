@@ -9,7 +9,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import sfumato as sf
 from reproductions.datasets import load
-from sfumato.microdata import compare_trees, rules_of
+from sfumato.microdata import IB04, Donors, compare_trees, rules_of
 from sfumato.microdata.patterns.c45 import C45Tree, best_cuts, expected_errors, upper_error
 from tests.microdata.conftest import mixed_table
 
@@ -144,8 +144,8 @@ def test_what_cannot_be_is_refused():
 
 
 def test_a_release_looks_through_it_also_where_columns_are_categories():
-    done = sf.release(mixed_table(), "class", tree="c45", noise="rank", rng=0)
+    done = sf.release(mixed_table(), "class", IB04(law="rank", leaves="c45"), rng=0)
     assert not done.tree.single_precision  # scikit-learn's own are
     assert done.report.rules.share_covered > 0.9
-    with pytest.raises(ValueError, match="tree='id3' is unknown"):
-        sf.release(mixed_table(), "class", tree="id3")
+    with pytest.raises(ValueError, match="leaves='id3' is unknown"):
+        sf.release(mixed_table(), "class", Donors(leaves="id3"))

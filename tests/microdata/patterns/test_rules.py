@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
+from sfumato.microdata import Donors, PatternWarning, Swap, Treatment
 from sfumato.microdata.patterns.rules import find_rules, read_rule
 from sfumato.microdata.table.fields import read_microdata
 
@@ -65,7 +66,8 @@ def test_rules_hold_between_columns_with_gaps_and_gaps_stay(seed, gaps):
     table, rng = families(200, seed), np.random.default_rng(seed)
     grade = table["grade"].astype(object)
     grade[rng.random(200) < gaps] = None
-    done = sf.release({**table, "grade": grade}, "class", attempts=1, gaps="keep", order="keep", rng=seed)
+    plain = Treatment(gaps="keep", order="keep")
+    done = sf.release({**table, "grade": grade}, "class", Donors(attempts=1), treatment=plain, rng=seed)
     released = done.table["grade"]
     assert [one is None for one in released] == [one is None for one in grade]
     allowed = pairs(table, "grade", "years")
@@ -73,9 +75,15 @@ def test_rules_hold_between_columns_with_gaps_and_gaps_stay(seed, gaps):
     assert all(one in allowed for one in both if one[0] is not None)
 
 
+def test_rules_that_swapping_breaks_are_counted_and_warned_of():
+    with pytest.warns(PatternWarning, match=r"\d+ records break the rule start <= end"):
+        done = sf.release(families(), "class", Swap(window=1.0), rules=["start <= end"], rng=0)
+    assert done.preserved.broken["start <= end"] > 0
+
+
 def test_a_kept_column_is_never_changed_for_a_rule():
     table = families()
-    done = sf.release(table, "class", keep=["grade"], order="keep", rng=0)
+    done = sf.release(table, "class", keep=["grade"], treatment=Treatment(order="keep"), rng=0)
     assert np.array_equal(done.table["grade"], table["grade"])
     assert pairs(done.table, "grade", "years") == pairs(table, "grade", "years")
 

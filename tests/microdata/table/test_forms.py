@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfumato as sf
+from sfumato.microdata import Donors, Gadp, Treatment
 from sfumato.microdata.table.fields import read_microdata
 from sfumato.microdata.table.forms import read_form
-from tests.microdata.conftest import AS_IT_WAS
+from tests.microdata.conftest import AS_IT_WAS, NO_NOISE
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -66,10 +67,10 @@ def pandas():
 
 
 @pytest.mark.parametrize("make", [arrow, polars, pandas])
-@pytest.mark.parametrize("method", ["leafwise", "gadp"])
+@pytest.mark.parametrize("method", [Donors(attempts=0), Gadp()], ids=lambda one: one.name)
 def test_every_type_comes_back_as_it_came(make, method):
     table = make()
-    released = sf.release(table, "class", method, attempts=0, rng=0).table
+    released = sf.release(table, "class", method, rng=0).table
     if isinstance(table, pd.DataFrame):
         assert released.dtypes.equals(table.dtypes)
         assert released["day"].dt.normalize().equals(released["day"])
@@ -84,8 +85,7 @@ def test_every_type_comes_back_as_it_came(make, method):
 @pytest.mark.parametrize("make", [arrow, polars, pandas])
 def test_without_noise_every_value_comes_back(make):
     table = make()
-    options = {"noise": "additive", "amount": 0, "labels": "none", "attempts": 0}
-    released = sf.release(table, "class", rng=0, **options, **AS_IT_WAS).table
+    released = sf.release(table, "class", NO_NOISE, rng=0, **AS_IT_WAS).table
     assert released.equals(table)
 
 
@@ -99,7 +99,7 @@ def test_a_mapping_of_arrays_keeps_their_types():
         "wait": np.array(RNG.integers(0, 99, N), "timedelta64[m]"),
         "class": np.array(CLASSES),
     }
-    released = sf.release(table, "class", attempts=0, rng=0).table
+    released = sf.release(table, "class", Donors(attempts=0), rng=0).table
     assert {name: values.dtype for name, values in released.items()} == {
         name: values.dtype for name, values in table.items()
     }
@@ -113,7 +113,7 @@ def test_ordered_categories_keep_their_order_and_others_stand_by_class():
 
 
 def test_dates_move_by_whole_days_and_stay_between_the_first_and_the_last():
-    released = sf.release(arrow(), "class", outliers="keep", rng=0).table
+    released = sf.release(arrow(), "class", treatment=Treatment(outliers="keep"), rng=0).table
     days = released["day"].to_pylist()
     assert min(DAYS) <= min(days) <= max(days) <= max(DAYS)
     assert days != DAYS

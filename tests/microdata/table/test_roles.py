@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import sfumato as sf
+from sfumato.microdata import Donors
 from sfumato.microdata.table.fields import read_forms, read_microdata
 from sfumato.microdata.table.roles import agree_roles, anonymity, load_roles
 from tests.microdata.conftest import mixed_table
@@ -49,20 +50,19 @@ def test_a_measurement_without_ties_is_no_identifier():
 
 
 def test_identifiers_are_left_out_and_the_owner_is_told_why():
-    done = sf.release(with_identifiers(), "class", attempts=0, rng=0)
+    done = sf.release(with_identifiers(), "class", Donors(attempts=0), rng=0)
     assert list(done.table) == ["country", *mixed_table()]
     assert "name is left out of the release: 300 different texts in 300 records" in done.notes
     assert "number is left out of the release: it numbers the records" in done.notes
     assert done.report.to_dict()["roles"]["patient_id"] == "identifier"
-    frame = sf.release(pd.DataFrame(with_identifiers()), "class", attempts=0, rng=0).table
+    frame = sf.release(pd.DataFrame(with_identifiers()), "class", Donors(attempts=0), rng=0).table
     assert "name" not in frame.columns
 
 
 def test_the_owner_overrides_and_free_columns_stay_with_the_risk_stated():
     table = with_identifiers()
-    done = sf.release(
-        table, "class", roles={"number": "quasi-identifier", "score": "free", "age": "identifier"}, attempts=0, rng=0
-    )
+    roles = {"number": "quasi-identifier", "score": "free", "age": "identifier"}
+    done = sf.release(table, "class", Donors(attempts=0), roles=roles, rng=0)
     assert "number" in done.table
     assert "age" not in done.table
     assert np.array_equal(np.sort(done.table["score"]), np.sort(table["score"]))
@@ -75,7 +75,7 @@ def test_a_column_to_keep_must_not_be_an_identifier():
 
 
 def test_a_target_of_another_role_is_not_guessed():
-    done = sf.release(mixed_table(), "class", roles={"class": "free", "age": "sensitive"}, attempts=0, rng=0)
+    done = sf.release(mixed_table(), "class", Donors(attempts=0), roles={"class": "free", "age": "sensitive"}, rng=0)
     names = {one.name for one in done.report.risk.findings}
     assert "guessing age" in names
     assert "guessing class" not in names

@@ -1,24 +1,28 @@
 """Intruders: each knows something, does something, and finds or guesses a share of the people. The worst is stated.
 
-A kind of intruder has a file of its own and one form, `Finding`.
+A kind of attack has a file of its own; what comes of it has one form, `Finding`.
 """
 
 from __future__ import annotations
 
-from sfumato.microdata.intruders.attributes import sensitive_values
-from sfumato.microdata.intruders.categories import equal_values, labels_as_labels
-from sfumato.microdata.intruders.everybody import everybody_at_once
-from sfumato.microdata.intruders.gaps import pattern_of_gaps
-from sfumato.microdata.intruders.halves import Halves
-from sfumato.microdata.intruders.informed import informed, ranks_in_leaves
-from sfumato.microdata.intruders.kept import exact_on_kept
-from sfumato.microdata.intruders.membership import membership
-from sfumato.microdata.intruders.nearest import nearest, nearest_on_quasi_identifiers
-from sfumato.microdata.intruders.order import order_of_rows
-from sfumato.microdata.intruders.outliers import extreme_people, visible_extremes
+from sfumato.microdata.draws import Draws
+from sfumato.microdata.intruders.extremes import extreme_people, visible_extremes
+from sfumato.microdata.intruders.linkage import (
+    equal_values,
+    everybody_at_once,
+    exact_on_kept,
+    informed,
+    labels_as_labels,
+    linked_by_attributes,
+    nearest,
+    nearest_on_quasi_identifiers,
+    order_of_rows,
+    pattern_of_gaps,
+    ranks_in_leaves,
+)
+from sfumato.microdata.intruders.membership import Halves, membership, sensitive_values
 from sfumato.microdata.intruders.scene import Finding, Scene
 from sfumato.microdata.intruders.subsets import best_subset
-from sfumato.microdata.methods.noise import Draws
 from sfumato.microdata.releasing import Release
 
 LINKERS = (
@@ -37,4 +41,4 @@ def send_intruders(release: Release, draws: Draws) -> tuple[Finding, ...]:
     return tuple(found)
 
 
-__all__ = ["Finding", "Scene", "send_intruders"]
+__all__ = ["Finding", "Scene", "send_intruders", "linked_by_attributes"]

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.stats import beta
 
 from sfumato.domain import Codes, Floats
-from sfumato.microdata.methods.noise import Draws
+from sfumato.microdata.draws import Draws
 from sfumato.microdata.releasing import Release
 from sfumato.microdata.table.fields import Mask, Microdata
 

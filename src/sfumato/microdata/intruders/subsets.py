@@ -12,7 +12,7 @@ from itertools import combinations
 import numpy as np
 
 from sfumato.domain import Floats
-from sfumato.microdata.intruders.linking import Clue, chance_of_own, clues, hits, linked, smallest_share
+from sfumato.microdata.intruders.linkage import Clue, chance_of_own, clues, hits, linked, smallest_share
 from sfumato.microdata.intruders.scene import Finding, Scene
 from sfumato.prose import listed
 

@@ -7,35 +7,24 @@ whole suite, and its utility is judged on held-out records, on the same splits f
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
+from sfumato.microdata.draws import Draws
 from sfumato.microdata.intruders import send_intruders
 from sfumato.microdata.judged.preserved import PatternWarning
 from sfumato.microdata.judged.utility import LEARNERS, MOST_RECORDS, Score, held_out
-from sfumato.microdata.methods.noise import Draws
+from sfumato.microdata.methods.donors import Donors
+from sfumato.microdata.methods.gadp import Gadp
+from sfumato.microdata.methods.method import Method
+from sfumato.microdata.methods.swap import Swap
 from sfumato.microdata.releasing import Release, read_records, release
-from sfumato.microdata.terms import METHODS
 from sfumato.pages import Html
 from sfumato.prose import percent
-
-AMOUNTS: dict[str, tuple[float, ...]] = {
-    "leafwise": (5.0, 10.0, 20.0, 50.0),
-    "gadp": (0.25, 0.5, 0.75, 1.0),
-    "sadp": (0.25, 0.5, 1.0, 2.0, 4.0),
-    "correlated": (0.25, 0.5, 1.0, 2.0, 4.0),
-    "gadp-table": (0.25, 0.5, 0.75, 0.9, 1.0),
-    "swap": (0.05, 0.15, 0.3, 0.6, 1.0),
-    "random": (0.05, 0.1, 0.276, 0.5),
-}
-OWN_LAW_AMOUNTS = (0.1, 0.276, 0.5, 1.0)
-"""Of "leafwise" with rank or additive noise, whose amounts are shares; those above are numbers of donors."""
-DRAWN = ("leafwise", "gadp", "sadp", "swap")
-"""The methods whose lines tell enough for a report."""
 
 
 @dataclass(frozen=True)
@@ -65,11 +54,6 @@ class Frontier:
             raise ValueError(f"no release has risk {risk:g} or less; the least is {least.risk:.3g} ({least.method})")
         return max(allowed, key=lambda point: point.accuracy)
 
-    def accuracy_at(self, method: str, risk: float) -> float:
-        """Accuracy of a method at exactly this risk, between its two nearest amounts (or its end)."""
-        own = sorted((p for p in self.points if p.method == method), key=lambda point: point.risk)
-        return float(np.interp(risk, [p.risk for p in own], [p.accuracy for p in own]))
-
     def to_dict(self) -> dict[str, Any]:
         return {"original": self.original, "points": [asdict(point) for point in self.points]}
 
@@ -92,38 +76,41 @@ class Frontier:
         return "\n".join([f"original: accuracy {percent(self.original)}", *rows])
 
 
-def find_frontier(
-    table: Any, target: str | None, *, methods: Sequence[str] = METHODS,
-    amounts: Mapping[str, Sequence[float]] | None = None, splits: int = 3, classifiers: Sequence[str] = LEARNERS,
-    rng: np.random.Generator | int | None = 0, **options: Any,
-) -> Frontier:
-    """Release the table by every method and amount, state the risk of each, and judge it on held-out records.
+def usual_methods(*chosen: Method) -> list[Method]:
+    """Return the methods that an owner may choose, and those chosen, each with less and with more noise."""
+    kinds = {one.name: one for one in (Donors(), Gadp(), Swap(), *chosen)}
+    return [variant for one in kinds.values() for variant in one.varied()]
 
-    ``options`` are those of :func:`release`: preserve, rules, noise, labels, perturb, attempts, keep, roles and others.
-    Tables beyond 20,000 records are sampled.
+
+def find_frontier(
+    table: Any, target: str | None, *, methods: Iterable[Method] | None = None, splits: int = 3,
+    classifiers: Sequence[str] = LEARNERS, rng: np.random.Generator | int | None = 0, **options: Any,
+) -> Frontier:
+    """Release the table by every method, state the risk of each release, and judge it on held-out records.
+
+    ``methods``: one a release (None: `Donors`, `Gadp` and `Swap`, each with less and with more noise). ``options`` are
+    the others of :func:`release`: preserve, rules, keep, roles, domains, treatment. Tables beyond 20,000 records are
+    sampled.
     """
-    unknown = [method for method in methods if method not in METHODS]
-    if unknown:
-        raise ValueError(f"method {unknown[0]!r} is unknown; choose {', '.join(METHODS)}")
     if target is None:
         raise ValueError("target=None leaves nothing to predict; name the column that learners are judged on")
-    own_law = options.get("noise") in ("rank", "additive") or options.get("preserve") == "rules"
-    usual = {**AMOUNTS, "leafwise": OWN_LAW_AMOUNTS} if own_law else AMOUNTS
-    grid = [(method, amount) for method in methods for amount in {**usual, **(amounts or {})}[method]]
     table, rng = _sampled(table, target, options), np.random.default_rng(rng)
     points: list[Point] = []
-    for method, amount in grid:
+    for method in usual_methods() if methods is None else methods:
         with _without_warnings():
-            done = release(table, target, method, amount=amount, rng=rng, **options)
+            done = release(table, target, method, rng=rng, **options)
         found = [one for one in held_out(done, Draws(0), splits, classifiers) if one.measure in ("accuracy", "R²")]
-        points.append(_point(done, amount, found))
+        points.append(_point(done, found))
+    if not points:
+        raise ValueError("methods is empty; give at least one, such as sf.microdata.Donors()")
     return Frontier(tuple(points), float(np.mean([one.original for one in found])))
 
 
-def _point(done: Release, amount: float, found: Sequence[Score]) -> Point:
+def _point(done: Release, found: Sequence[Score]) -> Point:
     worst = max(send_intruders(done, Draws(0)), key=lambda finding: finding.risk)
     each = {one.learner: one.released for one in found}
-    return Point(done.method, amount, worst.risk, worst.name, float(np.mean(list(each.values()))), each)
+    accuracy, amount = float(np.mean(list(each.values()))), float(done.terms.amount.max())
+    return Point(done.method.name, amount, worst.risk, worst.name, accuracy, each)
 
 
 def _sampled(table: Any, target: str | None, options: Mapping[str, Any]) -> Any:

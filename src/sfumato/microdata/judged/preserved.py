@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from sfumato.microdata.judged.measures import associations, compared
+from sfumato.microdata.methods.method import Terms
 from sfumato.microdata.patterns.comparison import TreeComparison, compare_trees
 from sfumato.microdata.patterns.pattern import Nodes
 from sfumato.microdata.patterns.rules import Rule
 from sfumato.microdata.table.fields import Microdata
-from sfumato.microdata.terms import Terms
 from sfumato.prose import percent
 
 CHANCE = 4.0
@@ -87,7 +87,8 @@ def judge(
     compared = compare_trees(tree, again, original.X, original.names, classes=original.predicted)
     change, pair = association_change(original, released)
     broken = {rule.text: int((rule.broken(released.X) & ~rule.broken(original.X)).sum()) for rule in rules}
-    limits = terms.least_rules, max(terms.most_change, CHANCE / float(np.sqrt(len(original.y))))
+    most_change = max(terms.limits["correlations"], CHANCE / float(np.sqrt(len(original.y))))
+    limits = terms.limits["rules"], most_change
     return Preserved(
         terms.preserve, compared, change, pair, {text: count for text, count in broken.items() if count}, limits
     )

@@ -6,15 +6,13 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
+from sfumato.microdata.draws import Draws
 from sfumato.microdata.judged.frontier import Frontier
 from sfumato.microdata.judged.measures import FEWEST, Bias, compared, find_biases
 from sfumato.microdata.judged.preserved import Preserved
 from sfumato.microdata.judged.risk import Risk, measure_risk
 from sfumato.microdata.judged.utility import Score, held_out
 from sfumato.microdata.methods.laws import RealisedNoise, realised_noise
-from sfumato.microdata.methods.noise import Draws
 from sfumato.microdata.patterns.comparison import TreeComparison
 from sfumato.microdata.releasing import Release
 from sfumato.pages import Page
@@ -92,20 +90,22 @@ class ReleaseReport:
             "pairs_left_out": self.apart,
             "risk": self.risk.to_dict(public),
         }
-        if not public:
-            shown |= {
-                "amount": self.amount,
-                "realised_noise": [vars(one) for one in self.noise],
-                "biases": [bias.to_dict() for bias in self.biases],
-                "kept_rules": list(map(str, self.rules.kept)),
-                "lost_rules": list(map(str, self.rules.lost)),
-                "shrunk_leaves": self.shrunk_leaves,
-                "roles": self.roles,
-                "notes": self.notes,
-                "frontier": None if self.frontier is None else self.frontier.to_dict(),
-            }
-        cleaned: dict[str, Any] = plain(shown)
+        cleaned: dict[str, Any] = plain(shown if public else shown | self._for_the_owner())
         return cleaned
+
+    def _for_the_owner(self) -> dict[str, Any]:
+        """What would help an intruder."""
+        return {
+            "amount": self.amount,
+            "realised_noise": [vars(one) for one in self.noise],
+            "biases": [bias.to_dict() for bias in self.biases],
+            "kept_rules": list(map(str, self.rules.kept)),
+            "lost_rules": list(map(str, self.rules.lost)),
+            "shrunk_leaves": self.shrunk_leaves,
+            "roles": self.roles,
+            "notes": self.notes,
+            "frontier": None if self.frontier is None else self.frontier.to_dict(),
+        }
 
     def to_html(self, *, public: bool = False) -> str:
         """One page that needs no network, no script and no other file."""
@@ -163,9 +163,8 @@ def _told(score: Score) -> str:
 def report_on(release: Release) -> ReleaseReport:
     """Measure a release; the measurements repeat, because their own randomness is fixed."""
     original, released, draws = release.original, release.released, Draws(0)
-    kept = np.isin(original.names, release.kept)
     return ReleaseReport(
-        method=release.method,
+        method=release.method.name,
         records=len(original.y),
         attributes=tuple(original.names),
         amount=release.amount,
@@ -173,7 +172,7 @@ def report_on(release: Release) -> ReleaseReport:
         utility=tuple(held_out(release, draws)),
         association_change=release.preserved.change,
         preserved=release.preserved,
-        biases=tuple(find_biases(original, released, kept)),
+        biases=tuple(find_biases(original, released, release.terms.kept)),
         apart=math.comb(len(original.fields), 2) - compared(original)[0].size if len(original.y) >= FEWEST else 0,
         risk=measure_risk(release, draws),
         shrunk_leaves=tuple(vars(fit) for fit in release.leaf_fits if fit.reason),

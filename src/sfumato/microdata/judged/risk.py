@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.microdata.draws import Draws
 from sfumato.microdata.intruders import Finding, send_intruders
-from sfumato.microdata.methods.noise import Draws
 from sfumato.microdata.patterns.pattern import Leaves
 from sfumato.microdata.releasing import Release
 from sfumato.microdata.table.fields import Microdata

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 
 from sfumato.domain import Codes, Floats
+from sfumato.microdata.draws import Draws
 from sfumato.microdata.judged.measures import vary
-from sfumato.microdata.methods.noise import Draws
 from sfumato.microdata.methods.sequence import SHRINKAGE
 from sfumato.microdata.patterns.pattern import grow_number_tree, grow_tree
-from sfumato.microdata.releasing import Release
+from sfumato.microdata.releasing import Release, release_part
 from sfumato.microdata.table.fields import Microdata
 from sfumato.microdata.table.points import points
 
@@ -67,12 +67,12 @@ def held_out(
 ) -> list[Score]:
     """Every learner and measure; nothing without a target, or of fewer than twenty records."""
     original, n = release.original, len(release.original.y)
-    if release.again is None or original.target is None or n < FEWEST_RECORDS:
+    if release.recipe is None or original.target is None or n < FEWEST_RECORDS:
         return []
     rarest, found = rarest_class(original), []
     count = splits or int(np.clip(RECORDS // n, FEWEST_SPLITS, SPLITS))
     for learn, test in [split(original.y, draws) for _ in range(count)]:
-        released = release.again(learn, draws, release.terms.attempts)
+        released = release_part(release.recipe, learn, draws, release.terms.attempts)
         unseen = original.take(test)
         if min(np.unique(y).size for y in (original.y[learn], released.y)) > 1:
             found.append([_measured(data, unseen, learners, rarest) for data in (original.take(learn), released)])

@@ -12,7 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.domain import Codes, Floats
-from sfumato.microdata.methods.noise import Draws, by_group, order_within
+from sfumato.microdata.draws import Draws
+from sfumato.microdata.methods.noise import by_group, order_within
 from sfumato.microdata.patterns.pattern import Leaves
 
 WINDOW = 5

@@ -1,5 +1,4 @@
-"""GADP (Muralidhar, Parsa, Sarathy 1999), inside the leaves of a tree and for a whole table, and other whole-table
-methods to compare with.
+"""GADP (Muralidhar, Parsa, Sarathy 1999), inside the leaves of a tree.
 
 With S the attributes left as they are, X the others and security κ, where Σ_YX = Σ_XS Σ_SS⁻¹ Σ_SX + κ·Σ_X|S:
 
@@ -8,42 +7,69 @@ With S the attributes left as they are, X the others and security κ, where Σ_Y
 so that means, Σ_YY = Σ_XX and Σ_YS = Σ_XS are kept. Inside a leaf the formula is applied to normal scores of the
 leaf's ranks, and the leaf's own quantiles are dealt out in the order of Y: bounds hold by construction, variances and
 shapes are kept, correlations are those of the scores.
-
-The whole-table methods know nothing of the tree, and leave the class as it is; numbers are then rounded to the field's
-type and clipped to its domain:
-
-    "sadp"        y = x + amount·sd(x)·N(0, 1), each field alone (Kim 1986)
-    "correlated"  y = μ + (x − μ + e)/√(1 + amount²), e ~ N(0, amount²·Σ) (Tendick and Matloff 1994)
-    "gadp-table"  GADP with S the class and the fields kept, κ² = 1 − amount
-    "swap"        values exchanged between records whose ranks lie within ``amount`` of each other
-    "random"      IB04's noise on the records as they come: "additive", the whole domain as the interval
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import ndtri
 
-from sfumato.domain import Codes, Floats
-from sfumato.microdata.methods.noise import FEWEST_RECORDS, Draws, Room, additive_noise, blur, ranked_within
+from sfumato.domain import Floats
+from sfumato.microdata.draws import Draws
+from sfumato.microdata.methods.leafwise import pin_cuts
+from sfumato.microdata.methods.method import InLeaves, LeafFit, Moved, Terms, check_amount
+from sfumato.microdata.methods.noise import FEWEST_RECORDS, Room, blur, blur_labels, ranked_within
 from sfumato.microdata.patterns.pattern import Leaves
+from sfumato.microdata.patterns.rules import repair
 from sfumato.microdata.table.fields import Mask, Microdata
 
-BASELINES = ("sadp", "correlated", "gadp-table", "swap", "random")
 RECORDS_PER_ATTRIBUTE = 10
 LEAST_EIGENVALUE = 1e-6
+VARIED = (0.25, 0.5, 0.75, 1.0)
 
 
 @dataclass(frozen=True)
-class LeafFit:
-    """How one leaf's correlation matrix was made usable: 0 keeps it, 1 replaces it by the pooled one."""
+class Gadp(InLeaves):
+    """Move all numbers of a leaf together, so that correlations inside the leaf stay, and then classes.
 
-    leaf: int
-    records: int
-    shrinkage: float
-    reason: str
+    fresh    the share 1 − κ² of fresh variance, 0 (none) to 1 (all of it)
+    leaves   the tree whose rules survive: a number of leaves, "c45", options of a tree or a fitted tree
+    labels   how classes move inside leaves: "rpt", "ppt", "alpt" or "none"
+
+    >>> import sfumato as sf
+    >>> ages = [20 + row % 30 for row in range(60)]
+    >>> table = {"age": ages, "class": ["young" if age < 35 else "old" for age in ages]}
+    >>> done = sf.release(table, "class", sf.microdata.Gadp(fresh=0.9), rng=1)
+    >>> done.method.fresh
+    0.9
+    """
+
+    name: ClassVar[str] = "gadp"
+    fresh: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.fresh, Mapping):
+            raise ValueError("gadp takes one share of fresh variance for all attributes; give a number")
+        check_amount("fresh", self.fresh, 1.0)
+
+    def amounts(self, data: Microdata) -> Floats:
+        return np.full(len(data.fields), self.fresh, dtype=float)
+
+    def varied(self) -> tuple[Gadp, ...]:
+        return tuple(replace(self, fresh=fresh) for fresh in VARIED)
+
+    def move(self, data: Microdata, terms: Terms, draws: Draws) -> Moved:
+        rules, pattern, leaves = self.find_leaves(data, terms, search=False, finer=True)
+        y = blur_labels(data.y, leaves.leaf, self.labels, draws)
+        X, fits = gadp_in_leaves(data, leaves, float(np.sqrt(1 - self.fresh)), terms.kept, draws)
+        repair(X, y, data, leaves, rules, terms.kept, draws)
+        pin_cuts(X, np.flatnonzero(~terms.kept), leaves)
+        return Moved(X, y, pattern, leaves, tuple(rules), tuple(fits))
 
 
 def gadp(X: Floats, kept: Mask, kappa: float, mean: Floats, covariance: Floats, draws: Draws) -> Floats:
@@ -121,76 +147,3 @@ def _correlation(scores: Floats) -> Floats:
     matrix = (filled.T @ filled) / np.maximum(np.outer(size, size), 1e-12)
     np.fill_diagonal(matrix, 1.0)
     return np.asarray(matrix)
-
-
-# --- whole-table methods ----------------------------------------------------------------------------------------------
-
-
-def blur_whole_table(data: Microdata, method: str, amount: Floats, kept: Mask, draws: Draws) -> Floats:
-    """One of the methods above on every field that is not kept."""
-    methods = {"sadp": _simple, "correlated": _correlated, "gadp-table": _general, "swap": _swapped, "random": _random}
-    blurred = methods[method]
-    released = np.where(kept, data.X, blurred(data, amount, kept, draws))
-    for place, field in enumerate(data.fields):
-        released[:, place] = field.snap(released[:, place], field.low, field.high)
-    return released
-
-
-def _simple(data: Microdata, amount: Floats, kept: Mask, draws: Draws) -> Floats:
-    return data.X + amount * np.sqrt(np.diag(moments(data.X)[1])) * draws.normal(data.X.shape)
-
-
-def _correlated(data: Microdata, amount: Floats, kept: Mask, draws: Draws) -> Floats:
-    mean, covariance = moments(data.X)
-    noise = amount * (draws.normal(data.X.shape) @ root(covariance).T)
-    return mean + (data.X - mean + noise) / np.sqrt(1 + amount**2)
-
-
-def _general(data: Microdata, amount: Floats, kept: Mask, draws: Draws) -> Floats:
-    classes = np.eye(len(data.classes))[data.y][:, 1:]
-    both = np.column_stack([data.X, classes])
-    mean, covariance = moments(both)
-    held = np.concatenate([kept, np.ones(classes.shape[1], bool)])
-    return gadp(both, held, float(np.sqrt(1 - amount[0])), mean, covariance, draws)[:, : data.X.shape[1]]
-
-
-def _swapped(data: Microdata, amount: Floats, kept: Mask, draws: Draws) -> Floats:
-    """Walk the ranks upwards; each record not yet swapped exchanges with a random later one inside its window."""
-    released = data.X.copy()
-    for place in np.flatnonzero(~kept):
-        known = np.flatnonzero(~np.isnan(data.X[:, place]))
-        if known.size:
-            order = known[ranked_within(data.X[known, place], np.zeros(known.size, np.int64), draws)[0]]
-            partner = _partners(known.size, max(1, round(amount[place] * known.size)), draws)
-            released[order, place] = data.X[order[partner], place]
-    return released
-
-
-def _random(data: Microdata, amount: Floats, kept: Mask, draws: Draws) -> Floats:
-    low, high = (np.tile([getattr(field, end) for field in data.fields], (len(data.y), 1)) for end in ("low", "high"))
-    columns = [
-        additive_noise(column, lower, upper, share, field, draws)
-        for column, lower, upper, share, field in zip(data.X.T, low.T, high.T, amount, data.fields, strict=True)
-    ]
-    return np.column_stack(columns)
-
-
-def _partners(n: int, window: int, draws: Draws) -> Codes:
-    partner, free = np.arange(n), np.ones(n, dtype=bool)
-    for place, u in enumerate(draws.uniform(n).tolist()):
-        if free[place]:
-            later = np.flatnonzero(free[place + 1 : place + 1 + window])
-            if later.size:
-                other = place + 1 + int(later[int(u * later.size)])
-                partner[place], partner[other] = other, place
-                free[other] = False
-            free[place] = False
-    return partner.astype(np.int64)
-
-
-def moments(X: Floats) -> tuple[Floats, Floats]:
-    """Mean and covariance, missing values replaced by the mean."""
-    known = ~np.isnan(X)
-    mean = np.where(known, X, 0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
-    centred = np.where(known, X - mean, 0)
-    return mean, np.asarray(centred.T @ centred / max(len(X) - 1, 1))

@@ -17,19 +17,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
 import numpy as np
 
 from sfumato.domain import Codes, Floats
-from sfumato.microdata.methods.noise import Draws, additive_noise, reflect
+from sfumato.microdata.draws import Draws
+from sfumato.microdata.methods.noise import additive_noise, reflect
+from sfumato.microdata.patterns.pattern import Leaves
 from sfumato.microdata.table.fields import Field, Mask, Microdata
-
-if TYPE_CHECKING:
-    from sfumato.microdata.patterns.pattern import Leaves
 
 ENDS = ("reflect", "redraw", "wrap", "clip")
 MOST_REDRAWS, GRID = 1_000, 10_000
+
+
+@dataclass(frozen=True)
+class Quantiles:
+    """The quantile function of a table: ``shares`` in ascending order, ``below`` their cumulated probabilities."""
+
+    shares: Floats
+    below: Floats
+
+    def __call__(self, u: Floats) -> Floats:
+        return self.shares[np.searchsorted(self.below, u)]
 
 
 @dataclass(frozen=True)
@@ -44,18 +54,18 @@ class Law:
             raise ValueError(f"ends={self.ends!r} is unknown; choose {', '.join(ENDS)}")
         found = np.asarray(self.quantile(np.array([0.25, 0.5, 0.75])), float)
         if found.shape != (3,) or not np.isfinite(found).all():
-            raise ValueError("noise as a function must turn an array of uniform numbers into as many finite shares")
+            raise ValueError("law as a function must turn an array of uniform numbers into as many finite shares")
 
     @classmethod
     def of_table(cls, probabilities: Mapping[float, float], ends: str = "reflect") -> Law:
         """The law that gives each share its probability."""
-        shares, weights = (np.array(list(part), float) for part in (probabilities.keys(), probabilities.values()))
+        shares, weights = (np.array(part).astype(float) for part in (list(probabilities), list(probabilities.values())))
         if not (weights.size and (weights >= 0).all() and weights.sum() > 0 and np.isfinite(shares).all()):
-            raise ValueError("noise as a table maps shares of the interval to probabilities, of which one is above 0")
+            raise ValueError("law as a table maps shares of the interval to probabilities, of which one is above 0")
         order = np.argsort(shares)
         below = np.cumsum(weights[order]) / weights.sum()
         below[-1] = 1.0
-        return cls(lambda u: shares[order][np.searchsorted(below, u)], ends)
+        return cls(Quantiles(shares[order], below), ends)
 
     @property
     def deviation(self) -> float:
@@ -99,20 +109,18 @@ PAPER = Law.of_table({k / 20: float(np.exp(-0.5 * (k / 20 / PAPER_DEVIATION) ** 
 """Our reading of Figure 2: a normal law in steps of 5 % of the range, up to the whole range."""
 
 
-def law_of(noise: Any) -> Law | None:
-    """The law that ``noise=`` asks for: "paper", a `Law`, a table or a quantile function; None for other names."""
-    if isinstance(noise, str):
-        return PAPER if noise == "paper" else None
-    if isinstance(noise, Law):
-        return noise
-    return Law.of_table(noise) if isinstance(noise, Mapping) else Law(noise)
+def law_of(law: Any) -> Law:
+    """Return the law meant by "paper", a `Law`, a table or a quantile function."""
+    if isinstance(law, Law) or law == "paper":
+        return PAPER if law == "paper" else law
+    return Law.of_table(law) if isinstance(law, Mapping) else Law(law)
 
 
 def draw_by_law(
-    data: Microdata, leaves: Leaves, law: Law, amount: Floats, kept: Mask, perturb: str, draws: Draws
+    data: Microdata, leaves: Leaves, law: Law, amount: Floats, kept: Mask, moves: Mask, draws: Draws
 ) -> Floats:
-    """LINAPT and LIAPT as the law draws them, once."""
-    released, moves = data.X.copy(), may_move(leaves, data.y, perturb)
+    """Draw LINAPT and LIAPT as the law has them, once; ``moves[record, field]`` says what may move."""
+    released = data.X.copy()
     for place, field in enumerate(data.fields):
         rows = np.flatnonzero(moves[:, place] & ~np.isnan(data.X[:, place]))
         if rows.size and not kept[place]:
@@ -125,17 +133,17 @@ def draw_by_law(
     return released
 
 
-def may_move(leaves: Leaves, y: Codes, perturb: str) -> Mask:
-    """[record, field]: what ``perturb`` lets move. "tested" is LINAPT, "untested" LIAPT, which at first was only for
-    leaves that hold several classes ("untested-mixed")."""
-    tested = leaves.tested[leaves.leaf]
+def may_move(leaves: Leaves, y: Codes, tested: bool, untested: bool | Literal["mixed"]) -> Mask:
+    """Return [record, field]: what may move. Tested attributes alone is LINAPT, untested ones alone LIAPT, which at
+    first was only for leaves that hold several classes ("mixed")."""
+    on_path = leaves.tested[leaves.leaf]
+    if untested != "mixed":
+        return np.where(on_path, tested, untested)
     one_class = np.zeros(leaves.nodes.size, y.dtype)
     one_class[leaves.leaf] = y
     others = np.bincount(leaves.leaf, y != one_class[leaves.leaf], leaves.nodes.size)
     mixed = (others > 0)[leaves.leaf][:, None]
-    every = np.ones_like(tested)
-    moves = {"all": every, "tested": tested, "untested": ~tested, "untested-mixed": ~tested & mixed, "none": ~every}
-    return moves[perturb]
+    return np.where(on_path, tested, mixed)
 
 
 # --- what the noise came to -------------------------------------------------------------------------------------------

@@ -5,28 +5,31 @@ as it did. A tree grown again differs only where, by chance, some other cut now 
 whether a tree grown on the release finds the same patterns. Where it does not, that cut's field is dealt or drawn again
 for the records of that node. Nothing original is put back.
 
-How values come about is the law of noise: "donors" (:mod:`sfumato.microdata.methods.sequence`) draws columns one after
-the other, "rank" and "additive" (:mod:`sfumato.microdata.methods.noise`) each alone. What is to survive decides the
-rest: rules are guarded by dealing numbers inside leaf and class (:mod:`sfumato.microdata.methods.dealing`) and by the
-look.
+How values come about is the noise: "donors" (:mod:`sfumato.microdata.methods.sequence`) draws columns one after the
+other, "dealt", "rank" and "additive" (:mod:`sfumato.microdata.methods.noise`) each alone; the first two deal numbers
+again inside the leaf. What is to survive decides the rest: rules are guarded by dealing inside leaf and class
+(:mod:`sfumato.microdata.methods.dealing`) and by the look.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from sfumato.domain import Codes, Floats
+from sfumato.microdata.draws import Draws
 from sfumato.microdata.methods.dealing import WINDOW, deal, deal_by_class, deal_categories
 from sfumato.microdata.methods.laws import may_move
-from sfumato.microdata.methods.noise import Draws, Room, blur, blur_labels, crowded, rank_noise
+from sfumato.microdata.methods.method import Terms
+from sfumato.microdata.methods.noise import Room, blur, blur_labels, crowded, rank_noise
 from sfumato.microdata.methods.sequence import deal_classes, draw_in_turn
-from sfumato.microdata.patterns.pattern import Leaves, Nodes, Pattern, Regrow
+from sfumato.microdata.patterns.pattern import Grower, Leaves, Nodes, Pattern
 from sfumato.microdata.patterns.rules import Rule, read_off, repair
 from sfumato.microdata.table.fields import Mask, Microdata
-from sfumato.microdata.terms import Terms
 
 VALUES_SOUGHT, MOST_PASSES, FEWEST_PASSES, TRIES = 4_000_000, 4, 2, 60
 """How many values trees may be grown on in a search for a better draw (or all values twice, if they are more), how many
@@ -50,6 +53,20 @@ class Leafwise:
     terms: Terms
     rules: list[Rule]
     draws: Draws
+    noise: str
+    labels: str
+    tested: bool = True
+    untested: bool | Literal["mixed"] = True
+
+    @property
+    def deals(self) -> bool:
+        """Whether numbers are dealt again: what the release is made of is ours to choose, not the owner's own law."""
+        return self.noise in ("donors", "dealt")
+
+    @cached_property
+    def moves(self) -> Mask:
+        """[record, field]: what may move."""
+        return may_move(self.leaves, self.data.y, self.tested, self.untested)
 
     @property
     def still(self) -> Mask:
@@ -62,7 +79,7 @@ class Leafwise:
         return {second: first for second, first in read_off(self.rules).items() if not self.still[second]}
 
     def classes(self, rows: Codes | slice) -> Codes:
-        return blur_labels(self.data.y[rows], self.leaves.leaf[rows], self.terms.labels, self.draws)
+        return blur_labels(self.data.y[rows], self.leaves.leaf[rows], self.labels, self.draws)
 
     def release(self, y: Codes, pattern: Pattern) -> tuple[Floats, Codes, Nodes | None]:
         """All columns, drawn again in places at most ``attempts`` times; of all versions the closest is returned, and
@@ -70,18 +87,18 @@ class Leafwise:
         spread = spread_rare(self.data, self.leaves, self.rules, self.still, self.draws)
         source = self.data.with_values(spread, self.data.y)
         X = self.columns(source, y)
-        parts = pattern.in_parts and self.terms.deals
+        parts = pattern.grower.in_parts and self.deals
         passes = MOST_PASSES if X.size < VALUES_SOUGHT else FEWEST_PASSES
         rounds = min(self.terms.attempts, passes) if parts else self.terms.attempts + bool(self.terms.attempts)
         best: tuple[Floats, Codes, Nodes | None] = (X, y, None)
         fewest, rivals = len(y) + 1, [Rival(0, 0)]
         for look in range(rounds):
             if parts:
-                self._settle(X, y, source, self._search(X, y, source, rivals, pattern.regrow))
+                self._settle(X, y, source, self._search(X, y, source, rivals, pattern.grower))
             elif look:
                 self._draw_again(X, y, source, rivals, look - 1)
                 self._settle(X, y, source, [rival.place for rival in rivals])
-            regrown = pattern.regrow(X, y)
+            regrown = pattern.grower.grow(X, y)
             rivals = differences(self.leaves, regrown, X)
             affected = sum(self.leaves.size[rival.node] for rival in rivals)
             if affected < fewest:
@@ -90,7 +107,7 @@ class Leafwise:
                 break
         return best
 
-    def _search(self, X: Floats, y: Codes, source: Microdata, rivals: list[Rival], regrow: Regrow) -> list[int]:
+    def _search(self, X: Floats, y: Codes, source: Microdata, rivals: list[Rival], grower: Grower) -> list[int]:
         """From each rival's node downwards, deal again until the node's own cut is the best one there; inside a leaf,
         until no tree grows. Which fields were dealt."""
         nodes, left, dealt = self.leaves.nodes, max(VALUES_SOUGHT, 2 * X.size), set()
@@ -100,7 +117,7 @@ class Leafwise:
             records, inner = self.leaves.records(node), not nodes.is_leaf[node]
             levels = 1 if inner else max(1, LEVELS - int(np.log2(len(y) / max(records.size, 1))))
             for attempt in range(TRIES):
-                top = regrow(X[records], y[records], n=len(y), depth=1 if inner else None)
+                top = grower.grow(X[records], y[records], n=len(y), depth=1 if inner else None)
                 found = differences(self.leaves, top, X, node)
                 left -= records.size * X.shape[1] * levels // LEVELS
                 if not found or left < 0:
@@ -114,15 +131,15 @@ class Leafwise:
     def columns(self, source: Microdata, y: Codes) -> Floats:
         """Every column once."""
         places, every = range(len(self.data.fields)), np.arange(len(y))
-        if self.terms.noise == "donors":
+        if self.noise == "donors":
             late = list(self.read_off)
             X = draw_in_turn(source, y, self.leaves, self.terms.amount, self.still, late, self.draws)
-            if self.terms.labels == "rpt" and self.data.response is None:
+            if self.labels == "rpt" and self.data.response is None:
                 y[:] = deal_classes(source, X, y, self.leaves.leaf, self.draws)
         else:
             X = np.column_stack([self.blurred(place) for place in places])
         for place in places:
-            if self.data.numeric[place] and self.terms.deals:
+            if self.data.numeric[place] and self.deals:
                 self._deal(X, y, source, place, every)
         self._settle(X, y, source, places)
         return X
@@ -133,7 +150,7 @@ class Leafwise:
         if self.still[place]:
             return column.copy()
         room = Room(self.data.fields[place], *self.leaves.bounds(place), self.leaves.leaf)
-        ranked = crowded(column, room.group) & (self.terms.noise == "rank")
+        ranked = crowded(column, room.group) & (self.noise != "additive")
         return blur(column, self.terms.amount[place], room, ranked, self.draws)
 
     def _deal(self, X: Floats, y: Codes, source: Microdata, place: int, rows: Codes) -> None:
@@ -151,7 +168,7 @@ class Leafwise:
 
     def _settle(self, X: Floats, y: Codes, source: Microdata, places: npt.ArrayLike) -> None:
         """What was not to move goes back, rules hold, cuts stand where they stood."""
-        X[:] = np.where(may_move(self.leaves, self.data.y, self.terms.perturb), X, self.data.X)
+        X[:] = np.where(self.moves, X, self.data.X)
         repair(X, y, source, self.leaves, self.rules, self.still, self.draws)
         pin_cuts(X, np.setdiff1d(places, [*self.read_off, *np.flatnonzero(self.still)]), self.leaves)
         repair(X, y, source, self.leaves, self.rules, self.still, self.draws)
@@ -161,14 +178,14 @@ class Leafwise:
         for rival in rivals:
             place, records = self.read_off.get(rival.place, rival.place), self.leaves.records(rival.node)
             second = attempt % 2 == 1 and records.size < SMALL_NODE * len(y)
-            if self.terms.deals:
+            if self.deals:
                 if (second or attempt >= TRIES // 2) and self.leaves.nodes.is_leaf[rival.node]:
                     self._loosen(X, place, records)
                 else:
                     self._deal(X, y, source, place, records)
                 continue
             X[records, place] = self.blurred(place)[records]
-            if self.terms.perturb == "none" or second:
+            if not (self.tested or self.untested) or second:
                 y[records] = self.classes(records)
 
     def _loosen(self, X: Floats, place: int, records: Codes) -> None:

@@ -19,44 +19,16 @@ Three steps for classes:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
-from sfumato.channels.program.random_words import SecureWords
 from sfumato.domain import Codes, Floats
+from sfumato.microdata.draws import Draws
 from sfumato.microdata.table.fields import Field, Mask
 
-OWN_STREAM = 2004
-"""Mixed into a seed, so that data simulated from the same seed do not share their randomness with the noise."""
-LAWS = ("donors", "rank", "additive", "paper")
 STEPS = ("rpt", "ppt", "alpt", "none")
 FEWEST_RECORDS = 5
 """Leaves with fewer records get the additive law: among so few values a rank hides nothing."""
-Size = int | tuple[int, ...]
-
-
-class Draws:
-    """``rng=None`` draws cryptographic words; a NumPy ``Generator`` or a seed is for simulations."""
-
-    def __init__(self, rng: np.random.Generator | int | None = None) -> None:
-        if isinstance(rng, (int, np.integer)):
-            rng = np.random.default_rng([int(rng), OWN_STREAM])
-        if rng is not None and not isinstance(rng, np.random.Generator):
-            raise TypeError(f"rng={rng!r} is no generator; pass numpy.random.default_rng(seed), or None to be secure")
-        self._rng: Any = rng
-        self._words = SecureWords()
-
-    def uniform(self, size: Size) -> Floats:
-        """Uniform on (0, 1), both ends excluded."""
-        if self._rng is not None:
-            return np.asarray(np.maximum(self._rng.random(size), 2.0**-54))
-        words = self._words.draw(int(np.prod(size)))
-        return (((words >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53).reshape(size)
-
-    def normal(self, size: Size) -> Floats:
-        return np.asarray(self._rng.standard_normal(size) if self._rng is not None else ndtri(self.uniform(size)))
 
 
 # --- values -----------------------------------------------------------------------------------------------------------

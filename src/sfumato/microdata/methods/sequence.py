@@ -20,12 +20,12 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.domain import Codes, Floats
-from sfumato.microdata.methods.noise import Draws, by_group
+from sfumato.microdata.draws import Draws
+from sfumato.microdata.methods.noise import by_group
 from sfumato.microdata.patterns.pattern import Leaves
 from sfumato.microdata.table.fields import Field, Mask, Microdata
 
 Singles = npt.NDArray[np.float32]
-FEWEST_DONORS = 10
 RIDGE = 1.0
 MOST_LEARNT_FROM = 30_000
 """Records that a column's tree is grown on; beyond them it only costs."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sfumato.domain import Codes, Floats
-from sfumato.microdata.methods.noise import Draws
+from sfumato.microdata.draws import Draws
 from sfumato.microdata.table.fields import Field, Mask, Microdata
 from sfumato.prose import counted
 
@@ -27,7 +27,12 @@ CHOICES = {"outliers": ("replace", "keep"), "gaps": ("deal", "keep"), "order": (
 
 @dataclass(frozen=True)
 class Treatment:
-    """What is done about outliers, gaps and order."""
+    """What is done about extreme values, gaps and the order of rows, beside the method.
+
+    outliers   "replace" extreme values and rare labels by those of a few people together, or "keep" them
+    gaps       "deal" the patterns of missing values anew inside leaves, or "keep" them where they are
+    order      "shuffle" the rows, or "keep" their order
+    """
 
     outliers: str = "replace"
     gaps: str = "deal"
@@ -67,9 +72,6 @@ class Treatment:
     def rows(self, n: int, draws: Draws) -> Codes:
         """Which record each row of the released table is."""
         return np.arange(n) if self.order == "keep" else np.argsort(draws.uniform(n), kind="stable")
-
-
-KEPT = Treatment("keep", "keep", "keep")
 
 
 def tail_size(n: int) -> int:

@@ -89,45 +89,34 @@ def rules_of(tree: Any, X: Floats, names: list[str], classes: Any = None) -> lis
 
 
 def compare_trees(
-    first: Any, second: Any, X: Any, names: list[str] | None = None, *, tolerance: float = 0.0, classes: Any = None
+    first: Any, second: Any, X: Any, names: list[str] | None = None, *, classes: Any = None
 ) -> TreeComparison:
-    """Compare any two trees on the reference records X (a matrix, or a table whose columns have the names).
-
-    ``tolerance`` is the share of records by which two conditional values may differ and still count as the same.
-    """
+    """Compare any two trees on the reference records X (a matrix, or a table whose columns have the names)."""
     if names is None:
         names = [str(name) for name in getattr(X, "columns", range(np.shape(X)[1]))]
     reference = np.asarray(X, dtype=float)
-    ours, theirs = (rules_of(tree, reference, names, classes) for tree in (first, second))
     ranked = {name: np.sort(column[~np.isnan(column)]) for name, column in zip(names, reference.T, strict=True)}
-    places = [[_place(rule, ranked) for rule in rules] for rules in (ours, theirs)]
-    slack = tolerance * len(reference)
-    found, known = _among(places[0], places[1], slack), _among(places[1], places[0], slack)
-    kept, lost = ([rule for rule, has in zip(ours, found, strict=True) if has == asked] for asked in (True, False))
-    new = [rule for rule, has in zip(theirs, known, strict=True) if not has]
-    tested = [{name for rule in rules for name, _, _ in rule.conditions} for rules in (ours, theirs)]
-    return TreeComparison(tuple(kept), tuple(lost), tuple(new), tested[0] == tested[1])
+    ours, theirs = (
+        [(rule, _place(rule, ranked)) for rule in rules_of(tree, reference, names, classes)] for tree in (first, second)
+    )
+    kept, lost = (_among(ours, theirs, found) for found in (True, False))
+    tested = [{name for rule, _ in rules for name, _, _ in rule.conditions} for rules in (ours, theirs)]
+    return TreeComparison(kept, lost, _among(theirs, ours, False), tested[0] == tested[1])
 
 
-Place = tuple[Hashable, list[int]]
+def _place(rule: LeafRule, ranked: dict[str, Floats]) -> Hashable:
+    """What two rules must share to be the same: how many reference records lie below each end of an interval, too."""
+    shape = tuple((name, np.isinf(low), np.isinf(high)) for name, low, high in rule.conditions)
+    below = tuple(int(ranked[name].searchsorted(end, "right")) for name, *ends in rule.conditions for end in ends)
+    return rule.prediction, shape, below
 
 
-def _place(rule: LeafRule, ranked: dict[str, Floats]) -> Place:
-    """What two rules must share to be compared, and how many reference records lie below each end of an interval."""
-    shape = rule.prediction, tuple((name, np.isinf(low), np.isinf(high)) for name, low, high in rule.conditions)
-    below = [int(ranked[name].searchsorted(end, side="right")) for name, *ends in rule.conditions for end in ends]
-    return shape, below
-
-
-def _among(rules: list[Place], others: list[Place], slack: float) -> list[bool]:
-    """Which rules stand among the others, every end within so many records."""
-    held: dict[Hashable, list[list[int]]] = {}
-    for shape, below in others:
-        held.setdefault(shape, []).append(below)
-    tables = {shape: np.array(rows) for shape, rows in held.items()}
-    return [
-        shape in tables and bool((np.abs(tables[shape] - below) <= slack).all(axis=1).any()) for shape, below in rules
-    ]
+def _among(
+    rules: list[tuple[LeafRule, Hashable]], others: list[tuple[LeafRule, Hashable]], found: bool
+) -> tuple[LeafRule, ...]:
+    """The rules that stand among the others, or that do not."""
+    places = {place for _, place in others}
+    return tuple(rule for rule, place in rules if (place in places) == found)
 
 
 def _intervals(nodes: Nodes) -> list[dict[int, tuple[float, float]]]:

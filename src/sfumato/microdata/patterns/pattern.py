@@ -10,7 +10,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -257,60 +258,79 @@ def _fewest(n: int) -> int:
     return int(max(5, round(0.4 * n**0.5)))
 
 
-class Regrow(Protocol):
-    def __call__(self, X: Floats, y: Codes, *, n: int | None = None, depth: int | None = None) -> Nodes: ...
-
-
 def grow_c45(X: Floats, y: Codes, **asked: Any) -> Any:
-    """The tree of ``tree="c45"``, categories as codes in the order of their class shares."""
+    """Grow a tree after C4.5, categories as codes in the order of their class shares."""
     from sfumato.microdata.patterns.c45 import C45Tree
 
     return C45Tree().fit(X, y)
 
 
 @dataclass(frozen=True)
+class Grower:
+    """How a pattern tree is grown, again and again on other records.
+
+    kind     a name in `GROWERS`, or a fitted tree of the owner's that is grown with its own options
+    names    all fields; of these the tree looks at ``inputs``, and explains the ``response`` (None: the class)
+    """
+
+    kind: Any
+    names: list[str]
+    inputs: list[str]
+    response: int | None
+
+    @property
+    def in_parts(self) -> bool:
+        """Whether it grows, given the ``n`` of the whole, what is below a node from the node's records, to some
+        depth."""
+        return isinstance(self.kind, str) and self.kind != "c45"
+
+    def grow(
+        self, X: Floats, y: Codes, *, n: int | None = None, depth: int | None = None, pruned: bool = True
+    ) -> Nodes:
+        """Grow the tree on these records."""
+        grow = GROWERS[self.kind] if isinstance(self.kind, str) else partial(_grow_owners, self.kind)
+        seen = X[:, [self.names.index(name) for name in self.inputs]]
+        target = y if self.response is None else X[:, self.response]
+        return nodes_of(grow(seen, target, pruned=pruned and depth is None, n=n, depth=depth), self.names, self.inputs)
+
+
+@dataclass(frozen=True)
 class Pattern:
-    """The tree whose rules are to survive, the finer or equal one whose leaves confine the noise, and how to regrow:
-    all of it, or (a tree of ours, given the ``n`` of the whole) what is below a node from the node's records, to some
-    depth."""
+    """The tree whose rules are to survive, the finer or equal one whose leaves confine the noise, and how to grow the
+    first again."""
 
     tree: Nodes
     leaves: Nodes
-    regrow: Regrow
-    in_parts: bool
+    grower: Grower
 
 
 def find_pattern(tree: Any, data: Microdata, *, leave_out: Iterable[int] = (), finer: bool = False) -> Pattern:
-    """The owner's tree, or one grown on all fields but those that others give away; without a target it has no cut."""
+    """Find the pattern: the owner's tree, or one grown on all fields but those that others give away; without a target
+    it has no cut."""
+    grower = _grower(tree, data, leave_out)
+    places = [data.index(name) for name in grower.inputs]
+    grown_here = isinstance(grower.kind, str)
+    if not grown_here and not data.numeric[places].all():
+        text = data.names[places[int(np.argmin(data.numeric[places]))]]
+        raise ValueError(f"the tree tests {text!r}, a column of categories; leave it out, or fit it on numbers only")
+    first = grower.grow(data.X, data.y) if grown_here else nodes_of(tree, data.names)
+    leaves = grower.grow(data.X, data.y, pruned=False) if finer and grower.in_parts else first
+    return Pattern(first, leaves, grower)
+
+
+def _grower(tree: Any, data: Microdata, leave_out: Iterable[int]) -> Grower:
     if tree is None:
         names = [name for place, name in enumerate(data.names) if place not in {*leave_out, data.response}]
-        default = grow_tree if data.response is None else grow_number_tree
-        grow: Callable[..., Any] = default if names else _no_tree
+        kind: Any = "nothing" if not names else "classes" if data.response is None else "number"
     elif isinstance(tree, str):
-        if tree != "c45":
-            raise ValueError(f"tree={tree!r} is unknown; give a fitted tree, 'c45', or leave it out")
         if data.response is not None or data.target is None:
-            raise ValueError("tree='c45' explains classes; name a target column of classes, or leave tree out")
-        names, grow = data.names, grow_c45
+            raise ValueError(f"leaves={tree!r} explains classes; name a target column of classes, or leave it out")
+        names, kind = data.names, tree
     else:
         _check_explains(tree, data)
         nodes_of(tree, data.names)
-        names = list(getattr(tree, "feature_names_in_", data.names))
-        grow = _again(tree)
-    places = [data.index(name) for name in names]
-    grown_here = tree is None or isinstance(tree, str)
-    if not grown_here and not data.numeric[places].all():
-        text = data.names[places[int(np.argmin(data.numeric[places]))]]
-        raise ValueError(f"the tree tests {text!r}, a column of categories; leave tree out, or fit it on numbers only")
-
-    def regrow(X: Floats, y: Codes, *, n: int | None = None, depth: int | None = None, pruned: bool = True) -> Nodes:
-        target = y if data.response is None else X[:, data.response]
-        grown = grow(X[:, places], target, pruned=pruned and depth is None, n=n, depth=depth)
-        return nodes_of(grown, data.names, names)
-
-    first = regrow(data.X, data.y) if grown_here else nodes_of(tree, data.names)
-    leaves = regrow(data.X, data.y, pruned=False) if finer and tree is None else first
-    return Pattern(first, leaves, regrow, in_parts=tree is None)
+        names, kind = list(getattr(tree, "feature_names_in_", data.names)), tree
+    return Grower(kind, data.names, names, data.response)
 
 
 def _check_explains(tree: Any, data: Microdata) -> None:
@@ -321,20 +341,23 @@ def _check_explains(tree: Any, data: Microdata) -> None:
         RegressorMixin, "column of classes; give a classifier"
     )
     if data.target is not None and isinstance(tree, wrong):
-        raise ValueError(f"tree={type(tree).__name__} does not explain {data.target!r}, a {needed}, or leave tree out")
+        raise ValueError(f"{type(tree).__name__} does not explain {data.target!r}, a {needed}, or leave leaves= out")
 
 
 def _no_tree(X: Floats, y: Codes, **asked: Any) -> Any:
-    """A tree without a cut, where there is nothing to cut by."""
+    """Grow a tree without a cut, where there is nothing to cut by."""
     return grow_tree(np.zeros((len(y), 1)), np.zeros_like(y))
 
 
-def _again(tree: Any) -> Callable[..., Any]:
+def _grow_owners(tree: Any, X: Floats, target: Any, **asked: Any) -> Any:
+    """Grow a tree with the options of the owner's."""
     from sklearn.base import clone
 
-    def grow(X: Floats, target: Any, **asked: Any) -> Any:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            return clone(tree).fit(X, target)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return clone(tree).fit(X, target)
 
-    return grow
+
+GROWERS: dict[str, Callable[..., Any]] = {
+    "classes": grow_tree, "number": grow_number_tree, "c45": grow_c45, "nothing": _no_tree,
+}  # fmt: skip

@@ -26,7 +26,7 @@ from itertools import combinations
 import numpy as np
 
 from sfumato.domain import Codes, Floats
-from sfumato.microdata.methods.noise import Draws
+from sfumato.microdata.draws import Draws
 from sfumato.microdata.patterns.pattern import Leaves
 from sfumato.microdata.table.fields import Field, Mask, Microdata
 

@@ -6,7 +6,7 @@ classes no set of categories splits better than such an interval: Breiman et al.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal
@@ -53,6 +53,20 @@ class Field:
 
 
 @dataclass(frozen=True)
+class Origin:
+    """The table that was read, and the form of each of its columns."""
+
+    table: Any
+    forms: Mapping[str, Form]
+
+    def rebuild(self, new: Mapping[str, Column]) -> Any:
+        """Return a table of the same kind with these columns; one without any value stays without."""
+        rows = len(next(iter(new.values())))
+        columns = {name: form.back(new.get(name, form.values[:rows])) for name, form in self.forms.items()}
+        return frame_like(self.table, columns, keep_types=True)
+
+
+@dataclass(frozen=True)
 class Microdata:
     """Records of a table: X[record, field], y[record] a code into ``classes``.
 
@@ -65,7 +79,7 @@ class Microdata:
     target: str | None
     classes: tuple[Hashable, ...]
     y: Codes
-    rebuild: Callable[[Mapping[str, Any]], Any]
+    origin: Origin
 
     @property
     def names(self) -> list[str]:
@@ -126,8 +140,8 @@ class Microdata:
         """The same kind of table that was read, with these values."""
         columns = {field.name: _decoded(field, values) for field, values in zip(self.fields, self.X.T, strict=True)}
         if self.target is None or self.target in columns:
-            return self.rebuild(columns)
-        return self.rebuild({**columns, self.target: Categories(self.classes).decode(self.y)})
+            return self.origin.rebuild(columns)
+        return self.origin.rebuild({**columns, self.target: Categories(self.classes).decode(self.y)})
 
 
 def read_forms(table: Any) -> dict[str, Form]:
@@ -168,15 +182,7 @@ def read_microdata(
         if name not in explained and name not in empty
     ]
     fields, values = zip(*read, strict=True)
-
-    def rebuild(new: Mapping[str, Any]) -> Any:
-        return frame_like(table, {name: released(name, new) for name in columns}, keep_types=True)
-
-    def released(name: str, new: Mapping[str, Any]) -> Column:
-        form = forms[name]
-        return form.back(form.values[: len(next(iter(new.values())))] if name in empty else new[name])
-
-    return Microdata(fields, np.column_stack(values), target, classes, y, rebuild)
+    return Microdata(fields, np.column_stack(values), target, classes, y, Origin(table, forms))
 
 
 def has_values(column: Column) -> bool:

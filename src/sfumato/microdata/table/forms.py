@@ -6,7 +6,7 @@ to nanoseconds), decimals numbers, everything else labels. Ordered categories ke
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -27,34 +27,40 @@ MIDNIGHT = datetime(1970, 1, 1)
 
 @dataclass(frozen=True)
 class Form:
-    """A column as ``values`` (numbers with NaN, or objects), the order of its labels where it has one, and what turns
-    such values back into what came."""
+    """A column as ``values`` (numbers with NaN, or objects), and what such values need to become what came.
+
+    dtype    of the array that came
+    labels   of an ordered category, in their order
+    moment   how dates, times or durations were counted, if it holds such
+    digits   of decimals, if it holds such
+    """
 
     values: Column
-    back: Callable[[Column], Column]
+    dtype: np.dtype[Any]
     labels: tuple[Hashable, ...] = ()
+    moment: Moment | None = None
+    digits: int | None = None
+
+    def back(self, new: Column) -> Column:
+        """Return such values as what came."""
+        if self.moment is not None:
+            return self.moment.back(new)
+        return _like(new, self.dtype) if self.digits is None else _decimals(new, self.digits)
 
 
 def read_form(column: Any, name: str) -> Form:
-    """One column of any kind."""
+    """Read one column of any kind."""
     labels = _order_of(column)
     array = np.atleast_1d(as_array(_without_zone(column)))
-    if array.dtype.kind == "O" and not labels:
-        array, restore = _of_moments(array)
-    else:
-        restore = _as_it_is
-    if array.dtype.kind in "mM":
-        return _moments(array, restore)
+    moments, kind = _of_moments(array) if array.dtype.kind == "O" and not labels else (array, "array")
+    if moments.dtype.kind in "mM":
+        return _moments(moments, kind)
     values = read_column(array, name)
     if values.dtype.kind == "O" and not all(isinstance(value, Hashable) for value in values.tolist()):
         raise TypeError(f"column {name!r} holds lists; make it numbers or categories first")
     if array.dtype.kind == "O" and values.dtype.kind == "f":
-        return Form(values, _decimals(array))
-    return Form(values, lambda new: _like(new, array.dtype), labels)
-
-
-def _as_it_is(new: Column) -> Column:
-    return new
+        return Form(values, array.dtype, digits=_digits(array))
+    return Form(values, array.dtype, labels)
 
 
 def _like(new: Column, dtype: np.dtype[Any]) -> Column:
@@ -87,52 +93,57 @@ def _without_zone(column: Any) -> Any:
 # --- moments ----------------------------------------------------------------------------------------------------------
 
 
-def _of_moments(array: Column) -> tuple[Column, Callable[[Column], Column]]:
-    """Objects that are all dates, all moments without a zone, all times of day or all durations, as NumPy's; and how
-    to make such objects of them again."""
+@dataclass(frozen=True)
+class Moment:
+    """Moments as numbers of ``step`` ticks of the type ``fine``; they came as an "array" of ``dtype``, as its
+    "objects", or as objects that are "times" of day."""
+
+    fine: np.dtype[Any]
+    dtype: np.dtype[Any]
+    step: int
+    kind: str
+
+    def back(self, new: Column) -> Column:
+        """Return numbers as moments of the kind that came."""
+        gaps = np.isnan(new) if new.dtype.kind == "f" else np.zeros(new.shape, dtype=bool)
+        ticks = np.rint(np.where(gaps, 0, new)).astype(np.int64) * self.step
+        moments = ticks.view(self.fine).astype(self.dtype)
+        moments[gaps] = np.array("NaT", dtype=self.dtype)
+        if self.kind == "array":
+            return moments
+        found = moments.astype(object)
+        found[gaps] = None
+        if self.kind == "times":
+            found[~gaps] = [one.time() for one in found[~gaps]]
+        return found
+
+
+def _of_moments(array: Column) -> tuple[Column, str]:
+    """Objects that are all dates, all moments without a zone, all times of day or all durations, as NumPy's; and what
+    they were."""
     kinds = {type(value) for value in array.tolist() if not is_missing(value)}
     if len(kinds) != 1:
-        return array, _as_it_is
+        return array, "array"
     kind, values = kinds.pop(), [None if is_missing(value) else value for value in array.tolist()]
     if kind is date:
-        return np.array(values, dtype="datetime64[D]"), _objects
+        return np.array(values, dtype="datetime64[D]"), "objects"
     if issubclass(kind, datetime) and all(value is None or value.tzinfo is None for value in values):
-        return np.array(values, dtype="datetime64[us]"), _objects
+        return np.array(values, dtype="datetime64[us]"), "objects"
     if kind is timedelta:
-        return np.array(values, dtype="timedelta64[us]"), _objects
+        return np.array(values, dtype="timedelta64[us]"), "objects"
     if kind is time and all(value is None or value.tzinfo is None for value in values):
         since = [None if value is None else datetime.combine(MIDNIGHT, value) for value in values]
-        return np.array(since, dtype="datetime64[us]"), lambda new: _mapped(_objects(new), lambda one: one.time())
-    return array, _as_it_is
+        return np.array(since, dtype="datetime64[us]"), "times"
+    return array, "array"
 
 
-def _objects(new: Column) -> Column:
-    found = new.astype(object)
-    found[np.isnat(new)] = None
-    return found
-
-
-def _mapped(objects: Column, change: Callable[[Any], Any]) -> Column:
-    found = np.empty(objects.shape, dtype=object)
-    found[:] = [None if one is None else change(one) for one in objects]
-    return found
-
-
-def _moments(array: Column, restore: Callable[[Column], Column]) -> Form:
+def _moments(array: Column, kind: str) -> Form:
     unit, missing = np.datetime_data(array.dtype)[0], np.isnat(array)
     fine = array.astype(f"{array.dtype.kind}8[{unit if unit in PARTS else 's'}]")
     whole = fine.view(np.int64)
     step = _largest_step(whole[~missing], np.datetime_data(fine.dtype)[0])
     numbers = np.where(missing, np.nan, whole // step)
-
-    def back(new: Column) -> Column:
-        gaps = np.isnan(new) if new.dtype.kind == "f" else np.zeros(new.shape, dtype=bool)
-        ticks = np.rint(np.where(gaps, 0, new)).astype(np.int64) * step
-        moments = ticks.view(fine.dtype).astype(array.dtype)
-        moments[gaps] = np.array("NaT", dtype=array.dtype)
-        return restore(moments)
-
-    return Form(numbers, back)
+    return Form(numbers, array.dtype, moment=Moment(fine.dtype, array.dtype, step, kind))
 
 
 def _largest_step(whole: Codes, unit: str) -> int:
@@ -142,16 +153,13 @@ def _largest_step(whole: Codes, unit: str) -> int:
     return next((step for step in steps if not (whole % step).any()), 1)
 
 
-def _decimals(array: Column) -> Callable[[Column], Column]:
-    """Objects that are numbers: decimals come back as decimals of as many digits, other numbers as numbers."""
-    known = [value for value in array.tolist() if not is_missing(value)]
-    if not any(isinstance(value, Decimal) for value in known):
-        return _as_it_is
-    digits = max((-int(value.as_tuple().exponent) for value in known if isinstance(value, Decimal)), default=0)
+def _digits(array: Column) -> int | None:
+    """How many digits the decimals among the objects have behind the point; None where there is none."""
+    known = [value for value in array.tolist() if isinstance(value, Decimal) and not is_missing(value)]
+    return max(0, *(-int(value.as_tuple().exponent) for value in known)) if known else None
 
-    def back(new: Column) -> Column:
-        found = np.empty(new.shape, dtype=object)
-        found[:] = [None if np.isnan(one) else Decimal(f"{one:.{max(digits, 0)}f}") for one in new.tolist()]
-        return found
 
-    return back
+def _decimals(new: Column, digits: int) -> Column:
+    found = np.empty(new.shape, dtype=object)
+    found[:] = [None if np.isnan(one) else Decimal(f"{one:.{digits}f}") for one in new.tolist()]
+    return found

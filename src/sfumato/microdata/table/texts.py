@@ -31,6 +31,28 @@ Write = Callable[[Any], str]
 
 
 @dataclass(frozen=True)
+class DecimalText:
+    """Writes numbers with so many digits, or without zeros at the end."""
+
+    digits: int
+    strip: bool
+
+    def __call__(self, value: float) -> str:
+        text = f"{round(value, self.digits) + 0.0:.{self.digits}f}"
+        return text.rstrip("0").rstrip(".") if self.strip else text
+
+
+@dataclass(frozen=True)
+class MomentText:
+    """Writes dates and times in a format."""
+
+    form: str
+
+    def __call__(self, value: Any) -> str:
+        return str(value.strftime(self.form))
+
+
+@dataclass(frozen=True)
 class Texts:
     """``typed`` holds the columns with their types; ``write`` how each is written."""
 
@@ -79,18 +101,10 @@ def _typed(column: Any, as_labels: bool) -> tuple[Any, Write]:
         return column.cast(pyarrow.int64()), str
     if are(DECIMAL):
         digits = np.unique([len(text.partition(".")[2]) for text in known.to_pylist()])
-        return column.cast(pyarrow.float64()), _fixed(int(digits[-1]), strip=digits.size > 1)
+        return column.cast(pyarrow.float64()), DecimalText(int(digits[-1]), strip=digits.size > 1)
     if are(SCIENTIFIC):
         return column.cast(pyarrow.float64()), repr
     return _moments(column, known.unique().to_pylist())
-
-
-def _fixed(digits: int, *, strip: bool) -> Write:
-    def write(value: float) -> str:
-        text = f"{round(value, digits) + 0.0:.{digits}f}"
-        return text.rstrip("0").rstrip(".") if strip else text
-
-    return write
 
 
 def _moments(column: Any, known: list[str]) -> tuple[Any, Write]:
@@ -102,9 +116,9 @@ def _moments(column: Any, known: list[str]) -> tuple[Any, Write]:
             found = {text: datetime.strptime(text, form) for text in known}
             values = [None if text is None else found[text] for text in column.to_pylist()]
             if form in TIMES:
-                return pyarrow.array([None if one is None else one.time() for one in values]), _in(form)
+                return pyarrow.array([None if one is None else one.time() for one in values]), MomentText(form)
             kind = pyarrow.timestamp("s") if "%H" in form else pyarrow.date32()
-            return pyarrow.array(values).cast(kind), _in(form)
+            return pyarrow.array(values).cast(kind), MomentText(form)
     return column, str
 
 
@@ -113,7 +127,3 @@ def _written_so(text: str, form: str) -> bool:
         return datetime.strptime(text, form).strftime(form) == text
     except ValueError:
         return False
-
-
-def _in(form: str) -> Write:
-    return lambda value: str(value.strftime(form))

@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.domain import Codes, Floats
-from sfumato.microdata.methods.noise import Draws
+from sfumato.microdata.draws import Draws
 from sfumato.microdata.table.points import CLOSE
 
 

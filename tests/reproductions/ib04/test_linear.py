@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.distance import pdist
 
 from reproductions.datasets import load
-from sfumato.microdata.methods.linear import (
+from reproductions.ib04.linear import (
     exposed,
     random_projection,
     random_rotation,
@@ -13,7 +13,7 @@ from sfumato.microdata.methods.linear import (
     undo_rotation,
     undo_rotation_by_sample,
 )
-from sfumato.microdata.methods.noise import Draws
+from sfumato.microdata.draws import Draws
 
 
 def breast_cancer():

@@ -1,0 +1,41 @@
+"""The owner's tree: grown on the numbers of a table from options, or again on some of its records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from sfumato.microdata.table.fields import Microdata
+
+
+def grow_as_asked(options: Mapping[str, Any], data: Microdata) -> Any:
+    """Grow the tree of these options on the numeric attributes."""
+    from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+    names = np.array([name for name in data.names if name != data.target], dtype=object)
+    names = names[[data.numeric[data.index(name)] for name in names]]
+    if not names.size:
+        raise ValueError("leaves= describes a tree, but the table has no numeric attribute; leave it out")
+    usual: dict[str, Any] = {"random_state": 0}
+    kind: Any = DecisionTreeRegressor
+    if data.response is None:
+        kind, usual = DecisionTreeClassifier, {"criterion": "entropy", **usual}
+    try:
+        tree: Any = kind(**{**usual, **options})
+    except TypeError as error:
+        raise ValueError(f"leaves={dict(options)!r} is no tree's options: {error}; see scikit-learn's trees") from None
+    tree.feature_names_in_ = names
+    return grow_again(tree, data)
+
+
+def grow_again(tree: Any, data: Microdata) -> Any:
+    """Grow a tree with the same options on these records."""
+    from sklearn.base import clone
+
+    names = np.array(getattr(tree, "feature_names_in_", data.names), dtype=object)
+    target = data.y if data.response is None else data.X[:, data.response]
+    grown = clone(tree).fit(data.X[:, [data.index(name) for name in names]], target)
+    grown.feature_names_in_ = names
+    return grown
