@@ -1,8 +1,8 @@
 """How long does a person on a slow connection wait for the first question, and how many bytes come over the wire?
 
-Chromium slows the connection down to 400 kbit/s with 400 ms until each response begins, over HTTP/1.1 as behind no proxy, with every
-file compressed by gzip. The baseline is a page without any script from the same server in the same run; time is a median of loads
-with an empty cache, from the click on the address until the first question can be answered.
+Chromium slows the connection down to 400 kbit/s, with 400 ms until a response begins, over HTTP/1.1; every file is compressed
+by gzip. The baseline is a page without any script from the same server in the same run. Time is the median of loads with an
+empty cache, until the first question can be answered.
 """
 
 import gzip
@@ -34,7 +34,7 @@ class Compressed(Files):
 
     protocol_version = "HTTP/1.1"
 
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802 (the name that the library calls)
         path = Path(self.translate_path(self.path))
         data = gzip.compress((path / "index.html" if path.is_dir() else path).read_bytes(), 6)
         self.send_response(200)
@@ -73,7 +73,8 @@ def main() -> None:
         (folder / "empty" / "index.html").write_text(EMPTY, encoding="utf-8")
         written = sum(path.stat().st_size for path in (folder / "question").iterdir())
         browser = playwright.chromium.launch(executable_path=chromium_program())
-        print(f"as they stand {written:,} bytes\n{'400 kbit/s, 400 ms':24}{'files':>7}{'bytes over the wire':>22}{'seconds':>10}")
+        print(f"{written:,} bytes as they stand, uncompressed")
+        print(f"{'400 kbit/s, 400 ms':24}{'files':>7}{'bytes over the wire':>22}{'seconds':>10}")
         with serving(folder, Compressed) as address:
             for label, part in (("an empty page", "empty"), ("the first question", "question")):
                 rows = [seconds(browser, f"{address}/{part}/") for _ in range(LOADS)]
