@@ -1,8 +1,8 @@
 """How long does a person on a slow connection wait for the first question, and how many bytes come over the wire?
 
-Chromium slows the connection down to 400 kbit/s, with 400 ms until a response begins, over HTTP/1.1; every file is compressed
-by gzip. The baseline is a page without any script from the same server in the same run. Time is the median of loads with an
-empty cache, until the first question can be answered.
+Chromium slows the connection down to 400 kbit/s, with 400 ms until a response begins, over HTTP/1.1; every file comes
+under gzip. The baseline is a page without any script from the same server in the same run. Time is the median of
+loads with an empty cache, until the first question can be answered.
 """
 
 import gzip

@@ -13,7 +13,7 @@ export interface Domain {
   columns?: Record<string, Domain>;
 }
 
-/** The codes 0 … size − 1 of values: labels, the grid (first + stride · code) / per, or the middles between edges / per. */
+/** The codes 0 … size − 1 of labels, of the grid (first + stride · code) / per, or of the classes between edges / per. */
 export interface Space {
   size: number;
   labels?: Label[];

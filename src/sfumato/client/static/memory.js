@@ -9,7 +9,8 @@
  */
 
 /**
- * A report on its way: "waiting" becomes "sent" or "refused", "withdraw" becomes "withdrawn" or "kept"; "file" was saved.
+ * A report on its way: "waiting" becomes "sent" or "refused", "withdraw" becomes "withdrawn" or "kept";
+ * "file" was saved as one.
  * @typedef {object} Message
  * @property {string} id
  * @property {string} plan
@@ -25,7 +26,7 @@
 /**
  * @typedef {object} Memory
  * @property {boolean} isLasting whether what is kept outlives the page
- * @property {(edit: (device: Device) => Device) => Promise<Device>} change read the device and keep what `edit` makes of it
+ * @property {(edit: (device: Device) => Device) => Promise<Device>} change read the device, and keep its edited form
  */
 
 /**

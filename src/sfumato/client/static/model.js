@@ -7,10 +7,16 @@ import { readForm } from "./forms.js";
 
 /**
  * @import { Domain, Label } from "./documents.js"
- * @import { Rules } from "./domain.js"
+ * @import { DomainReader, Rules } from "./domain.js"
+ * @import { Decide } from "./forms.js"
  */
 
-/** A question whose answer a model reads: one of some labels, a number, or anything. @typedef {Domain & Rules & { name: string, labels?: Label[] }} ModelQuestion */
+/**
+ * A question whose answer a model reads: one of some labels, a number, or anything.
+ * @typedef {Domain & Rules & { name: string, labels?: Label[] }} ModelQuestion
+ * @typedef {ModelQuestion & Pick<DomainReader, "value">} CheckedQuestion
+ * @typedef {{ classes: Label[], reads: CheckedQuestion[], decide: Decide }} ReadModel
+ */
 
 /** @type {typeof import("./sfumato.js").readModel} */
 export function readModel(json) {
@@ -31,8 +37,8 @@ export function readModel(json) {
 
 /** @type {typeof import("./sfumato.js").predict} */
 export function predict(model, answers) {
-  const { reads, classes, decide } = /** @type {any} */ (model);
-  const values = reads.map((/** @type {ModelQuestion & ReturnType<typeof readDomain>} */ question) => {
+  const { reads, classes, decide } = /** @type {ReadModel} */ (model);
+  const values = reads.map((question) => {
     try {
       if (!Object.hasOwn(answers, question.name)) refuse("The answer is not there; give one.");
       return question.value(answers[question.name], question);
@@ -44,7 +50,7 @@ export function predict(model, answers) {
     const { scores, weights = scores, rule = null } = decide(values);
     need(scores.length === classes.length && weights.every(isMass), "model");
     const total = sumOf(weights);
-    const shares = classes.map((/** @type {Label} */ label, /** @type {number} */ y) => [label, weights[y] / total]);
+    const shares = classes.map((label, y) => [label, weights[y] / total]);
     const label = classes[scores.indexOf(Math.max(...scores))];
     return { label, probabilities: Object.fromEntries(shares), rule };
   });

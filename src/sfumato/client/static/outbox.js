@@ -2,7 +2,10 @@
 
 /** @import { Memory, Message } from "./memory.js" */
 
-/** What a request came to: the state that it ends in, or how many milliseconds to wait at least. @typedef {{ state?: Message["state"], reason?: Message["reason"], wait?: number }} Outcome */
+/**
+ * What a request came to: the state that the message ends in, or how many milliseconds to wait at least.
+ * @typedef {{ state?: Message["state"], reason?: Message["reason"], wait?: number }} Outcome
+ */
 
 const FIRST_PAUSE = 2_000; // milliseconds, doubled after every try
 const LONGEST_PAUSE = 15 * 60_000;

@@ -80,8 +80,8 @@ function union(some, others) {
  */
 async function changeDevice(page, { done, wrong }, edit) {
   try {
-    const { ledgerNow, ledgerText } = await recall(page);
-    const changes = await edit(ledgerNow);
+    const { ledger, ledgerText } = await recall(page);
+    const changes = await edit(ledger);
     await page.memory.change((device) => (device.ledger === ledgerText ? { ...device, ...changes } : device));
     return { step: page.step, trouble: sentence(page, done) };
   } catch (error) {

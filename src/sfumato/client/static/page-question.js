@@ -65,14 +65,15 @@ function keepAnswers(page, answers) {
  * @param {Page} page
  * @param {Question} question
  */
-function checkedAnswers({ input, ...page }, { name, domain, blur, outside }) {
+function checkedAnswers(page, { name, domain, blur, outside }) {
+  const { input } = page;
   if (!input) return {};
   try {
     const answers = input.read();
     blur.value(domain.columns ? answers : answers[name], { outside, missing: "pass" });
     return answers;
-  } catch {
-    throw new Error(sentence(/** @type {Page} */ (page), "error.wrong", { hint: input.hint() }));
+  } catch (error) {
+    throw new Error(sentence(page, "error.wrong", { hint: input.hint() }), { cause: error });
   }
 }
 
@@ -84,26 +85,21 @@ function checkedAnswers({ input, ...page }, { name, domain, blur, outside }) {
  */
 function numbersOf(page, { name, domain, outside }) {
   const columns = Object.entries(domain.columns ?? { [name]: domain });
-  const hints = columns.map(([, { low = NaN, high = NaN, integer }]) => {
-    return sentence(page, integer ? "range.whole" : "range", { low: digits(page, low), high: digits(page, high) });
-  });
-  const fields = columns.map(([column, { low, high, integer }]) => {
-    const value = page.answers[column] ?? "";
-    return make("input", { type: "number", name: column, min: low, max: high, step: integer ? 1 : "any", value });
-  });
-  const labels = columns.map(([column, { low = NaN, high = NaN }], i) => {
+  const parts = columns.map(([column, { low = NaN, high = NaN, integer }]) => {
     const ends = { low: digits(page, low), high: digits(page, high) };
+    const hint = sentence(page, integer ? "range.whole" : "range", ends);
     const clamps = outside === "clamp" && sentence(page, "range.clamp", ends);
     const label = domain.columns ? column : sentence(page, "answer");
-    return make("label", label, make("small", hints[i], " ", clamps), fields[i]);
+    const value = page.answers[column] ?? "";
+    const range = { min: low, max: high, step: integer ? 1 : "any" };
+    const field = make("input", { type: "number", name: column, ...range, value });
+    return { hint, field, element: make("label", label, make("small", hint, " ", clamps), field) };
   });
+  const fields = parts.map(({ field }) => /** @type {HTMLInputElement} */ (field));
   return {
-    elements: labels,
-    hint: () => hints.join(""),
-    read() {
-      const inputs = /** @type {HTMLInputElement[]} */ (fields);
-      return Object.fromEntries(inputs.map((field) => [field.name, field.valueAsNumber]));
-    },
+    elements: parts.map(({ element }) => element),
+    hint: () => parts.map(({ hint }) => hint).join(""),
+    read: () => Object.fromEntries(fields.map((field) => [field.name, field.valueAsNumber])),
   };
 }
 
@@ -174,8 +170,8 @@ function searchOf(page, rows) {
  */
 async function showLevels(page, question) {
   const { name, levels } = question;
-  const { ledgerNow } = await recall(page);
-  const reports = ledgerNow.reportsOf(page.collector, name);
+  const { ledger } = await recall(page);
+  const reports = ledger.reportsOf(page.collector, name);
   const locked = reports.find(({ level }) => level !== null && levels[level])?.level;
   page.levels[name] = locked ?? page.levels[name] ?? question.default;
   const choices = Object.entries(levels).map(([level, { words }]) => {

@@ -26,7 +26,10 @@ import { Ledger } from "./ledger.js";
  * @property {Ready | null} ready what is sent if the person agrees
  */
 
-/** Tells the class of a person and the rule that decided. @typedef {(answers: Record<string, Answer>) => ReturnType<typeof import("./sfumato.js").predict>} Classify */
+/**
+ * Tells the class of a person and the rule that decided.
+ * @typedef {(answers: Record<string, Answer>) => ReturnType<typeof import("./sfumato.js").predict>} Classify
+ */
 
 /**
  * The fields of a question: what they are, what is in them, and what may be.
@@ -36,9 +39,15 @@ import { Ledger } from "./ledger.js";
  * @property {() => string} hint
  */
 
-/** A report that was drawn, and the texts of the ledger without it and with it. @typedef {Reply & { invitation: string | undefined, before: string, after: string }} Ready */
+/**
+ * A report that was drawn, and the texts of the ledger without it and with it.
+ * @typedef {Reply & { invitation: string | undefined, before: string, after: string }} Ready
+ */
 
-/** Where the page goes after a step, and what it says there. @typedef {{ step: number, trouble?: string }} Destination */
+/**
+ * Where the page goes after a step, and what it says there.
+ * @typedef {{ step: number, trouble?: string }} Destination
+ */
 
 /**
  * A sentence of the page in the survey's language.
@@ -62,9 +71,9 @@ export function digits({ survey }, number) {
 /**
  * The device as it is kept now: another tab may have changed it.
  * @param {Page} page
- * @returns {Promise<Device & { ledgerText: string, ledgerNow: Ledger }>}
+ * @returns {Promise<Omit<Device, "ledger"> & { ledgerText: string, ledger: Ledger }>}
  */
 export async function recall({ memory }) {
-  const device = await memory.change((kept) => kept);
-  return { ...device, ledgerText: device.ledger, ledgerNow: Ledger.loads(device.ledger) };
+  const { ledger: ledgerText, ...device } = await memory.change((kept) => kept);
+  return { ...device, ledgerText, ledger: Ledger.loads(ledgerText) };
 }

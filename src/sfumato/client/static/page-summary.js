@@ -18,12 +18,12 @@ import { digits, recall, sentence } from "./page-state.js";
  */
 export async function showSummary(page) {
   const { survey, collector, answers, levels, invitation } = page;
-  const { secret, ledgerText, ledgerNow } = await recall(page);
-  const totals = () => makeItems(ledgerNow.total(collector, survey.words).sentences);
+  const { secret, ledgerText, ledger } = await recall(page);
+  const totals = () => makeItems(ledger.total(collector, survey.words).sentences);
   fill("sofar", totals());
   try {
-    const reply = await answer(survey, answers, { secret, ledger: ledgerNow, collector, levels });
-    page.ready = { ...reply, invitation, before: ledgerText, after: ledgerNow.dumps() };
+    const reply = await answer(survey, answers, { secret, ledger, collector, levels });
+    page.ready = { ...reply, invitation, before: ledgerText, after: ledger.dumps() };
     fill("rows", rowsOf(page, reply.report));
     byId("letters").textContent = messageText(page.ready);
     fill("with", totals());

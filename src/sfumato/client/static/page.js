@@ -51,7 +51,7 @@ function stepOf({ step, questions }) {
  */
 async function showStep(page, number) {
   const { survey, collector, memory } = page;
-  const { secret, ledgerNow } = await recall(page);
+  const { secret, ledger } = await recall(page);
   page.questions = await asks(survey, { secret, collector }); // another secret may have been restored
   const open = page.questions.findIndex(({ columns }) => !(columns[0] in page.answers));
   page.step = open < 0 ? number : Math.min(number, open + 1);
@@ -59,7 +59,7 @@ async function showStep(page, number) {
   const { name, show } = stepOf(page);
   showTrouble();
   await show(page);
-  showLimit(ledgerNow);
+  showLimit(ledger);
   fill("notice", !memory.isLasting && sentence(page, "device.forgets"));
   for (const part of allOf("[data-step]")) part.hidden = !part.dataset.step?.split(" ").includes(name);
   showButtons(page, name);

@@ -1,5 +1,5 @@
-// Seeds of baskets (docs/programs-baskets.md): a row of elements of GF(2^degree) from which every item has a number that
-// is linear in the row's bits. A basket is shown by changing the numbers of its items.
+// Seeds of baskets (docs/programs-baskets.md): a row of elements of GF(2^degree) from which every item has a number
+// that is linear in the row's bits. A basket is shown by changing the numbers of its items.
 
 import { isWhole, need } from "./checks.js";
 

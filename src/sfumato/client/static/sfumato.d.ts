@@ -24,7 +24,7 @@ export interface Survey extends SurveyDocument {
   blank: Record<string, Sent>;
 }
 
-/** The survey that a document describes; it is refused where it is newer, or its identities are not those computed here. */
+/** Read a survey; it is refused where it is newer, or where its identities are not those computed here. */
 export function readSurvey(document: unknown): Promise<Survey>;
 
 export interface Options {
@@ -40,7 +40,7 @@ export interface Options {
   today?: string;
 }
 
-/** The questions that this device answers; which ones are drawn, its secret says, so that asking again asks the same. */
+/** The questions that this device answers; it draws them by its secret, so that asking again asks the same. */
 export function asks(survey: Survey, options: Pick<Options, "secret" | "collector">): Promise<Question[]>;
 
 export interface Reply {
@@ -116,14 +116,17 @@ export interface Mechanism {
   /** The answer checked; null where it is missing. */
   value(answer: unknown, rules?: { missing?: string | null; outside?: string | null }): Answer | Record<string, number>;
   /** The report that is remembered: keyed by a secret and a question, or fresh. */
-  draw(value: unknown, options?: { level?: string | null; secret?: Uint8Array; question?: string }): Promise<Told["report"]>;
+  draw(
+    value: unknown,
+    options?: { level?: string | null; secret?: Uint8Array; question?: string },
+  ): Promise<Told["report"]>;
   /** What is sent of it: the same, or a fresh blur. */
   again(report: Told["report"], options?: { level?: string | null }): Told["report"];
   /** Whether it can be sent as a report of this level. */
   carries(report: Told["report"], level?: string | null): boolean;
 }
 
-/** The mechanism of a domain and a drawing program; `gammaOf` of check/gamma.js also refuses one that was never sound. */
+/** The mechanism of a domain and a program; `gammaOf` of check/gamma.js also refuses one that was never sound. */
 export function readMechanism(domain: Domain, program: Program): Promise<Mechanism>;
 
 export interface Model {
@@ -135,7 +138,7 @@ export interface Model {
 /** A model from the JSON (text or data) that `sfumato train` wrote; one that is damaged or foreign is refused. */
 export function readModel(json: unknown): Model;
 
-/** The class of a person, from true answers that stay where they are; `rule`: the conditions that decided, null if none. */
+/** The class of a person, from true answers that stay where they are; `rule`: the conditions that decided, if any. */
 export function predict(model: Model, answers: Record<string, Answer>): {
   label: Label;
   probabilities: Record<string, number>;

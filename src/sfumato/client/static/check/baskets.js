@@ -35,7 +35,10 @@ function gammaOfSize({ size, rho, kept, words, seed }, items) {
   need(words.seed === (seed && 2 * size + Math.ceil(seed.bits / 64)));
 
   const noise = (WORD - bounds[size]) * WORD ** (2n * m);
-  /** Chances of all numbers of kept items, by how many words lead `below` to a number. @param {(bound: bigint) => bigint} wordsBelow */
+  /**
+   * Of every number of kept items, the chance, by how many words lead `below` to a number.
+   * @param {(bound: bigint) => bigint} wordsBelow
+   */
   function chances(wordsBelow) {
     return bounds.map((bound, j) => {
       let chance = (bound - (bounds[j - 1] ?? 0n)) << (b * m);

@@ -1,4 +1,4 @@
-// The law of each step. A step picks a number k (`weights`: how many words pick each), and goes to the `next` code by it.
+// The law of each step. A step picks a number k (`weights`: how many words pick each) and goes to the `next` code.
 
 import { isWhole, need } from "../checks.js";
 import { clamped } from "../domain.js";
@@ -22,8 +22,8 @@ import { gammaOfRows, larger, largest, ratioIn, ratioOf, smaller } from "./rows.
  */
 
 /**
- * @typedef {Transition & { words: number, gamma: () => Fraction | null, short?: Transition }} Law `short` has as its codes
- *   the runs of reports that have one ratio
+ * What a step is as a whole; `short` has, as its codes, the runs of reports that have one ratio.
+ * @typedef {Transition & { words: number, gamma: () => Fraction | null, short?: Transition }} Law
  */
 
 const WORD = 1n << 64n;

@@ -8,7 +8,10 @@ import { ONE } from "../fractions.js";
  * @import { Transition } from "./laws.js"
  */
 
-/** The ratio of a row: null without bound, undefined where it says nothing. @typedef {Fraction | null | undefined} Ratio */
+/**
+ * The ratio of a row: null without bound, undefined where it says nothing.
+ * @typedef {Fraction | null | undefined} Ratio
+ */
 
 /** @type {(a: bigint, b: bigint) => bigint} */
 export const larger = (a, b) => (a > b ? a : b);
@@ -16,7 +19,7 @@ export const larger = (a, b) => (a > b ? a : b);
 export const smaller = (a, b) => (a < b ? a : b);
 
 /**
- * The ratio of the most and the least: undefined for a report that never occurs, null where only some values rule it out.
+ * The ratio of the most and the least: undefined for a report that never occurs, null where some values rule it out.
  * @param {bigint} most
  * @param {bigint} least
  * @returns {Ratio}
