@@ -27,7 +27,7 @@ export async function sha256(data) {
   return hex(new Uint8Array(await subtle().digest("SHA-256", bytes)));
 }
 
-/** The key of the last secret: an answer hashes under one secret many times, and importing it takes longer than that. */
+/** The key of the last secret: an answer needs many hashes under it, and to import it takes longer than a hash. */
 const imported = { secret: "", key: /** @type {CryptoKey | null} */ (null) };
 
 /** @param {Uint8Array<ArrayBuffer>} secret */
