@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 import sfumato as sf
-from sfumato.channels.words import KeyedWords
+from sfumato.channels.program.random_words import KeyedWords
 from sfumato.client import LimitError
 
 COLOURS = ["red", "green", "blue"]

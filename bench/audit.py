@@ -43,7 +43,7 @@ def caught_in_javascript(word: str, samples: int) -> None:
     for name, change in CHANGES.items():
         if word in name:
             with tempfile.TemporaryDirectory() as folder:
-                tell(name, *timed(plan_of(), program=change.into(Path(folder) / "copy"), samples=samples))
+                tell(name, *timed(plan_of(), implementation=change.into(Path(folder) / "copy"), samples=samples))
 
 
 def alarms(mechanisms: dict[str, object], runs: int, samples: int, **more: str) -> int:
@@ -69,7 +69,7 @@ if __name__ == "__main__":
     print(HEAD)
     if asked.javascript:
         caught_in_javascript(asked.only, asked.samples)
-        sys.exit(bool(alarms({"javascript": plan_of()}, asked.runs, asked.samples, program="javascript")))
+        sys.exit(bool(alarms({"javascript": plan_of()}, asked.runs, asked.samples, implementation="javascript")))
     caught(asked.only)
     mechanisms = {name: each for name, each in sound().items() if asked.only in name}
     sys.exit(bool(alarms(mechanisms, asked.runs, asked.samples)))

@@ -30,7 +30,7 @@ import numpy as np
 from oracles import clipped_oracles, unbiased_oracles
 
 import sfumato as sf
-from sfumato.channels.bounded.subsets import sets_serve_better
+from sfumato.channels.bounded.subset_response import sets_serve_better
 from sfumato.counts import Counts, Tally
 
 E = float(np.e)

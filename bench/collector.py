@@ -27,8 +27,10 @@ from pathlib import Path
 
 import numpy as np
 
+from sfumato import collector
 from sfumato.collector.access import SCOPES, issue_token
-from sfumato.collector.store import open_store
+from sfumato.collector.background.writer import Writer
+from sfumato.collector.store import file_of, open_store
 from sfumato.demo import credit
 
 CONNECTIONS, ROUNDS, SECONDS = 64, 7, 3.0
@@ -38,19 +40,14 @@ HEAD = b"POST /credit/reports HTTP/1.1\r\nHost: x\r\nContent-Type: application/j
 
 def serve(address: str, port: int, durable: bool) -> None:
     """The service; without ``durable`` nothing is written."""
-    import uvicorn
-
-    from sfumato.collector.application import application
-    from sfumato.collector.service import Service
-
-    service = Service(open_store(address))
     if not durable:
 
-        async def yes(arrivals):
+        async def accept(writer, arrivals):
             return [""] * len(arrivals)
 
-        service.writer.take = yes
-    uvicorn.run(application(service), port=port, access_log=False, log_level="warning", server_header=False)
+        Writer.take = accept
+    with collector.start(PLAN, address, collector.Settings(port=port, signals=True)) as running:
+        running.wait()
 
 
 def start(address: str, durable: bool) -> tuple[subprocess.Popen, int]:
@@ -141,7 +138,7 @@ def one_round(port: int, seconds: float = SECONDS) -> tuple[float, float, float]
 
 def ratio(address: str) -> None:
     durable, port = start(address, True)
-    noop, other = start(address, False)
+    noop, other = start(address if file_of(address) is None else f"{address}-noop", False)
     try:
         one_round(port, 1.0), one_round(other, 1.0)
         ratios, tails, alone = [], [], []
@@ -216,6 +213,4 @@ if __name__ == "__main__":
     else:
         with tempfile.TemporaryDirectory() as folder:
             where = asked.store or os.path.join(folder, "store.db")
-            with open_store(where).connected() as opening, opening.transaction():
-                opening.open_survey("credit", PLAN)
             memory(where) if asked.memory else ratio(where)

@@ -6,9 +6,10 @@ import numpy as np
 import pyarrow as pa
 
 import sfumato as sf
-from sfumato.collector.picture.analysis import estimates
-from sfumato.collector.picture.telling import FAKES, straight, turned_around
 from sfumato.demo import credit
+from sfumato.findings import estimates
+from sfumato.findings.fakes import FAKES, table_and_inverse
+from sfumato.findings.means import straight
 from sfumato.reconstruction.methods import FALSE_ALARM
 
 PEOPLE = 20_000
@@ -18,7 +19,7 @@ def told(plan: sf.Plan, table: Any, name: str, codes: Any = None) -> dict[str, A
     """What is told of one question, with other codes where given."""
     column = f"{name}.code"
     changed = table if codes is None else table.set_column(table.column_names.index(column), column, pa.array(codes))
-    return estimates(plan, changed, name)["questions"][name]
+    return estimates(changed, plan, name)["questions"][name]
 
 
 def values(each: dict[str, Any]) -> Any:
@@ -32,7 +33,7 @@ def worst(channel: Any, counts: sf.Counts, each: dict[str, Any]) -> tuple[int, A
     if each["mean"]:
         ends = [float(channel.domain.low), float(channel.domain.high)]
         return int(np.abs(straight(channel) - now[0]).argmax()), max(ends, key=lambda end: abs(end - now[0]))
-    undo = turned_around(counts)[1]
+    undo = table_and_inverse(counts)[1]
     return int(np.abs(undo - now[:, None]).max(axis=0).argmax()), each["rows"][int(now.argmin())]["category"]
 
 

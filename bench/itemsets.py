@@ -21,6 +21,7 @@ import tempfile
 import time
 import warnings
 from concurrent.futures import ProcessPoolExecutor
+from fractions import Fraction
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -30,7 +31,8 @@ from pyarrow import parquet
 
 import sfumato as sf
 from reproductions.quest import Quest
-from sfumato.channels.baskets import BasketReports, unpack_bits
+from sfumato.channels.baskets import BasketReports, Goal, design_law, unpack_bits
+from sfumato.channels.baskets.program import within
 from sfumato.cli.itemsets import report_table
 from sfumato.itemsets.supports import ColumnBitmaps
 
@@ -147,7 +149,8 @@ def five_items(people: int, seed: int) -> sf.channels.baskets.Baskets:
 def seed_expansion(people: int = 200_000) -> None:
     for sizes in ([5], [10]):
         for form in ("best", "two-level"):
-            channel = sf.SelectASize.design(sf.Items(1000), sizes=sizes, gamma=19, form=form)
+            law = within(design_law(sizes[0], Goal(19.0, 3, 5e6), form=form), Fraction(19))
+            channel = sf.SelectASize(sf.Items(1000), [law])
             baskets = Quest(smallest=sizes[0], largest=sizes[0]).baskets(people, 2)
             seeds = channel.randomize(baskets, compress=True)
             channel.expand(seeds[:10])

@@ -121,7 +121,7 @@ def _page(folder: Path, paper: Paper, claims: Sequence[Claim], scale: Scale) -> 
         page.add(tag("h3", caption))
         picture = folder / name
         if picture.suffix == ".svg":
-            page.chart(picture.read_text(encoding="utf-8"), caption)
+            page.chart(Html(picture.read_text(encoding="utf-8")))
         else:
             page.add(_image(picture, caption))
     page.section("Tables")

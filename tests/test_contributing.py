@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import sfumato as sf
-from sfumato.channels.base import Mechanism
+from sfumato.channels.mechanism import Mechanism
 from tests.laws.laws import check_mechanism
 
 RECIPE = re.search(r"```python\n(.*?)```", (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text("utf-8"), re.S)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         TwoPhase,
         Uniform,
     )  # fmt: skip
-    from sfumato.channels.bounded.unknown import Words
+    from sfumato.channels.bounded.words import Words
     from sfumato.client import Device, Ledger
     from sfumato.counts import Counts, Reports
     from sfumato.domain import Categories, Interval, Items
@@ -41,8 +41,9 @@ if TYPE_CHECKING:
     from sfumato.learners.discriminant import LinearDiscriminant
     from sfumato.learners.face_value import FaceValueClassifier
     from sfumato.learners.gaussian_mixture import GaussianMixtureClassifier
-    from sfumato.learners.joint import JointModel, ProductMixtureClassifier
+    from sfumato.learners.joint import JointModel
     from sfumato.learners.naive_bayes import NaiveBayesClassifier
+    from sfumato.learners.product_mixture import ProductMixtureClassifier
     from sfumato.learners.tree import TreeClassifier
     from sfumato.microdata import release
     from sfumato.plan import Attribute, Plan
@@ -69,7 +70,7 @@ _LAZY = {
     ),
     **dict.fromkeys(("Chain", "Longitudinal", "Choice", "Clear", "TwoPhase"), "sfumato.channels"),
     **dict.fromkeys(("SubsetResponse", "SelectASize", "CorrelatedNoise", "Piecewise"), "sfumato.channels"),
-    "Words": "sfumato.channels.bounded.unknown",
+    "Words": "sfumato.channels.bounded.words",
     **dict.fromkeys(("Device", "Ledger"), "sfumato.client"),
     **dict.fromkeys(("Guarantee", "CombinedGuarantee", "Breach", "breach_information"), "sfumato.guarantee"),
     "Attribute": "sfumato.plan",
@@ -91,7 +92,7 @@ _LAZY = {
     "NaiveBayesClassifier": "sfumato.learners.naive_bayes",
     "JointModel": "sfumato.learners.joint",
     "FaceValueClassifier": "sfumato.learners.face_value",
-    "ProductMixtureClassifier": "sfumato.learners.joint",
+    "ProductMixtureClassifier": "sfumato.learners.product_mixture",
     "GaussianMixtureClassifier": "sfumato.learners.gaussian_mixture",
     "LinearDiscriminant": "sfumato.learners.discriminant",
     "Chooser": "sfumato.learners.choose",

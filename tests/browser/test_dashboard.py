@@ -12,14 +12,13 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page
 
-from sfumato.collector.picture.analysis import Standing, estimates, joint
-from sfumato.collector.picture.dashboard import dashboard_page
+from sfumato.findings import Standing, page_of
 from tests.browser.chromium import ROOT, Files, serving
 from tests.browser.test_page_access import violations
-from tests.collector.survey_tables import collected, people, town
-from tests.collector.test_dashboard import DAYS, ITEMSETS
+from tests.findings.survey_tables import collected, people, town
+from tests.findings.test_page import DAYS, ITEMSETS
 
-SCRIPT = ROOT / "src/sfumato/collector/static/dashboard.js"
+SCRIPT = ROOT / "src/sfumato/collector/http/static/dashboard.js"
 TREE = {
     "kind": "TreeClassifier", "plan": None, "measured": {},
     "device": {
@@ -62,22 +61,22 @@ def service(page: Any) -> Iterator[tuple[str, Service]]:
 
 
 @pytest.fixture(scope="module")
-def analysed() -> tuple[Any, Any, Any]:
-    """The town's survey: half of its reports, all of them, and two questions together."""
+def tables() -> tuple[Any, Any]:
+    """The town's survey: half of its reports, and all of them."""
     table = collected(town(), people(2_000, np.random.default_rng(7)), shares={"normal": 0.7, "cautious": 0.3})
-    return estimates(town(), table.slice(0, 1_000)), estimates(town(), table), joint(town(), table, "fare", "bus")
+    return table.slice(0, 1_000), table
 
 
-def page_of(analysis: Any, together: Any = None) -> Any:
+def town_page(table: Any, together: tuple[str, str] | None = None) -> Any:
     rejections, flood = {"another plan": 3, "too large": 1}, [*DAYS, ("2026-05-10", 4_000, 0)]
-    standing = Standing("The town", town(), "open", flood, rejections, (4_000, 3_000), TREE, ITEMSETS, JOBS)
-    return dashboard_page(standing, analysis, together)
+    standing = Standing("The town", "open", flood, rejections, (4_000, 3_000), TREE, ITEMSETS, JOBS)
+    return page_of(table, town(), standing, together=together)
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1200, "light")])
-def test_the_page_violates_no_rule_of_wcag(chromium: Browser, analysed: Any, width: int, scheme: Any) -> None:
+def test_the_page_violates_no_rule_of_wcag(chromium: Browser, tables: Any, width: int, scheme: Any) -> None:
     context = chromium.new_context(color_scheme=scheme, viewport={"width": width, "height": 800})
-    with service(page_of(analysed[1], analysed[2])) as (address, _):
+    with service(town_page(tables[1], ("fare", "bus"))) as (address, _):
         page = context.new_page()
         page.goto(address)
         page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
@@ -86,10 +85,10 @@ def test_the_page_violates_no_rule_of_wcag(chromium: Browser, analysed: Any, wid
     context.close()
 
 
-def test_the_policy_lets_the_style_and_the_script_through_and_nothing_is_refused(page: Page, analysed: Any) -> None:
+def test_the_policy_lets_the_style_and_the_script_through_and_nothing_is_refused(page: Page, tables: Any) -> None:
     said: list[str] = []
     page.on("console", lambda message: said.append(message.text))
-    with service(page_of(analysed[0])) as (address, _):
+    with service(town_page(tables[0])) as (address, _):
         page.goto(address)
         assert page.evaluate("getComputedStyle(document.querySelector('.card')).borderRadius") != "0px"
         assert page.evaluate("getComputedStyle(document.querySelector('.shares rect')).fill") != "rgb(0, 0, 0)"
@@ -99,9 +98,9 @@ def test_the_policy_lets_the_style_and_the_script_through_and_nothing_is_refused
     assert said and all("inline style" in each for each in said)
 
 
-def test_new_numbers_come_in_and_the_reader_stays_where_they_were(page: Page, analysed: Any) -> None:
+def test_new_numbers_come_in_and_the_reader_stays_where_they_were(page: Page, tables: Any) -> None:
     page.clock.install()
-    with service(page_of(analysed[0], analysed[2])) as (address, shown):
+    with service(town_page(tables[0], ("fare", "bus"))) as (address, shown):
         page.goto(address)
         assert page.locator("header p").inner_text().startswith("1,000 reports")
         page.get_by_text("The numbers").nth(1).click()
@@ -110,7 +109,7 @@ def test_new_numbers_come_in_and_the_reader_stays_where_they_were(page: Page, an
         page.evaluate("scrollTo({ top: 1_200, behavior: 'instant' })")  # a wheel may still be turning when one looks
         top = page.evaluate("scrollY")
         assert top > 900
-        shown.page = page_of(analysed[1], analysed[2])
+        shown.page = town_page(tables[1], ("fare", "bus"))
         page.clock.run_for(6_000)
         page.locator("#news", has_text="Numbers updated at").wait_for()
         assert page.locator("header p").inner_text().startswith("2,000 reports")
@@ -120,9 +119,9 @@ def test_new_numbers_come_in_and_the_reader_stays_where_they_were(page: Page, an
         assert page.locator("#news").get_attribute("role") == "status"
 
 
-def test_nothing_is_swapped_while_nothing_has_changed(page: Page, analysed: Any) -> None:
+def test_nothing_is_swapped_while_nothing_has_changed(page: Page, tables: Any) -> None:
     page.clock.install()
-    with service(page_of(analysed[0])) as (address, _):
+    with service(town_page(tables[0])) as (address, _):
         page.goto(address)
         page.evaluate("document.querySelector('main').dataset.mine = 'yes'")
         for _ in range(2):
@@ -131,9 +130,9 @@ def test_nothing_is_swapped_while_nothing_has_changed(page: Page, analysed: Any)
         assert page.get_attribute("main", "data-mine") == "yes" and page.inner_text("#news") == ""
 
 
-def test_a_collector_that_does_not_answer_is_said_so_and_the_numbers_stay(page: Page, analysed: Any) -> None:
+def test_a_collector_that_does_not_answer_is_said_so_and_the_numbers_stay(page: Page, tables: Any) -> None:
     page.clock.install()
-    with service(page_of(analysed[0])) as (address, shown):
+    with service(town_page(tables[0])) as (address, shown):
         page.goto(address)
         shown.status = 503
         page.clock.run_for(6_000)
@@ -144,10 +143,10 @@ def test_a_collector_that_does_not_answer_is_said_so_and_the_numbers_stay(page: 
         page.locator("#news", has_text="answers again").wait_for()
 
 
-def test_all_of_it_is_there_without_script(chromium: Browser, analysed: Any) -> None:
+def test_all_of_it_is_there_without_script(chromium: Browser, tables: Any) -> None:
     context = chromium.new_context(java_script_enabled=False)
     page = context.new_page()
-    with service(page_of(analysed[0], analysed[2])) as (address, _):
+    with service(town_page(tables[0], ("fare", "bus"))) as (address, _):
         page.goto(address)
         assert page.locator(".card svg").count() > 10 and page.locator("table.heat").count() == 1
         page.select_option("select[name=first]", "age")

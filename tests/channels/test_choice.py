@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import sfumato as sf
-from sfumato.channels.base import mechanism_from_spec
+from sfumato.channels.mechanism import mechanism_from_spec
 from sfumato.prose import voice
 from tests.statistics import assert_fits
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
 
-from sfumato.channels.additive import cholesky, exponential, logarithm, normal_quantile, normal_tail
+from sfumato.channels.portable import cholesky, exponential, logarithm, normal_quantile, normal_tail
 
 ULP = 2.0**-52
 COMPILE = """

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import laplace, norm, uniform
 
 import sfumato as sf
-from sfumato.channels import drawing
+from sfumato.channels.program import interpreter
 from tests.statistics import assert_fits, assert_mean
 
 AGE = sf.Interval(20, 80)
@@ -114,14 +114,14 @@ def test_without_numba_the_reports_are_the_same(channel: sf.Channel, monkeypatch
     values = np.random.default_rng(5).uniform(20, 80, 50_000).round(decimals)
     values[::1000] = np.nan
     fast = channel.randomize(values, rng=4)
-    monkeypatch.setattr(drawing, "compiled", lambda: None)
+    monkeypatch.setattr(interpreter, "compiled", lambda: None)
     np.testing.assert_array_equal(channel.randomize(values, rng=4), fast)
     singly = [channel.randomize(float(value), rng=4) for value in values[:20]]
     np.testing.assert_array_equal(singly, [channel.randomize(values[i : i + 1], rng=4)[0] for i in range(20)])
 
 
 def test_large_arrays_without_numba_have_the_stated_law(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drawing, "compiled", lambda: None)
+    monkeypatch.setattr(interpreter, "compiled", lambda: None)
     channel = sf.Uniform(AGE, halfwidth=7)
     reports = channel.randomize(np.full(100_000, 50.0))
     assert_mean(reports, 50.0, np.sqrt(channel.noise_variance))

@@ -86,7 +86,7 @@ def test_a_command_loads_no_other_command_and_nothing_that_it_does_not_use(folde
     loaded = loaded_by("check", "plan.toml", cwd=folder.path)
     assert "sfumato.cli.check" in loaded
     assert not {f"sfumato.cli.{name}" for name in COMMANDS if name != "check"} & loaded
-    assert not {"pyarrow", "sklearn", "altair", "matplotlib", "sfumato.learners", "sfumato.privacy"} & loaded
+    assert not {"pyarrow", "sklearn", "matplotlib", "sfumato.learners", "sfumato.privacy"} & loaded
 
 
 # It says that it has started when it listens to Ctrl-C: until then Python answers itself.

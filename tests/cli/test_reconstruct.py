@@ -265,10 +265,21 @@ def test_classes_are_drawn_side_by_side(sfumato, weighed, folder, name, start):
     drawn = (folder / name).read_bytes()
     assert drawn.startswith(start)
     if name.endswith("html"):
-        assert b"age, group A" in drawn and b"A less B: they differ beyond chance" in drawn
+        assert b"Compared by group" in drawn and b"Together: They differ beyond chance" in drawn
     table = csv.read_csv(folder / "est.csv").to_pandas()
     assert list(table.columns) == ["attribute", "class", "low", "high", "category", "probability", "stderr"]
     assert table.groupby("class").size().to_dict() == {"A": 4, "B": 4}
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["--method as00", "--by group --shares A=0.9,B=0.1 --weights w", "--by region --weights w --engine duckdb"],
+)
+def test_a_page_keeps_to_the_wishes_of_the_command(sfumato, weighed, folder, line):
+    assert sfumato(f"reconstruct plan.toml reports.parquet -a age --intervals 4 --plot p.html {line}").code == 0
+    page = (folder / "p.html").read_text()
+    assert "shares of 4 ranges" in page and "elevel" not in page.partition("What is promised")[0]
+    assert ("Compared by region" in page) == ("region" in line)
 
 
 @pytest.mark.parametrize(

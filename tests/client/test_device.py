@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from sfumato.channels.base import identity_of
 from sfumato.channels.baskets.law import SizeLaw
+from sfumato.channels.identity import identity_of
 from sfumato.client import Ledger, Limit, LimitError
 from sfumato.client.questions import questions_of
 

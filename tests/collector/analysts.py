@@ -75,7 +75,7 @@ def children(running: Running) -> list[int]:
             command = (place.parent / "cmdline").read_bytes()
         except OSError:
             continue
-        if parent == running.process.pid and b"sfumato.collector.work" in command:
+        if parent == running.process.pid and b"sfumato.collector.background.worker" in command:
             found.append(int(place.parent.name))
     return sorted(found)
 

@@ -16,7 +16,7 @@ def live(address: str, port: int, faults: float) -> None:
     import uvicorn  # noqa: F401
     import uvloop  # noqa: F401
 
-    from sfumato.collector import application  # noqa: F401
+    from sfumato.collector import serving  # noqa: F401
 
     for _ in sys.stdin:
         child = os.fork()

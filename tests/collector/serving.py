@@ -28,7 +28,7 @@ from tests.collector.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload([__name__, "psycopg", "uvicorn", "uvloop", "sfumato.collector.application"])
+FORKS.set_forkserver_preload([__name__, "psycopg", "uvicorn", "uvloop", "sfumato.collector.serving"])
 PLAN = sf.Plan.loads(
     """
 name = "town"
@@ -169,40 +169,35 @@ def logged(log: str, address: str, port: int, **settings: float) -> None:
     main(address, port, **settings)
 
 
-def main(
-    address: str, port: int, faults: float = 0.0, patience: float = 10.0, job: float = 3600.0, looks: float = 1.0,
-    rest: float = 4,
-) -> None:
+def main(address: str, port: int, faults: float = 0.0, **settings: Any) -> None:
     """Serve. ``faults``: the share of answers that are lost on purpose, half of them before anything is done and half
-    after the commit; ``patience``: how many seconds a body may take; ``job``: how many a job may; ``looks``: after how
-    many it looks what others have changed; ``rest``: how many times as long as it took a figure is kept."""
+    after the commit; ``settings``: those of the collector."""
     import faulthandler
 
-    import uvicorn
-
     faulthandler.register(signal.SIGUSR1)  # where it stands, for whoever wonders
-    from sfumato.collector import endpoints, processes
-    from sfumato.collector import service as house
-    from sfumato.collector.application import application
-    from sfumato.collector.service import Service
+    from sfumato.collector import Settings, serving, start
 
-    endpoints.SECONDS_FOR_BODY, house.SECONDS_BETWEEN_LOOKS, processes.REST = patience, looks, rest  # type: ignore[assignment]
-    service = Service(open_store(address))
-    service.jobs.seconds = job
-    app = application(service)
+    application = serving.application
+    if faults:
+        serving.application = lambda service: Losing(application(service), faults)
+    with start((), address, Settings(port=port, token=False, signals=True, finish_seconds=5, **settings)) as running:
+        running.wait()
 
-    async def losing(scope: Any, receive: Any, send: Any) -> None:
-        """The application, some of whose answers never arrive."""
-        if scope["type"] == "http" and scope["method"] in ("POST", "PUT", "DELETE") and random.random() < faults:
+
+class Losing:
+    """An application, some of whose answers never arrive."""
+
+    def __init__(self, app: Any, faults: float) -> None:
+        self.app, self.faults = app, faults
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http" and scope["method"] in ("POST", "PUT", "DELETE") and random.random() < self.faults:
             if random.random() < 0.5:
                 raise ConnectionAbortedError("before anything was done")
 
             async def drop(message: Any) -> None:
                 raise ConnectionAbortedError("after the commit")
 
-            await app(scope, receive, drop)
+            await self.app(scope, receive, drop)
             return
-        await app(scope, receive, send)
-
-    settings = {"log_level": "critical" if faults else "warning", "access_log": False, "server_header": False}
-    uvicorn.run(losing if faults else app, host="127.0.0.1", port=port, timeout_graceful_shutdown=5, **settings)  # type: ignore[arg-type]
+        await self.app(scope, receive, send)

@@ -10,7 +10,7 @@ from sfumato.domain import Interval
 from sfumato.learners.choose import Chooser
 from sfumato.learners.discriminant import LinearDiscriminant
 from sfumato.learners.face_value import FaceValueClassifier
-from sfumato.learners.joint.model import ProductMixtureClassifier
+from sfumato.learners.product_mixture import ProductMixtureClassifier
 
 AGE = sf.Gaussian(Interval(20, 80), privacy=0.5)
 PAY = sf.Choice({"a": sf.Uniform(Interval(0, 10), privacy=0.5), "b": sf.Uniform(Interval(0, 10), privacy=1.0)})

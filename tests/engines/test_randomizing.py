@@ -10,10 +10,10 @@ import pytest
 from pyarrow import parquet
 
 import sfumato as sf
-from sfumato.channels.words import noise_generator
+from sfumato.channels.program.random_words import noise_generator
 from sfumato.cli import run
 from sfumato.plan import ReportMaker
-from sfumato.plan.cluster import Reporting
+from sfumato.plan.batches import Reporting
 from sfumato.tables import PLAN_COLUMN
 from sfumato.tables.spark import SparkSource
 from tests.engines import makers, works

@@ -10,9 +10,10 @@ from functools import partial
 import jsonschema
 import numpy as np
 
-from sfumato.channels.base import Channel, Mechanism, mechanism_from_spec
+from sfumato.channels.base import Channel
+from sfumato.channels.mechanism import Mechanism, mechanism_from_spec
 from sfumato.channels.program import Program, largest_ratio
-from sfumato.channels.words import KeyedWords, RecordWords, SimulatedWords, secure_words
+from sfumato.channels.program.random_words import KeyedWords, RecordWords, SimulatedWords, secure_words
 from sfumato.domain import MISSING, Items
 from sfumato.plan import program_schema
 from sfumato.privacy.audit.channel import draw_tally, given_tally

@@ -12,7 +12,8 @@ from sklearn.base import clone
 
 import sfumato as sf
 from sfumato.learners import LEARNERS, learner_named
-from sfumato.learners.estimator import Learner, likely_people
+from sfumato.learners.classes import likely_people
+from sfumato.learners.estimator import Learner
 from sfumato.learners.moments import moments, settled, units
 
 QUICK = sf.ProductMixtureClassifier(members=1, components=4)

@@ -1,16 +1,19 @@
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
-from sfumato.pages import Card, Html, Page, distribution, scatter, tag, to_svg
+from sfumato.pages import Card, Html, Page, tag
+from sfumato.pages.charts import Mark, histogram, scatter, share_bars
 
 VOID = {"meta", "link", "br", "img", "hr"}
 NASTY = '<script>alert("x")</script> & \' "'
 ROWS = [
-    {"label": f"{low}–{low + 10} & <b>", "low": low, "high": low + 10, "probability": 0.5, "stderr": 0.01}
+    {"label": f"{low}–{low + 10} & <b>", "low": low, "high": low + 10, "value": 0.5, "stderr": 0.01,
+     "from": 0.48, "to": 0.52, "within_noise": False}
     for low in (0, 10)
-]
+]  # fmt: skip
 
 
 class Reader(HTMLParser):
@@ -48,8 +51,10 @@ def everything() -> Page:
     page.note(NASTY).note(NASTY, good=True).note(NASTY, good=False).unfold(NASTY, NASTY).unfold("list", [NASTY])
     page.table([[NASTY, 1.5, tag("b", NASTY)]], ["name", NASTY, "z"]).table([{"a": 1, "b": NASTY}], wrap=True)
     page.bars([(NASTY, 0.5), ("two", (0.2, 1.4))]).deviations([(NASTY, 0.1, 0.2), ("far", -0.5, 0.2)])
-    page.legend({"#b5651d": NASTY}).cards([Card(NASTY, NASTY, distribution(ROWS), NASTY)])
-    return page.chart(scatter({NASTY: [(0.1, 0.2, NASTY), (0.2, 0.3, "b")]}, "risk", "accuracy"), NASTY).footer(NASTY)
+    page.legend({"seen": NASTY}).cards([Card(NASTY, NASTY, histogram(ROWS, NASTY), NASTY)])
+    page.cards([Card(NASTY, NASTY, share_bars(ROWS), NASTY)])
+    points = {NASTY: [(0.1, 0.2, NASTY), (0.2, 0.3, "b")]}
+    return page.chart(scatter(points, NASTY, "accuracy", NASTY)).footer(NASTY)
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +87,7 @@ def test_pictures_are_described_and_their_marks_have_tooltips(page):
     pictures = [attributes for attributes in read.all("svg") if attributes.get("aria-hidden") != "true"]
     assert len(pictures) == 2
     assert all(attributes["role"] == "img" and attributes["aria-label"] for attributes in pictures)
-    assert "0–10 & <b>: 50.00 % ± 1.64 (90 %)" in read.text
+    assert "0–10 & <b>: 50.0 % ± 1.6 points (90 %)" in read.text
 
 
 def test_it_has_a_language_a_viewport_and_both_colour_schemes(page):
@@ -97,17 +102,26 @@ def test_names_inside_pictures_do_not_meet(page):
     assert len(names) == len(set(names))
 
 
-def test_the_truth_and_the_reports_are_drawn_where_given():
-    bare = to_svg(distribution(ROWS))
-    full = to_svg(distribution(ROWS, truth=[0.4, 0.6], reports=[0.3, 0.7]))
-    assert ("#1f6f78" in bare, "#1f6f78" in full) == (False, True)
-    assert "truth 40.00 %, reports 30.00 %" in full
+@pytest.mark.parametrize("draw", [lambda marks: histogram(ROWS, "", marks), lambda marks: share_bars(ROWS, marks)])
+def test_the_truth_and_the_reports_are_drawn_where_given(draw):
+    marks = [Mark("truth", "truth", [0.4, 0.6]), Mark("bare", "reports", [0.3, 0.7])]
+    assert ('class="truth mark"' in draw([]), 'class="truth mark"' in draw(marks)) == (False, True)
+    assert "points (90 %), truth 40.0 %, reports 30.0 %" in draw(marks)
 
 
 def test_categories_stand_in_their_own_order():
-    rows = [{"label": label, "low": None, "high": None, "probability": 0.5, "stderr": 0.0} for label in ("z", "a")]
-    texts = [text for text in Reader(to_svg(distribution(rows))).text if text in ("z", "a")]
-    assert texts == ["z", "a"]
+    texts = [text for text in Reader(share_bars([{**ROWS[0], "label": "z"}, {**ROWS[1], "label": "a"}])).text]
+    assert [text for text in texts if text in ("z", "a")] == ["z", "a"]
+
+
+@pytest.mark.parametrize("points", [[(0.0, 0.7, "")], [(0.2, 0.5, ""), (1.0, 1.0, "")], [(0.03, 0.61, "")] * 2])
+def test_a_scatter_has_all_its_points_and_stands_alone(points):
+    """Within its frame, with a name space and colours of its own."""
+    drawn = scatter({str(number): points for number in range(7)}, "across", "up", "both")
+    frame = [float(end) for end in re.search(r'viewBox="([^"]*)"', drawn)[1].split()]
+    circles = re.findall(r'cx="([\d.-]+)" cy="([\d.-]+)" r="4" fill="#', drawn)
+    assert len(circles) == 7 * (1 + len(points)) and 'xmlns="http://www.w3.org/2000/svg"' in drawn
+    assert all(0 < float(x) < frame[2] and 0 < float(y) < frame[3] for x, y in circles)
 
 
 def test_contents_lead_to_every_section():

@@ -10,8 +10,8 @@ import jsonschema
 import pytest
 
 import sfumato as sf
-from sfumato.channels.base import identity_of
 from sfumato.channels.baskets.law import SizeLaw
+from sfumato.channels.identity import identity_of
 from sfumato.client import survey, survey_schema
 from sfumato.prose import LANGUAGES
 

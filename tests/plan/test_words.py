@@ -9,7 +9,8 @@ import pytest
 
 import sfumato as sf
 from sfumato.collector.form import ReportForm
-from sfumato.collector.picture.analysis import MOST_ROWS, counts, estimates
+from sfumato.findings import counts, estimates
+from sfumato.findings.analysis import MOST_ROWS
 
 SLANG = sf.Words("abcdefghijklmnopqrstuvwxyz", longest=6, gamma=19)
 PLAN = sf.Plan.from_dict({"name": "slang", **SLANG.questions("slang")})
@@ -100,8 +101,8 @@ def test_counts_of_other_questions_are_refused(table: Any) -> None:
 
 
 def test_the_picture_counts_them_and_says_that_it_shows_no_list(table: Any) -> None:
-    told = estimates(PLAN, table)["questions"]
-    answered = [each["answered"] for each in counts(PLAN, table)["questions"].values()]
+    told = estimates(table, PLAN)["questions"]
+    answered = [each["answered"] for each in counts(table, PLAN)["questions"].values()]
     assert sum(answered) == len(TYPED) and [each["reports"] for each in told.values()] == answered
     for each in told.values():
         assert each["rows"] == [] and each["messages"][0].startswith(f"More than {MOST_ROWS:,} categories are too many")

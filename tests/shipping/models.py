@@ -134,7 +134,7 @@ MODELS: dict[str, tuple[str, Callable[[sf.Plan], Any]]] = {
     "naive Bayes, direct": ("numbers", lambda plan: sf.NaiveBayesClassifier(plan.channels, "direct")),
     "linear discriminant": ("numbers", method("linear-discriminant")),
     "linear discriminant, with labels": ("mixed", method("linear-discriminant")),
-    "direct": ("mixed", method("direct")),
+    "direct": ("mixed", method("face-value")),
     "direct, tree": ("mixed", lambda plan: sf.FaceValueClassifier(TREE, plan.channels)),
     "direct, logistic": ("mixed", lambda plan: sf.FaceValueClassifier(LOGISTIC, plan.channels)),
     "chooser, naive Bayes": ("numbers", choosing(lambda plan: sf.NaiveBayesClassifier(plan.channels))),

@@ -4,26 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from hypothesis import given
-from hypothesis import strategies as st
-from sklearn.tree import DecisionTreeClassifier
 
 import sfumato as sf
 from sfumato import shipping
-from sfumato.prose import voice
-from sfumato.shipping.forms import device_part, first_above, form_of
-
-CUTS = st.floats(-1e30, 1e30, allow_subnormal=False)
-
-
-@given(CUTS, st.integers(-3, 3))
-def test_a_cut_in_double_precision_parts_numbers_as_single_precision_does(cut: float, steps: int) -> None:
-    border = first_above(cut)
-    value = border
-    for _ in range(abs(steps)):
-        value = float(np.nextafter(value, np.copysign(np.inf, steps)))
-    for x in (value, cut, float(np.float32(cut))):
-        assert (x < border) == bool(np.float32(x) <= cut)
+from sfumato.shipping.forms import device_part
 
 
 def test_answers_are_read_by_the_plan_and_without_one_as_what_the_model_makes_of_them() -> None:
@@ -37,15 +21,6 @@ def test_answers_are_read_by_the_plan_and_without_one_as_what_the_model_makes_of
     assert read[1] == {"name": "city", "labels": ["Rome", "Oslo", "Bern"]}
     largest = float(np.finfo(float).max)
     assert device_part(model, None)["reads"] == [{"name": "age", "low": -largest, "high": largest}, {"name": "city"}]
-
-
-def test_a_tree_of_scikit_learn_asks_for_labels_and_says_so() -> None:
-    rng = np.random.default_rng(0)
-    table = pd.DataFrame({"city": rng.choice(["Rome", "Oslo", "Bern"], 300), "age": rng.uniform(20, 80, 300)})
-    model = sf.FaceValueClassifier(DecisionTreeClassifier(max_depth=1)).fit(table, table["city"] == "Oslo")
-    root = form_of(model, voice("en"))["nodes"][0]
-    assert root["said"] == ["city is Bern or Rome", "city is Oslo", "city is unknown to the model"]
-    assert (root["cut"], root["missing_left"]) == ([0, 2], True)
 
 
 def test_answers_beyond_the_ends_count_as_the_ends_where_the_channel_clamps(tmp_path) -> None:

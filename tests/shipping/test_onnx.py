@@ -15,7 +15,6 @@ import pytest
 import sfumato as sf
 from sfumato import shipping
 from sfumato.cli import run
-from sfumato.shipping.forms import tree_of
 from tests.shipping.models import MODELS, case
 
 TREES = [name for name in MODELS if "tree" in name]
@@ -47,7 +46,7 @@ def test_there_are_trees_of_every_origin() -> None:
 def test_onnxruntime_tells_everyone_what_python_tells(name: str, models_folder: Path, tmp_path: Path) -> None:
     """Whose answer is missing goes one way there: to the larger side."""
     here = case(name, models_folder)
-    found = tree_of(here.shipped.model)
+    found = here.shipped.model.deciding_tree()
     assert found is not None
     found[0].parts[:] = False
     shipping.save_onnx(here.shipped.model, tmp_path / "model.onnx", plan=here.shipped.plan)

@@ -85,7 +85,8 @@ def test_every_public_learner_can_be_trained_by_name():
 def test_learners_that_need_clear_classes_refuse_blurred_ones():
     plan = sf.Plan.loads(BLURRED)
     assert estimator("joint", plan, 0).label_channel is plan.attributes["group"].channel
-    with pytest.raises(ValueError, match="method face-value takes classes as they are, but theirs are blurred; use joint"):
+    words = "method face-value takes classes as they are, but theirs are blurred; use joint"
+    with pytest.raises(ValueError, match=words):
         estimator("face-value", plan, 0)
     with pytest.raises(ValueError, match="method forest is unknown; use one of joint, byclass"):
         estimator("forest", plan, 0)

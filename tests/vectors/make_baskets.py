@@ -20,7 +20,7 @@ import numpy as np
 from sfumato.channels.baskets.law import SizeLaw
 from sfumato.channels.baskets.program import VERSION, SizeProgram, by_noise, read_program
 from sfumato.channels.baskets.seeds import seed_generator
-from sfumato.channels.words import row_codes
+from sfumato.channels.program.random_words import row_codes
 
 FILE = Path(__file__).with_name("baskets.json")
 FORMS = {"bitmap": SizeProgram.bitmaps, "seed": SizeProgram.seeds}

@@ -21,10 +21,11 @@ from typing import Any
 import numpy as np
 
 import sfumato as sf
-from sfumato.channels.base import Channel, Mechanism
-from sfumato.channels.bounded.subsets import Slices
+from sfumato.channels.base import Channel
+from sfumato.channels.bounded.subset_response import Slices
+from sfumato.channels.mechanism import Mechanism
 from sfumato.channels.program import WORD, Alias, hex_word
-from sfumato.channels.words import KeyedWords, question_of
+from sfumato.channels.program.random_words import KeyedWords, question_of
 from sfumato.domain import Categories, Grid, Interval, domain_to_spec
 
 PLACE = Path(__file__).parent / "programs.json"

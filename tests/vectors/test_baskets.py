@@ -13,7 +13,7 @@ from sfumato.channels.baskets import seeds as seeds_module
 from sfumato.channels.baskets.program import basket_program, read_program
 from sfumato.channels.baskets.reports import bitmap_width
 from sfumato.channels.program import Words
-from sfumato.channels.words import row_codes
+from sfumato.channels.program.random_words import row_codes
 from sfumato.plan import program_schema
 from tests.channels.baskets.examples import two_level
 from tests.vectors import make_baskets

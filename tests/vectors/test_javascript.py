@@ -12,9 +12,9 @@ import numpy as np
 from playwright.sync_api import Page
 
 import sfumato as sf
-from sfumato.channels.base import Mechanism
 from sfumato.channels.baskets.program import read_program
-from sfumato.channels.words import KeyedWords
+from sfumato.channels.mechanism import Mechanism
+from sfumato.channels.program.random_words import KeyedWords
 from sfumato.client.questions import blur_of
 from sfumato.domain import Categories, Items, Row, domain_to_spec
 from tests.browser.chromium import ROOT, STATIC, in_node

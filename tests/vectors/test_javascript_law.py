@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from sfumato.channels.base import Channel, Mechanism
+from sfumato.channels.base import Channel
 from sfumato.channels.baskets.program import read_program
+from sfumato.channels.mechanism import Mechanism
 from sfumato.domain import Categories, Interval, domain_to_spec
 from tests.browser.chromium import in_node
 from tests.laws.test_laws import EXAMPLES

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sfumato.channels import drawing
-from sfumato.channels.base import identity_of, mechanism_from_spec, noise_part
-from sfumato.channels.program import Program
-from sfumato.channels.words import KeyedWords
+from sfumato.channels.identity import identity_of, noise_part
+from sfumato.channels.mechanism import mechanism_from_spec
+from sfumato.channels.program import Program, interpreter
+from sfumato.channels.program.random_words import KeyedWords
 from sfumato.domain import Cells, Grid, domain_from_spec
 from tests.vectors import make_programs
 
@@ -48,8 +48,8 @@ def test_words_lead_to_the_report(name: str) -> None:
         codes = np.array([case[2] for case in some])
         words = np.array(rows, dtype=np.uint64).reshape(len(some), program.words)
         np.testing.assert_array_equal(program.draw(codes, list(words.T)), reports)
-        many = np.resize(codes, drawing.WORTH_COMPILING).astype(np.int32)
-        drawing.draw_in_place(program, many, np.resize(words, (many.size, program.words)))
+        many = np.resize(codes, interpreter.WORTH_COMPILING).astype(np.int32)
+        interpreter.draw_in_place(program, many, np.resize(words, (many.size, program.words)))
         np.testing.assert_array_equal(many, np.resize(reports, many.size))
 
 

@@ -1,18 +1,17 @@
 """On the device: a person's value becomes a report with a known law."""
 
-from sfumato.channels.additive import AdditiveNoise, Gaussian, Laplace, Uniform
-from sfumato.channels.base import Channel, Mechanism, channel_from_spec, mechanism_from_spec
+from sfumato.channels.additive import AdditiveNoise, CorrelatedNoise, Gaussian, Laplace, Uniform
+from sfumato.channels.base import Channel, channel_from_spec
 from sfumato.channels.baskets import SelectASize
-from sfumato.channels.bounded.piecewise import Piecewise
-from sfumato.channels.bounded.subsets import SubsetResponse
-from sfumato.channels.bounded.window import RandomizedResponse, SquareWave
+from sfumato.channels.bounded import Piecewise, RandomizedResponse, SquareWave, SubsetResponse
 from sfumato.channels.chain import Chain
-from sfumato.channels.choice import Blur, Choice, TwoPhase
+from sfumato.channels.choice import Choice
 from sfumato.channels.clear import Clear
-from sfumato.channels.correlated import CorrelatedNoise
 from sfumato.channels.discretize import Discretize
 from sfumato.channels.longitudinal import Longitudinal
+from sfumato.channels.mechanism import Mechanism, mechanism_from_spec
 from sfumato.channels.tabulated import Tabulated
+from sfumato.channels.two_phase import Blur, TwoPhase
 
 __all__ = [
     "AdditiveNoise", "Blur", "Chain", "Channel", "Choice", "Clear", "CorrelatedNoise", "Discretize", "Gaussian",

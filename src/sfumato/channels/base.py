@@ -1,29 +1,26 @@
-"""Mechanisms: what stands between a person's value and their report.
+"""Channels: what stands between a person's value and their report.
 
-A *mechanism* has a domain, a specification, levels that people may choose among, a drawing program and a guarantee. A
-*channel* is the mechanism of one value at one level, a known table of P(reported | true); everything else follows from
-it. A subclass of ``Channel`` states its spaces of codes, its parameters and the steps of its program; law, γ, drawing,
-coarser tables, guarantees, identity and composition are derived here and overridden only for speed.
+A *channel* is the mechanism of one value at one level, a known table of P(reported | true); everything else follows
+from it. A subclass of ``Channel`` states its spaces of codes, its parameters and the steps of its program; law, γ,
+drawing, coarser tables, guarantees, identity and composition are derived here and overridden only for speed.
 """
 
 from __future__ import annotations
 
-import hashlib
-import inspect
-import json
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from sfumato.channels.bound import BOUNDS, refuse_bound
-from sfumato.channels.drawing import report_array
+from sfumato.channels.balanced import Balanced
+from sfumato.channels.identity import CodeSpace, identity_of, noise_part, read_space, write_space
+from sfumato.channels.mechanism import Mechanism, Rng, mechanism_from_spec
 from sfumato.channels.program import Program, Step
-from sfumato.channels.words import Key, WordSource, noise_generator, source_for
+from sfumato.channels.program.interpreter import report_array
+from sfumato.channels.program.random_words import Key, WordSource
 from sfumato.domain import (
     MISSING,
     Categories,
@@ -33,162 +30,11 @@ from sfumato.domain import (
     Floats,
     Grid,
     Interval,
-    as_array,
     domain_to_spec,
     is_missing,
     showing_values,
 )
 from sfumato.guarantee import Guarantee, rounded_up
-from sfumato.prose import Voice, suggest
-
-if TYPE_CHECKING:
-    from sfumato.channels.bounded.balanced import Balanced
-    from sfumato.channels.chain import Chain
-
-CodeSpace = Grid | Cells | Categories
-Rng = np.random.Generator | int | None
-
-
-class Mechanism(ABC):
-    """What every mechanism shares: domain, specification, identity, levels, program and guarantee."""
-
-    kind: ClassVar[str] = ""
-    registry: ClassVar[dict[str, type[Mechanism]]] = {}
-    domain: Domain
-    default: str | None = None
-    unbounded: ClassVar[str] = ""  # why no γ can be asked for, and what to use
-    repeats: ClassVar[bool] = True  # with a key, the same answer gives the same report
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        if "kind" in cls.__dict__:
-            Mechanism.registry[cls.kind] = cls
-
-    @property
-    @abstractmethod
-    def levels(self) -> Mapping[str | None, Channel]:
-        """The channel of each level that a person may choose; ``{None: …}`` where there is nothing to choose, ``{}``
-        where several values are blurred at once and no table of one tells all."""
-
-    @abstractmethod
-    def randomize(
-        self, values: Any, rng: Rng = None, *, level: Any = None, key: Key = None, question: str = ""
-    ) -> Any:
-        """Reports for values."""
-
-    @abstractmethod
-    def program(self) -> dict[str, Any]:
-        """What a device executes, as plain data."""
-
-    @abstractmethod
-    def parameters(self) -> dict[str, Any]:
-        """The constructor's own arguments as plain data, without the domain."""
-
-    @abstractmethod
-    def guarantee(self, *args: Any, **kwargs: Any) -> Any:
-        """What a report can reveal."""
-
-    def describe(self, say: Voice) -> str:
-        """What happens to the value, as the end of a sentence that begins with 'Before it leaves your device'."""
-        return say("how.other", kind=self.kind)
-
-    @classmethod
-    def from_parameters(cls, domain: Domain, arguments: dict[str, Any]) -> Mechanism:
-        """The mechanism that ``parameters`` wrote."""
-        cls.check_given(arguments)
-        return cls(domain, **arguments)  # type: ignore[call-arg]
-
-    @classmethod
-    def check_given(cls, arguments: Mapping[str, Any]) -> None:
-        """Refuse arguments without one that the constructor cannot do without."""
-        own = list(inspect.signature(cls).parameters.values())
-        needed = [each.name for each in own if each.default is each.empty and each.kind is each.POSITIONAL_OR_KEYWORD]
-        needed = [name for name in needed if name != "domain"]
-        for name in needed:
-            if name not in arguments:
-                raise ValueError(f"{name} is missing; channel = {cls.kind!r} needs {' and '.join(needed)}")
-
-    @classmethod
-    def parameter_names(cls) -> list[str]:
-        """The keys that the mechanism takes in a plan."""
-        own = inspect.signature(cls).parameters.values()
-        return [each.name for each in own if each.name != "domain" and each.kind is not each.VAR_KEYWORD]
-
-    def to_spec(self) -> dict[str, Any]:
-        """The mechanism as plain data: ``mechanism_from_spec(domain, spec)`` gives it back."""
-        return {"channel": self.kind, **self.parameters()}
-
-    @cached_property
-    def identity(self) -> str:
-        """A hash of domain and program: however its arguments are spelt, the same mechanism has the same identity."""
-        return identity_of({"domain": domain_to_spec(self.domain), "program": self.program()})
-
-    @property
-    def noise_identity(self) -> str:
-        """What a device's keyed noise depends on beside the question and the value."""
-        return self.identity
-
-    def level(self, name: str | None) -> Channel:
-        """The channel of a level; None is the default. An unknown one is an error that lists what there is."""
-        chosen = self.default if name is None else name
-        if chosen not in self.levels:
-            if None in self.levels:
-                raise ValueError(f"level {name!r} is unknown; there is nothing to choose here, leave level out")
-            raise ValueError(f"level {name!r} is unknown{suggest(str(name), self.levels)}")
-        return self.levels[chosen]
-
-    def levels_of(self, level: str | ArrayLike | None, shape: tuple[int, ...]) -> NDArray[Any]:
-        """One known level name for every value; where one is missing, the default."""
-        if level is None or isinstance(level, str):
-            name = self.default if level is None else level
-            self.level(name)
-            return np.full(shape, name, dtype=object)
-        names = as_array(level).astype(object)
-        if names.shape != shape:
-            raise ValueError(f"level has shape {names.shape}, the values have {shape}; give one level per value")
-        for name in set(names.ravel().tolist()):
-            if is_missing(name):
-                absent = [is_missing(each) for each in names.ravel()]
-                names[np.reshape(absent, shape)] = self.default
-            else:
-                self.level(name)
-        return names
-
-    def draw_levels(self, shares: Mapping[str, float], size: int, rng: Rng) -> NDArray[Any]:
-        """A level for each of ``size`` simulated people, in the given shares."""
-        for name in shares:
-            self.level(name)
-        weights = np.array(list(shares.values()), dtype=float)
-        if not (weights >= 0).all() or not weights.sum() > 0:
-            raise ValueError("shares are not numbers from 0 with a positive sum; give for example {'normal': 0.7}")
-        names = np.array(list(shares), dtype=object)
-        return np.asarray(noise_generator(rng).choice(names, size=size, p=weights / weights.sum()))
-
-    @property
-    def has_levels(self) -> bool:
-        """Whether people choose a level, which then travels beside the report."""
-        return bool(self.levels) and None not in self.levels
-
-    def _source(self, rng: Rng, key: Key, question: str) -> WordSource:
-        if key is not None and rng is not None:
-            raise ValueError("both rng and key are given; use key for a device, rng for a simulation")
-        if key is not None and not question:
-            raise ValueError("key needs question=, the name of what is asked; two questions must not share their noise")
-        return source_for(rng, key, f"{question}\0{self.noise_identity}" if key is not None else "")
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Mechanism) and self.identity == other.identity
-
-    def __hash__(self) -> int:
-        return hash(self.identity)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Itself: a mechanism never changes, and copies of a learner share what it has worked out."""
-        return self
-
-    def __repr__(self) -> str:
-        shown = "".join(f", {name}={value!r}" for name, value in self.parameters().items())
-        return f"{type(self).__name__}({self.domain!r}{shown})"
 
 
 class Channel(Mechanism):
@@ -435,33 +281,10 @@ class Channel(Mechanism):
         own = {name: rule for name, rule in rules.items() if name in self.parameter_names()}  # else a part states them
         return {**super().to_spec(), **{name: chosen for name, (chosen, usual) in own.items() if chosen != usual}}
 
-    def __rshift__(self, other: Channel) -> Chain:
-        from sfumato.channels.chain import Chain
-
-        return Chain(self, other)
-
-
-def mechanism_from_spec(domain: Domain, spec: Mapping[str, Any]) -> Mechanism:
-    """The mechanism that ``to_spec`` wrote."""
-    if not isinstance(spec, Mapping):
-        raise ValueError("a channel is not a table; write channel = … and its parameters below it")
-    arguments = dict(spec)
-    kind = str(arguments.pop("channel", None))
-    if kind not in Mechanism.registry:
-        raise ValueError(f"channel = {kind!r} is unknown{suggest(kind, Mechanism.registry)}")
-    refuse_unknown(kind, arguments)
-    return Mechanism.registry[kind].from_parameters(domain, arguments)
-
-
-def refuse_unknown(kind: str, arguments: Mapping[str, Any], others: Sequence[str] = ()) -> None:
-    """A key that neither a kind of mechanism knows nor the ``others`` name gets a suggestion."""
-    mechanism = Mechanism.registry.get(kind)
-    known = [*(mechanism.parameter_names() if mechanism else []), *others]
-    for key in arguments:
-        if key not in known:
-            if key in BOUNDS and mechanism and mechanism.unbounded:
-                refuse_bound(kind, mechanism.unbounded, [key])
-            raise ValueError(f"{key} is unknown{f' for channel {kind!r}' if kind else ''}{suggest(key, known)}")
+    def __rshift__(self, other: Channel) -> Channel:
+        """``noise >> rounding``: a `Chain`, one channel after the other."""
+        chain: Any = Mechanism.registry["chain"]
+        return chain(self, other)  # type: ignore[no-any-return]
 
 
 def channel_from_spec(domain: Domain, spec: Mapping[str, Any]) -> Channel:
@@ -470,69 +293,6 @@ def channel_from_spec(domain: Domain, spec: Mapping[str, Any]) -> Channel:
     if not isinstance(found, Channel):
         raise ValueError(f"channel = {found.kind!r} is not a single channel; choose one without levels")
     return found
-
-
-def identity_of(document: Any) -> str:
-    """SHA-256 of the canonical JSON text."""
-    return hashlib.sha256(canonical_text(document).encode()).hexdigest()
-
-
-def canonical_text(document: Any) -> str:
-    """The canonical JSON text: keys sorted, no spaces, whole numbers as integers, others as text."""
-    plain = _canonical(document)
-    return str(plain) if type(plain) is int else _as_text(plain)
-
-
-_as_text = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
-
-
-def noise_part(program: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of a program that keyed noise depends on.
-
-    Channels with different laws draw independently, so that their γ multiply: from one draw, two laws together could
-    tell everything. But whatever blurs a permanent report further shares it, and so do randomized response and square
-    waves of one width at every γ: one word decides for all of them whether the report is near, and the other one which
-    it is, so that many plans of nearly the same γ teach what one of them does.
-    """
-    steps = program["steps"][: program.get("permanent", len(program["steps"]))]
-    if len(steps) == 1 and steps[0]["step"] == "window":
-        steps = [{name: part for name, part in steps[0].items() if name != "inside"}]
-    return {"read": program["read"], "steps": steps}
-
-
-def _canonical(value: Any) -> Any:
-    if type(value) in (str, int, bool):
-        return value
-    if isinstance(value, (float, np.floating)):
-        return int(value) if float(value).is_integer() else repr(float(value))
-    if isinstance(value, Mapping):
-        return {str(key): _canonical(part) for key, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_canonical(part) for part in value]
-    plain = value.item() if isinstance(value, np.generic) else value
-    return plain if isinstance(plain, (bool, int, str)) or plain is None else str(plain)
-
-
-def read_space(space: CodeSpace) -> dict[str, Any]:
-    """How a device turns a value into the program's first code."""
-    if isinstance(space, Grid):
-        return {"size": space.size, **_grid(space)}
-    if isinstance(space, Cells):
-        return {"size": space.size, "edges": space.whole[0], "per": space.whole[1]}
-    return {"size": space.size}
-
-
-def write_space(space: CodeSpace, domain: Domain) -> dict[str, Any]:
-    """How a device turns the last code into a report; labels are those of the domain unless listed."""
-    if isinstance(space, Categories):
-        own = {} if space == domain else {"labels": list(space.labels)}
-        return {"size": space.size, **own}
-    return read_space(space)
-
-
-def _grid(grid: Grid) -> dict[str, int]:
-    first, stride, per = grid.whole
-    return {"first": first, "stride": stride, "per": per}
 
 
 def check_edges(edges: ArrayLike, name: str) -> Floats:

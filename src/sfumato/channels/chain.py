@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.channels.base import Channel, CodeSpace, channel_from_spec
+from sfumato.channels.base import Channel, channel_from_spec
+from sfumato.channels.identity import CodeSpace
 from sfumato.channels.program import Map, Step
 from sfumato.domain import (
     DOMAIN_KEYS,

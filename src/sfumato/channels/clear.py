@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sfumato.channels.additive import check_step, default_step, holds_every_integer
 from sfumato.channels.base import Channel
 from sfumato.channels.program import Step
+from sfumato.channels.resolution import check_step, default_step, holds_every_integer
 from sfumato.domain import Categories, Domain, Grid, Interval
 from sfumato.prose import Voice
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sfumato.channels.additive import check_confidence, check_positive, default_step, holds_every_integer
 from sfumato.channels.base import Channel, check_edges
 from sfumato.channels.program import Step
+from sfumato.channels.resolution import check_confidence, check_positive, default_step, holds_every_integer
 from sfumato.domain import Cells, Floats, Grid, Interval, check_codes
 from sfumato.prose import Voice
 

@@ -21,10 +21,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.channels.base import Channel, Rng, write_space
+from sfumato.channels.base import Channel
 from sfumato.channels.chain import Chain, stage_from_spec
+from sfumato.channels.identity import write_space
+from sfumato.channels.mechanism import Rng
 from sfumato.channels.program import Program, largest_of
-from sfumato.channels.words import Key, KeyedWords, PermanentWords, WordSource
+from sfumato.channels.program.random_words import Key, KeyedWords, PermanentWords, WordSource
 from sfumato.domain import Categories, Domain
 from sfumato.guarantee import Guarantee, rounded_up
 from sfumato.guarantee.overtime import OverTime

@@ -1,9 +1,9 @@
 """The command line: `sfumato check | randomize | reconstruct | …`.
 
 A command lives in a module of its own beside this file: a function of the same name and its ``EXAMPLES``, or a typer
-application of that name for a group of commands. Its name stands in ``COMMANDS``, in the order in which data flows, and
-it is loaded when it is called. Bad input is a ``ValueError``, ``TypeError`` or ``OSError`` anywhere below: it becomes
-one line on stderr and exit code 2.
+application of that name for a group of commands. Options that belong together are a dataclass (`options`). A command's
+name stands in ``COMMANDS``, in the order in which data flows, and it is loaded when it is called. Bad input is a
+``ValueError``, ``TypeError`` or ``OSError`` anywhere below: it becomes one line on stderr and exit code 2.
 """
 
 from __future__ import annotations
@@ -76,6 +76,8 @@ def application(commands: Sequence[str] = COMMANDS) -> typer.Typer:
     """The typer application with these commands registered."""
     import typer
 
+    from sfumato.cli.options import with_options
+
     app = typer.Typer(
         name="sfumato", no_args_is_help=True, add_completion=False, rich_markup_mode="rich",
         context_settings={"help_option_names": ["-h", "--help"]},
@@ -98,7 +100,7 @@ def application(commands: Sequence[str] = COMMANDS) -> typer.Typer:
         if isinstance(command, typer.Typer):
             app.add_typer(command, name=name)
         else:
-            app.command(epilog=module.EXAMPLES)(command)
+            app.command(epilog=module.EXAMPLES)(with_options(command))
     return app
 
 

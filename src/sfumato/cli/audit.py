@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +12,7 @@ from sfumato.cli import emit_json, say
 from sfumato.cli.plans import AsJson, PlanFile, ShowValues, asked, files_option, load_plan, naming, read_answers
 from sfumato.domain import Categories, Items, as_array
 from sfumato.plan import Plan
+from sfumato.privacy import Audit
 from sfumato.privacy import audit as audit_plan
 from sfumato.privacy.audit import SAMPLES
 from sfumato.prose import suggest
@@ -57,6 +59,36 @@ Html = Annotated[Path | None, typer.Option(help="Write the reviewer's page (work
 Respondent = Annotated[Path | None, typer.Option(help="Write the respondent's page (works offline).")]
 
 
+@dataclass(frozen=True)
+class Pages:
+    """Where the audit is told."""
+
+    html: Html = None
+    respondent: Respondent = None
+    as_json: AsJson = False
+
+    @property
+    def wanted(self) -> list[tuple[Path, str]]:
+        """The pages that are wanted, and who reads each."""
+        both = ((self.html, "reviewer"), (self.respondent, "respondent"))
+        return [(path, reader) for path, reader in both if path is not None]
+
+    def check(self, given: list[Path | None]) -> None:
+        """Refuse to write over what is read, and one page over the other."""
+        for place, (path, _) in enumerate(self.wanted):
+            check_target(path, (".html",), apart=[*given, *(other for other, _ in self.wanted[:place])])
+
+    def deliver(self, told: Audit) -> None:
+        for path, reader in self.wanted:
+            write_text(told.to_html(reader), path)
+        if self.as_json:
+            emit_json(told.to_dict())
+            return
+        say(str(told))
+        for path, _ in self.wanted:
+            say(f"\nwritten to {path}")
+
+
 def audit(
     plan: PlanFile,
     reports: Reports = None,
@@ -65,30 +97,21 @@ def audit(
     times: Times = 1,
     program: Program = None,
     samples: Samples = SAMPLES,
-    html: Html = None,
-    respondent: Respondent = None,
-    as_json: AsJson = False,
+    *,
+    pages: Pages,
     show_values: ShowValues = False,
 ) -> None:
     """Attack the plan and check, by exact tests on its own reports, that the implementation keeps to its statement."""
     loaded = load_plan(plan)
-    pages = [(path, reader) for path, reader in ((html, "reviewer"), (respondent, "respondent")) if path is not None]
     shown = None if program is None else reports_file(program)
-    for place, (path, _) in enumerate(pages):
-        others = [other for other, _ in pages[:place]]
-        check_target(path, (".html",), apart=[plan, *(reports or []), *(truth or []), shown, *others])
+    pages.check([plan, *(reports or []), *(truth or []), shown])
     tables = people_tables(loaded, reports, truth)
-    asked_of = {"program": program} if shown is None else {"implementation": program_reports(loaded, shown)}
+    implementation = program if shown is None else program_reports(loaded, shown)
     with naming(reports or truth or plan):
-        told = audit_plan(loaded, **tables, targets=target or [], times=times, samples=samples, **asked_of)
-    for path, reader in pages:
-        write_text(told.to_html(reader), path)
-    if as_json:
-        emit_json(told.to_dict())
-    else:
-        say(str(told))
-        for path, _ in pages:
-            say(f"\nwritten to {path}")
+        told = audit_plan(
+            loaded, **tables, targets=target or [], implementation=implementation, times=times, samples=samples
+        )
+    pages.deliver(told)
     if not told.passed:
         raise typer.Exit(FAILED)
 

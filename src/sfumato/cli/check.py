@@ -10,9 +10,9 @@ import typer
 from sfumato.cli import console, emit_json, say, say_written
 from sfumato.cli.plans import AsJson, PlanFile, asked, files_option, load_plan, read_answers
 from sfumato.guarantee import CombinedGuarantee
+from sfumato.guarantee.page import page_of
 from sfumato.plan import Plan
 from sfumato.plan.budget import variance_by_questions_each
-from sfumato.plan.page import page_of
 from sfumato.prose import in_words, percent
 from sfumato.tables import check_target
 
@@ -35,7 +35,7 @@ def check(plan: PlanFile, truth: Truth = None, page: PageOutput = None, as_json:
     total = loaded.guarantee(truth=known)
     if page is not None:
         check_target(page, (".html",))
-        page_of(loaded.attributes, total).write(page)
+        page_of(loaded.headings, total).write(page)
     if as_json:
         emit_json(_for_machines(loaded, total))
         return

@@ -88,7 +88,7 @@ def design(
     """Choose how baskets are blurred under a bound on what a report reveals, and say what can then be found."""
     from sfumato.itemsets import compare_collections
     channel = SelectASize.design(
-        read_items(items), read_sizes(sizes), gamma, up_to, rho1=rho1, rho2=rho2, n=reports, prevalence=prevalence
+        read_items(items), read_sizes(sizes), gamma, up_to, breach=_breach(rho1, rho2), n=reports, prevalence=prevalence
     )
     spec = {"items": channel.items.size if items.isdigit() else list(channel.items.labels), **channel.to_spec()}
     plan = Plan.from_dict({"name": "baskets", "attributes": {"basket": spec}})
@@ -199,6 +199,15 @@ def basket_channel(plan: Path) -> tuple[Plan, Any]:
             f"{plan}: {len(found)} attributes are baskets; a plan for itemsets has one, see itemsets design"
         )
     return loaded, found[0]
+
+
+def _breach(rho1: float | None, rho2: float | None) -> tuple[float, float] | None:
+    """(ρ1, ρ2), where both are given."""
+    if rho1 is not None and rho2 is not None:
+        return rho1, rho2
+    if rho1 is not rho2:
+        raise ValueError("of --rho1 and --rho2 one is given; give both, or --gamma")
+    return None
 
 
 def read_sizes(text: str) -> list[int]:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sfumato.channels.words import KeyedWords, check_secret
+from sfumato.channels.program.random_words import KeyedWords, check_secret
 from sfumato.cli import counting, note, say
 from sfumato.cli.plans import (
     PeopleFiles,

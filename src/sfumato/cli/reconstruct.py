@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,7 +17,6 @@ from sfumato.cli.plans import AsJson, Engine, PlanFile, ReportFiles, asked, colu
 from sfumato.counts import Reports
 from sfumato.domain import Items, Row
 from sfumato.plan import Plan
-from sfumato.prose import sentence
 from sfumato.reconstruction import Difference, Estimate, combine, difference, reconstruct_plan
 from sfumato.reconstruction.methods import STOPPED, stop_rule
 from sfumato.tables import check_target, write_table
@@ -55,121 +55,152 @@ Shares = Annotated[
     typer.Option(help="""Known parts of the population, north=0.3,"far, south"=0.7: put the classes together too."""),
 ]
 Weights = Annotated[str | None, typer.Option(help="A column that says how many people each report stands for.")]
-Plot = Annotated[Path | None, typer.Option(help="Draw the estimates: .png, .svg or .html (works offline).")]
+Plot = Annotated[
+    Path | None,
+    typer.Option(help="Draw the estimates: .png or .svg; .html: a page of all that the reports tell, offline."),
+]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="Write the estimates: .csv or .parquet.")]
+
+
+@dataclass(frozen=True)
+class Way:
+    """How distributions are reconstructed."""
+
+    intervals: Intervals = None
+    method: Method = "smooth"
+    stop: Stop = None
+
+    def rule(self) -> Any:
+        """The stopping rule that was asked for."""
+        if self.method not in METHODS:
+            raise ValueError(f"--method {self.method} is unknown; use one of {', '.join(METHODS)}")
+        if self.stop is None:
+            return None
+        if self.method not in STOPPED:
+            raise ValueError(f"--stop is for --method {' and '.join(STOPPED)}; leave it out for {self.method}")
+        try:
+            return stop_rule(float(self.stop) if self.stop[:1] in "0123456789." else self.stop)
+        except ValueError:
+            how = "give a share of the χ² threshold above 0 and up to 1, observed or likelihood"
+            raise ValueError(f"--stop {self.stop} is unknown; {how}") from None
+
+
+@dataclass(frozen=True)
+class Whose:
+    """Whose distributions are wanted: everybody's, or by the classes of a clear column, weighted or not."""
+
+    by: By = None
+    shares: Shares = None
+    weights: Weights = None
+
+    def columns(self, plan: Plan) -> list[str]:
+        """The columns that are named, none of them blurred."""
+        named = [name for name in (self.by, self.weights) if name is not None]
+        for name in named:
+            if name in plan.attributes and plan.attributes[name].channel is not None:
+                raise ValueError(f"column {name!r} is blurred, so nobody's own is known; name one sent in the clear")
+        return named
+
+    def known_shares(self) -> dict[str, float] | None:
+        """By class its share of the population."""
+        if self.shares is None:
+            return None
+        if self.by is None:
+            raise ValueError("--shares are those of classes; name their column with --by")
+        found = {}
+        for part in PART_OF_SHARES.findall(self.shares):
+            quoted = QUOTED.fullmatch(part)
+            name, share = (quoted[1].replace('""', '"'), quoted[2]) if quoted else part.rpartition("=")[::2]
+            name = name if quoted else name.strip()
+            if name in found or name == TOGETHER:
+                why = "is named twice" if name in found else "is what the total is called; rename that class"
+                raise ValueError(f"--shares {self.shares!r}: {name!r} {why}")
+            try:
+                found[name] = float(share)
+            except ValueError:
+                how = """write such as north=0.3,south=0.7, or '"far, north"=0.3' in quotes"""
+                raise ValueError(f"--shares {self.shares!r}: {part!r} is no share; {how}") from None
+        return found
+
+
+@dataclass(frozen=True)
+class Results:
+    """Where the estimates go."""
+
+    plot: Plot = None
+    output: Output = None
+    as_json: AsJson = False
+
+    @property
+    def on_a_page(self) -> bool:
+        """Whether a page is wanted instead of a picture."""
+        return self.plot is not None and self.plot.suffix.lower() == ".html"
+
+    def check(self, given: list[Path]) -> None:
+        """Refuse to write over what is read."""
+        if self.plot is not None:
+            check_target(self.plot, PLOTS, apart=given)
+        if self.output is not None:
+            check_target(self.output, apart=[*given, self.plot])
+
+    def deliver(self, found: dict[str, Estimates], by: str | None) -> None:
+        titled = {_title(name, by, each): one for name, part in found.items() for each, one in part.items()}
+        if self.output is not None:
+            write_table(estimate_table(found, by is not None), self.output)
+        if self.plot is not None and not self.on_a_page:
+            write_whole(self.plot, figure_of(titled).savefig)
+        if self.as_json:
+            emit_json({name: _plain(part, by) for name, part in found.items()})
+            return
+        for title, estimate in titled.items():
+            say(f"{title}: {estimate}\n")
+        _say_differences(found, by)
+        say_written(self.output, self.plot)
 
 
 def reconstruct(
     plan: PlanFile,
     reports: ReportFiles,
     attribute: Attributes = None,
-    intervals: Intervals = None,
-    method: Method = "smooth",
-    stop: Stop = None,
-    by: By = None,
-    shares: Shares = None,
-    weights: Weights = None,
-    plot: Plot = None,
-    output: Output = None,
+    *,
+    way: Way,
+    whose: Whose,
+    results: Results,
     engine: Engine = None,
-    as_json: AsJson = False,
 ) -> None:
     """Reconstruct how the true values are distributed, attribute by attribute, with standard errors."""
-    loaded = load_plan(plan)
-    _check_wishes(method, plot, output, [plan, *reports])
-    rule = _rule(method, stop)
-    _check_clear(loaded, by, weights)
-    known = _shares_given(by, shares)
+    loaded, by, rule = load_plan(plan), whose.by, way.rule()
+    results.check([plan, *reports])
+    named, known = whose.columns(loaded), whose.known_shares()
     chosen = {name: one for name, one in asked(loaded, attribute).items() if not isinstance(one.domain, (Items, Row))}
     if not chosen:
         raise ValueError(f"{plan}: no attribute here has a channel to reconstruct through; give one a channel")
-    options: dict[str, Any] = {"target": False if by is None else by, "weights": weights}
-    wanted = [*columns_of(chosen), *(one for one in (by, weights) if one is not None)]
-    with reading(reports, loaded, wanted, engine, **options) as given:
+    options: dict[str, Any] = {"target": False if by is None else by, "weights": whose.weights}
+    with reading(reports, loaded, [*columns_of(chosen), *named], engine, **options) as given:
         held = given if isinstance(given, Reports) else Reports(given, loaded, **options)
         counts = dict(zip(chosen, held.tallies(list(chosen), by_class=by is not None), strict=True))
     found: dict[str, Estimates] = {}
     for name, one in progress(counts.items(), "reconstructing"):
-        estimate = reconstruct_plan({name: one}, loaded, intervals, method, stop=rule)[name]
+        estimate = reconstruct_plan({name: one}, loaded, way.intervals, way.method, stop=rule)[name]
         found[name] = {None: estimate} if by is None else estimate
         if known is not None:
             with naming("--shares"):
                 found[name] = {**estimate, TOGETHER: combine({str(each): estimate[each] for each in estimate}, known)}
-    _deliver(found, by, plot, output, as_json)
+    if results.plot is not None and results.on_a_page:
+        from sfumato.findings import page_of
+
+        wishes = {"intervals": way.intervals, "method": way.method, "stop": rule, "class_name": by, "shares": known}
+        page_of(counts, loaded, **wishes).write(results.plot)
+    results.deliver(found, by)
 
 
-def _check_clear(plan: Plan, *columns: str | None) -> None:
-    for name in columns:
-        if name in plan.attributes and plan.attributes[name].channel is not None:
-            raise ValueError(f"column {name!r} is blurred, so nobody's own is known; name one sent in the clear")
-
-
-def _shares_given(by: str | None, shares: str | None) -> dict[str, float] | None:
-    """By class its share of the population."""
-    if shares is None:
-        return None
-    if by is None:
-        raise ValueError("--shares are those of classes; name their column with --by")
-    found = {}
-    for part in PART_OF_SHARES.findall(shares):
-        quoted = QUOTED.fullmatch(part)
-        name, share = (quoted[1].replace('""', '"'), quoted[2]) if quoted else part.rpartition("=")[::2]
-        name = name if quoted else name.strip()
-        if name in found or name == TOGETHER:
-            why = "is named twice" if name in found else "is what the total is called; rename that class"
-            raise ValueError(f"--shares {shares!r}: {name!r} {why}")
-        try:
-            found[name] = float(share)
-        except ValueError:
-            how = """write such as north=0.3,south=0.7, or '"far, north"=0.3' in quotes"""
-            raise ValueError(f"--shares {shares!r}: {part!r} is no share; {how}") from None
-    return found
-
-
-def _check_wishes(method: str, plot: Path | None, output: Path | None, given: list[Path]) -> None:
-    if method not in METHODS:
-        raise ValueError(f"--method {method} is unknown; use one of {', '.join(METHODS)}")
-    if plot is not None:
-        check_target(plot, PLOTS, apart=given)
-    if output is not None:
-        check_target(output, apart=[*given, plot])
-
-
-def _rule(method: str, stop: str | None) -> Any:
-    """The stopping rule that was asked for."""
-    if stop is None:
-        return None
-    if method not in STOPPED:
-        raise ValueError(f"--stop is for --method {' and '.join(STOPPED)}; leave it out for {method}")
-    try:
-        return stop_rule(float(stop) if stop[:1] in "0123456789." else stop)
-    except ValueError:
-        how = "give a share of the χ² threshold above 0 and up to 1, observed or likelihood"
-        raise ValueError(f"--stop {stop} is unknown; {how}") from None
-
-
-def _deliver(
-    found: dict[str, Estimates], by: str | None, plot: Path | None, output: Path | None, as_json: bool
-) -> None:
-    titled = {_title(name, by, each): one for name, part in found.items() for each, one in part.items()}
-    if output is not None:
-        write_table(estimate_table(found, by is not None), output)
-    if plot is not None and plot.suffix.lower() == ".html":
-        page_of(found, by).write(plot)
-    elif plot is not None:
-        write_whole(plot, figure_of(titled).savefig)
-    if as_json:
-        emit_json({name: _plain(part, by) for name, part in found.items()})
-        return
-    for title, estimate in titled.items():
-        say(f"{title}: {estimate}\n")
+def _say_differences(found: Mapping[str, Estimates], by: str | None) -> None:
     for name, part in found.items():
         held = _differences(part)
         for first, second, one in held:
             say(f"{name}, {by} {first} less {second}: {one if len(held) == 1 else one.verdict}\n")
         if by is not None and not held and len(part) > 1:
             say(f"{name}: more than {MOST_COMPARED} classes are not held against each other; sf.difference does it\n")
-    say_written(output, plot)
 
 
 def _title(name: str, by: str | None, each: Any) -> str:
@@ -210,29 +241,6 @@ def estimate_table(found: Mapping[str, Estimates], by_class: bool = False) -> An
 
 def _text(category: Any) -> str | None:
     return None if category is None else str(category)
-
-
-def page_of(found: Mapping[str, Estimates], by: str | None = None) -> Any:
-    """A page with one chart an attribute, or one a class below each attribute's name."""
-    from sfumato.pages import Page
-
-    lead = "How the true values are distributed, reconstructed from the reports; with 90 % error bars."
-    page = Page("Reconstructed distributions", lead)
-    if by is None:
-        return page.section("Attributes").cards(_card(name, part[None]) for name, part in found.items())
-    for name, part in found.items():
-        said = [f"{first} less {second}: {one.verdict}." for first, second, one in _differences(part)]
-        top = max(float(one.interval()[1].max()) for one in part.values())
-        cards = [_card(_title(name, by, each), one, top) for each, one in part.items()]
-        page = page.section(name, " ".join(said)).cards(cards)
-    return page
-
-
-def _card(title: str, estimate: Estimate, top: float | None = None) -> Any:
-    from sfumato.pages import Card, distribution
-
-    facts = estimate.diagnostics
-    return Card(title, facts.said, distribution(estimate.rows(), top=top), " ".join(map(sentence, facts.messages)))
 
 
 def figure_of(estimates: dict[str, Estimate]) -> Any:

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-EXAMPLES = """Example, in a checkout of the source:
+EXAMPLES = """Example:
 
-  python -m reproductions as00 --scale quick"""
+  sfumato reproduce as00"""
 
 Paper = Annotated[str, typer.Argument(metavar="PAPER", help="as00, egs03, ib04 or lkt08.")]
 

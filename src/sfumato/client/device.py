@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sfumato.channels.base import identity_of
-from sfumato.channels.words import KeyedWords, question_of
+from sfumato.channels.identity import identity_of
+from sfumato.channels.program.random_words import KeyedWords, question_of
 from sfumato.client.ledger import Ledger, Receipt, Told, Total
 from sfumato.client.questions import BasketBlur, Blur, Question, questions_of
 from sfumato.plan import Plan
-from sfumato.plan.drawn import chosen
+from sfumato.plan.reports import chosen
 from sfumato.tables import LEVEL_SUFFIX
 
 DIGITS = 32

@@ -28,7 +28,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sfumato.channels.base import identity_of
+from sfumato.channels.identity import identity_of
 from sfumato.guarantee.amplification import breach_gamma, grown
 from sfumato.prose import Voice, voice
 from sfumato.tables import write_whole

@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.channels.base import Channel, Mechanism, canonical_text
+from sfumato.channels.base import Channel
 from sfumato.channels.baskets import BasketReports, Baskets, SelectASize
-from sfumato.channels.bounded.subsets import SubsetResponse
+from sfumato.channels.bounded.subset_response import SubsetResponse
+from sfumato.channels.identity import canonical_text
 from sfumato.channels.longitudinal import Longitudinal
-from sfumato.channels.words import KeyedWords
+from sfumato.channels.mechanism import Mechanism
+from sfumato.channels.program.random_words import KeyedWords
 from sfumato.client.ledger import Told, same_name
 from sfumato.domain import Categories, Interval, Items, Row, is_missing
 from sfumato.guarantee.amplification import gamma_text

@@ -68,6 +68,7 @@ def issue_invitations(connection: Connection, survey: Survey, number: int) -> li
 
 
 def invitation_hash(code: str) -> bytes:
+    """What the store keeps of an invitation."""
     return _hash(code)[:16]
 
 

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.channels import Channel
+from sfumato.channels.additive.correlated_noise import CorrelatedNoise
 from sfumato.channels.baskets import SelectASize
-from sfumato.channels.correlated import CorrelatedNoise
 from sfumato.domain import MISSING, Categories, Grid, Interval
 from sfumato.plan import Attribute, Plan
 from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX
@@ -159,15 +159,15 @@ def _code_part(name: str, channel: Channel) -> Part:
 
 def _level_part(name: str, levels: Mapping[str, Channel]) -> Part:
     """A code within its level, and the level's place among them."""
-    coders = {level: (place, _coder(name, channel)) for place, (level, channel) in enumerate(levels.items())}
+    coders = {level: (index, _coder(name, channel)) for index, (level, channel) in enumerate(levels.items())}
     column, chosen = name + CODE_SUFFIX, name + LEVEL_SUFFIX
 
     def pack(report: Mapping[str, Any]) -> tuple[int, int]:
         level = report[chosen]
         if type(level) is not str or level not in coders:
             raise _refuse(chosen)
-        place, code = coders[level]
-        return code(report[name]), place
+        index, code = coders[level]
+        return code(report[name]), index
 
     def read(rows: NDArray[Any]) -> dict[str, Any]:
         import pyarrow as pa

@@ -21,7 +21,7 @@ import numpy as np
 
 from sfumato.channels.baskets import SelectASize
 from sfumato.client.wire import Answer, ask, check_address, origin_of
-from sfumato.collector.messages import MOST_REPORTS
+from sfumato.collector.http.messages import MOST_REPORTS
 from sfumato.domain import Categories, Interval, Row, as_array, is_missing
 from sfumato.plan import Plan
 from sfumato.prose import counted

@@ -112,7 +112,7 @@ class Within:
         return Batch(batch.places[chosen], batch.table.filter(chosen))
 
 
-class FrameReports(Reports):
+class FrameReports(Reports, elsewhere=True):
     """Reports in files, in a relation, on a cluster."""
 
     in_memory = False

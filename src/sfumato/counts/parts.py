@@ -11,18 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.channels import Channel
-from sfumato.counts.columns import (
-    BaseCodes,
-    Column,
-    Counted,
-    base_codes,
-    check_channel,
-    codes_of,
-    encode_known,
-    run_codes,
-    weights_of,
-    whole_weights,
-)
+from sfumato.counts.arguments import check_channel, weights_of, whole_weights
+from sfumato.counts.columns import BaseCodes, Column, Counted, base_codes, codes_of, encode_known, run_codes
 from sfumato.counts.questions import Cells
 from sfumato.counts.reports import Reports, check_labelled
 from sfumato.domain import MISSING, Codes, Floats, as_numbers

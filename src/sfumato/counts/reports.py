@@ -13,28 +13,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from copy import copy
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato.channels import Channel
-from sfumato.counts.columns import (
-    BaseCodes,
-    Column,
-    base_codes,
+from sfumato.counts.arguments import (
     channels_by_level,
     channels_by_name,
     check_channel,
     check_length,
     classes_of,
-    clear_column,
-    place_into,
-    reports_in,
-    sum_at,
     weights_of,
     whole_weights,
 )
+from sfumato.counts.columns import BaseCodes, Column, base_codes, clear_column, place_into, reports_in, sum_at
 from sfumato.counts.questions import Asked, Cells, Fold, Question, cells_of_column, fold_hash
 from sfumato.domain import MISSING, Categories, Codes, Floats, as_array, as_numbers
 from sfumato.plan import Plan
@@ -70,11 +64,17 @@ class Reports(Asked):
     passes = 0
     """How often the rows were gone through, where they are not in memory."""
 
+    elsewhere: ClassVar[type[Reports] | None] = None
+    """The kind of reports of a table that is not in memory."""
+
+    def __init_subclass__(cls, *, elsewhere: bool = False, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if elsewhere:
+            Reports.elsewhere = cls
+
     def __new__(cls, table: Any = None, *args: Any, **options: Any) -> Reports:
         if cls is Reports and not isinstance(table, (type(None), np.ndarray, dict)) and is_source(table):
-            from sfumato.counts.frames import FrameReports
-
-            return super().__new__(FrameReports)
+            return super().__new__(Reports.elsewhere or cls)
         return super().__new__(cls)
 
     def __init__(

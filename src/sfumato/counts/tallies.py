@@ -12,17 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato.channels import Channel, Mechanism
-from sfumato.counts.columns import (
-    Tally,
-    Weighed,
-    check_channel,
-    check_length,
-    classes_of,
-    codes_of,
-    only,
-    tally,
-    weights_of,
-)
+from sfumato.counts.arguments import check_channel, check_length, classes_of, weights_of
+from sfumato.counts.columns import Tally, Weighed, codes_of, only, tally
 from sfumato.domain import Codes, Floats, as_array
 from sfumato.domain.checked import given, given_labels, given_numbers, given_rows
 

@@ -5,18 +5,14 @@ from __future__ import annotations
 
 import io
 import json
-import signal
-import subprocess
-import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sfumato.client.wire import Answer, ask
+from sfumato.collector import Collector
 from sfumato.collector.simulate import Outcome
 from sfumato.collector.store import REFUSED, open_store
 from sfumato.pages import Page, tag
@@ -24,43 +20,15 @@ from sfumato.pages import Page, tag
 LARGEST = 1 << 30
 PATIENCE = 600.0
 BETWEEN_LOOKS = 0.2
-# The service ends when whoever started it has ended, in whatever way.
-CHILD = """
-import os, signal, sys, threading
-threading.Thread(target=lambda: (sys.stdin.read(), os.kill(os.getpid(), signal.SIGTERM)), daemon=True).start()
-from sfumato.cli import main
-main()
-"""
-
-
-@contextmanager
-def serving(plan: Path, store: Path) -> Iterator[Analyst]:
-    """A collector in a process of its own, on a free port of this machine, and its analyst."""
-    command = [sys.executable, "-c", CHILD, "serve", str(plan), "--store", str(store), "--port", "0", "--json"]
-    process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None and process.stderr is not None
-    try:
-        lines: list[str] = []
-        while (line := process.stdout.readline()) not in ("", "}\n"):
-            lines.append(line)
-        if not line:
-            raise ValueError(f"the collector did not start: {process.stderr.read().strip()}")
-        yield Analyst(json.loads("".join([*lines, line])))
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=PATIENCE)
 
 
 class Analyst:
-    """Whoever has the token of a running service, which has one survey."""
+    """Asks a running collector about one of its surveys, with the token that was made when it started."""
 
-    def __init__(self, links: dict[str, Any]) -> None:
-        self.address: str = links["address"]
-        (self.survey,) = links["respondents"].values()
-        (self.api,) = links["analysts"].values()
-        self.token: str = links["token"]
+    def __init__(self, collector: Collector, survey: str) -> None:
+        self.address, self.token = collector.address, str(collector.token)
+        self.survey = collector.page(survey)
+        self.api = f"{self.survey}api/"
 
     def reports(self) -> Any:
         """All reports, as a PyArrow table."""
@@ -122,7 +90,7 @@ def look_inside(path: Path, token: str) -> dict[str, Any]:
         (survey,) = connection.surveys()
         for _, what, number in connection.tallies(survey.number):
             tallies["refused" if what.startswith(REFUSED) else what] += number
-        id, row = connection.one("SELECT id, body FROM reports WHERE body <> ? LIMIT 1", b"") or (b"", b"")
+        id, row = connection.row("SELECT id, body FROM reports WHERE body <> ? LIMIT 1", b"") or (b"", b"")
         connection.revoke_token(token.partition(".")[0])
     store.tidy()
     return {"accepted": tallies["accepted"], "refused": tallies["refused"], "bytes_kept": store.size()["file"],

@@ -12,15 +12,16 @@ from numpy.typing import NDArray
 
 from sfumato.channels import Mechanism
 from sfumato.domain import Floats
-from sfumato.pages import Card, Html, Page, distribution, tag
-from sfumato.pages.charts import ESTIMATE, REPORTS, TRUTH
+from sfumato.findings import chart_of, rows_of
+from sfumato.pages import Card, Html, Page, tag
+from sfumato.pages.charts import Mark
 from sfumato.plan import Plan
 from sfumato.prose import percent, voice
 from sfumato.reconstruction import Estimate, estimate_of, intervals_for, shares
 from sfumato.shipping.training import classes, estimator, features
 
 SHOWN_ANSWERS, SHOWN_RULES = 5, 8
-MARKS = {ESTIMATE: "estimate, with its 90 % error bar", TRUTH: "truth", REPORTS: "reports taken at face value"}
+LEGEND = {"seen": "estimate, with its 90 % error bar", "truth": "truth", "bare": "reports taken at face value"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +140,7 @@ def survey_page(
     lead = "The first answers. Struck out: the truth, which stays on the device. Below it: the report that was sent."
     page.section("What people sent", lead).table(_answers(survey), ["person", *survey.asked])
     lead = "Each distribution is reconstructed from the reports alone. Point at a bar for its numbers."
-    page.section("What the crowd looks like", lead).legend(MARKS).cards(map(_card, comparisons))
+    page.section("What the crowd looks like", lead).legend(LEGEND).cards(map(_card, comparisons))
     _show_lesson(page, lesson)
     show_more(page)
     _show_promises(page, survey)
@@ -184,7 +185,9 @@ def _answer(*both: Any) -> Html:
 
 
 def _card(one: Comparison) -> Card:
-    drawing = distribution(one.estimate.rows(), truth=one.truth.tolist(), reports=one.reported.tolist())
+    marks = [Mark("bare", "reports", one.reported.tolist()), Mark("truth", "truth", one.truth.tolist())]
+    rows = [{**row, "within_noise": False} for row in rows_of(one.estimate)]  # the truth beside it says how near it is
+    drawing = chart_of(one.name, rows, marks)
     error = f"Error {percent(one.error, 2)} (reports alone: {percent(one.error_of_reports, 0)}). "
     error += f"{one.covered} of {one.truth.size} bars hold the truth."
     return Card(one.name, one.channel.describe(voice("en")), drawing, error)

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.channels.baskets import SIGNIFICANCE, Baskets, SelectASize, bitmaps_of, unpack_bits
-from sfumato.channels.bounded.window import RandomizedResponse
+from sfumato.channels.bounded.randomized_response import RandomizedResponse
 from sfumato.domain import Categories, Codes, Floats, Items
 from sfumato.itemsets.apriori import check_support, itemset_table, join
 from sfumato.itemsets.supports import Level

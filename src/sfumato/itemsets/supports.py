@@ -42,7 +42,7 @@ from sfumato.channels.baskets import (
     rows_by_size,
     unpack_bits,
 )
-from sfumato.channels.drawing import kernels_in
+from sfumato.channels.program.interpreter import kernels_in
 from sfumato.domain import Codes, Floats, Items
 
 Counts = NDArray[np.int64]

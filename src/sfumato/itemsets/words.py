@@ -1,4 +1,4 @@
-"""Frequent words that no list holds, from frequent beginnings to longer ones (``channels.bounded.unknown``).
+"""Frequent words that no list holds, from frequent beginnings to longer ones (``channels.bounded.words``).
 
 The share of a beginning is that of its bucket, (held − ρ)/(p − ρ) of the people whose device drew its length; once the
 word has ended, of all who drew that length or a longer one, since only end marks are behind. A word is found if that
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.channels.bounded.unknown import END, Words
+from sfumato.channels.bounded.words import END, Words
 from sfumato.domain import Floats
 from sfumato.tables import Records, as_table
 

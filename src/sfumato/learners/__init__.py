@@ -1,4 +1,7 @@
-"""Learn classifiers of true values from reports: trees, sums of terms, joint models, naive Bayes. Loaded when asked for."""
+"""Learn classifiers of true values from reports: trees, sums of terms, joint models, naive Bayes.
+
+Each is loaded when it is first used.
+"""
 
 from importlib import import_module
 from typing import Any
@@ -9,7 +12,7 @@ LEARNERS = {
     "GaussianMixtureClassifier": "sfumato.learners.gaussian_mixture",
     "NaiveBayesClassifier": "sfumato.learners.naive_bayes",
     "JointModel": "sfumato.learners.joint",
-    "ProductMixtureClassifier": "sfumato.learners.joint",
+    "ProductMixtureClassifier": "sfumato.learners.product_mixture",
     "LinearDiscriminant": "sfumato.learners.discriminant",
     "FaceValueClassifier": "sfumato.learners.face_value",
     "Chooser": "sfumato.learners.choose",

@@ -25,8 +25,11 @@ from sfumato.channels.base import Channel
 from sfumato.counts import Reports, encode_known
 from sfumato.domain import Floats, as_numbers
 from sfumato.domain.checked import given_labels, given_numbers, given_rows
-from sfumato.learners.estimator import Channels, Column, Learner, class_codes_in, class_people, true_class_shares
+from sfumato.learners.classes import class_codes_in, class_people, true_class_shares
+from sfumato.learners.device import DeviceForm, linear_term
+from sfumato.learners.estimator import Channels, Column, Learner
 from sfumato.learners.moments import TINY, less_noise, mean_noise, numbers_of, units
+from sfumato.prose import Voice
 from sfumato.reconstruction import Axis
 
 Labels = tuple[Any, ...] | None
@@ -124,6 +127,11 @@ class LinearDiscriminant(Learner):
             else:
                 found += np.vstack([rows, missing])[encode_known(labels, column)]
         return found
+
+    def device_form(self, say: Voice) -> DeviceForm:
+        columns = enumerate(zip(self.labels_, self.terms, strict=True))
+        terms = (linear_term(j, labels, rows, missing) for j, (labels, (rows, missing)) in columns)
+        return DeviceForm.sum(self.device_classes(), self.intercept_, terms)
 
     def _state(self) -> dict[str, Any]:
         labels = [None if each is None else list(each) for each in self.labels_]

@@ -24,11 +24,14 @@ from sfumato.channels.base import Channel
 from sfumato.counts import Column, Reports
 from sfumato.domain import Categories, Floats, as_numbers
 from sfumato.domain.checked import given_numbers, given_one_of, given_rows, given_table
+from sfumato.learners.classes import check_at_face_value, class_people, true_class_shares
 from sfumato.learners.density_choice import after_steps, in_cells, normal_in_cells, steps_wanted
-from sfumato.learners.estimator import Channels, Learner, check_at_face_value, class_people, true_class_shares
+from sfumato.learners.device import DeviceForm
+from sfumato.learners.estimator import Channels, Learner
 from sfumato.learners.estimator import Column as Values
 from sfumato.learners.moments import TINY, code_excess, code_noise, code_values, moments, settled, units
 from sfumato.learners.tree.by_class.association import reconstruct_groups
+from sfumato.prose import Voice
 from sfumato.reconstruction import Axis, ColumnCells, DenseTable
 
 DENSITIES = ("auto", "moments", "reconstructed", "direct")
@@ -61,6 +64,12 @@ class NormalDensity:
         logs = self.peak - self.curve * (x - self.mean) ** 2
         return np.where(np.isnan(logs), 0.0, logs)
 
+    def device_term(self, column: int, missing: Floats) -> dict[str, Any]:
+        """Return what the density adds to the scores, as a device computes it (see `learners.device`)."""
+        shape = {"peak": self.peak, "curve": self.curve, "mean": self.mean, "slope": np.zeros_like(missing)}
+        stated = {"column": column, "missing": missing.tolist()}
+        return {**stated, **{name: part.tolist() for name, part in shape.items()}}
+
     def to_dict(self) -> dict[str, Any]:
         stated = {"mean": self.mean, "variance": self.variance, "peak": self.peak}
         return {"form": "normal", **{name: part.tolist() for name, part in stated.items()}}
@@ -83,6 +92,11 @@ class CellDensity:
         places = self.cells.true_cells(column)
         found = self.logs[:, np.maximum(places, 0)].T
         return np.where(places[:, None] < 0, 0.0, found)
+
+    def device_term(self, column: int, missing: Floats) -> dict[str, Any]:
+        """Return what the density adds to the scores, as a device computes it (see `learners.device`)."""
+        where = {key: part for key, part in self.cells.to_dict().items() if key in ("labels", "edges")}
+        return {"column": column, "missing": missing.tolist(), **where, "scores": self.logs.T.tolist()}
 
     def to_dict(self) -> dict[str, Any]:
         stated = {"p_cell_given_class": self.p_cell_given_class.tolist(), "log_density": self.logs.tolist()}
@@ -239,6 +253,11 @@ class NaiveBayesClassifier(Learner):
 
     def predict_log_proba(self, X: Any) -> Floats:
         return np.asarray(log_softmax(self.predict_log_joint(X), axis=1))
+
+    def device_form(self, say: Voice) -> DeviceForm:
+        nothing = np.zeros(len(self.classes_))
+        terms = (density.device_term(j, nothing) for j, density in enumerate(self.densities_))
+        return DeviceForm.sum(self.device_classes(), self.log_prior_, terms)
 
     # --- plain data ---------------------------------------------------------------------------------------------
 

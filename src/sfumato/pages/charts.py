@@ -1,131 +1,351 @@
-"""Charts as SVG: drawn by altair and vl-convert where the page is written, so that a reader needs no script.
+"""Charts as SVG in a few lines: shares with 90 % bars, grey where they are within noise; no script, no network.
 
-They are drawn in the light colours below; the pages' style gives the same colours their dark form.
+A row has ``label``, ``value``, ``stderr``, ``from`` and ``to`` (the ends of its bar) and ``within_noise``; on a number
+line ``low`` and ``high`` too. Colours are the page's own, so that they follow the reader's scheme.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from html import escape, unescape
-from typing import Any
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from html import escape
+from typing import Any, NamedTuple
 
-from sfumato.pages.html import Html
+from sfumato.pages.html import Html, breakable, tag
+from sfumato.prose import percent
 
-ESTIMATE, ERROR, TRUTH, REPORTS = "#b5651d", "#5b2c0a", "#1f6f78", "#9a9a9a"
-PALETTE = (ESTIMATE, TRUTH, "#7a5195", "#5b8c5a", REPORTS, "#c0392b")
-SOFT, LINE = "#6e645c", "#e6ddd3"
 NINETY_PERCENT = 1.6448536269514722  # standard errors on each side
-TIPS = re.compile(r'<path aria-label="([^"]*)"([^>]*)/>')
-CONFIG = {
-    "background": None,
-    "font": "system-ui, sans-serif",
-    "view": {"stroke": None},
-    "axis": {"labelColor": SOFT, "titleColor": SOFT, "domainColor": LINE, "tickColor": LINE, "gridColor": LINE},
-    "legend": {"labelColor": SOFT, "titleColor": SOFT},
-}
+WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 340, 172, 38, 10, 22
+PALETTE = ("#b5651d", "#1f6f78", "#7a5195", "#4f7a4b", "#8a6a12", "#b3382c", "#9a9a9a")
+"""The light colours of g0 … g6 in the page's style, for a chart that stands alone."""
+SCATTER_WIDTH, SCATTER_HEIGHT, SCATTER_LEFT, SCATTER_BOTTOM = 420, 200, 52, 38
+LEGEND_WIDTH, LEGEND_LINE = 92, 16
+Row = Mapping[str, Any]
+Scale = Callable[[float], float]
 
 
-def to_svg(drawing: Any, description: str = "", prefix: str = "") -> Html:
-    """An altair chart or its specification as SVG, with its marks' descriptions as tooltips; SVG stays as it is.
+class Mark(NamedTuple):
+    """One more share a row, drawn as a line across its bar: the truth, or what bare reports say."""
 
-    ``prefix`` keeps the names inside one picture apart from those of the others on a page.
-    """
-    if isinstance(drawing, str):
-        return Html(drawing)
-    vl_convert = _vl_convert()
-    spec = dict(drawing if isinstance(drawing, Mapping) else drawing.to_dict())
-    spec["config"] = {**spec.get("config", {}), **CONFIG}
-    svg = TIPS.sub(_with_title, vl_convert.vegalite_to_svg(spec))
-    svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{prefix}", svg)
-    return Html(svg.replace("<svg ", f'<svg role="img" aria-label="{escape(description)}" ', 1))
+    kind: str
+    name: str
+    shares: Sequence[float]
 
 
-def _with_title(mark: re.Match[str]) -> str:
-    """A mark whose description is a tooltip; the description is escaped here, whatever it was before."""
-    return f"<path{mark[2]}><title>{escape(unescape(mark[1]))}</title></path>"
+MarkedShares = Sequence[tuple[Mark, float]]
+"""The marks of one row, each with its share there."""
 
 
-def distribution(
-    rows: Sequence[Mapping[str, Any]], *, truth: Sequence[float] | None = None,
-    reports: Sequence[float] | None = None, size: tuple[int, int] = (275, 170), top: float | None = None,
-) -> Any:
-    """A chart of one attribute's estimate; in a simulation with the truth, and with what the reports alone look like.
-
-    A row has ``label``, ``low`` and ``high`` (None for a category), ``probability`` and ``stderr``. ``top``: where the
-    axis of shares ends, so that charts beside each other can be compared.
-    """
-    alt = _altair()
-    base = alt.Chart(alt.Data(values=_points(rows, truth, reports)))
-    bar, middle = _axes(rows)
-    scale = alt.Undefined if top is None else alt.Scale(domain=[0, top])
-    share = alt.Y("share:Q", title=None, axis=alt.Axis(format="%", tickCount=4), scale=scale)
-    ticks = {"orient": "horizontal", "size": 0.9 * size[0] / len(rows)}
-    bars = base.mark_bar(color=ESTIMATE, opacity=0.5, stroke="white", strokeWidth=0.5)
-    layers = [bars.encode(**bar, y=share, description="tip:N")]
-    for key, given, colour, thickness in (("reported", reports, REPORTS, 1.5), ("true", truth, TRUTH, 2.5)):
-        if given:
-            ticked = base.mark_tick(color=colour, thickness=thickness, **ticks)
-            layers.append(ticked.encode(x=middle, y=f"{key}:Q", description="tip:N"))
-    layers.append(base.mark_rule(color=ERROR, strokeWidth=1.2).encode(x=middle, y="below:Q", y2="above:Q"))
-    return alt.layer(*layers).properties(width=size[0], height=size[1])
+def within_bounds(share: float) -> float:
+    """Return a share as it is shown: an estimate without bias may come out below 0 or above 1."""
+    return min(max(float(share), 0.0), 1.0)
 
 
-def scatter(series: Mapping[str, Sequence[tuple[float, float, str]]], x_title: str, y_title: str) -> Any:
-    """Points (x, y, tooltip) of several series joined by lines, both axes shares."""
-    alt = _altair()
-    points = [
-        {"series": name, "x": x, "y": y, "tip": f"{name}: {tip}"} for name, some in series.items() for x, y, tip in some
-    ]
-    base = alt.Chart(alt.Data(values=points)).encode(
-        x=alt.X("x:Q", title=x_title, axis=alt.Axis(format="%", grid=False)),
-        y=alt.Y("y:Q", title=y_title, scale=alt.Scale(zero=False), axis=alt.Axis(format="%")),
-        color=alt.Color("series:N", title=None, sort=list(series), scale=alt.Scale(range=list(PALETTE))),
+# --- categories -------------------------------------------------------------------------------------------------------
+
+
+def share_bars(rows: Sequence[Row], marks: Sequence[Mark] = ()) -> Html:
+    """Draw a bar a category, as wide as the screen allows, with its 90 % bar and its numbers beside it."""
+    top = _reach(rows, marks)
+    return tag("dl", *(_share_bar(row, top, _marks_of(marks, i)) for i, row in enumerate(rows)), class_="shares")
+
+
+def _share_bar(row: Row, top: float, marks: MarkedShares) -> Html:
+    width, low, high = (_along(row[key], top) for key in ("value", "from", "to"))
+    bar = f'<rect class="{_kind(row)}" width="{width}" height="100%" rx="2"/>'
+    lines = "".join(
+        f'<line class="{mark.kind} mark" x1="{_along(share, top)}" x2="{_along(share, top)}" y1="0" y2="100%"/>'
+        for mark, share in marks
     )
-    layers = base.mark_line(opacity=0.6, strokeWidth=1.5), base.mark_point(filled=True, size=70, opacity=1)
-    return alt.layer(layers[0], layers[1].encode(description="tip:N")).properties(width=560, height=300)
+    title = _title(said(row, marks)) if marks else ""
+    track = _track(f"{title}{bar}{lines}{_whisker(low, high)}")
+    numbers = tag("span", f"{percent(within_bounds(row['value']))} ", tag("small", f"± {_points(row)}"))
+    return tag(
+        "div", tag("dt", row["label"]), tag("dd", track, numbers), class_="noise" if row["within_noise"] else None
+    )
 
 
-def _points(
-    rows: Sequence[Mapping[str, Any]], truth: Sequence[float] | None, reports: Sequence[float] | None
-) -> list[dict[str, Any]]:
-    absent = [None] * len(rows)
-    return [_point(*one) for one in zip(rows, truth or absent, reports or absent, strict=True)]
+def _whisker(low: str, high: str) -> str:
+    ends = "".join(f'<line x1="{x}" x2="{x}" y1="30%" y2="70%"/>' for x in (low, high))
+    return f'<g class="whisker"><line x1="{low}" x2="{high}" y1="50%" y2="50%"/>{ends}</g>'
 
 
-def _point(row: Mapping[str, Any], true: float | None, reported: float | None) -> dict[str, Any]:
-    share, error = row["probability"], NINETY_PERCENT * row["stderr"]
-    where = {"place": row["label"], "low": row["low"], "high": row["high"]}
-    where["middle"] = None if row["low"] is None else (row["low"] + row["high"]) / 2
-    spread = {"share": share, "below": max(share - error, 0.0), "above": share + error}
-    also = [f"{what} {100 * part:.2f} %" for what, part in (("truth", true), ("reports", reported)) if part is not None]
-    tip = ", ".join([f"{row['label']}: {100 * share:.2f} % ± {100 * error:.2f} (90 %)", *also])
-    return where | spread | {"true": true, "reported": reported, "tip": tip}
+def _track(shapes: str, size: str = "") -> Html:
+    """Return shapes along a line of the page's own width, so that they are as wide as the screen allows."""
+    return Html(f'<svg class="track"{size} aria-hidden="true">{shapes}</svg>')
 
 
-def _axes(rows: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], Any]:
-    """Where a bar stands and where its middle is: on a number line, or at a category."""
-    alt = _altair()
-    if rows[0]["low"] is not None:
-        scale = alt.Scale(domain=[rows[0]["low"], rows[-1]["high"]], nice=False)
-        axis = alt.Axis(grid=False, tickCount=5, format="~s")
-        low = alt.X("low:Q", title=None, scale=scale, axis=axis)
-        return {"x": low, "x2": "high:Q", "y2": alt.datum(0)}, alt.X("middle:Q")
-    x = alt.X("place:N", title=None, sort=[row["label"] for row in rows], axis=alt.Axis(labelAngle=0))
-    return {"x": x}, x
+def _along(share: float, top: float = 1.0) -> str:
+    return f"{100 * within_bounds(share) / top:.2f}%"
 
 
-def _altair() -> Any:
-    try:
-        import altair
-    except ImportError:
-        raise ImportError("charts need altair; install sfumato[plots]") from None
-    return altair
+def whole_bars(rows: Iterable[tuple[str, float | Sequence[float]]]) -> Html:
+    """Draw for each label one share or several, as bars from 0 to 1."""
+    return tag("dl", *(_whole_bar(*row) for row in rows), class_="bars")
 
 
-def _vl_convert() -> Any:
-    try:
-        import vl_convert
-    except ImportError:
-        raise ImportError("charts need vl-convert; install sfumato[plots]") from None
-    return vl_convert
+def _whole_bar(label: str, shares: float | Sequence[float]) -> Html:
+    several = [float(share) for share in (shares if isinstance(shares, Sequence) else [shares])]
+    bars = [
+        tag("dd", _track(f'<rect class="b{i}" width="{_along(share)}" height="100%"/>'), tag("span", percent(share)))
+        for i, share in enumerate(several)
+    ]
+    return tag("div", tag("dt", breakable(label)), *bars)
+
+
+def deviations(rows: Sequence[tuple[str, float, float]]) -> Html:
+    """Draw for each label a value as a dot, and the band around zero that chance explains."""
+    reach = 1.1 * max([1e-9, *(abs(value) for _, value, _ in rows), *(allowed for _, _, allowed in rows)])
+    return tag("dl", *(_deviation(*row, reach) for row in rows), class_="bars")
+
+
+def _deviation(label: str, value: float, allowed: float, reach: float) -> Html:
+    start, width, kind = (1 - allowed / reach) / 2, allowed / reach, "dot" if abs(value) <= allowed + 1e-12 else "far"
+    band = f'<rect class="band" x="{_along(start)}" width="{_along(width)}" y="30%" height="40%" rx="3"/>'
+    dot = f'<circle class="{kind}" cx="{_along((1 + value / reach) / 2)}" cy="50%" r="4.5"/>'
+    middle = '<line x1="50%" x2="50%" y1="0" y2="100%"/>'
+    return tag("div", tag("dt", breakable(label)), tag("dd", _track(band + middle + dot), tag("span", f"{value:+.3f}")))
+
+
+# --- numbers ----------------------------------------------------------------------------------------------------------
+
+
+def histogram(rows: Sequence[Row], description: str, marks: Sequence[Mark] = ()) -> Html:
+    """Draw bars on a number line, each with its 90 % bar."""
+    x_of, height, frame = _frame(rows, _reach(rows, marks))
+    drawn = []
+    for i, row in enumerate(rows):
+        x, right, y = x_of(row["low"]), x_of(row["high"]), height(row["value"])
+        middle, low, high = (x + right) / 2, height(row["from"]), height(row["to"])
+        gap = min(0.6, (right - x) / 8)
+        bar = _rect(x + gap, right - gap, y, height(0.0), _kind(row))
+        lines = "".join(
+            f'<line class="{mark.kind} mark" x1="{x + gap:.1f}" x2="{right - gap:.1f}" y1="{height(share):.1f}" '
+            f'y2="{height(share):.1f}"/>'
+            for mark, share in _marks_of(marks, i)
+        )
+        whisker = f'<line class="whisker" x1="{middle:.1f}" x2="{middle:.1f}" y1="{low:.1f}" y2="{high:.1f}"/>'
+        drawn.append(f"<g>{_title(said(row, _marks_of(marks, i)))}{bar}{lines}{whisker}</g>")
+    return _svg(frame + "".join(drawn), description)
+
+
+# --- groups compared --------------------------------------------------------------------------------------------------
+
+Series = Sequence[tuple[int, str, Sequence[Row]]]
+"""Groups to compare: the number of each one's colour, its name and its rows."""
+
+
+def compared_numbers(groups: Series, description: str) -> Html:
+    """Draw the 90 % bars of several groups on a number line, one colour a group; grey where they show no difference."""
+    x_of, height, frame = _frame(groups[0][2], max(_reach(rows) for _, _, rows in groups))
+    drawn = []
+    for colour, name, rows in groups:
+        for row in rows:
+            kind = "unseen" if row["within_noise"] else f"g{colour}"
+            x, right, y = x_of(row["low"]), x_of(row["high"]), height(row["value"])
+            band = _rect(x, right, height(row["to"]), height(row["from"]), f"{kind} band")
+            line = f'<line class="{kind} level" x1="{x:.1f}" x2="{right:.1f}" y1="{y:.1f}" y2="{y:.1f}"/>'
+            drawn.append(f"<g>{_title(f'{name}, {said(row)}')}{band}{line}</g>")
+    return _svg(frame + "".join(drawn), description)
+
+
+def compared_shares(groups: Series) -> Html:
+    """Draw for every category a dot and a 90 % bar of each group; grey where they show no difference."""
+    top, lines = max(_reach(rows) for _, _, rows in groups), []
+    for i, first in enumerate(groups[0][2]):
+        dots = "".join(
+            _dot(rows[i], name, colour, 100 * (number + 0.5) / len(groups), top)
+            for number, (colour, name, rows) in enumerate(groups)
+        )
+        track = _track(dots, f' height="{max(18, 11 * len(groups))}"')
+        lines.append(tag("div", tag("dt", first["label"]), tag("dd", track)))
+    return tag("dl", *lines, class_="shares dots")
+
+
+def _dot(row: Row, name: str, colour: int, y: float, top: float) -> str:
+    x, low, high = (_along(row[key], top) for key in ("value", "from", "to"))
+    kind = "unseen" if row["within_noise"] else f"g{colour}"
+    line = f'<line class="{kind} level" x1="{low}" x2="{high}" y1="{y:.1f}%" y2="{y:.1f}%"/>'
+    return f'<g>{_title(f"{name}, {said(row)}")}{line}<circle class="{kind}" cx="{x}" cy="{y:.1f}%" r="4"/></g>'
+
+
+# --- days, and points in two directions -------------------------------------------------------------------------------
+
+
+def day_bars(days: Sequence[tuple[Any, int, int]], unusual: Set[str], description: str) -> Html:
+    """Draw how many reports came in on each day; unusual days stand out."""
+    top = max([1, *(accepted for _, accepted, _ in days)])
+    width = (WIDTH - LEFT) / max(len(days), 7)
+    drawn = [f'<line class="gridline" x1="{LEFT}" x2="{WIDTH}" y1="{HEIGHT - BOTTOM}" y2="{HEIGHT - BOTTOM}"/>']
+    drawn.append(_text(LEFT - 5, TOP + 4, _short(top), "end"))
+    for i, (day, accepted, withdrawn) in enumerate(days):
+        x, y = LEFT + i * width, HEIGHT - BOTTOM - (HEIGHT - BOTTOM - TOP) * accepted / top
+        kind = "far" if str(day) in unusual else "seen"
+        title = _title(f"{day}: {accepted:,} accepted, {withdrawn:,} withdrawn")
+        drawn.append(f"<g>{title}{_rect(x + 1, x + width - 1, y, HEIGHT - BOTTOM, kind)}</g>")
+    if days:
+        drawn.append(_text(LEFT, HEIGHT - 6, str(days[0][0]), "start"))
+    if len(days) > 7:
+        drawn.append(_text(LEFT + width * len(days), HEIGHT - 6, str(days[-1][0]), "end"))
+    return _svg("".join(drawn), description)
+
+
+def scatter(
+    series: Mapping[str, Sequence[tuple[float, float, str]]], x_title: str, y_title: str, description: str
+) -> Html:
+    """Draw points (x, y, tooltip) of several series joined by lines, both axes shares; in a page or a file of its own.
+
+    The axis across begins at 0, the one upwards near the lowest point.
+    """
+    points = [point for some in series.values() for point in some]
+    xs = _rounded(0.0, max(x for x, _, _ in points), 6)
+    ys = _rounded(min(y for _, y, _ in points), max(y for _, y, _ in points), 5)
+    a_line = (SCATTER_WIDTH - SCATTER_LEFT) // LEGEND_WIDTH
+    top = LEGEND_LINE * -(-len(series) // a_line) + TOP
+    bottom, right = top + SCATTER_HEIGHT, SCATTER_WIDTH - 20
+
+    def x_of(share: float) -> float:
+        return SCATTER_LEFT + (right - SCATTER_LEFT) * (share - xs[0]) / (xs[-1] - xs[0])
+
+    def height(share: float) -> float:
+        return bottom - SCATTER_HEIGHT * (share - ys[0]) / (ys[-1] - ys[0])
+
+    left = SCATTER_LEFT
+    drawn = [_gridline(left, right, height(y)) + _percent(left - 5, height(y) + 4, y, "end") for y in ys]
+    drawn += [_percent(x_of(x), bottom + 15, x, "middle") for x in xs]
+    drawn.append(_text((SCATTER_LEFT + right) / 2, bottom + 32, x_title, "middle"))
+    middle = (top + bottom) / 2
+    drawn.append(_text(11, middle, y_title, "middle", f' transform="rotate(-90 11 {middle:.1f})"'))
+    for i, (name, some) in enumerate(series.items()):
+        kind, colour = i % len(PALETTE), PALETTE[i % len(PALETTE)]
+        x, y = SCATTER_LEFT + LEGEND_WIDTH * (i % a_line), LEGEND_LINE * (i // a_line) + 9
+        drawn.append(_point(x + 4, y, kind, "") + _text(x + 12, y + 4, name, "start"))
+        corners = " ".join(f"{x_of(x):.1f},{height(y):.1f}" for x, y, _ in some)
+        line = f'points="{corners}" fill="none" stroke="{colour}" stroke-width="1.5" opacity=".6"'
+        drawn.append(f'<polyline class="g{kind}" {line}/>')
+        drawn += [_point(x_of(x), height(y), kind, f"{name}: {tip}") for x, y, tip in some]
+    return _svg("".join(drawn), description, SCATTER_WIDTH, bottom + SCATTER_BOTTOM, "drawn scatter")
+
+
+def _point(x: float, y: float, colour: int, title: str) -> str:
+    circle = f'<circle class="g{colour}" cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{PALETTE[colour]}"'
+    return f"{circle}>{_title(title)}</circle>" if title else f"{circle}/>"
+
+
+# --- words ------------------------------------------------------------------------------------------------------------
+
+
+def said(row: Row, marks: MarkedShares = ()) -> str:
+    """Return a row in words, as its tooltip has it."""
+    noise = ", within noise" if row["within_noise"] else ""
+    also = "".join(f", {mark.name} {percent(share)}" for mark, share in marks)
+    return f"{row['label']}: {percent(within_bounds(row['value']))} ± {_points(row)} points (90 %){noise}{also}"
+
+
+def swatch(kind: str, meaning: object) -> Html:
+    """Return a colour of the style and what it means."""
+    box = f'<svg width="21" height="12" aria-hidden="true"><rect class="{kind}" width="21" height="12"/></svg>'
+    return tag("span", Html(box), " ", meaning)
+
+
+# --- axes -------------------------------------------------------------------------------------------------------------
+
+
+def _frame(rows: Sequence[Row], top: float) -> tuple[Scale, Scale, str]:
+    """Return where a number and a share lie, and the lines and labels behind them."""
+    low, high = float(rows[0]["low"]), float(rows[-1]["high"])
+    bottom = HEIGHT - BOTTOM
+
+    def x_of(number: float) -> float:
+        return LEFT + (WIDTH - LEFT - 2) * (number - low) / (high - low)
+
+    def height(share: float) -> float:
+        return bottom - (bottom - TOP) * within_bounds(share) / top
+
+    lines = [
+        _gridline(LEFT, WIDTH, height(y)) + _percent(LEFT - 5, height(y) + 4, y, "end") for y in ticks(0.0, top, 4)
+    ]
+    labels = [
+        _text(min(x_of(x), WIDTH), HEIGHT - 5, _short(x), "end" if x_of(x) > WIDTH - 14 else "middle")
+        for x in ticks(low, high, 5)
+    ]
+    return x_of, height, "".join(lines + labels)
+
+
+def ticks(low: float, high: float, about: int) -> list[float]:
+    """Return round numbers from low to high, about so many.
+
+    >>> ticks(19.5, 79.5, 5)
+    [20.0, 40.0, 60.0]
+    """
+    step = _step(low, high, about)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [round(step * i, 12) for i in range(first, last + 1)]
+
+
+def _rounded(low: float, high: float, about: int) -> list[float]:
+    """Return about so many round numbers that have low and high between them."""
+    step = _step(low, high if high > low else low + 0.01, about)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return [round(step * i, 12) for i in range(first, max(last, first + 1) + 1)]
+
+
+def _step(low: float, high: float, about: int) -> float:
+    raw = (high - low) / about
+    power = 10.0 ** math.floor(math.log10(raw))
+    return next(power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor >= 0.999 * raw)
+
+
+def _short(number: float) -> str:
+    for size, mark in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(number) >= size:
+            return f"{number / size:g}{mark}"
+    return f"{number:g}"
+
+
+def _reach(rows: Sequence[Row], marks: Sequence[Mark] = ()) -> float:
+    """Return the largest share that is drawn."""
+    ends = [within_bounds(max(row["to"], row["value"])) for row in rows]
+    return max([1e-9, *ends, *(within_bounds(share) for mark in marks for share in mark.shares)])
+
+
+def _marks_of(marks: Sequence[Mark], row: int) -> MarkedShares:
+    return [(mark, mark.shares[row]) for mark in marks]
+
+
+def _points(row: Row) -> str:
+    """Return half of the 90 % bar in points, as if it did not end at 0 or 1."""
+    return f"{100 * NINETY_PERCENT * row['stderr']:.1f}"
+
+
+def _kind(row: Row) -> str:
+    return "unseen" if row["within_noise"] else "seen"
+
+
+def _rect(x: float, right: float, y: float, bottom: float, kind: str) -> str:
+    return (
+        f'<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" width="{max(right - x, 0.5):.1f}" '
+        f'height="{max(bottom - y, 0.0):.1f}"/>'
+    )
+
+
+def _gridline(x: float, right: float, y: float) -> str:
+    return f'<line class="gridline" x1="{x}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}" stroke="#e6ddd3"/>'
+
+
+def _percent(x: float, y: float, share: float, anchor: str) -> str:
+    return _text(x, y, f"{100 * share:g} %", anchor)
+
+
+def _text(x: float, y: float, text: str, anchor: str, more: str = "") -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{more}>{escape(text)}</text>'
+
+
+def _title(text: str) -> str:
+    return f"<title>{escape(text)}</title>"
+
+
+def _svg(inside: str, description: str, width: int = WIDTH, height: int = HEIGHT, kind: str = "drawn") -> Html:
+    named = f'class="{kind}" role="img" aria-label="{escape(description)}" viewBox="0 0 {width} {height}"'
+    alone = 'xmlns="http://www.w3.org/2000/svg" font-family="system-ui, sans-serif" font-size="11" fill="#6e645c"'
+    return Html(f"<svg {named} {alone}>{inside}</svg>")

@@ -9,11 +9,9 @@ from hashlib import sha256
 from html import escape
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
-from sfumato.pages.charts import to_svg
-from sfumato.pages.html import Html, breakable, bullets, paragraphs, safe, tag
-from sfumato.prose import percent
+from sfumato.pages.charts import deviations, swatch, whole_bars
+from sfumato.pages.html import Html, bullets, paragraphs, safe, tag
 from sfumato.tables import write_text
 
 WHOLE = """<!doctype html>
@@ -38,7 +36,7 @@ class Card:
 
     title: str
     how: str = ""
-    chart: Any = None
+    chart: Html | None = None
     note: str = ""
     more: Html | None = None
     """What is folded away below, as `folded` makes it."""
@@ -56,7 +54,6 @@ class Page:
         self._titles: list[str] = []
         self._heading = title
         self._contents = False
-        self._charts = 0
 
     def section(self, title: str, lead: str = "") -> Page:
         """Begin a section."""
@@ -107,23 +104,19 @@ class Page:
 
     def bars(self, rows: Iterable[tuple[str, float | Sequence[float]]]) -> Page:
         """For each label one share or several, as bars from 0 to 1."""
-        return self.add(tag("dl", *(_bar(label, shares) for label, shares in rows), class_="bars"))
+        return self.add(whole_bars(rows))
 
     def deviations(self, rows: Iterable[tuple[str, float, float]]) -> Page:
         """For each label a value as a dot, and the band around zero that chance explains."""
-        given = list(rows)
-        reach = 1.1 * max([1e-9, *(abs(value) for _, value, _ in given), *(allowed for _, _, allowed in given)])
-        return self.add(tag("dl", *(_deviation(*row, reach) for row in given), class_="bars"))
+        return self.add(deviations(list(rows)))
 
-    def chart(self, drawing: Any, description: str = "") -> Page:
-        """An altair chart, its specification, or SVG, drawn as part of the page."""
-        return self.add(self._picture(drawing, description or self._heading))
+    def chart(self, drawing: Html) -> Page:
+        """A chart, as `charts` draws it."""
+        return self.add(tag("div", drawing, class_="picture"))
 
-    def legend(self, marks: Mapping[str, str]) -> Page:
-        """What the colours mean: {colour: meaning}."""
-        swatch = '<svg width="21" height="12" aria-hidden="true"><rect width="21" height="12" fill="{}"/></svg>'
-        shown = [tag("span", Html(swatch.format(colour)), " ", meaning) for colour, meaning in marks.items()]
-        return self.add(tag("p", *shown, class_="legend"))
+    def legend(self, kinds: Mapping[str, object]) -> Page:
+        """What the colours of the style mean: {kind: meaning}."""
+        return self.add(tag("p", *(swatch(*pair) for pair in kinds.items()), class_="legend"))
 
     def cards(self, cards: Iterable[Card]) -> Page:
         """Pictures side by side, as many as the width takes."""
@@ -167,14 +160,10 @@ class Page:
         write_text(self.html(), path)
 
     def _card(self, card: Card) -> Html:
-        picture = Html() if card.chart is None else self._picture(card.chart, card.title)
-        how = tag("p", card.how, class_="how") if card.how else Html()
-        note = tag("p", card.note, class_="error") if card.note else Html()
+        picture = None if card.chart is None else tag("div", card.chart, class_="picture")
+        how = tag("p", card.how, class_="how") if card.how else None
+        note = tag("p", card.note, class_="error") if card.note else None
         return tag("div", tag("h3", card.title), how, picture, note, card.more, class_="card")
-
-    def _picture(self, drawing: Any, description: str) -> Html:
-        self._charts += 1
-        return tag("div", to_svg(drawing, description, prefix=f"c{self._charts}-"), class_="picture")
 
 
 def folded(title: str, content: str | Iterable[object]) -> Html:
@@ -203,29 +192,3 @@ def table(
 def _row(cells: Sequence[object]) -> Html:
     first, *rest = cells
     return tag("tr", tag("th", first, scope="row"), *(tag("td", cell) for cell in rest))
-
-
-def _bar(label: str, shares: float | Sequence[float]) -> Html:
-    several = [float(share) for share in (shares if isinstance(shares, Sequence) else [shares])]
-    bars = [
-        tag("dd", _track(f'<rect class="b{i}" width="{_place(share)}" height="100%"/>'), tag("span", percent(share)))
-        for i, share in enumerate(several)
-    ]
-    return tag("div", tag("dt", breakable(label)), *bars)
-
-
-def _deviation(label: str, value: float, allowed: float, reach: float) -> Html:
-    start, width, kind = (1 - allowed / reach) / 2, allowed / reach, "dot" if abs(value) <= allowed + 1e-12 else "far"
-    band = f'<rect class="band" x="{_place(start)}" width="{_place(width)}" y="30%" height="40%" rx="3"/>'
-    dot = f'<circle class="{kind}" cx="{_place((1 + value / reach) / 2)}" cy="50%" r="4.5"/>'
-    middle = '<line x1="50%" x2="50%" y1="0" y2="100%"/>'
-    return tag("div", tag("dt", breakable(label)), tag("dd", _track(band + middle + dot), tag("span", f"{value:+.3f}")))
-
-
-def _track(shapes: str) -> Html:
-    """Shapes along a line of the page's own width, so that they are as wide as the screen allows."""
-    return Html(f'<svg class="track" aria-hidden="true">{shapes}</svg>')
-
-
-def _place(share: float) -> str:
-    return f"{100 * min(max(share, 0.0), 1.0):.2f}%"

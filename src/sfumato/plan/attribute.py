@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from sfumato.channels.base import Mechanism, Rng, identity_of, mechanism_from_spec, refuse_unknown
-from sfumato.channels.words import Key
+from sfumato.channels.identity import identity_of
+from sfumato.channels.mechanism import Mechanism, Rng, mechanism_from_spec, refuse_unknown
+from sfumato.channels.program.random_words import Key
 from sfumato.domain import (
     DOMAIN_KEYS,
     Categories,
@@ -243,3 +244,13 @@ def _holds_text(column: Any) -> bool:
     import pyarrow as pa
 
     return bool(pa.types.is_string(column.type) or pa.types.is_large_string(column.type))
+
+
+def about_attribute(name: Any, make: Callable[..., Any], *arguments: Any) -> Any:
+    """Call ``make``; its errors name the attribute."""
+    try:
+        return make(*arguments)
+    except OverflowError:
+        raise ValueError(f"attributes.{name}: a number is too large; use other units") from None
+    except (ValueError, TypeError) as error:
+        raise type(error)(f"attributes.{name}: {error}") from None

@@ -33,12 +33,12 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.channels.additive import exponential, logarithm
-from sfumato.channels.base import Mechanism
 from sfumato.channels.bound import BOUNDS, checked_bound, gamma_of, one_given
 from sfumato.channels.bounded.piecewise import best_window
-from sfumato.channels.bounded.subsets import FEWEST_IN_SETS, SubsetResponse, sets_serve_better
-from sfumato.channels.bounded.window import RandomizedResponse
+from sfumato.channels.bounded.randomized_response import RandomizedResponse
+from sfumato.channels.bounded.subset_response import FEWEST_IN_SETS, SubsetResponse, sets_serve_better
+from sfumato.channels.mechanism import Mechanism
+from sfumato.channels.portable import exponential, logarithm
 from sfumato.domain import DOMAIN_KEYS, Categories, Domain, Interval, domain_from_spec
 from sfumato.plan.attribute import Attribute
 from sfumato.prose import listed

@@ -3,35 +3,33 @@
 from __future__ import annotations
 
 import json
-import math
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sfumato.channels.base import Mechanism, identity_of
 from sfumato.channels.bound import BOUNDS
-from sfumato.channels.words import Key, RecordWords, noise_generator, question_of
-from sfumato.domain import Categories, as_array, is_missing, texts_of
+from sfumato.channels.identity import identity_of
+from sfumato.channels.mechanism import Mechanism
+from sfumato.channels.program.random_words import Key, noise_generator
+from sfumato.domain import as_array, is_missing
 from sfumato.guarantee import CombinedGuarantee
+from sfumato.guarantee.page import page_of
 from sfumato.pages import Page
-from sfumato.plan.attribute import Attribute
-from sfumato.plan.batches import Progress, randomize_files
+from sfumato.plan.analysis import counts_of, reconstructed
+from sfumato.plan.attribute import Attribute, about_attribute
+from sfumato.plan.batches import ClusterJob, Progress, randomize_files
 from sfumato.plan.budget import check_budget, read_budget, shares_of, takes_share, with_shares
-from sfumato.plan.cluster import ClusterJob
-from sfumato.plan.drawn import check_questions_each, of_those_asked
-from sfumato.plan.page import page_of
+from sfumato.plan.reports import reports_in_memory
 from sfumato.plan.schema import plan_schema
 from sfumato.plan.total import guarantee_of
 from sfumato.prose import suggest, visible, voice
-from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, ONE_TYPE, PLAN_COLUMN, check_nesting, kind_of, map_table, too_deep
+from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, PLAN_COLUMN, check_nesting, kind_of, too_deep
 
 PLAN_KEYS = ("name", "description", "language", "empty", "gamma", "epsilon", "questions_each", "attributes")
 SHORT = 16
@@ -64,7 +62,7 @@ class Plan:
         if len(classes) > 1:
             raise ValueError(f'attributes {", ".join(classes)} all have role = "class"; keep one')
         if self.questions_each is not None:
-            check_questions_each(self.attributes, self.questions_each)
+            _check_questions_each(self.attributes, self.questions_each)
         if self.budget is not None:
             check_budget(self.attributes, self.budget, self.questions_each)
 
@@ -139,7 +137,7 @@ class Plan:
             raise ValueError("attributes is not a table; write [attributes.<name>] for each question")
         budget = read_budget(spec) if set(BOUNDS) & set(spec) else None
         maybe = {name: part for name, part in found.items() if budget is not None or _has_weight(part)}
-        waiting = {str(name): part for name, part in maybe.items() if _named(name, takes_share, part, budget)}
+        waiting = {str(name): part for name, part in maybe.items() if about_attribute(name, takes_share, part, budget)}
         own = {str(name): _attribute(name, part) for name, part in found.items() if str(name) not in waiting}
         each = spec.get("questions_each")
         if each is not None and (isinstance(each, bool) or not isinstance(each, int) or each < 1):
@@ -207,6 +205,11 @@ class Plan:
         return {column: each for each in self.attributes.values() for column in each.columns}
 
     @property
+    def headings(self) -> dict[str, str]:
+        """The text of every question; the attribute's name where it has none."""
+        return {name: each.question or name for name, each in self.attributes.items()}
+
+    @property
     def column_channels(self) -> dict[str, Mechanism | None]:
         """The channel of every column; None where several numbers were blurred together."""
         return {column: each.channel if column == each.name else None for column, each in self.columns.items()}
@@ -250,90 +253,7 @@ class Plan:
         if to is not None:
             return randomize_files(self, table, to, rng=generator, levels=levels, codes=codes, progress=progress)
 
-        def convert(columns: Mapping[str, Any]) -> dict[str, Any]:
-            self._check_no_baskets()
-            if isinstance(key, str):
-                reports = self._by_person(columns, key, levels or {})
-            else:
-                _check_one_person(columns, None if isinstance(key, RecordWords) else key)
-                reports = self._reports(columns, generator, key, levels or {})
-            return self._in_one_type(reports) if kind_of(table) in ONE_TYPE else reports
-
-        return map_table(table, convert)
-
-    def _in_one_type(self, reports: dict[str, Any]) -> dict[str, Any]:
-        """The reports of labels of several kinds as texts, whatever labels were drawn."""
-        texts = dict[str, Any]()
-        for name, each in self.columns.items():
-            if each.channel and isinstance(each.domain, Categories) and each.domain.mixed:
-                _named(name, texts_of, each.domain.label_array)
-                texts[name] = texts_of(reports[name])
-        return {**reports, **texts}
-
-    def _check_no_baskets(self) -> None:
-        for name, each in self.attributes.items():
-            try:
-                each.check_fits_a_column()
-            except ValueError as error:
-                raise ValueError(f"column {name!r}: {error}") from None
-
-    def _by_person(self, columns: Mapping[str, Any], key: str, levels: Mapping[str, Any]) -> dict[str, Any]:
-        """Everybody's reports from their own secret, one person after the other."""
-        if key not in columns:
-            raise ValueError(f"column {key!r} of secrets is not in the table; give each person's secret as bytes in it")
-        answers = {name: np.atleast_1d(as_array(column)).tolist() for name, column in columns.items()}
-        secrets = answers.pop(key)
-        if not secrets:
-            raise ValueError("the table is empty; there is nobody to report")
-        if len(set(secrets)) < len(secrets):
-            raise ValueError(f"two people have the same secret in column {key!r}; give each their own")
-        reports = []
-        for row, person in enumerate(zip(*answers.values(), strict=True)):
-            try:
-                reports.append(self._reports(dict(zip(answers, person, strict=True)), None, secrets[row], levels))
-            except (ValueError, TypeError) as error:
-                raise type(error)(f"row {row + 1:,}: {error}") from None
-        return {name: as_array([each[name] for each in reports]) for name in reports[0]}
-
-    def _reports(
-        self, columns: Mapping[str, Any], rng: np.random.Generator | None, key: Key, levels: Mapping[str, Any]
-    ) -> dict[str, Any]:
-        self.check_columns(list(columns))
-        was_asked: dict[str, NDArray[np.bool_]] = {}
-        if self.questions_each is not None:
-            context, drawn = question_of(self.identity, "asked"), (self.attributes, self.drawn, self.questions_each)
-            columns, was_asked = of_those_asked(columns, *drawn, rng, key, context)
-        asked, reports = self.columns, dict[str, Any]()
-        for column in columns:
-            each = asked.get(column)
-            if each is None or column in reports:
-                continue
-            several = each.columns != (each.name,)
-            values = {name: columns[name] for name in each.columns} if several else columns[column]
-            try:
-                level = self._level(each, columns, levels, rng)
-                if level is not None and each.name in was_asked:  # who is not asked chooses nothing
-                    unasked = ~was_asked[each.name].reshape(level.shape)
-                    level = np.where(unasked, each.channel.levels_of(None, level.shape), level)  # type: ignore[union-attr]
-                found = each.randomize(values, rng, key=key, question=question_of(self.name, each.name), level=level)
-            except (ValueError, TypeError) as error:
-                raise type(error)(f"column {column!r}: {error}") from None
-            reports |= found if several else {column: found}
-            if level is not None:
-                reports[column + LEVEL_SUFFIX] = level if level.ndim else level.item()
-        return reports
-
-    def _level(
-        self, each: Attribute, columns: Mapping[str, Any], levels: Mapping[str, Any], rng: np.random.Generator | None
-    ) -> NDArray[Any] | None:
-        """The level of every person for an attribute with a choice; None where there is nothing to choose."""
-        if each.channel is None or not each.channel.has_levels:
-            return None
-        wanted = columns.get(each.name + LEVEL_SUFFIX, levels.get(each.name))
-        shape = as_array(columns[each.name]).shape
-        if isinstance(wanted, Mapping):
-            return each.channel.draw_levels(wanted, math.prod(shape), rng).reshape(shape)
-        return each.channel.levels_of(wanted, shape)
+        return reports_in_memory(self, table, generator, key, levels or {})
 
     def check_columns(self, columns: list[str]) -> None:
         """Every column is in the plan (or the level of one that is) and every attribute is in the table."""
@@ -360,20 +280,13 @@ class Plan:
         """
         if by is not None and not isinstance(by, str):
             raise TypeError("by= names a column of the table; put the classes into one")
-        reports_in = _above("counts").Reports
-        if isinstance(table, reports_in):
-            aim = None if by == table.target else by
-            reports = table if aim is None and weights is None else table.aimed(aim, weights=weights)
-        else:
-            label = self.attributes[by].channel if by in self.attributes else None
-            reports = reports_in(table, self, target=False if by is None else by, weights=weights, label_channel=label)
-        return reports.tallied(by_class=by is not None)
+        return counts_of(self, table, by, weights)
 
     def reconstruct(
         self, table: Any, intervals: Any = None, method: str = "smooth", *, by: str | None = None, weights: Any = None
     ) -> Any:
         """The distribution of every blurred attribute, by name, from reports (or from ``plan.counts`` of them)."""
-        return _above("reconstruction").reconstruct_plan(table, self, intervals, method, by=by, weights=weights)
+        return reconstructed(self, table, intervals, method, by, weights)
 
     def guarantee(self, prior: Mapping[str, Any] | None = None, *, truth: Any = None) -> CombinedGuarantee:
         """What everything that leaves one person's device reveals, in the plan's language.
@@ -391,7 +304,7 @@ class Plan:
     def page(self, *, truth: Any = None) -> Page:
         """The page for the people who are asked: question by question what is sent, what it can reveal at worst, and
         what is visible besides; ``.write(path)`` writes it."""
-        return page_of(self.attributes, self.guarantee(truth=truth))
+        return page_of(self.headings, self.guarantee(truth=truth))
 
 
 def _has_weight(part: Any) -> bool:
@@ -400,16 +313,7 @@ def _has_weight(part: Any) -> bool:
 
 def _attribute(name: Any, part: Any) -> Attribute:
     """An attribute of the plan; an error says of which."""
-    return _named(name, Attribute.from_dict, str(name), part)  # type: ignore[no-any-return]
-
-
-def _named(name: Any, make: Callable[..., Any], *arguments: Any) -> Any:
-    try:
-        return make(*arguments)
-    except OverflowError:
-        raise ValueError(f"attributes.{name}: a number is too large; use other units") from None
-    except (ValueError, TypeError) as error:
-        raise type(error)(f"attributes.{name}: {error}") from None
+    return about_attribute(name, Attribute.from_dict, str(name), part)  # type: ignore[no-any-return]
 
 
 def _texts(each: Attribute) -> dict[str, Iterable[Any]]:
@@ -424,15 +328,12 @@ def _check_visible(what: str, text: Any) -> None:
         raise ValueError(f"{what} holds a character that cannot be shown ({visible(text)[:60]}); leave it out")
 
 
-def _check_one_person(columns: Mapping[str, Any], key: bytes | None) -> None:
-    people = max((as_array(column).size for column in columns.values()), default=0) if key is not None else 1
-    if people > 1:
-        raise ValueError(
-            f"one key for {people:,} people would give equal answers equal reports; give a mapping of one person's "
-            "answers with that person's key, or name a column of secrets, one a person, with key='<column>'"
-        )
-
-
-def _above(floor: str) -> Any:
-    """A floor above this one, by its name: a plan offers what is done with its reports without being built on it."""
-    return import_module(f"sfumato.{floor}")
+def _check_questions_each(attributes: Mapping[str, Attribute], each: Any) -> None:
+    """A person can answer so many of the questions, and leave out any of the others."""
+    drawn = [name for name, one in attributes.items() if one.role == "attribute"]
+    if isinstance(each, bool) or not isinstance(each, int) or not 1 <= each < len(drawn):
+        most = f"a number from 1 to {len(drawn) - 1}" if len(drawn) > 1 else "left out where there is one question"
+        raise ValueError(f"questions_each = {each!r} is not {most}; each person answers so many of {len(drawn)}")
+    needed = [name for name in drawn if getattr(attributes[name].channel, "missing", "pass") == "refuse"]
+    if needed:
+        raise ValueError(f'attributes.{needed[0]}: missing = "refuse" and questions_each exclude each other; drop one')

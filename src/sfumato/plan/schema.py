@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sfumato.channels.base import Mechanism
+from sfumato.channels.mechanism import Mechanism
 from sfumato.plan.attribute import ROLES
 from sfumato.prose import LANGUAGES
 

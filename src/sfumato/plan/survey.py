@@ -11,7 +11,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from sfumato.channels.base import Mechanism
+from sfumato.channels.mechanism import Mechanism
 from sfumato.domain import domain_to_spec
 from sfumato.guarantee import CombinedGuarantee, Guarantee
 from sfumato.guarantee.amplification import gamma_text

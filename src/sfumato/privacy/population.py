@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from sfumato.channels import Channel
-from sfumato.channels.base import CodeSpace
+from sfumato.channels.identity import CodeSpace
 from sfumato.domain import Categories, Codes, Floats, Grid, Interval
 from sfumato.guarantee.statement import read_prior, smallest_sets
 from sfumato.reconstruction import Estimate, reconstruct

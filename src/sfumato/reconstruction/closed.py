@@ -1,6 +1,6 @@
 """Many categories in closed form: no table, memory as many numbers as there are categories or reports.
 
-Where every report stands for a set (`channels.bounded.Balanced`), the share of sets that hold a category gives its own:
+Where every report stands for a set (`channels.balanced`), the share of sets that hold a category gives its own:
 
     p̂_x = (c_x/n − ρ)/(p − ρ) + δ,   δ the same for all, so that Σ p̂ = 1.
 
@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from scipy.special import bdtr
 
-from sfumato.channels.bounded.balanced import Balanced
+from sfumato.channels.balanced import Balanced
 from sfumato.counts import Counts, Tally
 from sfumato.domain import Floats
 from sfumato.reconstruction.estimate import Diagnostics, Estimate

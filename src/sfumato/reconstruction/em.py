@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.channels.drawing import kernels_in
+from sfumato.channels.program.interpreter import kernels_in
 from sfumato.domain import Codes, Floats
 from sfumato.reconstruction.rules import (
     ENOUGH,

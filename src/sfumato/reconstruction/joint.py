@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.channels.additive import Gaussian
-from sfumato.channels.correlated import CorrelatedNoise
+from sfumato.channels.additive.correlated_noise import CorrelatedNoise
 from sfumato.counts import Column, Reports, columns_in
 from sfumato.domain import Categories, Cells, Codes, Floats, Grid, Interval, as_numbers
 from sfumato.plan import Plan

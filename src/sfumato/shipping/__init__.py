@@ -3,16 +3,16 @@
 from importlib import import_module
 from typing import Any
 
+from sfumato.shipping.forms import dumps, save
 from sfumato.shipping.shipped import KINDS, METHODS, Shipped, load, loads, promise_of
 
 __all__ = [
     "Shipped", "save", "load", "dumps", "loads", "save_onnx", "check_exchangeable", "promise_of",
     "METHODS", "KINDS",
 ]
-WRITING = {"save": "forms", "dumps": "forms", "save_onnx": "exchange", "check_exchangeable": "exchange"}
 
 
 def __getattr__(name: str) -> Any:
-    if name in WRITING:  # it knows every learner: loaded when used
-        return getattr(import_module(f"sfumato.shipping.{WRITING[name]}"), name)
+    if name in ("save_onnx", "check_exchangeable"):  # they know trees, and onnx: loaded when used
+        return getattr(import_module("sfumato.shipping.exchange"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

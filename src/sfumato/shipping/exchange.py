@@ -20,7 +20,7 @@ from sfumato.learners.tree.model import Feature, Tree
 from sfumato.learners.tree.splits import LEAF
 from sfumato.plan import Plan
 from sfumato.prose import json_text
-from sfumato.shipping.forms import classes_of, reading, tree_of
+from sfumato.shipping.forms import reading
 from sfumato.shipping.shipped import METHODS
 from sfumato.tables import write_whole
 
@@ -35,11 +35,11 @@ def save_onnx(model: Any, path: str | Path, *, plan: Plan | None = None) -> None
     onnx, place = import_onnx(), Path(path)
     if place.suffix.lower() != ".onnx":
         raise ValueError(f"{place}: ONNX models are saved as .onnx; name the file so")
-    found = tree_of(model)
+    found = model.deciding_tree()
     if found is None:
         raise TypeError(f"a {type(model).__name__} is not a tree, and only trees go to ONNX; save it as .json")
     tree, features = with_a_test(found[0]), found[1]
-    classes = classes_of(model)
+    classes = model.device_classes()
     document = onnx.helper.make_model(
         graph_of(tree, features, classes or []), producer_name="sfumato", ir_version=IR,
         opset_imports=[onnx.helper.make_opsetid("", OPSET), onnx.helper.make_opsetid("ai.onnx.ml", TREES)],

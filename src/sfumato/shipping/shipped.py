@@ -20,7 +20,7 @@ from sfumato.domain import Interval
 from sfumato.domain.checked import given, given_table
 from sfumato.learners.estimator import learner_named
 from sfumato.plan import Attribute, Plan
-from sfumato.prose import suggest
+from sfumato.prose import suggest, voice
 from sfumato.tables import column_names, is_table, read_columns, read_json
 
 FORMAT, VERSION = "sfumato-model", 1
@@ -82,10 +82,16 @@ class Shipped:
 
     def rules(self, table: Any) -> list[list[str]] | None:
         """The conditions that decided about each person, in the plan's language; None where the model is no tree."""
-        from sfumato.shipping.forms import rules_of
-
         columns = people_of(table, self.model.attribute_names_, self.plan)
-        return rules_of(self.model, list(columns.values()), "en" if self.plan is None else self.plan.language)
+        found = self.model.deciding_tree()
+        if found is None:
+            return None
+        from sfumato.learners.tree.model import compared
+        from sfumato.learners.tree.text import reasons
+
+        tree, features = found
+        say = voice("en" if self.plan is None else self.plan.language)
+        return reasons(tree, features, compared(features, list(columns.values())), say)
 
     def _ask(self, question: Callable[[Any], Any], table: Any) -> Any:
         people = people_of(table, self.model.attribute_names_, self.plan)

@@ -19,7 +19,8 @@ from sfumato.channels import Channel, Mechanism
 from sfumato.counts import Fold, Reports
 from sfumato.domain import Categories, Items, Row, array_of_labels, as_array
 from sfumato.learners.choose import estimated_accuracy
-from sfumato.learners.estimator import class_codes_in, learner_named
+from sfumato.learners.classes import class_codes_in
+from sfumato.learners.estimator import learner_named
 from sfumato.plan import Plan
 from sfumato.prose import percent
 from sfumato.reconstruction.methods import FALSE_ALARM, misfit_in_words, problem_of

@@ -14,7 +14,7 @@ from sfumato.channels.base import channel_from_spec
 from sfumato.channels.baskets.channel import SelectASize
 from sfumato.channels.baskets.law import SizeLaw
 from sfumato.channels.baskets.reports import BasketReports, Baskets, unpack_bits
-from sfumato.channels.words import RecordWords
+from sfumato.channels.program.random_words import RecordWords
 from tests.channels.baskets.examples import two_level
 from tests.statistics import assert_fits, assert_mean, assert_probability
 
@@ -31,7 +31,7 @@ def test_the_default_design_discovers_what_the_paper_says() -> None:
 
 
 def test_five_to_fifty_percent_is_gamma_nineteen() -> None:
-    by_rho = sf.SelectASize.design(sf.Items(100), sizes=[3], rho1=0.05, rho2=0.5)
+    by_rho = sf.SelectASize.design(sf.Items(100), sizes=[3], breach=(0.05, 0.5))
     assert by_rho.gamma == pytest.approx(19.0)
     assert by_rho == sf.SelectASize.design(sf.Items(100), sizes=[3], gamma=19)
 
@@ -178,8 +178,8 @@ def test_bad_baskets_are_refused(channel: SelectASize, baskets: list[list[int]],
     [
         ({"gamma": 1.0}, "γ = 1.0"),
         ({}, "give either gamma="),
-        ({"gamma": 19, "rho1": 0.05, "rho2": 0.5}, "give either gamma="),
-        ({"rho1": 0.5, "rho2": 0.05}, "are no breach"),
+        ({"gamma": 19, "breach": (0.05, 0.5)}, "give either gamma="),
+        ({"breach": (0.5, 0.05)}, "are no breach"),
         ({"gamma": 19, "resolution": 1000}, "power of two"),
         ({"gamma": 19, "sizes": [60]}, "cannot be drawn from 50 items"),
         ({"gamma": 19, "sizes": []}, "one design for each size"),

@@ -15,10 +15,11 @@ import pytest
 import sfumato as sf
 from sfumato.channels.baskets import program as program_module
 from sfumato.channels.baskets import seeds as seeds_module
+from sfumato.channels.baskets.design import Goal, design_law
 from sfumato.channels.baskets.law import SizeLaw, dyadic
 from sfumato.channels.baskets.program import SizeProgram, basket_program, coins, read_program, shuffled, within
 from sfumato.channels.baskets.reports import unpack_bits
-from sfumato.channels.words import SimulatedWords
+from sfumato.channels.program.random_words import SimulatedWords
 from tests.channels.baskets.examples import two_level
 from tests.statistics import assert_fits
 
@@ -104,7 +105,8 @@ def test_gamma_bounds_the_chances_of_all_seeds_when_words_are_coarse(monkeypatch
     ("size", "form"), [(1, "best"), (2, "two-level"), (3, "single-boost"), (5, "best"), (9, "two-level")]
 )
 def test_designs_keep_to_gamma_as_fractions(size: int, form: str, gamma: float) -> None:
-    channel = sf.SelectASize.design(sf.Items(100), [size], gamma=gamma, up_to=1, form=form, resolution=64)
+    law = design_law(size, Goal(gamma, 1, 5e6), form=form, resolution=64)
+    channel = sf.SelectASize(sf.Items(100), [within(law, Fraction(gamma))], up_to=1)
     assert channel.exact_gamma <= Fraction(gamma)
     assert float(gamma) * (1 - 1e-6) < channel.gamma <= gamma
     assert Fraction(channel.gamma) >= channel.exact_gamma

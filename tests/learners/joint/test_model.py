@@ -7,7 +7,7 @@ import pytest
 import sfumato as sf
 from reproductions.agrawal import ATTRIBUTES, DOMAINS
 from sfumato.learners.joint import JointModel
-from sfumato.learners.product_mixture import MixtureMember
+from sfumato.learners.joint.mixture import MixtureMember
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import sfumato as sf
+from sfumato.privacy import AuditSettings
 from sfumato.privacy.audit.check import p_at_least, smallest_excess
 
 AGES = sf.Interval(20, 80, integer=True)
@@ -190,7 +191,7 @@ def test_no_attack_is_told_to_beat_the_bound_that_is_stated_beside_it(seed: int)
     people = {"answer": np.random.default_rng(seed).choice(["a", "b", "c"], 150, p=[0.8, 0.15, 0.05])}
     channel = sf.RandomizedResponse(sf.Categories(["a", "b", "c"]), keep=0.7)
     for given in ({"truth": people}, {}):
-        told = sf.audit(channel, **given, samples=2000, people=60, seed=seed)
+        told = sf.audit(channel, **given, samples=2000, people=60, settings=AuditSettings(seed=seed))
         hits = [finding for finding in told.findings if finding.measure == "hits" and finding.stated is not None]
         assert len(hits) == 2 and all(finding.recovered <= finding.stated for finding in hits)
 

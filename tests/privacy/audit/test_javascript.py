@@ -13,7 +13,7 @@ from tests.privacy.audit.javascript import CHANGES, plan_of
 
 
 def test_the_shipped_javascript_passes_with_every_kind_of_mechanism() -> None:
-    told = sf.audit(plan_of(), program="javascript", samples=20_000, people=50)
+    told = sf.audit(plan_of(), implementation="javascript", samples=20_000, people=50)
     assert told.broken == () and told.unaudited == ()
     assert {check.attribute for check in told.checks} == {
         "age", "share", "smokes", "drinks", "sport", "hours", "income (normal)", "income (careful)", "habit",
@@ -27,4 +27,4 @@ def test_one_line_that_is_changed_is_found(name: str, tmp_path) -> None:
     change = CHANGES[name]
     plan = plan_of(*change.attributes)
     subject = plan if len(change.attributes) > 1 else plan.attributes[change.attributes[0]].channel
-    assert sf.audit(subject, program=change.into(tmp_path / "copy"), samples=change.samples, people=50).broken
+    assert sf.audit(subject, implementation=change.into(tmp_path / "copy"), samples=change.samples, people=50).broken

@@ -46,7 +46,7 @@ def driver(tmp_path: Path):
 @pytest.mark.usefixtures("two_starts")
 def test_a_sound_program_passes_and_nothing_is_left_out(driver) -> None:
     plan, command = driver({**LEVELS, "town": SMALL["town"]})
-    told = sf.audit(plan, program=command, **QUICK)
+    told = sf.audit(plan, implementation=command, **QUICK)
     assert told.passed and told.unaudited == () and told.subject.startswith("town (program ")
     names = {check.attribute for check in told.checks}
     assert names == {"weight (normal)", "weight (careful)", "a, b", "all answers"}
@@ -58,13 +58,13 @@ def test_baskets_travel_as_hexadecimal_digits(driver) -> None:
     channel = sf.SelectASize.design(sf.Items(20), sizes=[3], gamma=9, up_to=2)
     spec = {"items": 20, **{name: value for name, value in channel.to_spec().items() if name != "items"}}
     plan, command = driver({"basket": spec})
-    told = sf.audit(plan, program=command, **QUICK)
+    told = sf.audit(plan, implementation=command, **QUICK)
     assert told.passed and "basket" in {check.attribute for check in told.checks}
 
 
 def test_a_stream_that_begins_anew_with_every_start_is_found(driver) -> None:
     plan, command = driver({"age": SMALL["age"]}, "one stream")
-    told = sf.audit(plan, program=command, **QUICK)
+    told = sf.audit(plan, implementation=command, **QUICK)
     (fresh,) = (check for check in told.broken if check.name == "fresh noise")
     assert "after a new start" in fresh.text
 
@@ -72,7 +72,7 @@ def test_a_stream_that_begins_anew_with_every_start_is_found(driver) -> None:
 @pytest.mark.usefixtures("two_starts")
 def test_what_a_program_leaves_out_is_said(driver) -> None:
     plan, command = driver(SMALL, "little")
-    told = sf.audit(plan, program=command, **QUICK)
+    told = sf.audit(plan, implementation=command, **QUICK)
     said = "\n".join(told.unaudited)
     assert told.passed
     for words in ("smokes: another program showed nothing", "Whole records of the other program", "age: the impl"):
@@ -120,15 +120,10 @@ def test_a_program_that_hangs_is_waited_for_and_ended_with_what_it_started(drive
 )
 def test_a_program_that_is_none_is_one_sentence(program: str, words: str) -> None:
     with pytest.raises(ProgramError) as raised:
-        sf.audit(sf.RandomizedResponse(sf.Categories(["a", "b"]), gamma=3), program=program)
+        sf.audit(sf.RandomizedResponse(sf.Categories(["a", "b"]), gamma=3), implementation=program)
     assert words in str(raised.value)
 
 
 def test_no_shell_reads_the_command_line() -> None:
     assert command_of("node 'my drive.mjs' $HOME; ls") == ["node", "my drive.mjs", "$HOME;", "ls"]
     assert command_of("javascript")[0] == "node" and command_of("javascript")[1].endswith("drive.mjs")
-
-
-def test_a_program_and_an_implementation_exclude_each_other() -> None:
-    with pytest.raises(ValueError, match="both implementation and program"):
-        sf.audit(sf.RandomizedResponse(sf.Categories(["a", "b"]), gamma=3), implementation=len, program="cat")

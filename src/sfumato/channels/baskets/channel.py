@@ -20,7 +20,7 @@ from sfumato.channels.baskets.reports import BasketReports, Baskets, bitmap_widt
 from sfumato.channels.baskets.seeds import SeedGenerator
 from sfumato.channels.bound import gamma_of, one_given
 from sfumato.channels.program import Words
-from sfumato.channels.words import Key, KeyedWords, WordSource, row_codes
+from sfumato.channels.program.random_words import Key, KeyedWords, WordSource, row_codes
 from sfumato.domain import Categories, Codes, Domain, Floats, Items
 from sfumato.domain.checked import given, given_numbers, given_whole, given_wholes
 from sfumato.guarantee import Guarantee
@@ -65,13 +65,14 @@ class SelectASize(Channel):
     @classmethod
     def design(
         cls, items: Items, sizes: Iterable[int], gamma: float | None = None, up_to: int = 3, *,
-        epsilon: float | None = None, rho1: float | None = None, rho2: float | None = None, n: float = 5_000_000,
-        form: str = "best", criterion: str = "support", prevalence: float = 0.0, resolution: int = 1024,
+        epsilon: float | None = None, breach: tuple[float, float] | None = None, n: float = 5_000_000,
+        prevalence: float = 0.0, resolution: int = 1024,
     ) -> SelectASize:
-        """The laws that find the rarest itemsets of 1..up_to items in n reports under γ (or ε = ln γ, or ρ1 to ρ2).
+        """Choose the laws that find the rarest itemsets of 1..up_to items in n reports under a bound.
 
-        `prevalence` is how often people without an itemset have one of its items: 0 is EGS03's assumption; real baskets
-        are read better with a design for about 0.1.
+        The bound is γ, or ε = ln γ, or ``breach=(ρ1, ρ2)``: no belief of ρ1 grows to ρ2. ``prevalence``: how often
+        people without an itemset have one of its items; 0 is EGS03's assumption, and real baskets are read better with
+        a design for about 0.1. ``resolution``: insertion chances are multiples of 1/resolution.
 
         >>> import sfumato as sf
         >>> channel = sf.SelectASize.design(sf.Items(1000), sizes=[5], gamma=19, up_to=3)
@@ -81,7 +82,7 @@ class SelectASize(Channel):
         if epsilon is not None:
             gamma = gamma_of(*one_given("select-a-size", gamma=gamma, epsilon=epsilon))
         up_to = given_whole({"up_to": up_to}, "up_to", 1, LARGEST_SIZE)
-        goal = Goal(amplification(gamma, rho1, rho2), up_to, float(n), criterion, prevalence)
+        goal = Goal(amplification(gamma, breach), up_to, float(n), prevalence=prevalence)
         if resolution < 2 or resolution & (resolution - 1) or resolution > 1 << 16:
             raise ValueError(
                 f"resolution = {resolution} is no power of two up to 65536, and ρ is drawn bit by bit; use 1024"
@@ -89,7 +90,7 @@ class SelectASize(Channel):
         listed = list(sizes) if isinstance(sizes, Iterable) else sizes
         wanted = np.unique(given_wholes({"sizes": listed}, "sizes", 0, LARGEST_SIZE)).tolist()
         _check_sizes(wanted, items)
-        laws = [design_law(size, goal, form=form, resolution=resolution) for size in wanted]
+        laws = [design_law(size, goal, resolution=resolution) for size in wanted]
         return cls(items, [within(law, Fraction(goal.gamma)) for law in laws], up_to)
 
     # --- what can be read ----------------------------------------------------------------------------------------
@@ -359,13 +360,13 @@ def _check_sizes(sizes: Iterable[int], items: Items) -> None:
             raise ValueError(f"baskets of {size} cannot be drawn from {items.size} items; drop that size")
 
 
-def amplification(gamma: float | None, rho1: float | None, rho2: float | None) -> float:
+def amplification(gamma: float | None, breach: tuple[float, float] | None) -> float:
     """γ as given, or ρ2(1-ρ1)/(ρ1(1-ρ2))."""
-    if (gamma is None) == (rho1 is None or rho2 is None):
-        raise ValueError("γ is not given once; give either gamma=, e.g. 19, or both rho1= and rho2=, e.g. 0.05 and 0.5")
-    if gamma is not None:
+    if gamma is not None and breach is None:
         return float(gamma)
-    assert rho1 is not None and rho2 is not None
+    if gamma is not None or breach is None:
+        raise ValueError("γ is not given once; give either gamma=, e.g. 19, or breach=, e.g. (0.05, 0.5)")
+    rho1, rho2 = breach
     if not 0.0 < rho1 < rho2 < 1.0:
         raise ValueError(
             f"ρ1 = {rho1:g}, ρ2 = {rho2:g} are no breach, which needs 0 < ρ1 < ρ2 < 1; give for example 0.05 and 0.5"

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.channels.baskets.arrow import lists_of, words_of
-from sfumato.channels.drawing import kernels_in
 from sfumato.channels.program import Words
+from sfumato.channels.program.interpreter import kernels_in
 from sfumato.domain import Codes, Items, named, sorted_labels
 
 Sizes = NDArray[np.uint16]

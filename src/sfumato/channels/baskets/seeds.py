@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.channels.baskets.reports import bitmap_width, item_mask, pack_bits, unpack_bits
-from sfumato.channels.drawing import kernels_in
 from sfumato.channels.program import Words
+from sfumato.channels.program.interpreter import kernels_in
 from sfumato.domain import Codes
 
 Construction = Literal["bch", "polynomial"]

@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.channels.additive import check_step, default_step, holds_every_integer
 from sfumato.channels.bound import checked_bound, gamma_of, one_given
 from sfumato.channels.bounded.window import WindowChannel
 from sfumato.channels.program import HALF, WORD, Draw, Step, Window
+from sfumato.channels.resolution import check_step, default_step, holds_every_integer
 from sfumato.domain import Floats, Grid, Interval
 from sfumato.prose import Voice
 

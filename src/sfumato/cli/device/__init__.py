@@ -9,6 +9,8 @@ from importlib import import_module
 
 import typer
 
+from sfumato.cli.options import with_options
+
 COMMANDS = ("answer", "ledger", "predict", "page")
 EXAMPLES = """Examples:
 
@@ -23,4 +25,4 @@ device = typer.Typer(
 )
 for name in COMMANDS:
     module = import_module(f"{__name__}.{name}")
-    device.command(epilog=module.EXAMPLES)(getattr(module, name))
+    device.command(epilog=module.EXAMPLES)(with_options(getattr(module, name)))

@@ -6,6 +6,7 @@ Questions go to stderr and answers come from stdin, so that results stand alone 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -56,16 +57,43 @@ Invitation = Annotated[str, typer.Option(help="The code of an invitation, where 
 Offline = Annotated[bool, typer.Option("--offline", help="Queue the report, and send it later.")]
 
 
+@dataclass(frozen=True)
+class Posting:
+    """Where a report goes, and how."""
+
+    submit: Submit = None
+    collector: Collector = None
+    output: Output = None
+    invitation: Invitation = ""
+    offline: Offline = False
+    insecure: Insecure = False
+
+    def receiver(self) -> str:
+        """The address of who receives the report."""
+        if self.submit is None and self.output is None:
+            raise ValueError("the report has nowhere to go; give --submit https://… to send it, or -o report.json")
+        if self.submit is None and not self.collector:
+            raise ValueError("nobody is named who receives the report; give --collector, as an address")
+        if self.submit is not None:
+            check_address(self.submit, insecure=self.insecure)
+        return self.collector or origin_of(self.submit or "")
+
+    def send(self, outbox: Outbox | None, reply: Reply) -> tuple[str, str]:
+        """Queue the report and, unless offline, send it; return its state, and why."""
+        if outbox is None:
+            return "written", ""
+        outbox.put(self.submit or "", reply.plan, reply.id, reply.report, self.invitation)
+        problem = "offline" if self.offline else outbox.send().problem
+        (entry,) = (each for each in outbox.entries() if each.id == reply.id)
+        return entry.state, entry.note or problem or ""
+
+
 def answer(
     plan: PlanFile,
     answers: AnswersFile = None,
     level: Levels = None,
-    submit: Submit = None,
-    collector: Collector = None,
-    output: Output = None,
-    invitation: Invitation = "",
-    offline: Offline = False,
-    insecure: Insecure = False,
+    *,
+    posting: Posting,
     home: Folder = None,
     yes: Yes = False,
     as_json: AsJson = False,
@@ -73,12 +101,12 @@ def answer(
 ) -> None:
     """Answer a plan's questions: blurred here, shown, remembered, and sent once you agree."""
     loaded, place = _plan(plan), Home(home)
-    whom = _receiver(submit, collector, output, insecure)
+    whom, output = posting.receiver(), posting.output
     if output is not None:
         check_target(output, (".json",), apart=[plan, answers])
     levels, asked = _levels_of(loaded, level or []), survey(loaded, collector=whom)
     secret, ledger = place.secret, place.ledger
-    outbox = None if submit is None else place.outbox(insecure=insecure)
+    outbox = None if posting.submit is None else place.outbox(insecure=posting.insecure)
     drawn = Device(secret, ledger).asks(loaded, collector=whom)
     given = read_person(answers, loaded, loaded.columns) if answers else _ask(loaded, asked, ledger, levels, drawn)
     trial = Ledger.loads(ledger.dumps())
@@ -93,7 +121,7 @@ def answer(
     if output is not None:
         message = {"plan": reply.plan, "reports": [{"id": reply.id, "report": reply.report}]}
         write_text(json_text(message) + "\n", output)
-    state, note = ("written", "") if outbox is None else _send(outbox, submit or "", reply, invitation, offline)
+    state, note = posting.send(outbox, reply)
     if as_json:
         sent = {"plan": reply.plan, "id": reply.id, "report": reply.report}
         emit_json({**sent, "collector": whom, "state": state, "note": note, "total": trial.total(whom).to_dict()})
@@ -109,16 +137,6 @@ def _plan(path: Path) -> Plan:
     if path.suffix == ".json" and path.is_file() and b'"survey"' in path.read_bytes()[:200]:
         raise ValueError(f"{path}: is the survey that browsers read; open its page, or answer its plan")
     return load_plan(path)
-
-
-def _receiver(submit: str | None, collector: str | None, output: Path | None, insecure: bool) -> str:
-    if submit is None and output is None:
-        raise ValueError("the report has nowhere to go; give --submit https://… to send it, or -o report.json")
-    if submit is None and not collector:
-        raise ValueError("nobody is named who receives the report; give --collector, as an address")
-    if submit is not None:
-        check_address(submit, insecure=insecure)
-    return collector or origin_of(submit or "")
 
 
 def _levels_of(plan: Plan, chosen: Iterable[str]) -> dict[str, str]:
@@ -181,11 +199,3 @@ def _remember(ledger: Ledger, trial: Ledger) -> None:
     """What the trial has told is told from now on."""
     new = trial.receipts[len(ledger.receipts) :]
     ledger.add(trial.told[len(ledger.told) :], new[0] if new else None)
-
-
-def _send(outbox: Outbox, submit: str, reply: Reply, invitation: str, offline: bool) -> tuple[str, str]:
-    """The state of the report after it was queued and, unless offline, sent; and why."""
-    outbox.put(submit, reply.plan, reply.id, reply.report, invitation)
-    problem = "offline" if offline else outbox.send().problem
-    (entry,) = (each for each in outbox.entries() if each.id == reply.id)
-    return entry.state, entry.note or problem or ""

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sfumato.cli import emit_json, say
 from sfumato.cli.plans import AsJson, load_plan, naming
 from sfumato.cli.serve.stores import DEFAULT, Invited, KeepDays, StoreAddress, store_at
+
+if TYPE_CHECKING:
+    from sfumato.collector import Collector
 
 EXAMPLES = """Examples:
 
@@ -32,7 +35,7 @@ NoToken = Annotated[bool, typer.Option("--no-token", help="Make no analyst's tok
 
 def serve(
     plans: Plans = None,
-    store: StoreAddress = DEFAULT,
+    address: StoreAddress = DEFAULT,
     host: Host = "127.0.0.1",
     port: Port = 8000,
     invited: Invited = False,
@@ -42,30 +45,33 @@ def serve(
     as_json: AsJson = False,
 ) -> None:
     """Collect reports, show the picture, send the model home: serves surveys until it is stopped with Ctrl-C."""
-    from sfumato.collector.access import issue_token, valid_tokens
-    from sfumato.collector.run import address_of, listen, opened, run
+    from sfumato.collector import Settings, UnservablePlanError, start
 
     loaded = {path: load_plan(path) for path in plans or []}
-    with listen(host, port, anywhere=anywhere) as listener, store_at(store, new=bool(loaded)) as kept, kept.held():
-        with kept.connected() as connection, connection.transaction():
-            for path, plan in loaded.items():
-                with naming(path):
-                    opened(connection, plan, keep_days=keep_days, invited=invited)
-            surveys = connection.surveys()
-            known = any(reaches is None for _, reaches, _, _ in valid_tokens(connection))
-            token = None if known or no_token else issue_token(connection, None)
-        links = _links(address_of(listener), surveys, token)
-        run(kept, listener, lambda: _tell(links, as_json))
+    settings = Settings(
+        host=host, port=port, anywhere=anywhere, invited=invited, keep_days=keep_days, token=not no_token, signals=True
+    )
+    with store_at(address, new=bool(loaded)) as store:
+        try:
+            collector = start(loaded.values(), store, settings)
+        except UnservablePlanError as error:
+            with naming(next(path for path, plan in loaded.items() if plan is error.plan)):
+                raise ValueError(str(error)) from None
+        with collector:
+            _tell(_links(collector), as_json)
+            collector.wait()
     if not as_json:
         say("stopped")
 
 
-def _links(address: str, surveys: list[Any], token: str | None) -> dict[str, Any]:
-    respond, api = ({each.name: f"{address}/{each.name}/{part}" for each in surveys} for part in ("", "api/"))
-    dashboard = f"{address}/login" + (f"#{token}" if token else "")
-    closed = [each.name for each in surveys if not each.is_open]
-    return {"address": address, "respondents": respond, "analysts": api, "dashboard": dashboard, "token": token,
-            "closed": closed}  # fmt: skip
+def _links(collector: Collector) -> dict[str, Any]:
+    pages = {each.name: collector.page(each.name) for each in collector.surveys}
+    return {
+        "address": collector.address, "respondents": pages,
+        "analysts": {name: f"{page}api/" for name, page in pages.items()},
+        "dashboard": f"{collector.address}/login" + (f"#{collector.token}" if collector.token else ""),
+        "token": collector.token, "closed": [each.name for each in collector.surveys if not each.is_open],
+    }  # fmt: skip
 
 
 def _tell(links: dict[str, Any], as_json: bool) -> None:

@@ -29,23 +29,23 @@ def store_at(address: str, *, new: bool = False) -> Iterator[Store]:
     """The store at an address; ``new``: one that is not there is made, and does not stay if no survey is opened."""
     from sfumato.collector.store import file_of, open_store
 
-    place = file_of(address)
-    missing = place is not None and not place.exists()
+    path = file_of(address)
+    missing = path is not None and not path.exists()
     if missing and not new:
-        raise ValueError(f"{place}: there is no store; make one with: sfumato survey open plan.toml --store {place}")
+        raise ValueError(f"{path}: there is no store; make one with: sfumato survey open plan.toml --store {path}")
     store = open_store(address)
     try:
         yield store
     except Exception:
-        if missing and place is not None and not _holds_surveys(store):
-            remove_store(place)
+        if missing and path is not None and not _holds_surveys(store):
+            remove_store(path)
         raise
 
 
-def remove_store(place: Path) -> None:
+def remove_store(path: Path) -> None:
     """Remove an embedded store with the files beside it."""
     for ending in ("", "-wal", "-shm", ".lock"):
-        Path(f"{place}{ending}").unlink(missing_ok=True)
+        Path(f"{path}{ending}").unlink(missing_ok=True)
 
 
 def _holds_surveys(store: Store) -> bool:

@@ -28,7 +28,7 @@ Days = Annotated[int, typer.Option(min=1, max=3660, help="How long it is valid."
 Token = Annotated[str, typer.Argument(metavar="TOKEN", help="The token, or its part before the dot.")]
 
 
-def invite(survey: Name, number: Number, link: Link, output: Output, store: StoreAddress = DEFAULT) -> None:
+def invite(survey: Name, number: Number, link: Link, output: Output, address: StoreAddress = DEFAULT) -> None:
     """Make single-use invitations: links to hand out. The store keeps only their hashes, apart from reports."""
     check_target(output, (".csv",))
     if output.exists():
@@ -36,7 +36,7 @@ def invite(survey: Name, number: Number, link: Link, output: Output, store: Stor
     parts = urlsplit(link)
     if parts.scheme not in ("https", "http") or not parts.hostname or parts.fragment:
         raise ValueError(f"--link {link} is no address of a page; give for example https://town.example/{survey}/")
-    with store_at(store) as kept, kept.connected() as connection, connection.transaction():
+    with store_at(address) as store, store.connected() as connection, connection.transaction():
         _write(connection, connection.known_survey(survey), number, link, output)
     say(f"{number:,} invitations written to {output}; whoever reads it can use them")
 
@@ -50,22 +50,22 @@ def _write(connection: Connection, survey: Survey, number: int, link: str, outpu
 
 
 def token(
-    survey: OneOrAll = None, scope: Scopes = None, days: Days = 30, store: StoreAddress = DEFAULT
+    survey: OneOrAll = None, scope: Scopes = None, days: Days = 30, address: StoreAddress = DEFAULT
 ) -> None:
     """Make a token for an analyst. It is shown once; the store keeps its hash."""
     from sfumato.collector.access import SCOPES, issue_token
 
-    with store_at(store) as kept, kept.connected() as connection, connection.transaction():
+    with store_at(address) as store, store.connected() as connection, connection.transaction():
         found = None if survey is None else connection.known_survey(survey)
         made = issue_token(connection, found, scope or SCOPES, days)
     say(made)
     note(f"valid for {days} days; it is not shown again. End it with: sfumato survey revoke {made.partition('.')[0]}")
 
 
-def revoke(token: Token, store: StoreAddress = DEFAULT) -> None:
+def revoke(token: Token, address: StoreAddress = DEFAULT) -> None:
     """End a token, at once."""
     id = token.partition(".")[0]
-    with store_at(store) as kept, kept.connected() as connection, connection.transaction():
+    with store_at(address) as store, store.connected() as connection, connection.transaction():
         if not connection.revoke_token(id):
             raise ValueError(f"there is no token {id!r}; `sfumato survey list` has those that are valid")
     say(f"token {id} is revoked")

@@ -19,12 +19,12 @@ Copy = Annotated[str, typer.Option("--output", "-o", help="The copy: a file, or 
 Saved = Annotated[str, typer.Argument(metavar="COPY", help="A copy of a store: a file, or postgresql://…")]
 
 
-def export(survey: Name, output: Output, store: StoreAddress = DEFAULT) -> None:
+def export(survey: Name, output: Output, address: StoreAddress = DEFAULT) -> None:
     """Write the reports of a survey to a file that every other command reads; shuffled, so that no order is left."""
     from sfumato.collector.form import ReportForm
 
-    check_target(output, apart=[file_of(store)])
-    with store_at(store) as kept, kept.connected() as connection:
+    check_target(output, apart=[file_of(address)])
+    with store_at(address) as store, store.connected() as connection:
         found = connection.known_survey(survey)
         rows = connection.shuffled(found.number)
     if not rows:
@@ -33,32 +33,32 @@ def export(survey: Name, output: Output, store: StoreAddress = DEFAULT) -> None:
     say(f"{counted(len(rows), 'report')} written to {output}")
 
 
-def tidy(store: StoreAddress = DEFAULT) -> None:
+def tidy(address: StoreAddress = DEFAULT) -> None:
     """Write the store anew, so that its files show neither the order of arrival nor what was deleted."""
-    with store_at(store) as kept:
-        kept.tidy()
-    say(f"{kept.shown} is tidy")
+    with store_at(address) as store:
+        store.tidy()
+    say(f"{store.shown} is tidy")
 
 
-def backup(output: Copy, store: StoreAddress = DEFAULT) -> None:
+def backup(output: Copy, address: StoreAddress = DEFAULT) -> None:
     """Copy the whole store, of whichever kind, as it is at one moment; a service may go on writing."""
-    place = file_of(output)
-    with store_at(store) as kept:
-        if place is None:
-            _copy(store, output)
+    path = file_of(output)
+    with store_at(address) as store:
+        if path is None:
+            _copy(address, output)
         else:
-            check_target(place, (".db",), apart=[file_of(store)])
-            write_whole(place, lambda part: _copy(store, str(part)), mode=0o600)
-    say(f"{kept.shown} is copied to {place or 'the other database'}")
+            check_target(path, (".db",), apart=[file_of(address)])
+            write_whole(path, lambda part: _copy(address, str(part)), mode=0o600)
+    say(f"{store.shown} is copied to {path or 'the other database'}")
 
 
-def restore(copy: Saved, store: StoreAddress = DEFAULT) -> None:
+def restore(copy: Saved, address: StoreAddress = DEFAULT) -> None:
     """Bring a copy back, into a store that is not there or holds nothing; whole or not at all."""
-    place = file_of(copy)
-    if place is not None:
-        check_source(place, "what sfumato survey backup has written")
-    with store_at(store, new=True):
-        copied = _copy(copy, store)
+    path = file_of(copy)
+    if path is not None:
+        check_source(path, "what sfumato survey backup has written")
+    with store_at(address, new=True):
+        copied = _copy(copy, address)
     say(f"{counted(copied['surveys'], 'survey')} with {counted(copied['reports'], 'report')} restored")
 
 

@@ -24,35 +24,35 @@ def open_survey(
     name: NewName = "",
     invited: Invited = False,
     keep_days: KeepDays = None,
-    store: StoreAddress = DEFAULT,
+    address: StoreAddress = DEFAULT,
 ) -> None:
     """Open a survey, or open a closed one again. From here on its plan does not change."""
-    from sfumato.collector.run import opened
+    from sfumato.collector.surveys import ensure_survey
 
     loaded = load_plan(plan)
-    with store_at(store, new=True) as kept, kept.connected() as connection, connection.transaction():
+    with store_at(address, new=True) as store, store.connected() as connection, connection.transaction():
         with naming(plan):
-            found = opened(connection, loaded, name=name, keep_days=keep_days, invited=invited)
+            found = ensure_survey(connection, loaded, name=name, keep_days=keep_days, invited=invited)
         if not found.is_open:
             connection.open_survey(found.name, loaded)
     say(f"survey {found.name!r} is open, with the plan {loaded.origin!r}")
 
 
-def close(survey: Name, store: StoreAddress = DEFAULT) -> None:
+def close(survey: Name, address: StoreAddress = DEFAULT) -> None:
     """Take no more reports. People can still withdraw theirs, and analysts still read."""
-    with store_at(store) as kept:
-        with kept.connected() as connection, connection.transaction():
+    with store_at(address) as store:
+        with store.connected() as connection, connection.transaction():
             connection.close_survey(survey)
             found = connection.known_survey(survey)
-        kept.tidy()
+        store.tidy()
     say(f"survey {survey!r} is closed" + (f"; it is deleted on {found.expires}" if found.expires else ""))
 
 
-def list_surveys(store: StoreAddress = DEFAULT, as_json: AsJson = False) -> None:
+def list_surveys(address: StoreAddress = DEFAULT, as_json: AsJson = False) -> None:
     """What the store holds: surveys with their numbers of reports, and the tokens that are valid."""
     from sfumato.collector.access import valid_tokens
 
-    with store_at(store) as kept, kept.connected() as connection:
+    with store_at(address) as store, store.connected() as connection:
         found = connection.surveys()
         surveys = {each.name: _standing(connection, each) for each in found}
         tokens = valid_tokens(connection)
@@ -86,15 +86,15 @@ def _used(invitations: tuple[int, int] | None) -> str:
     return "" if invitations is None else f"{invitations[1]:,} of {invitations[0]:,}"
 
 
-def delete(survey: Name, store: StoreAddress = DEFAULT, yes: Yes = False) -> None:
+def delete(survey: Name, address: StoreAddress = DEFAULT, yes: Yes = False) -> None:
     """Delete a survey and everything of it: plan, reports, invitations, tokens, jobs, model."""
-    with store_at(store) as kept:
-        with kept.connected() as connection:
+    with store_at(address) as store:
+        with store.connected() as connection:
             reports = connection.how_many(connection.known_survey(survey).number)
         question = f"Survey {survey!r} and its {counted(reports, 'report')} cannot be brought back. Delete?"
         if not yes and not (sys.stdin.isatty() and typer.confirm(question, err=True)):
             raise ValueError(f"survey {survey!r} was not deleted; confirm it, or give --yes")
-        with kept.connected() as connection, connection.transaction():
+        with store.connected() as connection, connection.transaction():
             gone = connection.delete_survey(survey)
-        kept.tidy()
+        store.tidy()
     say(f"survey {survey!r} and its {counted(gone, 'report')} are deleted")

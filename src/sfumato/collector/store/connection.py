@@ -20,15 +20,16 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, NamedTuple
 
+from sfumato.collector.settings import Settings
 from sfumato.plan import Plan
 
 Row = tuple[Any, ...]
-WITHDRAWN = b""
-AT_ONCE = 50_000
+EMPTY_BODY = b""
+"""The body of a report that was withdrawn."""
 LARGEST_NUMBER = 2**31 - 1
 MOST_DAYS = 36_500
-TIDIED = 2
-"""Where beside the canary it is noted when the store was tidied."""
+CANARY, TIDIED = "canary", "tidied"
+"""Names of notes: what /health writes and reads, and the day of the last tidying."""
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
 RESERVED = {"health", "metrics", "login", "logout", "static", "surveys"}
 
@@ -36,33 +37,13 @@ RESERVED = {"health", "metrics", "login", "logout", "static", "surveys"}
 ACCEPTED = ""
 REFUSED = "refused: "
 """Tallies of refusals begin so."""
-CONFLICT, GONE, CLOSED, UNINVITED = "conflict", "withdrawn", "closed", "invitation"
+CONFLICT, WITHDRAWN, CLOSED, UNINVITED = "conflict", "withdrawn", "closed", "invitation"
 
-TABLES: dict[str, tuple[str, ...]] = {
-    "surveys": (
-        "number INTEGER PRIMARY KEY", "name TEXT NOT NULL UNIQUE", "plan TEXT NOT NULL", "state TEXT NOT NULL",
-        "opened TEXT NOT NULL", "closed TEXT", "keep_days INTEGER", "invited INTEGER NOT NULL", "model TEXT",
-        "revision INTEGER NOT NULL",
-    ),
-    "reports": ("survey INTEGER NOT NULL", "id {blob} NOT NULL", "body {blob} NOT NULL", "PRIMARY KEY (survey, id)"),
-    "invitations": (
-        "survey INTEGER NOT NULL", "code {blob} NOT NULL", "used INTEGER NOT NULL", "PRIMARY KEY (survey, code)",
-    ),
-    "tallies": (
-        "survey INTEGER NOT NULL", "day TEXT NOT NULL", "what TEXT NOT NULL", "number INTEGER NOT NULL",
-        "PRIMARY KEY (survey, day, what)",
-    ),
-    "tokens": (
-        "id TEXT PRIMARY KEY", "hash {blob} NOT NULL", "survey INTEGER", "scopes TEXT NOT NULL",
-        "expires TEXT NOT NULL", "revoked INTEGER NOT NULL",
-    ),
-    "jobs": (
-        "id TEXT PRIMARY KEY", "survey INTEGER NOT NULL", "kind TEXT NOT NULL", "options TEXT NOT NULL",
-        "state TEXT NOT NULL", "said TEXT NOT NULL", "result {blob}",
-    ),
-    "canary": ("place INTEGER PRIMARY KEY", "song {blob} NOT NULL"),
+TABLES = {
+    "surveys": "number", "reports": "survey, id", "invitations": "survey, code", "tallies": "survey, day, what",
+    "tokens": "id", "jobs": "id", "notes": "name",
 }  # fmt: skip
-"""The tables, column by column; ``{blob}`` is the dialect's name for bytes."""
+"""The primary key of every table; sqlite.sql and postgresql.sql make them."""
 
 
 class StoreError(OSError):
@@ -86,6 +67,7 @@ class Survey:
 
     @property
     def is_open(self) -> bool:
+        """Whether it takes reports."""
         return self.state == "open"
 
     @property
@@ -108,15 +90,19 @@ class Arrival(NamedTuple):
 class Connection(ABC):
     """One connection to a database; used by one thread at a time."""
 
-    hold = ""
+    lock_rows = ""
     """Behind a SELECT within a transaction: nobody changes or deletes these rows before its end."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
 
     @abstractmethod
     def execute(self, sql: str, values: Sequence[Any] = ()) -> Any:
         """Run one statement; a cursor with the rows and ``rowcount``."""
 
     @abstractmethod
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Let go of the database."""
 
     @contextmanager
     @abstractmethod
@@ -133,9 +119,11 @@ class Connection(ABC):
         """Insert (id, body) pairs of different ids; how many of them were not there yet."""
 
     def rows(self, sql: str, *values: Any) -> list[Row]:
+        """All rows of a SELECT."""
         return list(self.execute(sql, values).fetchall())
 
-    def one(self, sql: str, *values: Any) -> Row | None:
+    def row(self, sql: str, *values: Any) -> Row | None:
+        """The first row of a SELECT; None where there is none."""
         found = self.rows(sql, *values)
         return found[0] if found else None
 
@@ -198,10 +186,12 @@ class Connection(ABC):
         self.change("UPDATE surveys SET model = ?, revision = revision + 1 WHERE name = ?", model, name)
 
     def survey(self, name: str) -> Survey | None:
-        found = self.one("SELECT * FROM surveys WHERE name = ?", name)
+        """The survey of this name, if there is one."""
+        found = self.row("SELECT * FROM surveys WHERE name = ?", name)
         return None if found is None else _survey(found)
 
     def known_survey(self, name: str) -> Survey:
+        """The survey of this name. ValueError: there is none."""
         found = self.survey(name)
         if found is None:
             there = ", ".join(row[0] for row in self.rows("SELECT name FROM surveys ORDER BY name")) or "none yet"
@@ -209,6 +199,7 @@ class Connection(ABC):
         return found
 
     def surveys(self) -> list[Survey]:
+        """All surveys, by name."""
         return [_survey(row) for row in self.rows("SELECT * FROM surveys ORDER BY name")]
 
     def revisions(self) -> list[Row]:
@@ -225,12 +216,12 @@ class Connection(ABC):
         """
         verdicts = dict[int, str]()
         by_survey: dict[int, list[int]] = {}
-        for place, each in enumerate(arrivals):
-            by_survey.setdefault(each.survey, []).append(place)
-        for number, places in sorted(by_survey.items()):
-            state = self.one(f"SELECT state, invited FROM surveys WHERE number = ?{self.hold}", number)
-            verdicts |= self._take(number, state, {place: arrivals[place] for place in places}, today or day())
-        return [verdicts[place] for place in range(len(arrivals))]
+        for index, each in enumerate(arrivals):
+            by_survey.setdefault(each.survey, []).append(index)
+        for number, indices in sorted(by_survey.items()):
+            state = self.row(f"SELECT state, invited FROM surveys WHERE number = ?{self.lock_rows}", number)
+            verdicts |= self._take(number, state, {index: arrivals[index] for index in indices}, today or day())
+        return [verdicts[index] for index in range(len(arrivals))]
 
     def _take(self, survey: int, state: Row | None, arrivals: dict[int, Arrival], today: str) -> dict[int, str]:
         first = {each.id: each for each in reversed(arrivals.values())}
@@ -246,12 +237,12 @@ class Connection(ABC):
             stored |= {each.id: each.body for each in welcome}
         stored |= self._bodies(survey, [id for id in first if id not in stored])
         refusal = CLOSED if closed else UNINVITED
-        return {place: _verdict(each, stored.get(each.id), refusal) for place, each in arrivals.items()}
+        return {index: _verdict(each, stored.get(each.id), refusal) for index, each in arrivals.items()}
 
     def _bodies(self, survey: int, ids: Iterable[bytes]) -> dict[bytes, bytes]:
         found = dict[bytes, bytes]()
         for id in ids:
-            row = self.one("SELECT body FROM reports WHERE survey = ? AND id = ?", survey, id)
+            row = self.row("SELECT body FROM reports WHERE survey = ? AND id = ?", survey, id)
             if row is not None:
                 found[id] = bytes(row[0])
         return found
@@ -264,16 +255,17 @@ class Connection(ABC):
     def withdraw(self, survey: int, id: bytes, today: str | None = None) -> bool:
         """Take a report back; whether it was there."""
         empty = "UPDATE reports SET body = ? WHERE survey = ? AND id = ? AND body <> ?"
-        found = self.change(empty, WITHDRAWN, survey, id, WITHDRAWN) == 1
+        found = self.change(empty, EMPTY_BODY, survey, id, EMPTY_BODY) == 1
         self.tally(survey, "withdrawn", int(found), today or day())
         return found
 
-    def reports(self, survey: int, at_once: int = AT_ONCE) -> Iterator[list[bytes]]:
+    def reports(self, survey: int, page_rows: int | None = None) -> Iterator[list[bytes]]:
         """The rows of all reports in the order of their ids, in short reads that hold nobody up."""
         last = b""
         while True:
             page = self.rows(
-                "SELECT id, body FROM reports WHERE survey = ? AND id > ? ORDER BY id LIMIT ?", survey, last, at_once
+                "SELECT id, body FROM reports WHERE survey = ? AND id > ? ORDER BY id LIMIT ?", survey, last,
+                page_rows or self.settings.page_rows,
             )
             if not page:
                 return
@@ -287,10 +279,11 @@ class Connection(ABC):
         return rows
 
     def how_many(self, survey: int) -> int:
-        found = self.one("SELECT COUNT(*) FROM reports WHERE survey = ? AND body <> ?", survey, WITHDRAWN)
+        """The number of reports that were not withdrawn."""
+        found = self.row("SELECT COUNT(*) FROM reports WHERE survey = ? AND body <> ?", survey, EMPTY_BODY)
         return int(found[0]) if found else 0
 
-    # --- tallies, invitations, the canary -----------------------------------------------------------------------
+    # --- tallies, invitations, notes --------------------------------------------------------------------------------
 
     def tally(self, survey: int, what: str, number: int, today: str | None = None) -> None:
         """Count something of a day, by the day and no finer; nothing of a survey that is gone."""
@@ -307,33 +300,37 @@ class Connection(ABC):
         return [(row[0], row[1], int(row[2])) for row in found]
 
     def add_invitations(self, survey: int, codes: Iterable[bytes]) -> None:
+        """Permit a report for each of these hashes."""
         for code in codes:
             self.change("INSERT INTO invitations VALUES (?, ?, 0)", survey, code)
 
     def invitations(self, survey: int) -> tuple[int, int]:
         """How many were issued, and how many were used."""
-        found = self.one("SELECT COUNT(*), COALESCE(SUM(used), 0) FROM invitations WHERE survey = ?", survey)
+        found = self.row("SELECT COUNT(*), COALESCE(SUM(used), 0) FROM invitations WHERE survey = ?", survey)
         return (int(found[0]), int(found[1])) if found else (0, 0)
 
-    def sing(self, song: bytes, place: int = 1) -> None:
-        """Write the canary."""
-        write = "INSERT INTO canary VALUES (?, ?) ON CONFLICT (place) DO UPDATE SET song = excluded.song"
-        self.change(write, place, song)
+    def write_note(self, name: str, content: bytes) -> None:
+        """Write something about the store itself."""
+        write = "INSERT INTO notes VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET content = excluded.content"
+        self.change(write, name, content)
 
-    def song(self, place: int = 1) -> bytes:
-        found = self.one("SELECT song FROM canary WHERE place = ?", place)
-        return bytes(found[0]) if found else b""
+    def read_note(self, name: str) -> bytes:
+        """What was written last; nothing where nothing was."""
+        row = self.row("SELECT content FROM notes WHERE name = ?", name)
+        return bytes(row[0]) if row else b""
 
     def note_tidied(self, today: str) -> None:
-        self.sing(today.encode(), TIDIED)
+        """Note the day on which the store was tidied; "" when something was deleted since."""
+        self.write_note(TIDIED, today.encode())
 
     def tidied(self) -> str:
         """The day on which the store was last tidied; "" for never, and when something was deleted since."""
-        return self.song(TIDIED).decode()
+        return self.read_note(TIDIED).decode()
 
     # --- jobs and tokens ----------------------------------------------------------------------------------------
 
     def add_job(self, id: str, survey: int, kind: str, options: dict[str, Any]) -> None:
+        """Add a job that waits."""
         self.change("INSERT INTO jobs VALUES (?, ?, ?, ?, 'waiting', '', NULL)", id, survey, kind, json.dumps(options))
 
     def move_job(self, id: str, old: str, new: str, said: str = "", result: bytes | None = None) -> bool:
@@ -342,6 +339,7 @@ class Connection(ABC):
         return self.change(set_state, new, said, result, id, old) == 1
 
     def delete_job(self, id: str) -> None:
+        """Delete a job with its result."""
         self.change("DELETE FROM jobs WHERE id = ?", id)
 
     def jobs(self, survey: int | None = None) -> list[dict[str, Any]]:
@@ -352,21 +350,24 @@ class Connection(ABC):
         return [dict(zip(names, row, strict=True)) | {"options": json.loads(row[3])} for row in found]
 
     def job_result(self, id: str) -> bytes | None:
-        found = self.one("SELECT result FROM jobs WHERE id = ?", id)
+        """What came of a job, if anything did."""
+        found = self.row("SELECT result FROM jobs WHERE id = ?", id)
         return None if found is None or found[0] is None else bytes(found[0])
 
     def add_token(self, id: str, hash: bytes, survey: int | None, scopes: Iterable[str], expires: str) -> None:
+        """Permit what a token of this hash asks, until it ends."""
         self.change("INSERT INTO tokens VALUES (?, ?, ?, ?, ?, 0)", id, hash, survey, " ".join(scopes), expires)
 
     def token(self, id: str) -> Row | None:
         """(hash, survey, scopes, expires, revoked)."""
-        return self.one("SELECT hash, survey, scopes, expires, revoked FROM tokens WHERE id = ?", id)
+        return self.row("SELECT hash, survey, scopes, expires, revoked FROM tokens WHERE id = ?", id)
 
     def tokens(self) -> list[Row]:
         """(id, survey, scopes, expires, revoked) of every token."""
         return self.rows("SELECT id, survey, scopes, expires, revoked FROM tokens ORDER BY id")
 
     def revoke_token(self, id: str) -> bool:
+        """End a token; whether there is one."""
         return self.change("UPDATE tokens SET revoked = 1 WHERE id = ?", id) == 1
 
 
@@ -394,4 +395,4 @@ def _verdict(arrived: Arrival, stored: bytes | None, refusal: str) -> str:
         return refusal
     if stored == arrived.body:
         return ACCEPTED
-    return GONE if stored == WITHDRAWN else CONFLICT
+    return WITHDRAWN if stored == EMPTY_BODY else CONFLICT

@@ -7,23 +7,26 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from sfumato.collector.store.base import Store
+from sfumato.collector.settings import Settings
 from sfumato.collector.store.connection import TABLES, Connection, StoreError, day
-
-SECONDS_TO_CONNECT = 5
-SETTINGS = "-c synchronous_commit=on -c statement_timeout=600000 -c lock_timeout=30000"
+from sfumato.collector.store.store import Store
 
 
 class PostgresConnection(Connection):
-    hold = " FOR SHARE"
+    """A connection to PostgreSQL."""
 
-    def __init__(self, address: str) -> None:
+    lock_rows = " FOR SHARE"
+
+    def __init__(self, address: str, settings: Settings) -> None:
+        super().__init__(settings)
         psycopg = _psycopg()
+        times = {"statement": settings.postgresql_statement_seconds, "lock": settings.postgresql_lock_seconds}
+        own = "".join(f" -c {what}_timeout={1000 * seconds}" for what, seconds in times.items())
         try:
             given = psycopg.conninfo.conninfo_to_dict(address).get("options", "")
             self._own = psycopg.connect(
-                address, autocommit=True, connect_timeout=SECONDS_TO_CONNECT, options=f"{given} {SETTINGS}",
-                prepare_threshold=2,
+                address, autocommit=True, connect_timeout=settings.postgresql_connect_seconds,
+                options=f"{given} -c synchronous_commit=on{own}", prepare_threshold=2,
             )  # fmt: skip
         except psycopg.OperationalError as error:
             raise StoreError(f"PostgreSQL cannot be reached ({_first_line(error)}); does it run?") from None
@@ -72,39 +75,38 @@ class PostgresConnection(Connection):
 
 
 class PostgresStore(Store):
-    blob = "BYTEA"
+    """A database of PostgreSQL."""
+
+    tables = "postgresql.sql"
 
     def connect(self) -> PostgresConnection:
-        return PostgresConnection(self.address)
+        return PostgresConnection(self.address, self.settings)
 
     def tidy(self) -> None:
         """Write every table anew in one transaction: all rows then have the same one, in the order of their keys."""
         with self.connected() as connection:
-            for table, columns in TABLES.items():
-                key = next(column for column in columns if "PRIMARY KEY" in column)
-                by = key[key.index("(") :].strip("()") if key.startswith("PRIMARY") else key.split()[0]
+            for table, key in TABLES.items():
                 with connection.transaction():
                     connection.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
                     connection.execute(f"CREATE TEMPORARY TABLE anew ON COMMIT DROP AS SELECT * FROM {table}")
                     connection.execute(f"TRUNCATE {table}")
-                    connection.execute(f"INSERT INTO {table} SELECT * FROM anew ORDER BY {by}")
+                    connection.execute(f"INSERT INTO {table} SELECT * FROM anew ORDER BY {key}")
             connection.note_tidied(day())
 
     def version(self, connection: Connection) -> int:
         connection.execute("SELECT pg_advisory_xact_lock(7307266)")  # of two collectors that start at once one waits
-        if connection.one("SELECT to_regclass('sfumato_version')") == (None,):
+        if connection.row("SELECT to_regclass('sfumato_version')") == (None,):
             return 0
-        found = connection.one("SELECT version FROM sfumato_version")
+        found = connection.row("SELECT version FROM sfumato_version")
         return int(found[0]) if found else 0
 
     def set_version(self, connection: Connection, version: int) -> None:
-        connection.execute("CREATE TABLE IF NOT EXISTS sfumato_version (version INTEGER NOT NULL)")
         connection.execute("DELETE FROM sfumato_version")
         connection.execute("INSERT INTO sfumato_version VALUES (?)", (version,))
 
     def size(self) -> dict[str, int]:
         with self.connected() as connection:
-            found = connection.one("SELECT pg_total_relation_size('reports')")
+            found = connection.row("SELECT pg_total_relation_size('reports')")
         return {"file": int(found[0]) if found else 0}
 
 

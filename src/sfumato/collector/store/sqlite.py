@@ -12,19 +12,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from sfumato.collector.store.base import Store
+from sfumato.collector.settings import DEFAULTS, Settings
 from sfumato.collector.store.connection import Connection, StoreError, day
+from sfumato.collector.store.store import Store
 from sfumato.tables.files import held_alone, own_file
 
 KIND = 0x53666D63
 """What marks a file as a store: SQLite's application_id ("Sfmc")."""
-PATIENCE = 30.0
-CACHE_KIB = 16_384
-MOST_ROWS = 256
-LOG_PAGES, LOG_BYTES = 8_000, 1 << 26
-"""The log is copied into the file when it has so many pages: random keys touch the same pages again and again."""
 
 
 @cache
@@ -33,14 +29,20 @@ def _insert(rows: int) -> str:
 
 
 class SqliteConnection(Connection):
-    def __init__(self, path: str) -> None:
+    """A connection to a file of SQLite."""
+
+    def __init__(self, path: str, settings: Settings) -> None:
+        super().__init__(settings)
         self._path, there = path, f"{Path(path).absolute().as_uri()}?mode=rw"
         try:
-            self._own = sqlite3.connect(there, PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
+            self._own = sqlite3.connect(
+                there, settings.sqlite_wait_seconds, isolation_level=None, check_same_thread=False, uri=True
+            )
             self._file = os.stat(path)
             for setting in (
                 "journal_mode = WAL", "synchronous = FULL", "secure_delete = ON", "foreign_keys = ON",
-                f"cache_size = -{CACHE_KIB}", f"wal_autocheckpoint = {LOG_PAGES}", f"journal_size_limit = {LOG_BYTES}",
+                f"cache_size = -{settings.sqlite_cache_kib}", f"wal_autocheckpoint = {settings.sqlite_log_pages}",
+                f"journal_size_limit = {settings.sqlite_log_bytes}",
             ):  # fmt: skip
                 self._own.execute(f"PRAGMA {setting}")
         except (sqlite3.Error, OSError) as error:
@@ -81,12 +83,12 @@ class SqliteConnection(Connection):
 
     def insert_reports(self, survey: int, rows: Sequence[tuple[bytes, bytes]]) -> int:
         """In statements of 2ⁱ rows: every call of SQLite gives way to the event loop, so there should be few."""
-        fresh, place = 0, 0
-        while place < len(rows):
-            size = min(1 << ((len(rows) - place).bit_length() - 1), MOST_ROWS)
-            values = [value for id, body in rows[place : place + size] for value in (survey, id, body)]
+        fresh, start = 0, 0
+        while start < len(rows):
+            size = min(1 << ((len(rows) - start).bit_length() - 1), self.settings.sqlite_insert_rows)
+            values = [value for id, body in rows[start : start + size] for value in (survey, id, body)]
             fresh += self.execute(_insert(size), values).rowcount
-            place += size
+            start += size
         return fresh
 
     def close(self) -> None:
@@ -94,24 +96,27 @@ class SqliteConnection(Connection):
 
 
 class SqliteStore(Store):
-    blob, table_end = "BLOB", " WITHOUT ROWID"
+    """A file of SQLite."""
 
-    def __init__(self, address: str) -> None:
-        super().__init__(address.removeprefix("sqlite://"))
+    tables = "sqlite.sql"
 
-    def prepare(self) -> Store:
+    def __init__(self, address: str, settings: Settings = DEFAULTS) -> None:
+        super().__init__(address.removeprefix("sqlite://"), settings)
+
+    def prepare(self) -> Self:
         """A new file is its owner's alone, and so is a new folder; the files that SQLite adds follow the first."""
-        place = Path(self.address)
-        if not place.exists():
-            place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            own_file(place)
-        self._check_kind(place)
+        path = Path(self.address)
+        if not path.exists():
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            own_file(path)
+        self._check_kind(path)
         return super().prepare()
 
-    def _check_kind(self, place: Path) -> None:
+    def _check_kind(self, path: Path) -> None:
         """Look without touching: a database of something else stays as it is."""
         try:
-            with closing(sqlite3.connect(f"{place.absolute().as_uri()}?mode=ro", PATIENCE, uri=True)) as found:
+            address, patience = f"{path.absolute().as_uri()}?mode=ro", self.settings.sqlite_wait_seconds
+            with closing(sqlite3.connect(address, patience, uri=True)) as found:
                 (kind,) = found.execute("PRAGMA application_id").fetchone()
                 (tables,) = found.execute("SELECT COUNT(*) FROM sqlite_schema").fetchone()
         except sqlite3.Error as error:
@@ -120,10 +125,10 @@ class SqliteStore(Store):
             raise StoreError(f"{self.address}: is another database, not a store of sfumato; it is left as it is")
 
     def connect(self) -> SqliteConnection:
-        return SqliteConnection(self.address)
+        return SqliteConnection(self.address, self.settings)
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def exclusive(self) -> Iterator[None]:
         beside = Path(f"{Path(self.address).resolve()}.lock")
         try:
             with held_alone(beside) as alone:
@@ -143,7 +148,7 @@ class SqliteStore(Store):
             connection.note_tidied(day())
 
     def version(self, connection: Connection) -> int:
-        found = connection.one("PRAGMA user_version")
+        found = connection.row("PRAGMA user_version")
         return int(found[0]) if found else 0
 
     def set_version(self, connection: Connection, version: int) -> None:

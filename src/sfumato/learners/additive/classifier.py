@@ -9,7 +9,6 @@ and coefficients are learned from counts of reports alone (MATHS: joint(y, t) = 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -22,24 +21,10 @@ from sfumato.domain.checked import given_numbers, given_rows
 from sfumato.learners.additive.fitting import learn
 from sfumato.learners.additive.model import shares
 from sfumato.learners.additive.terms import Factor, Term
-from sfumato.learners.additive.text import draw_terms, formula_of
+from sfumato.learners.additive.text import FittedTerm, draw_terms, formula_of
+from sfumato.learners.device import DeviceForm
 from sfumato.learners.estimator import Channels, Column, Learner
-
-
-@dataclass(frozen=True)
-class FittedTerm:
-    """One term: in words, its coefficient in the columns' own units for every class but the first, and its knots; each
-    with its standard error."""
-
-    words: str
-    coefficients: Floats
-    stderr: Floats
-    knots: Floats
-    knots_stderr: Floats
-
-    def knot_intervals(self, z: float = 1.96) -> Floats:
-        """A row [low, high] for each knot: 95 % unless another z is given."""
-        return np.column_stack([self.knots - z * self.knots_stderr, self.knots + z * self.knots_stderr])
+from sfumato.prose import Voice
 
 
 class AdditiveClassifier(Learner):
@@ -98,6 +83,13 @@ class AdditiveClassifier(Learner):
 
     def columns_read(self) -> list[int]:
         return sorted({column for term in self.terms_in_units_ for column in term.columns})
+
+    def device_form(self, say: Voice) -> DeviceForm:
+        terms = (
+            {"factors": [factor.device_term() for factor in factors], "slope": slope.tolist()}
+            for factors, slope in self.products()
+        )
+        return DeviceForm.sum(self.device_classes(), self.intercept_, terms)
 
     # --- to read ------------------------------------------------------------------------------------------------
 

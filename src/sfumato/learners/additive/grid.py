@@ -13,7 +13,7 @@ from sfumato.counts import Fold, Reports
 from sfumato.domain import Floats
 from sfumato.learners.additive.model import AdditiveModel
 from sfumato.learners.additive.terms import CellPoints, Term
-from sfumato.learners.estimator import likely_people
+from sfumato.learners.classes import likely_people
 from sfumato.learners.joint.grid import RELAXATION, Array, GridProblem, Resolution
 from sfumato.learners.likelihood import Density, Expansion, Fit, Observed, maximise
 from sfumato.reconstruction import Axis

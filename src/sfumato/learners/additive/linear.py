@@ -22,7 +22,7 @@ from sfumato.counts import Reports
 from sfumato.domain import Floats
 from sfumato.learners.additive.grid import Learned, true_shares
 from sfumato.learners.additive.terms import CellPoints, Factor, Term
-from sfumato.learners.estimator import class_codes_in
+from sfumato.learners.classes import class_codes_in
 from sfumato.learners.moments import TINY, less_noise, mean_noise, numbers_of, units
 from sfumato.reconstruction import Axis
 

@@ -121,6 +121,15 @@ class Factor:
         """The factor at x = 0, were it no hinge."""
         return -self.pace * self.knot
 
+    def device_term(self) -> dict[str, Any]:
+        """Return the factor as a device computes it (see `learners.device`)."""
+        stated = {"column": self.column, "missing": [self.fill]}
+        if self.labels is not None:
+            scores = [[float(code == self.label)] for code in range(len(self.labels))]
+            return {**stated, "labels": list(self.labels), "scores": scores}
+        line = {"peak": [self.start], "curve": [0.0], "mean": [0.0], "slope": [self.pace]}
+        return {**stated, **line, **({"least": 0.0} if self.hinge else {})}
+
     def words(self, names: Sequence[str]) -> str:
         name = names[self.column]
         if self.labels is not None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -11,12 +12,25 @@ from sfumato.domain import Floats
 from sfumato.learners.additive.terms import Factor, Term
 from sfumato.learners.tree.text import number
 
-if TYPE_CHECKING:
-    from sfumato.learners.additive.classifier import FittedTerm
-
 CURVE = 101
 PANELS_IN_A_ROW = 4
 LINES = 5  # values of the second factor of a product that are drawn
+
+
+@dataclass(frozen=True)
+class FittedTerm:
+    """One term: in words, its coefficient in the columns' own units for every class but the first, and its knots; each
+    with its standard error."""
+
+    words: str
+    coefficients: Floats
+    stderr: Floats
+    knots: Floats
+    knots_stderr: Floats
+
+    def knot_intervals(self, z: float = 1.96) -> Floats:
+        """A row [low, high] for each knot: 95 % unless another z is given."""
+        return np.column_stack([self.knots - z * self.knots_stderr, self.knots + z * self.knots_stderr])
 
 
 def formula_of(classes: Sequence[Any], intercepts: Floats, terms: Sequence[FittedTerm]) -> str:

@@ -36,18 +36,13 @@ from sfumato.learners.choose.judging import (
 )
 from sfumato.learners.choose.on_grid import judged_on_grid
 from sfumato.learners.choose.recipes import densities, direct, readable, reconstructing
-from sfumato.learners.estimator import (
-    Channels,
-    Column,
-    Learner,
-    at_face_value,
-    class_codes_in,
-    class_people,
-    learner_named,
-)
+from sfumato.learners.classes import at_face_value, class_codes_in, class_people
+from sfumato.learners.device import DeviceForm
+from sfumato.learners.estimator import Channels, Column, Learner, learner_named
 from sfumato.learners.face_value import FaceValueClassifier
 from sfumato.learners.tree import TreeClassifier
-from sfumato.prose import listed, percent
+from sfumato.learners.tree.model import Feature, Tree
+from sfumato.prose import Voice, listed, percent
 
 FOLDS, TRIES = 3, 32
 MOST_READ = 100_000
@@ -153,6 +148,18 @@ class Chooser(Learner):
             return self.members_[0]._probabilities(columns)
         scores = self._scores(columns)
         return np.asarray(scores / scores.sum(axis=1, keepdims=True))
+
+    def device_form(self, say: Voice) -> DeviceForm:
+        if len(self.members_) == 1:
+            return self.members_[0].device_form(say)
+        parts = (member.device_form(say) for member in self.members_)
+        return DeviceForm.pool(self.device_classes(), self.weights_.values(), parts)
+
+    def deciding_tree(self) -> tuple[Tree, list[Feature]] | None:
+        return self.members_[0].deciding_tree() if len(self.members_) == 1 else None
+
+    def device_classes(self) -> list[Any] | None:
+        return self.members_[0].device_classes() if len(self.members_) == 1 else super().device_classes()
 
     # --- to read ------------------------------------------------------------------------------------------------
 

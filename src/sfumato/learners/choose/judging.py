@@ -25,7 +25,8 @@ from scipy.optimize import minimize
 
 from sfumato.counts import Reports
 from sfumato.domain import Floats
-from sfumato.learners.estimator import Column, Learner, class_codes_in, label_table_of
+from sfumato.learners.classes import class_codes_in, label_table_of
+from sfumato.learners.estimator import Column, Learner
 
 DRAWS = 32
 ABOUT = 2.0  # standard errors of a difference within which two are about as good

@@ -62,10 +62,11 @@ def on_one_fold(
     resolution = resolution_for(chosen, reports.people).coarsened(chosen, MOST_REPORT_CELLS // shares.size)
     problem = GridProblem.of(reports, chosen, resolution)
     counts, steps = problem.counts(~held), steps_for(problem.cells)
+    people = float(counts.sum())
     losses = []
     for model in models:
         answers = np.moveaxis(mean_answers(model, problem, axes, columns), -1, 0)
-        losses.append(problem.loss_of_label(joint_given(problem, floored(answers, shares), counts, steps)))
+        losses.append(problem.loss_of_label(joint_given(problem, floored(answers, shares), counts, steps), people))
     size = len(models)
     behind, error = np.zeros((size, size)), np.zeros((size, size))
     for i, j in combinations(range(size), 2):

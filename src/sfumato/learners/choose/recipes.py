@@ -12,8 +12,8 @@ from sfumato.learners.additive import AdditiveClassifier
 from sfumato.learners.estimator import Channels, Learner
 from sfumato.learners.face_value import FaceValueClassifier
 from sfumato.learners.gaussian_mixture import GaussianMixtureClassifier
-from sfumato.learners.joint.model import ProductMixtureClassifier
 from sfumato.learners.naive_bayes import NaiveBayesClassifier
+from sfumato.learners.product_mixture import ProductMixtureClassifier
 from sfumato.learners.tree import TreeClassifier
 
 SMOOTH, DETAILED = (120, 2.0), (60, 0.2)

@@ -13,11 +13,14 @@ from sfumato.channels.base import Channel
 from sfumato.counts import Reports
 from sfumato.domain import Codes, Floats
 from sfumato.domain.checked import given_rows, given_wholes
-from sfumato.learners.estimator import Channels, Column, Learner, label_table_of
+from sfumato.learners.classes import label_table_of
+from sfumato.learners.device import DeviceForm
+from sfumato.learners.estimator import Channels, Column, Learner
 from sfumato.learners.gaussian_mixture.answers import NormalMember
 from sfumato.learners.gaussian_mixture.drawing import draws_given, p_class_given
 from sfumato.learners.gaussian_mixture.fit import MixtureFit, Parameters, Shape, log_densities
 from sfumato.learners.gaussian_mixture.records import Records, columns_of, records_of
+from sfumato.prose import Voice
 
 MOST_READ, MOST_JUDGED_ON, MOST_HELD = 200_000, 12_000, 5_000
 FOLDS, SALT = 4, 7
@@ -126,10 +129,8 @@ class GaussianMixtureClassifier(Learner):
         label_table = label_table_of(reports) if with_class else None
         return draws_given(self.parameters_, reports, self.columns_, label_table, m, rng)
 
-    @property
-    def number_columns(self) -> tuple[int, ...]:
-        """The columns that are computed with."""
-        return self.member_.numbers
+    def device_form(self, say: Voice) -> DeviceForm:
+        return DeviceForm.joint(self.device_classes(), self.member_.numbers)
 
     def _state(self) -> dict[str, Any]:
         return {"selected": list(range(len(self.attribute_names_))), "members": [self.member_.to_dict()]}
@@ -138,7 +139,7 @@ class GaussianMixtureClassifier(Learner):
     def _from_state(cls, data: Mapping[str, Any]) -> Self:
         columns = len(data["attributes"])
         if given_wholes(data, "selected", 0, columns - 1).tolist() != list(range(columns)):
-            raise ValueError("a mixture classifier reads every column in its order")
+            raise ValueError("a gaussian mixture reads every column in its order")
         (member,) = given_rows(data, "members", 1)
         model = cls()
         model.member_ = NormalMember.from_dict(member, columns, len(given_rows(data, "classes")))

@@ -22,8 +22,8 @@ import numpy as np
 
 from sfumato.domain import Codes, Floats
 from sfumato.learners.gaussian_mixture.records import Block, Records
+from sfumato.learners.joint.mixture import inner_steps
 from sfumato.learners.moments import LEAST_VARIANCE, less_noise
-from sfumato.learners.product_mixture import inner_steps
 from sfumato.reconstruction import DenseTable
 
 PEOPLE_PER_COMPONENT = 20

@@ -1,5 +1,5 @@
 """The joint distribution of class and true values, fitted on reports: a grid, or a mixture of products."""
 
-from sfumato.learners.joint.model import JointModel, ProductMixtureClassifier
+from sfumato.learners.joint.model import JointModel
 
-__all__ = ["JointModel", "ProductMixtureClassifier"]
+__all__ = ["JointModel"]

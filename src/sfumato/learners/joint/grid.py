@@ -180,10 +180,18 @@ class GridProblem:
         logs = np.log(np.maximum(self.expected(joint)[seen], TINY))
         return float(np.sum(counts[seen] * logs, dtype=np.float64) / counts.sum(dtype=np.float64))
 
-    def loss_of_label(self, joint: Array) -> Array:
-        """−log P(y' | s) in every cell."""
-        expected = np.maximum(self.expected(joint), TINY)
-        return np.asarray(np.log(expected.sum(axis=-1, keepdims=True)) - np.log(expected))
+    def loss_of_label(self, joint: Array, people: float) -> Array:
+        """Return −log P(y' | s) in every cell, by a joint distribution that was fitted on so many people:
+
+            P(y' | s) = (n · M(y', s)/M(s) + P(y')) / (n + 1)
+
+        One more person may have any class. Where noise is bounded a report can exclude a class that few people have;
+        a single held-out person of it would cost as much as hundreds of others gain.
+        """
+        expected = self.expected(joint).astype(np.float64) + TINY
+        shares = expected.reshape(-1, expected.shape[-1]).sum(axis=0)
+        given = expected / expected.sum(axis=-1, keepdims=True)
+        return np.asarray(-np.log((people * given + shares / shares.sum()) / (people + 1)))
 
 
 # --- which columns ----------------------------------------------------------------------------------------------------
@@ -201,8 +209,9 @@ class Selector:
         """−log P(y' | s) in every cell of (s, y') when these columns are modelled."""
         if (chosen, resolution) not in self._losses:
             problem = self._problem(chosen, resolution)
-            joint = problem.fit(problem.counts(~HELD_OUT), SELECTION_STEPS)
-            self._losses[chosen, resolution] = problem.loss_of_label(joint)
+            counts = problem.counts(~HELD_OUT)
+            joint = problem.fit(counts, SELECTION_STEPS)
+            self._losses[chosen, resolution] = problem.loss_of_label(joint, float(counts.sum()))
         return self._losses[chosen, resolution]
 
     def _problem(self, chosen: Chosen, resolution: Resolution) -> GridProblem:

@@ -13,6 +13,7 @@ from sfumato.channels.base import Channel
 from sfumato.counts import Reports
 from sfumato.domain import Floats
 from sfumato.domain.checked import given, given_flag, given_labels, given_one_of, given_rows, given_table
+from sfumato.learners.device import DeviceForm
 from sfumato.learners.estimator import Channels, Column, Learner, remember_names
 from sfumato.learners.joint import JointModel
 from sfumato.learners.joint.grid import select_columns
@@ -36,6 +37,7 @@ from sfumato.learners.tree.rule.cellwise import cellwise_model
 from sfumato.learners.tree.rule.fitting import RuleSearch
 from sfumato.learners.tree.rule.verdict import AVERAGE, RULE, verdict
 from sfumato.learners.tree.splits import LEAF
+from sfumato.prose import Voice
 from sfumato.reconstruction import Axis
 
 RECONSTRUCTIONS = ("likelihood", "joint", "byclass", "local", "global", "none")
@@ -182,6 +184,12 @@ class TreeClassifier(Learner):
     def _leaves(self, columns: list[Column]) -> npt.NDArray[np.int64]:
         values = compared(self.features_, columns)
         return self.tree_.leaves(values, np.array([feature.categorical for feature in self.features_]))
+
+    def device_form(self, say: Voice) -> DeviceForm:
+        return text.device_form(self.tree_, self.features_, self.device_classes(), say)
+
+    def deciding_tree(self) -> tuple[Tree, list[Feature]]:
+        return self.tree_, self.features_
 
     def columns_read(self) -> list[int]:
         return sorted(set(self.tree_.column[self.tree_.column >= 0].tolist()))

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sfumato.counts import Reports, encode_known
 from sfumato.domain import as_numbers
 from sfumato.domain.checked import given_flags, given_numbers, given_rows, given_wholes
-from sfumato.learners.estimator import class_codes_in, true_class_shares
+from sfumato.learners.classes import class_codes_in, true_class_shares
 from sfumato.learners.tree.splits import (
     LEAF,
     Binned,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.learners.device import DeviceForm
 from sfumato.learners.tree.model import Feature, NodeErrors, Tree
 from sfumato.learners.tree.splits import LEAF
 from sfumato.prose import Voice, voice
@@ -148,6 +149,30 @@ def answers_in_words(tree: Tree, features: list[Feature], say: Voice) -> dict[in
         words = [conditions_of[side][j].sentence(features[j].name, say) for side in sides]
         found[node] = [*words, unknown(features[j], say)]
     return found
+
+
+def device_form(tree: Tree, features: list[Feature], classes: list[Any] | None, say: Voice) -> DeviceForm:
+    """Return the labels of each column, and the nodes, the root first and children after their parents.
+
+    A leaf has ``counts`` of classes. Of a test, ``cut`` is the number below which answers go left, or the places of the
+    labels that do; ``said``: what it means to go left, to go right, and to be unknown. Whose answer is unknown goes
+    left if ``missing_left``; with ``parts`` both ways, with these weights of what is said there.
+    """
+    said = answers_in_words(tree, features, say)
+    nodes: list[dict[str, Any]] = []
+    for node, j in enumerate(tree.column.tolist()):
+        if j == LEAF:
+            counts = tree.counts[node]
+            nodes.append({"counts": (counts if counts.any() else np.ones_like(counts)).tolist()})
+            continue
+        cut = np.flatnonzero(tree.bins[node]).tolist() if features[j].categorical else float(tree.cut[node])
+        sides = {"left": int(tree.left[node]), "right": int(tree.right[node])}
+        missing: dict[str, Any] = {"missing_left": bool(tree.missing_left[node])}
+        if tree.parts[node]:
+            missing["parts"] = list(tree.parts_of(node))
+        nodes.append({"column": j, "cut": cut, **sides, **missing, "said": said[node]})
+    columns = [{} if each.labels is None else {"labels": list(each.labels)} for each in features]
+    return DeviceForm.tree(classes, columns, nodes)
 
 
 def unknown(feature: Feature, say: Voice) -> str:

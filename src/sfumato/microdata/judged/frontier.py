@@ -20,6 +20,7 @@ from sfumato.microdata.judged.utility import LEARNERS, MOST_RECORDS, Score, held
 from sfumato.microdata.methods.noise import Draws
 from sfumato.microdata.releasing import Release, read_records, release
 from sfumato.microdata.terms import METHODS
+from sfumato.pages import Html
 from sfumato.prose import percent
 
 AMOUNTS: dict[str, tuple[float, ...]] = {
@@ -72,15 +73,15 @@ class Frontier:
     def to_dict(self) -> dict[str, Any]:
         return {"original": self.original, "points": [asdict(point) for point in self.points]}
 
-    def to_svg(self) -> str:
-        """Accuracy against risk, one line a method; the best place is top left."""
-        from sfumato.pages import scatter, to_svg
+    def to_svg(self) -> Html:
+        """Draw accuracy against risk, one line a method; the best releases lie at the top left."""
+        from sfumato.pages.charts import scatter
 
         series: dict[str, list[tuple[float, float, str]]] = {}
         for p in self.points:
             series.setdefault(p.method, []).append((p.risk, p.accuracy, f"amount {p.amount:g}, {p.worst}"))
-        chart = scatter(series, "risk of the worst intruder, at most", "accuracy on held-out records")
-        return to_svg(chart, "accuracy against risk, one line a method")
+        axes = "risk of the worst intruder, at most", "accuracy on held-out records"
+        return scatter(series, *axes, "accuracy against risk, one line a method")
 
     def __str__(self) -> str:
         rows = [

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from sfumato.channels.words import SecureWords
+from sfumato.channels.program.random_words import SecureWords
 from sfumato.domain import Codes, Floats
 from sfumato.microdata.table.fields import Field, Mask
 

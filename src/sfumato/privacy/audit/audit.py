@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -32,23 +33,34 @@ REPEATS = 10
 PEOPLE_OF_PROGRAMS = 6  # times as long as an attribute: whole people take a program long
 
 
+@dataclass(frozen=True)
+class AuditSettings:
+    """``false_alarm``: the chance that a sound implementation fails. ``seed``: of the people and their attackers."""
+
+    false_alarm: float = FALSE_ALARM
+    seed: int = 0
+
+
+USUAL = AuditSettings()
+
+
 def audit(
     subject: Plan | Mechanism, reports: Any = None, *, truth: Any = None, targets: Sequence[Any] = (),
-    implementation: Any = None, program: str | Sequence[str] | None = None, prior: Any = None, times: int = 1,
-    people: int = PEOPLE, samples: int = SAMPLES, false_alarm: float = FALSE_ALARM, seed: int = 0,
+    implementation: Any = None, prior: Any = None, times: int = 1, people: int = PEOPLE, samples: int = SAMPLES,
+    settings: AuditSettings = USUAL,
 ) -> Audit:
     """Attack a plan or a channel, check that its implementation keeps to its law, and say all of it in words.
 
     ``reports`` (or ``truth``, the clean table, for a data owner's rehearsal) gives the attacks real people; without
     them the people are spread evenly. ``targets``: what the plan is to achieve, such as "5% to 50%" or
     "age: 20 at 95%". ``implementation``: a function from values to reports, or a mapping from true value to reports of
-    another program; for a plan, by attribute, or a function from tables to tables in place of ``plan.randomize``.
-    ``program``: the command line of a program that is asked in its place, in lines of JSON
+    another program; for a plan, by attribute, or a function from tables to tables in place of ``plan.randomize``; or
+    the command line of a program (a text or a list of words), which is asked in lines of JSON
     (docs/how-to/audit-a-plan.md); "javascript" is the client that is shipped.
     ``prior``: a belief, for a plan by attribute. ``times``: how often each person answers with fresh noise.
-    ``samples``: how many reports of each attribute are drawn (fewer of a slow program); the audit says how small a
-    fault that finds, and ten times as many find one a third as large. ``false_alarm``: the chance that a sound
-    implementation fails.
+    ``people``: how many are attacked where no table is given. ``samples``: how many reports of each attribute are drawn
+    (fewer of a slow program); the audit says how small a fault that finds, and ten times as many find one a third as
+    large.
 
     >>> import sfumato as sf
     >>> answer = sf.RandomizedResponse(sf.Categories(["yes", "no"]), keep=0.75)
@@ -58,15 +70,14 @@ def audit(
     if times < 1:
         raise ValueError(f"times={times} is not a count of reports; give 1 or more")
     audited = subject_of(subject)
-    if program is not None and implementation is not None:
-        raise ValueError("both implementation and program are given; give one of the two")
-    with nullcontext(implementation) if program is None else Program(program, audited.plan) as shown:
+    is_program = isinstance(implementation, Sequence)
+    with Program(implementation, audited.plan) if is_program else nullcontext(implementation) as shown:
         goals = read_targets(targets, audited.domains)
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(settings.seed)
         population = audited.people(reports, truth, people, rng)
         whole, given = _given(audited, shown)
         row_audit = partial(audit_row, reports=reports, truth=truth, people=people)
-        rows, checks = _checked(audited, shown, whole, given, row_audit, samples, false_alarm)
+        rows, checks = _checked(audited, shown, whole, given, row_audit, samples, settings.false_alarm)
         beliefs = {**{name: target.prior for name, target in population.targets.items()}, **audited.beliefs(prior)}
         total, known = audited.total(beliefs, truth), population if reports is not None or truth is not None else None
         stated = audited.guarantees(total)
@@ -81,8 +92,8 @@ def audit(
             Account(total, times, (*widths_of(population), *joined.values())),
             tuple(judge_target(goal, stated, asked) for goal in goals),
             _assumptions(population, [row.source for row in rows]),
-            false_alarm,
-            audited.plan.attributes,
+            settings.false_alarm,
+            audited.plan.headings,
             (*([WHOLE_ONLY] if whole and not given else []), *not_audited(audited, given, whole is not None, checks)),
         )
 

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.channels.words import scrambled
+from sfumato.channels.program.random_words import scrambled
 from sfumato.domain import Codes
 from sfumato.privacy.audit.check import SEEN, SKIPPED, Check, Randomize, outcome
 from sfumato.privacy.audit.probe import SAMPLES, Effort

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfumato.guarantee import Guarantee
+from sfumato.guarantee.page import page_of
 from sfumato.pages import Page
-from sfumato.plan import Attribute
-from sfumato.plan.page import page_of
 from sfumato.privacy.accounting import Account
 from sfumato.privacy.attacks import Finding
 from sfumato.privacy.audit.check import Check
@@ -46,7 +45,7 @@ class Audit:
     verdicts: tuple[Verdict, ...]
     assumptions: tuple[str, ...]
     false_alarm: float
-    attributes: dict[str, Attribute]
+    headings: dict[str, str]
     unaudited: tuple[str, ...] = ()
 
     @property
@@ -171,7 +170,7 @@ class Audit:
 
 def _respondent(audit: Audit) -> Page:
     """What happens to your answers, question by question, and what stays visible."""
-    return page_of(audit.attributes, audit.account.once, tested=not audit.broken)
+    return page_of(audit.headings, audit.account.once, tested=not audit.broken)
 
 
 def _reviewer(audit: Audit) -> Page:

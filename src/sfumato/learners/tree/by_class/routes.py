@@ -19,7 +19,7 @@ from numba import njit
 
 from sfumato.counts import Question, Reports, fold_hash
 from sfumato.domain import Codes, Floats, as_numbers
-from sfumato.learners.estimator import class_codes_in
+from sfumato.learners.classes import class_codes_in
 
 SLOTS, SLOT_BITS = 16, 28
 SALT = 0x7EEE  # sets the hashes of trees apart from those of folds

@@ -91,7 +91,7 @@ def losses_of(found: Found, ground: Ground, own: Ground, held: Fold) -> dict[str
         softer = shares(cellwise(found, own, ~held))
         softer = softer.reshape(softer.shape + (1,) * (1 + len(ground.cells) - softer.ndim))
         models[AVERAGE] = joint_given(problem, (shares(free) + softer) / 2, counts, steps)
-    return {name: problem.loss_of_label(joint) for name, joint in models.items()}
+    return {name: problem.loss_of_label(joint, float(counts.sum())) for name, joint in models.items()}
 
 
 def shares(joint: Floats | Array) -> Floats:

@@ -1,0 +1,385 @@
+"""The steps of drawing programs: what each does with a code and words, its law, its γ, and its plain data."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sfumato.channels.program.alias import (
+    HALF,
+    WIDEST,
+    WORD,
+    Alias,
+    Numbers,
+    below,
+    choose,
+    hex_word,
+    word_of,
+    words_below,
+)
+from sfumato.channels.program.ratios import largest_of, largest_or_none, ratio_of, running_sums, sliding, sum_runs
+from sfumato.domain import MOST_CODES, Codes, Floats
+from sfumato.domain.checked import given, given_rows, given_whole, given_wholes
+
+
+class Step(ABC):
+    """One step: from codes 0..inputs−1 to codes 0..outputs−1."""
+
+    name: ClassVar[str]
+    words: ClassVar[int] = 1
+    kinds: ClassVar[dict[str, type[Step]]] = {}
+    inputs: int
+    outputs: int
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        Step.kinds[cls.name] = cls
+
+    @abstractmethod
+    def draw(self, code: Numbers, words: Sequence[Numbers]) -> Numbers:
+        """The next code, for one code and its words (whole numbers) or for arrays of them."""
+
+    @abstractmethod
+    def law(self, first: Codes | None = None) -> Floats:
+        """P[next code, code]; with ``first`` the rows summed over runs of next codes that begin there."""
+
+    @abstractmethod
+    def exact(self) -> list[list[int]]:
+        """Rows of whole numbers proportional to the law, one common factor for all."""
+
+    def gamma(self) -> Fraction | None:
+        """The largest ratio within a row of the law, or just above it; None: infinite."""
+        return largest_of(self.exact())
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """The step as plain data."""
+
+    @classmethod
+    @abstractmethod
+    def from_dict(cls, data: dict[str, Any], inputs: int) -> Step:
+        """The step that ``to_dict`` wrote, for codes 0..inputs−1."""
+
+
+@dataclass(frozen=True, eq=False)
+class Shift(Step):
+    """code + noise − offset, clamped to 0..outputs−1; the noise is a code of the table."""
+
+    name = "shift"
+    noise: Alias
+    offset: int
+    inputs: int
+    outputs: int
+
+    def draw(self, code: Numbers, words: Sequence[Numbers]) -> Numbers:
+        drawn = self.noise.draw(words[0])
+        if isinstance(code, int):
+            return min(max(code + drawn - self.offset, 0), self.outputs - 1)
+        return np.clip(code + drawn.astype(np.int64) - self.offset, 0, self.outputs - 1)
+
+    @cached_property
+    def weights(self) -> list[int]:
+        found = self.noise.weights()
+        last = max(place for place, weight in enumerate(found) if weight)
+        return found[: last + 1]
+
+    @cached_property
+    def chances(self) -> Floats:
+        """P(noise) as floats."""
+        return np.array([float(weight) for weight in self.weights]) / float(WORD)
+
+    def law(self, first: Codes | None = None) -> Floats:
+        """P(f ≤ next < g | code) as differences of sums of whole weights; the end codes gather what is beyond."""
+        if first is None:
+            return self._whole_law()
+        weights = np.array([weight % WORD for weight in self.weights], dtype=np.uint64)
+        running = np.concatenate([np.zeros(1, np.uint64), np.cumsum(weights)])  # modulo 2^64: differences are exact
+        inner = np.clip(first[1:, None] + self.offset - np.arange(self.inputs), 0, weights.size)
+        ends = np.zeros((1, self.inputs), dtype=inner.dtype)
+        bounds = np.vstack([ends, inner, ends + weights.size])
+        certain = (bounds[:-1] <= self._least) & (bounds[1:] == weights.size)
+        return np.where(certain, 1.0, np.diff(running[bounds], axis=0) / float(WORD))
+
+    @cached_property
+    def _least(self) -> int:
+        """The first noise that occurs."""
+        return next(place for place, weight in enumerate(self.weights) if weight)
+
+    def _whole_law(self) -> Floats:
+        q, n = self.chances, self.inputs
+        lag = np.arange(self.outputs + n - 1) - (n - 1) + self.offset
+        known = (lag >= 0) & (lag < q.size)
+        padded = np.where(known, q[np.clip(lag, 0, q.size - 1)], 0.0)
+        table = np.lib.stride_tricks.sliding_window_view(padded, n)[:, ::-1].copy()
+        first, last = self.offset - np.arange(n), self.outputs - 1 + self.offset - np.arange(n)
+        below, above = np.cumsum(q), np.cumsum(q[::-1])
+        table[0] = below[np.clip(first, 0, q.size - 1)] * (first >= 0)
+        table[-1] = above[np.clip(q.size - 1 - last, 0, q.size - 1)] * (last < q.size)
+        return table
+
+    def _row(self, report: int, running: list[int]) -> list[int]:
+        """Words that lead each code to the report; ``running`` are the sums of the first weights."""
+        most = len(self.weights)
+        low = [0 if report == 0 else report + self.offset - code for code in range(self.inputs)]
+        high = [most if report == self.outputs - 1 else report + self.offset - code + 1 for code in range(self.inputs)]
+        pairs = zip(low, high, strict=True)
+        return [running[min(max(b, 0), most)] - running[min(max(a, 0), most)] for a, b in pairs]
+
+    def exact(self) -> list[list[int]]:
+        running = running_sums(self.weights)
+        return [self._row(report, running) for report in range(self.outputs)]
+
+    def gamma(self) -> Fraction | None:
+        """Rows slide along the weights, so that the largest and smallest of a window tell; end rows are sums."""
+        running = running_sums(self.weights)
+        ends = [self._row(report, running) for report in {0, self.outputs - 1}]
+        found = [largest_of(ends)]
+        padded = [0] * (self.inputs - 1) + self.weights + [0] * (self.inputs - 1)
+        start, stop = self.offset + 1, self.offset + self.outputs - 1 + self.inputs - 1
+        inner = padded[max(start, 0) : max(stop, 0)] + [0] * max(stop - max(start, len(padded)), 0)
+        if self.outputs > 2:
+            high = sliding(inner, self.inputs, largest=True)
+            low = sliding(inner, self.inputs, largest=False)
+            found += [ratio_of(most, least) for most, least in set(zip(high, low, strict=True))]
+        return largest_or_none(found)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"step": self.name, "noise": self.noise.to_list(), "offset": self.offset, "outputs": self.outputs}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any], inputs: int) -> Shift:
+        noise = Alias.from_list(given_rows(data, "noise"))
+        offset = given_whole(data, "offset", 0, 2 * MOST_CODES)
+        return cls(noise, offset, inputs, given_whole(data, "outputs", 1, WIDEST))
+
+
+@dataclass(frozen=True, eq=False)
+class Window(Step):
+    """One of the ``window`` codes from the code on, with chance inside/2^63; else one of the ``others`` other codes."""
+
+    name = "window"
+    words = 2
+    inside: int
+    window: int
+    others: int
+
+    @property
+    def inputs(self) -> int:  # type: ignore[override]
+        return self.others + 1
+
+    @property
+    def outputs(self) -> int:  # type: ignore[override]
+        return self.window + self.others
+
+    @classmethod
+    def of_gamma(cls, gamma: float, window: int, others: int) -> Window:
+        """The likeliest window whose γ, in whole numbers, is at most the one wanted."""
+        wanted = Fraction(gamma)
+        dear, cheap = -(-WORD // window), WORD // others
+        return cls(int(wanted * HALF * cheap / (dear + wanted * cheap)), window, others)
+
+    @property
+    def chance(self) -> float:
+        """The probability of the window."""
+        return self.inside / HALF
+
+    def draw(self, code: Numbers, words: Sequence[Numbers]) -> Numbers:
+        hit = (words[0] >> 1) < self.inside
+        near, far = below(words[1], self.window), below(words[1], self.others)
+        if not isinstance(code, int):
+            near, far = near.astype(np.int64), far.astype(np.int64)
+        return choose(hit, code + near, far + self.window * (far >= code))
+
+    def law(self, first: Codes | None = None) -> Floats:
+        """q·(codes of the cell) + (γ − 1)·q·(codes of the cell inside the window)."""
+        starts = np.arange(self.outputs + 1) if first is None else np.append(first, self.outputs)
+        near = np.diff(np.clip(starts[:, None] - np.arange(self.inputs), 0, self.window), axis=0)
+        far = np.diff(starts)[:, None] - near
+        outside = (HALF - self.inside) / HALF / self.others if self.others else 0.0
+        return np.asarray(near * (self.chance / self.window) + far * outside)
+
+    def exact(self) -> list[list[int]]:
+        near = [self.inside * words_below(place, self.window) for place in range(self.window)]
+        far = [(HALF - self.inside) * words_below(place, self.others) for place in range(self.others)]
+        codes = range(self.inputs)
+        return [[self._weight(report, code, near, far) for code in codes] for report in range(self.outputs)]
+
+    def _weight(self, report: int, code: int, near: list[int], far: list[int]) -> int:
+        if code <= report < code + self.window:
+            return near[report - code]
+        return far[report if report < code else report - self.window]
+
+    def gamma(self) -> Fraction | None:
+        """From the largest and the smallest weight inside and outside the window, whichever is likelier."""
+        if not self.others:
+            return Fraction(1)
+        sides = (self.inside, self.window), (HALF - self.inside, self.others)
+        near, far = ((share * (WORD // places), share * -(-WORD // places)) for share, places in sides)
+        if self.window > 1 or self.inputs == 1:
+            return ratio_of(max(near[1], far[1]), min(near[0], far[0]))
+        found = [ratio_of(near[1], far[0]), ratio_of(far[1], near[0])]
+        return largest_or_none([*found, ratio_of(far[1], far[0])] if self.inputs > 2 else found)
+
+    def to_dict(self) -> dict[str, Any]:
+        sizes = {"window": self.window, "others": self.others}
+        return {"step": self.name, "inside": hex_word(self.inside), **sizes}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any], inputs: int) -> Window:
+        inside = word_of(given(data, "inside"))
+        if inside > HALF:
+            raise ValueError("inside is above 2^63, which stands for certainty; write the program again")
+        return cls(inside, given_whole(data, "window", 1, MOST_CODES), given_whole(data, "others", 0, MOST_CODES))
+
+
+@dataclass(frozen=True, eq=False)
+class Draw(Step):
+    """A draw from the code's own table; all tables have as many entries."""
+
+    name = "table"
+    tables: Alias
+    inputs: int
+    outputs: int
+
+    @classmethod
+    def of(cls, weights: Sequence[Sequence[int]]) -> Draw:
+        """``weights[code]`` sums to 2^64 over the next codes."""
+        made = [Alias.of(column) for column in weights]
+        entries = np.concatenate([alias.entries for alias in made])
+        return cls(Alias(entries, made[0].bits), len(weights), len(weights[0]))
+
+    def draw(self, code: Numbers, words: Sequence[Numbers]) -> Numbers:
+        if isinstance(code, int):
+            return self.tables.draw(words[0], code)
+        return self.tables.draw(words[0], code.astype(np.uint64)).astype(np.int64)
+
+    def law(self, first: Codes | None = None) -> Floats:
+        table = np.array([[float(weight) for weight in row] for row in self.exact()]) / float(WORD)
+        return table if first is None else sum_runs(table, first)
+
+    def exact(self) -> list[list[int]]:
+        columns = [self.tables.weights(code)[: self.outputs] for code in range(self.inputs)]
+        return [list(row) for row in zip(*columns, strict=True)]
+
+    def to_dict(self) -> dict[str, Any]:
+        size = 1 << self.tables.bits
+        entries = self.tables.to_list()
+        tables = [entries[code * size : (code + 1) * size] for code in range(self.inputs)]
+        return {"step": self.name, "tables": tables, "outputs": self.outputs}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any], inputs: int) -> Draw:
+        tables = [given_rows({"tables": column}, "tables") for column in given_rows(data, "tables", inputs)]
+        alias = Alias.from_list([entry for column in tables for entry in column], inputs)
+        step = cls(alias, inputs, given_whole(data, "outputs", 1, 1 << alias.bits))
+        if any(any(alias.weights(code)[step.outputs :]) for code in range(inputs)):
+            raise ValueError("a table leads to a code beyond the outputs; write the program again")
+        return step
+
+
+@dataclass(frozen=True, eq=False)
+class Map(Step):
+    """codes[code]: always the same."""
+
+    name = "map"
+    words = 0
+    codes: Codes
+    outputs: int
+
+    @property
+    def inputs(self) -> int:  # type: ignore[override]
+        return int(self.codes.size)
+
+    @cached_property
+    def listed(self) -> list[int]:
+        return [int(code) for code in self.codes]
+
+    def draw(self, code: Numbers, words: Sequence[Numbers]) -> Numbers:
+        return self.listed[code] if isinstance(code, int) else self.codes[code]
+
+    def law(self, first: Codes | None = None) -> Floats:
+        table = np.asarray(np.arange(self.outputs)[:, None] == self.codes, dtype=float)
+        return table if first is None else sum_runs(table, first)
+
+    def exact(self) -> list[list[int]]:
+        return [[int(code == report) for code in self.listed] for report in range(self.outputs)]
+
+    def gamma(self) -> Fraction | None:
+        return Fraction(1) if np.unique(self.codes).size == 1 else None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"step": self.name, "codes": self.listed, "outputs": self.outputs}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any], inputs: int) -> Map:
+        outputs = given_whole(data, "outputs", 1, MOST_CODES)
+        return cls(given_wholes(data, "codes", 0, outputs - 1, inputs), outputs)
+
+
+@dataclass(frozen=True, eq=False)
+class Spread(Step):
+    """Any code of the run that holds the code: runs begin at ``starts``, the last one ends before ``outputs``."""
+
+    name = "spread"
+    starts: Codes
+    outputs: int
+
+    @property
+    def inputs(self) -> int:  # type: ignore[override]
+        return self.outputs
+
+    @cached_property
+    def sizes(self) -> Codes:
+        return np.diff(self.starts, append=self.outputs)
+
+    @cached_property
+    def runs(self) -> tuple[Codes, Codes]:
+        """(first code, size) of the run that holds each code."""
+        return np.repeat(self.starts, self.sizes), np.repeat(self.sizes, self.sizes)
+
+    @cached_property
+    def _listed(self) -> tuple[list[int], list[int]]:
+        return self.runs[0].tolist(), self.runs[1].tolist()
+
+    def draw(self, code: Numbers, words: Sequence[Numbers]) -> Numbers:
+        if isinstance(code, int):
+            return self._listed[0][code] + below(words[0], self._listed[1][code])
+        start, size = self.runs
+        return start[code] + below(words[0], size[code].view(np.uint64)).view(np.int64)
+
+    def law(self, first: Codes | None = None) -> Floats:
+        return np.repeat(self.law_of_runs(first), self.sizes, axis=1)
+
+    def law_of_runs(self, first: Codes | None = None) -> Floats:
+        """The law of any code of each run; cells cut through runs in proportion to the codes on each side."""
+        bounds = np.arange(self.outputs + 1) if first is None else np.append(first, self.outputs)
+        bounds[0] = 0
+        shared = np.minimum(bounds[1:, None], self.starts + self.sizes) - np.maximum(bounds[:-1, None], self.starts)
+        return np.asarray(np.maximum(shared, 0) / self.sizes)
+
+    def exact(self) -> list[list[int]]:
+        start, size = (column.tolist() for column in self.runs)
+        return [
+            [words_below(report - a, s) if a <= report < a + s else 0 for a, s in zip(start, size, strict=True)]
+            for report in range(self.outputs)
+        ]
+
+    def gamma(self) -> Fraction | None:
+        return Fraction(1) if self.starts.size == 1 else None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"step": self.name, "starts": self.starts.tolist(), "outputs": self.outputs}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any], inputs: int) -> Spread:
+        outputs = given_whole(data, "outputs", 1, MOST_CODES)
+        starts = given_wholes(data, "starts", 0, outputs - 1)
+        if not starts.size or starts[0] or (np.diff(starts) <= 0).any():
+            raise ValueError("starts do not begin at 0 and increase; write the program again")
+        return cls(starts, outputs)

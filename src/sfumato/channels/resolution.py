@@ -1,0 +1,49 @@
+"""How fine the grid of a channel for numbers is, and checks of the numbers that channels are given."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from sfumato.domain import Interval
+
+
+def check_positive(name: str, value: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise TypeError(f"{name}={value!r} is not a number; give a positive number")
+    if not 0 < value < 1e290:
+        given = f"{value:g}" if not isinstance(value, int) or abs(value) < 1e15 else "a huge number"
+        raise ValueError(f"{name}={given} is not above 0 and finite; without noise leave the channel out")
+    return float(value)
+
+
+def check_confidence(confidence: float) -> float:
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence={confidence!r} is not between 0 and 1; use for example 0.95")
+    return float(confidence)
+
+
+def check_step(domain: Interval, step: float) -> None:
+    check_positive("step", step)
+    if step > domain.width:
+        raise ValueError(f"step={step:g} is wider than the domain ({domain}); use a finer step")
+    if domain.integer and not (step.is_integer() or (1 / step).is_integer()):
+        raise ValueError(f"step={step:g} does not fit integers; use a whole number or a whole fraction of 1")
+
+
+def default_step(domain: Interval, deviation: float) -> float:
+    """The largest 1, 2 or 5 · 10^k at most a 32nd of the noise and a 1000th of the range; whole for integers.
+
+    Never much below a 4000th of the range: the law of a finer grid would be large and no more private.
+    """
+    wanted = max(min(deviation / 32, domain.width / 1000), domain.width / 4000)
+    power = math.floor(math.log10(wanted))
+    best = max(lead for lead in (1, 2, 5) if lead * 10.0**power <= wanted * (1 + 1e-9))
+    step = float(f"{best}e{power}")
+    return max(step, 1.0) if domain.integer else step
+
+
+def holds_every_integer(domain: Interval, step: float) -> bool:
+    """Whether each whole number has a code of its own; on a coarser grid values are rounded like any number."""
+    return domain.integer and step <= 1

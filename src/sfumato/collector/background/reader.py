@@ -1,0 +1,27 @@
+"""One thread reads, on a connection of its own: the event loop does not wait for the disk."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from sfumato.collector.store import Connection, ReconnectingConnection, Store
+
+
+class Reader:
+    """The thread that reads."""
+
+    def __init__(self, store: Store) -> None:
+        self._connection = ReconnectingConnection(store)
+        self._thread = ThreadPoolExecutor(1, "reader")
+
+    async def run(self, work: Callable[[Connection], Any]) -> Any:
+        """What some work gives that only reads."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._connection.run, work)
+
+    def stop(self) -> None:
+        """Close the connection, and end the thread."""
+        self._thread.submit(self._connection.close)
+        self._thread.shutdown()

@@ -1,0 +1,39 @@
+"""Figures about the service for Prometheus: how much and how quickly, never who or what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
+
+
+class Metrics:
+    """Counters of one service; ``waiting`` and ``bytes_on_disk`` are asked when somebody reads them."""
+
+    def __init__(self, waiting: Callable[[], float], bytes_on_disk: Callable[[], dict[str, int]]) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # they tell when the first report came
+        self._registry = registry = CollectorRegistry()
+        self.answers = Counter("sfumato_answers", "Requests answered", ["path", "status"], registry=registry)
+        self.accepted = Counter("sfumato_reports_accepted", "Reports acknowledged", ["survey"], registry=registry)
+        self.refused = Counter("sfumato_refused", "Requests and reports refused", ["reason"], registry=registry)
+        self.together = Histogram(
+            "sfumato_reports_per_commit", "Reports in one commit", buckets=[1, 4, 16, 64, 256, 1024], registry=registry
+        )
+        self.commit = Histogram(
+            "sfumato_commit_seconds", "Time of a commit", buckets=[0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1],
+            registry=registry,
+        )
+        Gauge("sfumato_reports_waiting", "Reports that wait to be written", registry=registry).set_function(waiting)
+        self._bytes = Gauge("sfumato_store_bytes", "Bytes on disk", ["part"], registry=registry)
+        self._on_disk = bytes_on_disk
+
+    def committed(self, reports: int, seconds: float) -> None:
+        """Count a commit of reports."""
+        self.together.observe(reports)
+        self.commit.observe(seconds)
+
+    def text(self) -> bytes:
+        """All of it, as Prometheus reads it."""
+        for part, size in self._on_disk().items():
+            self._bytes.labels(part).set(size)
+        return generate_latest(self._registry)

@@ -1,0 +1,355 @@
+"""What reports tell, as plain data: counts, estimates with their errors by class and by level, two questions together.
+
+Reports are a table of them, of any kind, or the counts of them by question; numbers are finite or None. Nothing here
+fails for want of reports: what cannot be said yet is a sentence among ``messages``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from sfumato.channels import Mechanism
+from sfumato.counts import Counts, Reports
+from sfumato.domain import Categories, Domain, Floats, Interval, Items
+from sfumato.findings.answers import (
+    Answers,
+    BasketCounts,
+    ClearCounts,
+    answers_of,
+    channels_of,
+    clear_edges,
+    columns_of,
+    in_codes,
+)
+from sfumato.findings.bars import bar, half_widths, reports_needed, rows_of
+from sfumato.findings.fakes import (
+    heaps,
+    moved,
+    table_and_inverse,
+    variance_of_one,
+    worst_of_mean,
+    worst_of_shares,
+)
+from sfumato.findings.groups import Groups, compare
+from sfumato.findings.means import mean_of
+from sfumato.itemsets.supports import MemoryHolder, SupportCounter
+from sfumato.plan import Plan
+from sfumato.prose import counted, plain, sentence
+from sfumato.reconstruction import (
+    Diagnostics,
+    Estimate,
+    combine,
+    difference,
+    intervals_told,
+    reconstruct,
+    reconstruct_joint,
+)
+from sfumato.reconstruction.diagnosis import FEW_REPORTS
+from sfumato.reconstruction.estimate import WithError
+from sfumato.reconstruction.methods import misfit_in_words
+from sfumato.reconstruction.reconstruct import with_unasked
+
+MOST_GROUPS, MOST_ITEMS = 6, 1_000
+MOST_ROWS = 20_000
+"""Of a question with more categories the page shows none."""
+JOINT_INTERVALS = 5
+KINDS = {Interval: "numbers", Categories: "categories", Items: "items"}
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """How blurred answers are to be reconstructed; see `estimates`."""
+
+    intervals: int | None = None
+    method: str = "smooth"
+    stop: Any = None
+    shares: Mapping[str, float] | None = None
+
+
+# --- the views --------------------------------------------------------------------------------------------------------
+
+
+def counts(reports: Any, plan: Plan) -> dict[str, Any]:
+    """Count the reports, question by question: answered and missing, in all, by class and by level."""
+
+    def some(tally: Any) -> dict[str, int]:
+        return {"answered": int(tally.total), "missing": int(tally.missing)}
+
+    def several(parts: Mapping[Any, Any]) -> list[dict[str, Any]]:
+        return [{"label": plain(label), **some(part)} for label, part in parts.items()]
+
+    answers = answers_of(reports, plan)
+    questions = {
+        each.name: {**some(each.whole), "by_class": several(each.by_class), "by_level": several(each.by_level)}
+        for each in answers.questions
+    }
+    return {"reports": answers.people, "class": plan.target, "questions": questions}
+
+
+def estimates(
+    reports: Any, plan: Plan, question: str = "", intervals: int | None = None, *, method: str = "smooth",
+    stop: Any = None, class_name: str | None = None, shares: Mapping[str, float] | None = None,
+) -> dict[str, Any]:
+    """Estimate what the reports say of every question: with errors, by class and by level, how precise it is, and what
+    fakes could do to it.
+
+    Every row has ``value``, ``stderr``, the ends ``from`` and ``to`` of its 90 % bar, and ``within_noise``.
+
+    ``reports``: a table of reports (pandas, Polars, PyArrow, a mapping, …), or the counts of them by question, as
+    ``plan.counts`` gives them. ``question``: this one only. ``intervals``: of blurred numbers, instead of as many as
+    the reports can tell apart. ``method`` and ``stop``: how to reconstruct, as in `sf.reconstruct`. ``class_name``:
+    what the classes of counts are called. ``shares``: the known share of each class in the population, by which the
+    classes are put together.
+    """
+    if question and question not in plan.columns:
+        raise ValueError(f"there is no question {question!r}; there are {', '.join(plan.columns)}")
+    answers, wishes = answers_of(reports, plan, class_name), Wishes(intervals, method, stop, shares)
+    questions = {
+        each.name: _question(each, plan, answers.class_blur, wishes)
+        for each in answers.questions
+        if each.name == (question or each.name)
+    }
+    found = {"reports": answers.people, "class": answers.class_name, "questions": questions}
+    return plain(found)  # type: ignore[no-any-return]
+
+
+def joint(reports: Any, plan: Plan, first: str, second: str) -> dict[str, Any]:
+    """Estimate two questions together: the share of people in every pair of answers, with its error where there is one.
+
+    ``reports``: a table of reports.
+    """
+    both, channels = (first, second), seen_together(plan)
+    for name in both:
+        if name not in channels:
+            raise ValueError(f"{name!r} cannot be seen together with another; choose two of {', '.join(channels)}")
+    if first == second:
+        raise ValueError(f"{first!r} is given twice; choose two questions")
+    table = in_codes(reports, plan)
+    columns = [column for name in both for column in columns_of(name) if column in table.column_names]
+    chosen = Reports(table.select(columns), {name: channels[name] for name in both})
+    head: dict[str, Any] = {"questions": list(both), "labels": [], "shares": [], "stderr": None}
+    try:
+        estimate = reconstruct_joint(chosen, intervals=JOINT_INTERVALS, columns=both)
+    except ValueError as error:
+        return {**head, "reports": 0, "missing": table.num_rows, "messages": [sentence(str(error))]}
+    facts = estimate.diagnostics
+    head |= {"labels": [each.labels() for each in estimate.marginals], "shares": estimate.probabilities}
+    head |= {"stderr": estimate.stderr, "reports": facts.reports, "missing": facts.missing}
+    unsure = [] if estimate.stderr is not None else ["How sure this is can be said of pairs of categories only."]
+    return plain({**head, "messages": [*map(sentence, facts.messages), *unsure]})  # type: ignore[no-any-return]
+
+
+def seen_together(plan: Plan) -> dict[str, Mechanism | None]:
+    """Return the columns that `joint` takes, with their channels: all but baskets and numbers in the clear."""
+    blurred = channels_of(plan)
+    clear = {name for name, each in plan.attributes.items() if each.channel is None}
+    labels = {name for name in clear if isinstance(plan.attributes[name].domain, Categories)}
+    return {name: blurred.get(name) for name in plan.columns if name in blurred or name in labels}
+
+
+# --- measures ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Measure:
+    """An estimate of the shares, and the mean where answers are numbers; None where nobody answered, or where the list
+    of answers is too long to show."""
+
+    reports: float
+    missing: float
+    estimate: Estimate | None = None
+    mean: WithError | None = None
+
+    @property
+    def vector(self) -> tuple[Floats, Floats]:
+        """Return all that was estimated in a row, with variances; shares first."""
+        assert self.estimate is not None
+        values, variances = self.estimate.probabilities, self.estimate.stderr**2
+        if self.mean is None:
+            return values, variances
+        return np.append(values, float(self.mean)), np.append(variances, self.mean.stderr**2)
+
+
+def measure(answers: Answers, tally: Any, cells: Any, wishes: Wishes) -> Measure:
+    """Estimate the shares behind some of the answers to a question: of intervals, of categories, or of the people who
+    hold each of the items ``cells``."""
+    if not tally.total or _is_too_long(answers.domain):
+        return Measure(tally.total, tally.missing)
+    if isinstance(tally, Counts):
+        wanted = cells if isinstance(answers.domain, Interval) else None
+        estimate = reconstruct(tally, intervals=wanted, method=wishes.method, stop=wishes.stop)
+        return Measure(tally.total, tally.missing, estimate, mean_of(tally.effective()))
+    if isinstance(tally, ClearCounts):
+        return Measure(tally.total, tally.missing, _clear_estimate(answers.domain, tally), tally.mean)
+    return Measure(tally.total, tally.missing, _item_estimate(answers.channel, tally, cells))
+
+
+def _put_together(whole: Measure, classes: Mapping[Hashable, Measure], shares: Mapping[str, float]) -> Measure:
+    """Return the estimates of all classes, put together by the classes' known shares of the population."""
+    estimates_by_class = {str(label): each.estimate for label, each in classes.items()}
+    means = {str(label): each.mean for label, each in classes.items()}
+    mean = None if None in means.values() else combine(means, shares)
+    return replace(whole, estimate=combine(estimates_by_class, shares), mean=mean)
+
+
+def _clear_estimate(domain: Domain, tally: ClearCounts) -> Estimate:
+    """Return p = N/n with the covariance (diag h − hhᵀ)/n of people drawn from a crowd; h = (N + ½)/(n + k/2), because
+    a share of nobody is not a certain zero."""
+    n = tally.total
+    h = (tally.histogram + 0.5) / (n + tally.histogram.size / 2)
+    spread = (np.diag(h) - np.outer(h, h)) / n
+    facts = Diagnostics("clear", n, tally.missing, 0, 0, 0.0, h.size - 1.0)
+    if isinstance(domain, Interval):
+        return Estimate(clear_edges(domain), None, tally.histogram / n, spread, facts, domain.integer)
+    return Estimate(None, tuple(getattr(domain, "labels", ())), tally.histogram / n, spread, facts)
+
+
+def _item_estimate(channel: Any, tally: BasketCounts, items: Any) -> Estimate:
+    """Return the share of people who hold each item. To the error of the blur comes s(1−s)/n of people drawn from a
+    crowd."""
+    holder = MemoryHolder.of_reports([(tally.reports, channel)])
+    level = SupportCounter(holder).count(np.arange(channel.items.size)[:, None])
+    if items is None:
+        items = np.sort(np.argsort(-level.support, kind="stable")[:MOST_ITEMS])
+    shares = level.support[items]
+    variance = level.stderr[items] ** 2 + np.clip(shares * (1 - shares), 0.0, None) / tally.total
+    labels = tuple(channel.items.labels[code] for code in items.tolist())
+    return Estimate(None, labels, shares, np.diag(variance), Diagnostics("supports", tally.total, 0, 0, 0, 0.0, 0.0))
+
+
+# --- one question -----------------------------------------------------------------------------------------------------
+
+
+def _question(answers: Answers, plan: Plan, class_blur: Floats | None, wishes: Wishes) -> dict[str, Any]:
+    blurred_counts = answers.whole if isinstance(answers.whole, Counts) else None
+    cells = None if blurred_counts is None else wishes.intervals or intervals_told(blurred_counts)
+    whole = measure(answers, answers.whole, cells, wishes)
+    found: dict[str, Any] = {"question": answers.question, "kind": KINDS[type(answers.domain)]}
+    found |= {"blurred": answers.channel is not None, "reports": whole.reports, "missing": whole.missing}
+    found |= {"rows": [], "mean": None, "by_class": None, "by_level": None, "fit": None, "heaps": [], "fakes": None}
+    if whole.estimate is None:
+        message = "There are no reports yet."
+        if whole.missing:
+            message = f"Nobody has answered this question yet; {whole.missing:,.0f} left it out."
+        if whole.reports:
+            message = f"More than {MOST_ROWS:,} categories are too many to show; count them with plan.counts(reports)."
+        return {**found, "precision": _precision(answers, whole, None), "messages": [message]}
+    same = _items(answers, whole.estimate) if whole.estimate.edges is None else whole.estimate.edges
+    if wishes.shares is not None:
+        classes = {label: measure(answers, part, same, wishes) for label, part in answers.by_class.items()}
+        whole = _put_together(whole, classes, wishes.shares)
+    assert whole.estimate is not None
+    found["rows"] = rows_of(whole.estimate)
+    found["mean"] = None if whole.mean is None else bar(float(whole.mean), whole.mean.stderr**2)
+    if blurred_counts is not None:
+        found |= {"fit": whole.estimate.diagnostics.fit, "heaps": heaps(blurred_counts)}
+    messages = _messages(replace(whole, estimate=with_unasked(whole.estimate, answers.name, plan)))
+    for view, parts, undo in (("by_class", answers.by_class, class_blur), ("by_level", answers.by_level, None)):
+        if len(parts) > MOST_GROUPS:
+            messages.append(f"{len(parts)} groups are too many to compare; up to {MOST_GROUPS} are.")
+        elif parts and whole.reports >= FEW_REPORTS:
+            found[view] = _groups({label: measure(answers, part, same, wishes) for label, part in parts.items()}, undo)
+    precision = _precision(answers, whole, found["by_class"])
+    return {**found, "precision": precision, "fakes": _fakes(answers, whole), "messages": messages}
+
+
+def _is_too_long(domain: Domain) -> bool:
+    return isinstance(domain, Categories) and domain.size > MOST_ROWS
+
+
+def _items(answers: Answers, estimate: Estimate) -> Any:
+    """Return the codes of the items that were estimated, so that groups are estimated for the same ones."""
+    if not isinstance(answers.domain, Items):
+        return None
+    code_of = {label: code for code, label in enumerate(answers.domain.labels)}
+    return np.array([code_of[label] for label in estimate.categories or ()])
+
+
+def _messages(measured: Measure) -> list[str]:
+    """Return what must be known before trusting an estimate; of very few answers one sentence says it all."""
+    assert measured.estimate is not None
+    facts = measured.estimate.diagnostics
+    if measured.reports >= FEW_REPORTS:
+        return [sentence(message) for message in facts.messages]
+    verb = "is" if measured.reports == 1 else "are"
+    few = f"{counted(int(measured.reports), 'answer')} {verb} too few to trust this."
+    return [*map(sentence, filter(None, [misfit_in_words(facts.fit)])), few]
+
+
+def _groups(measures: Mapping[Hashable, Measure], undo: Floats | None) -> dict[str, Any]:
+    """Compare groups. One without answers is left out, unless a blur may have hidden its people in others.
+
+    ``verdict``: of two groups whose people are known, whether they differ at all.
+    """
+    answered = {label: each for label, each in measures.items() if each.estimate is not None}
+    reports = [{"label": label, "reports": each.reports} for label, each in measures.items()]
+    if not answered:
+        nothing_found: dict[str, Any] = {"groups": [], "differences": [], "compared": 0, "stand_out": 0}
+        return {"reports": reports, "verdict": None, "smallest": None, **nothing_found}
+    some = next(iter(answered.values()))
+    with_mean = all(each.mean is not None for each in answered.values())
+    size = some.estimate.probabilities.size  # type: ignore[union-attr]
+    nothing = np.zeros(size + 1), np.zeros(size + 1)
+    taken = answered if undo is None else measures
+    vectors = [each.vector if label in answered else nothing for label, each in taken.items()]
+    values, variances = (np.array([pair[part][: size + with_mean] for pair in vectors]) for part in (0, 1))
+    people = np.array([float(each.reports) for each in taken.values()])
+    blur = np.eye(len(taken)) if undo is None else undo
+    found = {"reports": reports, "verdict": None, **compare(Groups(list(taken), values, variances, people, blur), size)}
+    if undo is None and len(answered) == 2:
+        found["verdict"] = difference(*(each.estimate for each in answered.values())).verdict
+    return found
+
+
+def _precision(answers: Answers, whole: Measure, by_class: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the bars as they are, and how many reports in all would make them ±5, ±2 and ±1 points.
+
+    ``rough``: shares of ranges of blurred numbers, whose errors do not follow 1/√n: what is smooth is found sooner, and
+    what the noise hides later.
+    """
+    answered = whole.reports / max(whole.reports + whole.missing, 1) or 1.0
+    precision: dict[str, Any] = {"half_width": None, "needed": None, "rough": False, "mean": None}
+    precision["smallest_difference"] = by_class["smallest"] if by_class else None
+    variance = _variance_of_one(answers, whole)
+    if variance is not None:
+        precision["needed"] = reports_needed(variance / answered)
+    if whole.estimate is not None:
+        precision["half_width"] = half_widths(whole.estimate.stderr**2)
+        precision["rough"] = isinstance(answers.whole, Counts) and isinstance(answers.domain, Interval)
+    if whole.mean is not None and isinstance(answers.domain, Interval):
+        width, spread = float(answers.domain.width), whole.mean.stderr**2
+        precision["mean"] = {"half_width": half_widths(np.array([spread]))["worst"] / width}
+        precision["mean"]["needed"] = reports_needed(whole.reports * spread / answered, width)
+    return precision
+
+
+def _variance_of_one(answers: Answers, whole: Measure) -> float | None:
+    """Return what one report adds to the variance of the least certain share; of categories it is known before any
+    report comes."""
+    tables = table_and_inverse(answers.whole) if isinstance(answers.whole, Counts) else None
+    if tables is None or not isinstance(answers.domain, Categories):
+        return None if whole.estimate is None else whole.reports * float((whole.estimate.stderr**2).max())
+    p = np.zeros(answers.domain.size) if whole.estimate is None else whole.estimate.probabilities
+    return variance_of_one(*tables, (whole.reports * p + 0.5) / (whole.reports + p.size / 2))
+
+
+def _fakes(answers: Answers, whole: Measure) -> dict[str, Any] | None:
+    """Return what 1 % and 5 % of made-up reports do at worst: to a share, or to the mean of numbers."""
+    assert whole.estimate is not None
+    p, counts_of_blur = whole.estimate.probabilities, answers.whole if isinstance(answers.whole, Counts) else None
+    if isinstance(answers.domain, Interval):
+        if whole.mean is None:
+            return None
+        return {"of": "mean", "moved": moved(worst_of_mean(counts_of_blur, float(whole.mean), answers.domain))}
+    if counts_of_blur is not None:
+        tables = table_and_inverse(counts_of_blur)
+        return None if tables is None else {"of": "share", "moved": moved(worst_of_shares(tables[1], p))}
+    if isinstance(answers.whole, BasketCounts):
+        laws = answers.channel.laws.values()  # type: ignore[union-attr]
+        estimators = np.concatenate([law.estimator(1) for law in laws])
+        return {"of": "share", "moved": moved(worst_of_shares(np.tile(estimators, (p.size, 1)), p))}
+    return {"of": "share", "moved": moved(worst_of_shares(np.eye(p.size), p))}

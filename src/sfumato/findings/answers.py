@@ -1,0 +1,244 @@
+"""The answers to every question: in all, by class and by privacy level, as counts or as baskets.
+
+They are read from a table of reports, or are the counts of them already, which may come from any engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.channels import Mechanism
+from sfumato.channels.additive.correlated_noise import CorrelatedNoise
+from sfumato.channels.baskets import BasketReports, SelectASize
+from sfumato.counts import Counts, Reports, as_codes
+from sfumato.domain import MISSING, Categories, Domain, Floats, Interval, Items
+from sfumato.findings.means import mean_with_error
+from sfumato.plan import Attribute, Plan
+from sfumato.reconstruction import intervals_for
+from sfumato.reconstruction.cells import interval_edges
+from sfumato.reconstruction.estimate import WithError
+from sfumato.reconstruction.methods import left_inverse
+from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, PLAN_COLUMN, to_arrow
+
+
+@dataclass(frozen=True, eq=False)
+class ClearCounts:
+    """Answers in the clear: how many in each category or interval, and the mean of numbers."""
+
+    histogram: NDArray[Any]
+    missing: int
+    mean: WithError | None = None
+
+    @property
+    def total(self) -> int:
+        return int(self.histogram.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class BasketCounts:
+    """Baskets as they were reported."""
+
+    reports: BasketReports
+    missing: int
+
+    @property
+    def total(self) -> int:
+        return len(self.reports)
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """The answers to one question; a question of several numbers is one for each."""
+
+    name: str
+    question: str
+    domain: Domain
+    channel: Mechanism | None
+    whole: Any
+    by_class: Mapping[Hashable, Any]
+
+    @property
+    def by_level(self) -> dict[str, Counts]:
+        """Return the answers at each privacy level, where people chose one."""
+        if self.channel is None or not self.channel.has_levels:
+            return {}
+        return {str(level): Counts({level: self.whole.levels[level]}) for level in self.channel.levels}
+
+
+@dataclass(frozen=True, eq=False)
+class AllAnswers:
+    """The answers to all questions, in the plan's order."""
+
+    people: int
+    questions: list[Answers]
+    class_name: str | None = None
+    class_blur: Floats | None = field(default=None, repr=False)
+    """The inverse of the table through which the class itself went; None where it is clear, or has none."""
+
+
+def answers_of(reports: Any, plan: Plan, class_name: str | None = None) -> AllAnswers:
+    """Return the answers in a table of reports, or in counts of them by question.
+
+    ``class_name``: what the classes of counts are called; those of a table are the plan's.
+    """
+    if isinstance(reports, Mapping) and reports and all(isinstance(one, Counts) for one in reports.values()):
+        return _counted_answers(reports, plan, class_name)
+    return _TableAnswers(plan, in_codes(reports, plan)).read()
+
+
+def in_codes(reports: Any, plan: Plan) -> Any:
+    """Return any table of reports as a PyArrow table of report codes, as a collector keeps it."""
+    table = to_arrow(reports)
+    if PLAN_COLUMN in table.column_names:
+        plan.check_origin(table[PLAN_COLUMN])
+    values = any(channel is not None and name in table.column_names for name, channel in plan.column_channels.items())
+    return as_codes(table, plan) if values else table
+
+
+def _counted_answers(counts: Mapping[str, Counts], plan: Plan, class_name: str | None) -> AllAnswers:
+    unknown = [name for name in counts if name not in plan.attributes]
+    if unknown:
+        raise ValueError(f"the plan has no question {unknown[0]!r}; it asks {', '.join(plan.attributes)}")
+    questions = []
+    for name, one in counts.items():
+        each = plan.attributes[name]
+        by_class = {label: one.select(label) for label in one.classes or ()}
+        whole = one.together() if by_class else one
+        questions.append(Answers(name, each.question or name, each.domain, each.channel, whole, by_class))
+    people = max(int(each.whole.total + each.whole.missing) for each in questions)
+    return AllAnswers(people, questions, class_name)
+
+
+class _TableAnswers:
+    """The answers in a table of report codes."""
+
+    def __init__(self, plan: Plan, table: Any) -> None:
+        self.plan, self.table = plan, table
+        self.class_blur = class_blur(plan)
+        self.classes, self.class_codes = self._classes()
+        self.channels = channels_of(plan)
+        columns = [column for name in self.channels for column in table.column_names if column in columns_of(name)]
+        self.reports = Reports(table.select(columns), dict(self.channels)) if columns else None
+        if self.classes and self.reports is not None:
+            codes = np.where(self.class_codes < 0, len(self.classes), self.class_codes)
+            self.reports = self.reports.aimed(codes, classes=[*self.classes, None])
+
+    def _classes(self) -> tuple[tuple[Hashable, ...], NDArray[Any]]:
+        """Return the classes, and everybody's code (−1: not given); none where there is no class that can be read."""
+        target = self.plan.attributes.get(self.plan.target or "")
+        nobody = np.full(self.table.num_rows, MISSING)
+        if target is None or not isinstance(target.domain, Categories) or target.has_levels:
+            return (), nobody
+        if target.channel is None:
+            return tuple(target.domain.labels), clear_codes(self.table[target.name], target.domain)
+        reported = target.channel.level(None).outputs
+        if self.class_blur is None or not isinstance(reported, Categories):
+            return (), nobody
+        return tuple(reported.labels), self.table[target.name + CODE_SUFFIX].to_numpy()
+
+    def read(self) -> AllAnswers:
+        questions = [self._answers(each, column) for each in self.plan.attributes.values() for column in each.columns]
+        return AllAnswers(self.table.num_rows, questions, self.plan.target, self.class_blur)
+
+    def _answers(self, each: Attribute, name: str) -> Answers:
+        domain: Domain = each.domain if name == each.name else each.domain.columns[name]  # type: ignore[union-attr]
+        channel = self.channels.get(name, each.channel)
+        grouped = self.classes if name != self.plan.target else ()
+        if isinstance(domain, Items):
+            whole, by_class = self._baskets(name, channel)
+        elif channel is None:
+            whole, by_class = self._clear(name, domain)
+        else:
+            whole, by_class = self._blurred(name)
+        by_label = dict(zip(grouped, by_class, strict=False))
+        return Answers(name, each.question or name, domain, channel, whole, by_label)
+
+    def _blurred(self, name: str) -> tuple[Any, list[Any]]:
+        assert self.reports is not None
+        counts = self.reports.of(name, by_class=bool(self.classes))
+        return counts.together() if self.classes else counts, [counts.select(label) for label in self.classes]
+
+    def _clear(self, name: str, domain: Domain) -> tuple[Any, list[Any]]:
+        column = self.table[name]
+        codes = clear_codes(column, domain)
+        size = len(domain.labels) if isinstance(domain, Categories) else clear_edges(domain).size - 1
+        numbers = column.to_numpy() if isinstance(domain, Interval) else None
+        groups = [np.ones(codes.size, bool), *(self.class_codes == code for code in range(len(self.classes)))]
+        parts = [
+            ClearCounts(
+                np.bincount(codes[of & (codes >= 0)], minlength=size),
+                int((codes[of] < 0).sum()),
+                None if numbers is None else _mean_of_values(numbers[of & (codes >= 0)]),
+            )
+            for of in groups
+        ]
+        return parts[0], parts[1:]
+
+    def _baskets(self, name: str, channel: Any) -> tuple[Any, list[Any]]:
+        reports, present = baskets_in(self.table, name, channel)
+        groups = [self.class_codes == code for code in range(len(self.classes))]
+        by_class = [BasketCounts(reports[of[present]], int((of & ~present).sum())) for of in groups]
+        return BasketCounts(reports, int((~present).sum())), by_class
+
+
+def class_blur(plan: Plan) -> Floats | None:
+    """Return the inverse of the table through which the class itself went; None where it is clear, or has none."""
+    channel = plan.attributes[plan.target].channel if plan.target else None
+    if channel is None or channel.has_levels:
+        return None
+    table = channel.level(None).matrix()
+    try:
+        return left_inverse(table) if table.shape[0] == table.shape[1] else None
+    except ValueError:
+        return None
+
+
+def channels_of(plan: Plan) -> dict[str, Mechanism]:
+    """Return the channel of every blurred column that is counted by codes."""
+    channels: dict[str, Mechanism] = {}
+    for name, each in plan.attributes.items():
+        if isinstance(each.channel, CorrelatedNoise):
+            channels |= {column: each.channel.marginal(column) for column in each.columns}
+        elif each.channel is not None and not isinstance(each.domain, Items):
+            channels[name] = each.channel
+    return channels
+
+
+def columns_of(name: str) -> tuple[str, str, str]:
+    return name, name + CODE_SUFFIX, name + LEVEL_SUFFIX
+
+
+def clear_edges(domain: Any) -> Floats:
+    return interval_edges(domain, intervals_for(domain))
+
+
+def clear_codes(column: Any, domain: Domain) -> NDArray[Any]:
+    """Return for every answer in the clear the number of its category or interval, −1 where there is none."""
+    if isinstance(domain, Categories):
+        encoded = column.combine_chunks().dictionary_encode()
+        codes = [domain.code_of(label) for label in encoded.dictionary.to_pylist()]
+        rows = encoded.indices.fill_null(len(codes)).to_numpy(zero_copy_only=False)
+        return np.asarray(np.array([*codes, MISSING])[rows])
+    numbers, edges = column.to_numpy().astype(float), clear_edges(domain)
+    cell = np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, edges.size - 2)
+    return np.where(np.isnan(numbers), MISSING, cell)
+
+
+def _mean_of_values(numbers: Floats) -> WithError | None:
+    return mean_with_error(numbers.size, float(numbers.sum()), float(numbers @ numbers))
+
+
+def baskets_in(table: Any, name: str, channel: SelectASize) -> tuple[BasketReports, NDArray[np.bool_]]:
+    """Return the baskets that were reported, and which rows of the table they are."""
+    form = next((form for form in ("seed", "bitmap") if f"{name}.{form}" in table.column_names), None)
+    if form is None:
+        raise ValueError(f"column '{name}.seed' or '{name}.bitmap' is missing; reports of baskets have one of them")
+    sizes = table[f"{name}.size"]
+    present = sizes.is_valid().to_numpy()
+    rows = table[f"{name}.{form}"].filter(present)
+    return BasketReports.of_arrow(channel.items, sizes.filter(present), rows, form == "seed"), present

@@ -1,0 +1,61 @@
+"""Numbers with their 90 % bars, what lies within noise, and how many reports a narrower bar needs.
+
+For an estimate with standard error s and z = 1.645 (a 90 % bar reaches z·s to both sides):
+
+    a share p is within noise            if p ≤ z·s: it cannot be told from zero
+    a difference d is within noise       if |d| ≤ z·s_d: no difference is shown; where there is none, one comparison in
+                                         ten stands out all the same
+    reports needed for a bar of ±h       n = z²·v / h², v the variance that one report adds (n·s² for n reports)
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from sfumato.domain import Floats
+from sfumato.pages.charts import NINETY_PERCENT
+from sfumato.prose import finite
+from sfumato.reconstruction import Estimate
+
+POINTS = (0.05, 0.02, 0.01)
+
+
+def bar(value: float, variance: float) -> dict[str, float | None]:
+    """Return a number with its standard error and the ends of its 90 % bar."""
+    error = math.sqrt(max(variance, 0.0))
+    reach = NINETY_PERCENT * error
+    numbers = {"value": value, "stderr": error, "from": value - reach, "to": value + reach}
+    return {name: finite(number) for name, number in numbers.items()}
+
+
+def share(value: float, variance: float) -> dict[str, Any]:
+    """Return a share with its bar, which stays within 0..1, and whether it is within noise."""
+    row = bar(value, variance)
+    ends = {end: None if row[end] is None else min(max(row[end], 0.0), 1.0) for end in ("from", "to")}  # type: ignore[type-var]
+    return {**row, **ends, "within_noise": not value > NINETY_PERCENT * math.sqrt(max(variance, 0.0))}
+
+
+def difference(value: float, variance: float) -> dict[str, Any]:
+    """Return a difference with its bar, and whether it is within noise."""
+    return {**bar(value, variance), "within_noise": not abs(value) > NINETY_PERCENT * math.sqrt(max(variance, 0.0))}
+
+
+def rows_of(estimate: Estimate) -> list[dict[str, Any]]:
+    """Return a row an interval, category or item: where it is, its share and the bar of that."""
+    pairs = zip(estimate.rows(), estimate.probabilities.tolist(), (estimate.stderr**2).tolist(), strict=True)
+    where = ("label", "low", "high", "category")
+    return [{**{key: row[key] for key in where}, **share(p, variance)} for row, p, variance in pairs]
+
+
+def half_widths(variances: Floats) -> dict[str, float]:
+    """Return the usual and the largest half of a 90 % bar."""
+    widths = NINETY_PERCENT * np.sqrt(np.maximum(variances, 0.0))
+    return {"typical": float(np.median(widths)), "worst": float(widths.max())}
+
+
+def reports_needed(variance: float, unit: float = 1.0) -> dict[str, int]:
+    """Return how many reports make a bar of ±5, ±2 and ±1 points (of ``unit``), one report adding this variance."""
+    return {f"{100 * h:g}": math.ceil(NINETY_PERCENT**2 * max(variance, 0.0) / (h * unit) ** 2) for h in POINTS}

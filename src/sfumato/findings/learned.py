@@ -1,0 +1,114 @@
+"""What was learned from the reports, a tree with its rules and itemsets with theirs: parts of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from sfumato.pages import Html, Page, tag
+from sfumato.pages.charts import NINETY_PERCENT, share_bars
+from sfumato.pages.html import safe
+from sfumato.prose import listed, percent
+
+SHOWN_RULES, SHOWN_ITEMSETS, OPEN_DEPTH = 8, 20, 2
+CERTAIN = 0.95
+
+
+def show_model(page: Page, model: Mapping[str, Any]) -> None:
+    """Show a shipped model: what was measured of it and, of a tree, the rules in the plan's language."""
+    from sfumato.shipping.training import measured_in_words
+
+    page.section("The model", "Learned from the reports; it goes to people's devices and classifies them there.")
+    if model["measured"]:
+        page.items(measured_in_words(dict(model["measured"])))
+    device = model["device"]
+    if device["form"] != "tree":
+        page.paragraph(f"It is a {model['kind']}, which has no rules to read.")
+        return
+    tree = ShippedTree(device["nodes"], device["classes"])
+    language = (model["plan"] or {}).get("language", "en")
+    rules = tag("ul", *(tag("li", rule) for rule in tree.rules()[:SHOWN_RULES]), lang=language)
+    page.add(tag("h3", "The rules that most people fall under"), rules)
+    whole = tag("ul", *tree.answers(0, 0), class_="tree", lang=language)
+    page.add(tag("h3", "The whole tree"), tag("div", whole, class_="card"))
+
+
+class ShippedTree:
+    """A tree as a device has it, to be read: as a nested list, and as rules."""
+
+    def __init__(self, nodes: Sequence[Mapping[str, Any]], classes: Sequence[Any]) -> None:
+        self.nodes, self.classes = nodes, classes
+        self.total = sum(sum(node.get("counts", ())) for node in nodes) or 1.0
+
+    def decided(self, leaf: int) -> Html:
+        """Return the class of a leaf, how sure it is and how many people it holds."""
+        counts = self.nodes[leaf]["counts"]
+        size, best = sum(counts), max(range(len(counts)), key=counts.__getitem__)
+        sure = f"{percent(counts[best] / size, 0)} of the {percent(size / self.total)} of people here"
+        return tag("span", tag("b", self.classes[best]), " ", tag("small", sure), class_="leaf")
+
+    def sides(self, node: int) -> Iterator[tuple[str, int]]:
+        """Return what it means to go left and to go right, and where that leads."""
+        here = self.nodes[node]
+        return zip(here["said"][:2], (here["left"], here["right"]), strict=True)
+
+    def answers(self, node: int, depth: int) -> list[Html]:
+        """Return an entry for each answer to what a node asks, with what follows below; folded where it is deep."""
+        if "counts" in self.nodes[node]:
+            return [tag("li", self.decided(node))]
+        entries = []
+        for said, child in self.sides(node):
+            if "counts" in self.nodes[child]:
+                entries.append(tag("li", said, " → ", self.decided(child)))
+                continue
+            below = tag("ul", *self.answers(child, depth + 1))
+            opened = "" if depth + 1 < OPEN_DEPTH else None
+            entries.append(tag("li", tag("details", tag("summary", said), below, open=opened)))
+        return entries
+
+    def rules(self) -> list[Html]:
+        """Return one rule a leaf, the most common first; of two conditions on one column the later says both."""
+        weighed: list[tuple[float, Html]] = []
+
+        def walk(node: int, conditions: Mapping[int, str]) -> None:
+            here = self.nodes[node]
+            if "counts" in here:
+                words = listed(conditions.values()) or "Everybody"
+                weighed.append((sum(here["counts"]), safe(words, " → ", self.decided(node))))
+                return
+            for said, child in self.sides(node):
+                walk(child, {**conditions, here["column"]: said})
+
+        walk(0, {})
+        return [rule for _, rule in sorted(weighed, key=lambda pair: -pair[0])]
+
+
+def show_itemsets(page: Page, found: Mapping[str, Any]) -> None:
+    """Show itemsets and rules as `sfumato itemsets mine --json` writes them."""
+    lead = "Sets of items that many people hold, recovered from blurred baskets; grey where noise may have lifted them."
+    page.section("What goes together", lead)
+    itemsets = sorted(found["itemsets"], key=lambda row: -row["support"])[:SHOWN_ITEMSETS]
+    if not itemsets:
+        page.paragraph("No itemset reaches the support that was asked for.")
+        return
+    page.add(tag("div", share_bars([_row(row) for row in itemsets]), class_="card"))
+    rules = sorted(found.get("rules") or [], key=lambda rule: -rule["confidence"])[:SHOWN_ITEMSETS]
+    if rules:
+        page.add(tag("h3", "Rules")).table(map(_rule, rules), ["rule", "confidence", "lift"])
+
+
+def _row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an itemset as a row of a chart; within noise where it is not certain that it reaches the support."""
+    support, reach = row["support"], NINETY_PERCENT * row["stderr"]
+    bar = {"value": support, "stderr": row["stderr"], "from": max(support - reach, 0.0), "to": support + reach}
+    return {"label": _items(row["itemsets"]), **bar, "within_noise": row.get("certainty", 1.0) < CERTAIN}
+
+
+def _rule(rule: Mapping[str, Any]) -> list[str]:
+    sides = f"{_items(rule['antecedents'])} → {_items(rule['consequents'])}"
+    sure = f"{percent(rule['confidence'])} ± {100 * NINETY_PERCENT * rule['confidence stderr']:.1f}"
+    return [sides, sure, f"{rule['lift']:.2f}"]
+
+
+def _items(items: Iterable[Any]) -> str:
+    return ", ".join(map(str, items))

@@ -1,0 +1,297 @@
+"""The page of a survey: its figures with charts, whole without any script; what lies within noise is grey (`bars`).
+
+A collector adds how its survey stands, and keeps the page fresh.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sfumato.findings.analysis import estimates, joint
+from sfumato.findings.bars import POINTS
+from sfumato.findings.comparison import (
+    LISTED_LABELS,
+    SHOWN_LABELS,
+    Figures,
+    reach,
+    show_groups,
+    show_together,
+    shown_rows,
+)
+from sfumato.findings.fakes import FAKES, FEWEST_DAYS, unusual_days
+from sfumato.findings.learned import show_itemsets, show_model
+from sfumato.guarantee.page import told_of
+from sfumato.pages import Card, Html, Page, folded, table, tag
+from sfumato.pages.charts import Mark, day_bars, histogram, share_bars, within_bounds
+from sfumato.pages.html import paragraphs
+from sfumato.plan import Plan
+from sfumato.prose import counted, in_words, listed, percent, sentence, shown, voice
+from sfumato.reconstruction.estimate import WithError
+from sfumato.reconstruction.methods import FALSE_ALARM
+
+SCRIPT = "/static/dashboard.js"
+SHOWN_JOBS, SHOWN_DAYS = 10, 60
+BEYOND = 100_000_000  # reports; nobody collects more
+READABLE = 0.05  # half a 90 % bar up to which a question counts as known
+GROUPS = "Each group's 90 % bars; in colour where it differs from the others by more than chance explains."
+FAKED = (
+    "Nobody can be asked to prove an answer. So far fakes could move a share, or the mean of numbers, at worst: with "
+    "reports made up freely, and with false answers that were blurred as the plan says."
+)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a collector's survey stands: all that its page shows besides what the reports say."""
+
+    name: str
+    state: str = "open"
+    days: Sequence[tuple[Any, int, int]] = ()
+    """(date, accepted, withdrawn), oldest first."""
+    rejections: Mapping[str, int] = field(default_factory=dict)
+    invitations: tuple[int, int] | None = None
+    """How many were issued and used; None: none are needed."""
+    model: Mapping[str, Any] | None = None
+    """The shipped model's document."""
+    itemsets: Mapping[str, Any] | None = None
+    """What `sfumato itemsets mine --json` writes: ``itemsets`` and ``rules``."""
+    jobs: Sequence[Mapping[str, Any]] = ()
+
+
+def page_of(
+    reports: Any, plan: Plan, standing: Standing | None = None, *, figures: Mapping[str, Any] | None = None,
+    together: tuple[str, str] | None = None, **wishes: Any,
+) -> Page:
+    """Write what reports tell as one page, to be opened offline or, with ``standing``, to be served by a collector.
+
+    ``reports`` and ``wishes``: as `estimates` takes them. ``figures``: what `estimates` gave of these reports already.
+    ``together``: two questions to be shown together, which takes a table of reports.
+
+    >>> import sfumato as sf
+    >>> plan = sf.Plan.from_dict({"name": "town", "attributes": {
+    ...     "fare": {"categories": ["yes", "no"], "channel": "randomized-response", "gamma": 9}}})
+    >>> page_of(plan.randomize({"fare": ["yes", "no"] * 50}, rng=1), plan).title
+    'town'
+    """
+    figures = estimates(reports, plan, **wishes) if figures is None else figures
+    questions, number = figures["questions"], int(figures["reports"])
+    state = f"; the survey is {standing.state}" if standing else ""
+    lead = f"{counted(number, 'report')}{state}. People blurred their answers themselves."
+    page = Page(standing.name if standing else plan.name, lead, script=SCRIPT if standing else None)
+    page.facts(_headline(figures, standing)).contents()
+    _show_crowd(page, questions)
+    _show_precision(page, questions, number, figures["class"])
+    show_groups(page, questions, "by_class", f"Compared by {figures['class']}", GROUPS)
+    show_groups(page, questions, "by_level", "Compared by privacy level", GROUPS)
+    pair = joint(reports, plan, *together) if together else None
+    show_together(page, plan, pair, with_form=standing is not None)
+    if standing is not None and standing.model is not None:
+        show_model(page, standing.model)
+    if standing is not None and standing.itemsets is not None:
+        show_itemsets(page, standing.itemsets)
+    _show_fakes(page, questions, standing)
+    if standing is not None:
+        _show_arrivals(page, standing)
+    _show_promise(page, plan, with_form=standing is not None)
+    return page
+
+
+def _headline(figures: Mapping[str, Any], standing: Standing | None) -> list[tuple[str, str]]:
+    half_widths = [each["precision"]["half_width"] for each in figures["questions"].values()]
+    widths = sorted(each["typical"] for each in half_widths if each)
+    usual = [(f"± {100 * widths[len(widths) // 2]:.1f}", "points: the 90 % bar of a usual share")] if widths else []
+    facts = [(f"{figures['reports']:,}", "reports")]
+    if standing is None:
+        return [*facts, (f"{len(figures['questions'])}", "questions"), *usual]
+    taken = "new reports are taken" if standing.state == "open" else "new reports are refused"
+    facts += [(standing.state, taken), *usual]
+    facts.append((f"{sum(standing.rejections.values()):,}", "reports turned away"))
+    if standing.invitations is not None:
+        issued, used = standing.invitations
+        facts.append((percent(used / issued if issued else 0.0, 0), f"of {counted(issued, 'invitation')} used"))
+    withdrawn = sum(day[2] for day in standing.days)
+    return [*facts, (f"{withdrawn:,}", "withdrawn")] if withdrawn else facts
+
+
+# --- what the crowd looks like ----------------------------------------------------------------------------------------
+
+
+def _show_crowd(page: Page, questions: Mapping[str, Figures]) -> None:
+    lead = "Reconstructed from the reports, with 90 % bars. A share whose bar reaches zero is grey: it may be nobody."
+    page.section("What the crowd looks like", lead)
+    page.legend({"seen": "can be told from zero", "unseen": "within noise"})
+    page.cards(_card(name, each) for name, each in questions.items())
+
+
+def _card(name: str, each: Figures) -> Card:
+    how = [f"{counted(int(each['reports']), 'answer')}, {each['missing']:,.0f} left out"]
+    how = [*([name] if each["question"] != name else []), *how, *([] if each["blurred"] else ["sent as it is"])]
+    if not each["rows"]:
+        return Card(each["question"], "; ".join(how), note=" ".join(each["messages"]))
+    chart, numbers = chart_of(each["question"], shown_rows(each)), folded("The numbers", _numbers(each))
+    return Card(each["question"], "; ".join(how), chart, _note(each), numbers)
+
+
+def chart_of(question: str, rows: Sequence[Mapping[str, Any]], marks: Sequence[Mark] = ()) -> Html:
+    """Draw an estimate's rows: numbers as a histogram, categories and items as bars below each other."""
+    if rows[0]["low"] is None:
+        return share_bars(rows, marks)
+    return histogram(rows, f"{question}: shares of {len(rows)} ranges", marks)
+
+
+def _note(each: Figures) -> str:
+    said = []
+    if each["mean"]:
+        said.append(f"Mean {WithError(each['mean']['value'], reach(each['mean']))} (90 %).")
+    if len(each["rows"]) > len(shown_rows(each)):
+        said.append(f"The largest {SHOWN_LABELS} of {len(each['rows']):,}.")
+    return " ".join([*said, *each["messages"]])
+
+
+def _numbers(each: Figures) -> Html:
+    cells = [
+        [
+            row["label"],
+            percent(within_bounds(row["value"])),
+            f"{percent(row['from'])} to {percent(row['to'])}",
+            "within noise" if row["within_noise"] else "",
+        ]
+        for row in shown_rows(each, LISTED_LABELS)
+    ]
+    return table(cells, ["answer", "share", "90 % bar", "note"], description=f"{each['question']}: numbers")
+
+
+# --- what can and cannot be told --------------------------------------------------------------------------------------
+
+
+def _show_precision(page: Page, questions: Mapping[str, Figures], reports: int, target: str | None) -> None:
+    lead = "Half a 90 % bar of the shares, in points, and how many reports in all would make every one ± 5, ± 2 or ± 1."
+    page.section("What the reports can and cannot tell", lead).items(_verdicts(questions, reports))
+    gaps = [f"difference by {target} that stands out"] if target else []
+    wanted = [f"reports for ±\u00a0{100 * h:g}" for h in POINTS]
+    columns = ["question", "usual\u00a0±", "worst\u00a0±", "mean\u00a0±, in % of the range", *gaps, *wanted]
+    rows = [_precision_row(name, each["precision"], reports, bool(target)) for name, each in questions.items()]
+    page.table(rows, columns)
+    if any(each["precision"]["rough"] for each in questions.values()):
+        page.paragraph(
+            "Marked ~: shares of ranges of blurred numbers sharpen in their own time, sooner where people are spread "
+            "smoothly and later where the noise hides detail, so theirs is a rough guide. Means keep to the rule.",
+            soft=True,
+        )
+
+
+def _precision_row(name: str, precision: Figures, reports: int, grouped: bool) -> list[object]:
+    widths = [precision["half_width"] and precision["half_width"][key] for key in ("typical", "worst")]
+    gap = [precision["smallest_difference"]] if grouped else []
+    points = [*widths, precision["mean"] and precision["mean"]["half_width"], *gap]
+    wanted = [""] * len(POINTS)
+    if precision["needed"]:
+        rough = "~ " if precision["rough"] else ""
+        wanted = ["enough" if count <= reports else rough + _about(count) for count in precision["needed"].values()]
+    return [name, *("" if width is None else f"{100 * width:.1f}" for width in points), *wanted]
+
+
+def _verdicts(questions: Mapping[str, Figures], reports: int) -> list[str]:
+    """Say the table in a few sentences."""
+    precisions = {name: each["precision"] for name, each in questions.items()}
+    widths = {name: each["half_width"]["worst"] for name, each in precisions.items() if each["half_width"]}
+    if not widths:
+        return ["There are no answers yet, so nothing can be told."]
+    sharp = [name for name, width in widths.items() if width <= READABLE]
+    broad = [name for name in widths if name not in sharp]
+    said = [f"Every share is known to ± {100 * READABLE:g} points or better: {listed(sharp)}."] if sharp else []
+    if broad:
+        said.append(f"Some shares are known less well than ± {100 * READABLE:g} points: {listed(broad)}.")
+    most = max((each["needed"]["2"] for each in precisions.values() if each["needed"]), default=0)
+    if most > reports:
+        more = _about(most - reports)
+        said.append(f"For ± 2 points everywhere about {_about(most)} reports are needed, {more} more than there are.")
+    rows = [row for each in questions.values() for row in each["rows"]]
+    grey = sum(row["within_noise"] for row in rows)
+    if grey:
+        said.append(f"{grey} of {counted(len(rows), 'share')} {'is' if grey == 1 else 'are'} within noise.")
+    return said
+
+
+def _about(count: int) -> str:
+    return f"more than {BEYOND:,}" if count > BEYOND else in_words(count, 2)
+
+
+# --- fakes, arrivals, promises ----------------------------------------------------------------------------------------
+
+
+def _show_fakes(page: Page, questions: Mapping[str, Figures], standing: Standing | None) -> None:
+    page.section("If some reports were made up", FAKED)
+    ways = {"made_up": "made-up reports", "lies": "false answers"}
+    columns = ["question", *(f"{percent(part, 0)} {words}" for part in FAKES for words in ways.values())]
+    faked = {name: each["fakes"] for name, each in questions.items() if each["fakes"]}
+    rows = [
+        [name, *(_moved(found["of"], part[way]) for part in found["moved"] for way in ways)]
+        for name, found in faked.items()
+    ]
+    if rows:
+        page.table(rows, columns)
+    page.items([*_signs(questions), *(_floods(standing.days) if standing else [])])
+
+
+def _moved(what: str, by: float) -> str:
+    return f"{100 * by:.1f} points" if what == "share" else f"mean by {in_words(by, 2)}"
+
+
+def _signs(questions: Mapping[str, Figures]) -> list[str]:
+    """Say whether reports look as if their channels made them."""
+    heaped = {name: each["heaps"][0] for name, each in questions.items() if each["heaps"]}
+    said = [
+        f"{name}: the report {shown(heap['report'])} came {heap['count']:,} times, where whatever people answer "
+        f"{in_words(heap['expected'], 2)} are expected at most."
+        for name, heap in heaped.items()
+    ]
+    strange = [name for name, each in questions.items() if each["fit"] is not None and each["fit"] < FALSE_ALARM]
+    if strange:
+        said.append(f"The reports of {listed(strange)} do not look as if they came through their channel.")
+    return said or ["All reports look as if they came through their channels; fakes that imitate a channel do so too."]
+
+
+def _floods(days: Sequence[tuple[Any, int, int]]) -> list[str]:
+    """Name the days with far more reports than others."""
+    if len(days) < FEWEST_DAYS:
+        return [f"Unusual days cannot be told before there are {FEWEST_DAYS} of them."]
+    return [
+        f"{sentence(day['what'])[:-1]} on {day['day']}: {day['count']:,}, where {day['usual']:,.0f} is usual."
+        for day in unusual_days(days)
+    ] or ["No day has far more reports or withdrawals than is usual."]
+
+
+def _show_arrivals(page: Page, standing: Standing) -> None:
+    cards = []
+    if standing.days:
+        days, unusual = list(standing.days)[-SHOWN_DAYS:], {day["day"] for day in unusual_days(standing.days)}
+        cards.append(Card("Reports a day", "", day_bars(days, unusual, f"Reports on {counted(len(days), 'day')}")))
+    turned = sorted(standing.rejections.items(), key=lambda pair: -pair[1])
+    away = table([[reason, f"{count:,}"] for reason, count in turned], ["reason", "reports"], description="Turned away")
+    cards.append(Card("Turned away", more=away) if turned else Card("Turned away", note="No report was turned away."))
+    if standing.invitations is not None:
+        issued, used = standing.invitations
+        note = f"{counted(issued, 'invitation')} issued, {used:,} used. Nobody can tell which report came with which."
+        cards.append(Card("Invitations", note=note))
+    if standing.jobs:
+        jobs = [[job["kind"], job["state"], job.get("said") or ""] for job in list(standing.jobs)[:SHOWN_JOBS]]
+        cards.append(Card("Jobs", more=table(jobs, ["job", "state", "said"], wrap=True, description="Jobs")))
+    page.section("Coming in").cards(cards)
+
+
+def _show_promise(page: Page, plan: Plan, with_form: bool) -> None:
+    say = voice(plan.language)
+    page.section("What is promised", "What respondents were told, in the words that they read.")
+    total = plan.guarantee() if any(each.channel for each in plan.attributes.values()) else None
+    words = str(total) if total else "Nothing was blurred, so nothing is protected."
+    parts = total.parts if total else {}
+    each_by_itself = [
+        folded(each.question or name, told_of(parts.get(name), say)) for name, each in plan.attributes.items()
+    ]
+    page.add(tag("div", tag("blockquote", paragraphs(words)), *each_by_itself, lang=plan.language))
+    said = f"The plan's identity is {plan.identity[:16]}. Estimates are of the crowd, never of one person."
+    out = tag("form", said, " ", tag("button", "Sign out"), method="post", action="/logout")
+    page.footer(out if with_form else said)
