@@ -9,6 +9,9 @@ INSTALL = sh requirements/install $(BIN)/python
 LOCK = $(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header --no-annotate \
 	--no-emit-index-url --no-emit-find-links
 
+JS := requirements/js
+JS_READY := $(JS)/node_modules/.ready
+
 PAPERS := as00 egs03 ib04 lkt08
 SCALE := middle
 
@@ -38,13 +41,20 @@ $(BENCH_READY): $(READY) requirements/bench.txt
 	@$(INSTALL) --require-hashes -r requirements/bench.txt
 	@touch $@
 
+$(JS_READY): $(JS)/package.json $(JS)/package-lock.json
+	@command -v npm >/dev/null || { echo "no npm; on Debian: apt-get install npm" >&2; exit 1; }
+	@cd $(JS) && npm ci --loglevel=error --no-progress >/dev/null
+	@touch $@
+
 demo: $(READY)  ## a collector, 100,000 simulated people and a model that goes home; ends with a report to open
 	@$(BIN)/sfumato demo --output build/demo
 
 test: $(READY) debian lint types unit  ## the whole check: lint, types, import contract, laws, units
 
-lint: $(READY)  ## style and the import contract
+lint: $(READY) $(JS_READY)  ## style, the import contract, types of the JavaScript
 	@$(BIN)/ruff check --quiet --output-format concise .
+	@$(JS)/node_modules/.bin/eslint --config $(JS)/eslint.config.js --max-warnings 0 src tests
+	@$(JS)/node_modules/.bin/tsc --project $(JS)/tsconfig.json
 	@$(BIN)/lint-imports --no-cache | tail -n 1
 
 types: $(READY)  ## strict types
@@ -83,5 +93,5 @@ debian:
 	@sh requirements/install-debian requirements/debian.txt
 
 clean:  ## remove .venv and everything built
-	@rm -rf $(VENV) build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) $(JS)/node_modules build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	@find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +

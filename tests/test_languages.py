@@ -35,11 +35,13 @@ def test_every_sentence_is_used_and_every_used_one_exists() -> None:
 
 
 def is_on_the_page(name: str) -> bool:
-    """``device.x.y`` is said by the page as "x.y", or as one of the family `x.${…}`."""
-    text = "\n".join((SOURCE / "client" / "static" / file).read_text("utf-8") for file in ("index.html", "page.js"))
+    """``device.x.y`` is said by the page as "x.y", as one of the family `x.${…}`, or whole before there is a page."""
+    static = SOURCE / "client" / "static"
+    text = "\n".join(path.read_text("utf-8") for path in (static / "index.html", *static.glob("page*.js")))
     own = name.removeprefix("device.")
     family = f"`{own.split('.')[0]}.${{"
-    return name.startswith("device.") and (f'"{own}"' in text or f"data-say={own}>" in text or family in text)
+    spellings = (f'"{own}"', f'"{name}"', f'data-say="{own}">', family)
+    return name.startswith("device.") and any(spelling in text for spelling in spellings)
 
 
 def test_numbers_follow_the_language() -> None:

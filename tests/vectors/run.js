@@ -1,6 +1,6 @@
 // Runs the cases of programs.json and baskets.json; the same file in Node and in a browser. Returns what differs.
 
-import { codeOf, keyedWords } from "../../src/sfumato/client/static/words.js";
+import { hashedCode, keyedWords } from "../../src/sfumato/client/static/words.js";
 import { gammaOf } from "../../src/sfumato/client/static/check/gamma.js";
 import { readMechanism } from "../../src/sfumato/client/static/mechanism.js";
 
@@ -64,7 +64,7 @@ export async function run(programs, baskets) {
     gammas[name] = { "": fraction(gammaOf(program)) };
   }
   for (const { program, size, form, members, words, report, shows } of baskets.cases) {
-    const found = part(program).known.get(size);
+    const found = part(program).bySize.get(size);
     const drawn = found[form](members, wordsIn(words));
     check(`${program}: ${form} of ${size}`, hexOfBits(drawn), report);
     const { items, sizes } = baskets.programs[program];
@@ -72,7 +72,7 @@ export async function run(programs, baskets) {
     if (shows) check(`${program}: shows`, hexOfBits(bitmapOf(found, rho, drawn, items)), shows);
   }
   for (const { members, code } of baskets.codes) {
-    const found = await codeOf(members);
+    const found = await hashedCode(members);
     check("code of a basket", found.toString(16).padStart(16, "0"), code);
   }
   return { differing, counted, gammas };

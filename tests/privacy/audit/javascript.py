@@ -64,7 +64,7 @@ class Change:
         return ["node", str(folder / "drive.mjs")]
 
 
-REFILL = "crypto.getRandomValues(words.subarray(at, at + MOST))"
+REFILL = "crypto.getRandomValues(words.subarray(at, at + LARGEST_FILL))"
 GENERATOR = """for (const i of words.keys()) {
   const x = (globalThis.drawn = (globalThis.drawn ?? -1) + 1) % 1024 ? globalThis.x : SEED;
   words[i] = globalThis.x = Math.imul(x ^ (x >>> 15), 0x2c1b3c6d) + 0x9e3779b9;
@@ -72,13 +72,16 @@ GENERATOR = """for (const i of words.keys()) {
 SHORT_SEED = "crypto.getRandomValues(new Uint16Array(1))[0]"
 CHANGES = {
     "the bits that chose a place are used again": Change(
-        "mechanism.js", "less((wordHigh << bits) >>> bits,", "less(wordHigh,", ("age",)
+        "steps.js", "less((wordHigh << bits) >>> bits,", "less(wordHigh,", ("age",)
     ),
     "a window's own places are not left out": Change(
-        "mechanism.js", "place + window * (place >= code)", "place", ("share",)
+        "steps.js", "other + width * Number(other >= code)", "other", ("share",)
     ),
     "what is remembered is sent as it is": Change(
-        "mechanism.js", "exit.value(later.run(memory.code(report), freshWords(later.words)))", "report", ("habit",)
+        "program.js",
+        "exit.value(everyRound.run(memory.code(report), freshWords(everyRound.words)))",
+        "report",
+        ("habit",),
     ),
     "noise by the clock": Change(
         "words.js", REFILL, GENERATOR.replace("SEED", "Date.now()"), ("share",)
@@ -103,9 +106,9 @@ CHANGES = {
         "words.js", "tail.setUint32(8, i)", "tail.setUint32(8, 0)", ("body",)
     ),
     "all questions have the same noise": Change(
-        "sfumato.js",
-        "question: JSON.stringify([whom, name])",
-        "question: JSON.stringify([whom])",
+        "answer.js",
+        "question: JSON.stringify([collector, name])",
+        "question: JSON.stringify([collector])",
         ("smokes", "drinks"),
     ),
 }

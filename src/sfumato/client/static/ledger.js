@@ -1,150 +1,214 @@
-// What a device has told whom, what that adds up to, what its person permits.
+// What a device has told whom, what that adds up to, and what its person permits.
 
-import {areTexts, attempt, canonical, checkVersion, isWhole, need, refuse} from "./words.js"
+import { areTexts, attempt, checkVersion, isWhole, need, refuse } from "./checks.js";
+import { decimal, fractionText, ONE, product, readGamma, reduced } from "./fractions.js";
+import { canonical } from "./hashes.js";
+import { voice } from "./voice.js";
+
+/** @import { Fraction, Ledger as PublicLedger, Limit, Receipt, Told, Voice } from "./sfumato.js" */
 
 export class LimitError extends Error {}
 
-export const sameName = name =>
-	name.normalize("NFKC").toLowerCase().split(/(?!\ufeff)[\s\x1c-\x1f\x85]/).filter(Boolean).join(" ")
-
-export function fraction(text) {
-	if (text === null) return null
-	need(/^\d{1,2000}(\/0*[1-9]\d{0,2000})?$/.test(text), "γ")
-	const [num, den = 1n] = text.split("/").map(BigInt)
-	return need(num >= den, "γ") && {num, den}
+/**
+ * The name by which questions of different surveys are one: NFKC, lower case, single spaces (those of Python).
+ * @param {string} name
+ */
+export function sameName(name) {
+  // eslint-disable-next-line no-control-regex -- to Python these are spaces
+  const space = /(?!\ufeff)[\s\x1c-\x1f\x85]/;
+  const words = name.normalize("NFKC").toLowerCase().split(space);
+  return words.filter(Boolean).join(" ");
 }
 
-export function reduced({num, den}) {
-	let [a, b] = [num, den]
-	while (b) [a, b] = [b, a % b]
-	return {num: num / a, den: den / a}
-}
+/** @param {Told[]} entries */
+const productOf = (entries) => product(entries.map(({ gamma }) => readGamma(gamma)));
 
-const tens = power => 10n ** BigInt(Math.max(power, 0))
-
-function decimal(number) {
-	const [digits, power = 0] = `${number}`.split("e"), [whole, part = ""] = digits.split(".")
-	return {num: BigInt(whole + part) * tens(power - part.length), den: tens(part.length - power)}
-}
-
-const times = (a, b) => a && b && {num: a.num * b.num, den: a.den * b.den}
-const product = told => told.map(({gamma}) => fraction(gamma)).reduce(times, {num: 1n, den: 1n})
-
-function quotient(num, den, up) {
-	const floor = num / den, twice = 2n * (num % den)
-	return Number(floor + BigInt(up ? twice > 0n : twice > den || (twice === den && floor % 2n === 1n)))
-}
-
-export function voice(words) {
-	const say = (name, parts) => (words[name] ?? name).replace(/\{(\w+)\}/g, (_, part) => parts[part])
-	const marked = text => text.replace(/[,.]/g, mark => words[mark === "," ? "number.group" : "number.decimal"])
-	say.number = ({num, den}, up) => {
-		let power = `${num / den}`.length - 1, four = quotient(num * tens(3 - power), den * tens(power - 3), up)
-		if (four === 10000) [four, power] = [1000, power + 1]
-		return marked(power < 15 ? (four * 10 ** (power - 3)).toLocaleString("en") : `${four / 1000}e+${power}`)
-	}
-	say.percent = (num, den) => marked(`${quotient(1000n * num, den, true) / 10} %`)
-	say.listed = names => {
-		const found = [...new Set(names)], last = found.pop() ?? ""
-		return found.length ? `${found.join(", ")} ${say("and")} ${last}` : last
-	}
-	return say
-}
-
-function sentences(told, say) {
-	const names = entries => say.listed(entries.map(each => each.attribute))
-	const whom = say.listed(told.map(each => each.collector))
-	const answers = told.filter(each => each.report !== null), gaps = told.filter(each => each.report === null)
-	const clear = answers.filter(each => each.mechanism === null)
-	const loose = told.filter(each => each.mechanism !== null && each.gamma === null)
-	const asked = told.map(each => canonical([each.collector, each.attribute, each.domain]))
-	const changed = told.filter((each, i) => told.some(({mark}, j) => mark !== each.mark && asked[i] === asked[j]))
-	const {num, den} = product(answers.filter(each => each.gamma !== null))
-	const [five, fifty] = [19n, 1n].map(odds => say.percent(num, num + odds * den))
-	return [
-		!told.length && say("told.nothing"),
-		...Object.entries({answers, gaps, clear, loose}).map(([kind, found]) =>
-			found.length && say(`told.${kind}`, {whom, names: names(found)})),
-		num > den && say(clear.length || loose.length ? "told.bound.more" : "told.bound",
-			{gamma: say.number({num, den}, true), five, fifty}),
-		changed.length && say("told.changed", {names: names(changed)}),
-	].filter(Boolean)
-}
-
+/** @implements {PublicLedger} */
 export class Ledger {
-	constructor({told = [], receipts = [], limit = {gamma: null, reports: 1}, save} = {}) {
-		Object.assign(this, {told, receipts, limit, save})
-	}
+  /** The end of the last work that was begun `inTurn`. @type {Promise<unknown>} */
+  #turn = Promise.resolve();
 
-	static loads(text, save) {
-		const hasTexts = (each, names) => areTexts(names.split(" ").map(name => each[name]))
-		return attempt("ledger", () => {
-			const {ledger, told, limit: {gamma, reports}, receipts = []} = JSON.parse(text)
-			checkVersion(ledger, "ledger")
-			const isTold = each => each.domain && "report" in each && fraction(each.gamma) !== 0 &&
-				areTexts(each.mechanism ?? "", each.level ?? "") && hasTexts(each, "collector survey attribute mark day")
-			const isReceipt = each => hasTexts(each, "collector survey plan id digest day")
-			need(isWhole(reports, 1, Infinity) && told.every(isTold) && receipts.every(isReceipt), "ledger")
-			return new Ledger({told, receipts, limit: {gamma: fraction(gamma), reports}, save})
-		})
-	}
+  /** @param {ConstructorParameters<typeof import("./sfumato.js").Ledger>[0]} [parts] */
+  constructor({ told = [], receipts = [], limit = { gamma: null, reports: 1 }, save } = {}) {
+    this.told = told;
+    this.receipts = receipts;
+    this.limit = limit;
+    this.save = save;
+  }
 
-	dumps() {
-		const {told, receipts, limit: {gamma, reports}} = this
-		const limit = {gamma: gamma && `${gamma.num}${gamma.den > 1n ? `/${gamma.den}` : ""}`, reports}
-		return `${JSON.stringify({ledger: 1, limit, told, ...receipts.length && {receipts}}, null, 1)}\n`
-	}
+  /**
+   * @param {string} text
+   * @param {(text: string) => unknown} [save]
+   * @returns {Ledger}
+   */
+  static loads(text, save) {
+    return attempt("ledger", () => {
+      const { ledger, told, limit, receipts = [] } = JSON.parse(text);
+      checkVersion(ledger, "ledger");
+      need(isWhole(limit.reports, 1, Infinity), "ledger");
+      need(told.every(isTold) && receipts.every(isReceipt), "ledger");
+      return new Ledger({ told, receipts, limit: { gamma: readGamma(limit.gamma), reports: limit.reports }, save });
+    });
+  }
 
-	async setLimit({gamma, epsilon, belief, reports = 1}) {
-		const given = [gamma, epsilon, belief].filter(way => (way ?? null) !== null).length
-		const numbers = belief ?? [gamma ?? (given ? Math.exp(epsilon) : 1)]
-		const [low, high] = (numbers.every(Number.isFinite) ? numbers : [0]).map(decimal)
-		const grown = high && {num: high.num * (low.den - low.num), den: low.num * (high.den - high.num)}
-		const {num, den} = reduced(grown ?? low)
-		if (given > 1 || den < 1n || num < den || !isWhole(reports, 1, Infinity)) {
-			refuse("The limit makes no sense; give γ ≥ 1, ε ≥ 0, or a belief and what it may grow to.")
-		}
-		await this.change({limit: {gamma: given ? {num, den} : null, reports}})
-	}
+  dumps() {
+    const { gamma, reports } = this.limit;
+    const limit = { gamma: gamma && fractionText(gamma), reports };
+    const receipts = this.receipts.length ? { receipts: this.receipts } : {};
+    return `${JSON.stringify({ ledger: 1, limit, told: this.told, ...receipts }, null, 1)}\n`;
+  }
 
-	toldTo(collector) {
-		return this.told.filter(each => each.collector === collector)
-	}
+  /** @type {PublicLedger["setLimit"]} */
+  async setLimit({ gamma, epsilon, belief, reports = 1 }) {
+    const ways = [gamma, epsilon, belief].filter((way) => way !== undefined && way !== null);
+    const bound = ways.length ? boundOf({ gamma, epsilon, belief }) : null;
+    const isSound = !ways.length || (bound && bound.den > 0n && bound.num >= bound.den);
+    if (ways.length > 1 || !isSound || !isWhole(reports, 1, Infinity)) {
+      refuse("The limit makes no sense; give γ ≥ 1, ε ≥ 0, or a belief and what it may grow to.");
+    }
+    await this.change({ limit: { gamma: bound, reports } });
+  }
 
-	reportsOf(collector, attribute) {
-		return this.toldTo(collector).filter(each => sameName(each.attribute) === sameName(attribute))
-	}
+  /** @param {string} collector */
+  toldTo(collector) {
+    return this.told.filter((entry) => entry.collector === collector);
+  }
 
-	total(collector, words) {
-		const told = collector === null ? this.told : this.toldTo(collector)
-		return {gamma: product(told), sentences: sentences(told, voice(words))}
-	}
+  /** @param {string} collector @param {string} attribute */
+  reportsOf(collector, attribute) {
+    return this.toldTo(collector).filter((entry) => sameName(entry.attribute) === sameName(attribute));
+  }
 
-	async add(told, receipts, words) {
-		const after = new Ledger({...this, told: [...this.told], receipts: [...this.receipts, ...receipts]})
-		for (const each of told) {
-			if (each.report !== null) after.permit(each, voice(words))
-			after.told.push(each)
-		}
-		if (told.length + receipts.length) await this.change(after)
-	}
+  /** @param {string | null} collector @param {Record<string, string>} words */
+  total(collector, words) {
+    const entries = collector === null ? this.told : this.toldTo(collector);
+    return { gamma: productOf(entries), sentences: sentencesOf(entries, voice(words)) };
+  }
 
-	permit(entry, say) {
-		const {collector: whom, attribute: name} = entry, {gamma, reports} = this.limit
-		const stop = (kind, parts) => {
-			const odds = gamma ? [say("limit.odds", {gamma: say.number(gamma)})] : []
-			const limit = say.listed([...odds, say("limit.reports", {count: reports})])
-			throw new LimitError(say(`limit.${kind}`, {whom, name, limit, ...parts}))
-		}
-		const count = this.reportsOf(whom, name).filter(each => each.report !== null).length
-		if (count >= reports) stop("again", {count})
-		if (!gamma) return
-		const total = product([...this.toldTo(whom), entry]) ?? stop("unbounded")
-		if (total.num * gamma.den > gamma.num * total.den) stop("beyond", {gamma: say.number(total, true)})
-	}
+  /**
+   * Remember entries and receipts: all of them or, beyond the limit, none.
+   * @param {Told[]} told
+   * @param {Receipt[]} receipts
+   * @param {Record<string, string>} words
+   */
+  async add(told, receipts, words) {
+    const after = new Ledger({ ...this, told: [...this.told] });
+    for (const entry of told) {
+      if (entry.report !== null) after.permit(entry, voice(words));
+      after.told.push(entry);
+    }
+    if (!told.length && !receipts.length) return;
+    await this.change({ told: after.told, receipts: [...this.receipts, ...receipts] });
+  }
 
-	async change(changes) {
-		await this.save?.(new Ledger({...this, ...changes}).dumps())
-		Object.assign(this, changes)
-	}
+  /**
+   * Refuse an entry that goes beyond the limit.
+   * @param {Told} entry
+   * @param {Voice} say
+   */
+  permit(entry, say) {
+    const { collector, attribute } = entry;
+    const { gamma, reports } = this.limit;
+    const beyond = (/** @type {string} */ kind, /** @type {object} */ parts = {}) => {
+      const odds = gamma ? [say("limit.odds", { gamma: say.number(gamma) })] : [];
+      const limit = say.listed([...odds, say("limit.reports", { count: reports })]);
+      return new LimitError(say(`limit.${kind}`, { whom: collector, name: attribute, limit, ...parts }));
+    };
+    const count = this.reportsOf(collector, attribute).filter(({ report }) => report !== null).length;
+    if (count >= reports) throw beyond("again", { count });
+    if (!gamma) return;
+    const total = productOf([...this.toldTo(collector), entry]);
+    if (!total) throw beyond("unbounded");
+    if (total.num * gamma.den > gamma.num * total.den) throw beyond("beyond", { gamma: say.number(total, true) });
+  }
+
+  /**
+   * Change the ledger once the change is saved; where that fails, nothing has changed.
+   * @param {{ told?: Told[], receipts?: Receipt[], limit?: Limit }} changes
+   */
+  async change(changes) {
+    await this.save?.(new Ledger({ ...this, ...changes }).dumps());
+    Object.assign(this, changes);
+  }
+
+  /**
+   * Do work on the ledger after all work that was begun before: two answers at once would not see each other.
+   * @template T
+   * @param {() => Promise<T>} work
+   * @returns {Promise<T>}
+   */
+  inTurn(work) {
+    const result = this.#turn.then(work, work);
+    this.#turn = result;
+    return result;
+  }
+}
+
+/** @param {any} entry */
+function isTold(entry) {
+  const { domain, gamma, mechanism, level, collector, survey, attribute, mark, day } = entry;
+  readGamma(gamma); // refuses
+  return (
+    domain && "report" in entry && areTexts([mechanism ?? "", level ?? "", collector, survey, attribute, mark, day])
+  );
+}
+
+/** @param {any} receipt */
+function isReceipt({ collector, survey, plan, id, digest, day }) {
+  return areTexts([collector, survey, plan, id, digest, day]);
+}
+
+/**
+ * The γ of a limit that is given in one of three ways; null where it is no number.
+ * @param {{ gamma?: number, epsilon?: number, belief?: [number, number] }} limit
+ * @returns {Fraction | null}
+ */
+function boundOf({ gamma, epsilon, belief }) {
+  const numbers = belief ?? [gamma ?? Math.exp(Number(epsilon))];
+  if (!numbers.every(Number.isFinite)) return null;
+  const [low, high] = numbers.map(decimal);
+  if (!high) return reduced(low);
+  const odds = { num: high.num * (low.den - low.num), den: low.num * (high.den - high.num) };
+  return odds.den > 0n ? reduced(odds) : null;
+}
+
+/**
+ * What a collector was told, in sentences.
+ * @param {Told[]} entries
+ * @param {Voice} say
+ */
+function sentencesOf(entries, say) {
+  if (!entries.length) return [say("told.nothing")];
+  const namesOf = (/** @type {Told[]} */ some) => say.listed(some.map(({ attribute }) => attribute));
+  const whom = say.listed(entries.map(({ collector }) => collector));
+  const answers = entries.filter(({ report }) => report !== null);
+  const gaps = entries.filter(({ report }) => report === null);
+  const clear = answers.filter(({ mechanism }) => mechanism === null);
+  const loose = entries.filter(({ mechanism, gamma }) => mechanism !== null && gamma === null);
+  const sentences = Object.entries({ answers, gaps, clear, loose })
+    .filter(([, some]) => some.length)
+    .map(([kind, some]) => say(`told.${kind}`, { whom, names: namesOf(some) }));
+
+  const bounded = productOf(answers.filter(({ gamma }) => gamma !== null)) ?? ONE;
+  if (bounded.num > bounded.den) {
+    const { num, den } = bounded;
+    const [five, fifty] = [19n, 1n].map((odds) => say.percent(num, num + odds * den));
+    const kind = clear.length || loose.length ? "told.bound.more" : "told.bound";
+    sentences.push(say(kind, { gamma: say.number(bounded, true), five, fifty }));
+  }
+
+  const changed = changedAnswers(entries);
+  if (changed.length) sentences.push(say("told.changed", { names: namesOf(changed) }));
+  return sentences;
+}
+
+/**
+ * The entries beside which another one has another answer to the same question.
+ * @param {Told[]} entries
+ */
+function changedAnswers(entries) {
+  const questions = entries.map(({ collector, attribute, domain }) => canonical([collector, attribute, domain]));
+  return entries.filter((entry, i) => {
+    return entries.some((other, j) => other.mark !== entry.mark && questions[i] === questions[j]);
+  });
 }

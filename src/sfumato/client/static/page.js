@@ -1,290 +1,242 @@
-// The respondent's page, made from survey.json alone. True answers are only in `answers`.
+// The respondent's page, made from survey.json alone: a start, a question a step, what is sent, and what became of it.
 
-import {messageText, openMemory, outbox} from "./queue.js"
-import {answer, asks, Ledger, LimitError, predict, readModel, readSurvey, voice} from "./sfumato.js"
-import {hex, range, refuse} from "./words.js"
+import { refuse } from "./checks.js";
+import { crypto } from "./hashes.js";
+import { Ledger } from "./ledger.js";
+import { openMemory } from "./memory.js";
+import { openOutbox } from "./outbox.js";
+import { restoreDevice, saveDevice, setLimit, showLimit } from "./page-device.js";
+import { allOf, byId, fill, inputById, makeItems, showTrouble } from "./page-elements.js";
+import { showQuestion, skipQuestion, takeAnswer } from "./page-question.js";
+import { showReceipt, showReceipts } from "./page-receipt.js";
+import { recall, sentence } from "./page-state.js";
+import { commitReport, showSummary } from "./page-summary.js";
+import { asks, readSurvey } from "./survey.js";
+import { voice } from "./voice.js";
 
-const FEW = 8, answers = {}, levels = {}, memory = openMemory()
-const invitation = location.hash.split("invitation=")[1]
-let survey, questions, say, whom, submit, box, model, hint, read, ready, busy, step
+/**
+ * @import { Memory } from "./memory.js"
+ * @import { Classify, Destination, Page } from "./page-state.js"
+ * @import { Survey, Voice } from "./sfumato.js"
+ */
 
-const at = id => document.getElementById(id)
-const every = (selector, work) => document.querySelectorAll(selector).forEach(work)
-const inside = parts => parts.flat().filter(Boolean).map(part => part.replaceAll?.(" %", "\u00a0%") ?? part)
-const fill = (id, ...parts) => at(id).replaceChildren(...inside(parts))
-const said = (name, parts) => say(`device.${name}`, {whom, ...parts})
-const digits = number => number.toLocaleString(survey.language, {maximumFractionDigits: 20})
+const SECRET_BYTES = 32;
 
-function make(kind, ...parts) {
-	const [tag, className = ""] = kind.split("."), made = Object.assign(document.createElement(tag), {className})
-	for (const part of inside(parts)) part.constructor === Object ? Object.assign(made, part) : made.append(part)
-	return made
+// --- steps ----------------------------------------------------------------------------------------------------------
+
+/**
+ * A step: its name in index.html, what shows it, and what its main button does.
+ * @typedef {{ name: string, show: (page: Page) => Promise<void>, next: (page: Page) => Promise<Destination> }} Step
+ */
+
+/** @type {Record<"start" | "question" | "summary" | "receipt", Step>} */
+const STEPS = {
+  start: { name: "start", show: showReceipts, next: async () => ({ step: 1 }) },
+  question: { name: "question", show: showQuestion, next: takeAnswer },
+  summary: { name: "summary", show: showSummary, next: commitReport },
+  receipt: { name: "receipt", show: showReceipt, next: async () => ({ step: 0 }) },
+};
+
+/** @param {Page} page */
+function stepOf({ step, questions }) {
+  if (step === 0) return STEPS.start;
+  if (step <= questions.length) return STEPS.question;
+  return step === questions.length + 1 ? STEPS.summary : STEPS.receipt;
 }
 
-const list = texts => texts.map(text => make("li", text))
-const pick = (properties, ...text) => make("label.pick", make("input", properties), make("span", text))
-const download = (name, text) => make("a", {href: URL.createObjectURL(new Blob([text])), download: name}).click()
-
-function trouble(text) {
-	fill("trouble", text)
-	every("#asked input", (input, place) => {
-		input.ariaInvalid = `${!!text}`
-		if (text && !place) input.focus()
-	})
+/**
+ * Show a step, or the first question before it that has not been shown yet.
+ * @param {Page} page
+ * @param {number} number
+ */
+async function showStep(page, number) {
+  const { survey, collector, memory } = page;
+  const { secret, ledger } = await recall(page);
+  page.questions = await asks(survey, { secret, collector }); // another secret may have been restored
+  const open = page.questions.findIndex(({ columns }) => !(columns[0] in page.answers));
+  page.step = open < 0 ? number : Math.min(number, open + 1);
+  page.ready = null;
+  const { name, show } = stepOf(page);
+  showTrouble();
+  await show(page);
+  showLimit(ledger);
+  fill("notice", !memory.isLasting && sentence(page, "device.forgets"));
+  for (const part of allOf("[data-step]")) part.hidden = !part.dataset.step?.split(" ").includes(name);
+  showButtons(page, name);
+  document.body.className = name;
+  const title = allOf(`[data-step=${name}] h2`)[0];
+  document.title = `${title.textContent} – ${survey.name}`;
+  title.tabIndex = -1;
+  title.focus(); // so that a screen reader begins here
 }
 
-// Step 0 is the start, then questions. Of each: what shows it, and what is next.
-const STEPS = [["start", refresh, () => go(1)], ["question", question, given], ["summary", summary, commit],
-	["receipt", receipt, () => go(0)]]
-const stepAt = place => STEPS[place && 1 + Math.max(place - questions.length, 0)]
-
-function go(to) {
-	history.pushState(to, "")
-	return show(to)
+/**
+ * Where nothing can be sent, because of the limit, the settings are open to change it.
+ * @param {Page} page
+ * @param {string} name of the step
+ */
+function showButtons(page, name) {
+  const isSummary = name === "summary";
+  const isRefused = isSummary && !page.ready;
+  fill("next", sentence(page, `next.${isSummary && !page.submit ? "file" : name}`));
+  byId("next").hidden = isRefused;
+  /** @type {HTMLDetailsElement} */ (byId("device")).open = isRefused;
+  if (page.questions[page.step - 1]?.missing === "refuse") byId("skip").hidden = true;
 }
 
-async function show(to) {
-	const {secret, ledger: {limit: {gamma, reports}}} = await recall()
-	questions = await asks(survey, {secret, collector: whom}) // a secret may be restored
-	const open = questions.findIndex(({columns}) => !(columns[0] in answers))
-	step = open < 0 ? to : Math.min(to, open + 1)
-	const [kind, build] = stepAt(step), each = questions[step - 1]
-	ready = null
-	trouble()
-	await build(each)
-	at("belief").value = gamma && 100n * gamma.num / (gamma.num + 19n * gamma.den) // of 5 %
-	at("times").value = reports
-	fill("notice", !memory.lasting && said("device.forgets"))
-	fill("next", said(`next.${submit || kind !== "summary" ? kind : "file"}`))
-	every("[data-step]", part => (part.hidden = !part.dataset.step.includes(kind)))
-	at("skip").hidden ||= each?.missing === "refuse"
-	at("next").hidden = at("device").open = kind === "summary" && !ready
-	document.body.className = kind
-	const title = document.querySelector(`[data-step=${kind}] h2`)
-	document.title = `${title.textContent} – ${survey.name}`
-	title.tabIndex = -1
-	title.focus()
+/**
+ * Go where an action leads; the browser's "back" leads back.
+ * @param {Page} page
+ * @param {Destination} destination
+ */
+async function goTo(page, { step, trouble }) {
+  if (step !== page.step) history.pushState(step, "");
+  await showStep(page, step);
+  if (trouble) showTrouble(trouble);
+  if (stepOf(page) === STEPS.receipt) page.outbox.send();
 }
 
-async function question(each) {
-	const {name, question, domain, mechanism} = each, inputs = domain.items || domain.categories ? choices : numbers
-	fill("asked", make("legend", make("small", said("place", {place: step, count: questions.length})),
-		make("h2", question || name)), inputs(each), make("p.soft", {id: "stays"}, mechanism && said("stays")))
-	every("#asked input", input => input.setAttribute("aria-describedby", "stays trouble"))
-	fill("level", each.default && await levelsOf(each))
-	describe(each)
+/**
+ * Let the buttons and the browser's history act on the page, one action at a time: a double click acts once.
+ * @param {Page} page
+ */
+function listen(page) {
+  let isBusy = false;
+
+  /** @param {() => Promise<Destination>} action */
+  async function act(action) {
+    if (isBusy) return;
+    isBusy = true;
+    try {
+      await goTo(page, await action());
+    } catch (error) {
+      showTrouble(/** @type {Error} */ (error).message);
+    } finally {
+      isBusy = false;
+    }
+  }
+
+  addEventListener("submit", (event) => {
+    event.preventDefault();
+    const isLimit = /** @type {HTMLElement} */ (event.target).id === "limit";
+    act(() => (isLimit ? setLimit(page) : stepOf(page).next(page)));
+  });
+  addEventListener("popstate", ({ state }) => showStep(page, state ?? 0));
+  addEventListener("online", () => page.outbox.send());
+  byId("skip").onclick = () => act(() => skipQuestion(page));
+  byId("back").onclick = () => history.back();
+  byId("asked").oninput = () => showTrouble();
+  byId("save").onclick = () => saveDevice(page);
+  byId("restore").onchange = async () => {
+    const field = inputById("restore");
+    const file = field.files?.[0];
+    if (file) await act(() => restoreDevice(page, file));
+    field.value = ""; // so that the same file can be chosen again
+  };
 }
 
-function numbers({name, domain, outside}) {
-	hint = ""
-	read = () => Object.fromEntries(Array.from(at("asked").elements, ({name, valueAsNumber}) => [name, valueAsNumber]))
-	return Object.entries(domain.columns ?? {[name]: domain}).map(([column, {low: min, high: max, integer}]) => {
-		const ends = {low: digits(min), high: digits(max)}, step = integer ? 1 : "any", value = answers[column] ?? ""
-		const asked = said(integer ? "range.whole" : "range", ends), beyond = outside === "clamp" && said("range.clamp", ends)
-		hint += asked
-		return make("label", domain.columns ? column : said("answer"), make("small", asked, " ", beyond),
-			make("input", {type: "number", name: column, min, max, step, value}))
-	})
-}
+// --- the start ------------------------------------------------------------------------------------------------------
 
-function choices({name, domain: {categories, items}, program}) {
-	const labels = categories ?? (items.map ? items : range(items)), before = [answers[name]].flat()
-	const sizes = program?.sizes?.map(({size}) => size), tally = make("p.soft", {role: "status"})
-	const properties = {type: items ? "checkbox" : "radio", name: "answer"}
-	const rows = labels.map(label => pick({...properties, checked: before.includes(label)}, `${label}`))
-	const chosen = () => labels.filter((_, place) => rows[place].firstChild.checked)
-	const onchange = () => {
-		tally.textContent = hint = items ? said("sizes", {sizes: sizes.join(", "), count: chosen().length}) : ""
-	}
-	const oninput = ({target: {value}}) => rows.forEach(row => {
-		row.hidden = !row.firstChild.checked && !row.textContent.toLowerCase().includes(value.trim().toLowerCase())
-	})
-	read = () => {
-		const found = chosen()
-		if (items && found.length && !sizes.includes(found.length)) throw hint
-		return {[name]: items && found.length ? found : found[0]}
-	}
-	onchange()
-	return [tally, labels.length > FEW && make("label", said("find"), make("input", {type: "search", oninput})),
-		make("div.items", {onchange}, rows)]
-}
-
-function describe({name, levels: offered}, level = levels[name]) {
-	const {words} = offered[level ?? ""], parts = ["sent", level ? "" : "usual", "worst", "visible"]
-	fill("told", parts.map(part => words[part] && make("p", make("small", said(`told.${part}`)), words[part])))
-}
-
-async function levelsOf(each) {
-	const {name, levels: offered} = each, {ledger} = await recall()
-	const level = ledger.reportsOf(whom, name).find(told => offered[told.level])?.level
-	levels[name] = level ?? levels[name] ?? each.default
-	at("level").disabled = !!level
-	return [make("legend", said("level")), level && make("p.note", said("level.locked", {level})),
-		...Object.entries(offered).map(([one, {words}]) => {
-			const onchange = () => describe(each, levels[name] = one), checked = one === levels[name]
-			return pick({type: "radio", name: "level", checked, onchange}, one, make("small", words.usual || words.worst))
-		})]
-}
-
-function given() {
-	const each = questions[step - 1], {name, domain, blur, missing} = each
-	let found
-	try {
-		found = read()
-		blur.value(domain.columns ? found : found[name], {...each, missing: "pass"})
-	} catch {
-		throw said("error.wrong", {hint})
-	}
-	if (Object.values(found).every(value => (value ?? NaN) === value)) return keep(found)
-	throw said(missing === "refuse" ? "error.needed" : "error.empty")
-}
-
-function keep(found) {
-	for (const column of questions[step - 1].columns) answers[column] = found[column] ?? null
-	return go(step + 1)
-}
-
-async function recall() {
-	const device = await memory.change(kept => kept)
-	return {...device, text: device.ledger, ledger: Ledger.loads(device.ledger)}
-}
-
-async function summary() {
-	const {secret, text, ledger} = await recall(), totals = () => list(ledger.total(whom, survey.words).sentences)
-	fill("sofar", totals())
-	try {
-		const made = await answer(survey, answers, {secret, ledger, collector: whom, levels}), {report} = made
-		ready = {...made, invitation, before: text, after: ledger.dumps()}
-		fill("rows", questions.map(({name, question, columns, domain}) => {
-			const cells = from => columns.map(column => inCell(from[column], domain)).join(", ")
-			const level = report[`${name}.level`]
-			return make("tr", make("th", {scope: "row"}, question || name), make("td", cells(answers)),
-				make("td", make("b", cells(report)), level && make("small", said("at", {level}))))
-		}))
-		at("letters").textContent = messageText(ready)
-		fill("with", totals())
-	} catch (error) {
-		trouble(said(error instanceof LimitError ? "refused" : "impossible", {reason: error.message}))
-	}
-	at("made").hidden = !ready
-}
-
-function inCell(value, {categories}) {
-	if (value === null) return said("unanswered")
-	if (value.size) return said("basket", {size: value.size, code: value.seed ?? value.bitmap})
-	return typeof value === "number" && !categories ? digits(value) : [value].flat().join(", ")
-}
-
-async function commit() {
-	const {before, after, told, ...sent} = ready, {id} = sent, state = submit ? "waiting" : "file"
-	let isStale
-	await memory.change(({messages, ...device}) => {
-		const message = {tries: 0, next: 0, ...messages[id]}
-		isStale = device.ledger !== before
-		if (isStale || /sent|kept/.test(message.state)) return {messages, ...device}
-		return {...device, ledger: after, messages: {...messages, [id]: {...message, ...sent, submit, state}}}
-	})
-	if (isStale) return show(step).then(() => trouble(said("changed")))
-	if (!submit) download(`${id}.json`, messageText(ready))
-	await go(step + 1)
-	box.send()
-}
-
-async function refresh() {
-	const own = Object.values((await recall()).messages).filter(({plan}) => plan === survey.plan).reverse()
-	const now = own.map(({id, state, reason}) => make("div.card",
-		make("small", said("number")), make("code", id),
-		make("p", said(`state.${state}`), " ", reason && said(`reason.${reason[0]}`, {reason: reason[1]})),
-		/sent|kept|waiting/.test(state) && [make("p.soft", said("withdraw.means")),
-			make("button", {type: "button", onclick: () => at("receipts").focus(box.withdraw(id))}, said("withdraw"))]))
-	if (at("receipts").textContent !== make("div", now).textContent) fill("receipts", now)
-}
-
-async function receipt() {
-	await refresh()
-	if (model) try {
-		const {label, probabilities, rule} = predict(await model, {...survey.blank, ...answers})
-		fill("verdict", make("h3", said("model.says", {label, share: Math.floor(100 * probabilities[label])})),
-			rule && [make("p.soft", said("model.rule")), make("ul", list(rule))])
-	} catch ({message}) {
-		fill("verdict", make("p.note", said("model.broken", {reason: message})))
-	}
-}
-
-async function change(edit, done, wrong) {
-	try {
-		const {ledger, text} = await recall(), edited = await edit(ledger)
-		await memory.change(device => device.ledger === text ? {...device, ...edited} : device)
-		await show(step)
-		trouble(said(done))
-	} catch {
-		trouble(said(wrong))
-	}
-}
-
-const setLimit = () => change(async ledger => {
-	const belief = at("belief").value / 100, reports = +at("times").value
-	await ledger.setLimit({belief: belief ? [0.05, belief] : null, reports})
-	return {ledger: ledger.dumps()}
-}, "limit.done", "error.limit")
-
-async function save() {
-	const {secret, text} = await recall()
-	download("sfumato-device.json", JSON.stringify({device: 1, secret: hex(secret), ledger: JSON.parse(text)}))
-}
-
-async function restore({target}) {
-	const text = await target.files[0].text()
-	const union = (...all) => [...new Map(all.flat().map(one => [JSON.stringify(one), one])).values()]
-	await change(old => {
-		const {device, secret, ledger} = JSON.parse(text), {told, receipts, limit} = Ledger.loads(JSON.stringify(ledger))
-		if (device !== 1 || !/^([0-9a-f]{2}){16,}$/.test(secret)) throw device
-		const joined = new Ledger({told: union(told, old.told), receipts: union(receipts, old.receipts), limit})
-		return {secret: Uint8Array.from(secret.match(/../g), byte => parseInt(byte, 16)), ledger: joined.dumps()}
-	}, "device.restored", "device.wrong")
-	target.value = ""
-}
-
+/** Read the survey, and show its start, or the reason why it cannot be answered. */
 async function begin() {
-	const found = await (await fetch("survey.json", {cache: "no-store"})).json()
-	say = voice(found.words)
-	if (!crypto.subtle) refuse(said("insecure"))
-	survey = await readSurvey(found)
-	submit = survey.submit && new URL(survey.submit, location).href
-	whom = new URL(submit ?? location).origin // never a name out of the survey
-	if ((survey.collector ?? whom) !== whom) refuse(said("elsewhere", survey))
-	every("[data-say]", part => (part.textContent = said(part.dataset.say)))
-	fill("name", survey.name)
-	fill("about", survey.description)
-	fill("whom", said(submit ? "start.whom" : "start.file", {submit}))
-	fill("drawn", survey.questions_each && said("start.drawn", {...survey, count: survey.drawn.length}))
-	fill("together", list(survey.together))
-	navigator.storage.persist().then(lasts => lasts && fill("clears", said("device.holds")), () => null)
-	const secret = crypto.getRandomValues(new Uint8Array(32))
-	await memory.change(device => device ?? {secret, ledger: new Ledger().dumps(), messages: {}})
-	box = outbox(memory, submit, refresh)
-	model = survey.model && fetch(survey.model).then(response => response.text()).then(readModel)
-	model ? model.catch(() => null) : at("model").remove()
-	history.replaceState(0, "")
-	onpopstate = ({state}) => show(state ?? 0)
-	ononline = box.send
-	at("skip").onclick = () => keep({})
-	at("back").onclick = () => history.back()
-	at("save").onclick = save
-	at("asked").oninput = () => trouble()
-	at("restore").onchange = restore
-	const act = async id => id === "limit" ? setLimit() : stepAt(step)[2]()
-	onsubmit = event => {
-		event.preventDefault()
-		busy ??= act(event.target.id).catch(trouble).finally(() => (busy = null))
-	}
-	await show(0)
-	at("all").hidden = false
-	at("broken").hidden = true
-	box.send()
+  const response = await fetch("survey.json", { cache: "no-store" });
+  const document = await response.json();
+  const say = voice(document.words);
+  if (!crypto.subtle) {
+    showBroken(say("device.insecure"));
+    return;
+  }
+  try {
+    const page = await openPage(await readSurvey(document), say);
+    introduce(page);
+    history.replaceState(0, "");
+    listen(page);
+    await showStep(page, 0);
+    byId("all").hidden = false;
+    byId("broken").hidden = true;
+    page.outbox.send();
+  } catch (error) {
+    showBroken(say("device.broken", { reason: /** @type {Error} */ (error).message }));
+  }
 }
 
-begin().catch(({message}) => {
-	at("broken").className = "note"
-	fill("broken", say && crypto.subtle ? said("broken", {reason: message}) : message)
-})
+/** @param {string} text */
+function showBroken(text) {
+  byId("broken").className = "note";
+  fill("broken", text);
+}
+
+/**
+ * @param {Survey} survey
+ * @param {Voice} say
+ * @returns {Promise<Page>}
+ */
+async function openPage(survey, say) {
+  const submit = survey.submit && new URL(survey.submit, location.href).href;
+  const collector = new URL(submit ?? location.href).origin; // never a name out of the survey
+  if ((survey.collector ?? collector) !== collector) {
+    refuse(say("device.elsewhere", { whom: collector, collector: survey.collector }));
+  }
+  const memory = openMemory();
+  const secret = crypto.getRandomValues(new Uint8Array(SECRET_BYTES));
+  await memory.change((device) => device ?? { secret, ledger: new Ledger().dumps(), messages: {} });
+  const outbox = openOutbox(memory, submit, () => showReceipts(page));
+  /** @type {Page} */
+  const page = {
+    survey,
+    say,
+    collector,
+    submit,
+    invitation: location.hash.split("invitation=")[1],
+    memory,
+    outbox,
+    model: survey.model ? loadModel(survey.model) : null,
+    questions: [],
+    step: 0,
+    answers: {},
+    levels: {},
+    input: null,
+    ready: null,
+  };
+  page.model?.catch(() => null); // its error is shown with the receipt
+  return page;
+}
+
+/**
+ * Fetch the model, and the code that applies it, which other surveys do without.
+ * @param {string} address
+ * @returns {Promise<Classify>}
+ */
+async function loadModel(address) {
+  const [{ predict, readModel }, response] = await Promise.all([import("./model.js"), fetch(address)]);
+  const model = readModel(await response.text());
+  return (answers) => predict(model, answers);
+}
+
+/**
+ * Fill in what stays the same at every step.
+ * @param {Page} page
+ */
+function introduce(page) {
+  const { survey, submit } = page;
+  for (const part of allOf("[data-say]")) part.textContent = sentence(page, `${part.dataset.say}`);
+  fill("name", survey.name);
+  fill("about", survey.description);
+  fill("whom", sentence(page, submit ? "start.whom" : "start.file", { submit }));
+  const { questions_each, drawn } = survey;
+  fill("drawn", questions_each && sentence(page, "start.drawn", { questions_each, count: drawn.length }));
+  fill("together", makeItems(survey.together));
+  if (!survey.model) byId("model").remove();
+  keepLonger(page);
+}
+
+/**
+ * Ask the browser not to clear what the page keeps; say so where it agrees.
+ * @param {Page} page
+ */
+async function keepLonger(page) {
+  const isKept = await navigator.storage.persist().catch(() => false);
+  if (isKept) fill("clears", sentence(page, "device.holds"));
+}
+
+begin().catch((error) => showBroken(error.message));

@@ -1,53 +1,30 @@
 /** Types of the device in JavaScript; docs/how-to/answer-in-the-browser.md shows how it is used. */
 
+import type { Domain, Label, Program, QuestionDocument, SurveyDocument } from "./documents.js";
+
 /** What a person may answer: a number, a label, a basket of items; null where there is no answer. */
-export type Answer = string | number | boolean | (string | number | boolean)[] | null;
+export type Answer = Label | Label[] | null;
 
 /** What is sent of an answer. */
-export type Sent = string | number | boolean | null | { size: number; seed: string } | { size: number; bitmap: string };
+export type Sent = Label | Label[] | null | { size: number; seed: string } | { size: number; bitmap: string };
 
 /** γ or another exact number. */
 export interface Fraction { num: bigint; den: bigint }
 
-export interface Question {
-  name: string;
-  question: string;
-  role: "attribute" | "class" | "clear";
-  columns: string[];
-  domain: Record<string, unknown>;
-  missing: "pass" | "refuse" | null;
-  outside: "refuse" | "clamp" | null;
-  /** Identity of the mechanism; null: sent as it is. */
-  mechanism: string | null;
-  program: Record<string, unknown> | null;
-  /** By name; "" where there is nothing to choose. γ is as stated; `checkGammas` of check/gamma.js compares it. */
-  levels: Record<string, { gamma: string | null; words: { sent: string; worst: string; usual: string; visible: string } }>;
-  default: string | null;
+export interface Question extends QuestionDocument {
   /** What is executed. */
   blur: Mechanism;
 }
 
-export interface Survey {
-  survey: 1 | 2;
-  plan: string;
-  name: string;
-  description: string;
-  language: string;
-  collector: string | null;
-  submit: string | null;
-  model: string | null;
+export interface Survey extends SurveyDocument {
   questions: Question[];
-  /** Of version 2: so many of `drawn` the device draws and answers. */
-  questions_each?: number;
   /** The questions that are drawn from; none in version 1. */
   drawn: Question[];
   /** The report of somebody who answers nothing. */
   blank: Record<string, Sent>;
-  together: string[];
-  words: Record<string, string>;
 }
 
-/** The survey that a document describes; it is refused where it is newer, or its identities are not those computed here. */
+/** Read a survey; it is refused where it is newer, or where its identities are not those computed here. */
 export function readSurvey(document: unknown): Promise<Survey>;
 
 export interface Options {
@@ -63,7 +40,7 @@ export interface Options {
   today?: string;
 }
 
-/** The questions that this device answers; which ones are drawn, its secret says, so that asking again asks the same. */
+/** The questions that this device answers; it draws them by its secret, so that asking again asks the same. */
 export function asks(survey: Survey, options: Pick<Options, "secret" | "collector">): Promise<Question[]>;
 
 export interface Reply {
@@ -82,12 +59,12 @@ export interface Told {
   collector: string;
   survey: string;
   attribute: string;
-  domain: Record<string, unknown>;
+  domain: Domain;
   mechanism: string | null;
   level: string | null;
   /** A keyed hash of the true value. */
   mark: string;
-  report: Sent | Record<string, number>;
+  report: Sent | { seed: Label } | Record<string, number>;
   gamma: string | null;
   day: string;
 }
@@ -121,14 +98,16 @@ export class Ledger {
   total(collector: string | null, words: Record<string, string>): { gamma: Fraction | null; sentences: string[] };
 }
 
-/** The sentences of a survey's words, with their parts filled in, and numbers as they stand in them. */
-export function voice(words: Record<string, string>): {
-  (name: string, parts?: Record<string, string | number>): string;
+/** Says a sentence of a survey's words with its parts filled in, and numbers and names as they stand in them. */
+export interface Voice {
+  (name: string, parts?: Record<string, unknown>): string;
   number(number: Fraction, up?: boolean): string;
   /** Rounded up. */
   percent(num: bigint, den: bigint): string;
   listed(names: string[]): string;
-};
+}
+
+export function voice(words: Record<string, string>): Voice;
 
 export interface Mechanism {
   identity: string | null;
@@ -137,28 +116,31 @@ export interface Mechanism {
   /** The answer checked; null where it is missing. */
   value(answer: unknown, rules?: { missing?: string | null; outside?: string | null }): Answer | Record<string, number>;
   /** The report that is remembered: keyed by a secret and a question, or fresh. */
-  draw(value: unknown, options?: { level?: string; secret?: Uint8Array; question?: string }): Promise<Told["report"]>;
+  draw(
+    value: unknown,
+    options?: { level?: string | null; secret?: Uint8Array; question?: string },
+  ): Promise<Told["report"]>;
   /** What is sent of it: the same, or a fresh blur. */
-  again(report: Told["report"], options?: { level?: string }): Told["report"];
+  again(report: Told["report"], options?: { level?: string | null }): Told["report"];
   /** Whether it can be sent as a report of this level. */
-  carries(report: Told["report"], level?: string): boolean;
+  carries(report: Told["report"], level?: string | null): boolean;
 }
 
-/** The mechanism of a domain and a drawing program; `gammaOf` of check/gamma.js also refuses one that was never sound. */
-export function readMechanism(domain: Record<string, unknown>, program: Record<string, unknown>): Promise<Mechanism>;
+/** The mechanism of a domain and a program; `gammaOf` of check/gamma.js also refuses one that was never sound. */
+export function readMechanism(domain: Domain, program: Program): Promise<Mechanism>;
 
 export interface Model {
   /** The questions whose answers it reads. */
   reads: { name: string }[];
-  classes: (string | number | boolean)[];
+  classes: Label[];
 }
 
 /** A model from the JSON (text or data) that `sfumato train` wrote; one that is damaged or foreign is refused. */
 export function readModel(json: unknown): Model;
 
-/** The class of a person, from true answers that stay where they are; `rule`: the conditions that decided, null if none. */
+/** The class of a person, from true answers that stay where they are; `rule`: the conditions that decided, if any. */
 export function predict(model: Model, answers: Record<string, Answer>): {
-  label: string | number | boolean;
+  label: Label;
   probabilities: Record<string, number>;
   rule: string[] | null;
 };

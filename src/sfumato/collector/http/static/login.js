@@ -4,8 +4,9 @@ function signIn() {
   const token = decodeURIComponent(location.hash.slice(1));
   if (!token) return;
   history.replaceState(null, "", location.pathname + location.search);
-  document.querySelector("input[name=token]").value = token;
-  document.querySelector("form").submit();
+  const field = /** @type {HTMLInputElement} */ (document.querySelector("input[name=token]"));
+  field.value = token;
+  field.form?.submit();
 }
 
 addEventListener("hashchange", signIn);
