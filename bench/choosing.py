@@ -153,7 +153,7 @@ def measure(bench: Bench) -> None:
     if bench.options.functions:
         on_functions(bench, [2, 4] if bench.quick else [1, 2, 3, 4, 5], privacies)
     else:
-        usual = "dermatology,balance" if bench.quick else SETS
+        usual = "balance" if bench.quick else SETS
         on_sets(bench, (bench.only or usual).split(","), privacies)
 
 
