@@ -67,7 +67,7 @@ papers: $(READY)  ## the papers again, and their pages in docs/papers; make pape
 	done
 	@$(BIN)/python -m reproductions.index docs/papers
 
-bench: $(BENCH_READY)  ## side-by-side measurements, ratios only; make bench ARGS=reconstruction for one
+bench: $(BENCH_READY)  ## side-by-side measurements, ratios only; make bench ARGS="reconstruction --quick" for some
 	@$(BIN)/python bench/run.py $(ARGS)
 
 lock: $(VENV)/.uv  ## resolve requirements/*.txt again from pyproject.toml

@@ -19,6 +19,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -75,8 +76,10 @@ def width(column: str) -> int:
 
 def plain(cell: Any) -> Cell:
     """The cell as JSON holds it: a number of six digits, a text or nothing."""
-    if cell is None or isinstance(cell, str | int):
+    if cell is None or isinstance(cell, str):
         return cell
+    if isinstance(cell, Integral):
+        return int(cell)
     return float(f"{float(cell):.6g}")
 
 
