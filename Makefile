@@ -61,9 +61,9 @@ types: $(READY)  ## strict types
 	@$(BIN)/mypy
 
 # One process more than cores: some tests wait for browsers, servers and clusters.
-unit: $(READY)  ## the tests alone; make unit ARGS="tests/cli -k typo"
+unit: $(READY)  ## the tests alone; make unit ARGS="tests/cli -k typo", or FAST=1 without those that take long
 	@PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
-		$(BIN)/python -m pytest -q -n $$(( $$($(BIN)/python -c 'import os; print(os.cpu_count())') + 1 )) --dist worksteal $(ARGS)
+		$(BIN)/python -m pytest -q -n $$(( $$($(BIN)/python -c 'import os; print(os.cpu_count())') + 1 )) --dist worksteal $(if $(FAST),-m "not slow") $(ARGS)
 
 docs: $(READY)  ## the documentation as HTML in build/docs
 	@$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -d build/doctrees docs build/docs
@@ -77,7 +77,7 @@ papers: $(READY)  ## the papers again, and their pages in docs/papers; make pape
 	done
 	@$(BIN)/python -m reproductions.index docs/papers
 
-bench: $(BENCH_READY)  ## side-by-side measurements, ratios only; make bench ARGS=reconstruction for one
+bench: $(BENCH_READY)  ## side-by-side measurements, ratios only; make bench ARGS="reconstruction --quick" for some
 	@$(BIN)/python bench/run.py $(ARGS)
 
 lock: $(VENV)/.uv  ## resolve requirements/*.txt again from pyproject.toml

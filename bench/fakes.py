@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from harness import Bench, main
 
 import sfumato as sf
 from sfumato.demo import credit
@@ -37,14 +38,14 @@ def worst(channel: Any, counts: sf.Counts, each: dict[str, Any]) -> tuple[int, A
     return int(np.abs(undo - now[:, None]).max(axis=0).argmax()), each["rows"][int(now.argmin())]["category"]
 
 
-def main() -> int:
-    plan, rng = credit.plan(), np.random.default_rng(5)
+def measure(bench: Bench) -> None:
+    plan, rng = credit.plan(), np.random.default_rng(bench.seed)
     reports = plan.randomize(pa.table(credit.people(PEOPLE, rng)), rng=rng)
     table = pa.table({**sf.Reports(reports, plan).to_codes(), "group": reports["group"]})
-    print(f"{PEOPLE:,} people; shares in points, means in % of the range")
-    heads = ["made up: stated", "measured", "shows", "lies: stated", "measured", "shows"]
-    print(" " * 14 + "".join(f"{head:>17s}" for head in heads))
-    for share in FAKES:
+    heads = {f"{way}: {head}": form for way in ("made up", "lies") for head, form in
+             (("stated", ".1f"), ("measured", ".1f"), ("shows", "s"))}  # fmt: skip
+    bench.table(f"{PEOPLE:,} people; shares in points, means in % of the range", heads)
+    for share in FAKES[:1] if bench.quick else FAKES:
         for name, counts in plan.counts(table).items():
             channel, honest = plan.attributes[name].channel, told(plan, table, name)
             unit = channel.domain.width if honest["mean"] else 1.0
@@ -53,17 +54,16 @@ def main() -> int:
             rows = rng.choice(PEOPLE, round(share * PEOPLE), replace=False)
             lied = channel.randomize(np.array([answer] * rows.size, dtype=object), rng)
             lies = sf.Reports({name: lied}, {name: channel}).column(name).codes
-            line = f"{share:.0%} {name:11s}"
+            cells: list[float | str] = []
             for way, fakes in (("made_up", code), ("lies", lies)):
                 codes = table[f"{name}.code"].to_numpy().copy()
                 codes[rows] = fakes
                 found = told(plan, table, name, codes)
                 moved = np.abs(values(found) - values(honest)).max()
                 shows = "yes" if found["heaps"] or found["fit"] < FALSE_ALARM else "no"
-                line += f"{100 * stated[way] / unit:>17.1f}{100 * moved / unit:>17.1f}{shows:>17s}"
-            print(line, flush=True)
-    return 0
+                cells += [100 * stated[way] / unit, 100 * moved / unit, shows]
+            bench.row(f"{share:.0%} fakes, {name}", *cells)
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    main(measure, seed=5)

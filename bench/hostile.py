@@ -1,24 +1,21 @@
 """Ten thousand models and three thousand plans, each changed at random: none may crash, hang or fill the memory.
-
-    python bench/hostile.py [models] [plans]
 """
 
 import json
-import sys
 import tempfile
 import time
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
+from harness import Bench, main
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.hostile import FOR_PLANS, PLANS, complaint, documents, little_memory, mutated, use_model, use_plan
 
 
-def models(count: int, folder: Path) -> Counter[str]:
+def models(count: int, folder: Path, seed: int) -> Counter[str]:
     found: Counter[str] = Counter()
-    given, rng = list(documents(folder).items()), np.random.default_rng(1)
+    given, rng = list(documents(folder).items()), np.random.default_rng(seed)
     for place in range(count):
         method, (document, table) = given[place % len(given)]
         (folder / "hostile.json").write_text(json.dumps(mutated(document, rng)))
@@ -28,9 +25,9 @@ def models(count: int, folder: Path) -> Counter[str]:
     return found
 
 
-def plans(count: int) -> Counter[str]:
+def plans(count: int, seed: int) -> Counter[str]:
     found: Counter[str] = Counter()
-    rng = np.random.default_rng(2)
+    rng = np.random.default_rng(seed + 1)
     for place in range(count):
         spec = mutated(PLANS[place % len(PLANS)], rng)
         started = time.perf_counter()
@@ -43,16 +40,17 @@ def plans(count: int) -> Counter[str]:
     return found
 
 
-def main() -> int:
-    wanted = [int(word) for word in sys.argv[1:]] or [10_000, 3_000]
+def measure(bench: Bench) -> None:
+    counts = {"models": bench.runs, "plans": max(1, 3 * bench.runs // 10)}
     with tempfile.TemporaryDirectory() as folder, little_memory():
-        results = {"models": models(wanted[0], Path(folder)), "plans": plans(wanted[1] if len(wanted) > 1 else 3_000)}
-    for (what, found), count in zip(results.items(), wanted, strict=False):
-        print(f"{count:,} {what} changed at random: {sum(found.values())} not tame")
-        for text, times in found.most_common(40):
-            print(f"  {times:4d} {text}")
-    return int(any(results.values()))
+        found = {"models": models(counts["models"], Path(folder), bench.seed)}
+        found["plans"] = plans(counts["plans"], bench.seed)
+    bench.table("Changed at random", {"tried": "d", "not tame": "d"})
+    for what, complaints in found.items():
+        bench.row(what, counts[what], sum(complaints.values()))
+        for text, times in complaints.most_common(40):
+            bench.fail(f"{times} {what}: {text}")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main(measure, runs=10_000)

@@ -8,7 +8,8 @@ import subprocess
 import sys
 import time
 
-RUNS = 7
+from harness import Bench, main
+
 INSIDE = """
 import time
 import numpy, scipy.special
@@ -31,12 +32,18 @@ def whole(*words: str) -> float:
     return time.perf_counter() - start
 
 
-def fastest(measure, *words: str) -> float:
-    measure(*words)  # the first run writes byte code
-    return min(measure(*words) for _ in range(RUNS))
+def fastest(timed, runs: int, *words: str) -> float:
+    timed(*words)  # the first run writes byte code
+    return min(timed(*words) for _ in range(runs))
+
+
+def measure(bench: Bench) -> None:
+    bench.table("Time to begin", {"measured": ".3f", "limit": "g"})
+    bench.row("import sfumato, beyond numpy and scipy, s", fastest(inside, bench.runs), 0.3)
+    numpy = fastest(whole, bench.runs, "-c", "import numpy")
+    version = fastest(whole, bench.runs, "-m", "sfumato.cli", "--version")
+    bench.row("sfumato --version / import numpy", version / numpy, 2)
 
 
 if __name__ == "__main__":
-    print(f"import sfumato, beyond numpy and scipy: {fastest(inside):.3f} s (limit 0.3 s)")
-    numpy, version = fastest(whole, "-c", "import numpy"), fastest(whole, "-m", "sfumato.cli", "--version")
-    print(f"sfumato --version: {version / numpy:.2f} × import numpy (limit 2)")
+    main(measure, runs=7)

@@ -11,9 +11,10 @@
 5. Clean sparse baskets, as lists, itemsets of up to three: at most 1.5 times the fastest of pyfim's apriori, eclat and
    fpgrowth (CPU time, all on the same lists, the median of interleaved runs), with the same itemsets.
 6. Below the lowest discoverable support: precision at least .95.
+
+Parts: pairs, seeds, accuracy, batches, clean, below; with --quick the first two.
 """
 
-import argparse
 import re
 import resource
 import statistics
@@ -27,6 +28,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
+from harness import Bench, main
 from pyarrow import parquet
 
 import sfumato as sf
@@ -43,11 +45,7 @@ def seconds(call) -> float:
     return time.perf_counter() - start
 
 
-def line(name: str, value: float, limit: str) -> None:
-    print(f"{name:64}{value:10.3f}{limit:>9}", flush=True)
-
-
-def pair_counts(people: int = 100_000) -> None:
+def pair_counts(bench: Bench, people: int = 100_000) -> None:
     channel = sf.SelectASize.design(sf.Items(1000), sizes=[5], gamma=19)
     reports = channel.randomize(five_items(people, 1), rng=1)
     columns = ColumnBitmaps.of_reports(reports, channel)
@@ -59,18 +57,19 @@ def pair_counts(people: int = 100_000) -> None:
         ColumnBitmaps.of_reports(reports, channel).counts(pairs)
 
     ratios = [seconds(partial(columns.counts, pairs)) / seconds(lambda: dense.T @ dense) for _ in range(7)]
-    line("all pair counts / BLAS product", statistics.median(ratios), "0.15")
-    line("the same from row bitmaps, transposed first", seconds(ours) / seconds(lambda: dense.T @ dense), "-")
+    bench.row("all pair counts / BLAS product", statistics.median(ratios), 0.15)
+    bench.row("from row bitmaps, transposed first", seconds(ours) / seconds(lambda: dense.T @ dense), None)
     try:
         import fim
     except ImportError:
         print("pyfim is not installed: its ratio is left out")
         return
     rows = [np.flatnonzero(row).tolist() for row in dense]
-    line("all pair counts / pyfim apriori", seconds(ours) / seconds(lambda: fim.apriori(rows, supp=0, zmax=2)), "0.12")
+    peer = seconds(lambda: fim.apriori(rows, supp=0, zmax=2))
+    bench.row("all pair counts / pyfim apriori", seconds(ours) / peer, 0.12)
 
 
-def clean_baskets(rounds: int = 7) -> None:
+def clean_baskets(bench: Bench, rounds: int = 7) -> None:
     try:
         import fim
     except ImportError:
@@ -99,10 +98,10 @@ def clean_baskets(rounds: int = 7) -> None:
             theirs = {frozenset(items): count / len(baskets) for items, count in ways[1]()}
             assert theirs == dict(zip(found["itemsets"], found["support"], strict=True))
             taken = np.median([[cpu_seconds(way) for way in ways] for _ in range(rounds)], axis=0)
-            line(f"{name}, {support:.2%}: {len(theirs):,} found", taken[0] / taken[1:].min(), "1.5")
+            bench.row(f"{name}, {support:.2%}: {len(theirs):,} found", taken[0] / taken[1:].min(), 1.5)
 
 
-def below_the_limit(people: int = 100_000, runs: int = 5) -> None:
+def below_the_limit(bench: Bench, people: int = 100_000, runs: int = 5) -> None:
     """A minimum support far below the lowest discoverable one: is what is shown true, is what can be found shown?"""
     channel = sf.SelectASize.design(sf.Items(1000), sizes=range(5, 11), gamma=19, n=people, prevalence=0.1)
     lowest = channel.lowest_discoverable_support(people, prevalence=0.1)
@@ -122,9 +121,9 @@ def below_the_limit(people: int = 100_000, runs: int = 5) -> None:
         seen = [itemset in found for itemset, support in true.items() if support >= 1.5 * lowest[len(itemset)]]
         strong, found_strong = strong + len(seen), found_strong + sum(seen)
     limits = ", ".join(f"{support:.1%}" for support in lowest.values())
-    line(f"precision at 0.5%, limits {limits}", right / max(shown, 1), ">= .95")
-    line("recall of supports from 1.5 times the limit on", found_strong / max(strong, 1), "-")
-    line("CPU seconds a run", took / runs, "-")
+    bench.row(f"precision at 0.5 %, limits {limits}", right / max(shown, 1), "≥ .95")
+    bench.row("recall of supports from 1.5 times the limit on", found_strong / max(strong, 1), None)
+    bench.row("CPU seconds a run", took / runs, None)
 
 
 def zipf_baskets(people: int, items: int, mean: float, power: float, seed: int) -> list[list[int]]:
@@ -146,7 +145,7 @@ def five_items(people: int, seed: int) -> sf.channels.baskets.Baskets:
     return Quest(smallest=5, largest=5).baskets(people, seed)
 
 
-def seed_expansion(people: int = 200_000) -> None:
+def seed_expansion(bench: Bench, people: int = 200_000) -> None:
     for sizes in ([5], [10]):
         for form in ("best", "two-level"):
             law = within(design_law(sizes[0], Goal(19.0, 3, 5e6), form=form), Fraction(19))
@@ -157,11 +156,11 @@ def seed_expansion(people: int = 200_000) -> None:
             ratios = [
                 seconds(partial(channel.expand, seeds)) / seconds(partial(channel.randomize, baskets)) for _ in range(3)
             ]
-            name = f"expanding seeds / plain reports (m = {sizes[0]}, {form}, {channel.seed_bits[sizes[0]]} bits)"
-            line(name, statistics.median(ratios), "3")
+            name = f"seeds / plain reports (m = {sizes[0]}, {form}, {channel.seed_bits[sizes[0]]} bits)"
+            bench.row(name, statistics.median(ratios), 3)
 
 
-def accuracy(people: int = 1_000_000, runs: int = 3) -> None:
+def accuracy(bench: Bench, people: int = 1_000_000, runs: int = 3) -> None:
     channel = sf.SelectASize.design(sf.Items(1000), sizes=range(5, 11), gamma=19, n=people, prevalence=0.1)
     scores = []
     for run in range(runs):
@@ -174,23 +173,23 @@ def accuracy(people: int = 1_000_000, runs: int = 3) -> None:
         truth = sf.frequent_itemsets(baskets, None, 0.04)["itemsets"]
         scores.append([f1({s for s in found if len(s) == k}, {s for s in truth if len(s) == k}) for k in (1, 2, 3)])
     for k, (score, limit) in enumerate(zip(np.mean(scores, axis=0), (0.97, 0.95, 0.94), strict=True), 1):
-        line(f"F1 of frequent {k}-itemsets, {people:,} people, mean of {runs}", score, f">= {limit}")
-    line("memory, GiB", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, "1")
+        bench.row(f"F1 of frequent {k}-itemsets, {people:,} people", score, f"≥ {limit}")
+    bench.row("memory, GiB", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 1)
 
 
-def in_batches(people: int = 1_000_000) -> None:
+def in_batches(bench: Bench, people: int = 1_000_000) -> None:
     channel = sf.SelectASize.design(sf.Items(1000), sizes=range(5, 11), gamma=19, n=people, prevalence=0.1)
     baskets = Quest().baskets(people, rng=100)
     with tempfile.TemporaryDirectory() as folder:
-        for form, limit in (("bitmap", "1.3"), ("seed", "1.5")):
+        for form, limit in (("bitmap", 1.3), ("seed", 1.5)):
             path = Path(folder) / f"{form}.parquet"
             parquet.write_table(report_table(channel.randomize(baskets, rng=1, compress=form == "seed"), channel), path)
             ways = [partial(way, channel, path, form) for way in (mined_in_batches, mined_in_memory)]
             assert ways[0]().equals(ways[1]())
             ratios = [seconds(ways[0]) / seconds(ways[1]) for _ in range(5)]
-            line(f"{form}s in a file, in batches / in memory", statistics.median(ratios), limit)
+            bench.row(f"{form}s in a file, in batches / in memory", statistics.median(ratios), limit)
             one, many = (alone(peak_memory, channel, [path] * files, form) for files in (1, 16))
-            line(f"memory for {16 * people:,} {form}s / for {people:,}", many / one, "1.1")
+            bench.row(f"memory for {16 * people:,} {form}s / for {people:,}", many / one, 1.1)
 
 
 def mined_in_memory(channel: sf.SelectASize, path: Path, form: str):
@@ -225,19 +224,18 @@ def f1(found: set, truth: set) -> float:
     return 2 * len(found & truth) / max(len(found) + len(truth), 1)
 
 
+PARTS = {
+    "pairs": pair_counts, "seeds": seed_expansion, "accuracy": accuracy, "batches": in_batches,
+    "clean": clean_baskets, "below": below_the_limit,
+}  # fmt: skip
+
+
+def measure(bench: Bench) -> None:
+    for name in ("pairs", "seeds") if bench.quick and not bench.only else PARTS:
+        if bench.wants(name):
+            bench.table(name.capitalize(), {"figure": ".3f", "limit": "g"})
+            PARTS[name](bench)
+
+
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", choices=["pairs", "seeds", "accuracy", "batches", "clean", "below"])
-    only = parser.parse_args().only
-    if only in (None, "accuracy"):
-        accuracy()
-    if only in (None, "seeds"):
-        seed_expansion()
-    if only in (None, "pairs"):
-        pair_counts()
-    if only in (None, "batches"):
-        in_batches()
-    if only in (None, "clean"):
-        clean_baskets()
-    if only in (None, "below"):
-        below_the_limit()
+    main(measure)

@@ -1,7 +1,5 @@
 """Files of people become files of reports: the peak of memory from 10⁵ to 10⁷ rows of the credit example (9 columns),
 and the time against copying the same Parquet file block by block with PyArrow. The peak must not grow.
-
-    python bench/large_tables.py 1e5 1e6 1e7
 """
 
 import subprocess
@@ -12,12 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from harness import Bench, main
 from pyarrow import parquet
 
 from sfumato.demo import credit
 from sfumato.tables.inputs import BLOCK_ROWS
 
-SIZES = [int(float(size)) for size in sys.argv[1:]] or [100_000, 1_000_000, 10_000_000]
+SIZES = (100_000, 1_000_000, 10_000_000)
 CHILD = """
 import sys, time
 from sfumato.demo import credit
@@ -30,8 +29,8 @@ print(took, int(status["VmHWM"].split()[0]) // 1024)
 """
 
 
-def write_people(path: Path, rows: int) -> None:
-    rng = np.random.default_rng(1)
+def write_people(path: Path, rows: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
     writer = None
     for start in range(0, rows, 100_000):
         people = credit.people(min(100_000, rows - start), rng)
@@ -50,14 +49,18 @@ def copied(source: Path, target: Path) -> float:
     return time.perf_counter() - start
 
 
-if __name__ == "__main__":
+def measure(bench: Bench) -> None:
     with tempfile.TemporaryDirectory() as folder:
         people, reports = Path(folder, "people.parquet"), Path(folder, "reports.parquet")
-        print(f"{'rows':>12}{'reports as':>12}{'peak, MB':>10}{'x copying':>11}{'µs a row':>10}")
-        for rows in SIZES:
-            write_people(people, rows)
+        bench.table("Rows, and reports as", {"peak, MB": "d", "× copying": ".1f", "µs a row": ".2f"})
+        for rows in SIZES[:1] if bench.quick else SIZES:
+            write_people(people, rows, bench.seed)
             for form in ("values", "codes"):
                 command = [sys.executable, "-c", CHILD, str(people), str(reports), form]
                 took, peak = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
                 ratio = float(took) / copied(people, reports)
-                print(f"{rows:12,}{form:>12}{peak:>10}{ratio:11.1f}{1e6 * float(took) / rows:10.2f}", flush=True)
+                bench.row(f"{rows:,}, {form}", int(peak), ratio, 1e6 * float(took) / rows)
+
+
+if __name__ == "__main__":
+    main(measure)

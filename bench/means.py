@@ -12,15 +12,14 @@ floats, on [−1, 1]; Laplace noise and the square wave are ours. Two ways to re
   where people are not spread smoothly: its root mean square error by that of the best unbiased one;
     wave        through the square wave
     own         through the usual channel
-
-    python bench/means.py [people, 1,000,000] [surveys read by their shape, 10] [seed, 1]
+    whose ratios, of ten surveys (a run is a survey), are known to a fifth
 """
 
 import math
-import sys
 from collections.abc import Callable
 
 import numpy as np
+from harness import Bench, main
 
 import sfumato as sf
 from sfumato.privacy.proposals import mean_channel
@@ -106,10 +105,11 @@ def error_by_shape(channel: sf.Channel, name: str, surveys: int, first: int) -> 
     return float(np.sqrt(np.mean(np.square(found)) * SURVEY))
 
 
-def main(people: int = 1_000_000, surveys: int = 10, seed: int = 1) -> None:
+def measure(bench: Bench) -> None:
+    people, surveys, seed = 100_000 if bench.quick else 1_000_000, bench.runs, bench.seed
     heads = ("usual", "advised", "by hybrid", "wave", "own")
-    print(f"{people:,} people; by the shape {surveys} surveys of {SURVEY:,}, whose ratios are known to a fifth")
-    print(f"{'γ':>6} {'people':10}{'the best of them':>18}" + "".join(f"{head:>11}" for head in heads))
+    columns = {"the best of them": "s"} | dict.fromkeys(heads, ".3f")
+    bench.table(f"γ, {people:,} people; by the shape {surveys} surveys of {SURVEY:,}", columns)
     for gamma in GAMMAS:
         wave, usual = sf.SquareWave(UNIT, gamma), sf.Piecewise(UNIT, gamma)
         literature = {
@@ -124,8 +124,8 @@ def main(people: int = 1_000_000, surveys: int = 10, seed: int = 1) -> None:
             own, advised = (error(through(each), name, people, seed) for each in (usual, mean_channel(wave, prior)))
             shaped = [error_by_shape(each, name, surveys, seed) / known[best] for each in (wave, usual)]
             ratios = [own / known[best], advised / known[best], own / known["hybrid"], *shaped]
-            print(f"{gamma:6.3g} {name:10}{best:>18}" + "".join(f"{ratio:11.3f}" for ratio in ratios), flush=True)
+            bench.row(f"γ = {gamma:.3g}, {name}", best, *ratios)
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main(measure, runs=10)

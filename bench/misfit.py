@@ -1,8 +1,7 @@
 """Do reports that a channel made look as if it had, and others not? Sound runs, and how often each mistake is seen."""
 
-import sys
-
 import numpy as np
+from harness import Bench, main
 
 import sfumato as sf
 from sfumato.reconstruction.methods import FALSE_ALARM
@@ -32,24 +31,24 @@ def alarm(reports, channel, method: str = "smooth") -> bool:
     return sf.reconstruct(reports, channel, method=method).diagnostics.fit < FALSE_ALARM
 
 
-def main() -> int:
-    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 200
-    rng, alarms = np.random.default_rng(0), 0
-    for run in range(runs):
+def measure(bench: Bench) -> None:
+    rng, alarms = np.random.default_rng(bench.seed), 0
+    for run in range(bench.runs):
         kind = list(CHANNELS)[run % len(CHANNELS)]
         values = truth(kind, list(PEOPLE)[run % len(PEOPLE)], int(rng.choice([300, 2_000, 20_000])), rng)
         channel = CHANNELS[kind](float(rng.choice([0.5, 1, 2])))
         alarms += alarm(channel.randomize(values, rng), channel, ["smooth", "em"][run % 2])
-    print(f"{alarms} of {runs} sound runs are said not to fit (at most {FALSE_ALARM:g} of them may be)")
-    print(f"{'seen in 20,000 reports':24s}{'true answers':>14s}{'half the noise':>16s}{'twice':>8s}")
+    bench.table("Sound runs that are said not to fit", {"runs": "d", "alarms": "d", "limit, as a share": "g"})
+    bench.row("all channels, people and sizes", bench.runs, alarms, FALSE_ALARM)
+    if alarms:
+        bench.fail("a sound run raised an alarm")
+    bench.table("Mistakes seen in 20,000 reports", {"true answers": "s", "half the noise": "s", "twice the noise": "s"})
     for kind, make in CHANNELS.items():
         for people in PEOPLE if kind != "randomized response" else ["four of eight"]:
             values, channel = truth(kind, people, 20_000, rng), make(1)
             seen = [alarm(values, channel), *(alarm(make(noise).randomize(values, rng), channel) for noise in (0.5, 2))]
-            words = ["yes" if one else "no" for one in seen]
-            print(f"{kind[:19]:20s}{people:14s}{words[0]:>4s}{words[1]:>16s}{words[2]:>8s}", flush=True)
-    return int(alarms > 0)
+            bench.row(f"{kind}, {people}", *("yes" if one else "no" for one in seen))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main(measure, seed=0, runs=200)

@@ -1,9 +1,10 @@
 """Do the bars hold what they promise? Coverage of 90 % bars, and stated against actual error, case by case.
 
-    python bench/reconstruction_coverage.py                            200 seeds, n = 1e3, 1e4, 1e5, 1e6, all shapes
-    python bench/reconstruction_coverage.py --shapes plateau,heaps --sizes 1e4 --seeds 50
-    python bench/reconstruction_coverage.py --held                     shapes that no choice ever saw
-    python bench/reconstruction_coverage.py --quick                    20 seeds, n = 1e4
+    python bench/reconstruction_coverage.py --only plateau,heaps --sizes 1e4 --runs 50
+    python bench/reconstruction_coverage.py --held      shapes that no choice ever saw
+    python bench/reconstruction_coverage.py --quick     n = 1e4, one shape of each kind
+
+A run is a seed.
 
 Estimand: the population that the respondents were drawn from, its exact probabilities in 20 intervals. A cell is a
 shape, a channel and a size; reports are drawn as counts, multinomial with the law channel · shape, which is exact.
@@ -18,13 +19,13 @@ Limits: a shape and channel covers 86–95 % on average, a cell 80 % or more; st
 in a cell. Where the diagnosis says that the data cannot tell wide bars are honest: there only the lower limits hold.
 """
 
-import argparse
-import sys
+from argparse import ArgumentParser
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from harness import Bench, main
 from reconstruction_grid import SHAPES, Shape, adult_columns, adult_shapes, channels, shape_of
 from scipy.stats import beta, laplace, lognorm, norm
 
@@ -33,6 +34,7 @@ from sfumato.counts import Counts, Tally
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 INTERVALS = 20
+QUICK = ("plateau", "comb", "one value", "normal ages")
 COMPARED = 3  # seeds in which AS00's recipe runs beside
 EMPTY = 1e-4  # intervals with a smaller true share are left out of stated over actual: they have no error to speak of
 TELLS = 0.5  # a cell counts as told if the diagnosis says nothing else in more seeds than this
@@ -186,7 +188,7 @@ def add(cell: Cell, estimate: sf.Estimate, truth: np.ndarray) -> None:
     cell.tells.append(not estimate.diagnostics.cannot_tell)
 
 
-def measure(shapes: list[Shape], sizes: list[int], seeds: range, only: tuple[str, ...] = (), show=print) -> dict:
+def cells_of(bench: Bench, shapes: list[Shape], sizes: list[int], seeds: range, only: tuple[str, ...] = ()) -> dict:
     """Every cell, by (shape, channel, size)."""
     cells = {}
     for shape in shapes:
@@ -194,28 +196,14 @@ def measure(shapes: list[Shape], sizes: list[int], seeds: range, only: tuple[str
             if only and name not in only:
                 continue
             for n in sizes:
-                cells[shape.name, name, n] = cell_of(shape, channel, n, seeds, name)
-            show(line(shape.name, name, {n: cells[shape.name, name, n] for n in sizes}), flush=True)
+                cell = cells[shape.name, name, n] = cell_of(shape, channel, n, seeds, name)
+                l1 = np.divide(*np.mean(cell.against, axis=0))
+                case = f"{shape.name}, {name}, n = {n:,}"
+                bench.row(case, cell.coverage, np.mean(cell.together), cell.ratio, cell.told, l1)
     return cells
 
 
-def line(shape: str, channel: str, cells: dict) -> str:
-    """One line a shape and channel: its mean coverage, then of each size coverage, together, stated, tells and L1."""
-    parts = [f"{shape:16}{channel:15}{np.mean([cell.coverage for cell in cells.values()]):6.1%} |"]
-    for cell in cells.values():
-        ours, theirs = np.mean(cell.against, axis=0)
-        parts.append(
-            f"{cell.coverage:7.1%}{np.mean(cell.together):5.0%}{cell.ratio:6.2f}{cell.told:5.0%}{ours / theirs:6.2f} |"
-        )
-    return "".join(parts)
-
-
-def head(sizes: list[int]) -> str:
-    columns = f"{'all':>5}{'stat':>6}{'tell':>5}{'L1':>6} |"
-    return f"{'':31}{'mean':>6} |" + "".join(f"{f'n={n:.0e}':>7}{columns}" for n in sizes)
-
-
-def report(cells: dict) -> None:
+def report(bench: Bench, cells: dict) -> None:
     """The limits, and every cell that breaks one."""
     pairs = defaultdict(list)
     for (shape, channel, _), cell in cells.items():
@@ -224,49 +212,44 @@ def report(cells: dict) -> None:
     sure = {key: [cell for cell in found if cell.told > TELLS] for key, found in pairs.items()}
     means = {key: np.mean([cell.coverage for cell in found]) for key, found in pairs.items()}
     high = {key: np.mean([cell.coverage for cell in found]) for key, found in sure.items() if found}
-    print(f"\n{len(cells)} cells, {len(pairs)} pairs; the diagnosis tells in {len(told)} cells")
-    _against("pairs below 86 %", {key: mean for key, mean in means.items() if mean < 0.86}, len(pairs))
-    _against("pairs above 95 % where told", {key: mean for key, mean in high.items() if mean > 0.95}, len(high))
-    low = {key: cell.coverage for key, cell in cells.items() if cell.coverage < 0.8}
-    _against("cells below 80 %", low, len(cells))
-    _against("told cells stated > 4 x", {k: c.ratio for k, c in told.items() if c.ratio > 4}, len(told))
+    bench.table("Limits", {"break it": "d", "of": "d"})
+    bench.row("cells in which the diagnosis does not tell", len(cells) - len(told), len(cells))
+    bench.row("pairs below 86 %", sum(mean < 0.86 for mean in means.values()), len(pairs))
+    bench.row("pairs above 95 % where told", sum(mean > 0.95 for mean in high.values()), len(high))
+    bench.row("cells below 80 %", sum(cell.coverage < 0.8 for cell in cells.values()), len(cells))
+    wide = sum(cell.ratio > 4 for cell in told.values())
+    bench.row("told cells stated more than 4 × the actual error", wide, len(told))
     ratios = np.array([cell.ratio for cell in cells.values()])
     sure_ratios = np.array([cell.ratio for cell in told.values()])
-    print(f"stated / actual, median: {np.median(ratios):.2f}, where told {np.median(sure_ratios):.2f}   (limit .8-2)")
+    bench.table("Overall", {"figure": ".3f", "limit": "s"})
+    bench.row("stated ÷ actual error, median", np.median(ratios), ".8–2")
+    bench.row("the same where told", np.median(sure_ratios) if sure_ratios.size else None, ".8–2")
     together = [np.mean(cell.together) for cell in cells.values()]
-    print(f"simultaneous 90 % bands hold all 20 in {np.mean(together):.1%} of runs (worst cell {min(together):.0%})")
+    bench.row("simultaneous 90 % bands hold all 20, share of runs", np.mean(together), None)
+    bench.row("the same in the worst cell", min(together), None)
     l1 = np.array([np.divide(*np.mean(cell.against, axis=0)) for cell in cells.values()])
-    print(f"L1 against AS00: geometric mean {np.exp(np.log(l1).mean()):.3f}, worst {l1.max():.2f}")
+    bench.row("L1 ÷ that of AS00's recipe, geometric mean", np.exp(np.log(l1).mean()), None)
+    bench.row("the worst", l1.max(), None)
 
 
-def _against(title: str, broken: dict, number: int) -> None:
-    print(f"{title}: {len(broken)} of {number}")
-    for key, value in sorted(broken.items(), key=lambda item: item[1]):
-        print(f"    {' '.join(map(str, key)):44}{value:.3f}")
+def measure(bench: Bench) -> None:
+    asked = bench.options
+    shapes = held_shapes() if asked.held else chosen_shapes()
+    shapes = [shape for shape in shapes if bench.wants(shape.name)]
+    if bench.quick and not bench.only:
+        shapes = [shape for shape in shapes if shape.name in QUICK]
+    sizes = [int(float(n)) for n in asked.sizes.split(",") if n] or ([10_000] if bench.quick else list(SIZES))
+    only = tuple(name for name in asked.channels.split(",") if name)
+    heads = {"covered": ".1%", "together": ".0%", "stated": ".2f", "tells": ".0%", "L1": ".2f"}
+    bench.table(f"{bench.runs} seeds a cell", heads)
+    report(bench, cells_of(bench, shapes, sizes, range(bench.seed, bench.seed + bench.runs), only))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=200, help="how many")
-    parser.add_argument("--first-seed", type=int, default=5001)
-    parser.add_argument("--shapes", default="", help="names, with commas between")
+def options(parser: ArgumentParser) -> None:
     parser.add_argument("--channels", default="", help="names, with commas between")
     parser.add_argument("--sizes", default="", help="numbers of reports, with commas between")
     parser.add_argument("--held", action="store_true", help="the shapes that no choice ever saw")
-    parser.add_argument("--quick", action="store_true", help="20 seeds, n = 1e4")
-    asked = parser.parse_args()
-    shapes = held_shapes() if asked.held else chosen_shapes()
-    names = [name for name in asked.shapes.split(",") if name]
-    unknown = set(names) - {shape.name for shape in shapes}
-    if unknown:
-        sys.exit(f"no shape {', '.join(unknown)}; there are {', '.join(shape.name for shape in shapes)}")
-    sizes = [int(float(n)) for n in asked.sizes.split(",") if n] or ([10_000] if asked.quick else list(SIZES))
-    count = 20 if asked.quick else asked.seeds
-    only = tuple(name for name in asked.channels.split(",") if name)
-    print(head(sizes))
-    wanted = [shape for shape in shapes if not names or shape.name in names]
-    report(measure(wanted, sizes, range(asked.first_seed, asked.first_seed + count), only))
 
 
 if __name__ == "__main__":
-    main()
+    main(measure, seed=5001, runs=200, options=options)

@@ -1,13 +1,11 @@
 """Errors of "smooth" and "em" against AS00's own recipe over 11 shapes × 6 channels × 3 sizes; coverage of the bars.
 
-    python bench/reconstruction_grid.py            5 fresh seeds, n = 1e4, 1e5, 1e6
-    python bench/reconstruction_grid.py --quick    1 seed, n = 1e4, 1e5
+n = 1e4, 1e5, 1e6 (with --quick only the first). A run is a seed.
 
 A case is a shape, a channel and a size; its ratio is the mean L1 error on 20 intervals over seeds, divided by that of
 "as00". The 8 hard shapes leave out uniform, ramp and exponential. Bars are estimate ± 1.645 standard errors.
 """
 
-import argparse
 import csv
 from collections import defaultdict
 from collections.abc import Callable
@@ -15,6 +13,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 
 import numpy as np
+from harness import Bench, main
 from scipy.stats import beta, norm
 
 import sfumato as sf
@@ -144,7 +143,7 @@ class Results:
         return np.concatenate([np.divide(e, self.errors["as00"][case]) for case, e in self.errors[method].items()])
 
 
-def measure(shapes: list[Shape], sizes: list[int], seeds: list[int], only: tuple[str, ...] = ()) -> Results:
+def results_of(shapes: list[Shape], sizes: list[int], seeds: list[int], only: tuple[str, ...] = ()) -> Results:
     results = Results(defaultdict(lambda: defaultdict(list)), defaultdict(lambda: defaultdict(list)))
     for shape in shapes:
         for channel_name, channel in channels(shape.domain).items():
@@ -170,68 +169,53 @@ def geometric(ratios: np.ndarray) -> float:
     return float(np.exp(np.mean(np.log(ratios)))) if ratios.size else float("nan")
 
 
-def report(results: Results, shapes: list[Shape]) -> None:
+def report(bench: Bench, results: Results, shapes: list[Shape]) -> None:
     cases = len(results.errors["smooth"])
-    print(f"\n{cases} cases, L1 on 20 intervals relative to as00")
-    titles = {
-        "": 10,
-        "geometric": 11,
-        "8 hard": 9,
-        "worst": 8,
-        "above 1": 9,
-        "1 seed: worst": 15,
-        "> 1": 9,
-        "covered": 9,
-    }
-    print("".join(f"{title:>{width}}" for title, width in titles.items()))
+    heads = {"geometric": ".3f", "8 hard": ".3f", "worst": ".2f", "above 1": ".1%", "one seed: worst": ".2f"}
+    heads |= {"one seed: above 1": ".1%", "covered": ".1%"}
+    bench.table(f"{cases} cases, L1 on 20 intervals ÷ that of as00", heads)
     for method in METHODS:
         ratios, single = results.ratios(method), results.single_ratios(method)
         hard = geometric(results.ratios(method, lambda case: case[0] not in EASY))
         covered = np.mean([np.mean(each) for each in results.coverage[method].values()])
-        print(
-            f"{method:10}{geometric(ratios):11.3f}{hard:9.3f}{ratios.max():8.2f}{np.mean(ratios > 1):9.1%}"
-            f"{single.max():15.2f}{np.mean(single > 1):9.1%}{covered:9.1%}"
-        )
-    print(f"{'limit':10}{0.42:11.3f}{'':9}{2:8.2f}{0.1:9.1%}{'':24}{'85-95%':>9}")
-    print(f"\n{'':16}{'ratio':>8}{'90 % bars cover':>17}   (limit: no shape below 80 %)")
+        figures = ratios.max(), np.mean(ratios > 1), single.max(), np.mean(single > 1)
+        bench.row(method, geometric(ratios), hard, *figures, covered)
+    bench.row("limit", 0.42, None, 2, 0.1, None, None, "85–95 %")
+    bench.table("By shape (limit: bars of no shape cover less than 80 %)", {"ratio": ".3f", "90 % bars cover": ".1%"})
     for shape in shapes:
         covered = np.mean([np.mean(v) for case, v in results.coverage["smooth"].items() if case[0] == shape.name])
         ratio = geometric(results.ratios("smooth", lambda case, name=shape.name: case[0] == name))
-        print(f"{shape.name:16}{ratio:8.3f}{covered:17.1%}")
+        bench.row(shape.name, ratio, covered)
 
 
-def report_figure_2(results: Results, plateau: str, sizes: list[int], words: str) -> None:
-    limits = {100_000: "limit .45, aim .38", 1_000_000: "limit .36, aim .28"}
+def report_figure_2(bench: Bench, results: Results, plateau: str, sizes: list[int], words: str) -> None:
+    limits = {100_000: 0.45, 1_000_000: 0.36}
     shapes, noises = (plateau, "triangles"), ("gaussian .25", "uniform .5")
     for n in sizes:
         cases = {(shape, noise, n) for shape in shapes for noise in noises}
         found = results.ratios("smooth", cases.__contains__)
-        print(f"AS00 Figure 2, {words:30} n = {n:9,}: {geometric(found):.3f}   {limits.get(n, '')}")
+        bench.row(f"{words}, n = {n:,}", geometric(found), limits.get(n))
 
 
-def report_worst(results: Results) -> None:
+def report_worst(bench: Bench, results: Results) -> None:
     cases = sorted(results.errors["smooth"], key=lambda case: -results.ratios("smooth", {case}.__contains__)[0])
-    worst = [f"{' '.join(map(str, case))} {results.ratios('smooth', {case}.__contains__)[0]:.2f}" for case in cases[:6]]
-    print(f"\nworst: {', '.join(worst)}")
+    bench.table("The worst cases", {"ratio": ".2f"})
+    for case in cases[:6]:
+        bench.row(", ".join(map(str, case)), results.ratios("smooth", {case}.__contains__)[0])
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="1 seed, n = 1e4 and 1e5")
-    parser.add_argument("--seeds", type=int, default=5, help="how many")
-    parser.add_argument("--first-seed", type=int, default=101)
-    arguments = parser.parse_args()
-    sizes = [10_000, 100_000] if arguments.quick else [10_000, 100_000, 1_000_000]
-    seeds = list(range(arguments.first_seed, arguments.first_seed + (1 if arguments.quick else arguments.seeds)))
+def measure(bench: Bench) -> None:
+    sizes = [10_000] if bench.quick else [10_000, 100_000, 1_000_000]
+    seeds = list(range(bench.seed, bench.seed + bench.runs))
     shapes = SHAPES + adult_shapes()
-    results = measure(shapes, sizes, seeds)
-    report(results, shapes)
-    report_worst(results)
-    print()
-    report_figure_2(results, "plateau", sizes, "plateau with vertical sides,")
-    sloped = measure([SLOPED, SHAPES[1]], sizes, seeds, ("gaussian .25", "uniform .5"))
-    report_figure_2(sloped, "sloped plateau", sizes, "plateau with sides .1 wide,")
+    results = results_of(shapes, sizes, seeds)
+    report(bench, results, shapes)
+    report_worst(bench, results)
+    sloped = results_of([SLOPED, SHAPES[1]], sizes, seeds, ("gaussian .25", "uniform .5"))
+    bench.table("AS00's Figure 2", {"ratio": ".3f", "limit": "g"})
+    report_figure_2(bench, results, "plateau", sizes, "plateau with vertical sides")
+    report_figure_2(bench, sloped, "sloped plateau", sizes, "plateau with sides .1 wide")
 
 
 if __name__ == "__main__":
-    main()
+    main(measure, seed=101, runs=5)

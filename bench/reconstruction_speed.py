@@ -4,6 +4,8 @@
    Also of weekly hours, most of them round numbers, at 20 intervals.
 2. Error (L1 on 20 intervals) and time against PyUnfold and scikit-image's Richardson–Lucy on the same counts.
 3. Cost of one EM step through a large table, relative to the dense one.
+
+Parts: histogram, heaped, peers, dense. A run is a pair of timings.
 """
 
 import statistics
@@ -11,6 +13,7 @@ import time
 import warnings
 
 import numpy as np
+from harness import Bench, main
 from pyunfold import iterative_unfold
 from reconstruction_grid import adult_shapes, channels
 from skimage.restoration import richardson_lucy
@@ -37,7 +40,7 @@ def seconds(call) -> float:
     return time.process_time() - start
 
 
-def ratio(ours, theirs, rounds: int = 15) -> float:
+def ratio(ours, theirs, rounds: int) -> float:
     """Median of paired ratios: both sides are timed one after the other, so that a busy machine slows both."""
     ours()
     theirs()
@@ -52,21 +55,23 @@ def measured(call, rounds: int) -> tuple[np.ndarray, float]:
     return results[-1], statistics.median(times)
 
 
-def against_histogram(rng: np.random.Generator) -> None:
-    print(f"{'1e6 reports, k = 100, counting included':42}{'x np.histogram':>16}{'limit':>8}")
+def against_histogram(bench: Bench, rng: np.random.Generator) -> None:
+    bench.table("1e6 reports, k = 100, counting included", {"× np.histogram": ".2f", "limit": "g"})
     for channel_name, channel in CHANNELS.items():
         for shape_name, draw in SHAPES.items():
             reports = channel.randomize(draw(rng, N), rng=rng)
             ends = float(reports.min()), float(reports.max())
-            for method, limit in (("em", "2"), ("smooth", "15")):
+            for method, limit in (("em", 2), ("smooth", 15)):
                 cost = ratio(
                     lambda w=reports, c=channel, m=method: sf.reconstruct(w, c, 100, m),
                     lambda w=reports, e=ends: np.histogram(w, bins=100, range=e),
+                    bench.runs,
                 )
-                print(f"{f'{method}, {channel_name}, {shape_name}':42}{cost:16.2f}{limit:>8}", flush=True)
+                bench.row(f"{method}, {channel_name}, {shape_name}", cost, limit)
 
 
-def heaped_against_histogram(rng: np.random.Generator) -> None:
+def heaped_against_histogram(bench: Bench, rng: np.random.Generator) -> None:
+    bench.table("1e6 reports of round numbers, 20 intervals", {"× np.histogram": ".2f", "limit": "g"})
     for shape in adult_shapes():
         for channel_name, channel in channels(shape.domain).items():
             reports = channel.randomize(shape.draw(rng, N), rng=rng)
@@ -74,16 +79,15 @@ def heaped_against_histogram(rng: np.random.Generator) -> None:
             cost = ratio(
                 lambda w=reports, c=channel: sf.reconstruct(w, c, 20),
                 lambda w=reports, e=ends: np.histogram(w, bins=100, range=e),
-                rounds=7,
+                max(1, bench.runs // 2),
             )
-            print(f"{f'smooth, {channel_name}, {shape.name}':42}{cost:16.2f}{'6':>8}", flush=True)
+            bench.row(f"smooth, {channel_name}, {shape.name}", cost, 6)
 
 
-def against_peers(rng: np.random.Generator) -> None:
+def against_peers(bench: Bench, rng: np.random.Generator) -> None:
     """Peers get our exact table ready-made, and counts; everybody's time includes counting, theirs by np.histogram."""
     names = ("em", "smooth", "PyUnfold", "Richardson–Lucy")
-    head = "".join(f"{name:>18}" for name in names)
-    print(f"\n{'L1 error on 20 intervals | milliseconds':32}{head}")
+    bench.table("L1 error on 20 intervals | milliseconds", dict.fromkeys(names, ".4f"))
     errors = []
     for channel_name, channel in CHANNELS.items():
         for shape_name, draw in SHAPES.items():
@@ -103,10 +107,9 @@ def against_peers(rng: np.random.Generator) -> None:
             error = [float(np.abs(p.reshape(20, 5).sum(axis=1) - truth).sum()) for p, _ in timed]
             cost = [1000 * (t + (counting if i > 1 else 0)) for i, (_, t) in enumerate(timed)]
             errors.append(error)
-            row = "".join(f"{f'{e:.4f} | {t:.0f}':>18}" for e, t in zip(error, cost, strict=True))
-            print(f"{f'{channel_name}, {shape_name}':32}{row}", flush=True)
-    means = np.exp(np.log(errors).mean(axis=0))
-    print(f"{'geometric mean of errors':32}" + "".join(f"{mean:18.4f}" for mean in means))
+            cells = [f"{e:.4f} | {t:.0f}" for e, t in zip(error, cost, strict=True)]
+            bench.row(f"{channel_name}, {shape_name}", *cells)
+    bench.row("geometric mean of errors", *np.exp(np.log(errors).mean(axis=0)))
 
 
 def pyunfold(table: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -140,8 +143,8 @@ def richardson(table: np.ndarray, counts: np.ndarray) -> np.ndarray:
     return inside / inside.sum()
 
 
-def against_dense(rng: np.random.Generator) -> None:
-    print(f"\n{'one EM step, relative to the dense table':42}{'ratio':>16}{'limit':>8}")
+def against_dense(bench: Bench, rng: np.random.Generator) -> None:
+    bench.table("One EM step, relative to the dense table", {"ratio": ".4f", "limit": "g"})
     for name, channel in {
         "gaussian": sf.Gaussian(UNIT, scale=0.25, step=0.0005),
         "uniform": sf.Uniform(UNIT, halfwidth=0.5, step=0.0005),
@@ -156,18 +159,25 @@ def against_dense(rng: np.random.Generator) -> None:
                 ratio(
                     lambda t=fast, p=p, r=r: [(t.apply(p), t.adjoint(r)) for _ in range(20)],
                     lambda t=dense, p=p, r=r: (t.apply(p), t.adjoint(r)),
-                    rounds=9,
+                    bench.runs,
                 )
                 / 20
             )
-            limit = "0.05" if name == "gaussian" and k >= 1000 else "-"
+            limit = 0.05 if name == "gaussian" and k >= 1000 else None
             kind = type(fast).__name__.removesuffix("Table")
-            print(f"{f'{name}, k = {k} ({kind}, {fast.shape[0]} rows)':42}{cost:16.4f}{limit:>8}", flush=True)
+            bench.row(f"{name}, k = {k} ({kind}, {fast.shape[0]} rows)", cost, limit)
+
+
+PARTS = {
+    "histogram": against_histogram, "heaped": heaped_against_histogram, "peers": against_peers, "dense": against_dense
+}  # fmt: skip
+
+
+def measure(bench: Bench) -> None:
+    for name in ("histogram", "dense") if bench.quick and not bench.only else PARTS:
+        if bench.wants(name):
+            PARTS[name](bench, np.random.default_rng(bench.seed))
 
 
 if __name__ == "__main__":
-    generator = np.random.default_rng(11)
-    against_histogram(generator)
-    heaped_against_histogram(generator)
-    against_peers(generator)
-    against_dense(generator)
+    main(measure, seed=11, runs=15)

@@ -9,18 +9,18 @@ Every design is simulated so many times with seeds of its own. One row a coeffic
 Then why lines are fitted by moments: the coefficient of one answer beside that of a likelihood which takes the errors
 of the outcome for normal (EM over the two kinds of people, knowing that the answer does not go with the other column),
 where they are and where they are skewed. Root mean square errors by the clean ones, and bias in the clean one's errors.
-
-    python bench/regression.py [surveys, 200] [people, 3,000] [first seed, 1,000]
+A run is a survey of 3,000 people.
 """
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from harness import Bench, main
 
 import sfumato as sf
 
+PEOPLE = 3_000
 COIN = sf.RandomizedResponse(sf.Categories(["yes", "no"]), keep=0.8)
 HABIT = sf.RandomizedResponse(sf.Categories(["often", "seldom", "never"]), gamma=9)
 AGE = sf.Gaussian(sf.Interval(20, 80), privacy=0.5)
@@ -167,24 +167,29 @@ def beside_likelihood(effect: float, skewed: bool, surveys: int, people: int, fi
     return np.array(found) - effect
 
 
-def main(surveys: int = 200, people: int = 3_000, first: int = 1_000) -> None:
-    print(f"{surveys} surveys of {people:,} people, seeds from {first}")
-    print(f"{'design':30} {'coefficient':22} {'held':>7} {'stated':>7} {'bias':>6} {'clean':>6}")
+def measure(bench: Bench) -> None:
+    surveys, people, first = bench.runs, PEOPLE, bench.seed
+    heads = {"held": ".1%", "stated": ".2f", "bias": ".2f", "clean": ".2f"}
+    bench.table(f"{surveys} surveys of {people:,} people", heads)
     every = []
     for name, design in DESIGNS.items():
-        for coefficient, (held, stated, bias, clean) in measured(design, surveys, people, first).items():
-            print(f"{name:30} {coefficient:22} {held:7.1%} {stated:7.2f} {bias:6.2f} {clean:6.2f}", flush=True)
-            every.append(held)
-    print(f"{'all':53} {np.mean(every):7.1%}, worst {min(every):.1%}")
-    print(f"\n{'effect':>6} {'errors':8}{'moments':>9}{'likelihood':>12}{'bias: moments':>15}{'likelihood':>12}")
+        if bench.wants(name):
+            for coefficient, figures in measured(design, surveys, people, first).items():
+                bench.row(f"{name}, {coefficient}", *figures)
+                every.append(figures[0])
+    bench.row("all of them", np.mean(every), None, None, None)
+    bench.row("the worst of them", min(every), None, None, None)
+    bench.table(
+        "By moments, and by a likelihood that takes errors for normal",
+        {"moments": ".2f", "likelihood": ".2f", "bias of moments": ".2f", "bias of likelihood": ".2f"},
+    )
     for effect in (0.5, 1.5, 3.0):
         for skewed in (False, True):
             off = beside_likelihood(effect, skewed, surveys, people, first)
             error, bias = np.sqrt((off**2).mean(axis=0)), off.mean(axis=0)
-            ours, likely, our_bias, likely_bias = (*(error[:2] / error[2]), *(bias[:2] / error[2]))
-            kind = "skewed" if skewed else "normal"
-            print(f"{effect:6} {kind:8}{ours:9.2f}{likely:12.2f}{our_bias:15.2f}{likely_bias:12.2f}", flush=True)
+            name = f"effect {effect}, {'skewed' if skewed else 'normal'} errors"
+            bench.row(name, *(error[:2] / error[2]), *(bias[:2] / error[2]))
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main(measure, seed=1_000, runs=200)

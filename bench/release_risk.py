@@ -1,26 +1,25 @@
 """The stated risk of releases against attacks: on tables that nothing was chosen by, nobody finds more than is stated.
 
-python bench/release_risk.py                 the held-out tables, four releases each; takes minutes
-python bench/release_risk.py chosen          the tables that choices were made by
-python bench/release_risk.py pbc chile       some
+    python bench/release_risk.py --only pbc,chile     some of the held-out tables
+    python bench/release_risk.py --chosen             the tables that choices were made by
 
 Releases are the default one twice, one that keeps three columns, and one that keeps gaps and outliers. Of each the
 report states a risk. Then every intruder of the report tries again with fresh randomness ("again"), and others,
 written here a second time ("outside"): nearest match on 200 random subsets of columns (60 of large tables), by
 deviations and by ranks; exact match on kept columns; the pattern of gaps; ranks within leaves; the order of rows;
 lonely extreme values that are visible. "guess" is what somebody who knows a person's leaf finds by guessing, leaves /
-n; "near" and "worst" are what the nearest match and the worst intruder find, in its units. A line fails where an
+n; "near" and "worst" are what the nearest match and the worst intruder find, in its units. It fails where an
 attack finds more than stated.
 """
 
 import io
-import sys
 import tarfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from harness import Bench, main
 from sklearn import datasets
 
 import sfumato as sf
@@ -173,10 +172,9 @@ def releases(frame: pd.DataFrame, target: str, rng: np.random.Generator) -> dict
     }  # fmt: skip
 
 
-def measure(name: str, read: Callable[[], Table]) -> bool:
+def attack(bench: Bench, name: str, read: Callable[[], Table]) -> None:
     frame, target = read()
-    held = True
-    for seed, (kind, options) in enumerate(releases(frame, target, np.random.default_rng(3)).items()):
+    for seed, (kind, options) in enumerate(releases(frame, target, np.random.default_rng(bench.seed)).items()):
         done = sf.release(frame, target, rng=np.random.default_rng([seed, 17]), **options)
         risk = done.report.risk
         again = send_intruders(done, Draws(np.random.default_rng([seed, 18])))
@@ -184,20 +182,27 @@ def measure(name: str, read: Callable[[], Table]) -> bool:
         most, what = max((share, attack) for attack, share in outside(done, np.random.default_rng([seed, 19])).items())
         guess = float(done.leaves.nodes.is_leaf.sum() / len(done.original.y))
         near, linked = risk.linked / guess, max(one.found for one in risk.findings if one.aim == "find") / guess
-        fine = risk.stated >= max(worst, most)
-        held &= fine
-        shape = f"{len(frame):,} × {frame.shape[1]}"
-        print(
-            f"{name:14} {shape:>11} {kind:16} {risk.stated:6.1%} {risk.worst.name:30} {worst:6.1%} {who:30} "
-            f"{most:6.1%} {what:8} {guess:6.1%} {near:5.2f} {linked:5.2f} {'' if fine else 'FAILS'}",
-            flush=True,
-        )
-    return held
+        bench.row(
+            f"{name}, {len(frame):,} × {frame.shape[1]}, {kind}",
+            risk.stated, risk.worst.name, worst, who, most, what, guess, near, linked,
+        )  # fmt: skip
+        if risk.stated < max(worst, most):
+            bench.fail("an attack finds more than is stated")
+
+
+def measure(bench: Bench) -> None:
+    bench.table(
+        "Table and release",
+        {
+            "stated": ".1%", "by": "s", "again": ".1%", "again by": "s", "outside": ".1%", "outside by": "s",
+            "guess": ".1%", "near": ".2f", "worst": ".2f",
+        },
+    )  # fmt: skip
+    tables = CHOSEN if bench.options.chosen else HELD_OUT
+    wanted = {name: read for name, read in tables.items() if bench.wants(name)}
+    for name in list(wanted)[: 3 if bench.quick else None]:
+        attack(bench, name, wanted[name])
 
 
 if __name__ == "__main__":
-    words = sys.argv[1:]
-    tables = CHOSEN if words == ["chosen"] else {k: v for k, v in HELD_OUT.items() if not words or k in words}
-    heads = f"{'table':14} {'records':>11} {'release':16} {'stated':>6} {'by':30} {'again':>6} {'by':30} outside "
-    print(f"{heads}{'by':8} {'guess':>6} {'near':>5} worst")
-    sys.exit(0 if all([measure(name, read) for name, read in tables.items()]) else 1)
+    main(measure, seed=3, options=lambda parser: parser.add_argument("--chosen", action="store_true"))

@@ -1,11 +1,11 @@
 """What is still learnt from a release: ours beside two peers, on records that no release has seen.
 
-python bench/release_utility.py                    Adult, and six sets that no choice was made on; takes minutes
-python bench/release_utility.py adult              only Adult
-python bench/release_utility.py pima wdbc          other KEEL sets by name
+    python bench/release_utility.py                      Adult, and six sets that no choice was made on
+    python bench/release_utility.py --only adult         only Adult
+    python bench/release_utility.py --only pima,wdbc     other KEEL sets by name
 
 Two thirds of a set's records are released (of Adult the training file), learners train on the release and predict the
-others; loss is against the same learner trained on the true records. Means over 8 splits, the same for all (Adult: 3
+others; loss is against the same learner trained on the true records. A run is a split, the same for all (Adult: 3
 releases). The standard errors count that splits overlap.
 
 Peers:
@@ -22,13 +22,13 @@ synthetic record is nobody's own, so only membership and guesses can succeed the
 answer is chance. Linked (Adult): the share of true records whose own released one is the nearest.
 """
 
-import sys
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+from harness import Bench, main
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import roc_auc_score
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -47,7 +47,7 @@ from sfumato.microdata.releasing import release_records
 from sfumato.microdata.table.fields import Microdata, read_microdata
 
 SETS = ("dermatology", "mammographic", "nursery", "page-blocks", "saheart", "segment")
-SPLITS, RELEASES = 8, 3
+RELEASES = 3
 WINDOWS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.45, 0.6, 0.8, 1.0)
 LIMITS = dict.fromkeys(LEARNERS, 0.02) | {"tree": 0.01}
 
@@ -125,20 +125,18 @@ def releases(columns: dict[str, np.ndarray], target: str) -> Iterator[tuple[str,
     yield f"swap {100 * window:.0f} %, equal", made
 
 
-def show_losses(names: tuple[str, ...]) -> None:
-    print(f"\npoints of accuracy lost on unseen records (mean of {SPLITS} splits ± its standard error); worst risk")
-    print(f"{'':32}" + "".join(f"{learner:>21}" for learner in LEARNERS) + f"{'worst risk':>12}")
+def show_losses(bench: Bench, names: list[str]) -> None:
+    title = f"Points of accuracy lost, mean of {bench.runs} splits; * more than 1 (tree) or 2"
+    bench.table(title, dict.fromkeys(LEARNERS, "s") | {"worst risk": ".1%", "by": "s"})
     for name in names:
         for method, release in releases(*keel(name)):
-            found = [one for one in held_out(release, Draws(17), SPLITS) if one.measure == "accuracy"]
+            found = [one for one in held_out(release, Draws(17), bench.runs) if one.measure == "accuracy"]
             cells = [
-                f"{100 * one.lost:9.1f} ± {100 * one.error:3.1f}{' *' if one.lost > LIMITS[one.learner] else '  '}"
+                f"{100 * one.lost:.1f} ± {100 * one.error:.1f}{' *' if one.lost > LIMITS[one.learner] else ''}"
                 for one in found
             ]
             finding = worst(release)
-            shown = "".join(f"{cell:>21}" for cell in cells)
-            print(f"{name:15}{method:17}{shown}{finding.risk:12.1%}  {finding.name}", flush=True)
-    print("* more than the limit: 1 point for trees, 2 for the others")
+            bench.row(f"{name}, {method}", *cells, finding.risk, finding.name)
 
 
 def cramer(first: np.ndarray, second: np.ndarray) -> float:
@@ -176,7 +174,7 @@ def impossible(released: Microdata, original: Microdata) -> float:
     return float((wrong | (np.isin(role, ["Husband", "Wife"]) & ~married)).mean())
 
 
-def show_adult() -> None:
+def show_adult(bench: Bench) -> None:
     train, test = load("adult"), load("adult-test")
     columns = {name: np.concatenate([train.columns[name], test.columns[name]]) for name in train.columns}
     whole = read_microdata(columns, train.target)
@@ -190,12 +188,14 @@ def show_adult() -> None:
     clean, before = auc(part), coded(part, part)
     upper = [(i, j) for i in range(len(before)) for j in range(i)]
     strength = np.array([cramer(before[i], before[j]) for i, j in upper])
-    print(f"Adult: original: impossible {impossible(part, part):.3%}, AUC of boosting on the test file {clean:.4f}")
-    print(f"{'':12}{'impossible':>12}{'largest change of V':>21}{'AUC lost':>10}{'rules kept':>12}{'linked':>9}")
-    print(f"{'limit':12}{impossible(part, part) + 0.001:12.3%}{0.05:21}{0.01:10}")
+    bench.table(
+        f"Adult; AUC of boosting on the test file {clean:.4f}",
+        {"impossible": ".3%", "largest change of V": ".3f", "AUC lost": ".4f", "rules kept": ".1%", "linked": ".2%"},
+    )
+    bench.row("limit", impossible(part, part) + 0.001, 0.05, 0.01, None, None)
     for name, method in RELEASES_BY.items():
         rows = []
-        for seed in range(RELEASES):
+        for seed in range(1 if bench.quick else RELEASES):
             released = method(part, 100 + seed)
             after = coded(released, part)
             moved = np.abs([cramer(after[i], after[j]) for i, j in upper] - strength).max()
@@ -203,7 +203,7 @@ def show_adult() -> None:
             rows.append([impossible(released, part), moved, clean - auc(released), kept])
             linked = linked_by_attributes(replace(paired, released=released), Draws(0))
         worst, mean = np.max(rows, axis=0), np.mean(rows, axis=0)
-        print(f"{name:12}{worst[0]:12.3%}{worst[1]:21.3f}{mean[2]:10.4f}{mean[3]:12.1%}{linked:9.2%}", flush=True)
+        bench.row(name, *worst[:2], *mean[2:], linked)
 
 
 def kept_rules(original: Microdata, released: Microdata) -> float:
@@ -216,10 +216,15 @@ def kept_rules(original: Microdata, released: Microdata) -> float:
     return judge(original, released, pattern.tree, again, (), agree(original, Donors())).rules.share_covered
 
 
-if __name__ == "__main__":
+def measure(bench: Bench) -> None:
     warnings.simplefilter("ignore")
-    asked = tuple(sys.argv[1:]) or ("adult", *SETS)
-    if "adult" in asked:
-        show_adult()
-    if rest := tuple(name for name in asked if name != "adult"):
-        show_losses(rest)
+    usual = ("saheart",) if bench.quick else ("adult", *SETS)
+    names = bench.only.split(",") if bench.only else list(usual)
+    if "adult" in names:
+        show_adult(bench)
+    if rest := [name for name in names if name != "adult"]:
+        show_losses(bench, rest)
+
+
+if __name__ == "__main__":
+    main(measure, runs=8)

@@ -1,17 +1,14 @@
 """Shares and quantiles of people who name round numbers: do 90 % bars at round numbers hold?
 
-    python bench/rounding.py                    6 seeds
-    python bench/rounding.py --first-seed 900
-
 Normal crowds of random mean and spread on [0, 100], numbers or whole numbers, of whom 30, 60 or 100 % name the nearest
 multiple of 5 or 10; n = 1e4 and 3e5; shares below 30, 40, 45 and 50, and the three quartiles. Beside it the same
-crowds without rounding, where room for it makes bars wide: stated over actual error. No limits.
+crowds without rounding, where room for it makes bars wide: stated over actual error. A run is a seed. No limits.
 """
 
-import argparse
 from collections import defaultdict
 
 import numpy as np
+from harness import Bench, main
 
 import sfumato as sf
 
@@ -43,25 +40,22 @@ def told(estimate: sf.Estimate, people: np.ndarray) -> dict[str, list]:
     }
 
 
-def line(errors: list) -> str:
+def calibration(errors: list) -> tuple[float, float, float]:
+    """(share of 90 % bars that hold the truth, share off by three errors, stated over actual error)."""
     off, stated = np.array(errors).T
     z = np.abs(off) / stated
-    return f"{np.mean(z < 1.645):9.1%}{np.mean(z > 3):8.1%}{np.sqrt(np.mean(stated**2) / np.mean(off**2)):9.2f}"
+    return float(np.mean(z < 1.645)), float(np.mean(z > 3)), float(np.sqrt(np.mean(stated**2) / np.mean(off**2)))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=6, help="how many")
-    parser.add_argument("--first-seed", type=int, default=301)
-    asked = parser.parse_args()
-    head = f"{'cover':>9}{'|z| > 3':>8}{'stated':>9}"
-    print(f"{'':38}{'rounded':^26}|{'not rounded':^26}\n{'':38}{head}|{head}")
+def measure(bench: Bench) -> None:
+    heads = {"90 % bars hold": ".1%", "off by 3 errors": ".1%", "stated / actual": ".2f"}
+    bench.table("Rounded, and not rounded", {**heads, **{f"not rounded: {head}": form for head, form in heads.items()}})
     for integer in (False, True):
         for name, channel in channels(sf.Interval(0, 100, integer=integer)).items():
             found = defaultdict(list)
             for case in [*((True, *way) for way in ROUNDED), (False, 0.0, 5)]:
-                for n in SIZES:
-                    for seed in range(asked.first_seed, asked.first_seed + asked.seeds):
+                for n in SIZES[: 1 if bench.quick else None]:
+                    for seed in range(bench.seed, bench.seed + bench.runs):
                         rng = np.random.default_rng([seed, n, case[2], int(10 * case[1]), integer])
                         people = crowd(rng, n, integer, *case[1:])
                         estimate = sf.reconstruct(channel.randomize(people, rng=rng), channel, 20)
@@ -69,8 +63,8 @@ def main() -> None:
                             found[what, case[0]] += errors
             for what in ("shares", "quartiles"):
                 kind = f"{'whole numbers' if integer else 'numbers'}, {name}, {what}"
-                print(f"{kind:38}{line(found[what, True])}|{line(found[what, False])}", flush=True)
+                bench.row(kind, *calibration(found[what, True]), *calibration(found[what, False]))
 
 
 if __name__ == "__main__":
-    main()
+    main(measure, seed=301, runs=6)

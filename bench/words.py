@@ -1,7 +1,6 @@
 """Words that no list holds: which are found, by people and γ, beside the smallest share that can be told.
 
-    python bench/words.py             n = 1e5, 1e6, 1e7, γ = e, 3, 19: some minutes
-    python bench/words.py --quick     n = 1e5 and 1e6: a minute
+n = 1e5, 1e6, 1e7 (with --quick only the first), γ = e, 3, 19. A run is a survey.
 
 Words: English ones with their true shares (package ``wordfreq``), surnames (``names``), or made up by Zipf's law where
 neither is installed. Of words whose share is at least 1, 2 and 4 times what n people can show (*least*, that of a word
@@ -14,7 +13,6 @@ found, how many somebody has; z: the standard deviation of (share − truth)/err
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import importlib.metadata
 import time
@@ -23,6 +21,7 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+from harness import Bench, main
 
 import sfumato as sf
 
@@ -77,7 +76,8 @@ class Counted(sf.Words):
         return reports
 
 
-def table(gamma: float, n: int, surveys: int, shares: dict[str, float], seed: int) -> None:
+def figures(gamma: float, n: int, surveys: int, shares: dict[str, float], seed: int) -> list[float | None]:
+    """The cells of one row."""
     words, rng = Counted(LETTERS, longest=12, gamma=gamma), np.random.default_rng([seed, n])
     least = words.lowest_discoverable_share(n)
     known = least / np.sqrt(len(words.lengths))
@@ -91,21 +91,18 @@ def table(gamma: float, n: int, surveys: int, shares: dict[str, float], seed: in
             false += row.word not in shares
             if shares.get(row.word, 0) > 3 * least:
                 scores.append((row.share - shares[row.word]) / row.stderr)
-    parts = []
+    parts: list[float | None] = []
     for times in (1, 2, 4):
         there = [word for word, share in shares.items() if share >= times * least]
-        recall = np.mean([hits[word] for word in there]) / surveys if there else float("nan")
-        parts.append(f"{len(there):4} {recall:5.2f}")
+        parts += [len(there), np.mean([hits[word] for word in there]) / surveys if there else None]
     precision = 1 - false / max(sum(hits.values()), 1)
-    z = f"{np.sqrt(np.mean(np.square(scores))):.2f}" if len(scores) > 5 else "–"
+    z = float(np.sqrt(np.mean(np.square(scores)))) if len(scores) > 5 else None
     spent = (time.process_time() - start) / surveys
-    print(
-        f"{n:12,}{gamma:6.2f}{100 * least:9.2f} %{100 * known:8.2f} %   {'   '.join(parts)}"
-        f"{sum(hits.values()) / surveys:9.1f}{precision:8.3f}{z:>7}{spent:8.1f} s", flush=True,
-    )  # fmt: skip
+    return [least, known, *parts, sum(hits.values()) / surveys, precision, z, spent]
 
 
-def beside_pem(n: int, seed: int) -> None:
+def beside_pem(n: int, seed: int) -> list[int]:
+    """How many of twelve words are found and how many others, by us and by PEM."""
     from pure_ldp.heavy_hitters.prefix_extending import PEMClient, PEMServer
 
     rng, gamma, letters = np.random.default_rng(seed), 19.0, "01"
@@ -118,28 +115,26 @@ def beside_pem(n: int, seed: int) -> None:
     for word in people:
         server.aggregate(client.privatise(word))
     theirs = set(server.find_heavy_hitters(k=len(top))[0])
-    print(f"twelve words of {n:,} people: ours {len(ours & set(top))} and {len(ours - set(top))} false, "
-          f"PEM {len(theirs & set(top))} and {len(theirs - set(top))} false")  # fmt: skip
+    return [len(ours & set(top)), len(ours - set(top)), len(theirs & set(top)), len(theirs - set(top))]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--peer", action="store_true")
-    parser.add_argument("--seed", type=int, default=51_000)
-    chosen = parser.parse_args()
-    if chosen.peer:
+def measure(bench: Bench) -> None:
+    if bench.options.peer:
+        bench.table("Twelve words", {"ours": "d", "and false": "d", "PEM": "d", "and false ones": "d"})
         for n in (1_000, 2_000, 4_000, 8_000):
-            beside_pem(n, chosen.seed)
+            bench.row(f"{n:,} people", *beside_pem(n, bench.seed))
         return
-    heads = "there, found from 1 ×      2 ×          4 ×    found  precision   z   CPU"
-    print(f"{'n':>12}{'γ':>6}{'least':>11}{'known list':>11}   {heads}")
+    steps = {f"{head} {times} ×": form for times in (1, 2, 4) for head, form in (("there", "d"), ("found", ".2f"))}
+    heads = {"least": ".2%", "known list": ".2%", **steps}
+    heads |= {"all found": ".1f", "precision": ".3f", "z": ".2f", "s of CPU": ".1f"}
     for name, shares in crowds().items():
-        print(f"{name}: {len(shares):,} words, the most frequent {100 * max(shares.values()):.1f} %")
-        for n in [100_000, 1_000_000] if chosen.quick else [100_000, 1_000_000, 10_000_000]:
+        if not bench.wants(name):
+            continue
+        bench.table(f"{name}: {len(shares):,} words, the most frequent {100 * max(shares.values()):.1f} %", heads)
+        for n in [100_000] if bench.quick else [100_000, 1_000_000, 10_000_000]:
             for gamma in (float(np.e), 3.0, 19.0):
-                table(gamma, n, 2 if chosen.quick else 5, shares, chosen.seed)
+                bench.row(f"{n:,} people, γ = {gamma:.3g}", *figures(gamma, n, bench.runs, shares, bench.seed))
 
 
 if __name__ == "__main__":
-    main()
+    main(measure, seed=51_000, runs=5, options=lambda parser: parser.add_argument("--peer", action="store_true"))
