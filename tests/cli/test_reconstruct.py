@@ -251,7 +251,7 @@ def test_classes_are_drawn_side_by_side(sfumato, weighed, folder, name, start):
     drawn = (folder / name).read_bytes()
     assert drawn.startswith(start)
     if name.endswith("html"):
-        assert b"Compared by group" in drawn and b"Together: They differ beyond chance" in drawn
+        assert b"Compared by group" in drawn and b"All together: they differ beyond chance" in drawn
     table = csv.read_csv(folder / "est.csv").to_pandas()
     assert list(table.columns) == ["attribute", "class", "low", "high", "category", "probability", "stderr"]
     assert table.groupby("class").size().to_dict() == {"A": 4, "B": 4}

@@ -9,7 +9,7 @@ from sfumato.findings.analysis import seen_together
 from sfumato.pages import Card, Html, Page, folded, table, tag
 from sfumato.pages.charts import NINETY_PERCENT, compared_numbers, compared_shares, within_bounds
 from sfumato.plan import Plan
-from sfumato.prose import counted, listed, percent, sentence
+from sfumato.prose import counted, listed, percent
 from sfumato.reconstruction.estimate import WithError
 
 SHOWN_LABELS, LISTED_LABELS = 12, 100
@@ -76,7 +76,7 @@ def _in_words(found: Figures) -> str:
     verb = "stands" if stand_out == 1 else "stand"
     sentences = [f"{stand_out} of {compared} {verb} out; by chance about {chance} would."]
     if found["verdict"]:
-        sentences.append(f"Together: {sentence(found['verdict'])}")
+        sentences.append(f"All together: {found['verdict']}.")
     for gap in found["differences"]:
         mean = gap["mean"]
         if mean is None:
