@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -82,18 +81,14 @@ def _learn(survey: Survey, seed: int, model: Any = None) -> Lesson:
 def _loop(survey: Survey, output: Path, seed: int) -> tuple[list[Comparison], Lesson]:
     """Served, answered, reconstructed, learned, sent home and applied there."""
     from sfumato import shipping
-    from sfumato.collector import Settings, start
     from sfumato.counts import from_codes
     from sfumato.demo.browser import person_at
-    from sfumato.demo.loop import Analyst, Story, look_inside, show_story
+    from sfumato.demo.loop import Story, look_inside, serving, show_story
     from sfumato.demo.survey import Survey
     from sfumato.tables import write_text
 
     store, model = output / STORE, output / "model.json"
-    with ExitStack() as stack:
-        collector = stack.enter_context(start(survey.plan, str(store), Settings(log=False)))
-        analyst = Analyst(collector, collector.surveys[0].name)
-        person = stack.enter_context(person_at(analyst.survey))
+    with serving(survey.plan, store) as analyst, person_at(analyst.survey) as person:
         sent = _send(survey, analyst, leave_out=int(person is not None))
         *_, somebody = survey.people.slice(survey.people.num_rows - 1).to_pylist()
         in_browser = _answer(person, somebody)

@@ -7,27 +7,59 @@ import io
 import json
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 from sfumato.client.wire import Answer, ask
-from sfumato.collector import Collector
+from sfumato.collector import Settings, start
 from sfumato.collector.simulate import Outcome
 from sfumato.collector.store import REFUSED, open_store
 from sfumato.pages import Page, tag
+from sfumato.plan import Plan
 
 LARGEST = 1 << 30
 PATIENCE = 600.0
 BETWEEN_LOOKS = 0.2
 
 
+@contextmanager
+def serving(plan: Plan, store: Path) -> Iterator[Analyst]:
+    """A collector in a process of its own, so that it shares no interpreter with those who answer, and its analyst."""
+    processes = get_context("spawn")
+    ours, theirs = processes.Pipe()
+    process = processes.Process(target=_serve, args=(plan.to_json(), str(store), theirs))
+    process.start()
+    theirs.close()
+    try:
+        try:
+            started = ours.recv()
+        except EOFError:
+            raise ValueError("the collector did not start; what is above says why") from None
+        yield Analyst(*started)
+    finally:
+        ours.close()
+        process.join(PATIENCE)
+
+
+def _serve(plan: str, store: str, parent: Connection) -> None:
+    """Serve until whoever started this process has ended, in whatever way."""
+    with start(Plan.loads(plan, "json"), store, Settings(log=False, signals=True)) as collector:
+        parent.send((collector.address, collector.token, collector.surveys[0].name))
+        with suppress(EOFError):
+            parent.recv()
+
+
 class Analyst:
     """Asks a running collector about one of its surveys, with the token that was made when it started."""
 
-    def __init__(self, collector: Collector, survey: str) -> None:
-        self.address, self.token = collector.address, str(collector.token)
-        self.survey = collector.page(survey)
+    def __init__(self, address: str, token: str, survey: str) -> None:
+        self.address, self.token = address, token
+        self.survey = f"{address}/{survey}/"
         self.api = f"{self.survey}api/"
 
     def reports(self) -> Any:
