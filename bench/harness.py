@@ -28,8 +28,8 @@ from threadpoolctl import threadpool_limits
 ROOT = Path(__file__).parents[1]
 RESULTS = Path(__file__).parent / "results"
 ONE_THREAD = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")}
-LABEL, CELL = 48, 10
-"""Widths of the first and of the other columns at least, in letters."""
+LABEL, NUMBER, TEXT = 48, 10, 20
+"""Widths of the first column, and of columns of numbers and of texts at least, in letters."""
 
 sys.path.insert(0, str(ROOT))
 os.environ |= ONE_THREAD
@@ -53,7 +53,8 @@ class Bench:
     def table(self, title: str, columns: Mapping[str, str]) -> None:
         """Begin a table: its columns by name, each with the format of its numbers."""
         self.tables.append({"title": title, "columns": dict(columns), "rows": []})
-        print(f"\n{title}\n{'':{LABEL}}" + "".join(f"{name:>{width(name)}}" for name in columns), flush=True)
+        heads = "".join(f"{name:>{width(name, form)}}" for name, form in columns.items())
+        print(f"\n{title}\n{'':{LABEL}}{heads}", flush=True)
 
     def row(self, name: str, *cells: Cell) -> None:
         """Print one line of the last table."""
@@ -61,7 +62,7 @@ class Bench:
         given = [plain(cell) for cell in cells]
         self.tables[-1]["rows"].append([name, *given])
         shown = zip(columns.items(), given, strict=True)
-        line = "".join(f"{written(cell, form):>{width(title)}}" for (title, form), cell in shown)
+        line = "".join(f"{written(cell, form):>{width(title, form)}}" for (title, form), cell in shown)
         print(f"{name:{LABEL}}{line}", flush=True)
 
     def fail(self, why: str) -> None:
@@ -70,8 +71,8 @@ class Bench:
         print(f"  FAILED: {why}", flush=True)
 
 
-def width(column: str) -> int:
-    return max(CELL, len(column) + 2)
+def width(column: str, form: str) -> int:
+    return max(TEXT if form == "s" else NUMBER, len(column) + 2)
 
 
 def plain(cell: Any) -> Cell:
