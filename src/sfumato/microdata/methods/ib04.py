@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -55,7 +56,7 @@ class IB04(LookedAt):
         super().__post_init__()
         check_name("tested", self.tested, (True, False))
         check_name("untested", self.untested, (True, False, "mixed"))
-        if isinstance(self.law, str):
+        if self.law is not None and not (isinstance(self.law, Mapping | Law) or callable(self.law)):
             check_name("law", self.law, (*USUAL, "paper"), "a table of shares and probabilities, or a function")
         self._drawn_once()
         if self.amount is not None:
