@@ -22,10 +22,16 @@ def town(sfumato, folder):
     return folder
 
 
-def test_a_tree_is_trained_measured_and_written(sfumato, town):
-    answer = sfumato("train plan.toml reports.parquet -o model.json --method readable")
+def test_a_tree_is_trained_and_its_rules_are_printed(sfumato, town):
+    answer = sfumato("train plan.toml reports.parquet -o model.json --method likelihood")
     assert answer.code == 0 and answer.err == ""
     assert "If age is" in answer.out
+
+
+def test_a_readable_model_is_trained_measured_and_written(sfumato, town):
+    answer = sfumato("train plan.toml reports.parquet -o model.json --method readable")
+    assert answer.code == 0 and answer.err == ""
+    assert "If age is" in answer.out or "log P(" in answer.out
     assert "On true values it should be right for" not in answer.out
     assert answer.out.count("Estimated accuracy on true values: ") == 1
     assert answer.out.rstrip().endswith("written to model.json")
