@@ -2,26 +2,23 @@
 
 Chromium slows the connection down to 400 kbit/s, with 400 ms until a response begins, over HTTP/1.1; every file comes
 under gzip. The baseline is a page without any script from the same server in the same run. Time is the median of
-loads with an empty cache, until the first question can be answered.
+loads with an empty cache, until the first question can be answered. A run is a load.
 """
 
 import gzip
 import statistics
-import sys
 import tempfile
 import time
 from pathlib import Path
 
-import sfumato as sf
-from sfumato.client.page import write_page
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
+from harness import Bench, main
 from playwright.sync_api import Browser, sync_playwright
 
+import sfumato as sf
+from sfumato.client.page import write_page
 from tests.browser.chromium import Files, chromium_program, serving
 
 SLOW = {"offline": False, "latency": 400, "downloadThroughput": 400_000 / 8, "uploadThroughput": 400_000 / 8}
-LOADS = 7
 PLAN = sf.Plan.from_dict({"attributes": {
     "smokes": {"categories": ["yes", "no"], "channel": "randomized-response", "gamma": 19},
     "age": {"low": 20, "high": 80, "channel": "square-wave", "gamma": 9},
@@ -65,7 +62,7 @@ def seconds(browser: Browser, address: str) -> tuple[float, int, int]:
     return taken, round(sum(sizes)), len(sizes)
 
 
-def main() -> None:
+def measure(bench: Bench) -> None:
     with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
         folder = Path(name)
         write_page(PLAN, folder / "question", submit="/reports")
@@ -73,14 +70,15 @@ def main() -> None:
         (folder / "empty" / "index.html").write_text(EMPTY, encoding="utf-8")
         written = sum(path.stat().st_size for path in (folder / "question").iterdir())
         browser = playwright.chromium.launch(executable_path=chromium_program())
-        print(f"{written:,} bytes as they stand, uncompressed")
-        print(f"{'400 kbit/s, 400 ms':24}{'files':>7}{'bytes over the wire':>22}{'seconds':>10}")
+        heads = {"files": "d", "bytes over the wire": ",d", "uncompressed": ",d", "s": ".2f"}
+        bench.table("400 kbit/s, 400 ms", heads)
         with serving(folder, Compressed) as address:
             for label, part in (("an empty page", "empty"), ("the first question", "question")):
-                rows = [seconds(browser, f"{address}/{part}/") for _ in range(LOADS)]
+                rows = [seconds(browser, f"{address}/{part}/") for _ in range(bench.runs)]
                 times, sizes, files = zip(*rows, strict=True)
-                print(f"{label:24}{max(files):7}{max(sizes):22,}{statistics.median(times):10.2f}")
+                stands = written if part == "question" else None
+                bench.row(label, max(files), max(sizes), stands, statistics.median(times))
 
 
 if __name__ == "__main__":
-    main()
+    main(measure, runs=7)

@@ -89,10 +89,10 @@ def learners() -> dict[str, Learner]:
     return {
         "TreeClassifier": sf.TreeClassifier(random_state=0),
         "AdditiveClassifier": sf.AdditiveClassifier(),
-        "JointModel": sf.JointModel(members=1, random_state=0),
-        "ProductMixtureClassifier": sf.ProductMixtureClassifier(members=1, components=8, random_state=0),
         "GaussianMixtureClassifier": sf.GaussianMixtureClassifier(random_state=0),
         "NaiveBayesClassifier": sf.NaiveBayesClassifier(density="reconstructed"),
+        "JointModel": sf.JointModel(members=1, random_state=0),
+        "ProductMixtureClassifier": sf.ProductMixtureClassifier(members=1, components=8, random_state=0),
         "LinearDiscriminant": sf.LinearDiscriminant(),
         "FaceValueClassifier": sf.FaceValueClassifier(),
         "Chooser": sf.Chooser(recipes={**RECIPES, "direct": sf.FaceValueClassifier()}, random_state=0),

@@ -1,4 +1,4 @@
-// Models that come home (shipping/forms.py). No file is believed: it must give a mass for every class.
+// Models that come home (learners/device.py). No file is believed: it must give a mass for every class.
 
 import { labelKey, sumOf } from "./cells.js";
 import { attempt, checkVersion, need, refuse, sentenceOf } from "./checks.js";
