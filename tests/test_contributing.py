@@ -1,4 +1,4 @@
-"""CONTRIBUTING's recipe for a new channel works as it stands."""
+"""CONTRIBUTING's recipe for a new channel works as it stands, and its walks name what there is."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ import sfumato as sf
 from sfumato.channels.mechanism import Mechanism
 from tests.laws.laws import check_mechanism
 
-RECIPE = re.search(r"```python\n(.*?)```", (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text("utf-8"), re.S)
+ROOT = Path(__file__).parents[1]
+TEXT = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+RECIPE = re.search(r"```python\n(.*?)```", TEXT, re.S)
 
 
 @pytest.fixture
@@ -34,3 +36,12 @@ def test_the_channel_of_the_recipe_stands_in_a_plan(recipe: type[sf.Channel]) ->
     assert isinstance(plan.attributes["wind"].channel, recipe)
     assert plan.randomize({"wind": "n"})["wind"] in ("n", "e", "w")
     assert sf.Plan.from_dict(plan.to_dict()).identity == plan.identity
+
+
+def test_every_step_of_the_walks_is_where_it_is_said_to_be() -> None:
+    walks = TEXT.partition("## Six walks")[2].partition("\n## ")[0]
+    steps = re.findall(r"`([\w/-]+\.\w+)`(?:\s+\[`([\w.]+)`\])?", walks)
+    assert len(steps) > 40
+    for path, name in steps:
+        defined = rf"(class|def|function|const) {name.rpartition('.')[2]}\b|^{name}\b" if name else ""
+        assert re.search(defined, (ROOT / "src" / "sfumato" / path).read_text("utf-8"), re.M), (path, name)
