@@ -94,4 +94,4 @@ debian:
 
 clean:  ## remove .venv and everything built
 	@rm -rf $(VENV) $(JS)/node_modules build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
-	@find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
+	@find src tests bench docs reproductions -name __pycache__ -type d -prune -exec rm -rf {} +

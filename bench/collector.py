@@ -206,8 +206,6 @@ def measure(bench: Bench) -> None:
         if bench.wants(name):
             with tempfile.TemporaryDirectory() as folder:
                 where = bench.options.store or os.path.join(folder, "store.db")
-                with open_store(where).connected() as opening, opening.transaction():
-                    opening.open_survey("credit", PLAN)
                 parts[name](bench, where)
 
 

@@ -39,8 +39,8 @@ from sfumato.microdata import Donors, Method, Release, Swap, Treatment
 from sfumato.microdata.draws import Draws
 from sfumato.microdata.intruders import Finding, send_intruders
 from sfumato.microdata.intruders.linkage import linked_by_attributes
-from sfumato.microdata.judged.preserved import judge
 from sfumato.microdata.judged.utility import LEARNERS, held_out
+from sfumato.microdata.kept.preserved import judge
 from sfumato.microdata.methods.method import Moved, Terms, agree
 from sfumato.microdata.patterns.pattern import find_pattern
 from sfumato.microdata.releasing import release_records

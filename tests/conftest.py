@@ -48,10 +48,16 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     TAKEN[function_of(report.nodeid)] += report.duration
 
 
+def is_there(name: str) -> bool:
+    """Say whether there is a test of this name, file::function."""
+    file, _, function = name.partition("::")
+    return any(f"def {function}(" in path.read_text("utf-8") for path in SLOW.parent.rglob(f"{file}.py"))
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
     seconds = session.config.getoption("--note-slow")
     if seconds is not None and not hasattr(session.config, "workerinput"):
-        known = set(SLOW.read_text(encoding="utf-8").split()) - set(TAKEN)
+        known = {name for name in SLOW.read_text(encoding="utf-8").split() if name not in TAKEN and is_there(name)}
         slow = sorted(known | {name for name, taken in TAKEN.items() if taken > seconds})
         SLOW.write_text("\n".join(slow) + "\n", encoding="utf-8")
 

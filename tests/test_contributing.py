@@ -10,6 +10,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.channels.mechanism import Mechanism
+from tests.conftest import is_there
 from tests.laws.laws import check_mechanism
 
 ROOT = Path(__file__).parents[1]
@@ -45,3 +46,8 @@ def test_every_step_of_the_walks_is_where_it_is_said_to_be() -> None:
     for path, name in steps:
         defined = rf"(class|def|function|const) {name.rpartition('.')[2]}\b|^{name}\b" if name else ""
         assert re.search(defined, (ROOT / "src" / "sfumato" / path).read_text("utf-8"), re.M), (path, name)
+
+
+def test_every_test_that_is_listed_as_slow_is_there() -> None:
+    listed = (ROOT / "tests" / "slow.txt").read_text("utf-8").split()
+    assert [name for name in listed if not is_there(name)] == []

@@ -12,7 +12,7 @@ from reproductions import Rows
 from reproductions.ib04.choices import Choice
 from sfumato.domain import Floats
 from sfumato.microdata.patterns.c45 import best_cuts
-from sfumato.microdata.patterns.pattern import Nodes, nodes_of
+from sfumato.microdata.patterns.nodes import Nodes, nodes_of
 
 CHANGES = ("another attribute", "cut moved", "leaf cut", "cut gone")
 

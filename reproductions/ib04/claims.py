@@ -278,7 +278,7 @@ def judge_utility(accuracy: Rows, equal: Rows) -> list[Claim]:
     """Not the paper's, which looks at trees only: ours about the release."""
     trees = [row for row in accuracy if row["classifier"] == "tree"]
     lost = ", ".join(f"{row['data']} {row['points lost']:+.1f} ± {row['±']:.1f}" for row in trees)
-    sets, named = len({row["data"] for row in equal}), {"gadp": "GADP in leaves", "leafwise": "leaf-wise noise"}
+    sets, named = len({row["data"] for row in equal}), {"gadp": "GADP in leaves"}
     there = [method for method in named if any(row["method"] == method for row in equal)]
     wins = {named[m]: sum(row["wins"] for row in equal if row["method"] == m) for m in there}
     kept = all(row["points lost"] <= 1 for row in trees)

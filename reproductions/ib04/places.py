@@ -7,7 +7,7 @@ PLACES = (
     ("Section 2", "Noise on the class by swapping (Estivill-Castro and Brankovic)", "related work: swapping"),
     ("Section 2", "Query restriction, output perturbation", "related work; outside"),
     ("Section 2", "Noise by Kim, by Tendick and Matloff; GADP", "`reproductions.ib04.baselines`"),
-    ("Section 2", "Biases A, B, C, D and DM", "`sfumato.microdata.judged.measures`; DM by kept rules"),
+    ("Section 2", "Biases A, B, C, D and DM", "`sfumato.microdata.kept.measures`; DM by kept rules"),
     ("Section 3, Figure 1", "The tree of 349 cases", "`sfumato.microdata.patterns.c45`"),
     ("Section 3", "LINAs and LIAs of a leaf", "`sfumato.microdata.patterns.pattern`"),
     ("Section 3", "All attributes are sensitive, so that each needs less noise",

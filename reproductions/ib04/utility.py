@@ -16,8 +16,8 @@ from reproductions.ib04.baselines import BASELINES, OURS, Correlated, GadpTable,
 from sfumato.domain import Codes, Floats
 from sfumato.microdata import Frontier, Gadp, Method, find_frontier
 from sfumato.microdata.draws import Draws
-from sfumato.microdata.judged.measures import find_biases
 from sfumato.microdata.judged.utility import CLASSIFIERS, scores
+from sfumato.microdata.kept.measures import find_biases
 from sfumato.microdata.methods.method import agree
 from sfumato.microdata.releasing import release_records
 from sfumato.microdata.table.fields import read_microdata

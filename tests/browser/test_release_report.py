@@ -25,7 +25,7 @@ def report():
     }
     table["outcome"] = np.where(table["age"] > 70, f"not {LONG}", "well")
     done = sf.release(table, "outcome", Donors(attempts=1), rng=0)
-    points = tuple(Point("leafwise", amount, 0.1, f"guessing {LONG}", 0.8, {}) for amount in (5, 10))
+    points = tuple(Point("donors", amount, 0.1, f"guessing {LONG}", 0.8, {}) for amount in (5, 10))
     return done.report.with_frontier(Frontier(points, 0.82))
 
 

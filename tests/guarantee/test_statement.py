@@ -1,4 +1,4 @@
-"""The numbers of MATHS §1 and §3, and what the words must say."""
+"""The numbers of docs/privacy.md, and what the words must say."""
 
 from __future__ import annotations
 

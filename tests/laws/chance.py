@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 import sfumato as sf
 from sfumato.itemsets.apriori import SupportWarning
-from sfumato.microdata.judged.preserved import PatternWarning
+from sfumato.microdata.kept.preserved import PatternWarning
 
 Law = Callable[..., None]
 LIBRARY = str(Path(sf.__file__).parent)

@@ -61,7 +61,7 @@ def test_reports_outside_the_domain_are_counted():
 
 
 def test_the_midpoint_kernel_is_biased_under_uniform_noise():
-    """The reason why it is not the default (see DESIGN, decision 4)."""
+    """The reason why it is not the default (docs/decisions/0020)."""
     channel = sf.Uniform(UNIT, halfwidth=0.5)
     rng = np.random.default_rng(1)
     people = rng.uniform(0.25, 0.75, 200_000)

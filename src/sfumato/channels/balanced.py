@@ -3,7 +3,7 @@
     P[y, x] = inside if x is in the set of y, else outside.
 
 Over all reports the set holds the true code with chance ``kept`` and any other code with one chance, ``stray``. So the
-shares p of the true codes follow from how many sets hold each of them, without any table (MATHS: many categories):
+shares p of the true codes follow from how many sets hold each of them, without any table (docs/mathematics.md):
 
     E(share of sets that hold x) = stray + (kept − stray)·p_x.
 """

@@ -10,11 +10,14 @@ EXAMPLES = """Example:
 
   sfumato reproduce as00"""
 
-Paper = Annotated[str, typer.Argument(metavar="PAPER", help="as00, egs03, ib04 or lkt08.")]
+PAPERS = ("as00", "egs03", "ib04", "lkt08")
+Paper = Annotated[str, typer.Argument(metavar="PAPER", help=f"One of {', '.join(PAPERS)}.")]
 
 
 def reproduce(paper: Paper = "as00") -> None:
     """Say where the experiments of the papers are: beside the source, not in the installed package."""
+    if paper not in PAPERS:
+        raise ValueError(f"paper {paper!r} is unknown; choose one of {', '.join(PAPERS)}")
     raise ValueError(
         "the papers' experiments are not installed with sfumato; in a checkout of its source run "
         f"python -m reproductions {paper} --scale quick, or make papers"

@@ -26,7 +26,8 @@
 
 **Dashboard.** A browser with an analyst's cookie asks for `GET /{survey}/dashboard`.
 
-1. `http/analyst.py`: ``dashboard`` checks the token (`access.py`), and asks for the figure of that name.
+1. `http/pages.py`: ``dashboard``, once the token is checked (`access.py`), asks for the figure of that name
+   (`http/analyst.py`: ``compute_figure``).
 2. `background/processes.py`: ``Figures.figure`` gives what it has kept if nothing has changed in the store, else it
    asks the process that computes.
 3. `background/worker.py`, in that process: ``Worker.answer`` looks the name up in ``REQUESTS``, and

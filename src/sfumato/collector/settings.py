@@ -1,8 +1,8 @@
 """Every number of a collector that an operator may want to change: what it does, its unit, and where it comes from.
 
-Sources: *bench* is `bench/collector.py`, for load or with `--memory`; *tests* are those of `tests/collector` and of
-`sfumato serve`; *judgement* was measured nowhere. What devices rely on is no setting: `http/messages.py` has the form
-of requests.
+Sources: *bench* is `bench/collector.py`, for load or with `--only memory`; *tests* are those of `tests/collector` and
+of `sfumato serve`; *judgement* was measured nowhere. What devices rely on is no setting: `http/messages.py` has the
+form of requests.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class Settings:
     sqlite_wait_seconds: float = 30.0
     """Seconds that SQLite waits for another process that writes. Source: judgement."""
     sqlite_cache_kib: int = 16_384
-    """KiB of SQLite's cache. Source: bench --memory; a million reports do not show in it."""
+    """KiB of SQLite's cache. Source: bench --only memory; a million reports do not show in it."""
     sqlite_insert_rows: int = 256
     """Rows of one INSERT, a power of two: each statement gives way to the event loop. Source: bench."""
     sqlite_log_pages: int = 8_000

@@ -29,7 +29,6 @@ from sfumato.prose import counted
 LARGEST_SURVEY = 1 << 26
 TRIES, SECONDS = 9, 60.0
 PAUSE, LONGEST_PAUSE = 0.1, 10.0
-UNANSWERED = "no answer"
 
 
 # --- people, and what their devices send ----------------------------------------------------------------------------

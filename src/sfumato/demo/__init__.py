@@ -1,1 +1,1 @@
-"""Data to try things on: a plan and the people who answer it, the papers' generators, and their real data sets."""
+"""Run the survey of `sfumato demo`: its plan, its people, a collector for them, and the page that shows it all."""

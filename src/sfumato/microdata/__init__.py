@@ -1,8 +1,8 @@
 """A data owner's own records: release a perturbed copy whose patterns survive, and prove what was kept."""
 
 from sfumato.microdata.judged.frontier import Frontier, find_frontier, usual_methods
-from sfumato.microdata.judged.preserved import PatternWarning, Preserved
 from sfumato.microdata.judged.report import ReleaseReport
+from sfumato.microdata.kept.preserved import PatternWarning, Preserved
 from sfumato.microdata.methods.donors import Donors
 from sfumato.microdata.methods.gadp import Gadp
 from sfumato.microdata.methods.ib04 import IB04

@@ -1,4 +1,4 @@
-"""Hand on a data set whose patterns survive: ``sf.release`` (Islam & Brankovic 2004, MATHS §6)."""
+"""Hand on a data set whose patterns survive: ``sf.release`` (after Islam & Brankovic 2004)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ import numpy as np
 
 from sfumato.domain import Categories, Codes, Interval
 from sfumato.microdata.draws import Draws
-from sfumato.microdata.judged.preserved import PatternWarning, Preserved, judge
+from sfumato.microdata.kept.preserved import PatternWarning, Preserved, judge
 from sfumato.microdata.methods.donors import Donors
 from sfumato.microdata.methods.ib04 import IB04
 from sfumato.microdata.methods.method import LeafFit, Method, Preserve, Terms, agree, preserve_of
 from sfumato.microdata.methods.treatment import Treatment
-from sfumato.microdata.patterns.pattern import Leaves, Nodes, Pattern
+from sfumato.microdata.patterns.nodes import Nodes
+from sfumato.microdata.patterns.pattern import Leaves, Pattern
 from sfumato.microdata.patterns.rules import Rule, repair
 from sfumato.microdata.table.fields import Mask, Microdata, read_forms, read_microdata
 from sfumato.microdata.table.roles import Roles, agree_roles

@@ -194,8 +194,7 @@ def maximise_likelihood(
 
     EM runs plain or over-relaxed to a number of steps or to a rule about successive estimates (AS00's is one), and by
     Anderson's proposals to a rule about the likelihood. ``smoothing`` reports spread evenly over the cells keep each of
-    them off zero (plain and
-    over-relaxed steps only).
+    them off zero (plain and over-relaxed steps only).
 
     >>> from sfumato.reconstruction import DenseTable
     >>> fit = maximise_likelihood(DenseTable(np.eye(2)), np.array([[30.0, 10.0]]))

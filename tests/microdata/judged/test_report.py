@@ -10,7 +10,7 @@ import sfumato as sf
 from sfumato.microdata import IB04, Swap
 from sfumato.microdata.draws import Draws
 from sfumato.microdata.intruders.linkage import linked_by_attributes
-from sfumato.microdata.judged.measures import associations
+from sfumato.microdata.kept.measures import associations
 from tests.microdata.conftest import AS_IT_WAS, mixed_table
 
 

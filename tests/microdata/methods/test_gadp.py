@@ -6,7 +6,7 @@ import pytest
 import sfumato as sf
 from sfumato.microdata import Gadp, Swap
 from sfumato.microdata.draws import Draws
-from sfumato.microdata.judged.measures import find_biases
+from sfumato.microdata.kept.measures import find_biases
 from sfumato.microdata.methods.gadp import gadp, usable_correlation
 from tests.statistics import assert_mean, assert_probability
 

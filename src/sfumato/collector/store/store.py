@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.resources import files
 from itertools import groupby
-from pathlib import Path
 from typing import Any, Self
 
 from sfumato.collector.settings import DEFAULTS, Settings
@@ -109,22 +108,6 @@ class ReconnectingConnection:
         if connection is not None:
             with suppress(Exception):
                 connection.close()
-
-
-def open_store(address: str, settings: Settings = DEFAULTS) -> Store:
-    """The store at an address, postgresql://… or the path of a SQLite file, with its tables, made if need be."""
-    if file_of(address) is None:
-        from sfumato.collector.store.postgresql import PostgresStore
-
-        return PostgresStore(address, settings).prepare()
-    from sfumato.collector.store.sqlite import SqliteStore
-
-    return SqliteStore(address, settings).prepare()
-
-
-def file_of(address: str) -> Path | None:
-    """The file of an embedded store; None where the address leads to PostgreSQL."""
-    return None if re.match(r"postgres(ql)?://", address) else Path(address.removeprefix("sqlite://"))
 
 
 def copy_store(source: Store, target: Store) -> dict[str, int]:

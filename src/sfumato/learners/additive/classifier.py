@@ -3,7 +3,7 @@
     log P(y | x)/P(first class | x) = β_y0 + Σ_k β_yk·φ_k(x)
 
 φ_k is linear, a hinge with an optimised knot, a product of two of them, or the effect of a label. Columns, terms, knots
-and coefficients are learned from counts of reports alone (MATHS: joint(y, t) = g(t)·P(y | t), seen through the tables).
+and coefficients are learned from counts of reports alone (joint(y, t) = g(t)·P(y | t), seen through the tables).
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def send_intruders(release: Release, draws: Draws) -> tuple[Finding, ...]:
     found = [finding for intruder in LINKERS if (finding := intruder(scene)) is not None]
     halves = Halves.of(scene)
     if halves is not None:
-        found += [membership(scene, halves), *sensitive_values(scene, halves)]
+        found += [membership(halves), *sensitive_values(scene, halves)]
     return tuple(found)
 
 

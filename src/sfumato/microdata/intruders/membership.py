@@ -89,7 +89,7 @@ def gain(with_person: Floats, without: Floats, z: float) -> tuple[float, float]:
     return float(difference.mean()), float(difference.mean() + z * error)
 
 
-def membership(scene: Scene, halves: Halves) -> Finding:
+def membership(halves: Halves) -> Finding:
     """Right answers about people of whom half were in the table; guessing is right half of the time."""
     z = float(ndtri(1 - (1 - CONFIDENCE) / len(THRESHOLDS)))
     inside, outside = halves.crossed(*(distance for _, distance in halves.nearest()))

@@ -16,8 +16,8 @@ import numpy as np
 
 from sfumato.microdata.draws import Draws
 from sfumato.microdata.intruders import send_intruders
-from sfumato.microdata.judged.preserved import PatternWarning
 from sfumato.microdata.judged.utility import LEARNERS, MOST_RECORDS, Score, held_out
+from sfumato.microdata.kept.preserved import PatternWarning
 from sfumato.microdata.methods.donors import Donors
 from sfumato.microdata.methods.gadp import Gadp
 from sfumato.microdata.methods.method import Method

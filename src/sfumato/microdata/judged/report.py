@@ -8,10 +8,10 @@ from typing import Any
 
 from sfumato.microdata.draws import Draws
 from sfumato.microdata.judged.frontier import Frontier
-from sfumato.microdata.judged.measures import FEWEST, Bias, compared, find_biases
-from sfumato.microdata.judged.preserved import Preserved
 from sfumato.microdata.judged.risk import Risk, measure_risk
 from sfumato.microdata.judged.utility import Score, held_out
+from sfumato.microdata.kept.measures import FEWEST, Bias, compared, find_biases
+from sfumato.microdata.kept.preserved import Preserved
 from sfumato.microdata.methods.laws import RealisedNoise, realised_noise
 from sfumato.microdata.patterns.comparison import TreeComparison
 from sfumato.microdata.releasing import Release

@@ -19,7 +19,7 @@ import numpy as np
 
 from sfumato.domain import Codes, Floats
 from sfumato.microdata.draws import Draws
-from sfumato.microdata.judged.measures import vary
+from sfumato.microdata.kept.measures import vary
 from sfumato.microdata.methods.sequence import SHRINKAGE
 from sfumato.microdata.patterns.pattern import grow_number_tree, grow_tree
 from sfumato.microdata.releasing import Release, release_part

@@ -1,4 +1,4 @@
-"""Noise leaf by leaf, and the owner's look (Islam & Brankovic 2004, MATHS §6).
+"""Noise leaf by leaf, and the owner's look (Islam & Brankovic 2004).
 
 Values stay inside the leaves' intervals, and classes move inside leaves only, so every cut of the pattern tree scores
 as it did. A tree grown again differs only where, by chance, some other cut now scores higher: so the owner looks
@@ -27,7 +27,8 @@ from sfumato.microdata.methods.laws import may_move
 from sfumato.microdata.methods.method import Terms
 from sfumato.microdata.methods.noise import Room, blur, blur_labels, crowded, rank_noise
 from sfumato.microdata.methods.sequence import deal_classes, draw_in_turn
-from sfumato.microdata.patterns.pattern import Grower, Leaves, Nodes, Pattern
+from sfumato.microdata.patterns.nodes import Nodes
+from sfumato.microdata.patterns.pattern import Grower, Leaves, Pattern
 from sfumato.microdata.patterns.rules import Rule, read_off, repair
 from sfumato.microdata.table.fields import Mask, Microdata
 

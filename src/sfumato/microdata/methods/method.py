@@ -17,8 +17,9 @@ import numpy as np
 from sfumato.domain import Codes, Floats
 from sfumato.microdata.draws import Draws
 from sfumato.microdata.methods.noise import STEPS
+from sfumato.microdata.patterns.nodes import Nodes
 from sfumato.microdata.patterns.owners import grow_again, grow_as_asked
-from sfumato.microdata.patterns.pattern import Leaves, Nodes, Pattern, find_leaves, find_pattern
+from sfumato.microdata.patterns.pattern import Leaves, Pattern, find_leaves, find_pattern
 from sfumato.microdata.patterns.rules import Rule, find_rules, read_off
 from sfumato.microdata.table.fields import Mask, Microdata
 

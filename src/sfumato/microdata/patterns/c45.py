@@ -34,7 +34,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sfumato.domain import Codes, Floats
-from sfumato.microdata.patterns.pattern import Nodes
+from sfumato.microdata.patterns.nodes import Nodes
 from sfumato.microdata.table.fields import Mask
 
 MOST_CASES = 25

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.domain import Floats
-from sfumato.microdata.patterns.pattern import Nodes, nodes_of
+from sfumato.microdata.patterns.nodes import Nodes, nodes_of
 from sfumato.prose import percent
 
 ALMOST = 0.94

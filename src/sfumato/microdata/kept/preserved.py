@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.microdata.judged.measures import associations, compared
+from sfumato.microdata.kept.measures import associations, compared
 from sfumato.microdata.methods.method import Terms
 from sfumato.microdata.patterns.comparison import TreeComparison, compare_trees
-from sfumato.microdata.patterns.pattern import Nodes
+from sfumato.microdata.patterns.nodes import Nodes
 from sfumato.microdata.patterns.rules import Rule
 from sfumato.microdata.table.fields import Microdata
 from sfumato.prose import percent

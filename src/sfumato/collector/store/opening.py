@@ -1,0 +1,24 @@
+"""Open the store at an address."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from sfumato.collector.settings import DEFAULTS, Settings
+from sfumato.collector.store.sqlite import SqliteStore
+from sfumato.collector.store.store import Store
+
+
+def open_store(address: str, settings: Settings = DEFAULTS) -> Store:
+    """Open the store at an address, postgresql://… or the path of a SQLite file; its tables are made if need be."""
+    if file_of(address) is None:
+        from sfumato.collector.store.postgresql import PostgresStore
+
+        return PostgresStore(address, settings).prepare()
+    return SqliteStore(address, settings).prepare()
+
+
+def file_of(address: str) -> Path | None:
+    """The file of an embedded store; None where the address leads to PostgreSQL."""
+    return None if re.match(r"postgres(ql)?://", address) else Path(address.removeprefix("sqlite://"))
