@@ -63,7 +63,7 @@ types: $(READY)  ## strict types
 # One process more than cores: some tests wait for browsers, servers and clusters.
 unit: $(READY)  ## the tests alone; make unit ARGS="tests/cli -k typo", or FAST=1 without those that take long
 	@PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
-		$(BIN)/python -m pytest -q -n $$(( $$($(BIN)/python -c 'import os; print(os.cpu_count())') + 1 )) --dist worksteal $(if $(FAST),-m "not slow") $(ARGS)
+		$(BIN)/python -m pytest -q -n $$(( $$($(BIN)/python -c 'import os; print(os.cpu_count())') + $(if $(FAST),0,1) )) --dist worksteal $(if $(FAST),-m "not slow") $(ARGS)
 
 docs: $(READY)  ## the documentation as HTML in build/docs
 	@$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -d build/doctrees docs build/docs
