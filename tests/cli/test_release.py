@@ -224,3 +224,9 @@ def test_a_table_without_any_value_is_refused_in_one_line(sfumato, folder):
     answer = sfumato("release none.csv --target group -o out.csv")
     assert answer.code == 2 and len(answer.err.splitlines()) == 1
     assert "no column with values beside the target 'group'" in answer.err
+
+
+def test_bytes_that_are_no_text_are_refused_in_one_line(refused, folder):
+    (folder / "bytes.csv").write_bytes(b"\x8f\xfa,a\n\xd0\x01,2\n")
+    said = refused("release bytes.csv -o released.csv")
+    assert "bytes.csv: not a readable csv file (its text is not UTF-8); save it as UTF-8" in said

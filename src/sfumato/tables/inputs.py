@@ -77,6 +77,8 @@ def refusing(path: Path, kind: str) -> Iterator[None]:
     with naming(name_of(path)):
         try:
             yield
+        except UnicodeDecodeError:
+            raise ValueError(f"not a readable {kind} file (its text is not UTF-8); save it as UTF-8") from None
         except (pyarrow.ArrowException, OSError) as error:
             told = str(error).splitlines()[0]
             reason = re.sub(r"(got \d+):.*|: invalid value '.*|: Row #.*", r"\1", told).rstrip(". ")  # nobody's values

@@ -49,6 +49,6 @@ class Donors(LookedAt):
 
     def move(self, data: Microdata, terms: Terms, draws: Draws) -> Moved:
         rules, pattern, leaves = self.find_leaves(data, terms, search=True, finer=False)
-        work = Leafwise(data, leaves, terms, rules, draws, "donors", self.labels)
+        work = Leafwise(data, leaves, terms, rules, draws, noise="donors", labels=self.labels)
         X, y, regrown = work.release(work.classes(slice(None)), pattern)
         return Moved(X, y, pattern, leaves, tuple(rules), regrown=regrown)

@@ -84,7 +84,10 @@ class IB04(LookedAt):
         law = self._drawn_once()
         search = law is None and self.noise == "dealt"
         rules, pattern, leaves = self.find_leaves(data, terms, search=search, finer=True, observed=law is None)
-        work = Leafwise(data, leaves, terms, rules, draws, self.noise, self.labels, self.tested, self.untested)
+        work = Leafwise(
+            data, leaves, terms, rules, draws,
+            noise=self.noise, labels=self.labels, tested=self.tested, untested=self.untested,
+        )  # fmt: skip
         y = work.classes(slice(None))
         if law is None:
             X, y, regrown = work.release(y, pattern)
