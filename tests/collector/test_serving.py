@@ -77,3 +77,9 @@ def test_every_setting_says_what_it_does_and_where_it_comes_from() -> None:
         said = re.search(rf'^    {field.name}: .*\n    """(.*?)"""', source, re.DOTALL | re.MULTILINE)
         assert said and "Source:" in said[1], field.name
     assert dataclasses.fields(collector.Settings) and Settings.__dataclass_params__.frozen  # type: ignore[attr-defined]
+
+
+def test_what_is_no_plan_is_refused_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match=r"plan='town.toml' is no plan; give sf.Plan.load\(path\)"):
+        start("town.toml", str(tmp_path / "store.db"))  # type: ignore[arg-type]
+    assert not (tmp_path / "store.db").exists()

@@ -440,3 +440,11 @@ def test_two_questions_together_with_errors_where_both_are_categories(table: pa.
 def test_what_cannot_be_seen_together_is_named(table: pa.Table, pair: tuple[str, str], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         joint(table, town(), *pair)
+
+
+@pytest.mark.parametrize("table", [{}, {"somebody": [1, 2]}])
+def test_a_table_without_the_plans_columns_is_refused_in_one_line(table: dict[str, Any]) -> None:
+    question = {"low": 0, "high": 1, "channel": "gaussian", "privacy": 1}
+    plan = sf.Plan.from_dict({"name": "p", "attributes": {"a": question}})
+    with pytest.raises(ValueError, match=r"column 'a' is missing; the reports have (no columns|somebody): give those"):
+        estimates(table, plan)

@@ -44,6 +44,8 @@ def start(
     True
     """
     plans = [plan] if isinstance(plan, Plan) else list(plan)
+    if not all(isinstance(each, Plan) for each in plans):
+        raise TypeError(f"plan={plan!r} is no plan; give sf.Plan.load(path), or several of them")
     with ExitStack() as stack:
         listener = stack.enter_context(listen(settings))
         opened = store if isinstance(store, Store) else open_store(store, settings)

@@ -96,6 +96,12 @@ def in_codes(reports: Any, plan: Plan) -> Any:
     table = to_arrow(reports)
     if PLAN_COLUMN in table.column_names:
         plan.check_origin(table[PLAN_COLUMN])
+    has = [f"{name}." for name in table.column_names]  # a report, or its code
+    single = [name for name, each in plan.columns.items() if not isinstance(each.domain, Items)]
+    missing = [name for name in single if not any(each.startswith(f"{name}.") for each in has)]
+    if missing:
+        there = ", ".join(table.column_names) or "no columns"
+        raise ValueError(f"column {missing[0]!r} is missing; the reports have {there}: give those of this plan")
     values = any(channel is not None and name in table.column_names for name, channel in plan.column_channels.items())
     return as_codes(table, plan) if values else table
 
