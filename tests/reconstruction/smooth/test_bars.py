@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sfumato.reconstruction.smooth.bars import Places, hidden_detail, roughness_factor, stray
+from sfumato.reconstruction.smooth.bars import Places, hidden_detail, inside_intervals, roughness_factor, stray
 from sfumato.reconstruction.smooth.penalised import SOFT_DENSITY, PenalisedLikelihood
 from sfumato.reconstruction.smooth.simple import everywhere
 from sfumato.reconstruction.smooth.single_values import Whereabouts
@@ -45,3 +45,10 @@ def test_an_atom_between_two_cells_counts_in_both_and_makes_neither_sure():
     added = unsure.covariance(fit) - sure.covariance(fit)
     assert added[7, 7] == pytest.approx(0.1875 * share**2, rel=0.1)
     np.testing.assert_allclose(unsure.covariance(fit).sum(0), 0, atol=1e-9)
+
+
+def test_people_inside_an_interval_are_spread_as_in_the_fit():
+    stripes = np.where(np.arange(CELLS) // 4 % 2, 1.3, 0.7) / CELLS
+    inside = inside_intervals(stripes, np.full(CELLS, 1 / CELLS), TO_INTERVALS)
+    np.testing.assert_allclose(inside.sum(0), 1)
+    np.testing.assert_allclose(TO_INTERVALS @ inside, np.eye(10))

@@ -11,7 +11,6 @@ from sfumato.reconstruction.smooth.penalised import (
     PenalisedLikelihood,
     exponential,
     softplus,
-    step_basis,
     wave_basis,
 )
 from tests.reconstruction.smooth.blurred import bump, reports_of
@@ -34,15 +33,6 @@ def test_waves_are_orthonormal_and_diagonalise_the_differences(cells, order):
     differences = np.diff(waves, min(order, cells - 1), axis=0)
     np.testing.assert_allclose(differences.T @ differences, np.diag(roughness), atol=1e-9)
     assert (np.diff(roughness) >= -1e-12).all()
-
-
-def test_steps_are_orthonormal_and_constant_in_each_interval():
-    to_intervals = np.kron(np.eye(5), np.ones((1, 4)))
-    steps, roughness = step_basis(to_intervals)
-    np.testing.assert_allclose(steps.T @ steps, np.eye(5), atol=1e-12)
-    assert np.ptp(steps.reshape(5, 4, 5), axis=1).max() < 1e-12
-    assert np.ptp(steps[:, 0]) < 1e-12 and roughness[0] == 0
-    assert step_basis(0.5 * to_intervals) is None
 
 
 @pytest.mark.parametrize("family", [LOG_DENSITY, SOFT_DENSITY], ids=lambda family: family.name)

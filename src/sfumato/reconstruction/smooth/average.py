@@ -11,10 +11,8 @@ from sfumato.reconstruction.cells import Roundings
 from sfumato.reconstruction.diagnosis import messages_for
 
 from .bars import (
-    Detail,
     Places,
     averaged,
-    detail_beside,
     hidden_detail,
     interval_variances,
     roughness_factor,
@@ -24,7 +22,6 @@ from .penalised import (
     FEW_NUMBERS,
     LOG_DENSITY,
     SOFT_DENSITY,
-    STEP_DENSITY,
     Codes,
     Fit,
     Matrix,
@@ -33,12 +30,10 @@ from .penalised import (
     Vector,
     descend,
     few_basis,
-    step_basis,
 )
 from .simple import FEWEST_CELLS, everywhere, gaussians, on_a_stretch
 from .single_values import AtomSearch, Heaps, Whereabouts, find_heaps, padded, told_table, unseen_rounding
 
-POSSIBLE = 12.0  # fits whose evidence is further below the best one are beyond the help of detail
 BROAD = 1e3  # smoothing weight at which people who round are looked for
 DECIDED = 15.0  # log likelihood that rounding promises, beyond which rough densities and atoms alone are not tried
 NEARLY_ALL = 0.8  # unless so many round that they may as well be at a few values
@@ -126,9 +121,6 @@ def _smooth(reports: Seen, candidates: Candidates, to_intervals: Matrix) -> Smoo
     if not decided:
         path += descend(problems[0], path[-1], below=path[-1].weight)
     fits = [everywhere(reports), *path, *(() if decided else descend(problems[1]))]
-    steps = None if decided else step_basis(to_intervals)
-    if steps is not None:
-        fits += descend(PenalisedLikelihood(reports, STEP_DENSITY, steps))
     if reports.widths.size >= FEWEST_CELLS and not decided:
         fits += descend(PenalisedLikelihood(reports, FEW_NUMBERS, few_basis(reports.widths)))
         near, _ = _parts(*_counted(fits))
@@ -205,17 +197,12 @@ def _evidence(fit: Fit) -> float:
 def _with_error_bars(
     reports: Seen, candidates: Candidates, fits: list[Fit], to_intervals: Matrix, beside: Beside
 ) -> SmoothFit:
-    """The average of the fits, each with its detail; its covariance, with room for detail that the noise hides."""
-    places, fits = Places.of(reports.widths.size, candidates.cell_of, beside.whereabouts), fits + beside.fits
-    top = max(map(_evidence, fits))
-    fits = [fit for fit in fits if fit.evidence > top - POSSIBLE]
-    details = [_detail(reports, candidates.points, fit, to_intervals, places) for fit in fits]
-    weights = posterior_weights(np.array([f.evidence + d.gain for f, d in zip(fits, details, strict=True)]))
-    keep = np.flatnonzero(weights > COUNTED)
-    fits, details, weights = [fits[i] for i in keep], [details[i] for i in keep], weights[keep] / weights[keep].sum()
+    """The average of the fits; its covariance, with room for detail that the noise hides."""
+    places = Places.of(reports.widths.size, candidates.cell_of, beside.whereabouts)
+    fits, weights = _counted(fits + beside.fits)
     freedom = np.array([fit.degrees_of_freedom for fit in fits])
     factors = [roughness_factor(fit, own, len(to_intervals)) for fit, own in zip(fits, freedom, strict=True)]
-    mean, covariance = averaged(fits, details, weights, places, factors)
+    mean, covariance = averaged(fits, weights, places, factors)
     density, atoms = _parts(fits, weights)
     expected = reports.table @ mean
     hidden, shown = hidden_detail(reports, expected, density, to_intervals, STRAY * stray(to_intervals @ mean), 2)
@@ -236,11 +223,6 @@ def _with_error_bars(
     return SmoothFit(
         to_intervals @ mean, between, alone, atoms, numbers, rule, said, cannot_tell, root_of(covariance)
     )
-
-
-def _detail(reports: Seen, points: Matrix, fit: Fit, to_intervals: Matrix, places: Places) -> Detail:
-    columns = points[:, list(fit.places)]
-    return detail_beside(reports, columns, fit, to_intervals, places.shares(fit), places.change(fit))
 
 
 def root_of(covariance: Matrix) -> Matrix:

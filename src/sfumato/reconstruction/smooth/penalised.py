@@ -69,7 +69,6 @@ SMOOTHNESS = _descending(8.5, -2.6, 2 / 3)
 LOG_DENSITY = Family("log density", 2, exponential, 0.0, _descending(8.5, -2.6, 1), -2.6)
 SOFT_DENSITY = Family("softplus density", 2, softplus, SOFT_REST, SMOOTHNESS, 0.0)
 FEW_NUMBERS = Family("few numbers", 0, exponential, 0.0, (1.0, 0.1, 0.01), -2.0)
-STEP_DENSITY = Family("even in each interval", 0, softplus, SOFT_REST, _descending(2, -2.1, 1), -3.0)
 
 
 @lru_cache(maxsize=64)
@@ -93,18 +92,6 @@ def wave_basis(cells: int, order: int) -> tuple[Matrix, Vector]:
         roughness, left = eig_banded(bands, lower=True, select="i", select_range=(0, MOST_WAVES - 1))
         vectors = differences.T @ left / np.sqrt(roughness)
     return np.hstack([free, vectors]), np.concatenate([np.zeros(order), roughness])
-
-
-def step_basis(to_intervals: Matrix) -> tuple[Matrix, Vector] | None:
-    """Orthonormal step functions, constant in each interval, the constant first; roughness is distance from it.
-
-    None where the intervals cut through cells or are about as fine as these.
-    """
-    intervals, cells = to_intervals.shape
-    if not 4 <= intervals <= cells / 2 or not np.isin(to_intervals, (0.0, 1.0)).all():
-        return None
-    steps, _ = np.linalg.qr(np.column_stack([np.ones(cells), to_intervals.T[:, :-1]]))
-    return steps, np.concatenate([[0.0], np.full(intervals - 1, intervals / cells)])
 
 
 def few_basis(widths: Vector) -> tuple[Matrix, Vector]:
