@@ -152,7 +152,7 @@ def documents(folder: Path, methods: list[str] | None = None) -> dict[str, tuple
     """{method: (its shipped model as data, some people)}, of every method."""
     found = {}
     for method in methods or shipping.METHODS:
-        numbers = method in ("product-mixture", "linear-discriminant")
+        numbers = method == "product-mixture"
         plan, rng = sf.Plan.from_dict(NUMBERS if numbers else MIXED), np.random.default_rng(0)
         table = people(numbers, 1500, rng)
         reports = plan.randomize(table, rng=1)

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from sfumato.itemsets.words import frequent_words
     from sfumato.learners.additive import AdditiveClassifier
     from sfumato.learners.choose import Chooser
-    from sfumato.learners.discriminant import LinearDiscriminant
     from sfumato.learners.face_value import FaceValueClassifier
     from sfumato.learners.gaussian_mixture import GaussianMixtureClassifier
     from sfumato.learners.joint import JointModel
@@ -94,7 +93,6 @@ _LAZY = {
     "FaceValueClassifier": "sfumato.learners.face_value",
     "ProductMixtureClassifier": "sfumato.learners.product_mixture",
     "GaussianMixtureClassifier": "sfumato.learners.gaussian_mixture",
-    "LinearDiscriminant": "sfumato.learners.discriminant",
     "Chooser": "sfumato.learners.choose",
     "frequent_itemsets": "sfumato.itemsets",
     "association_rules": "sfumato.itemsets",
@@ -117,7 +115,7 @@ __all__ = [
     "Estimate", "JointEstimate", "reconstruct", "reconstruct_joint", "mean", "difference", "Difference", "combine",
     "regress", "Regression",
     "TreeClassifier", "AdditiveClassifier", "GaussianMixtureClassifier", "NaiveBayesClassifier", "JointModel",
-    "ProductMixtureClassifier", "LinearDiscriminant", "FaceValueClassifier", "Chooser",
+    "ProductMixtureClassifier", "FaceValueClassifier", "Chooser",
     "frequent_itemsets", "association_rules", "frequent_words",
     "audit", "Audit", "advise", "Advice",
     "release",

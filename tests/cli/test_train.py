@@ -7,8 +7,6 @@ from pyarrow import csv, parquet
 import sfumato as sf
 from sfumato import shipping
 
-NUMBERS_ONLY = ("linear-discriminant",)
-
 
 @pytest.fixture
 def town(sfumato, folder):
@@ -61,7 +59,7 @@ def test_held_out_reports_say_what_they_can(sfumato, town):
     assert held["accuracy"] > held["accuracy_on_reports"] and 0 < held["stderr"] < 0.2
 
 
-@pytest.mark.parametrize("method", [name for name in shipping.METHODS if name not in NUMBERS_ONLY])
+@pytest.mark.parametrize("method", list(shipping.METHODS))
 def test_every_method_trains_a_model_that_predicts(sfumato, town, method):
     chosen = "" if method == "chooser" else f"--method {method}"
     assert sfumato(f"train plan.toml reports.parquet -o model.json {chosen} --holdout 0").code == 0

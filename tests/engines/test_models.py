@@ -8,7 +8,6 @@ import pytest
 import sfumato as sf
 from sfumato.domain import Interval
 from sfumato.learners.choose import Chooser
-from sfumato.learners.discriminant import LinearDiscriminant
 from sfumato.learners.face_value import FaceValueClassifier
 from sfumato.learners.product_mixture import ProductMixtureClassifier
 
@@ -66,14 +65,14 @@ def test_a_learner_learns_the_same_from_every_maker(make, learner):
 
 
 @ENGINE
-def test_a_linear_discriminant_and_the_chooser_too(make):
+def test_a_direct_learner_and_the_chooser_too(make):
     given = {name: people(1_500)[name] for name in ("age", "height", "group")}
     held, memory = make(given, {"age": AGE}), sf.Reports(given, {"age": AGE})
     recipes = {
         "tree": sf.TreeClassifier(None, "likelihood", random_state=0), "sum": sf.AdditiveClassifier(),
         "mixture": sf.GaussianMixtureClassifier(components=2, shrinkage=1, random_state=0),
     }
-    for learner in (LinearDiscriminant, lambda: Chooser({"age": AGE}, recipes=recipes, random_state=2)):
+    for learner in (sf.FaceValueClassifier, lambda: Chooser({"age": AGE}, recipes=recipes, random_state=2)):
         one, other = learner().fit(held, "group"), learner().fit(memory, "group")
         assert json.dumps(one.to_dict()) == json.dumps(other.to_dict())
 

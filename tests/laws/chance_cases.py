@@ -20,7 +20,7 @@ KINDS = [kind for kind in sorted(MAKERS) if kind not in ("correlated-gaussian", 
 LEARNERS = [
     "sf.TreeClassifier()", "sf.Chooser()", "sf.NaiveBayesClassifier()", "sf.AdditiveClassifier()",
     "sf.GaussianMixtureClassifier()", "sf.JointModel()", "sf.ProductMixtureClassifier()",
-    "sf.LinearDiscriminant()", "sf.FaceValueClassifier()",
+    "sf.FaceValueClassifier()",
     *(f"sf.TreeClassifier(reconstruction={way!r})" for way in ("joint", "byclass", "local", "global", "none")),
     *(f"sf.NaiveBayesClassifier(density={way!r})" for way in ("moments", "reconstructed", "direct")),
 ]  # fmt: skip

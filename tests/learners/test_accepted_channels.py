@@ -58,7 +58,6 @@ RECONSTRUCTING: dict[str, Learner] = {
     **{f"bayes, {way}": sf.NaiveBayesClassifier(density=way) for way in ("auto", "moments", "reconstructed")},
     **{f"joint, {form}": sf.JointModel(members=1, structure=form) for form in ("auto", "grid", "mixture")},
     "additive": sf.AdditiveClassifier(), "products": QUICK, "mixture": sf.GaussianMixtureClassifier(components=1),
-    "discriminant": sf.LinearDiscriminant(),
     "chooser": sf.Chooser(recipes={"bayes": sf.NaiveBayesClassifier(), "products": QUICK}),
 }
 AT_FACE_VALUE: dict[str, Learner] = {

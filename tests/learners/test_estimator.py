@@ -34,7 +34,6 @@ def known_differences(estimator: Any) -> dict[str, str]:
         sf.JointModel(),
         sf.NaiveBayesClassifier(),
         sf.FaceValueClassifier(),
-        sf.LinearDiscriminant(),
     ],
     expected_failed_checks=known_differences,
 )
@@ -93,7 +92,6 @@ def learners() -> dict[str, Learner]:
         "NaiveBayesClassifier": sf.NaiveBayesClassifier(density="reconstructed"),
         "JointModel": sf.JointModel(members=1, random_state=0),
         "ProductMixtureClassifier": sf.ProductMixtureClassifier(members=1, components=8, random_state=0),
-        "LinearDiscriminant": sf.LinearDiscriminant(),
         "FaceValueClassifier": sf.FaceValueClassifier(),
         "Chooser": sf.Chooser(recipes={**RECIPES, "direct": sf.FaceValueClassifier()}, random_state=0),
     }

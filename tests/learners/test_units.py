@@ -24,7 +24,6 @@ METHODS: dict[str, Learner] = {
     "joint": sf.JointModel(members=1),
     "products": QUICK,
     "mixture": sf.GaussianMixtureClassifier(components=2),
-    "discriminant": sf.LinearDiscriminant(),
     "direct": sf.FaceValueClassifier(),
     "chooser": sf.Chooser(
         recipes={"bayes": sf.NaiveBayesClassifier(), "products": QUICK, "direct": sf.FaceValueClassifier()}

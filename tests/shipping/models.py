@@ -132,8 +132,6 @@ MODELS: dict[str, tuple[str, Callable[[sf.Plan], Any]]] = {
     "naive Bayes, reconstructed": ("mixed", lambda plan: sf.NaiveBayesClassifier(plan.channels, "reconstructed")),
     "naive Bayes, moments": ("mixed", lambda plan: sf.NaiveBayesClassifier(plan.channels, "moments")),
     "naive Bayes, direct": ("numbers", lambda plan: sf.NaiveBayesClassifier(plan.channels, "direct")),
-    "linear discriminant": ("numbers", method("linear-discriminant")),
-    "linear discriminant, with labels": ("mixed", method("linear-discriminant")),
     "direct": ("mixed", method("face-value")),
     "direct, tree": ("mixed", lambda plan: sf.FaceValueClassifier(TREE, plan.channels)),
     "direct, logistic": ("mixed", lambda plan: sf.FaceValueClassifier(LOGISTIC, plan.channels)),

@@ -20,7 +20,7 @@ from tests.shipping.models import MODELS, Case, case
 
 SCRIPT = Path(__file__).parent / "predict.js"
 CHANGED = {
-    "tree, byclass": 80, "direct, tree": 40, "naive Bayes, moments": 80, "linear discriminant": 80, "direct": 40,
+    "tree, byclass": 80, "direct, tree": 40, "naive Bayes, moments": 80, "direct": 40,
     "joint model, few columns": 80, "mixture": 40, "mixture classifier": 20, "chooser, mixture": 60,
 }
 """How often each of these models is changed here: at least one of every form."""

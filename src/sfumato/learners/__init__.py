@@ -13,7 +13,6 @@ LEARNERS = {
     "NaiveBayesClassifier": "sfumato.learners.naive_bayes",
     "JointModel": "sfumato.learners.joint",
     "ProductMixtureClassifier": "sfumato.learners.product_mixture",
-    "LinearDiscriminant": "sfumato.learners.discriminant",
     "FaceValueClassifier": "sfumato.learners.face_value",
     "Chooser": "sfumato.learners.choose",
 }

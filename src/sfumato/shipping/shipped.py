@@ -36,7 +36,6 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "product-mixture": ("ProductMixtureClassifier", {}),
     "gaussian-mixture": ("GaussianMixtureClassifier", {}),
     "naive-bayes": ("NaiveBayesClassifier", {}),
-    "linear-discriminant": ("LinearDiscriminant", {}),
     "face-value": ("FaceValueClassifier", {}),
     "chooser": ("Chooser", {}),
     "readable": ("Chooser", {"readable": True}),

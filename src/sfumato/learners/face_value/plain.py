@@ -21,7 +21,6 @@ from sklearn.tree import DecisionTreeClassifier
 from sfumato.domain import Floats
 from sfumato.domain.checked import given_numbers, given_one_of, given_rows, given_wholes
 from sfumato.learners.device import Term, linear_term
-from sfumato.learners.discriminant import linear_scores
 from sfumato.learners.moments import TINY
 from sfumato.learners.naive_bayes import NormalDensity, given_logs, log_joint
 from sfumato.learners.tree.model import Feature, Tree
@@ -198,3 +197,11 @@ def first_above(cut: float) -> float:
     below = below if below <= cut else np.nextafter(below, np.float32(-np.inf))
     half = (float(below) + float(np.nextafter(below, np.float32(np.inf)))) / 2
     return half if np.float32(half) > below else float(np.nextafter(half, np.inf))
+
+
+def linear_scores(values: Floats, coef: Floats, intercept: Floats) -> Floats:
+    """intercept_y + x₁·coef_y1 + x₂·coef_y2 + …, one row a record, added from left to right."""
+    found = np.repeat(intercept[None], len(values), axis=0)
+    for x, slope in zip(values.T, coef.T, strict=True):
+        found += x[:, None] * slope
+    return found
