@@ -11,7 +11,7 @@ from sfumato.demo import credit
 from sfumato.findings import estimates
 from sfumato.findings.fakes import FAKES, table_and_inverse
 from sfumato.findings.means import straight
-from sfumato.reconstruction.methods import FALSE_ALARM
+from sfumato.reconstruction.misfit import FALSE_ALARM
 
 PEOPLE = 20_000
 

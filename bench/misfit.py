@@ -4,7 +4,7 @@ import numpy as np
 from harness import Bench, main
 
 import sfumato as sf
-from sfumato.reconstruction.methods import FALSE_ALARM
+from sfumato.reconstruction.misfit import FALSE_ALARM
 
 RANGE, LABELS = sf.Interval(20, 80), sf.Categories(list("abcdefgh"))
 CHANNELS = {

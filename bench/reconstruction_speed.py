@@ -20,9 +20,10 @@ from skimage.restoration import richardson_lucy
 
 import sfumato as sf
 from sfumato.counts import Counts
-from sfumato.reconstruction import DenseTable
-from sfumato.reconstruction.cells import layout_for, observe
-from sfumato.reconstruction.methods import problem_of
+from sfumato.evidence import DenseTable
+from sfumato.evidence.laws import observe
+from sfumato.reconstruction.layout import layout_for
+from sfumato.reconstruction.request import request_of
 
 N = 1_000_000
 UNIT = sf.Interval(0, 1)
@@ -94,7 +95,7 @@ def against_peers(bench: Bench, rng: np.random.Generator) -> None:
             people = draw(rng, N)
             reports = channel.randomize(people, rng=rng)
             truth = np.histogram(people, 20, (0, 1))[0] / N
-            problem = problem_of(Counts.of(reports, channel), 100)
+            problem = request_of(Counts.of(reports, channel), 100)
             table, counts = problem.table.dense(), problem.counts[0]
             calls = (
                 lambda w=reports, c=channel: sf.reconstruct(w, c, 100, "em").probabilities,

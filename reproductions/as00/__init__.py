@@ -18,9 +18,8 @@ from reproductions.as00.claims import all_claims
 from reproductions.as00.places import PLACES
 from reproductions.as00.runs import ALGORITHMS, MIDDLE, NOISES, QUICK, Accuracies, Extent, run_all
 from reproductions.as00.shapes import SHAPES, SHARES, drawn
-from sfumato.learners.tree.by_class.association import STOP
+from sfumato.evidence import WITHIN_CLASSES, ChiSquare
 from sfumato.prose import percent
-from sfumato.reconstruction import ChiSquare
 from sfumato.shipping.training import Progress, silently
 
 COLOURS = {
@@ -88,8 +87,8 @@ def described(extent: Extent, tables: dict[str, Rows]) -> Paper:
         [
             "Whole-number attributes (elevel, car, zipcode) get whole-number noise, so at 10 % privacy elevel is all "
             "but clear.",
-            f"ByClass and Local stop reconstructing at {100 * STOP.share:g} % of the χ² threshold, the paper at "
-            f"{100 * ChiSquare.share:g} %.",
+            f"ByClass and Local stop reconstructing at {100 * WITHIN_CLASSES.share:g} % of the χ² threshold, the paper "
+            f"at {100 * ChiSquare.share:g} %.",
             "Reports are counted past the ends of the domain.",
             "Figure 2's shapes are our reading of their names; the pictures of the paper are lost, so that beside ours "
             "stands only what its text reads off them.",

@@ -14,8 +14,7 @@ from reproductions.agrawal import DOMAINS, as_matrix, generate
 from reproductions.as00 import equations
 from reproductions.as00.runs import NOISES, Extent, blurred, channels_for, fitted, warmed_up
 from reproductions.as00.shapes import INTERVALS
-from sfumato.learners.tree.by_class.association import STOP
-from sfumato.reconstruction import ChiSquare
+from sfumato.evidence import WITHIN_CLASSES, ChiSquare
 
 ALGORITHMS = ("global", "byclass", "local")
 CLASS_LEVELS = (25, 50, 100)
@@ -77,7 +76,7 @@ def reconstruction_work(n: int) -> tuple[int, int]:
     people, group = generate(n, 2, np.random.default_rng(0))
     channels = channels_for("gaussian", 100)
     reports = blurred(as_matrix(people), channels, np.random.default_rng(1))
-    together, apart, stop = 0, 0, ChiSquare(STOP.share)
+    together, apart, stop = 0, 0, ChiSquare(WITHIN_CLASSES.share)
     for channel, column in zip(channels, reports.T, strict=True):
         assert channel is not None
         together += equations.fitted(column, channel, INTERVALS, stop)[1].applications

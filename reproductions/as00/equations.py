@@ -15,18 +15,22 @@ import numpy as np
 import sfumato as sf
 from sfumato.channels.additive import AdditiveNoise
 from sfumato.domain import Floats
-from sfumato.reconstruction import (
+from sfumato.evidence import (
     Anderson,
     ChiSquare,
     DenseTable,
-    Likelihood,
+    EMFit,
+    Evidence,
     LikelihoodGain,
+    StepRule,
     Table,
     maximise_likelihood,
+    stack,
 )
-from sfumato.reconstruction.em import EMFit, stack
-from sfumato.reconstruction.methods import Problem, as00_view, problem_of
-from sfumato.reconstruction.rules import Array, Done, StepRule, chi_square
+from sfumato.evidence.stopping import Done, chi_square
+from sfumato.evidence.tables import Array
+from sfumato.reconstruction.as00 import midpoint_evidence
+from sfumato.reconstruction.request import Request, request_of
 
 Equation = Literal["Equation 3", "Equation 2"]
 
@@ -42,8 +46,9 @@ class Observed(StepRule):
     least: float = 5.0
     limit: int = 10_000
 
-    def reached(self, problems: Likelihood, before: Array, after: Array) -> Done:
-        pairs = zip(problems.counts, problems.apply(after), strict=True)
+    def reached(self, evidence: Evidence, before: Array, after: Array) -> Done:
+        """Say for which problems the reports are those that the estimate leads to."""
+        pairs = zip(evidence.counts, evidence.table.apply(after), strict=True)
         return np.array([self._same(*pair) for pair in pairs], dtype=bool)
 
     def _same(self, counts: Array, predicted: Array) -> bool:
@@ -66,14 +71,14 @@ class Solution:
 def fitted(
     reports: Floats, channel: sf.Channel, intervals: Any, stop: StepRule | LikelihoodGain | None = None,
     equation: Equation = "Equation 3", by: Any = None,
-) -> tuple[Problem, EMFit]:
+) -> tuple[Request, EMFit]:
     """Follow one of the equations by plain EM until ``stop`` (None: the paper's 1 % of χ²), each class of ``by`` by
     itself."""
-    problem = problem_of(sf.Counts.of(reports, channel, by=by), intervals)
-    table, counts = as00_view(problem) if equation == "Equation 3" else records_view(problem)
+    request = request_of(sf.Counts.of(reports, channel, by=by), intervals)
+    evidence = midpoint_evidence(request) if equation == "Equation 3" else records_evidence(request)
     rule = stop or ChiSquare()
     plain = Anderson(0) if isinstance(rule, LikelihoodGain) else None
-    return problem, maximise_likelihood(table, counts, stop=rule, acceleration=plain)
+    return request, maximise_likelihood(evidence, stop=rule, acceleration=plain)
 
 
 def solve(
@@ -88,7 +93,7 @@ def solve(
     return Solution(problem.layout.edges, np.asarray(shares), fit.iterations)
 
 
-def records_view(problem: Problem) -> tuple[Table, Floats]:
+def records_evidence(problem: Request) -> Evidence:
     """f_Y(w_i − a) for every report w_i that was seen and the middle a of every fine cell, and how often it was.
 
     Equal reports give equal terms of the sum over records, which are added once.
@@ -106,4 +111,4 @@ def records_view(problem: Problem) -> tuple[Table, Floats]:
         possible = law.any(axis=1)  # bounded noise reaches half a cell less far from a middle than from the cell's end
         tables.append(DenseTable(law[possible] * tally.channel.outputs.step))
         counts.append(tally.histogram[:, seen[possible]])
-    return stack(tables, problem.shares), np.hstack(counts).astype(float)
+    return Evidence.of_counts(stack(tables, problem.shares), np.hstack(counts))

@@ -20,7 +20,7 @@ import sfumato as sf
 from reproductions import Rows
 from reproductions.as00.equations import Equation, Observed, solve
 from sfumato.domain import Floats
-from sfumato.reconstruction import ENOUGH, ChiSquare
+from sfumato.evidence import ENOUGH, ChiSquare
 
 UNIT = sf.Interval(0, 1)
 INTERVALS, METHODS = 20, ("as00", "smooth")

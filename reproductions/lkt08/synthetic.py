@@ -16,7 +16,7 @@ from reproductions.agrawal import DOMAINS, draw_records, in_group_a
 from reproductions.as00.equations import solve
 from reproductions.as00.shapes import SHAPES
 from sfumato.domain import Floats
-from sfumato.reconstruction import ChiSquare
+from sfumato.evidence import ChiSquare
 
 INTERVALS = {"normal": 200, "cautious": 100, "extra cautious": 50, "paranoid": 25}
 CASES: dict[str, dict[str, float]] = {

@@ -12,9 +12,9 @@ import pytest
 
 import sfumato as sf
 from sfumato.channels.baskets import BasketReports, Baskets, SelectASize, SizeLaw, pack_bits, unpack_bits
+from sfumato.evidence import DenseTable
 from sfumato.itemsets import supports
 from sfumato.itemsets.supports import ColumnBitmaps, MemoryHolder, SupportCounter
-from sfumato.reconstruction import DenseTable
 from tests.statistics import assert_mean_zero
 
 ITEMS = 12

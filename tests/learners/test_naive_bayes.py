@@ -6,9 +6,8 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 import sfumato as sf
+from sfumato.evidence import WITHIN_CLASSES, DenseTable, Evidence, maximise_likelihood
 from sfumato.learners.naive_bayes import CellDensity, NaiveBayesClassifier, NormalDensity
-from sfumato.learners.tree.by_class.association import STOP
-from sfumato.reconstruction import DenseTable, maximise_likelihood
 
 
 @pytest.mark.parametrize("density", ["auto", "moments", "direct", "reconstructed"])
@@ -82,7 +81,8 @@ def test_reconstructed_densities_are_reconstructions_of_each_classs_counts():
     reports = sf.Reports({"x": channel.randomize(x, rng)}, [channel], target=y)
     density = NaiveBayesClassifier(density="reconstructed").fit(reports).densities_[0]
     counts = reports.counts(["x"], [density.cells]).T
-    p = maximise_likelihood(DenseTable(density.cells.table, np.float32), counts, stop=STOP).probabilities
+    evidence = Evidence.of_counts(DenseTable(density.cells.table, np.float32), counts)
+    p = maximise_likelihood(evidence, stop=WITHIN_CLASSES).probabilities
     total = counts.sum(axis=1, keepdims=True)
     expected = (p * total + 1 / density.cells.size) / (total + 1)
     np.testing.assert_allclose(density.p_cell_given_class, expected, rtol=0, atol=1e-9)

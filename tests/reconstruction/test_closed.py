@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.counts import Counts, Tally
 from sfumato.reconstruction.closed import nearest, not_negative
-from sfumato.reconstruction.methods import left_inverse, unbiased
+from sfumato.reconstruction.unbiased import left_inverse, unbiased
 from tests.statistics import assert_mean, assert_mean_zero
 
 MANY = sf.Categories([f"word {i}" for i in range(150)])

@@ -6,7 +6,7 @@ from scipy.stats import chi2, norm
 
 import sfumato as sf
 from sfumato.counts import Counts
-from sfumato.reconstruction.methods import left_inverse, unbiased
+from sfumato.reconstruction.unbiased import left_inverse, unbiased
 from tests.statistics import assert_mean, assert_mean_zero
 
 UNIT = sf.Interval(0, 1)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from sfumato.reconstruction.methods import FALSE_ALARM, fit_of
+from sfumato.reconstruction.misfit import FALSE_ALARM, fit_of
 
 RANGE, LABELS = sf.Interval(20, 80), sf.Categories(list("abcdefgh"))
 WORDS = "do not look as if they came through this channel"

@@ -92,15 +92,15 @@ def test_people_at_two_levels_equal_the_stacked_problem():
     _, strong_reports = people_and_reports(strong, 9000, 2)
     counts = Counts.of(light_reports, light, level="light") + Counts.of(strong_reports, strong, level="strong")
     estimate = sf.reconstruct(counts, intervals=100, method="em")
-    from sfumato.reconstruction.cells import observe
-    from sfumato.reconstruction.em import DenseTable, maximise_likelihood
+    from sfumato.evidence import DenseTable, Evidence, maximise_likelihood
+    from sfumato.evidence.laws import observe
 
     seen = [observe(channel, estimate.edges) for channel in (light, strong)]
     table = np.vstack([share * one.table.dense() for share, one in zip((0.25, 0.75), seen, strict=True)])
     stacked = np.concatenate(
         [one.reports.gather(tally.histogram[0]) for one, tally in zip(seen, counts.levels.values(), strict=True)]
     )
-    fit = maximise_likelihood(DenseTable(table), stacked[None, :])
+    fit = maximise_likelihood(Evidence.of_counts(DenseTable(table), stacked))
     assert np.allclose(estimate.probabilities, fit.probabilities[0])
 
 

@@ -14,8 +14,7 @@ from reproductions.as00.beside import beside, effort_rows, reconstruction_work, 
 from reproductions.as00.claims import all_claims, within
 from reproductions.as00.runs import Accuracies, Extent, channels_for, read_rows, run_all, settings
 from reproductions.as00.shapes import SHAPES, drawn, number_rows, shape_error, shape_rows, stop_rows
-from sfumato.learners.tree.by_class.association import STOP
-from sfumato.reconstruction import ChiSquare
+from sfumato.evidence import WITHIN_CLASSES, ChiSquare
 
 TINY = Extent(train=600, test=300, runs=1, levels=(25,), functions=(1,), shape_values=2_000)
 
@@ -68,8 +67,8 @@ def test_the_folder_holds_figures_tables_and_a_page_that_judges_every_claim(fold
 
 def test_the_page_states_the_stop_that_the_code_has(folder, monkeypatch):
     page = " ".join((folder / "statements.md").read_text().split())
-    assert f"stop reconstructing at {100 * STOP.share:g} % of the χ² threshold, the paper at 1 %" in page
-    monkeypatch.setattr(as00, "STOP", ChiSquare(share=0.05))
+    assert f"stop reconstructing at {100 * WITHIN_CLASSES.share:g} % of the χ² threshold, the paper at 1 %" in page
+    monkeypatch.setattr(as00, "WITHIN_CLASSES", ChiSquare(share=0.05))
     assert "at 5 % of the χ² threshold" in " ".join(as00.described(TINY, {}).differences)
 
 

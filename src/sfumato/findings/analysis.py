@@ -50,7 +50,7 @@ from sfumato.reconstruction import (
 )
 from sfumato.reconstruction.diagnosis import FEW_REPORTS
 from sfumato.reconstruction.estimate import WithError
-from sfumato.reconstruction.methods import misfit_in_words
+from sfumato.reconstruction.misfit import misfit_in_words
 from sfumato.reconstruction.reconstruct import with_unasked
 
 MOST_GROUPS, MOST_ITEMS = 6, 1_000

@@ -20,9 +20,9 @@ from sfumato.domain import MISSING, Categories, Domain, Floats, Interval, Items
 from sfumato.findings.means import mean_with_error
 from sfumato.plan import Attribute, Plan
 from sfumato.reconstruction import intervals_for
-from sfumato.reconstruction.cells import interval_edges
 from sfumato.reconstruction.estimate import WithError
-from sfumato.reconstruction.methods import left_inverse
+from sfumato.reconstruction.layout import interval_edges
+from sfumato.reconstruction.unbiased import left_inverse
 from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, PLAN_COLUMN, to_arrow
 
 

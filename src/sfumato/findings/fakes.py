@@ -29,7 +29,8 @@ from sfumato.counts import Counts
 from sfumato.domain import Categories, Floats, Interval
 from sfumato.findings.means import straight
 from sfumato.prose import finite
-from sfumato.reconstruction.methods import FALSE_ALARM, left_inverse
+from sfumato.reconstruction.misfit import FALSE_ALARM
+from sfumato.reconstruction.unbiased import left_inverse
 
 FAKES = (0.01, 0.05)
 MOST_INVERTED = 500  # categories whose table is inverted

@@ -14,8 +14,8 @@ from sfumato.channels import Channel
 from sfumato.counts import Counts
 from sfumato.domain import Categories, Floats, Interval
 from sfumato.reconstruction import intervals_for
-from sfumato.reconstruction.cells import interval_edges
 from sfumato.reconstruction.estimate import WithError
+from sfumato.reconstruction.layout import interval_edges
 
 STRAIGHT = 0.01  # of the range: so far E[report | x] may lie off a straight line
 

@@ -29,7 +29,7 @@ from sfumato.pages.html import paragraphs
 from sfumato.plan import Plan
 from sfumato.prose import counted, in_words, listed, percent, sentence, shown, voice
 from sfumato.reconstruction.estimate import WithError
-from sfumato.reconstruction.methods import FALSE_ALARM
+from sfumato.reconstruction.misfit import FALSE_ALARM
 
 SCRIPT = "/static/dashboard.js"
 SHOWN_JOBS, SHOWN_DAYS = 10, 60

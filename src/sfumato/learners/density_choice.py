@@ -17,8 +17,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from sfumato.domain import Floats
-from sfumato.learners.tree.by_class.association import reconstruct_groups
-from sfumato.reconstruction import ColumnCells, DenseTable, Steps, maximise_likelihood
+from sfumato.evidence import WITHIN_CLASSES, ColumnCells, DenseTable, Evidence, Steps, maximise_likelihood
 
 STEPS = (0, 1, 2, 4, 8, 16, 32, 64, 128)
 TINY = 1e-30
@@ -39,14 +38,19 @@ def normal_in_cells(mean: Floats, variance: Floats, cells: ColumnCells) -> Float
 
 def after_steps(counts: Floats, cells: ColumnCells) -> Iterator[tuple[int, Floats]]:
     """(steps, P(cell | y)) along EM's way from all classes together, for counts[.., class, report cell]."""
-    table = DenseTable(cells.table)
-    together = reconstruct_groups(DenseTable(cells.table, np.float32), counts.sum(axis=-2).reshape(-1, cells.reported))
-    together = together.reshape(*counts.shape[:-2], 1, cells.size)
+    together = within_classes(cells, counts.sum(axis=-2)).reshape(*counts.shape[:-2], 1, cells.size)
+    evidence = Evidence.of_counts(DenseTable(cells.table), counts)
     p, done = np.broadcast_to(together, (*counts.shape[:-1], cells.size)), 0
     for steps in STEPS:
-        found = maximise_likelihood(table, counts, start=np.maximum(p, TINY), stop=Steps(steps - done))
-        p, done = found.probabilities.reshape(p.shape), steps
+        fit = maximise_likelihood(evidence, start=np.maximum(p, TINY), stop=Steps(steps - done))
+        p, done = fit.probabilities.reshape(p.shape), steps
         yield steps, p
+
+
+def within_classes(cells: ColumnCells, counts: Floats) -> Floats:
+    """Return P(cell | class) of every class, by EM on its counts[class, report cell]."""
+    evidence = Evidence.of_counts(DenseTable(cells.table, np.float32), counts)
+    return maximise_likelihood(evidence, stop=WITHIN_CLASSES).probabilities.astype(float)
 
 
 def steps_wanted(held: Floats, squares: Floats, normals: Floats, cells: ColumnCells) -> int | None:

@@ -76,6 +76,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
     form: ClassVar[str]
     keeps_weightless: ClassVar[bool] = False
     _from_plain_data = False  # which says nothing of channels: whether a column holds labels is the learner's to know
+    classes_: npt.NDArray[Any]
     channels: Channels = None
     label_channel: Channel | None = None
     random_state: Any = None
@@ -159,6 +160,12 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
         if weight is None or weight.all() or self.keeps_weightless:
             return reports
         return reports.of_records(np.flatnonzero(weight))
+
+    def _remember_as(self, other: Learner) -> None:
+        """Remember the classes, the columns and the kind of table that another learner was fitted on."""
+        self.classes_ = other.classes_
+        self.attribute_names_, self._table_kind = other.attribute_names_, other._table_kind
+        remember_names(self, other.attribute_names_, hasattr(other, "feature_names_in_"))
 
     def _takes_reports_as_true(self) -> bool:
         """Whether it learns from reports as if nothing had been blurred."""

@@ -24,15 +24,14 @@ from sfumato.channels.base import Channel
 from sfumato.counts import Column, Reports
 from sfumato.domain import Categories, Floats, as_numbers
 from sfumato.domain.checked import given_numbers, given_one_of, given_rows, given_table
+from sfumato.evidence import Axis, ColumnCells
 from sfumato.learners.classes import check_at_face_value, class_people, true_class_shares
-from sfumato.learners.density_choice import after_steps, in_cells, normal_in_cells, steps_wanted
+from sfumato.learners.density_choice import after_steps, in_cells, normal_in_cells, steps_wanted, within_classes
 from sfumato.learners.device import DeviceForm
 from sfumato.learners.estimator import Channels, Learner
 from sfumato.learners.estimator import Column as Values
 from sfumato.learners.moments import TINY, code_excess, code_noise, code_values, moments, settled, units
-from sfumato.learners.tree.by_class.association import reconstruct_groups
 from sfumato.prose import Voice
-from sfumato.reconstruction import Axis, ColumnCells, DenseTable
 
 DENSITIES = ("auto", "moments", "reconstructed", "direct")
 CELLS, COARSENESS = 40, 0.1
@@ -235,7 +234,7 @@ class NaiveBayesClassifier(Learner):
         cells = reported_labels(column) if direct else Axis(column).at(CELLS, COARSENESS)
         counts = np.maximum((reports.counts([name], [cells])[: cells.reported] @ shares).T, 0.0)
         if not cells.identity:
-            return smoothed(cells, reconstruct_groups(DenseTable(cells.table, np.float32), counts), counts)
+            return smoothed(cells, within_classes(cells, counts), counts)
         return smoothed(cells, counts / np.maximum(counts.sum(axis=1, keepdims=True), TINY), counts)
 
     # --- classification -----------------------------------------------------------------------------------------

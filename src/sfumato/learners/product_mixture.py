@@ -11,10 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 from sfumato.channels import Channel
 from sfumato.counts import Reports
 from sfumato.domain import Floats
+from sfumato.evidence import Axis
 from sfumato.learners.estimator import Channels, Column
 from sfumato.learners.joint import JointModel
 from sfumato.learners.joint.mixture import COMPONENTS, PSEUDO_COUNT, MixtureMember, fit_mixtures
-from sfumato.reconstruction import Axis
 
 
 class ProductMixtureClassifier(JointModel):

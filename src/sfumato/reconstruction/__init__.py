@@ -1,12 +1,9 @@
 """Counts become an Estimate: the distribution of the true values, with its error."""
 
-from sfumato.reconstruction.axes import Axis, ColumnCells
 from sfumato.reconstruction.compare import Difference, combine, difference, two_sided
-from sfumato.reconstruction.em import DenseTable, Likelihood, ProductTable, Table, maximise_likelihood
 from sfumato.reconstruction.estimate import Diagnostics, Estimate, WithError
 from sfumato.reconstruction.joint import JointEstimate, reconstruct_joint
 from sfumato.reconstruction.means import mean, mean_error, unbiased_numbers
-from sfumato.reconstruction.methods import left_inverse
 from sfumato.reconstruction.reconstruct import (
     INTERVALS,
     estimate_of,
@@ -16,15 +13,7 @@ from sfumato.reconstruction.reconstruct import (
     reconstruct_plan,
     shares,
 )
-from sfumato.reconstruction.rules import (
-    CONVERGED,
-    ENOUGH,
-    Anderson,
-    ChiSquare,
-    LikelihoodGain,
-    OverRelaxed,
-    Steps,
-)
+from sfumato.reconstruction.unbiased import left_inverse
 
 __all__ = [
     "Diagnostics",
@@ -49,19 +38,4 @@ __all__ = [
     "unbiased_numbers",
     "left_inverse",
     "two_sided",
-    # what learners build on: cells, tables, the one EM
-    "Axis",
-    "ColumnCells",
-    "Table",
-    "DenseTable",
-    "ProductTable",
-    "maximise_likelihood",
-    "Likelihood",
-    "Anderson",
-    "OverRelaxed",
-    "ChiSquare",
-    "LikelihoodGain",
-    "Steps",
-    "CONVERGED",
-    "ENOUGH",
 ]

@@ -28,7 +28,8 @@ from sfumato.channels.balanced import Balanced
 from sfumato.counts import Counts, Tally
 from sfumato.domain import Floats
 from sfumato.reconstruction.estimate import Diagnostics, Estimate
-from sfumato.reconstruction.methods import check_counts, misfit_in_words, reports_in
+from sfumato.reconstruction.misfit import misfit_in_words
+from sfumato.reconstruction.request import check_counts, reports_in
 
 
 def by_sets(counts: Counts, method: str) -> list[Estimate]:

@@ -20,14 +20,13 @@ from sfumato.channels.additive import Gaussian
 from sfumato.channels.additive.correlated_noise import CorrelatedNoise
 from sfumato.counts import Column, Reports, columns_in
 from sfumato.domain import Categories, Cells, Codes, Floats, Grid, Interval, as_numbers
+from sfumato.evidence import CONVERGED, ENOUGH, ColumnCells, Evidence, ProductTable, Table, maximise_likelihood, stack
+from sfumato.evidence.large_tables import SparseProductTable
+from sfumato.evidence.laws import observe
 from sfumato.plan import Plan
-from sfumato.reconstruction.axes import ColumnCells
-from sfumato.reconstruction.cells import FINE_CELLS, Layout, interval_edges, layout_for, observe
 from sfumato.reconstruction.diagnosis import fisher_spread, joint_freedom, too_many_intervals
-from sfumato.reconstruction.em import ProductTable, Table, maximise_likelihood, stack
 from sfumato.reconstruction.estimate import Diagnostics, Estimate
-from sfumato.reconstruction.rules import CONVERGED, ENOUGH
-from sfumato.reconstruction.tables import SparseProductTable
+from sfumato.reconstruction.layout import FINE_CELLS, Layout, interval_edges, layout_for
 
 UNKNOWNS = 10_000  # about this many cells in all, where intervals leave the choice
 COMBINATIONS = 2_000_000  # up to here all combinations of report cells are counted, beyond only those that occur
@@ -165,32 +164,37 @@ def _all_levels(column: Column, cells: Floats | None) -> tuple[Floats, Codes]:
     return stack(tables, np.array(shares)).dense(), np.concatenate(cell_of_code)
 
 
-def _counts(reports: Reports, axes: list[_Axis], squared: bool = False) -> tuple[Table, Floats]:
-    """The product table and the counts of its rows: all combinations where they are few, else those that occur."""
+def _evidence(reports: Reports, axes: list[_Axis], squared: bool = False) -> Evidence:
+    """Return the product table and the counts of its rows: all combinations where they are few, else those that occur.
+
+    squared: of the squares of people's weights.
+    """
     names, factors = [axis.name for axis in axes], [axis.table for axis in axes]
     if prod(axis.reported + 1 for axis in axes) <= COMBINATIONS:
         counts = reports.counts(names, axes, by_class=False, missing=True, squared=squared)
-        return ProductTable(factors), counts[tuple(slice(0, axis.reported) for axis in axes)].ravel()
+        seen = counts[tuple(slice(0, axis.reported) for axis in axes)]
+        return Evidence.of_counts(ProductTable(factors), seen, cells=axes)
     found = reports.combinations(names, axes, by_class=False, missing=True, squared=squared)
     known = (found.rows < [axis.reported for axis in axes]).all(axis=1)
-    return SparseProductTable(factors, found.rows[known].astype(np.int64)), found.counts[known]
+    table = SparseProductTable(factors, found.rows[known].astype(np.int64))
+    return Evidence.of_counts(table, found.counts[known], cells=axes)
 
 
 def _solve(where: Reports, axes: list[_Axis]) -> JointEstimate:
     factors = [axis.table for axis in axes]
-    table, counts = _counts(where, axes)
-    if not counts.any():
+    evidence = _evidence(where, axes)
+    if not evidence.total:
         raise ValueError("no person has a report for every attribute; reconstruction needs at least one")
-    unit = _counts(where, axes, squared=True)[1].sum() / counts.sum() if where.weighted else 1.0
-    people, counts = where.people / unit, counts / unit  # as many as they are worth, as in Counts.effective
+    unit = _evidence(where, axes, squared=True).total / evidence.total if where.weighted else 1.0
+    people, evidence = where.people / unit, evidence.with_counts(evidence.counts / unit)  # as in Counts.effective
     numeric = any(axis.layout is not None for axis in axes)
-    fit = maximise_likelihood(table, counts[None, :], stop=ENOUGH if numeric else CONVERGED)
+    fit = maximise_likelihood(evidence, stop=ENOUGH if numeric else CONVERGED)
     fine = fit.probabilities[0].reshape([factor.shape[1] for factor in factors])
     along = _along(fine)
     joint = fine
     for axis in axes:
         joint = np.tensordot(joint, axis.membership, axes=([0], [1]))
-    reports = float(counts.sum())
+    reports = evidence.total
     freedom = joint_freedom(factors, along, reports, joint.size)
     notes = [axis.layout.note for axis in axes if axis.layout is not None]
     facts = Diagnostics(
@@ -280,23 +284,23 @@ def _turned(rows: Floats, factor: Floats, channel: CorrelatedNoise, missing: int
         cells.append(bounds)
         tables.append(noise.matrix(true=bounds, reported=seen))
         places.append(Cells(tuple(seen)).encode(column))
-    table, counts = _count_combinations(tables, np.column_stack(places))
     reachable = _reachable(cells, factor, channel)
-    fit = maximise_likelihood(table, counts[None, :], start=(reachable / reachable.sum())[None, :])
+    evidence = _combined(tables, np.column_stack(places))
+    fit = maximise_likelihood(evidence, start=reachable / reachable.sum())
     facts = Diagnostics(
         "em", float(len(rows)), missing, fit.iterations, fit.applications, float(fit.log_likelihood[0]), np.nan
     )
     return cells, fit.probabilities[0], facts
 
 
-def _count_combinations(factors: list[Floats], cells: Codes) -> tuple[Table, Floats]:
-    """The product table and the counts of its rows: all combinations where they are few, else those that occur."""
+def _combined(factors: list[Floats], cells: Codes) -> Evidence:
+    """Return the product table and the counts of its rows: all combinations, or those that occur if they are many."""
     sizes = [factor.shape[0] for factor in factors]
     if prod(sizes) <= COMBINATIONS:
         place = np.ravel_multi_index(tuple(cells.T), sizes)
-        return ProductTable(factors), np.bincount(place, minlength=prod(sizes)).astype(float)
+        return Evidence.of_counts(ProductTable(factors), np.bincount(place, minlength=prod(sizes)))
     rows, counts = np.unique(cells, axis=0, return_counts=True)
-    return SparseProductTable(factors, rows), counts.astype(float)
+    return Evidence.of_counts(SparseProductTable(factors, rows), counts)
 
 
 def _reach(column: Floats) -> tuple[float, float]:

@@ -14,11 +14,12 @@ from sfumato.channels import Channel, Mechanism
 from sfumato.counts import Counts, Reports
 from sfumato.domain import Categories, Floats, Interval
 from sfumato.plan import Plan
-from sfumato.reconstruction.cells import interval_edges
 from sfumato.reconstruction.closed import by_sets
 from sfumato.reconstruction.diagnosis import fisher_spread
 from sfumato.reconstruction.estimate import Estimate
-from sfumato.reconstruction.methods import METHODS, problem_of
+from sfumato.reconstruction.layout import interval_edges
+from sfumato.reconstruction.methods import METHODS
+from sfumato.reconstruction.request import request_of
 from sfumato.tables import LEVEL_SUFFIX
 
 INTERVALS = 20
@@ -59,7 +60,7 @@ def reconstruct(
     if intervals is None and in_closed_form(counts, method):
         estimates = by_sets(counts, method)
     else:
-        estimates = METHODS[method](problem_of(counts, intervals, method))
+        estimates = METHODS[method](request_of(counts, intervals, method))
     if said:
         estimates = [_noting(each, said) for each in estimates]
     return estimates[0] if counts.classes is None else dict(zip(counts.classes, estimates, strict=True))
@@ -171,9 +172,9 @@ def intervals_told(counts: Counts) -> Any:
     wishes = [intervals_for(domain, about) for about in FINENESS]
     if not isinstance(domain, Interval) or not counts.total:
         return wishes[-1]
-    problem = problem_of(counts, wishes[0])
-    even = np.full(problem.table.shape[1], 1 / problem.table.shape[1])
-    decided = fisher_spread(problem.table.dense(), even, float(counts.total)).degrees_of_freedom
+    table = request_of(counts, wishes[0]).evidence.table
+    even = np.full(table.shape[1], 1 / table.shape[1])
+    decided = fisher_spread(table.dense(), even, float(counts.total)).degrees_of_freedom
     sizes = [interval_edges(domain, wish).size - 1 for wish in wishes]
     return next((wish for wish, size in zip(wishes, sizes, strict=True) if decided >= size - 1), wishes[-1])
 

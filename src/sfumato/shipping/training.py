@@ -23,7 +23,8 @@ from sfumato.learners.classes import class_codes_in
 from sfumato.learners.estimator import learner_named
 from sfumato.plan import Plan
 from sfumato.prose import percent
-from sfumato.reconstruction.methods import FALSE_ALARM, misfit_in_words, problem_of
+from sfumato.reconstruction.misfit import FALSE_ALARM, misfit_in_words
+from sfumato.reconstruction.request import request_of
 from sfumato.shipping.shipped import METHODS, Shipped
 from sfumato.tables import LEVEL_SUFFIX, name_row, to_arrow
 
@@ -170,8 +171,8 @@ def misfits(plan: Plan, reports: Any) -> dict[str, float]:
         for name, counts in plan.counts(reports).items()
         if any(tally.histogram.any() for tally in counts.levels.values())
     }
-    problems = {name: problem_of(counts, None) for name, counts in seen.items()}
-    fits = {name: problem.fit(0, problem.table.dense().mean(axis=1)) for name, problem in problems.items()}
+    requests = {name: request_of(counts, None) for name, counts in seen.items()}
+    fits = {name: each.fit(0, each.evidence.table.dense().mean(axis=1)) for name, each in requests.items()}
     return {name: fit for name, fit in fits.items() if fit < FALSE_ALARM}
 
 

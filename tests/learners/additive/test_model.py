@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.learners.additive.model import AdditiveModel
+from sfumato.learners.additive.model import AdditiveFamily
 from sfumato.learners.additive.terms import CellPoints, Factor, Term
 
 X = CellPoints(0, None, np.linspace(0.5, 9.5, 10), np.ones(10), 0.0, 10.0)
@@ -20,7 +20,7 @@ TERMS = [Term((Factor(1, -1.0, 2.0),)), Term((HINGE, DOWN)), Term((Factor(2, 0.0
 def test_fields_are_the_derivatives_of_the_joint_distribution(classes):
     rng = np.random.default_rng(0)
     density = rng.dirichlet(np.ones(300)).reshape(10, 10, 3)
-    model = AdditiveModel([X, Z, CITY], density, TERMS, classes)
+    model = AdditiveFamily([X, Z, CITY], density, TERMS, classes)
     theta = model.theta(rng.normal(0, 3, (classes - 1, 4)))
     for k, field in enumerate(model.fields(theta)):
         step = np.zeros_like(theta)
@@ -32,7 +32,7 @@ def test_fields_are_the_derivatives_of_the_joint_distribution(classes):
 
 def test_the_joint_distribution_sums_to_the_density():
     density = np.full((10, 10, 3), 1 / 300)
-    model = AdditiveModel([X, Z, CITY], density, TERMS, 3)
+    model = AdditiveFamily([X, Z, CITY], density, TERMS, 3)
     joint = model.joint(model.theta(np.ones((2, 4)))).reshape(3, -1)
     np.testing.assert_allclose(joint.sum(axis=0), density.ravel())
 
@@ -47,7 +47,7 @@ def test_a_factor_over_a_cell_is_the_mean_of_its_values():
 
 @pytest.mark.parametrize("scale", [3.0, 30.0, 300.0])
 def test_one_softened_point_a_cell_does_what_many_points_do(scale):
-    model = AdditiveModel([X], np.full(10, 0.1), [Term((Factor(0, 0.0, 10.0),))], 2)
+    model = AdditiveFamily([X], np.full(10, 0.1), [Term((Factor(0, 0.0, 10.0),))], 2)
     theta = model.theta(np.array([[-scale * 0.47, scale]]))
     fine = (np.arange(10_000) + 0.5) / 1000
     p = 1 / (1 + np.exp(-scale * (fine / 10 - 0.47)))

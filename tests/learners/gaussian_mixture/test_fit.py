@@ -8,7 +8,7 @@ from sklearn.mixture import GaussianMixture
 
 import sfumato as sf
 from sfumato.counts import Reports
-from sfumato.learners.gaussian_mixture.fit import MixtureFit, Shape
+from sfumato.learners.gaussian_mixture.fit import GaussianMixtureFit, Shape
 from sfumato.learners.gaussian_mixture.records import columns_of, records_of
 
 DOMAIN = sf.Interval(-40, 40)
@@ -29,7 +29,7 @@ def fit_of(x, y, channels, shape, seed=0, label_table=CLEAR):
     table = {f"x{j}": x[:, j] for j in range(x.shape[1])}
     reports = Reports(table, channels, target=y)
     columns = columns_of(reports)
-    return MixtureFit(records_of(reports, columns), label_table, shape, np.random.default_rng(seed)), columns
+    return GaussianMixtureFit(records_of(reports, columns), label_table, shape, np.random.default_rng(seed)), columns
 
 
 def test_without_noise_it_is_scikit_learns_mixture_in_each_class():
@@ -97,7 +97,7 @@ def test_levels_and_gaps_are_read_for_what_they_tell():
     second = np.where(rng.random(y.size) < 0.1, np.nan, NOISE.randomize(np.clip(x[:, 1], -40, 40), rng))
     reports = Reports({"a": first, "a.level": levels, "b": second}, {"a": choice, "b": NOISE}, target=y)
     columns = columns_of(reports)
-    fit = MixtureFit(records_of(reports, columns), CLEAR, Shape(1, 0.0, least=0.01), np.random.default_rng(0))
+    fit = GaussianMixtureFit(records_of(reports, columns), CLEAR, Shape(1, 0.0, least=0.01), np.random.default_rng(0))
     assert len(fit.blocks) == 8 and not fit.alike
     found = fit.run(300)
     covariances = found.covariances * np.multiply.outer(columns.scale, columns.scale)

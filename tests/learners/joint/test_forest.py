@@ -5,9 +5,9 @@ import pytest
 
 import sfumato as sf
 from sfumato.counts import Reports
+from sfumato.evidence import Axis
 from sfumato.learners.joint import JointModel, model
 from sfumato.learners.joint.forest import forest_from_dict, grow_forest
-from sfumato.reconstruction import Axis
 
 CHANNEL = sf.Gaussian(sf.Interval(0, 10), scale=2)
 

@@ -5,10 +5,9 @@ import pytest
 
 import sfumato as sf
 from sfumato.counts import Fold, Reports
+from sfumato.evidence import Axis, DenseTable, Evidence, Resolution, Steps, maximise_likelihood
 from sfumato.learners.joint import mixture
-from sfumato.learners.joint.grid import Resolution
-from sfumato.learners.joint.mixture import MixtureFit, MixtureMember, inner_steps
-from sfumato.reconstruction import Axis, DenseTable, Steps, maximise_likelihood
+from sfumato.learners.joint.mixture import MixtureMember, ProductMixtureFit, inner_steps
 
 CHANNEL = sf.Gaussian(sf.Interval(0, 10), scale=2)
 
@@ -19,7 +18,7 @@ def fit_of(n=3_000, components=4, **settings):
     columns = {f"x{j}": CHANNEL.randomize(np.clip(rng.normal(3 + 4 * y, 1), 0, 10), rng) for j in range(2)}
     reports = Reports(columns, [CHANNEL, CHANNEL], target=y)
     axes = [Axis(reports.column(name)) for name in reports.names]
-    return MixtureFit(reports, axes, Resolution(8, 0.3), np.random.default_rng(0), components, **settings)
+    return ProductMixtureFit(reports, axes, Resolution(8, 0.3), np.random.default_rng(0), components, **settings)
 
 
 def test_theta_of_one_component_is_one_em_step_from_all_counts():
@@ -28,7 +27,7 @@ def test_theta_of_one_component_is_one_em_step_from_all_counts():
     counts = fit.reports.counts(["x0"], [fit.cells[0]], by_class=False)
     start = np.full((1, table.shape[1]), 1 / table.shape[1])
     found = inner_steps(table, start, counts[None], 0.0, steps=1)
-    step = maximise_likelihood(table, counts, start=start, stop=Steps(1)).probabilities
+    step = maximise_likelihood(Evidence.of_counts(table, counts), start=start, stop=Steps(1)).probabilities
     np.testing.assert_allclose(found, step, rtol=0, atol=1e-9)
     smoothed = inner_steps(table, start, counts[None], 0.2, steps=1)
     expected = found * counts.sum() + 0.2

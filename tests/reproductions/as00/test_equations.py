@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from reproductions.as00.equations import Observed, records_view, solve
+from reproductions.as00.equations import Observed, records_evidence, solve
 from sfumato.counts import Counts
-from sfumato.reconstruction import ENOUGH, ChiSquare, DenseTable, Steps, maximise_likelihood
-from sfumato.reconstruction.methods import problem_of
+from sfumato.evidence import ENOUGH, ChiSquare, DenseTable, Evidence, Steps, maximise_likelihood
+from sfumato.reconstruction.request import request_of
 
 EQUATIONS = ("Equation 3", "Equation 2")
 
@@ -50,7 +50,7 @@ def test_where_the_observed_rule_stops_the_predicted_reports_pass_the_chi_square
     rng = np.random.default_rng(0)
     table = np.array([[0.7, 0.2, 0.1], [0.2, 0.6, 0.2], [0.1, 0.2, 0.7]])
     counts = rng.multinomial(10_000, table @ [0.6, 0.3, 0.1])[None].astype(float)
-    fit = maximise_likelihood(DenseTable(table), counts, stop=Observed())
+    fit = maximise_likelihood(Evidence.of_counts(DenseTable(table), counts), stop=Observed())
     expected = 10_000 * table @ fit.probabilities[0]
     assert ((counts[0] - expected) ** 2 / expected).sum() < 5.99147  # χ² with two degrees of freedom at 95 %
     assert fit.converged and fit.iterations > 1
@@ -59,12 +59,11 @@ def test_where_the_observed_rule_stops_the_predicted_reports_pass_the_chi_square
 def test_equation_2_is_one_step_of_the_sum_over_records():
     channel = sf.Gaussian(sf.Interval(0, 1), scale=0.25)
     reports = channel.randomize(np.random.default_rng(1).uniform(0, 1, 50), np.random.default_rng(2))
-    problem = problem_of(Counts.of(reports, channel), 10)
-    table, counts = records_view(problem)
+    problem = request_of(Counts.of(reports, channel), 10)
     middles = (problem.layout.cells[:-1] + problem.layout.cells[1:]) / 2
     density = channel.density(reports[:, None] - middles)
     by_record = (density / density.sum(axis=1, keepdims=True)).mean(axis=0)
-    once = maximise_likelihood(table, counts, stop=Steps(1)).probabilities[0]
+    once = maximise_likelihood(records_evidence(problem), stop=Steps(1)).probabilities[0]
     assert once == pytest.approx(by_record, rel=1e-9)
 
 

@@ -12,25 +12,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self
 
 import numpy as np
 
 from sfumato.counts import Question, Reports
 from sfumato.domain import Floats
-from sfumato.learners.additive.grid import Fitted, Grid, Learned, Size, true_shares
+from sfumato.evidence import Axis, climb
+from sfumato.learners.additive.block import AdditiveFit, ColumnBlock, Learned, Size, true_shares
 from sfumato.learners.additive.linear import Moments, tell_more, with_lines
 from sfumato.learners.additive.model import shares
 from sfumato.learners.additive.screening import Screen
 from sfumato.learners.additive.search import search, settled, wald
 from sfumato.learners.additive.terms import Factor, Term
-from sfumato.reconstruction import Axis
 
 COARSE = Size(8_000, 18, (0.2, 0.3, 0.5, 0.6, 0.85, 1.1))
 FINE = Size(33_000, 40, (0.1, 0.2, 0.35, 0.6, 0.85, 1.1))
 LEAST_CELLS = 400
 RELATED = 0.5  # a correlation from which on a column may stand for another
 MOST_BLOCKS = 5
-NEWTON_STEPS, SETTLED, FLAT = 50, 1e-10, 1e-9
+NEWTON_STEPS = 50  # on clear records at most; separable classes would take for ever
+SETTLED = 1e-10  # nats that a step on clear records has to promise: to the digits that scikit-learn's solver gives
 
 
 def columns_at_once(classes: int) -> int:
@@ -47,7 +50,7 @@ def learn(reports: Reports, most_terms: int) -> Learned:
     classes = len(reports.classes or ())
     screen = Screen(reports, axes) if classes > 1 else None
     chosen = screen.columns() if screen is not None else []
-    blocks: list[Fitted] = []
+    blocks: list[AdditiveFit] = []
     width = columns_at_once(classes)
     moments = Moments.of(reports, axes) if chosen else None
     many = moments is not None and tell_more(moments, chosen[:width])
@@ -69,13 +72,13 @@ def learn(reports: Reports, most_terms: int) -> Learned:
 
 def learn_block(
     reports: Reports, axes: Sequence[Axis], screen: Screen, block: list[int], others: list[int], most_terms: int
-) -> tuple[Fitted, list[int]]:
+) -> tuple[AdditiveFit, list[int]]:
     """The terms of some columns, and the columns left for further blocks: none that stands for one of these.
 
     A column that no term needs gives its seat to one that goes with it.
     """
     classes = len(reports.classes or ())
-    grid = Grid(reports, axes, block, size_for(classes, COARSE))
+    grid = ColumnBlock.of(reports, axes, block, size_for(classes, COARSE))
     found = search(grid, most_terms)
     left = []
     for other in others:
@@ -84,7 +87,7 @@ def learn_block(
             left.append(other)
         elif near not in columns_of(found):
             block = [other if j == near else j for j in block]
-            grid = Grid(reports, axes, block, size_for(classes, COARSE))
+            grid = ColumnBlock.of(reports, axes, block, size_for(classes, COARSE))
             found = search(grid, most_terms, found)
         elif axes[near].labels is None and axes[other].labels is None:
             found = swapped(reports, axes, found, near, other)
@@ -93,15 +96,15 @@ def learn_block(
     if not used:
         return found, left
     known = used == [points.column for points in grid.points]
-    fine = Grid(reports, axes, used, size_for(classes, FINE), grid.steps if known else None)
+    fine = ColumnBlock.of(reports, axes, used, size_for(classes, FINE), grid.steps if known else None)
     return filled(fine, settled(fine, found)), left
 
 
-def columns_of(found: Fitted) -> set[int]:
+def columns_of(found: AdditiveFit) -> set[int]:
     return {j for term in found.terms for j in term.columns}
 
 
-def swapped(reports: Reports, axes: Sequence[Axis], found: Fitted, near: int, other: int) -> Fitted:
+def swapped(reports: Reports, axes: Sequence[Axis], found: AdditiveFit, near: int, other: int) -> AdditiveFit:
     """With another column in the place of one that goes with it, if that fits better: judged where both are seen.
 
     The grid has room for both if the column whose terms are worth least, and that has no term with it, stays outside.
@@ -114,7 +117,7 @@ def swapped(reports: Reports, axes: Sequence[Axis], found: Fitted, near: int, ot
         if len(columns) <= columns_at_once(classes) or not loose:
             break
         terms.remove(min(loose, key=lambda term: costs[term]))
-    grid = Grid(reports, axes, columns, size_for(classes, COARSE))
+    grid = ColumnBlock.of(reports, axes, columns, size_for(classes, COARSE))
     points = {each.column: each for each in grid.points}
 
     def moved(factor: Factor) -> Factor:
@@ -132,7 +135,7 @@ def swapped(reports: Reports, axes: Sequence[Axis], found: Fitted, near: int, ot
     return replace(found, terms=standing(found.terms)) if instead.worth > as_is.worth else found
 
 
-def filled(grid: Grid, found: Fitted) -> Fitted:
+def filled(grid: ColumnBlock, found: AdditiveFit) -> AdditiveFit:
     """With the mean of each factor for records whose value is missing."""
     place = {points.column: axis for axis, points in enumerate(grid.points)}
 
@@ -145,7 +148,7 @@ def filled(grid: Grid, found: Fitted) -> Fitted:
     return replace(found, terms=terms)
 
 
-def together(blocks: list[Fitted], share: Floats) -> Learned:
+def together(blocks: list[AdditiveFit], share: Floats) -> Learned:
     """Blocks as one sum: their log-odds beyond those of the classes' shares, added up."""
     classes = share.size
     prior = np.log(share[1:] / share[0])
@@ -160,7 +163,7 @@ def together(blocks: list[Fitted], share: Floats) -> Learned:
         free = sum(len(term.knots) for term in block.terms)
         rows = [y * width + at for y in range(classes - 1) for at in (0, *range(first_term, first_term + own))]
         at = np.array([*rows, *range(first_knot, first_knot + free)], int)
-        covariance[np.ix_(at, at)] += block.fit.covariance
+        covariance[np.ix_(at, at)] += block.covariance
         first_term, first_knot = first_term + own, first_knot + free
     return Learned(terms, beta, covariance)
 
@@ -196,27 +199,41 @@ class LogisticSums(Question):
         return np.concatenate([[likelihood], score.ravel(), information.ravel()])
 
 
+@dataclass(frozen=True, eq=False)
+class RecordPoint:
+    """Coefficients of a logistic regression on clear records, as `climb` moves them."""
+
+    reports: Reports
+    terms: tuple[Term, ...]
+    beta: Floats
+
+    @cached_property
+    def _sums(self) -> Floats:
+        question = LogisticSums(tuple(self.reports.names), self.terms, self.beta)
+        return np.asarray(self.reports.ask([question])[0])
+
+    @property
+    def value(self) -> float:
+        """The log-likelihood."""
+        return float(self._sums[0])
+
+    @property
+    def slopes(self) -> tuple[Floats, Floats]:
+        """Score and information."""
+        size = self.beta.size
+        return self._sums[1 : 1 + size], self._sums[1 + size :].reshape(size, size)
+
+    def moved(self, step: Floats) -> Self:
+        """Return the coefficients a step further."""
+        return replace(self, beta=self.beta + step.reshape(self.beta.shape))
+
+
 def on_records(reports: Reports, learned: Learned) -> Learned:
-    """The coefficients of maximum likelihood on clear records, knots as they are."""
-    beta, size = learned.beta, learned.beta.size
-
-    def sums(at: Floats) -> tuple[float, Floats, Floats]:
-        found = reports.ask([LogisticSums(tuple(reports.names), tuple(learned.terms), at)])[0]
-        return float(found[0]), found[1 : 1 + size], found[1 + size :].reshape(size, size)
-
-    likelihood, score, information = sums(beta)
-    for _ in range(NEWTON_STEPS):
-        scale = np.diag(information) + 1e-300
-        step = np.linalg.lstsq(information + FLAT * np.diag(scale), score, rcond=None)[0].reshape(beta.shape)
-        ahead = sums(beta + step)
-        while ahead[0] < likelihood - 1e-9 and np.abs(step).max() > 1e-12:
-            step = step / 2
-            ahead = sums(beta + step)
-        gained, beta = ahead[0] - likelihood, beta + step
-        likelihood, score, information = ahead
-        if gained < SETTLED:
-            break
+    """Return the coefficients of maximum likelihood on clear records, knots as they are."""
+    start = RecordPoint(reports, tuple(learned.terms), learned.beta)
+    top = climb(start, steps=NEWTON_STEPS, enough=SETTLED)
+    size = top.beta.size
     covariance = np.zeros_like(learned.covariance)
-    covariance[:size, :size] = np.linalg.pinv(information, hermitian=True)
+    covariance[:size, :size] = np.linalg.pinv(top.slopes[1], hermitian=True)
     covariance[size:, size:] = learned.covariance[size:, size:]
-    return Learned(learned.terms, beta, covariance)
+    return Learned(learned.terms, top.beta, covariance)

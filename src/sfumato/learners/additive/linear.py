@@ -20,11 +20,11 @@ import numpy as np
 
 from sfumato.counts import Reports
 from sfumato.domain import Floats
-from sfumato.learners.additive.grid import Learned, true_shares
+from sfumato.evidence import Axis
+from sfumato.learners.additive.block import Learned, true_shares
 from sfumato.learners.additive.terms import CellPoints, Factor, Term
 from sfumato.learners.classes import class_codes_in
 from sfumato.learners.moments import TINY, less_noise, mean_noise, numbers_of, units
-from sfumato.reconstruction import Axis
 
 SAMPLED = 200_000
 MUCH = 0.05  # of what all columns tell: where those outside the grid tell more, they are added

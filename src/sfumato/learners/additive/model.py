@@ -24,7 +24,7 @@ WEAK = 1e-3  # ridge: a term that shifts the log-odds by one deviation costs hal
 FIRST, LAST = 0.02, 0.98  # where knots may be, in widths of the column
 
 
-class AdditiveModel:
+class AdditiveFamily:
     """P(y, t) with β and the knots as parameters; θ holds β row by row (first class left out), then the knots."""
 
     def __init__(self, points: Sequence[CellPoints], density: Floats, terms: Sequence[Term], classes: int) -> None:
@@ -74,6 +74,11 @@ class AdditiveModel:
         """P(y | t), one row a class."""
         log_odds, _, softened = self._log_odds(self.beta(theta), [self._over(term) for term in self.terms_at(theta)])
         return shares(log_odds * softened)
+
+    def softened_log_odds(self, beta: Floats) -> tuple[Floats, Floats]:
+        """Return F_y and κ_y of every class but the first, with the knots as they are."""
+        log_odds, _, softened = self._log_odds(beta, [self._over(term) for term in self.terms])
+        return log_odds, softened
 
     def joint(self, theta: Floats) -> Floats:
         return np.asarray(self.g * self.class_shares(theta)).ravel()

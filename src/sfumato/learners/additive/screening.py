@@ -22,9 +22,9 @@ import numpy as np
 
 from sfumato.counts import Reports
 from sfumato.domain import Floats
+from sfumato.evidence import Axis, Evidence, Resolution
+from sfumato.evidence.grids import fit_grid
 from sfumato.learners.additive.terms import CellPoints, Factor
-from sfumato.learners.joint.grid import GridProblem, Resolution
-from sfumato.reconstruction import Axis
 
 RESOLUTION = Resolution(17, 0.6, 0.1)
 STEPS = 60
@@ -67,20 +67,23 @@ class Screen:
 
     def __init__(self, reports: Reports, axes: Sequence[Axis]) -> None:
         self.reports, self.axes = reports, axes
-        problems = [GridProblem.of(reports, [axis], RESOLUTION, dtype=np.float64) for axis in axes]
-        reports.prepare([each.question() for each in problems])
-        self.people = max(float(problems[0].counts().sum()), 1.0)
-        self.shares = problems[0].counts().sum(axis=0) / self.people
+        alone = [self._evidence(j) for j in range(len(axes))]
+        reports.prepare([question for evidence in alone for question in evidence.questions()])
+        self.people = max(alone[0].total, 1.0)
+        self.shares = alone[0].in_cells.sum(axis=0) / self.people
         self.classes = int((self.shares > 0).sum())
-        self.told = [self._told(j, problem) for j, problem in enumerate(problems)]
+        self.told = [self._told(j, evidence) for j, evidence in enumerate(alone)]
         self.looked_at = sum(float(np.trace(each.covariance)) > TINY for each in self.told)  # no constant column
 
-    def _told(self, j: int, problem: GridProblem) -> Told:
-        counts = problem.counts().astype(np.float64)
-        blind = GridProblem.of(self.reports, [self.axes[j]], RESOLUTION, by_class=False, dtype=np.float64)
-        density = blind.fit(counts.sum(axis=-1, keepdims=True), STEPS)[0]
-        phi = functions_of(CellPoints.of(j, self.axes[j], problem.cells[0]), density)
-        table = problem.table.factors[0]
+    def _evidence(self, *columns: int) -> Evidence:
+        return Evidence.of_columns(self.reports, [self.axes[j] for j in columns], RESOLUTION, dtype=np.float64)
+
+    def _told(self, j: int, evidence: Evidence) -> Told:
+        counts = evidence.in_cells
+        blind = Evidence.of_columns(self.reports, [self.axes[j]], RESOLUTION, by_class=False, dtype=np.float64)
+        density = fit_grid(blind.with_counts(counts.sum(axis=-1)), STEPS)[0]
+        phi = functions_of(CellPoints.of(j, self.axes[j], evidence.cells[0]), density)
+        table = evidence.product.factors[0]
         features = (table * density) @ phi.T / np.maximum(table @ density, TINY)[:, None]
         mass = counts.sum(axis=-1) / self.people
         features -= mass @ features
@@ -144,15 +147,12 @@ class Screen:
 
     def _read_pairs(self, columns: list[int]) -> None:
         pairs = [(min(pair), max(pair)) for pair in combinations(columns, 2)]
-        problems = {
-            pair: GridProblem.of(self.reports, [self.axes[j] for j in pair], RESOLUTION, dtype=np.float64)
-            for pair in pairs
-        }
-        self.reports.prepare([each.question() for each in problems.values()])
+        together = {pair: self._evidence(*pair) for pair in pairs}
+        self.reports.prepare([question for evidence in together.values() for question in evidence.questions()])
         self._crossed, self._together = {}, {}
-        for (i, k), problem in problems.items():
+        for (i, k), evidence in together.items():
             first, second = self.told[i].features, self.told[k].features
-            counts = problem.counts().astype(np.float64) / self.people
+            counts = evidence.in_cells / self.people
             self._crossed[i, k] = first.T @ counts.sum(axis=-1) @ second
             self._together[i, k] = self._joint_gain(first[:, :1], second[:, :1], counts, len(pairs))
 

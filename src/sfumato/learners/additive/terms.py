@@ -21,8 +21,8 @@ import numpy.typing as npt
 from sfumato.counts import encode_known
 from sfumato.domain import Floats, as_numbers
 from sfumato.domain.checked import given_flag, given_labels, given_numbers, given_rows, given_whole
+from sfumato.evidence import Axis, ColumnCells
 from sfumato.learners.tree.text import number
-from sfumato.reconstruction import Axis, ColumnCells
 
 LEAST_WIDTH = 1e-300
 

@@ -14,11 +14,12 @@ import numpy as np
 
 from sfumato.counts import Fold, Reports
 from sfumato.domain import Floats
+from sfumato.evidence import Axis, Evidence
+from sfumato.evidence.grids import joint_given, spread_steps
+from sfumato.evidence.held_out import label_loss, mean_and_z
+from sfumato.evidence.resolution import effective_dimension, resolution_for
 from sfumato.learners.choose.judging import ABOUT
 from sfumato.learners.estimator import Learner
-from sfumato.learners.joint.given import joint_given, steps_for
-from sfumato.learners.joint.grid import GridProblem, effective_dimension, mean_and_z, resolution_for
-from sfumato.reconstruction import Axis
 
 MOST_DIMENSIONS = 6.5
 MOST_REPORT_CELLS = 80_000
@@ -60,31 +61,30 @@ def on_one_fold(
     if not columns or effective_dimension(chosen) > MOST_DIMENSIONS:
         return None
     resolution = resolution_for(chosen, reports.people).coarsened(chosen, MOST_REPORT_CELLS // shares.size)
-    problem = GridProblem.of(reports, chosen, resolution)
-    counts, steps = problem.counts(~held), steps_for(problem.cells)
-    people = float(counts.sum())
+    evidence = Evidence.of_columns(reports, chosen, resolution)
+    fitted, judged, steps = evidence.of_fold(~held), evidence.of_fold(held), spread_steps(evidence.cells)
     losses = []
     for model in models:
-        answers = np.moveaxis(mean_answers(model, problem, axes, columns), -1, 0)
-        losses.append(problem.loss_of_label(joint_given(problem, floored(answers, shares), counts, steps), people))
+        answers = np.moveaxis(mean_answers(model, evidence, axes, columns), -1, 0)
+        losses.append(label_loss(fitted, joint_given(fitted, floored(answers, shares), steps)))
     size = len(models)
     behind, error = np.zeros((size, size)), np.zeros((size, size))
     for i, j in combinations(range(size), 2):
-        mean, z = mean_and_z(losses[i] - losses[j], problem, held)
+        mean, z = mean_and_z(judged, losses[i] - losses[j])
         behind[i, j], behind[j, i] = mean, -mean
         error[i, j] = error[j, i] = mean / z if z else 0.0
-    return OnGrid(np.array([mean_and_z(loss, problem, held)[0] for loss in losses]), behind, error)
+    return OnGrid(np.array([mean_and_z(judged, loss)[0] for loss in losses]), behind, error)
 
 
-def mean_answers(model: Learner, problem: GridProblem, axes: Sequence[Axis], columns: Sequence[int]) -> Floats:
+def mean_answers(model: Learner, evidence: Evidence, axes: Sequence[Axis], columns: Sequence[int]) -> Floats:
     """P(y | t) of every combination of cells: the mean of the answers at points spread evenly in it."""
-    shape = problem.table.true_shape[1:]
+    shape = evidence.product.true_shape[1:]
     places = np.indices(shape).reshape(len(shape), -1)
     rng, total = np.random.default_rng(0), np.zeros(())
     points = int(np.clip(ASKED // places.shape[1], FEWEST, MOST))
     for _ in range(points):
         values = [axis.at(2).draw(np.zeros(places.shape[1], np.int64), rng) for axis in axes]
-        for place, cut, column in zip(places, problem.cells, columns, strict=True):
+        for place, cut, column in zip(places, evidence.cells, columns, strict=True):
             values[column] = cut.draw(place, rng)
         total = total + model._probabilities(values)
     return np.asarray(total / points).reshape(*shape, -1)

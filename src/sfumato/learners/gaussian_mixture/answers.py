@@ -19,7 +19,7 @@ from sfumato.domain import Codes, Floats, as_numbers
 from sfumato.domain.checked import given_labels, given_numbers, given_rows
 from sfumato.learners.gaussian_mixture.fit import Parameters
 from sfumato.learners.gaussian_mixture.records import Columns
-from sfumato.learners.joint.grid import added, rescaled
+from sfumato.learners.probabilities import added, rescaled
 
 CLOSE, TINY = 1e-6, 1e-300
 LEAST_EXPONENT, TERMS, SQUARINGS = -700.0, 16, 10

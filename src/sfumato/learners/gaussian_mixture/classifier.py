@@ -18,7 +18,7 @@ from sfumato.learners.device import DeviceForm
 from sfumato.learners.estimator import Channels, Column, Learner
 from sfumato.learners.gaussian_mixture.answers import NormalMember
 from sfumato.learners.gaussian_mixture.drawing import draws_given, p_class_given
-from sfumato.learners.gaussian_mixture.fit import MixtureFit, Parameters, Shape, log_densities
+from sfumato.learners.gaussian_mixture.fit import GaussianMixtureFit, Parameters, Shape, log_densities
 from sfumato.learners.gaussian_mixture.records import Records, columns_of, records_of
 from sfumato.prose import Voice
 
@@ -75,9 +75,7 @@ class GaussianMixtureClassifier(Learner):
         records = records_of(reports, columns)
         label_table = label_table_of(reports)
         self.shape_, start = self._chosen(records, reports.folds(FOLDS, SALT), label_table, rng)
-        fit = MixtureFit(records, label_table, self.shape_, rng)
-        if start is not None:
-            fit.parameters = start
+        fit = GaussianMixtureFit(records, label_table, self.shape_, rng, start)
         self.parameters_ = fit.run(STEPS if start is None else FURTHER_STEPS)
         self.member_ = NormalMember.of(self.parameters_, columns)
 
@@ -177,7 +175,7 @@ class Contest:
         if shape not in self.scores:
             total = 0.0
             for rest, held in self.parts:
-                found = MixtureFit(rest, self.label_table, shape, self.rng).run(STEPS)
+                found = GaussianMixtureFit(rest, self.label_table, shape, self.rng).run(STEPS)
                 self.fits.setdefault(shape, found)
                 own, all_ = log_densities(found, held, self.label_table)
                 total += float(held.weight @ (own - (1 - self.of_density) * all_))

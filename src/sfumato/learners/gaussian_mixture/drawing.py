@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from sfumato.counts import Reports
 from sfumato.domain import Codes, Floats, Interval
+from sfumato.evidence import DenseTable
 from sfumato.learners.gaussian_mixture.fit import Parameters, View, log_sum
 from sfumato.learners.gaussian_mixture.records import Columns, Records, records_of
-from sfumato.learners.joint.grid import draw_columns
-from sfumato.reconstruction import DenseTable
+from sfumato.learners.probabilities import draw_columns
 
 
 def p_class_given(parameters: Parameters, records: Records, label_table: Floats) -> Floats:

@@ -21,10 +21,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sfumato.domain import Codes, Floats
+from sfumato.evidence import DenseTable, LikelihoodGain, repeat
 from sfumato.learners.gaussian_mixture.records import Block, Records
 from sfumato.learners.joint.mixture import inner_steps
 from sfumato.learners.moments import LEAST_VARIANCE, less_noise
-from sfumato.reconstruction import DenseTable
 
 PEOPLE_PER_COMPONENT = 20
 PSEUDO_COUNT = 0.2
@@ -80,11 +80,12 @@ class Sums:
         return cls(np.zeros(size), np.zeros((size, d)), np.zeros((size, d, d)), counts)
 
 
-class MixtureFit:
+class GaussianMixtureFit:
     """The EM of one number of components and one shrinkage, on all people of some records."""
 
     def __init__(
-        self, records: Records, label_table: Floats, shape: Shape, rng: np.random.Generator
+        self, records: Records, label_table: Floats, shape: Shape, rng: np.random.Generator,
+        start: Parameters | None = None,
     ) -> None:
         self.label_table, self.shape = label_table, shape
         self.blocks = records.blocks(rng)
@@ -92,7 +93,7 @@ class MixtureFit:
         self.alike = all(block.observed.size == self.noise.size for block in self.blocks) and len(records.noise) == 1
         self.tables = [DenseTable(cut.table_with_missing(True)) for cut in records.columns.cells]
         self.people = sum(float(block.weight.sum()) for block in self.blocks)
-        self.parameters = self._started(rng)
+        self.parameters = self._started(rng) if start is None else start
 
     # --- the start ----------------------------------------------------------------------------------------------
 
@@ -146,12 +147,8 @@ class MixtureFit:
 
     def run(self, limit: int) -> Parameters:
         """The parameters when the mean log-likelihood gains less than a tolerance, or after so many steps."""
-        last = -np.inf
-        for _ in range(0 if self._direct and self.shape.components == 1 else limit):
-            likelihood = self.step() / self.people
-            if likelihood - last < TOLERANCE:
-                break
-            last = likelihood
+        known = self._direct and self.shape.components == 1
+        repeat(lambda: self.step() / self.people, LikelihoodGain(TOLERANCE, steps=1, limit=0 if known else limit))
         return self.parameters
 
     def step(self) -> float:

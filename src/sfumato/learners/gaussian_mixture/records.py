@@ -15,9 +15,9 @@ import numpy as np
 from sfumato.channels.additive import Gaussian
 from sfumato.counts import Reports
 from sfumato.domain import Codes, Floats
+from sfumato.evidence import Axis, ColumnCells
 from sfumato.learners.joint.mixture import report_cells
 from sfumato.learners.moments import code_noise, numbers_of, units
-from sfumato.reconstruction import Axis, ColumnCells
 
 MOST_PATTERNS, MOST_RARE = 48, 1_000
 CHUNK = 4_096

@@ -17,8 +17,12 @@ import numpy.typing as npt
 from sfumato.counts import Fold, Reports
 from sfumato.domain import Codes
 from sfumato.domain.checked import given, given_numbers, given_table, given_whole
-from sfumato.learners.joint.grid import LEAST_Z, TINY, Array, GridProblem, Resolution, draw_columns, mean_and_z
-from sfumato.reconstruction import Axis, ColumnCells
+from sfumato.evidence import Axis, ColumnCells, Evidence, Resolution
+from sfumato.evidence.columns import LEAST_Z
+from sfumato.evidence.grids import fit_grid
+from sfumato.evidence.held_out import PAIR_SALT, mean_and_z, predicted_cells
+from sfumato.evidence.tables import Array
+from sfumato.learners.probabilities import draw_columns
 
 SCREENING, FINAL = Resolution(9, 0.5), Resolution(19, 0.3, 0.2)
 SCREENING_STEPS, FINAL_STEPS = 20, 60
@@ -81,30 +85,29 @@ class Dependence:
     def __init__(self, reports: Reports, axes: Sequence[Axis]) -> None:
         self.reports, self.axes = reports, axes
         folds = 3 * -(-len(reports) // SCREENING_RECORDS)
-        self.held, self.fitted = Fold(0, folds, salt=2), Fold((1, 2), folds, salt=2)
-        self.alone = cache(lambda j: self._log_mass(self._problem(j)))
+        self.held, self.fitted = Fold(0, folds, salt=PAIR_SALT), Fold((1, 2), folds, salt=PAIR_SALT)
+        self.alone = cache(lambda j: self._log_predicted(self._evidence(j)))
 
-    def _problem(self, *chosen: int) -> GridProblem:
-        return GridProblem.of(self.reports, [self.axes[j] for j in chosen], SCREENING, by_class=False)
+    def _evidence(self, *chosen: int) -> Evidence:
+        return Evidence.of_columns(self.reports, [self.axes[j] for j in chosen], SCREENING, by_class=False)
 
-    def _log_mass(self, problem: GridProblem) -> Array:
-        """log M(s) in every cell."""
-        joint = problem.fit(problem.counts(self.fitted), SCREENING_STEPS)
-        return np.log(np.maximum(problem.expected(joint)[..., 0], TINY))
+    def _log_predicted(self, evidence: Evidence) -> Array:
+        """Return log M(s), M the share of reports in each cell by a fit to the other fold."""
+        fitted = evidence.of_fold(self.fitted)
+        return np.log(predicted_cells(fitted, fit_grid(fitted, SCREENING_STEPS))[..., 0])
 
     def prepare(self, pairs: Sequence[tuple[int, int]]) -> None:
-        """These pairs are about to be judged: their counts are asked for together."""
-        problems = [self._problem(*pair) for pair in pairs]
-        alone = [self._problem(j).question(self.fitted) for j in sorted({j for pair in pairs for j in pair})]
-        squares = [each.question(self.held, squared=True) for each in problems if self.reports.weighted]
-        together = [each.question(fold) for each in problems for fold in (self.fitted, self.held)]
-        self.reports.prepare([*alone, *together, *squares])
+        """Ask in one pass for the counts that judging these pairs needs."""
+        alone = [self._evidence(j).questions(self.fitted) for j in sorted({j for pair in pairs for j in pair})]
+        together = [self._evidence(*pair).questions(self.fitted, self.held) for pair in pairs]
+        self.reports.prepare([question for questions in (*alone, *together) for question in questions])
 
     def gain(self, first: int, second: int) -> float:
         """Mean held-out gain of the pair, 0 unless it is clear."""
-        problem = self._problem(first, second)
+        evidence = self._evidence(first, second)
         apart = self.alone(first)[:, None] + self.alone(second)
-        mean, z = mean_and_z(self._log_mass(problem) - apart, problem, self.held)
+        gains = (self._log_predicted(evidence) - apart)[..., None]
+        mean, z = mean_and_z(evidence.of_fold(self.held), gains)
         return mean if z > LEAST_Z else 0.0
 
 
@@ -122,18 +125,20 @@ def grow_forest(reports: Reports, axes: Sequence[Axis], placed: Sequence[int]) -
         parents[child] = parent if best > 0 else None
         known.append(child)
         rest.remove(child)
-    problems = {child: branch_problem(reports, axes, child, parent) for child, parent in parents.items()}
-    reports.prepare([problem.question() for problem in problems.values()])
-    return [make_branch(problems[child], child, parent) for child, parent in parents.items()]
+    evidence = {child: branch_evidence(reports, axes, child, parent) for child, parent in parents.items()}
+    reports.prepare([question for each in evidence.values() for question in each.questions()])
+    return [make_branch(evidence[child], child, parent) for child, parent in parents.items()]
 
 
-def branch_problem(reports: Reports, axes: Sequence[Axis], child: int, parent: int | None) -> GridProblem:
+def branch_evidence(reports: Reports, axes: Sequence[Axis], child: int, parent: int | None) -> Evidence:
+    """Return what reports tell about a column together with the one that it depends on."""
     chosen = [axes[child]] if parent is None else [axes[child], axes[parent]]
-    return GridProblem.of(reports, chosen, FINAL, by_class=False)
+    return Evidence.of_columns(reports, chosen, FINAL, by_class=False)
 
 
-def make_branch(problem: GridProblem, child: int, parent: int | None) -> Branch:
-    joint = problem.fit(problem.counts(), FINAL_STEPS)[0]
+def make_branch(evidence: Evidence, child: int, parent: int | None) -> Branch:
+    """Fit P(child | parent)."""
+    joint = fit_grid(evidence, FINAL_STEPS)[0]
     table = np.maximum(joint.reshape(joint.shape[0], -1), 1e-12)
-    parent_cells = None if parent is None else problem.cells[1]
-    return Branch(child, parent, problem.cells[0], parent_cells, np.asarray(table / table.sum(axis=0), np.float32))
+    parent_cells = None if parent is None else evidence.cells[1]
+    return Branch(child, parent, evidence.cells[0], parent_cells, np.asarray(table / table.sum(axis=0), np.float32))

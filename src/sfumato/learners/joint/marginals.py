@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from sfumato.counts import Counts
 from sfumato.domain import Codes, Floats, Interval
 from sfumato.domain.checked import given_numbers, given_table
-from sfumato.reconstruction import ColumnCells, intervals_for, reconstruct
+from sfumato.evidence import ColumnCells
+from sfumato.reconstruction import intervals_for, reconstruct
 
 FINE = 100
 LEAST_DRAWN = 20_000

@@ -19,9 +19,22 @@ from numba import njit
 from sfumato.counts import Fold, Reports
 from sfumato.domain import Codes, Floats
 from sfumato.domain.checked import given_numbers, given_rows
+from sfumato.evidence import (
+    Axis,
+    ColumnCells,
+    DenseTable,
+    Evidence,
+    LikelihoodGain,
+    Resolution,
+    Steps,
+    maximise_likelihood,
+    repeat,
+)
+from sfumato.evidence.held_out import TENTH
+from sfumato.evidence.resolution import shift_of
+from sfumato.evidence.tables import Array
 from sfumato.learners.classes import label_table_of
-from sfumato.learners.joint.grid import Array, Resolution, added, draw_columns, rescaled, shift_of
-from sfumato.reconstruction import Axis, ColumnCells, DenseTable, Likelihood
+from sfumato.learners.probabilities import added, draw_columns, rescaled
 
 RESOLUTION = Resolution(24, 0.25)
 COMPONENTS = 60
@@ -32,7 +45,6 @@ INNER_STEPS = 3
 BLOCK = 10
 LIMIT = 200
 TOLERANCE = 1e-4
-HELD_OUT = Fold(0, 10, salt=3)
 MOST_NUMBERED = 2.0**60  # combinations of cells
 TINY = np.float32(1e-12)
 RESCALED = 16
@@ -41,7 +53,7 @@ AT_ONCE = 2_048  # records whose masses stay in the cache
 Rows = npt.NDArray[np.int32]
 
 
-class MixtureFit:
+class ProductMixtureFit:
     """The EM of one mixture."""
 
     def __init__(
@@ -57,9 +69,9 @@ class MixtureFit:
         ]
         self.tables.append(self._label_table())
         self._through = [DenseTable(table, np.float32) for table in self.tables]
-        self.train, self.weight = self._occurring(~HELD_OUT)
+        self.train, self.weight = self._occurring(~TENTH)
         if not self.weight.size:  # a handful of people may all be held out
-            self.train, self.weight = self._occurring(HELD_OUT)
+            self.train, self.weight = self._occurring(TENTH)
         self._start(rng, components, pseudo_count)
 
     def _label_table(self) -> Array:
@@ -117,17 +129,18 @@ class MixtureFit:
             self.thetas[j] = inner_steps(table, self.thetas[j], counts[j, : table.shape[0]].T, self.pseudo_count)
 
     def run(self) -> MixtureMember:
-        test, weight = self._occurring(HELD_OUT)
-        last = -np.inf
-        for _ in range(LIMIT // BLOCK):
+        """Fit until the likelihood of held-out people gains less than a tolerance in a block of steps."""
+        test, weight = self._occurring(TENTH)
+        people = max(float(weight.sum(dtype=np.float64)), 1e-12)
+
+        def block() -> float:
             for _ in range(BLOCK):
                 self.step()
             p_report = self.p_report()
-            likelihood = mixture_step(test, weight, p_report, self.prior, np.zeros_like(p_report))
-            likelihood /= max(float(weight.sum(dtype=np.float64)), 1e-12)
-            if likelihood - last < TOLERANCE:
-                break
-            last = likelihood
+            likelihood: float = mixture_step(test, weight, p_report, self.prior, np.zeros_like(p_report))
+            return likelihood / people
+
+        repeat(block, LikelihoodGain(nats=TOLERANCE, steps=1, limit=LIMIT // BLOCK))
         thetas = [theta.T for theta in self.thetas]
         return MixtureMember(self.cells, self.prior, thetas[-1], thetas[:-1])
 
@@ -136,10 +149,9 @@ def inner_steps(
     table: DenseTable, thetas: npt.NDArray[Any], counts: npt.NDArray[Any], pseudo_count: float, steps: int = INNER_STEPS
 ) -> npt.NDArray[Any]:
     """θ(· | z) after a few EM steps from each component's counts of reports, one component a row."""
-    problems = Likelihood(table, np.ascontiguousarray(counts))
-    for _ in range(steps):
-        thetas = problems.step(thetas, smoothing=pseudo_count * table.shape[1])
-    return thetas
+    evidence = Evidence.of_counts(table, np.ascontiguousarray(counts))
+    smoothing = pseudo_count * table.shape[1]
+    return maximise_likelihood(evidence, start=thetas, stop=Steps(steps), smoothing=smoothing).probabilities
 
 
 def fit_mixtures(
@@ -148,7 +160,7 @@ def fit_mixtures(
 ) -> list[MixtureMember]:
     """Mixtures that are started and cut differently."""
     cuts = [Resolution(RESOLUTION.cells - m, RESOLUTION.coarseness, shift_of(m)) for m in range(count)]
-    return [MixtureFit(reports, axes, cut, rng, components, pseudo_count).run() for cut in cuts]
+    return [ProductMixtureFit(reports, axes, cut, rng, components, pseudo_count).run() for cut in cuts]
 
 
 class MixtureMember:

@@ -17,28 +17,23 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from sfumato.channels.base import Channel
-from sfumato.counts import Fold, Reports
+from sfumato.counts import Reports
 from sfumato.domain import Codes, Floats
 from sfumato.domain.checked import given_numbers, given_one_of, given_rows, given_table, given_wholes
+from sfumato.evidence import Axis, ColumnCells, Evidence
+from sfumato.evidence.columns import MOST_REPORT_CELLS, cap_helpers, select_columns, shared_by_classes
+from sfumato.evidence.grids import fit_grid, steps_by_held_out
+from sfumato.evidence.held_out import FIFTH
+from sfumato.evidence.resolution import effective_dimension, resolution_for
+from sfumato.evidence.tables import Array
 from sfumato.learners.classes import class_people
 from sfumato.learners.device import DeviceForm
 from sfumato.learners.estimator import Channels, Column, Learner, generator
 from sfumato.learners.joint.forest import forest_from_dict, grow_forest
-from sfumato.learners.joint.grid import (
-    MOST_REPORT_CELLS,
-    Array,
-    GridProblem,
-    added,
-    cap_helpers,
-    effective_dimension,
-    resolution_for,
-    select_columns,
-    shared_by_classes,
-)
 from sfumato.learners.joint.marginals import LEAST_DRAWN, Marginal
 from sfumato.learners.joint.mixture import MixtureMember, fit_mixtures
+from sfumato.learners.probabilities import added
 from sfumato.prose import Voice
-from sfumato.reconstruction import Axis, ColumnCells
 
 STRUCTURES = ("auto", "grid", "mixture")
 MOST_GRID_DIMENSIONS, MOST_MIXTURE_DIMENSIONS = 5.0, 12.0
@@ -47,7 +42,6 @@ MOST_GRID_CLASSES = 4
 FEW_PEOPLE = 500
 MIXED_COLUMNS = 60  # of all mixtures that are averaged
 BLOCK, TOLERANCE = 20, 1e-5
-HELD_OUT = Fold(0, 5)
 
 
 class Member(Protocol):
@@ -155,6 +149,34 @@ class JointModel(Learner):
         tags.target_tags.required = False
         return tags
 
+    @classmethod
+    def of_members(cls, selected: Sequence[int], members: Sequence[Member], classes: npt.NDArray[Any]) -> Self:
+        """Return a model of some columns by their indices, from what was fitted elsewhere; the others are unknown."""
+        model = cls()
+        model.selected_, model.members_, model.forest_, model.classes_ = tuple(selected), members, [], classes
+        return model
+
+    @classmethod
+    def behind(
+        cls, learner: Learner, reports: Reports, rng: np.random.Generator, selected: tuple[int, ...] | None = None,
+        members: int | None = None,
+    ) -> Self:
+        """Fit the model that stands behind another learner, to the same reports, classes and names.
+
+        selected: the columns that are modelled with the class, where they are known; None selects them. members: how
+        many grids are averaged; None chooses by cost.
+        """
+        axes = [Axis(reports.column(name)) for name in reports.names]
+        mixed = selected is not None and beyond_a_grid(reports, axes, selected)
+        few = None if selected is None or mixed else members
+        model = cls(learner.channels, label_channel=learner.label_channel, members=few)
+        model._remember_as(learner)
+        if selected is None:
+            model._learn(reports, rng)
+        else:
+            model.model_columns(reports, axes, tuple(range(len(axes))) if mixed else selected, rng, mixed)
+        return model
+
     # --- fitting ------------------------------------------------------------------------------------------------
 
     def _learn(self, reports: Reports, rng: np.random.Generator) -> None:
@@ -212,26 +234,28 @@ class JointModel(Learner):
         return fit_mixtures(reports, core, rng, self.members or count)
 
     def _fit_grids(self, reports: Reports, core: list[Axis]) -> Sequence[Member]:
-        """The first member learns on held-out reports how many steps to take; the others take as many on all."""
+        """Fit members with different cells; the first learns on held-out reports how many steps they take."""
         count = self.members or members_for(effective_dimension(core))
         core = cap_helpers(reports, core)
         single = effective_dimension(core) <= 1.5
         limit, tolerance = (5 * self.max_iter, TOLERANCE / 10) if single else (self.max_iter, TOLERANCE)
-        found: list[Member] = []
         self.n_iter_ = limit
         resolutions = [resolution_for(core, reports.people, member) for member in range(count)]
         cuts = [each.coarsened(core, shared_by_classes(MOST_REPORT_CELLS, reports)) for each in resolutions]
-        problems = [GridProblem.of(reports, core, each) for each in cuts]
-        reports.prepare([problems[0].question(HELD_OUT), *(problem.question() for problem in problems)])
-        for member, problem in enumerate(problems):
-            counts, joint, steps = problem.counts(), None, self.n_iter_
-            held = problem.counts(HELD_OUT) if member == 0 else counts
-            if member == 0 and 0 < held.sum() < counts.sum():
-                fitted = np.maximum(counts - held, 0)
-                joint, self.n_iter_ = problem.fit_until_held_out_falls(fitted, held, BLOCK, limit, tolerance)
-                steps = BLOCK
-            found.append(GridMember(problem.cells, problem.fit(counts, steps, joint)))
-        return found
+        everybody = [Evidence.of_columns(reports, core, each) for each in cuts]
+        first, *others = everybody
+        questions = [question for evidence in others for question in evidence.questions()]
+        reports.prepare([*first.questions(None, FIFTH, ~FIFTH), *questions])
+        fitted, held = first.of_fold(~FIFTH), first.of_fold(FIFTH)
+        if fitted.total and held.total:
+            blocks = [BLOCK] * max(limit // BLOCK, 1)
+            joint, taken = steps_by_held_out(fitted, held, blocks, tolerance * held.total)
+            self.n_iter_ = BLOCK * taken
+            joints = [fit_grid(first, BLOCK, joint)]
+        else:
+            joints = [fit_grid(first, self.n_iter_)]
+        joints += [fit_grid(evidence, self.n_iter_) for evidence in others]
+        return [GridMember(evidence.cells, joint) for evidence, joint in zip(everybody, joints, strict=True)]
 
     # --- Bayes' rule on true values -----------------------------------------------------------------------------
 

@@ -13,10 +13,11 @@ from sfumato.channels.base import Channel
 from sfumato.counts import Reports
 from sfumato.domain import Floats
 from sfumato.domain.checked import given, given_flag, given_labels, given_one_of, given_rows, given_table
+from sfumato.evidence import Axis
+from sfumato.evidence.columns import select_columns
 from sfumato.learners.device import DeviceForm
-from sfumato.learners.estimator import Channels, Column, Learner, remember_names
+from sfumato.learners.estimator import Channels, Column, Learner
 from sfumato.learners.joint import JointModel
-from sfumato.learners.joint.grid import select_columns
 from sfumato.learners.joint.model import MOST_GRID_DIMENSIONS, beyond_a_grid
 from sfumato.learners.tree import text
 from sfumato.learners.tree.by_class.association import ByClassGrowth, GlobalGrowth, LocalGrowth, paper_intervals
@@ -35,10 +36,9 @@ from sfumato.learners.tree.model import (
 from sfumato.learners.tree.rule.as_tree import tree_of
 from sfumato.learners.tree.rule.cellwise import cellwise_model
 from sfumato.learners.tree.rule.fitting import RuleSearch
-from sfumato.learners.tree.rule.verdict import AVERAGE, RULE, verdict
+from sfumato.learners.tree.rule.verdict import lead_of_rule
 from sfumato.learners.tree.splits import LEAF
 from sfumato.prose import Voice
-from sfumato.reconstruction import Axis
 
 RECONSTRUCTIONS = ("likelihood", "joint", "byclass", "local", "global", "none")
 GROWTHS: dict[str, type[ByClassGrowth]] = {"global": GlobalGrowth, "byclass": ByClassGrowth, "local": LocalGrowth}
@@ -47,6 +47,9 @@ DISTILLED_RECORDS = 150_000
 LEAST_LEAF = 0.0003
 FALLBACK_MEMBERS = 3
 MOST_CLASSES, FEWEST_PEOPLE = 12, 2_000  # of a rule
+BETTER, CLEARLY_BETTER = 0.4, 2.0
+"""Standard errors by which a rule has to foretell held-out classes better than averages do to be preferred, and by
+which it is settled that no other rule is looked for (or that even one leaf is worse)."""
 PURE = 0.9  # where even the best rule leaves more people in doubt, none is behind the classes, nor averaged in
 
 
@@ -106,7 +109,7 @@ class TreeClassifier(Learner):
         elif self.reconstruction == "likelihood":
             self._follow_likelihood(reports, axes, limits, rng)
         elif self.reconstruction == "joint":
-            self._distil(reports, axes, limits, rng)
+            self._distil(reports, axes, limits, JointModel.behind(self, reports, rng), rng)
         else:
             intervals = self.intervals or paper_intervals(len(reports))
             growth = GROWTHS[self.reconstruction](reports, axes, intervals, limits)
@@ -120,44 +123,40 @@ class TreeClassifier(Learner):
         return Limits(depth, least, 2 * least, blurred if self.prune is None else bool(self.prune))
 
     def _follow_likelihood(self, reports: Reports, axes: list[Axis], limits: Limits, rng: np.random.Generator) -> None:
+        """Find a rule and keep it if held-out reports prefer it; else distil averages without a rule."""
         if reports.people < FEWEST_PEOPLE:
-            self._distil(reports, axes, limits, rng)
+            self._distil(reports, axes, limits, JointModel.behind(self, reports, rng), rng)
             return
         chosen = select_columns(reports, axes, MOST_GRID_DIMENSIONS)
-        if len(self.classes_) > MOST_CLASSES or beyond_a_grid(reports, axes, chosen):
-            self._distil(reports, axes, limits, rng, chosen)
-            return
-        search = RuleSearch(reports, axes)
-        rough = search.find(chosen)
-        found = search.finished(rough)
-        said = verdict(search, found, chosen)
-        if not said.settled:
-            better = search.again(rough)
-            if better is not rough:
-                found = search.finished(better)
-                said = verdict(search, found, chosen)
-        ruled = tree_of(found, axes, limits, reports.people)
-        if said.preferred == RULE:
+        ruled, softer = None, None
+        if len(self.classes_) <= MOST_CLASSES and not beyond_a_grid(reports, axes, chosen):
+            ruled, softer = self._rule_or_average(RuleSearch(reports, axes), axes, chosen, limits)
+        if ruled is not None:
             self.tree_, self.features_, self.errors_ = ruled
         else:
-            averaged = said.preferred == AVERAGE and purity(ruled[0]) >= PURE
-            self._distil(reports, axes, limits, rng, chosen, cellwise_model(search, found) if averaged else None)
+            model = JointModel.behind(self, reports, rng, chosen, FALLBACK_MEMBERS)
+            self._distil(reports, axes, limits, model, rng, softer)
+
+    def _rule_or_average(
+        self, search: RuleSearch, axes: list[Axis], chosen: tuple[int, ...], limits: Limits
+    ) -> tuple[tuple[Tree, list[Feature], NodeErrors] | None, JointModel | None]:
+        """Return the rule as a tree, if it foretells reports best; else what the joint model is averaged with."""
+        rough = search.find(chosen)
+        fitted = search.finished(rough)
+        lead = lead_of_rule(search, fitted, chosen)
+        if lead <= CLEARLY_BETTER and (better := search.again(rough)) is not rough:
+            fitted = search.finished(better)
+            lead = lead_of_rule(search, fitted, chosen)
+        ruled = tree_of(fitted, axes, limits, search.reports.people)
+        if lead > (BETTER if fitted.form.columns else -CLEARLY_BETTER):
+            return ruled, None
+        return None, cellwise_model(search, fitted) if fitted.form.columns and purity(ruled[0]) >= PURE else None
 
     def _distil(
-        self, reports: Reports, axes: list[Axis], limits: Limits, rng: np.random.Generator,
-        chosen: tuple[int, ...] | None = None, softer: JointModel | None = None,
+        self, reports: Reports, axes: list[Axis], limits: Limits, model: JointModel, rng: np.random.Generator,
+        softer: JointModel | None = None,
     ) -> None:
-        """The joint model, averaged with another of some of its columns if there is one, as a tree."""
-        model = JointModel(self.channels, label_channel=self.label_channel, random_state=self.random_state)
-        model.classes_, model.attribute_names_ = self.classes_, self.attribute_names_
-        model._table_kind = self._table_kind
-        remember_names(model, self.attribute_names_, hasattr(self, "feature_names_in_"))
-        if chosen is None:
-            model._learn(reports, rng)
-        else:
-            mixed = beyond_a_grid(reports, axes, chosen)
-            model.members = None if mixed else FALLBACK_MEMBERS
-            model.model_columns(reports, axes, tuple(range(len(axes))) if mixed else chosen, rng, mixed)
+        """Keep the joint model, averaged with another of some of its columns if there is one, as a tree."""
         self.joint_ = model
         self.tree_, found = distilled_tree(model, limits, reports.people, rng, softer)
         by_name = {feature.name: feature for feature in found}

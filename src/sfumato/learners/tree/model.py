@@ -12,6 +12,7 @@ import numpy.typing as npt
 from sfumato.counts import Reports, encode_known
 from sfumato.domain import as_numbers
 from sfumato.domain.checked import given_flags, given_numbers, given_rows, given_wholes
+from sfumato.evidence import Axis, ColumnCells
 from sfumato.learners.classes import class_codes_in, true_class_shares
 from sfumato.learners.tree.splits import (
     LEAF,
@@ -24,7 +25,6 @@ from sfumato.learners.tree.splits import (
     prune_by_code_length,
     true_counts,
 )
-from sfumato.reconstruction import Axis, ColumnCells
 
 Records = npt.NDArray[np.int32]
 Values = npt.NDArray[np.float64]

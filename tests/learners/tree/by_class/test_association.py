@@ -2,9 +2,23 @@ import numpy as np
 
 import sfumato as sf
 from sfumato.counts import Reports
-from sfumato.learners.tree.by_class.association import STOP, associated, by_rank, reconstruct_groups
+from sfumato.evidence import (
+    WITHIN_CLASSES,
+    Axis,
+    ChiSquare,
+    ColumnCells,
+    DenseTable,
+    Evidence,
+    Steps,
+    maximise_likelihood,
+)
+from sfumato.learners.tree.by_class.association import associated, by_rank
 from sfumato.learners.tree.by_class.routes import Association, Readings, Routes, Splits, bins_at
-from sfumato.reconstruction import Axis, ChiSquare, ColumnCells, DenseTable, Steps, maximise_likelihood
+
+
+def reconstructed(table, counts):
+    evidence = Evidence.of_counts(table, counts)
+    return maximise_likelihood(evidence, stop=WITHIN_CLASSES).probabilities.astype(float)
 
 
 def test_the_lowest_reports_go_to_the_first_interval():
@@ -34,7 +48,7 @@ def test_categories_are_shared_out_by_their_posteriors():
 def test_a_boundary_at_the_edge_of_a_cell_splits_no_cell():
     """A table without noise returns the data: single precision must not move one record."""
     counts = np.random.default_rng(2).integers(1, 1_000, (1, 40)).astype(float)
-    p = reconstruct_groups(DenseTable(np.eye(40), np.float32), counts)
+    p = reconstructed(DenseTable(np.eye(40), np.float32), counts)
     first, _, thresholds = by_rank(counts, np.array([0, 40]), p[:, None, :])
     assert thresholds.size == 0
     np.testing.assert_array_equal(first[0], np.arange(40))
@@ -47,7 +61,7 @@ def test_records_are_read_as_the_counts_were_spread():
     reports = Reports({"x": channel.randomize(rng.uniform(0, 5 + 5 * y), rng)}, [channel], target=y)
     cells = Axis(reports.column("x")).at(20, 0.1)
     counts = reports.counts(["x"], [cells]).astype(float)
-    association = associated(cells, counts.T, reconstruct_groups(DenseTable(cells.table), counts.T))
+    association = associated(cells, counts.T, reconstructed(DenseTable(cells.table), counts.T))
     bins = bins_of(reports, cells, association)
     found = np.array([np.bincount(bins[y == group], minlength=20) for group in (0, 1)])
     expected = association.spread(counts).T
@@ -62,11 +76,11 @@ def test_byclass_takes_equation_3s_steps_until_the_chi_square_stop():
     reports = Reports({"x": channel.randomize(np.clip(rng.normal(3 + 4 * y, 1), 0, 10), rng)}, [channel], target=y)
     cells = Axis(reports.column("x")).at(20, 0.1)
     counts, table = reports.counts(["x"], [cells]).T, DenseTable(cells.table)
-    for group, found in zip(counts, reconstruct_groups(table, counts), strict=True):
+    for group, found in zip(counts, reconstructed(table, counts), strict=True):
         p = np.full((1, cells.size), 1 / cells.size)
-        for _ in range(STOP.limit):
-            before, p = p, maximise_likelihood(table, group, start=p, stop=Steps(1)).probabilities
-            if group.sum() * np.sum((p - before) ** 2 / before) < STOP.threshold(cells.size):
+        for _ in range(WITHIN_CLASSES.limit):
+            before, p = p, maximise_likelihood(Evidence.of_counts(table, group), start=p, stop=Steps(1)).probabilities
+            if group.sum() * np.sum((p - before) ** 2 / before) < WITHIN_CLASSES.threshold(cells.size):
                 break
         np.testing.assert_allclose(found, p[0], rtol=0, atol=1e-9)
 
@@ -75,12 +89,12 @@ def test_single_precision_is_enough():
     rng = np.random.default_rng(1)
     table = rng.dirichlet(np.full(8, 0.3), 4).T
     truth = np.array([[0.1, 0.2, 0.3, 0.4], [0.4, 0.4, 0.1, 0.1]])
-    found = reconstruct_groups(DenseTable(table, np.float32), truth @ table.T * 1e7)
+    found = reconstructed(DenseTable(table, np.float32), truth @ table.T * 1e7)
     np.testing.assert_allclose(found, truth, atol=0.01)
 
 
 def test_the_stop_lies_between_the_papers_and_a_tenth_of_it():
-    assert ChiSquare().share / 10 < STOP.share < ChiSquare().share
+    assert ChiSquare().share / 10 < WITHIN_CLASSES.share < ChiSquare().share
 
 
 def test_people_of_different_levels_are_ranked_apart():
@@ -92,7 +106,7 @@ def test_people_of_different_levels_are_ranked_apart():
     reports = Reports({"x": choice.randomize(x, rng, level=level), "x.level": level}, {"x": choice})
     cells = Axis(reports.column("x")).at(10, 0.1)
     counts = reports.counts(["x"], [cells])[None].astype(float)
-    found = bins_of(reports, cells, associated(cells, counts, reconstruct_groups(DenseTable(cells.table), counts)))
+    found = bins_of(reports, cells, associated(cells, counts, reconstructed(DenseTable(cells.table), counts)))
     near = np.abs(found[level == "open"] - np.floor(x[level == "open"])) <= 1
     assert near.mean() > 0.97
     for name in ("open", "shy"):

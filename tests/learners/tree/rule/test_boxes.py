@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from sfumato.learners.tree.rule.boxes import BoxModel, Cuts, Groups, Rule, joint_of
-from tests.learners.likelihood.test_density import density_of_two
+from sfumato.learners.tree.rule.boxes import BoxFamily, Cuts, Groups, Rule, joint_of
+from tests.learners.test_stiff_density import density_of_two
 
 EDGES = np.linspace(0, 1, 9)
 
@@ -24,7 +24,7 @@ def test_a_cut_splits_its_cell_in_proportion():
 def test_fields_are_the_slopes_of_the_joint():
     density = density_of_two()
     rule = rule_of(density)
-    model = BoxModel(rule, density)
+    model = BoxFamily(rule, density)
     fields, theta = model.fields(rule.theta), rule.theta
     steps = 1e-6 * np.eye(theta.size)
     joint_at = lambda at: joint_of(rule.at(at), density).ravel() / scale_at(at)  # noqa: E731

@@ -5,11 +5,10 @@ import pytest
 
 import sfumato as sf
 from sfumato.counts import Fold, Reports
-from sfumato.learners.likelihood import Expansion
+from sfumato.evidence import Axis, Expansion
 from sfumato.learners.tree.rule import cellwise as module
 from sfumato.learners.tree.rule.cellwise import cellwise, cellwise_model
 from sfumato.learners.tree.rule.fitting import RuleSearch
-from sfumato.reconstruction import Axis
 
 
 @pytest.fixture(scope="module")
@@ -26,24 +25,24 @@ def searched():
 
 def test_the_density_is_that_of_the_rule_and_classes_have_the_shares_of_the_reports(searched):
     search, found, _, _ = searched
-    joint = cellwise(found, found.ground)
+    joint = cellwise(found, found.form)
     assert joint.sum() == pytest.approx(1)
-    np.testing.assert_allclose(joint.sum(axis=1), search.class_shares(), atol=0.01)
+    np.testing.assert_allclose(joint.sum(axis=1), search.reports.counts() / 30_000, atol=0.01)
 
 
 def test_more_steps_fit_better(searched, monkeypatch):
     _, found, _, _ = searched
     values = []
     for steps in (10.0, 40.0, 160.0):
-        monkeypatch.setattr(module, "STEPS_WITHOUT_NOISE", steps)
-        values.append(Expansion(found.ground.observed, cellwise(found, found.ground).ravel()).log_likelihood)
+        monkeypatch.setattr(module, "STEPS_OF_SPREAD", steps)
+        values.append(Expansion(found.form.evidence, cellwise(found, found.form).ravel()).log_likelihood)
     assert values == sorted(values)
 
 
 def test_a_fold_is_counted_alone(searched):
     _, found, _, _ = searched
     half = Fold(0, 2, salt=1)
-    parts = [cellwise(found, found.ground, fold) for fold in (half, ~half)]
+    parts = [cellwise(found, found.form, fold) for fold in (half, ~half)]
     assert not np.allclose(*parts)
 
 

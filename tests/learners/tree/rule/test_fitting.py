@@ -8,11 +8,10 @@ import pytest
 
 import sfumato as sf
 from sfumato.counts import Reports
+from sfumato.evidence import Axis
 from sfumato.learners.tree import TreeClassifier
 from sfumato.learners.tree.rule.boxes import Groups
 from sfumato.learners.tree.rule.fitting import carried, uncut
-from sfumato.learners.tree.rule.verdict import Verdict
-from sfumato.reconstruction import Axis
 from tests.learners.conftest import Survey
 
 AGE = 2  # the place of age among the columns
@@ -115,7 +114,7 @@ def test_where_no_structure_can_be_paid_for_the_average_of_many_decides_better_t
 
     usual = tree()
     assert usual.errors_ is None and usual.joint_ is not None  # no cut has an interval of its own
-    monkeypatch.setattr("sfumato.learners.tree.classifier.verdict", lambda *_: Verdict("rule"))
+    monkeypatch.setattr("sfumato.learners.tree.classifier.lead_of_rule", lambda *_: np.inf)
     assert usual.score(bands.X_test, bands.y_test) > tree().score(bands.X_test, bands.y_test) + 0.03
 
 

@@ -22,23 +22,15 @@ from numba import njit
 
 from sfumato.counts import Reports
 from sfumato.domain import Floats
-from sfumato.learners.tree.by_class.levels import Growth, Node
+from sfumato.evidence import WITHIN_CLASSES, Axis, ColumnCells, DenseTable, Evidence, maximise_likelihood
+from sfumato.learners.tree.by_class.levels import GrowingNode, Growth
 from sfumato.learners.tree.by_class.routes import Association, bins_at
 from sfumato.learners.tree.model import CLEAR_BINS, Labels, Limits, Tree, empty_bins, grown_tree
-from sfumato.reconstruction import Axis, ChiSquare, ColumnCells, DenseTable, maximise_likelihood
-
-STOP = ChiSquare(share=0.003, limit=2_000)
-"""AS00 stops at 1 % of the χ² threshold: early for Local. A tenth of that is late for ByClass; this is between."""
 
 REPORT_COARSENESS = 0.1
 LEAST_LEAF_SHARE = 5e-4
 SMALLEST_LOCAL_NODE = 1_000
 LOCAL_SHARE = 0.04
-
-
-def reconstruct_groups(table: DenseTable, counts: Floats) -> Floats:
-    """The distribution over true cells of every group, from its counts of report cells, one group a row."""
-    return maximise_likelihood(table, counts, stop=STOP).probabilities.astype(float)
 
 
 def associated(cells: ColumnCells, counts: Floats, p: Floats) -> Association:
@@ -67,7 +59,7 @@ class ByClassGrowth(Growth):
         super().__init__(reports, cells, limits)
         self.noisy = [axis.noisy for axis in axes]
         self.tables = [DenseTable(cut.table, np.float32) for cut in cells]
-        self.aside: list[Node] = []
+        self.aside: list[GrowingNode] = []
 
     @cached_property
     def people(self) -> float:
@@ -83,20 +75,25 @@ class ByClassGrowth(Growth):
 
     # --- reconstruction -----------------------------------------------------------------------------------------
 
-    def reconstructs(self, node: Node) -> bool:
+    def reconstructs(self, node: GrowingNode) -> bool:
         """Whether the reports at a node are reconstructed again."""
         return node.number == 0
 
-    def reconstructed(self, column: int, counts: Floats) -> Association:
-        """The association of a column's cells, from their counts[y', cell]."""
-        return associated(self.cells[column], counts, reconstruct_groups(self.tables[column], counts))
+    def distributions(self, column: int, counts: Floats) -> Floats:
+        """Return the distribution over intervals of every class, from its counts[y', cell] of report cells."""
+        evidence = Evidence.of_counts(self.tables[column], counts)
+        return maximise_likelihood(evidence, stop=WITHIN_CLASSES).probabilities.astype(float)
 
-    def asked(self, node: Node) -> tuple[int, ...]:
+    def reconstructed(self, column: int, counts: Floats) -> Association:
+        """Return the association of a column's cells, from their counts[y', cell]."""
+        return associated(self.cells[column], counts, self.distributions(column, counts))
+
+    def asked(self, node: GrowingNode) -> tuple[int, ...]:
         if not self.reconstructs(node):
             return node.reads
         return tuple(read if j in node.settled else j for j, read in enumerate(node.reads))
 
-    def in_bins(self, node: Node, column: int, table: Floats) -> Floats:
+    def in_bins(self, node: GrowingNode, column: int, table: Floats) -> Floats:
         if not self.reconstructs(node) or column in node.settled or not self.noisy[column]:
             return table[: self.sizes[column] + 1]
         counts, missing = table[: self.cells[column].reported], table[self.cells[column].reported]
@@ -105,12 +102,12 @@ class ByClassGrowth(Growth):
         self.associations.append(found)
         return np.vstack([found.spread(counts), missing])
 
-    def sides(self, node: Node) -> tuple[Floats | None, Floats | None]:
+    def sides(self, node: GrowingNode) -> tuple[Floats | None, Floats | None]:
         return (None, None) if self.reconstructs(node) else super().sides(node)
 
     # --- in memory ----------------------------------------------------------------------------------------------
 
-    def waits(self, node: Node) -> bool:
+    def waits(self, node: GrowingNode) -> bool:
         if self.reports.in_memory and not self.reconstructs(node):
             self.aside.append(node)
             return False
@@ -141,14 +138,14 @@ class GlobalGrowth(ByClassGrowth):
 
     def reconstructed(self, column: int, counts: Floats) -> Association:
         together = np.repeat(counts.sum(axis=0, keepdims=True), self.classes, axis=0)
-        p = reconstruct_groups(self.tables[column], together[:1])
+        p = self.distributions(column, together[:1])
         return associated(self.cells[column], together, np.repeat(p, self.classes, axis=0))
 
 
 class LocalGrowth(ByClassGrowth):
     """The reports of each class again at every node that is not small."""
 
-    def reconstructs(self, node: Node) -> bool:
+    def reconstructs(self, node: GrowingNode) -> bool:
         return node.number == 0 or node.people >= max(SMALLEST_LOCAL_NODE, LOCAL_SHARE * self.people)
 
 

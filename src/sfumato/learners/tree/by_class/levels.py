@@ -15,16 +15,24 @@ import numpy.typing as npt
 
 from sfumato.counts import Reports
 from sfumato.domain import Codes, Floats
-from sfumato.learners.tree.by_class.routes import Association, Found, Histograms, Readings, Routes, Splits, ValuesBeside
+from sfumato.evidence import Axis, ColumnCells
+from sfumato.learners.tree.by_class.routes import (
+    Association,
+    Histograms,
+    Readings,
+    RecordsAtNodes,
+    Routes,
+    Splits,
+    ValuesBeside,
+)
 from sfumato.learners.tree.model import CLEAR_BINS, Limits, Tree, feature_of, shares_of
 from sfumato.learners.tree.splits import LEAF, Bounds, Nodes, beside, best_cut, best_split, empty_nodes, stays_leaf
-from sfumato.reconstruction import Axis, ColumnCells
 
 MOST_COUNTED = 20_000_000  # places of the histograms that are asked for in one pass
 
 
 @dataclass(eq=False)
-class Node:
+class GrowingNode:
     """A node of a growing tree; reads[j] is the association by which its records are read in column j.
 
     Where its sibling is counted, its own histogram is what that leaves of the whole.
@@ -36,7 +44,7 @@ class Node:
     settled: frozenset[int] = frozenset()
     people: float = np.inf
     counts: Floats | None = None
-    sibling: Node | None = None
+    sibling: GrowingNode | None = None
     whole: Floats | None = None
     tables: list[Floats] | None = None
     histogram: Floats | None = None
@@ -50,7 +58,7 @@ class Node:
     gain: float = 0.0
 
     @property
-    def counted(self) -> Node:
+    def counted(self) -> GrowingNode:
         """The node whose counts are asked for."""
         return self if self.sibling is None else self.sibling
 
@@ -65,8 +73,8 @@ class Growth:
         self.associations = [Association.of_cells(cut.reported) for cut in cells]
         self.sizes = np.array([feature.size for feature in self.features], np.int64)
         self.categorical = np.array([feature.categorical for feature in self.features])
-        self._kept: list[Found] | None = [] if reports.in_memory else None
-        self.nodes = [Node(0, 0, tuple(range(len(cells))))]
+        self._kept: list[RecordsAtNodes] | None = [] if reports.in_memory else None
+        self.nodes = [GrowingNode(0, 0, tuple(range(len(cells))))]
 
     def grow(self) -> Tree:
         waiting = self.nodes
@@ -81,24 +89,24 @@ class Growth:
         """The limits of growth, once the root is counted."""
         return self.limits
 
-    def asked(self, node: Node) -> tuple[int, ...]:
+    def asked(self, node: GrowingNode) -> tuple[int, ...]:
         """The associations by which a node's histograms are counted."""
         return node.reads
 
-    def in_bins(self, node: Node, column: int, table: Floats) -> Floats:
+    def in_bins(self, node: GrowingNode, column: int, table: Floats) -> Floats:
         """The histogram of a column's bins, missing ones last, from the counts that were asked for."""
         return table
 
-    def place_cuts(self, routes: Routes, nodes: Sequence[Node]) -> None:
+    def place_cuts(self, routes: Routes, nodes: Sequence[GrowingNode]) -> None:
         """Place the cuts of nodes that were just split, where not at an edge."""
 
-    def sides(self, node: Node) -> tuple[Floats | None, Floats | None]:
+    def sides(self, node: GrowingNode) -> tuple[Floats | None, Floats | None]:
         """The class counts of both sides of a split, as far as they are known already."""
         assert node.counts is not None and node.bins is not None
         left = self.histogram(node)[node.column][node.bins].sum(axis=0)
         return left, node.counts - left
 
-    def waits(self, node: Node) -> bool:
+    def waits(self, node: GrowingNode) -> bool:
         """Whether a new node is to be grown with the next level."""
         return node.counts is None or not self._stays_leaf(node)
 
@@ -108,22 +116,22 @@ class Growth:
     def _bounds(self) -> Bounds:
         return self.stops.bounds(self.features, self.classes)
 
-    def _stays_leaf(self, node: Node) -> bool:
+    def _stays_leaf(self, node: GrowingNode) -> bool:
         assert node.counts is not None
         return stays_leaf(node.counts, node.depth, self.shares, self._bounds)
 
-    def _bunches(self, nodes: Sequence[Node]) -> Iterator[list[Node]]:
+    def _bunches(self, nodes: Sequence[GrowingNode]) -> Iterator[list[GrowingNode]]:
         """So many nodes at once that one pass can count them; those that are told by the same counts stay together."""
         widest = sum(max(cut.reported, cut.size) + 1 for cut in self.cells)
         most = max(1, MOST_COUNTED // (widest * self.classes))
-        together: dict[int, list[Node]] = {}
+        together: dict[int, list[GrowingNode]] = {}
         for node in nodes:
             together.setdefault(node.counted.number, []).append(node)
         groups = iter(together.values())
         while some := list(chain.from_iterable(islice(groups, most))):
             yield some
 
-    def _grow_level(self, nodes: Sequence[Node]) -> list[Node]:
+    def _grow_level(self, nodes: Sequence[GrowingNode]) -> list[GrowingNode]:
         counted = list({node.counted.number: node.counted for node in nodes}.values())
         routes = self.routes(counted)
         reads = np.array([self.asked(node) for node in counted])
@@ -141,7 +149,7 @@ class Growth:
             node.histogram = node.whole = node.tables = None
         return children
 
-    def _split(self, node: Node) -> None:
+    def _split(self, node: GrowingNode) -> None:
         """Find the best split of a node, from the counts that were asked for."""
         if self._stays_leaf(node):
             return
@@ -150,7 +158,7 @@ class Growth:
             self.sizes, self.categorical, self.histogram(node), node.counts, self.shares, self.stops.min_leaf
         )
 
-    def histogram(self, node: Node) -> Floats:
+    def histogram(self, node: GrowingNode) -> Floats:
         """How many people of each reported class are in each bin of each column, missing ones after the last."""
         if node.histogram is None and node.whole is not None:
             node.histogram = node.whole - self.histogram(node.counted)
@@ -160,12 +168,12 @@ class Growth:
                 node.histogram[j, : self.sizes[j] + 1] = self.in_bins(node, j, table)
         return node.histogram
 
-    def _children(self, node: Node) -> list[Node]:
+    def _children(self, node: GrowingNode) -> list[GrowingNode]:
         """Both sides of a split; where their counts are known it is enough to count the smaller one."""
         counts, number, whole = self.sides(node), len(self.nodes), self.histogram(node)
         people = [float(whole[node.column][side].sum()) for side in (node.bins, ~node.bins)]  # type: ignore[operator]
         node.children, settled = (number, number + 1), node.settled | {node.column}
-        both = [Node(number + k, node.depth + 1, node.reads, settled, people[k], counts[k]) for k in (0, 1)]
+        both = [GrowingNode(number + k, node.depth + 1, node.reads, settled, people[k], counts[k]) for k in (0, 1)]
         if counts[0] is not None and counts[1] is not None:
             small = int(counts[1].sum() < counts[0].sum())
             both[1 - small].sibling, both[1 - small].whole = both[small], whole
@@ -174,7 +182,7 @@ class Growth:
 
     # --- the tree so far ----------------------------------------------------------------------------------------
 
-    def routes(self, nodes: Sequence[Node]) -> Routes:
+    def routes(self, nodes: Sequence[GrowingNode]) -> Routes:
         """The way to these nodes; who goes elsewhere may stop."""
         tree, leads = self._arrays(), np.zeros(len(self.nodes), bool)
         leads[[node.number for node in nodes]] = True
@@ -209,7 +217,7 @@ class CleanGrowth(Growth):
         super().__init__(reports, [axis.at(CLEAR_BINS) for axis in axes], limits)
         self._left: dict[int, Floats] = {}
 
-    def place_cuts(self, routes: Routes, nodes: Sequence[Node]) -> None:
+    def place_cuts(self, routes: Routes, nodes: Sequence[GrowingNode]) -> None:
         near = [node for node in nodes if not self.categorical[node.column]]
         found = [
             beside(self.histogram(node)[node.column], self.sizes[node.column], node.place, node.missing_left)
@@ -227,7 +235,7 @@ class CleanGrowth(Growth):
             node.cut = best_cut(values[here], counts[here], left, node.counts, self.shares, self.stops.min_leaf)
             self._left[node.number] = left + counts[here][values[here] < node.cut].sum(axis=0)
 
-    def sides(self, node: Node) -> tuple[Floats | None, Floats | None]:
+    def sides(self, node: GrowingNode) -> tuple[Floats | None, Floats | None]:
         assert node.counts is not None
         left = self._left.pop(node.number, None)
         return super().sides(node) if left is None or np.isnan(node.cut) else (left, node.counts - left)

@@ -101,7 +101,7 @@ class Splits(NamedTuple):
     bins: Any
 
 
-class Found(NamedTuple):
+class RecordsAtNodes(NamedTuple):
     """Records on their way: the cells of their reports by column, their hashes, reported classes and nodes."""
 
     cells: Any
@@ -121,13 +121,13 @@ class Routes:
     cell_of_code: dict[str, npt.NDArray[np.int32]]
     readings: Readings
     splits: Splits
-    kept: list[Found] | None = None
+    kept: list[RecordsAtNodes] | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(self.cell_of_code)
 
-    def follow(self, part: Reports, columns: Sequence[str]) -> Found:
+    def follow(self, part: Reports, columns: Sequence[str]) -> RecordsAtNodes:
         """The node of every record, and its cells in these columns, the tested ones among them."""
         found = self.kept.pop() if self.kept else self._begin(part, columns)
         values = np.zeros((len(self.names), len(part) if self._exact else 0))
@@ -141,13 +141,14 @@ class Routes:
             self.kept.append(found)
         return found
 
-    def _begin(self, part: Reports, columns: Sequence[str]) -> Found:
+    def _begin(self, part: Reports, columns: Sequence[str]) -> RecordsAtNodes:
         """Everybody at the root."""
         cells = np.full((len(self.names), len(part)), -1, np.int32)
         for j, (name, cell_of_code) in enumerate(self.cell_of_code.items()):
             if name in columns:
                 cells[j] = part.cells_of(name, cell_of_code, -1)
-        return Found(cells, fold_hash(0, part.places, SALT), class_codes_in(part), np.zeros(len(part), np.int32))
+        hashes, at_root = fold_hash(0, part.places, SALT), np.zeros(len(part), np.int32)
+        return RecordsAtNodes(cells, hashes, class_codes_in(part), at_root)
 
     @cached_property
     def _exact(self) -> list[int]:

@@ -7,31 +7,31 @@ from collections.abc import Sequence
 import numpy as np
 
 from sfumato.domain import Floats
+from sfumato.evidence import Axis
 from sfumato.learners.tree.model import Feature, Limits, NodeErrors, Tree, feature_of
 from sfumato.learners.tree.rule.boxes import Cuts, people_in_boxes
-from sfumato.learners.tree.rule.fitting import Found
-from sfumato.learners.tree.rule.partition import Node
+from sfumato.learners.tree.rule.fitting import FittedRule
+from sfumato.learners.tree.rule.partition import BoxNode
 from sfumato.learners.tree.splits import LEAF
-from sfumato.reconstruction import Axis
 
 
 def tree_of(
-    found: Found, axes: Sequence[Axis], limits: Limits, people: float
+    fitted: FittedRule, axes: Sequence[Axis], limits: Limits, people: float
 ) -> tuple[Tree, list[Feature], NodeErrors]:
     """The smallest tree of a rule, within limits; counts are in the units of the people."""
-    reading = Reading(found, people)
-    reading.add(found.state.tree, limits, 0)
-    cells = dict(zip(found.ground.columns, found.ground.cells, strict=True))
+    reading = TreeReading(fitted, people)
+    reading.add(fitted.state.tree, limits, 0)
+    cells = dict(zip(fitted.form.columns, fitted.form.cells, strict=True))
     features = [feature_of(cells.get(j, axis.at(2))) for j, axis in enumerate(axes)]
     return reading.tree(), features, NodeErrors(np.array(reading.cut_errors), np.array(reading.share_errors))
 
 
-class Reading:
+class TreeReading:
     """Nodes from the root on, left sides first."""
 
-    def __init__(self, found: Found, people: float) -> None:
-        self.found, self.rule = found, found.state.rule
-        boxes = people_in_boxes(self.rule, found.search.density)
+    def __init__(self, fitted: FittedRule, people: float) -> None:
+        self.fitted, self.rule = fitted, fitted.state.rule
+        boxes = people_in_boxes(self.rule, fitted.moves.density)
         self.people = people * boxes / boxes.sum()
         self.rows: list[tuple[int, float, bool]] = []
         self.bins: list[list[int]] = []
@@ -40,7 +40,7 @@ class Reading:
         self.cut_errors: list[float] = []
         self.share_errors: list[float] = []
 
-    def add(self, node: Node, limits: Limits, depth: int) -> int:
+    def add(self, node: BoxNode, limits: Limits, depth: int) -> int:
         """Appends a node and all below it, and says where it stands."""
         place, counts = len(self.rows), self.counted(node)
         self.rows.append((LEAF, np.nan, False))
@@ -54,7 +54,7 @@ class Reading:
         below, above = (float(self.counted(side).sum()) for side in (node.below, node.above))
         if min(below, above) < limits.min_leaf:
             return place
-        part, cut = self.rule.parts[node.column], self.found.ground.cells[node.column]
+        part, cut = self.rule.parts[node.column], self.fitted.form.cells[node.column]
         value = np.nan
         if isinstance(part, Cuts):
             assert cut.edges is not None
@@ -64,26 +64,26 @@ class Reading:
             value = float(cut.edges[int(np.flatnonzero(part.of_cell >= node.place)[0])])
         else:
             self.bins[place] = np.flatnonzero(part.of_cell < node.place).tolist()
-        self.rows[place] = (self.found.ground.columns[node.column], value, below >= above)
+        self.rows[place] = (self.fitted.form.columns[node.column], value, below >= above)
         self.children[place] = [self.add(side, limits, depth + 1) for side in (node.below, node.above)]
         return place
 
     def in_units(self, column: int, place: float) -> float:
-        cut = self.found.ground.cells[column]
+        cut = self.fitted.form.cells[column]
         assert cut.edges is not None
         value = float(cut.edges[0] + place * (cut.edges[-1] - cut.edges[0]))
         return float(np.floor(value) + 0.5) if cut.integer else value
 
-    def counted(self, node: Node) -> Floats:
+    def counted(self, node: BoxNode) -> Floats:
         """How many people of each class are in a node."""
         inside = self.people[(slice(None), *(slice(*ends) for ends in node.box))]
         return np.asarray(inside.reshape(len(inside), -1).sum(axis=1), np.float64)
 
     def cut_error(self, column: int, cut: int) -> float:
         before = self.rule.weights.size + self.rule.logits.size + sum(p.places.size for p in self.rule.parts[:column])
-        edges = self.found.ground.cells[column].edges
+        edges = self.fitted.form.cells[column].edges
         assert edges is not None
-        return float(self.found.state.fit.stderr[before + cut] * (edges[-1] - edges[0]))
+        return float(self.fitted.state.fit.stderr[before + cut] * (edges[-1] - edges[0]))
 
     def share_error(self, kind: int) -> float:
         """By the slopes of w_y·p_y/Σ w·p in weights and logits."""
@@ -97,13 +97,13 @@ class Reading:
         slope = shares[winner] * (np.eye(classes)[winner] - shares)
         mine = np.concatenate([np.arange(classes), classes * (1 + kind) + np.arange(classes)])
         twice = np.concatenate([slope, slope])
-        return float(np.sqrt(max(twice @ self.found.state.fit.covariance[np.ix_(mine, mine)] @ twice, 0.0)))
+        return float(np.sqrt(max(twice @ self.fitted.state.fit.covariance[np.ix_(mine, mine)] @ twice, 0.0)))
 
     def tree(self) -> Tree:
         column, cut, missing_left = (np.array(part) for part in zip(*self.rows, strict=True))
         left, right = np.array(self.children, np.int32).T
         width = 1 + max((max(chosen) for chosen in self.bins if chosen), default=0)
-        widest = max([width, *(each.size for each in self.found.ground.cells if each.labels is not None)])
+        widest = max([width, *(each.size for each in self.fitted.form.cells if each.labels is not None)])
         bins = np.zeros((len(self.rows), widest + 1), bool)
         for row, chosen in zip(bins, self.bins, strict=True):
             row[chosen] = True

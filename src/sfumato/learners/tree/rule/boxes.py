@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.domain import Codes, Floats
-from sfumato.learners.likelihood import Density
+from sfumato.learners.stiff_density import StiffDensity
 
 Labels = NDArray[np.int64]
 LOGIT_STEP, CUT_STEP, WEIGHT_STEP, DENSITY_STEP = 2.5, 0.08, 1.0, 1.0
@@ -176,10 +176,10 @@ class Rule:
         return replace(self, parts=tuple(parts), types=np.delete(self.types, gone, column))
 
 
-class BoxModel:
-    """The model of a rule's structure over a grid of cells: what `maximise` fits."""
+class BoxFamily:
+    """The model of a rule's structure over a grid of cells: what `fit_family` fits."""
 
-    def __init__(self, rule: Rule, density: Density) -> None:
+    def __init__(self, rule: Rule, density: StiffDensity) -> None:
         self.rule, self.density = rule, density
         classes, kinds = rule.weights.size, rule.logits.size
         cuts = sum(part.places.size for part in rule.parts)
@@ -228,19 +228,19 @@ class BoxModel:
         return found
 
 
-def people_of(rule: Rule, density: Density) -> Floats:
+def people_of(rule: Rule, density: StiffDensity) -> Floats:
     """g(t)·w_y as [y, t₁..t_D]."""
     log = density.log(rule.density)
     g = np.exp(log - log.max())
     return np.asarray(np.exp(rule.weights).reshape(-1, *(1,) * len(density.shape)) * g)
 
 
-def joint_of(rule: Rule, density: Density) -> Floats:
+def joint_of(rule: Rule, density: StiffDensity) -> Floats:
     """joint(t, y) as [y, t₁..t_D], up to a factor."""
     return people_of(rule, density) * spread(rule.p_class[rule.types], rule.parts)
 
 
-def people_in_boxes(rule: Rule, density: Density) -> Floats:
+def people_in_boxes(rule: Rule, density: StiffDensity) -> Floats:
     """The people of each class in every box, as [y, parts₁..parts_D], up to a factor."""
     found = people_of(rule, density)
     for part in rule.parts:  # takes the first axis of cells and puts its parts last

@@ -9,62 +9,53 @@ number of steps is the amount of smoothing. Grids of different cells are average
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from sfumato.counts import Fold
 from sfumato.domain import Floats
+from sfumato.evidence.acceleration import em_factor
+from sfumato.evidence.grids import PLAIN_STEPS, RELAXATION, spread_steps
 from sfumato.learners.joint import JointModel
-from sfumato.learners.joint.given import told_part
 from sfumato.learners.joint.model import GridMember
-from sfumato.learners.likelihood import Observed
 from sfumato.learners.tree.rule.boxes import people_of
-from sfumato.learners.tree.rule.fitting import Found, Ground, RuleSearch, ground_of
-from sfumato.reconstruction import ColumnCells
+from sfumato.learners.tree.rule.fitting import FittedRule, RuleForm, RuleSearch, form_of
 
 MEMBERS = 5
-STEPS_WITHOUT_NOISE, MOST_STEPS = 150.0, 3_000
-PLAIN_STEPS, POWER = 5, 1.8  # a power of EM's factor goes further in a step, once under way
-TINY = 1e-300
+"""Grids that are averaged. By judgement, as for a joint model of five columns."""
+STEPS_OF_SPREAD, MOST_STEPS = 150.0, 3_000
+"""Steps of EM without noise, and at most (see `spread_steps`): shares of classes are found more slowly than P(t)."""
+TINY = 1e-300  # the least share, near the smallest double, so that none is lost for ever
 
 
-def cellwise_model(search: RuleSearch, found: Found) -> JointModel:
-    """P(y, t) over the columns of a rule as an average of grids; it can answer, and draw these columns."""
-    grounds = [
-        ground_of(search.reports, search.axes, found.ground.columns, search.classes, member=member).formed(
-            terms=found.ground.terms, pairs=found.ground.pairs
+def cellwise_model(search: RuleSearch, fitted: FittedRule) -> JointModel:
+    """Return P(y, t) over the columns of a rule as an average of grids; it can answer, and draw these columns."""
+    old = fitted.form
+    forms = [
+        replace(
+            form_of(search.reports, search.axes, old.columns, search.classes, member=member),
+            terms=old.terms, pairs=old.pairs,
         )
         for member in range(MEMBERS)
     ]
-    search.reports.prepare([ground.problem.question() for ground in grounds])
-    model = JointModel()
-    model.selected_, model.forest_ = found.ground.columns, []
-    model.members_ = [GridMember(ground.cells, cellwise(found, ground).astype(np.float32)) for ground in grounds]
-    model.classes_ = np.arange(search.classes)
-    return model
+    search.reports.prepare([question for form in forms for question in form.evidence.questions()])
+    members = [GridMember(form.cells, cellwise(fitted, form).astype(np.float32)) for form in forms]
+    return JointModel.of_members(old.columns, members, np.arange(search.classes))
 
 
-def cellwise(found: Found, ground: Ground, fold: Fold | None = None) -> Floats:
-    """P(y, t) as [y, t₁..t_D] over the cells of a ground of the rule's columns, by the reports of a fold."""
-    observed = Observed.of(ground.problem, fold)
-    people = people_of(found.state.rule, ground.density())
-    shape = people.shape
-    weights, g = np.exp(found.state.rule.weights), people[0].ravel() / people[0].sum()
+def cellwise(fitted: FittedRule, form: RuleForm, fold: Fold | None = None) -> Floats:
+    """Return P(y, t) as [y, t₁..t_D] over the cells of a form of the rule's columns, by the reports of a fold."""
+    evidence = form.evidence.of_fold(fold)
+    people = people_of(fitted.state.rule, form.density())
+    weights, g = np.exp(fitted.state.rule.weights), people[0].ravel() / people[0].sum()
     p = np.full((weights.size, g.size), 1.0 / weights.size)
-    for step in range(steps_for(ground.cells)):
+    for step in range(spread_steps(form.cells, STEPS_OF_SPREAD, MOST_STEPS)):
         joint = weights[:, None] * g * p
         joint /= joint.sum()
-        reported = np.maximum(observed.table.apply(joint.ravel()), TINY)
-        factor = observed.table.adjoint(observed.counts / reported).reshape(joint.shape) / max(observed.total, TINY)
-        p = np.maximum(p * factor ** (POWER if step >= PLAIN_STEPS else 1.0), TINY)
+        factor = em_factor(evidence, evidence.surprise(joint.reshape(1, -1))).reshape(joint.shape)
+        p = np.maximum(p * factor ** (RELAXATION if step >= PLAIN_STEPS else 1.0), TINY)
         p /= p.sum(axis=0)
         weights = (joint * factor).sum(axis=1) / np.maximum(p @ g, TINY)
     joint = weights[:, None] * g * p
-    return np.asarray(joint / joint.sum()).reshape(shape)
-
-
-def steps_for(cells: Sequence[ColumnCells]) -> int:
-    """Noise that leaves less of a correlation needs more of them."""
-    told = float(np.mean([told_part(cut) for cut in cells]))
-    return int(min(STEPS_WITHOUT_NOISE / told**2, MOST_STEPS))
+    return np.asarray(joint / joint.sum()).reshape(people.shape)

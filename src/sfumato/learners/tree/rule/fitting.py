@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
 from sfumato.counts import Reports
 from sfumato.domain import Codes, Floats
-from sfumato.learners.joint.given import told_part
-from sfumato.learners.joint.grid import GridProblem, Resolution, effective_dimension, shift_of, spread_of
-from sfumato.learners.likelihood import Density, Observed
+from sfumato.evidence import Axis, ColumnCells, Evidence, Resolution
+from sfumato.evidence.grids import squared_correlation
+from sfumato.evidence.resolution import effective_dimension, shift_of, spread_of
+from sfumato.learners.stiff_density import StiffDensity
 from sfumato.learners.tree.rule.boxes import Cuts, Groups, Labels, Parts, Rule
-from sfumato.learners.tree.rule.search import FINAL_STEPS, Search, State
-from sfumato.reconstruction import Axis, ColumnCells
+from sfumato.learners.tree.rule.moves import FINAL_STEPS, RuleMoves, RuleState
 
 DIMENSIONS = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
 SEARCH = (50.0, 19.0, 13.0, 10.0, 8.0, 6.0), (0.1, 0.5, 0.7, 0.9, 1.1, 1.3)
@@ -41,217 +40,224 @@ Pairs = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
-class Ground:
-    """Some columns at one resolution, with the form of their density."""
+class RuleForm:
+    """Some columns in cells, and the form of their density.
+
+    columns: their indices. evidence: their reports. terms: how many cosines the density has of each (None: as usual).
+    pairs: which of them, by their order here, depend on each other.
+    """
 
     columns: Chosen
-    problem: GridProblem
+    evidence: Evidence
     terms: tuple[int, ...] | None = None
     pairs: Pairs = ()
 
     @property
     def cells(self) -> tuple[ColumnCells, ...]:
-        return self.problem.cells
+        """The columns' cells."""
+        return self.evidence.cells
 
-    @cached_property
-    def observed(self) -> Observed:
-        return Observed.of(self.problem)
+    def density(self) -> StiffDensity:
+        """Return the density of this form."""
+        clear = [clear_shares(self.evidence, j) if cut.identity else None for j, cut in enumerate(self.cells)]
+        return StiffDensity(self.cells, self.terms, clear, dict.fromkeys(self.pairs, PAIR_TERMS))
 
-    def formed(self, *, terms: tuple[int, ...] | None = None, pairs: Pairs | None = None) -> Ground:
-        """The same cells with another form of the density."""
-        other = replace(self, terms=terms or self.terms, pairs=self.pairs if pairs is None else pairs)
-        other.__dict__["observed"] = self.observed  # counted once
-        return other
-
-    def density(self) -> Density:
-        clear = [shares_of(self.problem, j) if cut.identity else None for j, cut in enumerate(self.cells)]
-        return Density(self.cells, self.terms, clear, dict.fromkeys(self.pairs, PAIR_TERMS))
-
-    def search(self) -> Search:
-        return Search(self.observed, self.density())
+    def moves(self) -> RuleMoves:
+        """Return the moves of rules over this density."""
+        return RuleMoves(self.evidence, self.density())
 
     def parts(self) -> list[Parts]:
-        """No cut in any column."""
+        """Return each column without a cut."""
         return [uncut(cut) for cut in self.cells]
 
 
 @dataclass(frozen=True)
-class Found:
-    """A rule with the ground that it was found on."""
+class FittedRule:
+    """A rule with the form of the density that it was fitted with."""
 
-    ground: Ground
-    search: Search
-    state: State
+    form: RuleForm
+    moves: RuleMoves
+    state: RuleState
 
 
-def shares_of(problem: GridProblem, j: int) -> Floats:
-    """What part of the people is in each cell of a clear column."""
-    cut = problem.cells[j]
-    counts = problem.reports.ask([problem.reports.counting([cut.name], [cut], by_class=False)])[0]
-    return np.asarray(counts[: cut.size] / max(float(counts[: cut.size].sum()), 1.0), np.float64)
+def clear_shares(evidence: Evidence, j: int) -> Floats:
+    """Return what part of the people is in each cell of a clear column."""
+    counts = evidence.in_cells
+    of_column = counts.sum(axis=tuple(k for k in range(counts.ndim) if k != j))[: evidence.cells[j].size]
+    return np.asarray(of_column / max(float(of_column.sum()), 1.0), np.float64)
 
 
 def uncut(cut: ColumnCells) -> Parts:
-    """One part: of cells that stay whole, or of a range that may be cut anywhere, whatever the cells of the moment."""
+    """Return one part: of cells that stay whole, or of a range that may be cut anywhere, whatever its cells are."""
     if cut.edges is None or cut.identity or (cut.integer and cut.edges[-1] - cut.edges[0] <= WHOLE_NUMBERS):
         return Groups(np.zeros(cut.size, np.int64), cut.labels is None)
     return Cuts((cut.edges - cut.edges[0]) / (cut.edges[-1] - cut.edges[0]), np.zeros(0))
 
 
-def ground_of(
+def form_of(
     reports: Reports, axes: Sequence[Axis], columns: Chosen, classes: int, detail: tuple[Steps, Steps] = SEARCH,
     member: int = 0,
-) -> Ground:
-    """Columns at the resolution for so many of them; further members have other cells."""
+) -> RuleForm:
+    """Return columns cut as finely as so many of them allow.
+
+    detail: true cells of a column and widths of report cells by the number of DIMENSIONS. member: of an average;
+    further ones have other cells.
+    """
     chosen = [axes[j] for j in columns]
     dimension = effective_dimension(chosen)
     cells, coarseness = (float(np.interp(dimension, DIMENSIONS, steps)) for steps in detail)
     size = round(cells * spread_of(member))
     resolution = Resolution(size + (size % 3 == 0), coarseness, shift_of(member) if member else SHIFT)
     resolution = resolution.coarsened(chosen, MOST_REPORT_CELLS // max(classes, 2))
-    return Ground(columns, GridProblem.of(reports, chosen, resolution, dtype=np.float64))
+    return RuleForm(columns, Evidence.of_columns(reports, chosen, resolution, dtype=np.float64))
 
 
 @dataclass(frozen=True)
-class Joined:
-    """A rule with one more column, what the best cut in it is expected to gain, and whether the others tell it all."""
+class ExtendedRule:
+    """A rule with one more column.
+
+    gain: nats that the best cut in it is expected to gain. superfluous: the other columns tell all that it tells.
+    """
 
     gain: float
-    found: Found
+    fitted: FittedRule
     superfluous: bool = False
 
 
 class RuleSearch:
-    """Columns join one by one."""
+    """The search for a rule, to which columns join one by one."""
 
     def __init__(self, reports: Reports, axes: Sequence[Axis]) -> None:
         self.reports, self.axes, self.classes = reports, axes, len(reports.classes or ())
 
-    def find(self, chosen: Sequence[int]) -> Found:
-        """A rule on cells that are coarse enough to search in."""
-        found = self.nothing()
+    def find(self, chosen: Sequence[int]) -> FittedRule:
+        """Find a rule in these columns, on cells that are coarse enough to search in."""
+        fitted = self.one_leaf()
         left = list(chosen)
         while left:
-            judged = {j: self.joined(found, j) for j in left}
-            best = max(left, key=lambda j: judged[j].gain)
-            if judged[best].gain <= 0:
+            extended = {j: self.extended(fitted, j) for j in left}
+            best = max(left, key=lambda j: extended[j].gain)
+            if extended[best].gain <= 0:
                 break
-            extended = judged[best].found
-            found = replace(extended, state=extended.search.run(extended.state))
-            left = [j for j in left if j != best and not judged[j].superfluous]
-        return self.trimmed(found)
+            fitted = extended[best].fitted
+            fitted = replace(fitted, state=fitted.moves.run(fitted.state))
+            left = [j for j in left if j != best and not extended[j].superfluous]
+        return self.trimmed(fitted)
 
-    def again(self, found: Found) -> Found:
-        """What the search finds when it goes on after a cut was taken away; the same rule if nothing better."""
-        state = found.search.run_again(found.state)
-        return found if state is found.state else replace(found, state=state)
+    def again(self, fitted: FittedRule) -> FittedRule:
+        """Go on with the search after a cut was taken away; return the same rule if nothing better is found."""
+        state = fitted.moves.run_again(fitted.state)
+        return fitted if state is fitted.state else replace(fitted, state=state)
 
-    def class_shares(self) -> Floats:
+    def one_leaf(self) -> FittedRule:
+        """Return the rule of one leaf, with the classes' shares."""
         counts = np.asarray(self.reports.counts(), np.float64)
-        return np.asarray(counts / counts.sum())
+        form = form_of(self.reports, self.axes, (), self.classes)
+        moves = form.moves()
+        return FittedRule(form, moves, moves.fitted(Rule.nothing([], counts / counts.sum(), 0)))
 
-    def nothing(self) -> Found:
-        """One leaf with the classes' shares."""
-        ground = ground_of(self.reports, self.axes, (), self.classes)
-        search = ground.search()
-        return Found(ground, search, search.fitted(Rule.nothing([], self.class_shares(), 0)))
-
-    def joined(self, found: Found, j: int) -> Joined:
-        """The rule so far with one more column."""
-        ground = ground_of(self.reports, self.axes, (*found.ground.columns, j), self.classes)
-        rule = found.state.rule
+    def extended(self, fitted: FittedRule, j: int) -> ExtendedRule:
+        """Return the rule with column j besides, which is modelled with the columns that it depends on."""
+        form = form_of(self.reports, self.axes, (*fitted.form.columns, j), self.classes)
+        rule = fitted.state.rule
         crowded = 2 * rule.types.size * (len(rule.logits) - 1) > MOST_FLIPS  # once cut along the new column
-        if crowded or effective_dimension([self.axes[k] for k in ground.columns]) > MOST_DIMENSIONS:
-            return Joined(-np.inf, found)
-        ground = ground.formed(pairs=found.ground.pairs)
-        extended = moved(found, ground)
-        pairs = [(i, len(ground.columns) - 1) for i in range(len(found.ground.columns))]
+        if crowded or effective_dimension([self.axes[k] for k in form.columns]) > MOST_DIMENSIONS:
+            return ExtendedRule(-np.inf, fitted)
+        form = replace(form, pairs=fitted.form.pairs)
+        extended = on_form(fitted, form)
+        pairs = [(i, len(form.columns) - 1) for i in range(len(fitted.form.columns))]
         gains = {pair: gain_of_pair(extended, pair) for pair in pairs}
-        least = {pair: STRONG * np.prod([told_part(ground.cells[k]) for k in pair]) for pair in pairs}
-        dependent = [pair for pair, gain in gains.items() if gain > least[pair] * found.search.observed.total]
+        least = {pair: STRONG * np.prod([squared_correlation(form.cells[k]) for k in pair]) for pair in pairs}
+        dependent = [pair for pair, gain in gains.items() if gain > least[pair] * form.evidence.total]
         if dependent:
-            extended = moved(found, ground.formed(pairs=(*ground.pairs, *dependent)))
-        found_cuts = extended.search.grown(extended.state, [len(ground.columns) - 1])
-        gain = max((candidate.gain for candidate in found_cuts), default=0.0)
+            extended = on_form(fitted, replace(form, pairs=(*form.pairs, *dependent)))
+        cuts = extended.moves.grown(extended.state, [len(form.columns) - 1])
+        gain = max((candidate.gain for candidate in cuts), default=0.0)
         gain -= LEAK * sum(gains[pair] for pair in dependent)
-        return Joined(gain, extended, bool(dependent) and gain < 0)
+        return ExtendedRule(gain, extended, bool(dependent) and gain < 0)
 
-    def trimmed(self, found: Found) -> Found:
-        """With the columns that have cuts alone, and no more terms in the density than pay."""
-        kept = [j for j, part in enumerate(found.state.rule.parts) if part.parts > 1]
-        found = self.restricted(found, kept, SEARCH) if len(kept) < len(found.ground.columns) else found
-        found = self.stiffer(found)
-        return replace(found, state=found.search.run(found.state))
+    def trimmed(self, fitted: FittedRule) -> FittedRule:
+        """Return the rule with the columns that have cuts alone, and no more terms in the density than pay."""
+        kept = [j for j, part in enumerate(fitted.state.rule.parts) if part.parts > 1]
+        fitted = self.restricted(fitted, kept, SEARCH) if len(kept) < len(fitted.form.columns) else fitted
+        fitted = self.stiffer(fitted)
+        return replace(fitted, state=fitted.moves.run(fitted.state))
 
-    def finished(self, found: Found) -> Found:
-        """All numbers fitted on fine cells."""
-        return self.restricted(found, list(range(len(found.ground.columns))), FINAL)
+    def finished(self, fitted: FittedRule) -> FittedRule:
+        """Fit all numbers of a rule on fine cells."""
+        return self.restricted(fitted, list(range(len(fitted.form.columns))), FINAL)
 
-    def restricted(self, found: Found, kept: list[int], detail: tuple[Steps, Steps]) -> Found:
-        """With some of its columns alone, in this detail."""
-        place = {j: i for i, j in enumerate(kept)}
-        ground = ground_of(self.reports, self.axes, tuple(found.ground.columns[j] for j in kept), self.classes, detail)
-        pairs = tuple((place[i], place[j]) for i, j in found.ground.pairs if i in place and j in place)
-        rule = found.state.rule
-        gone = tuple(j for j in range(len(rule.parts)) if j not in place)
+    def restricted(self, fitted: FittedRule, kept: list[int], detail: tuple[Steps, Steps]) -> FittedRule:
+        """Return the rule over some of its columns alone (by their order in it), cut as finely as ``detail`` says."""
+        order = {j: i for i, j in enumerate(kept)}
+        old, rule = fitted.form, fitted.state.rule
+        form = form_of(self.reports, self.axes, tuple(old.columns[j] for j in kept), self.classes, detail)
+        pairs = tuple((order[i], order[j]) for i, j in old.pairs if i in order and j in order)
+        gone = tuple(j for j in range(len(rule.parts)) if j not in order)
         rule = replace(rule, parts=tuple(rule.parts[j] for j in kept), types=rule.types.squeeze(gone))
-        cells = tuple(found.ground.cells[j] for j in kept)
-        terms = None if found.ground.terms is None else tuple(found.ground.terms[j] for j in kept)
-        return moved(found, ground.formed(pairs=pairs, terms=terms), rule, cells)
+        terms = None if old.terms is None else tuple(old.terms[j] for j in kept)
+        cells = tuple(old.cells[j] for j in kept)
+        return on_form(fitted, replace(form, pairs=pairs, terms=terms), rule, cells)
 
-    def stiffer(self, found: Found) -> Found:
-        """The density with as few cosines and products as pay for themselves."""
-        found = moved(found, found.ground.formed(terms=tuple(found.search.density.terms)))
-        for pair in found.ground.pairs:
-            others = tuple(other for other in found.ground.pairs if other != pair)
-            found = max(found, moved(found, found.ground.formed(pairs=others)), key=score_of)
-        for j, cut in enumerate(found.ground.cells):
-            terms = found.search.density.terms
+    def stiffer(self, fitted: FittedRule) -> FittedRule:
+        """Return the rule with as few cosines and products in the density as pay for themselves."""
+        fitted = on_form(fitted, replace(fitted.form, terms=tuple(fitted.moves.density.terms)))
+        for pair in fitted.form.pairs:
+            others = tuple(other for other in fitted.form.pairs if other != pair)
+            fitted = max(fitted, on_form(fitted, replace(fitted.form, pairs=others)), key=score_of)
+        for j, cut in enumerate(fitted.form.cells):
+            terms = fitted.moves.density.terms
             if cut.labels is None:
                 fewer = [(*terms[:j], count, *terms[j + 1 :]) for count in TERMS if count < terms[j]]
-                found = max([found, *(moved(found, found.ground.formed(terms=each)) for each in fewer)], key=score_of)
-        return found
+                forms = [replace(fitted.form, terms=stiff) for stiff in fewer]
+                fitted = max([fitted, *(on_form(fitted, form) for form in forms)], key=score_of)
+        return fitted
 
 
-def score_of(found: Found) -> float:
-    return found.state.score
+def score_of(fitted: FittedRule) -> float:
+    """Return the score of a rule (see `moves`)."""
+    return fitted.state.score
 
 
-def gain_of_pair(found: Found, pair: tuple[int, int]) -> float:
-    """How much products of two columns' cosines are expected to raise the likelihood, less what they cost."""
-    around = found.search.surroundings(found.state)
-    basis = Density(found.ground.cells, (0,) * len(found.ground.columns), None, {pair: PAIR_TERMS})
+def gain_of_pair(fitted: FittedRule, pair: tuple[int, int]) -> float:
+    """Return the nats that products of two columns' cosines are expected to gain, less what they cost."""
+    around = fitted.moves.surroundings(fitted.state)
+    basis = StiffDensity(fitted.form.cells, (0,) * len(fitted.form.columns), None, {pair: PAIR_TERMS})
     fields = basis.basis()[basis.column.size :]
     if not len(fields):  # a column of one cell goes with nothing
         return 0.0
     fields = (fields[:, None] * around.at.joint.reshape(-1, *basis.shape)).reshape(len(fields), -1)
     score, gram = around.slopes(fields)
     gain = 0.5 * float(score @ np.linalg.lstsq(gram, score, rcond=1e-9)[0])
-    return float(gain - found.search.unit * len(fields))
+    return float(gain - fitted.moves.unit * len(fields))
 
 
-def moved(found: Found, ground: Ground, rule: Rule | None = None, cells: Sequence[ColumnCells] | None = None) -> Found:
-    """A rule on another ground, whose columns are those it had and perhaps more; its density is fitted afresh."""
-    rule = found.state.rule if rule is None else rule
-    cells = found.ground.cells if cells is None else cells
-    parts, types = on_other_cells(rule, cells, ground)
-    search = ground.search()
-    rule = replace(rule, parts=parts, types=types, density=np.zeros(search.density.size))
-    return Found(ground, search, search.fitted(rule, FINAL_STEPS))
+def on_form(
+    fitted: FittedRule, form: RuleForm, rule: Rule | None = None, cells: Sequence[ColumnCells] | None = None
+) -> FittedRule:
+    """Fit a rule, and its density afresh, on another form, whose columns are those it had and perhaps more.
+
+    rule, cells: the rule and the cells that its parts are of, if not those of ``fitted``.
+    """
+    rule = fitted.state.rule if rule is None else rule
+    parts, types = on_other_cells(rule, fitted.form.cells if cells is None else cells, form)
+    moves = form.moves()
+    rule = replace(rule, parts=parts, types=types, density=np.zeros(moves.density.size))
+    return FittedRule(form, moves, moves.fitted(rule, FINAL_STEPS))
 
 
-def on_other_cells(rule: Rule, cells: Sequence[ColumnCells], ground: Ground) -> tuple[tuple[Parts, ...], Labels]:
-    """The parts of a rule on a ground that may have more columns, and the types of its boxes there."""
-    fresh = list(ground.parts())
+def on_other_cells(rule: Rule, cells: Sequence[ColumnCells], form: RuleForm) -> tuple[tuple[Parts, ...], Labels]:
+    """Return the parts of a rule on a form that may have more columns, and the types of its boxes there."""
+    fresh = list(form.parts())
     types = rule.types.reshape(rule.types.shape + (1,) * (len(fresh) - rule.types.ndim))
     for j, (part, old) in enumerate(zip(rule.parts, cells, strict=True)):
-        fresh[j], kept = carried(part, old, fresh[j], ground.cells[j])
+        fresh[j], kept = carried(part, old, fresh[j], form.cells[j])
         types = np.take(types, kept, j)
     return tuple(fresh), types
 
 
 def carried(part: Parts, old: ColumnCells, new: Parts, cut: ColumnCells) -> tuple[Parts, Codes]:
-    """The same parts in other cells, and which of them are still there: coarser cells may hide one."""
+    """Return a column's parts in other cells, and which of them are still there: coarser cells may hide one."""
     if isinstance(part, Cuts) or old.edges is None or cut.edges is None:
         return (new.moved(part.places) if isinstance(part, Cuts) else part), np.arange(part.parts)
     middle = (cut.edges[1:] + cut.edges[:-1]) / 2

@@ -21,25 +21,25 @@ MOST_BOXES = 20_000
 
 
 @dataclass(frozen=True)
-class Node:
+class BoxNode:
     """A box of parts, its type if it has one only, else the column and the part before which it is split."""
 
     box: Box
     type: int
     column: int = -1
     place: int = 0
-    below: Node | None = None
-    above: Node | None = None
+    below: BoxNode | None = None
+    above: BoxNode | None = None
     inner: int = 0
     """How many splits there are from here on."""
 
-    def leaves(self) -> list[Node]:
+    def leaves(self) -> list[BoxNode]:
         if self.below is None or self.above is None:
             return [self]
         return [*self.below.leaves(), *self.above.leaves()]
 
 
-def smallest_tree(types: Labels) -> Node:
+def smallest_tree(types: Labels) -> BoxNode:
     """The tree of fewest nodes; over very many boxes the one that at each node leaves fewest changes behind."""
     exact = np.prod([size * (size + 1) // 2 for size in types.shape]) <= MOST_BOXES
     return _read(types, tuple((0, size) for size in types.shape), _splits(types) if exact else None)
@@ -75,18 +75,18 @@ def _beginnings(values: NDArray, shape: Extents, j: int = 0, k: int = 0) -> NDAr
     return values[tuple(slice(k * (i == j), size + k * (i == j)) for i, size in enumerate(shape))]
 
 
-def _read(types: Labels, box: Box, splits: dict[Extents, NDArray[np.int64]] | None) -> Node:
+def _read(types: Labels, box: Box, splits: dict[Extents, NDArray[np.int64]] | None) -> BoxNode:
     inside = types[tuple(slice(*ends) for ends in box)]
     first = int(inside.flat[0])
     if (inside == first).all():
-        return Node(box, first)
+        return BoxNode(box, first)
     places = [(_rest(types, box, j, k, splits), j, k) for j, k, *_ in _halves(inside.shape)]
     _, j, k = min(places)
     middle = box[j][0] + k
     below, above = (
         _read(types, (*box[:j], ends, *box[j + 1 :]), splits) for ends in ((box[j][0], middle), (middle, box[j][1]))
     )
-    return Node(box, -1, j, middle, below, above, below.inner + above.inner + 1)
+    return BoxNode(box, -1, j, middle, below, above, below.inner + above.inner + 1)
 
 
 def _rest(types: Labels, box: Box, j: int, k: int, splits: dict[Extents, NDArray[np.int64]] | None) -> float:
