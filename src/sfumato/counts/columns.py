@@ -69,7 +69,8 @@ class Column:
     (None where there is one level only). Clear labels have ``labels``. Clear numbers have ``edges``, between which
     their base codes lie, ``integer`` if all are whole, and ``values``, the different numbers, with ``occurring``, how
     often each occurs. ``all_counts``: the counts over the whole table, where the codes are only a part of it or not in
-    memory. """
+    memory.
+    """
 
     name: str
     channel: Any
@@ -270,7 +271,8 @@ def base_codes(
     """Return the report codes of a column, −1 for missing.
 
     ``coded``: the values are report codes already, and are only checked. ``name`` and ``places`` (the row numbers of
-    the values in the whole table) are for errors. """
+    the values in the whole table) are for errors.
+    """
     if not coded:
         return codes_of(values, channel, name, places)
     size = channel.outputs.size

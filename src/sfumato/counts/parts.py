@@ -28,7 +28,8 @@ class TableFacts:
 
     ``rows``: the number of records. ``classes``: the class labels, None without a class. ``columns``: every column
     without its codes. ``by_class``: the counts of every blurred column's base codes, one row a class (one row where
-    there is no class). ``largest``: the largest weight, 0 without weights. """
+    there is no class). ``largest``: the largest weight, 0 without weights.
+    """
 
     rows: int
     classes: tuple[Hashable, ...] | None

@@ -428,7 +428,8 @@ def cells_of_column(column: Column, cells: Any, missing: bool) -> CellMapping:
     """Return the mapping from a column's base codes to cells.
 
     ``cells``: the cell of every code, or an object with ``cell_of_code`` and ``reported`` (the number of cells), or
-    None (every code is its own cell). ``missing``: whether missing reports have a cell of their own. """
+    None (every code is its own cell). ``missing``: whether missing reports have a cell of their own.
+    """
     if cells is None:
         return CellMapping(None, column.size, missing)
     mapping = np.asarray(getattr(cells, "cell_of_code", cells), dtype=np.int32)

@@ -158,7 +158,8 @@ class Counts:
         """Return the counts scaled to effective reports: those of each class divided by Σw²/Σw of the class.
 
         The shares stay, and the total becomes (Σw)²/Σw² (`worth`), so formulas for the errors of unweighted counts
-        hold. Counts without weights are returned as they are, and equal weights come out as no weights. """
+        hold. Counts without weights are returned as they are, and equal weights come out as no weights.
+        """
         if not self.weighted:
             return self
         totals = np.sum([tally.histogram.sum(axis=1) for tally in self.levels.values()], axis=0)

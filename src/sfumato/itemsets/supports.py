@@ -77,7 +77,8 @@ class ColumnBitmaps:
 
         ``channel``: the design that made the reports (None: bitmaps as they are). ``sizes``: the groups (None: the
         sizes that occur). ``chosen``: the items to keep (None: all). Seeds are expanded piece by piece, never all at
-        once. """
+        once.
+        """
         if channel is not None:
             channel.check(reports)
         people = np.bincount(reports.sizes)
@@ -139,7 +140,8 @@ class CleanBaskets:
     """Clean baskets that can be counted, as one group whose size is that of the largest basket.
 
     Pairs are counted basket by basket where baskets are small, in Σ C(size, 2) steps for all of them; otherwise, and
-    for longer itemsets, in the column bitmaps of those items that are still asked for. """
+    for longer itemsets, in the column bitmaps of those items that are still asked for.
+    """
 
     def __init__(self, baskets: Baskets) -> None:
         self.baskets = baskets
@@ -222,7 +224,8 @@ class Group:
 
     ``sizes`` and ``people``: the disclosed basket sizes, and how many people have each (clean baskets: one size, that
     of the largest). ``channel``: the design, None for clean baskets. ``compressed``: whether reports are seeds.
-    ``counted[k − 1]``: keys of the itemsets of k items, and their counts. """
+    ``counted[k − 1]``: keys of the itemsets of k items, and their counts.
+    """
 
     items: Items
     sizes: tuple[int, ...]

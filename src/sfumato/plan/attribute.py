@@ -123,7 +123,8 @@ class Attribute:
         generator or a seed for simulations; None: secure random numbers. ``key``: a device's secret, with which the
         same answer always gives the same report (None: fresh noise). ``question``: the text that the device's secret is
         combined with, so that different questions have independent noise. ``level``: the level of every person, or one
-        for all (None: the channel's default). """
+        for all (None: the channel's default).
+        """
         self.check_fits_a_column()
         if self.channel is not None:
             return self.channel.randomize(values, rng, level=level, key=key, question=question)

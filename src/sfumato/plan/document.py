@@ -343,7 +343,8 @@ class Plan:
         are estimated in, or their edges; for all attributes or as a mapping by name (None: as many as suit).
         ``method``: "smooth", "em", "as00" or "inverse", see `sf.reconstruct`. ``by``: the name of a column whose
         classes are estimated apart. ``weights``: how many people each report stands for, an array or the name of a
-        column. """
+        column.
+        """
         return reconstructed(self, table, intervals, method, by, weights)
 
     def guarantee(self, prior: Mapping[str, Any] | None = None, *, truth: Any = None) -> CombinedGuarantee:

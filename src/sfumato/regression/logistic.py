@@ -58,7 +58,8 @@ def fit_logistic(numbers: Floats, answer: CategoricalOutcome, weights: Floats, *
     """Fit a logistic regression by Fisher scoring.
 
     ``numbers[person, column]``: the columns. ``answer``: the outcome. ``weights``: one a person. ``robust``: compute
-    the sandwich covariance, which weights need. Nothing may be missing. """
+    the sandwich covariance, which weights need. Nothing may be missing.
+    """
     scale = np.sqrt(np.mean(numbers**2, axis=0))
     model = _Model(numbers / scale, answer, weights)
     state, better = model.at(np.zeros((len(answer.labels) - 1, scale.size))), None

@@ -1,7 +1,8 @@
 """`Shipped`: a model read from a file, with the plan of the reports it was learned from.
 
 Nothing in a file is executed, and the guarantee is computed from the plan in it. Every learner of the public list can
-be shipped. A model reads people's true values by name, checked against the plan. """
+be shipped. A model reads people's true values by name, checked against the plan.
+"""
 
 from __future__ import annotations
 

@@ -29,7 +29,8 @@ from sfumato.tables import to_arrow
 
 PAIR_INTERVALS = 6
 """Intervals of a number in the reconstruction of a pair. Chosen by judgement: more show finer dependence with more
-error. """
+error.
+"""
 
 MOST_PAIRED = 50_000
 """The most reports from which pairs are reconstructed, to bound the time. Chosen by judgement: the distances of pairs

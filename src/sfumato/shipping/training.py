@@ -59,7 +59,8 @@ def train(
     ``reports``: a table or `sf.Reports`. ``method``: a key of METHODS. ``holdout``: the share of reports that is held
     out of training and measured on. ``people``: a table of people whose true values are known (None: there are none).
     ``progress``: shows steps of work. The same ``seed`` gives the same split and the same model; both are independent
-    of anything that is simulated from that seed. """
+    of anything that is simulated from that seed.
+    """
     all_reports = reports_of(plan, reports, seed)
     share = held_out(holdout)
     train_fold, model = all_reports.within(~share), estimator(method, plan, seed)
