@@ -345,6 +345,7 @@ def sum_at(
 ) -> NDArray[Any]:
     """Sum the weights of the records at each flat index 0 … size − 1; where ``weights`` is None, count the records.
 
+    ``flat``: every record's index in the flattened array of all combinations of cells (or of groups and codes).
     ``chosen`` marks the records that count (None: all). Records with an index below zero are left out.
     """
     kernels = kernels_for(flat.size)

@@ -33,7 +33,7 @@ from sfumato.plan import Plan
 from sfumato.plan.attribute import as_meant, text_columns
 from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, PLAN_COLUMN, Batch, Result, source_of
 
-LOG = logging.getLogger("sfumato")
+LOG = logging.getLogger("sfumato")  # it is told of every pass over the rows
 REMEMBERED = 1 << 28
 """Bytes of answers that are kept in case the same question is asked again. Chosen by judgement; with less, learners go
 through the table more often."""
@@ -375,7 +375,7 @@ class FrameReports(Reports, elsewhere=True):
         return other
 
     def _other(self) -> FrameReports:
-        """Return a copy that makes its first pass anew; passes of both are counted together."""
+        """Return a copy of these reports that will make its own first pass; passes of both are counted together."""
         other = copy(self)
         other._facts, other._answers = None, {}
         return other

@@ -43,7 +43,7 @@ class BatchSchema:
     """What is needed to read a batch of rows as reports; it is sent to where the rows are.
 
     ``names``, ``channels``, ``levels``, ``target``, ``label_channel`` and ``seed`` as in `Reports`. ``weights``: the
-    name of the column of weights. ``decoded``: the channels of columns of codes that are read as values.  ``facts``:
+    name of the column of weights. ``decoded``: the channels of columns of codes that are read as values. ``facts``:
     what the first pass found out, None during that pass.
     """
 

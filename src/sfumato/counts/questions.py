@@ -285,7 +285,7 @@ class Valuing(Question):
 
 
 class CountableReports(ABC):
-    """Reports that can be counted, wherever they are: a subclass answers questions, the counts follow from that."""
+    """Reports that can be counted, in memory or elsewhere. A subclass defines `column` and `ask`."""
 
     names: tuple[str, ...]
     channels: dict[str, Any]

@@ -198,7 +198,7 @@ def certain_itemsets(level: Level, min_support: float, noise: float) -> NDArray[
 
 
 def join(survivors: Codes) -> Codes:
-    """Return all itemsets of one item more whose subsets are all among the survivors (sorted, one itemset a row)."""
+    """Return all itemsets of k + 1 items whose subsets of k items are all among ``survivors`` (sorted, one a row)."""
     k = survivors.shape[1]
     if k == 1:
         low, high = np.triu_indices(len(survivors), 1)

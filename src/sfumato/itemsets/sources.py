@@ -254,7 +254,7 @@ class SourceHolder(Holder):
 
     @classmethod
     def of(cls, reports: Reports, channel: Mechanism | None) -> SourceHolder:
-        """Make it for the only question of baskets in these reports, or for the question with this channel."""
+        """Find the baskets in reports: the answers to the only question of baskets, or to the one with this channel."""
         if reports.weighted:
             raise ValueError("itemsets count every person once; leave weights out")
         question, channel = baskets_among(reports, channel)
@@ -263,7 +263,7 @@ class SourceHolder(Holder):
 
     @classmethod
     def of_reports(cls, reports: Reports, channel: Mechanism, question: str | None = None) -> SourceHolder:
-        """Make it for randomized baskets, by a first pass that counts sizes and single items."""
+        """Find randomized baskets in a table, by a first pass that counts sizes and single items."""
         read = find_columns(reports.stored, channel, question)
         counted = count_itemsets(reports, read, np.arange(read.items.size)[:, None])
         groups = []
@@ -276,7 +276,7 @@ class SourceHolder(Holder):
 
     @classmethod
     def of_baskets(cls, reports: Reports) -> SourceHolder:
-        """Make it for clean baskets, in the only column or in the column ``basket``, by a first pass that finds all
+        """Find clean baskets in the only column of a table or in the column ``basket``, by a first pass that finds all
         items."""
         names = reports.stored
         name = names[0] if len(names) == 1 else BASKET

@@ -331,7 +331,7 @@ class MemoryHolder(Holder):
 
     @classmethod
     def of_reports(cls, parts: Sequence[tuple[BasketReports, SelectASize]]) -> MemoryHolder:
-        """Make it from reports, each with the design that made them."""
+        """Turn reports, each with the design that made them, into bitmaps that can be counted."""
         bitmaps = [ColumnBitmaps.of_reports(reports, channel) for reports, channel in parts]
         groups = [
             Group(reports.items, column_bitmaps.groups, column_bitmaps.people, channel, reports.compressed)
@@ -341,7 +341,7 @@ class MemoryHolder(Holder):
 
     @classmethod
     def of_baskets(cls, baskets: Baskets) -> MemoryHolder:
-        """Make it from clean baskets."""
+        """Make clean baskets countable."""
         clean = CleanBaskets(baskets)
         return cls([Group(baskets.items, clean.groups, clean.people, None)], [clean])
 

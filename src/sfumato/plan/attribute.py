@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sfumato.plan.document import Plan
 
 Role = Literal["attribute", "class", "clear"]
-ROLES: tuple[Role, ...] = ("attribute", "class", "clear")
+ROLES: tuple[Role, ...] = ("attribute", "class", "clear")  # what a question of a plan may be, see `Attribute`
 OWN_KEYS = ("role", "question")
 """Keys of a question in a plan file that describe neither its domain nor its channel."""
 

@@ -149,12 +149,12 @@ def _of_those_asked(
     first = as_array(next(iter(columns.values())))
     zeros = np.zeros(first.shape[0] if first.ndim else 1, dtype=np.int64)
     words = source_for(rng, key, question_of(plan.identity, "asked")).rows(zeros, len(plan.drawn))
-    asked = dict(zip(plan.drawn, chosen(words, questions_each).T, strict=True))
+    is_asked = dict(zip(plan.drawn, chosen(words, questions_each).T, strict=True))
     kept = dict(columns)
-    for name, people in asked.items():
+    for name, people in is_asked.items():
         for column in plan.attributes[name].columns:
             kept[column] = _kept(columns[column], people)
-    return kept, asked
+    return kept, is_asked
 
 
 def _kept(values: Any, is_asked: NDArray[np.bool_]) -> Any:

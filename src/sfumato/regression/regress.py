@@ -17,9 +17,9 @@ from sfumato.regression.linear import fit_linear
 from sfumato.regression.logistic import fit_logistic
 from sfumato.regression.result import Regression
 
-CONSTANT = "(constant)"
+CONSTANT = "(constant)"  # the name of the coefficient that every person has
 KINDS = ("linear", "logistic")
-UNBOUNDED = (
+UNBOUNDED = (  # the message where the likelihood has no maximum
     "the reports do not bound these coefficients: a category holds hardly anybody, or a column decides it; leave "
     "columns out or collect more"
 )

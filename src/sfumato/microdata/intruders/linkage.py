@@ -17,14 +17,11 @@ from scipy.special import logit
 
 from sfumato.domain import VALUES_SHOWN, Codes, Floats
 from sfumato.microdata.draws import Draws
-from sfumato.microdata.intruders.scene import IntruderFinding, Scene, upper_limit
+from sfumato.microdata.intruders.scene import CELLS, IntruderFinding, Scene, upper_limit
 from sfumato.microdata.releasing import Release
 from sfumato.microdata.table.fields import Field
 from sfumato.microdata.table.forms import Column
 from sfumato.prose import listed, shown
-
-CELLS = 2_000_000
-"""Distances in memory at once: 8 MB. It changes no result."""
 
 SLACK = 1e-5
 """The relative difference up to which distances count as equal: above the rounding of 32-bit sums (1e−7 a column)."""

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from sfumato.domain import Codes, Floats
-from sfumato.microdata.intruders.scene import CONFIDENCE, IntruderFinding, Scene, column_of
+from sfumato.microdata.intruders.scene import CELLS, CONFIDENCE, IntruderFinding, Scene, column_of
 from sfumato.microdata.releasing import release_part
 from sfumato.microdata.table.fields import Microdata
 from sfumato.microdata.table.forms import Column
@@ -32,8 +32,6 @@ points."""
 FEWEST = 40
 """The fewest records of a table that is attacked so: halves of fewer than 20 records hardly have a pattern."""
 
-CELLS = 2_000_000
-"""Distances in memory at once: 16 MB. It changes no result."""
 
 THRESHOLDS = (0.05, 0.5)
 """The shares of people outside the table whom an intruder takes to be inside; both are tried, the better one is stated.

@@ -27,7 +27,7 @@ from sfumato.microdata.methods.noise import additive_noise, reflect
 from sfumato.microdata.patterns.pattern import Leaves
 from sfumato.microdata.table.fields import Field, Mask, Microdata
 
-ENDS = ("reflect", "redraw", "wrap", "clip")
+ENDS = ("reflect", "redraw", "wrap", "clip")  # how values stay inside, see above
 MOST_REDRAWS = 1_000
 """How often noise is drawn again before a law is refused: one that leaves the interval 99 times in 100 is left over in
 four cases of 100,000."""
@@ -74,8 +74,8 @@ class Law:
     def of_table(cls, probabilities: Mapping[float, float], ends: str = "reflect") -> Law:
         """Make the law that gives each share its probability.
 
-        ``probabilities``: by share of the interval (−1 … 1) its probability, up to a common factor. ``ends``: as in
-        `Law`.
+        ``probabilities``: the probability of each share of the interval (−1 … 1), up to a common factor. ``ends``: as
+        in `Law`.
         """
         shares, weights = (np.array(part).astype(float) for part in (list(probabilities), list(probabilities.values())))
         if not (weights.size and (weights >= 0).all() and weights.sum() > 0 and np.isfinite(shares).all()):

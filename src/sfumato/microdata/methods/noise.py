@@ -26,7 +26,7 @@ from sfumato.domain import Codes, Floats
 from sfumato.microdata.draws import Draws
 from sfumato.microdata.table.fields import Field, Mask
 
-STEPS = ("rpt", "ppt", "alpt", "none")
+STEPS = ("rpt", "ppt", "alpt", "none")  # how classes move, see above
 FEWEST_RECORDS = 5
 """The fewest records of a leaf for rank noise; smaller leaves get additive noise. Chosen by judgement: among so few
 values a rank hides little."""

@@ -187,7 +187,7 @@ def _fewest(n: int) -> int:
     return int(max(5, round(0.4 * n**0.5)))
 
 
-def grow_c45(X: Floats, y: Codes, **asked: Any) -> Any:
+def grow_c45(X: Floats, y: Codes, **options: Any) -> Any:
     """Grow a tree after C4.5; other options are ignored."""
     from sfumato.microdata.patterns.c45 import C45Tree
 
@@ -282,12 +282,12 @@ def _check_explains(tree: Any, data: Microdata) -> None:
         raise ValueError(f"{type(tree).__name__} does not explain {data.target!r}, a {needed}, or leave leaves= out")
 
 
-def _no_tree(X: Floats, y: Codes, **asked: Any) -> Any:
+def _no_tree(X: Floats, y: Codes, **options: Any) -> Any:
     """Grow a tree without a cut, for tables without a target or without a field to test."""
     return grow_tree(np.zeros((len(y), 1)), np.zeros_like(y))
 
 
-def _grow_owners(tree: Any, X: Floats, target: Any, **asked: Any) -> Any:
+def _grow_owners(tree: Any, X: Floats, target: Any, **options: Any) -> Any:
     """Grow a tree with the options of the owner's tree; other options are ignored."""
     from sklearn.base import clone
 

@@ -29,7 +29,7 @@ NAMING = re.compile(
 )
 """Names that suggest identifiers; a column is one only if nearly every record has a value of its own, too."""
 
-NO_VALUE = "missing in every record"
+NO_VALUE = "missing in every record"  # the reason why a column without values is constant
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ import numpy as np
 from sfumato.tables import write_whole
 
 WHOLE = r"^(0|-?[1-9][0-9]{0,14})$"  # up to 15 digits, which a float holds exactly
-DECIMAL = r"^-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?$"
-SCIENTIFIC = r"^-?(0|[1-9][0-9]{0,14})(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
+DECIMAL = r"^-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?$"  # up to 15 digits on either side
+SCIENTIFIC = r"^-?(0|[1-9][0-9]{0,14})(\.[0-9]+)?([eE][+-]?[0-9]+)?$"  # with an exponent
 MOMENTS = tuple(  # formats of dates and moments, the first that writes every text is taken
     f"{day}{time}"
     for day in ("%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d")
