@@ -37,7 +37,7 @@ import sfumato as sf
 from reproductions.datasets import keel_rows, load
 from sfumato.microdata import Donors, Method, Release, Swap, Treatment
 from sfumato.microdata.draws import Draws
-from sfumato.microdata.intruders import Finding, send_intruders
+from sfumato.microdata.intruders import IntruderFinding, send_intruders
 from sfumato.microdata.intruders.linkage import linked_by_attributes
 from sfumato.microdata.judged.utility import LEARNERS, held_out
 from sfumato.microdata.kept.preserved import judge
@@ -108,7 +108,7 @@ RELEASES_BY = {"ours": partial(by, Donors()), "synthesis": synthesised, "swap": 
 # --- measures ---------------------------------------------------------------------------------------------------------
 
 
-def worst(release: Release) -> Finding:
+def worst(release: Release) -> IntruderFinding:
     return max(send_intruders(release, Draws(0)), key=lambda finding: finding.risk)
 
 

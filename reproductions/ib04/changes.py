@@ -12,7 +12,7 @@ from reproductions import Rows
 from reproductions.ib04.choices import Choice
 from sfumato.domain import Floats
 from sfumato.microdata.patterns.c45 import best_cuts
-from sfumato.microdata.patterns.nodes import Nodes, nodes_of
+from sfumato.microdata.patterns.nodes import TreeNodes, nodes_of
 
 CHANGES = ("another attribute", "cut moved", "leaf cut", "cut gone")
 
@@ -38,7 +38,7 @@ def first_changes(choice: Choice, grown: list[Any]) -> Counter[str]:
     return Counter(change for several in each for change in several)
 
 
-def topmost_changes(ours: Nodes, theirs: Nodes, X: Floats) -> list[str]:
+def topmost_changes(ours: TreeNodes, theirs: TreeNodes, X: Floats) -> list[str]:
     """What differs first on the ways down two trees: another attribute tested, the same one cut elsewhere (other
     records on its sides), a leaf cut further, or a cut gone."""
     found, pairs = [], [(0, 0, np.arange(len(X)))]

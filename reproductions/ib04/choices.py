@@ -22,7 +22,7 @@ from sfumato.microdata import IB04, Method, Release, TreeComparison, compare_tre
 from sfumato.microdata.draws import Draws
 from sfumato.microdata.methods.method import InLeaves, agree
 from sfumato.microdata.patterns.c45 import C45Tree
-from sfumato.microdata.patterns.nodes import Nodes, nodes_of
+from sfumato.microdata.patterns.nodes import TreeNodes, nodes_of
 from sfumato.microdata.releasing import release_records
 from sfumato.microdata.table.fields import read_microdata
 
@@ -43,7 +43,7 @@ class Choice:
     tree: Any
 
     @cached_property
-    def nodes(self) -> Nodes:
+    def nodes(self) -> TreeNodes:
         return nodes_of(self.tree)
 
     def release(self, seed: int, looks: int = 0, method: Method = WHOLE_FRAMEWORK) -> Release:

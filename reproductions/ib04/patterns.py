@@ -26,7 +26,7 @@ from sfumato.microdata.draws import Draws
 from sfumato.microdata.intruders.linkage import linked_by_attributes
 from sfumato.microdata.methods.laws import PAPER_DEVIATION
 from sfumato.microdata.patterns.c45 import C45Tree
-from sfumato.microdata.patterns.nodes import Nodes, nodes_of
+from sfumato.microdata.patterns.nodes import TreeNodes, nodes_of
 
 LOOKS = 60
 DRAWN, LOOKED_AT = "as drawn", "looked at"
@@ -199,7 +199,7 @@ def boston_experiment(
     return found
 
 
-def _tested(nodes: Nodes, names: list[str]) -> frozenset[str]:
+def _tested(nodes: TreeNodes, names: list[str]) -> frozenset[str]:
     return frozenset(np.array(names)[nodes.feature[~nodes.is_leaf]].tolist())
 
 

@@ -11,7 +11,7 @@ from mlxtend.frequent_patterns import apriori as mlxtend_apriori
 
 import sfumato as sf
 from sfumato.channels.baskets import BasketReports
-from sfumato.itemsets.apriori import FALSE_SHARE, SupportWarning, certain_ones, join
+from sfumato.itemsets.apriori import FALSE_SHARE, SupportWarning, certain_itemsets, join
 from sfumato.itemsets.supports import Level
 from sfumato.tables import as_records
 from tests.statistics import assert_probability
@@ -127,7 +127,7 @@ def test_what_nobody_holds_is_hardly_ever_certain() -> None:
     rng, runs = np.random.default_rng(5), 2000
     codes = np.arange(1000)[:, None]
     alarms = sum(
-        certain_ones(Level(codes, rng.normal(0, 0.01, 1000), np.full(1000, 0.01)), 1e-9, 0.01).any()
+        certain_itemsets(Level(codes, rng.normal(0, 0.01, 1000), np.full(1000, 0.01)), 1e-9, 0.01).any()
         for _ in range(runs)
     )
     assert_probability(alarms, runs, FALSE_SHARE)

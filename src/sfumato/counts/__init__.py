@@ -1,4 +1,4 @@
-"""Reports become counts: all that reconstruction and learning read."""
+"""Counts of reports per combination of cells: the only thing about reports that reconstruction and learning read."""
 
 from sfumato.counts.columns import Column, Tally, columns_in, encode_known, known_labels
 from sfumato.counts.frames import FrameReports

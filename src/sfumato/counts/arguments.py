@@ -1,4 +1,4 @@
-"""What callers give beside the reports, checked: channels, classes and weights."""
+"""Checks of the arguments that come with reports: channels, classes and weights."""
 
 from __future__ import annotations
 
@@ -12,11 +12,16 @@ from sfumato.channels import Channel, Mechanism
 from sfumato.domain import Codes, Floats, Items, as_array, as_numbers, codes_of_labels, is_missing
 from sfumato.tables import naming
 
-WEIGHTS = (1e-100, 1e100)  # whose squares are numbers too
+WEIGHTS = (1e-100, 1e100)
+"""The smallest and the largest weight of a record, in people. Chosen so that squares of weights, summed over any number
+of records, stay within the range of floats (1e−308 to 1e308)."""
 
 
 def channels_by_name(channels: Any, names: Sequence[str]) -> dict[str, Any]:
-    """One channel or None a column, from a sequence or from a mapping by column name."""
+    """Return the channel of every column by its name, None for a clear column.
+
+    ``channels`` is a sequence with one entry a column, a mapping from column name to channel, or None (all clear).
+    """
     if channels is None:
         return dict.fromkeys(names)
     if isinstance(channels, Mapping):
@@ -32,7 +37,7 @@ def channels_by_name(channels: Any, names: Sequence[str]) -> dict[str, Any]:
 
 
 def check_mechanism(channel: Any) -> Mechanism:
-    """A mechanism, not something else."""
+    """Return ``channel`` if it is a mechanism (a channel, a choice of levels, …); otherwise raise TypeError."""
     if not isinstance(channel, Mechanism):
         shown = repr(channel) if isinstance(channel, str | int | float) else type(channel).__name__
         raise TypeError(f"channel={shown} is not a channel; pass the one that made the reports")
@@ -40,24 +45,31 @@ def check_mechanism(channel: Any) -> Mechanism:
 
 
 def check_channel(channel: Any) -> Channel:
-    """A channel whose reports can be counted by code."""
-    found = check_mechanism(channel)
-    if not isinstance(found, Channel):
+    """Return ``channel`` if it is a single channel whose reports can be counted by code; otherwise raise TypeError."""
+    mechanism = check_mechanism(channel)
+    if not isinstance(mechanism, Channel):
         raise TypeError(f"{channel.kind} is not a single channel; count each of its columns or levels")
     if isinstance(channel.domain, Items):
         raise TypeError(f"{channel.kind} reports sets of items; use sf.frequent_itemsets for them")
-    return found
+    return mechanism
 
 
 def channels_by_level(channel: Any) -> dict[Any, Channel]:
-    """The channels of a mechanism, each of which can be counted by code."""
-    found = {level: check_channel(one) for level, one in check_mechanism(channel).levels.items()}
-    if not found:
+    """Return the channel of every level of a mechanism (level None where there is only one).
+
+    Raises TypeError where the reports of a level cannot be counted by code.
+    """
+    channels = {level: check_channel(level_channel) for level, level_channel in check_mechanism(channel).levels.items()}
+    if not channels:
         raise TypeError(f"{channel.kind} blurs several columns together; give each of them channel.marginal(name)")
-    return found
+    return channels
 
 
 def classes_of(by: ArrayLike | None, size: int) -> tuple[tuple[Hashable, ...] | None, Codes | None]:
+    """Return the classes in ``by`` (one label for each of ``size`` reports) and every report's class code.
+
+    (None, None) where ``by`` is None. A missing label raises ValueError.
+    """
     if by is None:
         return None, None
     if isinstance(by, str):
@@ -71,7 +83,10 @@ def classes_of(by: ArrayLike | None, size: int) -> tuple[tuple[Hashable, ...] | 
 
 
 def weights_of(weights: ArrayLike | None, size: int, name: str = "weights") -> Floats | None:
-    """How many people each report stands for; None: one each."""
+    """Check the weights of ``size`` reports (people that each report stands for) and return them as floats.
+
+    None stays None: every report stands for one person. ``name`` is how errors call the argument.
+    """
     if weights is None:
         return None
     with naming(name):
@@ -85,9 +100,10 @@ def weights_of(weights: ArrayLike | None, size: int, name: str = "weights") -> F
 
 
 def whole_weights(weights: Floats, largest: float, records: int) -> Floats:
-    """Weights as whole multiples of a power of two so small that sums of them are exact, in whatever order.
+    """Round weights to multiples of a power of two, so that their sums are exact in whatever order they are made.
 
-    The power follows from the largest weight and the number of records alone: every sum is below 2⁵² multiples.
+    unit = 2^(⌈log₂(largest·records)⌉ − 52): every sum is below 2⁵² units, which a float holds exactly.
+    ``largest`` is the largest weight and ``records`` the number of records of the whole table.
     """
     if not largest:
         return weights
@@ -96,5 +112,6 @@ def whole_weights(weights: Floats, largest: float, records: int) -> Floats:
 
 
 def check_length(name: str, length: int, size: int) -> None:
+    """Raise ValueError unless an argument called ``name`` has one entry for each of ``size`` reports."""
     if length != size:
         raise ValueError(f"{name} has {length} entries for {size} reports; give one per report")

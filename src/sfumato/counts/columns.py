@@ -1,4 +1,8 @@
-"""Columns of reports, every report as a base code, whatever the kind of table it came in."""
+"""Columns of reports as whole-number codes, and the counting of codes.
+
+The *base code* of a report is its code in the column's channel, −1 where it is missing. Where people chose a level, the
+codes of the levels follow one another. A clear column's base codes are its labels or runs of its numbers.
+"""
 
 from __future__ import annotations
 
@@ -30,14 +34,26 @@ from sfumato.plan import Plan
 from sfumato.tables import CODE_SUFFIX, PLAN_COLUMN, is_table, name_row, read_columns
 
 CLEAR_BASE_CELLS = 1024
-MOST_VALUES = 1 << 20  # clear numbers of which more than so many differ are read on a grid of so many cells
+"""The most runs into which the numbers of a clear column are cut. Chosen by judgement: cells of estimates and cuts of
+trees are unions of runs, far fewer than this; more runs only make counts larger."""
+
+MOST_VALUES = 1 << 20
+"""The most different numbers of a clear column that are kept one by one; where more differ they are read on a grid of
+as many equal cells (docs/decisions/0024). Bounds the memory of one column's counts to 16 MB."""
+
 WORTH_COMPILING = 1 << 16
+"""Reports from which counting waits for the compiled loops to load. Chosen by judgement: NumPy counts fewer in
+milliseconds, and loading numba takes longer. Both give the same counts."""
+
 BaseCodes = NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """How many people have each base code, and of each level how many have none."""
+    """The reports of a column counted: ``histogram`` by base code, ``missing`` by level.
+
+    Both have a leading axis of classes where classes are counted apart.
+    """
 
     histogram: Codes
     missing: Codes
@@ -45,12 +61,15 @@ class Counted:
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """One column: the base code of every report, and what the codes mean.
+    """A column of reports: the base code of every record, and what the codes mean.
 
-    ``levels`` maps each level to its channel ({} for a clear column) and ``starts`` gives its first base code.
-    Clear numbers have ``edges`` between their codes, and the ``values`` that occur, each ``occurring`` so often; clear
-    labels have ``labels``. Where the
-    reports are elsewhere there are no ``codes``, but what is ``known`` of them.
+    ``channel``: the mechanism that the column went through, None if it is clear. ``codes``: the base codes, −1 where
+    the report is missing; None where the reports are not in memory. ``levels`` maps each level to its channel ({} for a
+    clear column); ``starts`` holds the first base code of each level, and ``level`` the index of every record's level
+    (None where there is one level only). Clear labels have ``labels``. Clear numbers have ``edges``, between which
+    their base codes lie, ``integer`` if all are whole, and ``values``, the different numbers, with ``occurring``, how
+    often each occurs. ``all_counts``: the counts over the whole table, where the codes are only a part of it or not in
+    memory.
     """
 
     name: str
@@ -64,76 +83,81 @@ class Column:
     integer: bool = False
     values: Floats | None = None
     occurring: Codes | None = None
-    known: Counted | None = None
+    all_counts: Counted | None = None
 
     @cached_property
     def size(self) -> int:
-        """How many base codes there are."""
+        """The number of base codes."""
         if self.levels:
             return int(self.starts[-1]) + list(self.levels.values())[-1].outputs.size
         return len(self.labels) if self.labels is not None else len(self.edges) - 1  # type: ignore[arg-type]
 
     @cached_property
     def counted(self) -> Counted:
-        """How many people have each code, of all that there are, not only of those whose codes are here."""
-        if self.known is not None:
-            return self.known
+        """The counts over the whole table, also where only a part of its codes is here."""
+        if self.all_counts is not None:
+            return self.all_counts
         levels = max(len(self.levels), 1)
         return Counted(*(part[0] for part in code_counts(self, np.zeros(self.present.size, np.int64), 1, levels)))
 
     @property
     def present(self) -> BaseCodes:
-        """The codes, which are in memory."""
+        """The base codes, which must be in memory."""
         assert self.codes is not None, f"the reports of {self.name!r} are not in memory"
         return self.codes
 
     @cached_property
     def has_missing(self) -> bool:
-        return bool((self.present < 0).any() if self.known is None else self.known.missing.any())
+        """Whether a report of this column is missing, anywhere in the table."""
+        return bool((self.present < 0).any() if self.all_counts is None else self.all_counts.missing.any())
 
     @property
     def histogram(self) -> Codes:
-        """How many people have each code."""
+        """The number of reports with each base code, over the whole table."""
         return self.counted.histogram
 
     @property
     def people(self) -> Codes:
-        """How many reports came through each level."""
+        """The number of records at each level, those with a missing report included."""
         ends = np.append(self.starts, self.size)
         sent = [self.histogram[low:high].sum() for low, high in pairwise(ends.tolist())]
         return np.asarray(sent + self.counted.missing, np.int64)
 
     def decoded(self) -> NDArray[Any]:
-        """The reports that the codes stand for."""
-        found = np.empty(self.present.size, dtype=object)
-        for place, channel in enumerate(self.levels.values()):
-            of_level = slice(None) if self.level is None else self.level == place
-            found[of_level] = channel.outputs.decode(self.ranks[of_level])
-        return found
+        """Return the values that the base codes stand for (of a blurred column)."""
+        reports = np.empty(self.present.size, dtype=object)
+        for index, channel in enumerate(self.levels.values()):
+            of_level = slice(None) if self.level is None else self.level == index
+            reports[of_level] = channel.outputs.decode(self.ranks[of_level])
+        return reports
 
     @cached_property
     def ranks(self) -> BaseCodes:
-        """The code of every report within its own level, −1 where it is missing."""
+        """The code of every report in its own level's channel, −1 where it is missing."""
         if len(self.levels) < 2:
             return self.present
         return np.where(self.present < 0, MISSING, self.present - self.starts[self.level]).astype(np.int32)
 
 
 def code_counts(column: Column, group: Codes, groups: int, levels: int) -> tuple[Codes, Codes]:
-    """How many people of each group have each base code, and how many of each level have none."""
+    """Count a column's reports by group.
+
+    ``group`` is the group of every record, 0 … groups − 1. Returns histogram[group, base code] and
+    missing[group, level], where ``levels`` is the number of levels.
+    """
     width, kernels = column.size + levels, kernels_for(group.size)
     level = np.zeros(0, np.int32) if column.level is None else column.level
     if kernels:
-        found = np.zeros((groups, width), np.int64)
-        kernels.count_codes(column.present, level, group, column.size, found)
+        counts = np.zeros((groups, width), np.int64)
+        kernels.count_codes(column.present, level, group, column.size, counts)
     else:
         codes = np.where(column.present < 0, column.size + (level if level.size else 0), column.present)
-        found = np.bincount(group * width + codes, minlength=groups * width).reshape(groups, width)
-    return found[:, : column.size], found[:, column.size :]
+        counts = np.bincount(group * width + codes, minlength=groups * width).reshape(groups, width)
+    return counts[:, : column.size], counts[:, column.size :]
 
 
 def columns_in(table: Any) -> dict[str, NDArray[Any]]:
-    """The columns of any kind of table by name."""
+    """Read the columns of any kind of table in memory, by name; a matrix gives columns x0, x1, …"""
     if isinstance(table, dict) and all(isinstance(column, np.ndarray) and column.ndim for column in table.values()):
         return table
     if not is_table(table) and np.ndim(table) != 2:
@@ -143,7 +167,10 @@ def columns_in(table: Any) -> dict[str, NDArray[Any]]:
 
 
 def reports_in(table: Any, channels: Any) -> dict[str, NDArray[Any]]:
-    """The columns of reports; what they say of their origin is checked where a plan is to read them, and left out."""
+    """Read the columns of a table of reports, without the one that names the plan they were made by.
+
+    Where ``channels`` is a plan, reports that say they were made by another are refused.
+    """
     columns = columns_in(table)
     if PLAN_COLUMN not in columns:
         return columns
@@ -153,50 +180,53 @@ def reports_in(table: Any, channels: Any) -> dict[str, NDArray[Any]]:
 
 
 def clear_column(name: str, values: NDArray[Any], planned: tuple[Hashable, ...] = ()) -> Column:
-    """Read a column sent as it is: numbers in up to 1,024 runs of about equal counts, labels one by one; where nobody
-    answered, the labels that were planned, if any."""
+    """Read a column that was sent in the clear.
+
+    Numbers are cut into at most CLEAR_BASE_CELLS runs of about equal counts; every label has its own code. ``planned``
+    are the labels of the plan, which are used where every entry is missing.
+    """
     of_labels = values.dtype.kind not in "iuf"
     if of_labels or (planned and np.isnan(values).all()):
         labels = known_labels(values) if of_labels else planned
         return Column(name, None, encode_known(labels, values).astype(np.int32), labels=labels)
     numbers = as_numbers(values)
-    known = numbers[~np.isnan(numbers)]
-    integer = bool(known.size) and bool(np.all(known == np.rint(known)))
-    found = np.unique(known, return_counts=True)
-    if found[0].size > MOST_VALUES:
-        span = (float(found[0][0]), float(found[0][-1]))
-        found = on_grid(np.bincount(grid_cells(known, *span), minlength=MOST_VALUES), *span)
-    column = clear_numbers(name, *found, integer=integer)
+    present = numbers[~np.isnan(numbers)]
+    integer = bool(present.size) and bool(np.all(present == np.rint(present)))
+    value_counts = np.unique(present, return_counts=True)
+    if value_counts[0].size > MOST_VALUES:
+        span = (float(value_counts[0][0]), float(value_counts[0][-1]))
+        value_counts = on_grid(np.bincount(grid_cells(present, *span), minlength=MOST_VALUES), *span)
+    column = clear_numbers(name, *value_counts, integer=integer)
     return replace(column, codes=run_codes(column, numbers))
 
 
 def clear_numbers(name: str, values: Floats, counts: Codes, *, integer: bool) -> Column:
-    """What a column of clear numbers means, from the values that occur and how often."""
+    """Make a column of clear numbers, without codes, from the different ``values`` and how often each occurs."""
     edges = quantile_edges(values, counts, CLEAR_BASE_CELLS)
     return Column(name, None, edges=edges, integer=integer, values=values, occurring=counts)
 
 
 def run_codes(column: Column, numbers: Floats) -> BaseCodes:
-    """The run that each number of a clear column lies in, −1 where it is missing."""
+    """Return the index of the run between the column's edges that each number lies in, −1 for NaN."""
     assert column.edges is not None
-    place = np.searchsorted(column.edges[1:-1], numbers, side="right")
-    return np.where(np.isnan(numbers), MISSING, place).astype(np.int32)
+    runs = np.searchsorted(column.edges[1:-1], numbers, side="right")
+    return np.where(np.isnan(numbers), MISSING, runs).astype(np.int32)
 
 
 def grid_cells(numbers: Floats, low: float, high: float) -> Codes:
-    """The cell of each number among MOST_VALUES equal ones: for numbers of which more than so many differ."""
+    """Return the index of each number's cell among MOST_VALUES equal cells from ``low`` to ``high``."""
     return np.minimum((numbers - low) * (MOST_VALUES / (high - low)), MOST_VALUES - 1).astype(np.int64)
 
 
 def on_grid(counts: Codes, low: float, high: float) -> tuple[Floats, Codes]:
-    """The middles of the grid's cells that hold any number, and how many."""
+    """Return the middles of the cells of `grid_cells` with a count above zero, and these counts."""
     filled = np.flatnonzero(counts)
     middles = low + (filled + 0.5) * ((high - low) / MOST_VALUES)
     return np.asarray(middles, np.float64), counts[filled]
 
 
 def value_places(column: Column, numbers: Floats) -> Codes:
-    """The place of each number among the column's values: its own, or on a grid the nearest; 0 if there is none."""
+    """Return the index of the value of the column that is nearest to each number; 0 where the column has no values."""
     assert column.values is not None
     if not column.values.size:
         return np.zeros(numbers.size, np.int64)
@@ -206,7 +236,10 @@ def value_places(column: Column, numbers: Floats) -> Codes:
 
 
 def quantile_edges(unique: Floats, counts: Codes, cells: int) -> Floats:
-    """Edges half-way between neighbouring values, at most ``cells`` cells of about equal counts."""
+    """Return edges that cut sorted different values into at most ``cells`` cells of about equal counts.
+
+    Edges lie half-way between neighbouring values; ``counts`` says how often each value occurs.
+    """
     if unique.size == 0:
         return np.array([0.0, 1.0])
     if unique.size > cells:
@@ -222,12 +255,12 @@ def quantile_edges(unique: Floats, counts: Codes, cells: int) -> Floats:
 
 
 def known_labels(array: NDArray[Any]) -> tuple[Any, ...]:
-    """The labels of a column, sorted where they can be."""
+    """Return the different labels of a column without the missing ones, sorted where they can be compared."""
     return sorted_labels(value for value in array.ravel().tolist() if not is_missing(value))
 
 
 def encode_known(labels: tuple[Any, ...], values: ArrayLike) -> Codes:
-    """Codes of labels; missing and unknown labels are −1 (a learner may meet a label that it never saw)."""
+    """Return the index of each value among ``labels``; −1 for a missing value and for one that is not among them."""
     code_of = places_of(labels)
     return np.array([code_of.get(value, MISSING) for value in as_array(values).ravel().tolist()], dtype=np.int64)
 
@@ -235,7 +268,11 @@ def encode_known(labels: tuple[Any, ...], values: ArrayLike) -> Codes:
 def base_codes(
     values: NDArray[Any], channel: Channel, coded: bool, name: str, places: Codes | None = None
 ) -> BaseCodes:
-    """Report codes of values, or of what already are codes; ``places``: the rows that errors name."""
+    """Return the report codes of a column, −1 for missing.
+
+    ``coded``: the values are report codes already, and are only checked. ``name`` and ``places`` (the row numbers of
+    the values in the whole table) are for errors.
+    """
     if not coded:
         return codes_of(values, channel, name, places)
     size = channel.outputs.size
@@ -247,6 +284,7 @@ def base_codes(
 
 
 def _check_codes(values: NDArray[Any], size: int) -> None:
+    """Raise ValueError unless every value is a whole number from −1 (missing) to size − 1, or NaN."""
     codes = as_numbers(values)
     wrong = ~np.isnan(codes) & ((codes != np.rint(codes)) | (codes < MISSING) | (codes >= size))
     if wrong.any():
@@ -254,7 +292,8 @@ def _check_codes(values: NDArray[Any], size: int) -> None:
 
 
 def kernels_for(size: int) -> Any:
-    """The compiled loops, or None where numba is missing or too few reports would have to wait for it to load."""
+    """Return the module of compiled loops, or None where numba is not installed or ``size`` reports are too few to
+    wait until it is loaded."""
     worth = size >= WORTH_COMPILING or "sfumato.counts.kernels" in sys.modules
     return kernels_in("sfumato.counts.kernels") if worth else None
 
@@ -262,7 +301,11 @@ def kernels_for(size: int) -> Any:
 def codes_of(
     reports: NDArray[Any], channel: Channel, name: str = "reports", places: Codes | None = None
 ) -> BaseCodes:
-    """Report codes in one row, −1 for missing; a report that cannot be is refused by its row."""
+    """Return the report codes of values as a flat array, −1 for missing.
+
+    A value that the channel cannot report raises an error that names the column ``name`` and the row (``places`` are
+    the row numbers of the values in the whole table).
+    """
     flat, space = reports.reshape(-1), channel.outputs
     if not isinstance(space, Categories) and flat.dtype.kind == "f" and np.isinf(flat).any():
         name_row(_check_finite, flat, name, places)
@@ -278,12 +321,17 @@ def codes_of(
 
 
 def _check_finite(reports: NDArray[Any]) -> None:
+    """Raise ValueError if a report is infinite."""
     if np.isinf(reports).any():
         raise ValueError("the report is infinite; mark it as missing (NaN) or drop it")
 
 
 def place_into(flat: Codes, codes: BaseCodes, cell_of_code: BaseCodes, cells: int, missing: int) -> None:
-    """flat ← flat · cells + the cell of each code, in place; missing codes go to the cell ``missing``."""
+    """Append one column's cells to the records' flat indices, in place: flat ← flat·cells + cell_of_code[code].
+
+    ``flat`` is every record's index in the array of all combinations of the columns so far, ``cells`` the number of
+    this column's cells. A missing report (code −1) counts as the cell ``missing``.
+    """
     kernels = kernels_for(flat.size)
     if kernels:
         kernels.place_into(flat, codes, cell_of_code, cells, missing)
@@ -295,20 +343,27 @@ def place_into(flat: Codes, codes: BaseCodes, cell_of_code: BaseCodes, cells: in
 def sum_at(
     flat: Codes, weights: Floats | None, size: int, chosen: NDArray[np.bool_] | None = None
 ) -> NDArray[Any]:
-    """The summed weight at each place (None: how often it occurs), of the chosen; a place below zero does not count."""
+    """Sum the weights of the records at each flat index 0 … size − 1; where ``weights`` is None, count the records.
+
+    ``flat``: every record's index in the flattened array of all combinations of cells (or of groups and codes).
+    ``chosen`` marks the records that count (None: all). Records with an index below zero are left out.
+    """
     kernels = kernels_for(flat.size)
     if kernels:
         mask = np.zeros(0, bool) if chosen is None else chosen
         counted = kernels.count_at(flat, mask, size) if weights is None else kernels.sum_at(flat, weights, mask, size)
         return np.asarray(counted)
-    known = flat >= 0 if chosen is None else chosen & (flat >= 0)
-    return np.bincount(flat[known], None if weights is None else weights[known], minlength=size)
+    counted_here = flat >= 0 if chosen is None else chosen & (flat >= 0)
+    return np.bincount(flat[counted_here], None if weights is None else weights[counted_here], minlength=size)
 
 
 @dataclass(frozen=True, eq=False)
 class Weighed:
-    """What sums of weights do not tell: ``squares[class, code]`` of them, how many ``reports`` of each class they are,
-    and how many are ``missing``."""
+    """Sums beside the sums of weights, from which errors of weighted counts follow.
+
+    ``squares[class, code]``: summed squares of the weights. ``reports[class]`` and ``missing[class]``: how many reports
+    were counted and how many were missing, whatever they weigh.
+    """
 
     squares: NDArray[Any]
     reports: NDArray[Any]
@@ -320,9 +375,10 @@ class Weighed:
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """The reports that came through one channel: ``histogram[class, code]`` and the missing ones of each class.
+    """The counted reports of one channel: ``histogram[class, code]`` and ``missing[class]``.
 
-    Where reports have weights both are sums of these, and ``weighed`` says what makes errors honest.
+    Where reports have weights both are sums of weights, and ``weighed`` holds the sums of squares that errors need; it
+    is None where every report counts once.
     """
 
     channel: Channel
@@ -332,7 +388,8 @@ class Tally:
 
     @property
     def told(self) -> Weighed:
-        """``weighed``, also where every report counts once."""
+        """The sums of squared weights and the numbers of reports, also where every report counts once (its weight and
+        its square are 1)."""
         return self.weighed or Weighed(self.histogram, self.histogram.sum(axis=1), self.missing)
 
 
@@ -340,8 +397,12 @@ def tally(
     channel: Channel, codes: BaseCodes, group: Codes | None, groups: int, weights: Floats | None,
     squares: Floats | None = None,
 ) -> Tally:
-    """Reports by their code (−1: missing) and their group, each counted ``weights`` times (once when None);
-    ``squares`` of the weights unless they are the weights' own."""
+    """Count reports by group and code.
+
+    ``codes``: report codes, −1 for missing. ``group``: each report's group, 0 … groups − 1 (None: all in group 0).
+    ``weights``: people that each report stands for (None: one). ``squares``: the weights' squares, if they were rounded
+    apart; None: weights².
+    """
     size = channel.outputs.size
     flat = np.zeros(codes.size, np.int64) if group is None else group.copy()
     place_into(flat, codes, np.arange(size, dtype=np.int32), size + 1, size)
@@ -359,5 +420,5 @@ def tally(
 
 
 def only(values: Any, chosen: Any) -> Any:
-    """The chosen values (None: all) of something that need not be there."""
+    """Return values[chosen]; ``values`` itself where ``chosen`` is None, and None where ``values`` is None."""
     return values if values is None or chosen is None else values[chosen]

@@ -1,9 +1,9 @@
-"""Reports that stay where they are: counted in batches by the engine that holds them.
+"""`FrameReports`: reports in files, databases or clusters, counted in batches where their rows are.
 
-One kernel counts a batch, that of `Reports` in memory; engines only bring batches to it, where the rows are. So
-rounding, levels, missing values, weights and folds are the same code for every engine, and so are the counts, bit for
-bit. A first pass (`Surveying`) tells what a table in memory would show at once: how many rows, which classes, labels
-and values there are, how often each code occurs. Every further pass answers all questions asked together.
+The code that counts a batch is that of `Reports` in memory; engines only bring batches to it. So rounding, levels,
+missing values, weights and folds are the same for every engine, and counts are equal bit for bit
+(docs/decisions/0024). A first pass (`Surveying`) finds out how many rows, classes, labels and values there are and how
+often each code occurs. Every further pass answers all questions that were asked together.
 """
 
 from __future__ import annotations
@@ -23,23 +23,25 @@ from numpy.typing import NDArray
 
 from sfumato.channels import Channel
 from sfumato.counts.columns import Column, Counted, Tally, clear_numbers, on_grid, run_codes
-from sfumato.counts.parts import NOTHING, Form, Known, Part
+from sfumato.counts.parts import NOTHING, BatchSchema, Part, TableFacts
 from sfumato.counts.questions import Counting, Fold, Question, fold_hash
 from sfumato.counts.reports import SAMPLE_SALT, SAMPLED, Reports, check_label_channel
-from sfumato.counts.surveys import Gridding, Numbers, Surveyed, Surveying
+from sfumato.counts.surveys import Gridding, NumberCounts, Surveyed, Surveying
 from sfumato.counts.tallies import Counts
 from sfumato.domain import Codes, is_missing, sorted_labels
 from sfumato.plan import Plan
 from sfumato.plan.attribute import as_meant, text_columns
 from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, PLAN_COLUMN, Batch, Result, source_of
 
-LOG = logging.getLogger("sfumato")
-REMEMBERED = 1 << 28  # bytes of answers that are kept for whoever asks again
+LOG = logging.getLogger("sfumato")  # it is told of every pass over the rows
+REMEMBERED = 1 << 28
+"""Bytes of answers that are kept in case the same question is asked again. Chosen by judgement; with less, learners go
+through the table more often."""
 
 
 @dataclass(frozen=True, eq=False)
 class Fetching(Question):
-    """The rows of a fold themselves, with their places: a sample."""
+    """The question for the rows of a fold themselves: a list of (places, Arrow rows), one for each batch."""
 
     names: tuple[str, ...]
     fold: Fold
@@ -54,26 +56,30 @@ class Fetching(Question):
 
 
 def _meant(plan: Plan) -> dict[str, Any]:
-    """How a plan means the columns of files that do not say what they hold."""
+    """Return how to read files without types (CSV) as a plan means them, as keyword arguments of `source_of`."""
     convert = partial(_as_meant, plan)
     return {"text": text_columns(plan), "empty": plan.empty, "convert": convert}
 
 
 def _as_meant(plan: Plan, table: Any, before: int) -> Any:
+    """Return `as_meant` of a table, with the plan as first argument, for `functools.partial`."""
     return as_meant(table, plan, before)
 
 
 @dataclass(frozen=True, eq=False)
-class Asking:
-    """The work that a source does: every question of every batch, the answers merged."""
+class QuestionWork:
+    """Work that a source runs over its batches: answer all questions of each batch and merge the answers.
 
-    form: Form
+    The result is one answer a question, or None where there was no row.
+    """
+
+    schema: BatchSchema
     questions: tuple[Question, ...]
 
     def __call__(self, batches: Iterator[Batch]) -> list[Any] | None:
         answers: list[Any] | None = None
         for batch in batches:
-            part = Part(self.form, batch)
+            part = Part(self.schema, batch)
             if not len(part):
                 continue
             new = [question.of(part) for question in self.questions]
@@ -84,19 +90,20 @@ class Asking:
         return f"{len(self.questions)} questions"
 
     def merged(self, parts: Sequence[list[Any]]) -> list[Any]:
+        """Return one answer a question from the answers for several parts of the rows."""
         return [
-            question.merged([part[place] for part in parts]) for place, question in enumerate(self.questions)
+            question.merged([part[index] for part in parts]) for index, question in enumerate(self.questions)
         ]
 
 
 def origins_of(batches: Iterator[Batch]) -> set[str | None]:
-    """What the rows say of the plan that made them."""
+    """Return the identities of the plans that made the rows, as the rows name them (None: a row names none)."""
     return {origin for batch in batches for origin in batch.table.column(PLAN_COLUMN).unique().to_pylist()}
 
 
 @dataclass(frozen=True, eq=False)
-class Within:
-    """Work on the rows of some folds alone."""
+class FoldWork:
+    """Work that gets only those rows of each batch that are in all of some folds (under ``seed``)."""
 
     work: Callable[[Iterator[Batch]], Any]
     folds: tuple[Fold, ...]
@@ -106,6 +113,7 @@ class Within:
         return self.work(self._chosen(batch) for batch in batches)
 
     def _chosen(self, batch: Batch) -> Batch:
+        """Return the rows of a batch that are in all of the folds."""
         chosen = np.ones(batch.places.size, bool)
         for fold in self.folds:
             chosen &= fold.holds(fold_hash(self.seed, batch.places, fold.salt))
@@ -113,11 +121,11 @@ class Within:
 
 
 class FrameReports(Reports, elsewhere=True):
-    """Reports in files, in a relation, on a cluster."""
+    """Reports in files, in a database relation or on a cluster; parameters as in `Reports`."""
 
     in_memory = False
     on_pass: Callable[[int, float], None] | None = None
-    """Called after every pass with its number and its seconds."""
+    """Called after every pass over the rows with its number (from 1) and the seconds it took."""
 
     def __init__(
         self, table: Any, channels: Any = None, *, target: Any = None, weights: Any = None,
@@ -140,27 +148,27 @@ class FrameReports(Reports, elsewhere=True):
                 raise TypeError(f"levels of {name!r} are in memory, but the reports are elsewhere; name one level")
         self._describe(channels, target, label_channel, levels, seed)
         self._weight_column, self._among, self._decoded = weights, tuple[Fold, ...](), dict[str, Any]()
-        self._known: Known | None = None
+        self._facts: TableFacts | None = None
         self._answers: dict[Hashable, Any] = {}
         self._passes = [0]
 
     # --- what there is --------------------------------------------------------------------------------------------
 
     @property
-    def known(self) -> Known:
-        """What the first pass tells, made when first needed."""
-        if self._known is None:
-            self._known = self._survey()
-        return self._known
+    def facts(self) -> TableFacts:
+        """What the first pass over the rows found out; the pass is made at the first use."""
+        if self._facts is None:
+            self._facts = self._survey()
+        return self._facts
 
     def __len__(self) -> int:
-        return self.known.rows
+        return self.facts.rows
 
     @property
     def classes(self) -> tuple[Hashable, ...] | None:  # type: ignore[override]
         if self.target is None:
             return None
-        return self.known.classes if self.label_channel is None else check_label_channel(self.label_channel)
+        return self.facts.classes if self.label_channel is None else check_label_channel(self.label_channel)
 
     @property
     def weighted(self) -> bool:
@@ -178,48 +186,52 @@ class FrameReports(Reports, elsewhere=True):
         name = name if isinstance(name, str) else self.names[name]
         if name not in self.names:
             raise ValueError(f"column {name!r} is not among the reports; they have {', '.join(self.names)}")
-        return self.known.columns[name]
+        return self.facts.columns[name]
 
     def values(self, name: str | int) -> NDArray[Any]:
         raise TypeError("the reports are not in memory; read some of them with .sampled()")
 
-    def _survey(self) -> Known:
+    def _survey(self) -> TableFacts:
+        """Make the first pass over the rows (and a second where a clear column has too many different numbers)."""
         if self.plan is not None:
             self.plan.check_origin(self.source.origins)
-        found: Surveyed | None = self._passed([Surveying(self.names)], self._form(None))[0]
-        if found is None:
+        survey: Surveyed | None = self._passed([Surveying(self.names)], self._schema(None))[0]
+        if survey is None:
             raise ValueError("there are no reports; give at least one")
-        if self.plan is not None and found.origins:
-            self.plan.check_origin(sorted(found.origins, key=str))
-        crowded = {name: each for name, each in found.numbers.items() if each.values is None}
-        questions = [Gridding(name, each.low, each.high) for name, each in crowded.items()]
-        grids = dict(zip(crowded, self._passed(questions, self._form(None)), strict=True)) if questions else {}
-        columns = {name: self._column(name, found, grids.get(name)) for name in self.names}
-        return Known(found.rows, None if self.target is None else found.classes, columns, found.coded, found.largest)
+        if self.plan is not None and survey.origins:
+            self.plan.check_origin(sorted(survey.origins, key=str))
+        crowded = {name: numbers for name, numbers in survey.numbers.items() if numbers.values is None}
+        questions = [Gridding(name, numbers.low, numbers.high) for name, numbers in crowded.items()]
+        grids = dict(zip(crowded, self._passed(questions, self._schema(None)), strict=True)) if questions else {}
+        columns = {name: self._column(name, survey, grids.get(name)) for name in self.names}
+        classes = None if self.target is None else survey.classes
+        return TableFacts(survey.rows, classes, columns, survey.coded, survey.largest)
 
-    def _column(self, name: str, found: Surveyed, grid: Codes | None) -> Column:
+    def _column(self, name: str, survey: Surveyed, grid: Codes | None) -> Column:
+        """Make a column without codes from the first pass; ``grid`` counts its numbers where too many differ."""
         channel = self.channels[name]
         if channel is not None:
             levels = dict(channel.levels)
-            starts = np.cumsum([0] + [one.outputs.size for one in levels.values()])[:-1]
-            apart = found.coded[name]
+            starts = np.cumsum([0] + [level_channel.outputs.size for level_channel in levels.values()])[:-1]
+            apart = survey.coded[name]
             together = Counted(apart.histogram.sum(axis=0), apart.missing.sum(axis=0))
-            return Column(name, channel, None, levels, starts, known=together)
-        held = found.labels.get(name, Counter[Any]())
-        numbers = found.numbers.get(name) or Numbers.of(np.full(sum(held.values()), np.nan))
-        labels = sorted_labels(label for label in held if not is_missing(label))
-        if not labels and numbers.missing == found.rows:
+            return Column(name, channel, None, levels, starts, all_counts=together)
+        labels_counted = survey.labels.get(name, Counter[Any]())
+        numbers = survey.numbers.get(name) or NumberCounts.of(np.full(sum(labels_counted.values()), np.nan))
+        labels = sorted_labels(label for label in labels_counted if not is_missing(label))
+        if not labels and numbers.missing == survey.rows:
             labels = self._planned.get(name, ())
         if labels:
-            seen = np.array([held[label] for label in labels], np.int64)
-            return Column(name, None, labels=labels, known=Counted(seen, np.array([found.rows - int(seen.sum())])))
+            seen = np.array([labels_counted[label] for label in labels], np.int64)
+            missing = np.array([survey.rows - int(seen.sum())])
+            return Column(name, None, labels=labels, all_counts=Counted(seen, missing))
         values, counts = (numbers.values, numbers.counts) if grid is None else on_grid(grid, numbers.low, numbers.high)
         assert values is not None
         integer = numbers.integer and values.size > 0
         column = clear_numbers(name, values, counts, integer=integer)
         runs = run_codes(column, values)
         histogram = np.bincount(runs, counts, column.size).astype(np.int64)
-        return replace(column, known=Counted(histogram, np.array([numbers.missing])))
+        return replace(column, all_counts=Counted(histogram, np.array([numbers.missing])))
 
     def check_origin(self) -> None:
         if self.plan is not None:
@@ -236,16 +248,16 @@ class FrameReports(Reports, elsewhere=True):
         return [self._tallied(self.blurred(name), by_class and self.target is not None) for name in names]
 
     def _tallied(self, column: Column, by_class: bool) -> Counts:
-        """The counts that the first pass told already."""
-        counts, ends = self.known.by_class[column.name], np.append(column.starts, column.size)
+        """Return the counts of a column's report codes, which the first pass made."""
+        counts, ends = self.facts.by_class[column.name], np.append(column.starts, column.size)
 
         def rows(part: Codes) -> Codes:
             return part if by_class else part.sum(axis=0, keepdims=True)
 
         return Counts(
             {
-                level: Tally(channel, rows(counts.histogram[:, low:high]), rows(counts.missing[:, place]))
-                for place, ((level, channel), low, high) in enumerate(
+                level: Tally(channel, rows(counts.histogram[:, low:high]), rows(counts.missing[:, index]))
+                for index, ((level, channel), low, high) in enumerate(
                     zip(column.levels.items(), ends[:-1], ends[1:], strict=True)
                 )
             },
@@ -253,27 +265,30 @@ class FrameReports(Reports, elsewhere=True):
         )
 
     def ask(self, questions: Sequence[Question]) -> list[Any]:
-        known = [self._answer(each) for each in questions]
-        new = [each for each, answer in zip(questions, known, strict=True) if answer is None]
-        found = iter(self._passed(new, self._form(self.known)) if new else [])
-        return [next(found) if answer is None else answer for answer in known]
+        remembered = [self._answer(each) for each in questions]
+        new = [each for each, answer in zip(questions, remembered, strict=True) if answer is None]
+        answers = iter(self._passed(new, self._schema(self.facts)) if new else [])
+        return [next(answers) if answer is None else answer for answer in remembered]
 
     def _answer(self, question: Question) -> Any:
-        """The answer that is known already: remembered, or told by the first pass."""
+        """Return the answer to a question without a pass: a kept one, or one that follows from the first pass.
+
+        None: a pass is needed.
+        """
         if question.key is not None and question.key in self._answers:
             return self._answers[question.key]
         if not isinstance(question, Counting) or self.weighted or question.fold is not None or question.by_fold:
             return None
-        if len(question.names) != 1 or question.names[0] not in self.known.by_class:
+        if len(question.names) != 1 or question.names[0] not in self.facts.by_class:
             return None
-        counts, (cells,) = self.known.by_class[question.names[0]], question.cells
+        counts, (cells,) = self.facts.by_class[question.names[0]], question.cells
         histogram = counts.histogram.T if question.by_class else counts.histogram.sum(axis=0)[:, None]
         missing = counts.missing.sum(axis=1) if question.by_class else counts.missing.sum(keepdims=True)
-        found = np.zeros((cells.all, histogram.shape[1]))
-        np.add.at(found, np.arange(cells.count) if cells.cell_of_code is None else cells.cell_of_code, histogram)
+        cell_counts = np.zeros((cells.all, histogram.shape[1]))
+        np.add.at(cell_counts, np.arange(cells.count) if cells.cell_of_code is None else cells.cell_of_code, histogram)
         if cells.missing:
-            found[cells.count] = missing.ravel()
-        return found if question.by_class else found[:, 0]
+            cell_counts[cells.count] = missing.ravel()
+        return cell_counts if question.by_class else cell_counts[:, 0]
 
     def prepare(self, questions: Sequence[Question]) -> None:
         unknown = {each.key: each for each in questions if each.key is not None and self._answer(each) is None}
@@ -285,9 +300,9 @@ class FrameReports(Reports, elsewhere=True):
         while len(self._answers) > 1 and sum(each.nbytes for each in self._answers.values()) > REMEMBERED:
             self._answers.pop(next(iter(self._answers)))
 
-    def _passed(self, questions: Sequence[Question], form: Form) -> list[Any]:
-        """The answers of one pass over the rows."""
-        work = Asking(form, tuple(questions))
+    def _passed(self, questions: Sequence[Question], schema: BatchSchema) -> list[Any]:
+        """Make one pass over the rows and return one answer a question; None for each where there is no row."""
+        work = QuestionWork(schema, tuple(questions))
         parts = [part for part in self.gather(work, self._read_by(questions)) if part is not None]
         return work.merged(parts) if parts else [None] * len(questions)
 
@@ -297,7 +312,7 @@ class FrameReports(Reports, elsewhere=True):
 
     def gather(self, work: Callable[[Iterator[Batch]], Result], columns: Sequence[str]) -> list[Result]:
         begun = perf_counter()
-        parts = self.source.gather(Within(work, self._among, self.seed) if self._among else work, columns)
+        parts = self.source.gather(FoldWork(work, self._among, self.seed) if self._among else work, columns)
         seconds = perf_counter() - begun
         self._passes[0] += 1
         LOG.info("pass %d: %s of %d columns, %.1f s", self.passes, work, len(columns), seconds)
@@ -306,7 +321,7 @@ class FrameReports(Reports, elsewhere=True):
         return parts
 
     def _read_by(self, questions: Sequence[Question]) -> list[str]:
-        """The columns of the table that these questions read."""
+        """Return the names of the stored columns that these questions read."""
         wanted: dict[str, None] = {}
         for question in questions:
             for name in question.columns:
@@ -320,13 +335,15 @@ class FrameReports(Reports, elsewhere=True):
         return list(wanted)
 
     def _stored(self, name: str) -> list[str]:
-        held = [name] if name in self._given else [name + CODE_SUFFIX]
-        return held + [name + LEVEL_SUFFIX] * (name + LEVEL_SUFFIX in self._given)
+        """Return the names of the stored columns that hold a question's reports and levels."""
+        columns = [name] if name in self._given else [name + CODE_SUFFIX]
+        return columns + [name + LEVEL_SUFFIX] * (name + LEVEL_SUFFIX in self._given)
 
-    def _form(self, known: Known | None) -> Form:
-        return Form(
+    def _schema(self, facts: TableFacts | None) -> BatchSchema:
+        """Return what is needed to read a batch of these reports."""
+        return BatchSchema(
             self.names, self.channels, self._levels, self.target, self.label_channel, self._weight_column, self.seed,
-            self._decoded, known,
+            self._decoded, facts,
         )
 
     # --- others of them -------------------------------------------------------------------------------------------
@@ -358,9 +375,9 @@ class FrameReports(Reports, elsewhere=True):
         return other
 
     def _other(self) -> FrameReports:
-        """The same rows, to be surveyed anew; both count their passes together."""
+        """Return a copy of these reports that will make its own first pass; passes of both are counted together."""
         other = copy(self)
-        other._known, other._answers = None, {}
+        other._facts, other._answers = None, {}
         return other
 
     def sampled(self, most: int = SAMPLED) -> Reports:
@@ -372,4 +389,4 @@ class FrameReports(Reports, elsewhere=True):
         order = np.argsort(places, kind="stable")
         tables = [part if isinstance(part, pa.Table) else pa.Table.from_batches([part]) for _, part in parts]
         batch = Batch(places[order], pa.concat_tables(tables).take(order))
-        return Part(self._form(self.known), batch).alone()
+        return Part(self._schema(self.facts), batch).alone()

@@ -10,7 +10,10 @@ from numba import njit
 
 @njit(cache=True, error_model="numpy")
 def nearest_codes(values: Any, first: float, stride: float, per: float, size: int) -> Any:
-    """The nearest grid code of each number as `Grid.encode` rounds it, end codes beyond the ends, −1 for NaN."""
+    """Return the nearest grid code of each number, as `Grid.encode` rounds it.
+
+    code = rint((value·per − first)/stride), limited to 0 … size − 1; −1 for NaN.
+    """
     codes = np.empty(values.size, np.int32)
     for i in range(values.size):
         value = (values[i] * per - first) / stride
@@ -20,14 +23,20 @@ def nearest_codes(values: Any, first: float, stride: float, per: float, size: in
 
 @njit(cache=True)
 def place_into(flat: Any, codes: Any, cell_of_code: Any, cells: int, missing: int) -> None:
-    """flat ← flat · cells + the cell of each code; missing codes go to the cell ``missing``."""
+    """Append one column's cells to the records' flat indices, in place: flat ← flat·cells + cell_of_code[code].
+
+    A code below zero (a missing report) counts as the cell ``missing``.
+    """
     for i in range(flat.size):
         flat[i] = flat[i] * cells + (cell_of_code[codes[i]] if codes[i] >= 0 else missing)
 
 
 @njit(cache=True)
 def sum_at(flat: Any, weights: Any, chosen: Any, size: int) -> Any:
-    """The summed weight at each place of the chosen (an empty array: of all); a place below zero does not count."""
+    """Sum the weights of the records at each flat index 0 … size − 1; records with an index below zero are left out.
+
+    ``chosen`` marks the records that count; an empty array: all do.
+    """
     sums = np.zeros(size)
     for i in range(flat.size):
         if flat[i] >= 0 and (chosen.size == 0 or chosen[i]):
@@ -37,7 +46,10 @@ def sum_at(flat: Any, weights: Any, chosen: Any, size: int) -> Any:
 
 @njit(cache=True)
 def count_at(flat: Any, chosen: Any, size: int) -> Any:
-    """How often each place occurs among the chosen (an empty array: all); a place below zero does not count."""
+    """Count the records at each flat index 0 … size − 1; records with an index below zero are left out.
+
+    ``chosen`` marks the records that count; an empty array: all do.
+    """
     counts = np.zeros(size, np.int64)
     if chosen.size == 0:
         for i in range(flat.size):
@@ -52,7 +64,7 @@ def count_at(flat: Any, chosen: Any, size: int) -> Any:
 
 @njit(cache=True)
 def count_codes(codes: Any, level: Any, group: Any, size: int, counts: Any) -> None:
-    """counts[group, code] of every report; one that is missing counts behind the ``size`` codes, by its level."""
+    """Add every report to counts[group, code], in place; a missing one to counts[group, size + its level]."""
     for i in range(codes.size):
         code = codes[i]
         if code < 0:

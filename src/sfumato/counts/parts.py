@@ -1,4 +1,4 @@
-"""A batch of rows read as reports, where the rows are: what is known of all reports is known of this part of them."""
+"""`Part`: one batch of a large table, read as reports on the machine where its rows are."""
 
 from __future__ import annotations
 
@@ -13,29 +13,39 @@ from numpy.typing import NDArray
 from sfumato.channels import Channel
 from sfumato.counts.arguments import check_channel, weights_of, whole_weights
 from sfumato.counts.columns import BaseCodes, Column, Counted, base_codes, codes_of, encode_known, run_codes
-from sfumato.counts.questions import Cells
+from sfumato.counts.questions import CellMapping
 from sfumato.counts.reports import Reports, check_labelled
 from sfumato.domain import MISSING, Codes, Floats, as_numbers
 from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, Batch, read_column
 
-NOTHING: NDArray[Any] = np.zeros(0)  # stands for a column whose values are elsewhere
+NOTHING: NDArray[Any] = np.zeros(0)
+"""Stands for a column whose values are not in memory."""
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
-    """What the first pass told: rows, classes, columns, the largest weight."""
+class TableFacts:
+    """What the first pass over a table found out about all of it.
+
+    ``rows``: the number of records. ``classes``: the class labels, None without a class. ``columns``: every column
+    without its codes. ``by_class``: the counts of every blurred column's base codes, one row a class (one row where
+    there is no class). ``largest``: the largest weight, 0 without weights.
+    """
 
     rows: int
     classes: tuple[Hashable, ...] | None
     columns: Mapping[str, Column]
     by_class: Mapping[str, Counted]
-    """The counts of every blurred column's codes, one row a class (one row where there is no class)."""
     largest: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
-class Form:
-    """What is needed to read a batch as reports; it travels to where they are."""
+class BatchSchema:
+    """What is needed to read a batch of rows as reports; it is sent to where the rows are.
+
+    ``names``, ``channels``, ``levels``, ``target``, ``label_channel`` and ``seed`` as in `Reports`. ``weights``: the
+    name of the column of weights. ``decoded``: the channels of columns of codes that are read as values. ``facts``:
+    what the first pass found out, None during that pass.
+    """
 
     names: tuple[str, ...]
     channels: Mapping[str, Any]
@@ -45,44 +55,45 @@ class Form:
     weights: str | None
     seed: int
     decoded: Mapping[str, Any] = field(default_factory=dict)
-    known: Known | None = None
+    facts: TableFacts | None = None
 
 
 class Part(Reports):
-    """The reports in one batch; what is known of all of them is known here."""
+    """The reports in one batch of a larger table; labels, edges and weights are those of the whole table."""
 
-    def __init__(self, form: Form, batch: Batch) -> None:
-        table, self._places, self.seed = batch.table, batch.places, form.seed
+    def __init__(self, schema: BatchSchema, batch: Batch) -> None:
+        table, self._places, self.seed = batch.table, batch.places, schema.seed
         self._hashes, self._folds, self._chosen, self._columns = {}, {}, {}, {}
-        self.form, self._table, self._size = form, table, table.num_rows
-        self.names, self.channels, self.label_channel = form.names, dict(form.channels), form.label_channel
-        self._levels, self.target, self.kind, self.plan = dict(form.levels), form.target, "pyarrow", None
+        self.schema, self._table, self._size = schema, table, table.num_rows
+        self.names, self.channels, self.label_channel = schema.names, dict(schema.channels), schema.label_channel
+        self._levels, self.target, self.kind, self.plan = dict(schema.levels), schema.target, "pyarrow", None
         self._given = dict.fromkeys(table.schema.names, NOTHING)
-        known = form.known
-        self.classes = None if known is None else known.classes
-        self._largest = 0.0 if known is None else known.largest
-        self._all = self._size if known is None else known.rows
-        self.weights = None if form.weights is None else self._weights(form.weights)
+        facts = schema.facts
+        self.classes = None if facts is None else facts.classes
+        self._largest = 0.0 if facts is None else facts.largest
+        self._all = self._size if facts is None else facts.rows
+        self.weights = None if schema.weights is None else self._weights(schema.weights)
 
     def _weights(self, name: str) -> Floats:
+        """Read the weights from a column; after the first pass they are rounded as those of the whole table."""
         given = weights_of(read_column(self.raw(name), name), self._size, f"column {name!r}")
         assert given is not None
-        return given if self.form.known is None else whole_weights(given, self._largest, self._all)
+        return given if self.schema.facts is None else whole_weights(given, self._largest, self._all)
 
     # --- columns of the batch -------------------------------------------------------------------------------------
 
     def raw(self, name: str) -> Any:
-        """A column of the batch, as Arrow holds it."""
+        """Return a column of the batch as an Arrow array."""
         if name not in self._given:
             raise ValueError(f"column {name!r} is missing; the table has {', '.join(self._given)}")
         return self._table.column(name)
 
     def holds(self, name: str) -> bool:
-        """Whether the batch has a column of this name."""
+        """Return whether the batch has a column of this name."""
         return name in self._given
 
     def encoded(self, name: str, encode: Callable[[Any], Any]) -> NDArray[Any]:
-        """Codes of a column by ``encode``; of texts, each that occurs is encoded once. Missing ones are −1."""
+        """Encode the values of a column as whole numbers, −1 for missing; of texts every different one once."""
         column = self.raw(name)
         labels, indices = labels_in(column)
         if labels is None:
@@ -92,6 +103,7 @@ class Part(Reports):
 
     @property
     def class_codes(self) -> Codes | None:  # type: ignore[override]
+        """The class code of every record, read at the first use; None without a class."""
         if self.classes is None or self.target is None:
             return None
         if self._class_codes is None:
@@ -101,6 +113,7 @@ class Part(Reports):
     _class_codes: Codes | None = None
 
     def _read_classes(self) -> Codes:
+        """Read the class code of every record."""
         assert self.target is not None and self.classes is not None
         channel = self.label_channel
         if channel is None:
@@ -111,27 +124,27 @@ class Part(Reports):
         return check_labelled(base_codes(codes, channel, True, self.target, self._places))
 
     def _read(self, name: str) -> Column:
-        """The column, its codes those of this batch."""
-        channel, known = self.channels[name], self.form.known
+        """Read a column: the base codes of this batch, with the meaning that they have in the whole table."""
+        channel, facts = self.channels[name], self.schema.facts
         if channel is None:
-            assert known is not None
-            column = known.columns[name]
+            assert facts is not None
+            column = facts.columns[name]
             return replace(column, codes=self._clear_codes(column))
-        levels = {level: check_channel(one) for level, one in channel.levels.items()}
-        starts = np.cumsum([0] + [one.outputs.size for one in levels.values()])[:-1]
+        levels = {level: check_channel(level_channel) for level, level_channel in channel.levels.items()}
+        starts = np.cumsum([0] + [level_channel.outputs.size for level_channel in levels.values()])[:-1]
         level = None if None in levels else self._level(name, channel)
-        counted = None if known is None else known.columns[name].known
+        counted = None if facts is None else facts.columns[name].all_counts
         if level is None:
-            return Column(name, channel, self._codes(name, levels[None]), levels, starts, known=counted)
+            return Column(name, channel, self._codes(name, levels[None]), levels, starts, all_counts=counted)
         codes = np.full(self._size, MISSING, np.int32)
-        for place, (one, start) in enumerate(zip(levels.values(), starts.tolist(), strict=True)):
-            rows = np.flatnonzero(level == place)
-            some = self._codes(name, one, rows)
-            codes[rows] = np.where(some < 0, MISSING, some + np.int32(start))
-        return Column(name, channel, codes, levels, starts, level, known=counted)
+        for index, (level_channel, start) in enumerate(zip(levels.values(), starts.tolist(), strict=True)):
+            rows = np.flatnonzero(level == index)
+            level_codes = self._codes(name, level_channel, rows)
+            codes[rows] = np.where(level_codes < 0, MISSING, level_codes + np.int32(start))
+        return Column(name, channel, codes, levels, starts, level, all_counts=counted)
 
     def _codes(self, name: str, channel: Channel, rows: Codes | None = None) -> BaseCodes:
-        """The report codes of these rows (None: of all)."""
+        """Return a column's report codes in these rows (None: in all), −1 for missing."""
         places = self._places if rows is None else self.places[rows]
         if name not in self._given:
             coded = read_column(self._take(self.raw(name + CODE_SUFFIX), rows), name)
@@ -148,71 +161,77 @@ class Part(Reports):
 
     @staticmethod
     def _take(column: Any, rows: Codes | None) -> Any:
+        """Return some rows of an Arrow column (None: all)."""
         return column if rows is None else column.take(rows)
 
     def _level(self, name: str, channel: Any) -> BaseCodes:
-        order = {level: place for place, level in enumerate(channel.levels)}
+        """Return the index of every record's level among the channel's levels; the default's where none is given."""
+        order = {level: index for index, level in enumerate(channel.levels)}
         if name + LEVEL_SUFFIX not in self._given:
             wanted = self._levels.get(name)
             channel.level(wanted if wanted is not None else channel.default)
             return np.full(self._size, order[channel.default if wanted is None else wanted], np.int32)
 
-        def place(names: Any) -> list[int]:
+        def index_of(names: Any) -> list[int]:
             return [order[level] for level in channel.levels_of(names, (len(names),)).tolist()]
 
-        found = self.encoded(name + LEVEL_SUFFIX, place)
-        return np.where(found < 0, order[channel.default], found).astype(np.int32)
+        indices = self.encoded(name + LEVEL_SUFFIX, index_of)
+        return np.where(indices < 0, order[channel.default], indices).astype(np.int32)
 
     def _clear_codes(self, column: Column) -> BaseCodes:
+        """Return the base codes of a clear column in this batch, −1 for missing."""
         if column.labels is None:
             return run_codes(column, as_numbers(self.values(column.name)))
-        if column.name in self.form.decoded:
+        if column.name in self.schema.decoded:
             return encode_known(column.labels, self.values(column.name)).astype(np.int32)
         labels = column.labels
         return self.encoded(column.name, lambda some: encode_known(labels, some)).astype(np.int32)
 
     def values(self, name: str | int) -> NDArray[Any]:
-        """The reports of a column as they came; those that came as codes, decoded."""
+        """Return the values of a column, one a record; report codes are decoded to values. ``name``: name or number."""
         name = name if isinstance(name, str) else self.names[name]
         if name in self._given:
             return read_column(self.raw(name), name)
         blurred = copy(self)
-        blurred.channels, blurred._columns = {name: self.form.decoded.get(name, self.channels[name])}, {}
+        blurred.channels, blurred._columns = {name: self.schema.decoded.get(name, self.channels[name])}, {}
         return read_column(blurred._read(name).decoded(), name)
 
     def places_in(
-        self, columns: Sequence[str], cells: Sequence[Cells], by_class: bool, by_fold: int | None = None
+        self, columns: Sequence[str], cells: Sequence[CellMapping], by_class: bool, by_fold: int | None = None
     ) -> tuple[Codes, tuple[int, ...]]:
-        """The last ones are kept: questions of several folds come one after the other."""
+        """Return what `Reports.places_in` returns; the last result is kept for the next question of the same cells."""
         key = (tuple(columns), tuple(each.key for each in cells), by_class, by_fold)
         if key != self._last[0]:
             self._last = (key, super().places_in(columns, cells, by_class, by_fold))
-        found: tuple[Codes, tuple[int, ...]] = self._last[1]
-        return found
+        cells_and_shape: tuple[Codes, tuple[int, ...]] = self._last[1]
+        return cells_and_shape
 
     _last: tuple[Any, Any] = (None, None)
 
     def alone(self) -> Reports:
-        """These reports as if they had been in memory: with their places, weights and the classes of all."""
+        """Return the reports of this batch as `Reports` in memory, with their places, weights and all classes."""
         columns: dict[str, Any] = {}
         for name in self.names:
-            coded = name not in self._given and name not in self.form.decoded
+            coded = name not in self._given and name not in self.schema.decoded
             columns[name + CODE_SUFFIX * coded] = self.raw(name + CODE_SUFFIX) if coded else self.values(name)
             if self.channels[name] is not None and name + LEVEL_SUFFIX in self._given:
                 columns[name + LEVEL_SUFFIX] = self.raw(name + LEVEL_SUFFIX)
         given = {name: read_column(column, name) for name, column in columns.items()}
-        found = Reports(given, self.channels, levels=self._levels, seed=self.seed)
+        reports = Reports(given, self.channels, levels=self._levels, seed=self.seed)
         if self.class_codes is not None:
-            found = found.aimed(self.class_codes, classes=self.classes, label_channel=self.label_channel)
-        known: Mapping[str, Column] = {} if self.form.known is None else self.form.known.columns
-        found._planned = {name: each.labels for name, each in known.items() if each.labels}
-        found._places, found.weights = self._places, self.weights
-        found._largest, found._all, found.kind = self._largest, self._all, "pyarrow"
-        return found
+            reports = reports.aimed(self.class_codes, classes=self.classes, label_channel=self.label_channel)
+        facts_columns: Mapping[str, Column] = {} if self.schema.facts is None else self.schema.facts.columns
+        reports._planned = {name: each.labels for name, each in facts_columns.items() if each.labels}
+        reports._places, reports.weights = self._places, self.weights
+        reports._largest, reports._all, reports.kind = self._largest, self._all, "pyarrow"
+        return reports
 
 
 def labels_in(column: Any) -> tuple[NDArray[Any] | None, NDArray[Any]]:
-    """The texts in an Arrow column and the place of each row's among them (−1: missing); (None, …) for others."""
+    """Return the different texts in an Arrow column and the index of each row's text among them (−1: missing).
+
+    A column that holds no texts gives (None, an empty array).
+    """
     import pyarrow as pa
 
     kind = column.type
@@ -225,6 +244,6 @@ def labels_in(column: Any) -> tuple[NDArray[Any] | None, NDArray[Any]]:
     coded = column if pa.types.is_dictionary(kind) else column.dictionary_encode()
     labels = np.array([*coded.dictionary.to_pylist(), None], dtype=object)[:-1]
     indices = coded.indices.fill_null(-1) if coded.indices.null_count else coded.indices
-    found = np.asarray(indices).astype(np.int64)
-    gone = np.array([label is None for label in labels], bool)
-    return labels[~gone], np.append(np.where(gone, -1, np.cumsum(~gone) - 1), -1)[found]
+    rows = np.asarray(indices).astype(np.int64)
+    missing = np.array([label is None for label in labels], bool)
+    return labels[~missing], np.append(np.where(missing, -1, np.cumsum(~missing) - 1), -1)[rows]

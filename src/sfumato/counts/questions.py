@@ -1,6 +1,7 @@
-"""What learning asks of reports: questions whose answers for parts of the people add up to the answer for all.
+"""Questions about reports whose answers for parts of the people can be merged into the answer for all, and folds.
 
-Held-out sets are folds, and they and all other chance of a record are decided by a hash of its place under the seed:
+A fold is a fixed part of the records (for example one that is held out). Which fold a record is in, and every other
+random choice about it, follows from a hash of its place under a seed:
 
     fold = mix(mix(mix(seed ⊕ salt·0x9E3779B9) ⊕ ⌊place/2³²⌋) ⊕ place mod 2³²) mod folds,    all modulo 2³²,
     mix(h): h ⊕= h >> 16; h = h·0x21F0AAAD mod 2³²; h ⊕= h >> 15; h = h·0x735A2D97 mod 2³²; h ⊕= h >> 15.
@@ -30,7 +31,9 @@ from sfumato.domain import Codes, Floats, as_numbers
 if TYPE_CHECKING:
     from sfumato.counts.reports import Reports
 
-MOST_DENSE = 200_000_000  # more combinations than this are not laid out in one array
+MOST_DENSE = 200_000_000
+"""The most combinations of cells that are counted in one array: 1.6 GB of floats. Chosen by judgement; more are refused
+with the advice to ask for the combinations that occur."""
 
 
 # --- folds ----------------------------------------------------------------------------------------------------------
@@ -38,9 +41,10 @@ MOST_DENSE = 200_000_000  # more combinations than this are not laid out in one 
 
 @dataclass(frozen=True)
 class Fold:
-    """Some of ``of`` folds: one number or a range of them; ``~Fold(…)`` are all others.
+    """A part of the records: the folds with these numbers, of ``of`` folds of about equal size.
 
-    Folds with different salts are drawn independently of each other.
+    ``numbers``: one number from 0 to of − 1, or several. ``of``: how many folds there are. ``salt``: folds with
+    different salts are drawn independently of each other. ``~Fold(…)`` is the part of all other records.
 
     >>> len(Fold(range(0, 3), 10).numbers), (~Fold(0, 5)).numbers
     (3, (1, 2, 3, 4))
@@ -62,14 +66,14 @@ class Fold:
         return Fold([number for number in range(self.of) if number not in self.numbers], self.of, self.salt)
 
     def holds(self, hashes: NDArray[np.uint32]) -> NDArray[np.bool_]:
-        """Which records it holds, from the hashes of their places under its salt."""
+        """Return which records are in this part, as truth values; ``hashes`` are their hashes under ``salt``."""
         inside = np.zeros(self.of, dtype=bool)
         inside[list(self.numbers)] = True
         return np.asarray(inside[hashes % np.uint32(self.of)])
 
 
 def fold_hash(seed: int, place: NDArray[Any], salt: int = 0) -> NDArray[np.uint32]:
-    """The 32-bit hash of each place under the seed, as the head of this module says."""
+    """Return the 32-bit hash of each record's place under a seed and a salt (the formula heads this module)."""
     start = _mix(np.uint64((seed ^ (salt * 0x9E3779B9)) & 0xFFFFFFFF))
     places = np.asarray(place).astype(np.uint64)
     high = places >> np.uint64(32)
@@ -78,6 +82,7 @@ def fold_hash(seed: int, place: NDArray[Any], salt: int = 0) -> NDArray[np.uint3
 
 
 def _mix(h: Any) -> Any:
+    """Mix the bits of 32-bit numbers (mix(h) at the head of this module)."""
     low = np.uint64(0xFFFFFFFF)
     h = h ^ (h >> np.uint64(16))
     h = (h * np.uint64(0x21F0AAAD)) & low
@@ -90,30 +95,37 @@ def _mix(h: Any) -> Any:
 
 
 class Question(ABC):
-    """Asked by `Reports.ask`; it travels to where the reports are, so it must be picklable."""
+    """A question about reports, whose answers for parts of the people can be merged; `Reports.ask` answers it.
+
+    It is sent to where the reports are, so it must be picklable.
+    """
 
     by_class: bool = True
+    """Whether the classes of the records are read."""
     key: Hashable = None
-    """Questions with the same key have the same answer, which may be remembered; None: nobody asks this again."""
+    """Questions with the same key have the same answer, which may be kept; None: the answer is not kept."""
 
     @property
     @abstractmethod
     def columns(self) -> tuple[str, ...]:
-        """The names of the columns that it reads; the class too if it is ``by_class``, weights and places always."""
+        """The names of the columns that the question reads, besides class (if ``by_class``), weights and places."""
 
     @abstractmethod
     def of(self, part: Reports) -> Any:
-        """The answer for some people, whose reports are in memory."""
+        """Return the answer for a part of the people, whose reports are in memory."""
 
     def merged(self, answers: Sequence[Any]) -> Any:
-        """The answer for all, from those for each part of the people; they are added up unless a question says how."""
+        """Return the answer for all people from the answers for the parts; by default their sum."""
         return reduce(add, answers)
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
-    """The cells of one column: that of every base code (None: each is its own), how many, and whether missing is one
-    more."""
+class CellMapping:
+    """Which cell each base code of a column lies in.
+
+    ``cell_of_code``: the index of every base code's cell; None: every code is its own cell. ``count``: the number of
+    cells. ``missing``: whether missing reports have a cell of their own, after the others.
+    """
 
     cell_of_code: NDArray[np.int32] | None
     count: int
@@ -121,19 +133,25 @@ class Cells:
 
     @property
     def all(self) -> int:
+        """The number of cells, that of missing reports included."""
         return self.count + self.missing
 
     @property
     def key(self) -> Hashable:
+        """A value that is equal for equal mappings."""
         return (None if self.cell_of_code is None else self.cell_of_code.tobytes(), self.count, self.missing)
 
 
 @dataclass(frozen=True, eq=False)
 class Counting(Question):
-    """How many people are in each combination of cells: N[(fold,) cell of the first column, … (, class)]."""
+    """The question how many people are in each combination of cells: N[(fold,) cell of the first column, … (, class)].
+
+    ``by_fold``: count apart for each of so many folds. ``fold``: count these records only. ``squared``: sum the squares
+    of the records' weights instead of the weights.
+    """
 
     names: tuple[str, ...]
-    cells: tuple[Cells, ...]
+    cells: tuple[CellMapping, ...]
     by_class: bool = True
     fold: Fold | None = None
     by_fold: int | None = None
@@ -153,13 +171,16 @@ class Counting(Question):
         size = prod(shape)
         if size > MOST_DENSE:
             raise ValueError(f"{size:,} combinations of cells are too many to lay out; ask for .combinations(…)")
-        found = part.summed(flat, size, squared=self.squared, fold=self.fold)
-        return found.reshape(shape).astype(np.float64, copy=False)
+        sums = part.summed(flat, size, squared=self.squared, fold=self.fold)
+        return sums.reshape(shape).astype(np.float64, copy=False)
 
 
 @dataclass(frozen=True, eq=False)
 class Combinations:
-    """The combinations of cells that occur: ``rows[i]`` (one cell a column, sorted) with ``counts[i]`` (by class)."""
+    """The combinations of cells that occur, sorted, and how many people are in each.
+
+    ``rows[i, column]``: the cell of each column. ``counts[i]``: the people, or ``counts[i, class]`` by class.
+    """
 
     rows: NDArray[np.int32]
     counts: Floats
@@ -167,10 +188,13 @@ class Combinations:
 
 @dataclass(frozen=True, eq=False)
 class Combining(Question):
-    """The same counts, but only of the combinations of cells that occur."""
+    """The question which combinations of cells occur, and how many people are in each (answer: `Combinations`).
+
+    For more combinations than an array can hold. ``squared``: sum the squares of the records' weights instead.
+    """
 
     names: tuple[str, ...]
-    cells: tuple[Cells, ...]
+    cells: tuple[CellMapping, ...]
     by_class: bool = True
     fold: Fold | None = None
     squared: bool = False
@@ -184,14 +208,14 @@ class Combining(Question):
         if prod(shape) > 2**62:
             raise ValueError(f"{len(shape)} columns have too many combinations of cells to number; use fewer cells")
         chosen = slice(None) if self.fold is None else np.flatnonzero(part.chosen(self.fold))
-        found, place = np.unique(flat[chosen], return_inverse=True)
+        occurring, index = np.unique(flat[chosen], return_inverse=True)
         groups = len(part.classes) if self.by_class and part.classes is not None else 1
         if self.by_class and part.class_codes is not None:
-            place = place * groups + part.class_codes[chosen]
+            index = index * groups + part.class_codes[chosen]
         weight = part.weight(self.squared)
-        counts = np.bincount(place, only(weight, chosen), minlength=found.size * groups)
-        rows = np.column_stack(np.unravel_index(found, shape)).astype(np.int32)
-        shaped = counts.astype(float).reshape(found.size, groups)
+        counts = np.bincount(index, only(weight, chosen), minlength=occurring.size * groups)
+        rows = np.column_stack(np.unravel_index(occurring, shape)).astype(np.int32)
+        shaped = counts.astype(float).reshape(occurring.size, groups)
         return Combinations(rows, shaped if self.by_class and part.classes is not None else shaped[:, 0])
 
     def merged(self, answers: Sequence[Combinations]) -> Combinations:
@@ -207,7 +231,10 @@ class Combining(Question):
 
 @dataclass(frozen=True, eq=False)
 class Tallying(Question):
-    """The counts of one column's report codes, for every level (histogram, missing, weighed), each by class."""
+    """The question how many reports of one column have each report code.
+
+    Answer: for every level (histogram[class, code], missing[class]), and `Weighed` third where records have weights.
+    """
 
     name: str
     by_class: bool = False
@@ -222,13 +249,13 @@ class Tallying(Question):
         chosen = np.ones(len(part), bool) if self.fold is None else part.chosen(self.fold)
         group = part.class_codes if self.by_class else None
         rows = 1 if group is None else len(part.classes or ())
-        found = []
-        for place, channel in enumerate(column.levels.values()):
-            own = chosen if column.level is None else chosen & (column.level == place)
+        tallies = []
+        for index, channel in enumerate(column.levels.values()):
+            own = chosen if column.level is None else chosen & (column.level == index)
             codes, groups = column.ranks[own], only(group, own)
             level = tally(channel, codes, groups, rows, only(weights, own), only(squares, own))
-            found.append((level.histogram, level.missing, *([] if level.weighed is None else [level.weighed])))
-        return found
+            tallies.append((level.histogram, level.missing, *([] if level.weighed is None else [level.weighed])))
+        return tallies
 
     def merged(self, answers: Sequence[Any]) -> Any:
         return [tuple(reduce(add, parts) for parts in zip(*level, strict=True)) for level in zip(*answers, strict=True)]
@@ -236,7 +263,7 @@ class Tallying(Question):
 
 @dataclass(frozen=True, eq=False)
 class Valuing(Question):
-    """How many people of each class have each of the values that occur in a column of clear numbers."""
+    """The question how many people of each class have each value of a column of clear numbers: N[value, class]."""
 
     name: str
 
@@ -257,8 +284,8 @@ class Valuing(Question):
 # --- asking ---------------------------------------------------------------------------------------------------------
 
 
-class Asked(ABC):
-    """Whoever can answer questions about reports."""
+class CountableReports(ABC):
+    """Reports that can be counted, in memory or elsewhere. A subclass defines `column` and `ask`."""
 
     names: tuple[str, ...]
     channels: dict[str, Any]
@@ -266,17 +293,20 @@ class Asked(ABC):
 
     @abstractmethod
     def column(self, name: str | int) -> Column:
-        """What the codes of a column mean."""
+        """Return the column of this name or number, which says what its codes mean."""
 
     @abstractmethod
     def ask(self, questions: Sequence[Question]) -> list[Any]:
-        """The answers to several questions, in one pass over the reports."""
+        """Return the answers to several questions, in one pass over the reports."""
 
     def prepare(self, questions: Sequence[Question]) -> None:  # noqa: B027 (in memory there is nothing to prepare)
-        """These are about to be asked one by one: where a pass over the reports is dear, they are answered together."""
+        """Announce questions that will be asked one by one.
+
+        Where the reports are not in memory, all of them are answered in one pass and the answers kept.
+        """
 
     def selected(self, names: Iterable[str]) -> Self:
-        """The same reports of these columns alone, in this order."""
+        """Return the same reports with the columns in ``names`` alone, in this order."""
         other = copy(self)
         other.names = tuple(names)
         for name in other.names:
@@ -287,7 +317,7 @@ class Asked(ABC):
 
     @property
     def people(self) -> float:
-        """How many people the reports stand for."""
+        """The number of people that the reports stand for: the records, or the sum of their weights."""
         return float(self.counts(by_class=False))
 
     def counting(
@@ -295,7 +325,7 @@ class Asked(ABC):
         *, by_class: bool = True, fold: Fold | None = None, by_fold: int | None = None, squared: bool = False,
         missing: bool | None = None,
     ) -> Counting:
-        """The question that `counts` asks."""
+        """Return the question that `counts` asks, with the same parameters."""
         by_class = by_class and self.classes is not None
         return Counting(*self._cut(columns, cells, missing), by_class, fold, by_fold, squared)
 
@@ -303,41 +333,56 @@ class Asked(ABC):
         self, columns: Sequence[str | int] | str | int = (), cells: Sequence[Any] | Mapping[Any, Any] | None = None,
         **options: Any,
     ) -> NDArray[Any]:
-        """N[(fold,) cell of the first column, …, cell of the last (, class)], summed weights of the records.
+        """Count the people in each combination of cells of some columns.
 
-        ``cells``: for each column the cell of every base code, or an object with ``cell_of_code`` and ``reported``, the
-        number of cells (None: each code is a cell). Missing reports go to a last extra cell, which a column has when a
-        report of it is missing (``missing=True``: always). ``by_class=False``: all classes together. ``fold``: only
-        these records; ``by_fold``: apart for each of so many folds. ``squared``: squares of the weights are summed.
+        N[(fold,) cell of the first column, …, cell of the last (, class)] = Σ weights of the records there.
+
+        ``columns``: names or numbers of columns. ``cells``: for each column the cell of every base code, or an object
+        with ``cell_of_code`` and ``reported``, the number of cells (None: each code is a cell). Missing reports go to a
+        last extra cell, which a column has when a report of it is missing (``missing=True``: always).
+        ``by_class=False``: all classes together. ``fold``: only the records of this `Fold`. ``by_fold``: count apart
+        for each of so many folds. ``squared=True``: sum the squares of the weights.
+
+        >>> import sfumato as sf
+        >>> coin = sf.RandomizedResponse(sf.Categories(["yes", "no"]), keep=0.75)
+        >>> reports = sf.Reports({"smokes": ["yes", "no", "no"], "age": [30, 30, 50]}, {"smokes": coin})
+        >>> reports.counts(["smokes", "age"]).astype(int).tolist()  # yes, no × 30, 50
+        [[1, 0], [1, 1]]
         """
-        found: NDArray[Any] = self.ask([self.counting(columns, cells, **options)])[0]
-        return found
+        counts: NDArray[Any] = self.ask([self.counting(columns, cells, **options)])[0]
+        return counts
 
     def combinations(
         self, columns: Sequence[str | int], cells: Sequence[Any] | Mapping[Any, Any] | None = None, *,
         by_class: bool = True, fold: Fold | None = None, squared: bool = False, missing: bool | None = None,
     ) -> Combinations:
-        """The same counts, but only of the combinations of cells that occur."""
+        """Count the people in those combinations of cells that occur, also where all would be too many for an array.
+
+        Parameters as in `counts`. Returns `Combinations`: ``rows[i, column]`` and ``counts[i]`` (or ``[i, class]``).
+        """
         question = Combining(*self._cut(columns, cells, missing), by_class and self.classes is not None, fold, squared)
-        found: Combinations = self.ask([question])[0]
-        return found
+        combinations: Combinations = self.ask([question])[0]
+        return combinations
 
     def of(self, name: str | int, *, by_class: bool = False, fold: Fold | None = None) -> Counts:
-        """The counts of one column's report codes, per level, for reconstruction."""
+        """Count the reports of one column by report code, for reconstruction.
+
+        ``name``: the column's name or number. ``by_class``: count the classes apart. ``fold``: only these records.
+        """
         return self.tallies([name], by_class=by_class, fold=fold)[0]
 
     def tallies(
         self, names: Sequence[str | int], *, by_class: bool = False, fold: Fold | None = None
     ) -> list[Counts]:
-        """The counts of several columns' report codes in one pass."""
+        """Count the reports of several columns by report code, in one pass; parameters as in `of`."""
         columns = [self.blurred(name) for name in names]
         by_class = by_class and self.classes is not None
         answers = self.ask([Tallying(column.name, by_class, fold) for column in columns])
         return [
             Counts(
                 {
-                    level: Tally(channel, *found)
-                    for (level, channel), found in zip(column.levels.items(), answer, strict=True)
+                    level: Tally(channel, *parts)
+                    for (level, channel), parts in zip(column.levels.items(), answer, strict=True)
                 },
                 self.classes if by_class else None,
             )
@@ -345,39 +390,49 @@ class Asked(ABC):
         ]
 
     def tallied(self, *, by_class: bool = False) -> dict[str, Counts]:
-        """The counts of the report codes of every column that went through a channel, by name, in one pass."""
+        """Count the reports of every blurred column by report code, in one pass; return the counts by column name.
+
+        ``by_class``: count the classes apart.
+        """
         names = [name for name, channel in self.channels.items() if channel is not None]
         return dict(zip(names, self.tallies(names, by_class=by_class), strict=True))
 
     def blurred(self, name: str | int) -> Column:
-        """A column that went through a channel."""
+        """Return a blurred column by name or number; raise ValueError for a clear one."""
         column = self.column(name)
         if not column.levels:
             raise ValueError(f"column {column.name!r} is sent in the clear; count it with .counts([{column.name!r}])")
         return column
 
     def value_counts(self, names: Sequence[str]) -> list[Floats]:
-        """For columns of clear numbers: how many people of each class have each of ``column(name).values``."""
+        """Count the people of each class with each value of columns of clear numbers.
+
+        Returns for each name N[value, class], in the order of ``column(name).values``.
+        """
         return self.ask([Valuing(name) for name in names])
 
-    def _cut(self, columns: Any, cells: Any, missing: bool | None) -> tuple[tuple[str, ...], tuple[Cells, ...]]:
-        """The names of columns, and their cells."""
+    def _cut(self, columns: Any, cells: Any, missing: bool | None) -> tuple[tuple[str, ...], tuple[CellMapping, ...]]:
+        """Return the names of columns given by name or number, and their cells; parameters as in `counts`."""
         wanted: list[str | int] = [columns] if isinstance(columns, (str, int)) else list(columns)
         if isinstance(cells, Mapping):
             cells = [cells.get(name) for name in wanted]
         cells = [None] * len(wanted) if cells is None else cells
-        found = [self.column(name) for name in wanted]
-        return tuple(column.name for column in found), tuple(
+        read = [self.column(name) for name in wanted]
+        return tuple(column.name for column in read), tuple(
             cells_of_column(column, mapping, column.has_missing if missing is None else missing)
-            for column, mapping in zip(found, cells, strict=True)
+            for column, mapping in zip(read, cells, strict=True)
         )
 
 
-def cells_of_column(column: Column, cells: Any, missing: bool) -> Cells:
-    """The cells of a column's base codes: given as an array, by an object that holds them, or each its own."""
+def cells_of_column(column: Column, cells: Any, missing: bool) -> CellMapping:
+    """Return the mapping from a column's base codes to cells.
+
+    ``cells``: the cell of every code, or an object with ``cell_of_code`` and ``reported`` (the number of cells), or
+    None (every code is its own cell). ``missing``: whether missing reports have a cell of their own.
+    """
     if cells is None:
-        return Cells(None, column.size, missing)
+        return CellMapping(None, column.size, missing)
     mapping = np.asarray(getattr(cells, "cell_of_code", cells), dtype=np.int32)
     if mapping.shape != (column.size,):
         raise ValueError(f"cells of {column.name!r} map {mapping.size} codes, there are {column.size}; map every code")
-    return Cells(mapping, int(getattr(cells, "reported", int(mapping.max(initial=-1)) + 1)), missing)
+    return CellMapping(mapping, int(getattr(cells, "reported", int(mapping.max(initial=-1)) + 1)), missing)

@@ -1,10 +1,10 @@
-"""Reports: where reports are, and the one question that learning asks of them.
+"""`Reports`: a table of reports that answers the one question which learning asks.
 
     How many reports (summed weights) lie in each combination of these columns at given cells, by class and by fold?
 
 Every report has a *base code*: the report code of its column's channel, −1 where it is missing. Where people chose a
 level, the codes of the levels follow one another (``Column.starts``). A clear column's codes are its labels, or up to
-1,024 runs of its numbers. Cells are groups of base codes, so that every engine that can group by integers can answer.
+1,024 runs of its numbers. Cells are groups of base codes.
 
 Held-out sets are folds, decided by a hash of the record's place under the seed.
 """
@@ -29,26 +29,34 @@ from sfumato.counts.arguments import (
     whole_weights,
 )
 from sfumato.counts.columns import BaseCodes, Column, base_codes, clear_column, place_into, reports_in, sum_at
-from sfumato.counts.questions import Asked, Cells, Fold, Question, cells_of_column, fold_hash
+from sfumato.counts.questions import CellMapping, CountableReports, Fold, Question, cells_of_column, fold_hash
 from sfumato.domain import MISSING, Categories, Codes, Floats, as_array, as_numbers
 from sfumato.plan import Plan
 from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, Batch, Result, is_source, kind_of, naming, read_column, to_arrow
 
 SAMPLED = 1_000_000
-SAMPLE_SALT = 5  # keeps the sample apart from learners' folds
+"""The most records that a sample brings into memory, for learners that read all columns of a person together
+(docs/decisions/0024). Chosen by judgement: larger samples have less error and need more memory."""
+
+SAMPLE_SALT = 5
+"""The salt under which a sample is drawn: any number that no learner uses for its folds, so that samples are
+independent of them."""
 
 
-class Reports(Asked):
-    """Where reports are: arrays, mappings and frames in memory, or files, relations and clusters that hold them.
+class Reports(CountableReports):
+    """A table of reports that can be counted, in memory or where its rows are: files, a database, a cluster.
 
     ``table``: a table in memory; or a path, several, a pattern (``"day-*.parquet"``), a DuckDB relation, a Polars
-    LazyFrame or a Spark DataFrame, whose rows stay where they are. ``channels``: a plan, a mapping from column name to
-    channel (others are clear), or one entry a column (None: clear). ``target``: the name of the class column, or the
-    class of every record; None: that of the plan, False: none. ``levels``: by column the level of every record, or one
-    for all, where the table has no column ``<name>.level``. A column ``<name>.code`` holds report codes in the place of
-    the values of ``<name>``. ``weights``: how many people each record stands for, an array or the name of a column.
-    ``seed`` decides the folds by each record's place: its row, or the number in the column ``place``. ``engine`` reads
-    paths: "arrow" (default), "duckdb", "polars", or a cluster's address (``spark://host:7077``).
+    LazyFrame or a Spark DataFrame, whose rows stay where they are. A column ``<name>.code`` holds report codes in the
+    place of the values of ``<name>``, a column ``<name>.level`` the levels that people chose. ``channels``: a plan, a
+    mapping from column name to channel (others are clear), or one entry a column (None: clear). ``target``: the name of
+    the class column, or the class of every record; None: the class of the plan, False: no class. ``weights``: how many
+    people each record stands for, an array or the name of a column (None: one). ``levels``: a mapping from column name
+    to the level of every record, or to one level for all, where the table has no column ``<name>.level``.
+    ``label_channel``: the channel that the class went through (None: that of the plan, or a clear class). ``seed``
+    decides the folds, by each record's place. ``place``: the name of a column that numbers the records (None: a
+    record's place is its row). ``engine`` reads paths: "arrow" (default), "duckdb", "polars", or a cluster's address
+    (``spark://host:7077``).
 
     >>> import sfumato as sf
     >>> coin = sf.RandomizedResponse(sf.Categories(["yes", "no"]), keep=0.75)
@@ -59,13 +67,14 @@ class Reports(Asked):
     """
 
     in_memory = True
+    """Whether the reports are in memory."""
     taken_as_true = False
-    """Whether these are reports that are read as if nothing had been blurred."""
+    """Whether these are blurred reports that are read as if they were true values (`as_clear`)."""
     passes = 0
-    """How often the rows were gone through, where they are not in memory."""
+    """How often all rows have been read; 0 for reports in memory."""
 
     elsewhere: ClassVar[type[Reports] | None] = None
-    """The kind of reports of a table that is not in memory."""
+    """The subclass for tables that are not in memory (`FrameReports`), set when it is imported."""
 
     def __init_subclass__(cls, *, elsewhere: bool = False, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -99,7 +108,7 @@ class Reports(Asked):
     def _describe(
         self, channels: Any, target: Any, label_channel: Channel | None, levels: Mapping[str, Any] | None, seed: int
     ) -> None:
-        """What is known before a row is read: names, channels, the class column."""
+        """Set what follows from the columns' names and the arguments alone: names, channels, the class column."""
         self.plan = channels if isinstance(channels, Plan) else None
         self._levels, self.seed = dict(levels or {}), seed
         domains = {} if self.plan is None else {name: each.domain for name, each in self.plan.attributes.items()}
@@ -125,7 +134,7 @@ class Reports(Asked):
         self._chosen: dict[Fold, NDArray[np.bool_]] = {}
 
     def _aside(self, name: str) -> NDArray[Any]:
-        """A column that is no report: it is taken out."""
+        """Return a column of numbers that are no reports (weights, places) and take it out of the reports' columns."""
         if name not in self._given:
             raise ValueError(f"column {name!r} is not in the table; it has {', '.join(self._given)}")
         self.names = tuple(each for each in self.names if each != name)
@@ -134,6 +143,7 @@ class Reports(Asked):
             return as_numbers(read_column(self._given[name], name))
 
     def _weigh(self, weights: ArrayLike | None, name: str = "weights") -> None:
+        """Set the weights of the records, rounded by `whole_weights`; None: one person each."""
         given = weights_of(weights, self._size, name)
         self._largest = 0.0 if given is None else float(given.max(initial=0.0))
         self.weights = None if given is None else whole_weights(given, self._largest, self._size)
@@ -145,9 +155,11 @@ class Reports(Asked):
         self, target: Any, *, classes: Sequence[Hashable] | None = None, weights: ArrayLike | None = None,
         label_channel: Channel | None = None,
     ) -> Reports:
-        """The same reports with another class (None: the one they have) or other weights; what was read is kept.
+        """Return the same reports with another class or other weights; columns that were read are not read again.
 
-        With ``classes``, all that there are, ``target`` holds their codes.
+        ``target``: the name of the class column, or the class of every record (None: the class stays). ``classes``: the
+        labels of all classes, where ``target`` holds class codes. ``weights``: how many people each record stands for
+        (None: the weights stay). ``label_channel``: the channel that the class went through.
         """
         other = copy(self)
         if classes is not None:
@@ -161,6 +173,7 @@ class Reports(Asked):
         return other
 
     def _aim(self, target: Any, label_channel: Channel | None) -> None:
+        """Set the class column and its channel, and take the column out of the reports' columns."""
         of_class = self.channels.get(target) if isinstance(target, str) else None
         self.target = target if isinstance(target, str) else None
         self.names = tuple(name for name in self.names if name != self.target)
@@ -168,15 +181,22 @@ class Reports(Asked):
         self.label_channel = label_channel or of_class
 
     def within(self, fold: Fold) -> Reports:
-        """The reports of the people in a fold alone; they keep their places and the classes of all."""
+        """Return the reports of the records in ``fold`` alone; they keep their places and the classes of all records.
+
+        >>> import numpy as np
+        >>> from sfumato.counts import Fold
+        >>> reports = Reports(np.zeros((100, 1)), seed=3)
+        >>> len(reports.within(Fold(0, 2))) + len(reports.within(~Fold(0, 2)))
+        100
+        """
         return self.of_records(np.flatnonzero(self.chosen(fold)))
 
     def sampled(self, most: int = SAMPLED) -> Reports:
-        """In memory: all reports, or where they are more than ``most`` those of a fold of about so many people."""
+        """Return reports in memory: all, or a random fold of about ``most`` records where there are more."""
         return self if len(self) <= most else self.within(Fold(0, -(-len(self) // most), SAMPLE_SALT))
 
     def of_records(self, rows: Codes) -> Reports:
-        """The reports of some records alone; they keep their places and the classes of all."""
+        """Return the reports of the records with these row numbers; they keep their places and the classes of all."""
         other = copy(self)
         other._size, other._columns, other._hashes, other._folds, other._chosen = rows.size, {}, {}, {}, {}
         other._given = {name: as_array(column)[rows] for name, column in self._given.items()}
@@ -190,7 +210,7 @@ class Reports(Asked):
         return other
 
     def as_clear(self) -> Reports:
-        """The same reports, read as if they were true values."""
+        """Return the same reports with every column clear: blurred values are read as if they were true ones."""
         other = copy(self)
         other._given = {**self._given, **{name: self.values(name) for name in self.names}}
         other.channels, other._columns = dict.fromkeys(self.names), {}
@@ -199,15 +219,16 @@ class Reports(Asked):
 
     @property
     def places(self) -> Codes:
-        """The place of every record: its row in the whole table, from 0, unless a column says it."""
+        """The place of every record: its row in the whole table, from 0, or the number in the column ``place``."""
         return np.arange(self._size) if self._places is None else self._places
 
     @property
     def weighted(self) -> bool:
+        """Whether the records have weights."""
         return self.weights is not None
 
     def values(self, name: str | int) -> NDArray[Any]:
-        """The reports of a column as they came; those that came as codes, decoded."""
+        """Return the values of a column, one a record; report codes are decoded to values. ``name``: name or number."""
         name = name if isinstance(name, str) else self.names[name]
         given = self._given.get(name)
         if given is not None:
@@ -217,7 +238,7 @@ class Reports(Asked):
     # --- columns --------------------------------------------------------------------------------------------------
 
     def column(self, name: str | int) -> Column:
-        """The column with its base codes, read when first asked for."""
+        """Return the column of this name or number with its base codes, read at the first call."""
         if not isinstance(name, str):
             name = self.names[name]
         if name not in self.names:
@@ -227,6 +248,7 @@ class Reports(Asked):
         return self._columns[name]
 
     def _read(self, name: str) -> Column:
+        """Read a column: its base codes and what they mean."""
         channel = self.channels[name]
         if channel is None:
             return clear_column(name, self.values(name), self._planned.get(name, ()))
@@ -237,28 +259,33 @@ class Reports(Asked):
             level = None if None in levels else self._level(name, channel)
         except (ValueError, TypeError) as error:
             raise type(error)(f"column {name!r}: {error}") from None
-        starts = np.cumsum([0] + [one.outputs.size for one in levels.values()])[:-1]
+        starts = np.cumsum([0] + [level_channel.outputs.size for level_channel in levels.values()])[:-1]
         if level is None:
             return Column(name, channel, base_codes(values, channel, coded, name, self._places), levels, starts)
         codes = np.full(values.size, MISSING, np.int32)
         nothing: Any = np.nan if values.dtype.kind in "iuf" else None
-        for place, (one, start) in enumerate(zip(levels.values(), starts.tolist(), strict=True)):
-            part = base_codes(np.where(level == place, values, nothing), one, coded, name, self._places)
-            codes = np.where(part < 0, codes, part + np.int32(start))
+        for index, (level_channel, start) in enumerate(zip(levels.values(), starts.tolist(), strict=True)):
+            of_level = np.where(level == index, values, nothing)
+            level_codes = base_codes(of_level, level_channel, coded, name, self._places)
+            codes = np.where(level_codes < 0, codes, level_codes + np.int32(start))
         return Column(name, channel, codes, levels, starts, level)
 
     def _level(self, name: str, channel: Any) -> BaseCodes:
-        """The place of every record's level among the channel's; the default where none is given."""
+        """Return the index of every record's level among the channel's levels; the default's where none is given."""
         given = self._given.get(name + LEVEL_SUFFIX, self._levels.get(name))
         given = given if given is None or isinstance(given, str) else as_array(given).reshape(-1)
         names = channel.levels_of(given, (self._size,))
-        place = np.zeros(self._size, np.int32)
+        index = np.zeros(self._size, np.int32)
         for i, level in enumerate(channel.levels):
-            place[names == level] = i
-        return place
+            index[names == level] = i
+        return index
 
     def to_codes(self) -> dict[str, NDArray[Any]]:
-        """The columns as files of ours hold them: ``<name>.code`` (−1: missing), ``<name>.level``, clear ones as is."""
+        """Return the columns as report files hold them, by name.
+
+        A blurred column becomes ``<name>.code`` (report codes, −1: missing) and, where people chose a level,
+        ``<name>.level``; clear columns stay as they are.
+        """
         columns: dict[str, NDArray[Any]] = {}
         for name in self.names:
             if self.channels[name] is None:
@@ -271,12 +298,16 @@ class Reports(Asked):
         return columns
 
     def _holds(self, name: str) -> bool:
+        """Return whether the table has a column ``name`` or ``name.code``."""
         return name in self._given or name + CODE_SUFFIX in self._given
 
     def _names(self, channels: Any) -> list[str]:
-        """The columns by the name of what was asked, in order; ``.code`` and ``.level`` belong to another's name."""
+        """Return the names of the questions that the table has reports of, in the order of its columns.
+
+        Columns ``<name>.code`` and ``<name>.level`` belong to the question ``<name>``.
+        """
         chosen = channels if isinstance(channels, Mapping) else {}
-        found: list[str] = []
+        names: list[str] = []
         for name in self._given:
             base = name.removesuffix(CODE_SUFFIX)
             if base != name and (base in chosen or not isinstance(channels, Mapping)):
@@ -284,11 +315,12 @@ class Reports(Asked):
             base = name.removesuffix(LEVEL_SUFFIX)
             if base != name and self._holds(base) and (base not in chosen or chosen[base].has_levels):
                 continue
-            if name not in found:
-                found.append(name)
-        return found
+            if name not in names:
+                names.append(name)
+        return names
 
     def _classes(self, target: Any) -> tuple[tuple[Hashable, ...] | None, Codes | None]:
+        """Return the classes and every record's class code, or (None, None) where there is no class."""
         channel = self.label_channel
         if target is None or target is False:
             return None, None
@@ -306,28 +338,41 @@ class Reports(Asked):
     # --- the one question -----------------------------------------------------------------------------------------
 
     def ask(self, questions: Sequence[Question]) -> list[Any]:
-        """The answers to several questions, in one pass over the reports."""
+        """Return the answers to several questions, in one pass over the reports.
+
+        ``questions``: what to count; `counts`, `combinations` and `tallies` ask the usual ones.
+        """
         return [question.of(self) for question in questions]
 
     def gather(self, work: Callable[[Iterator[Batch]], Result], columns: Sequence[str]) -> list[Result]:
-        """What a piece of work makes of these columns of the table, in one pass (see `Source.gather`)."""
+        """Run a piece of work over batches of these columns of the table, in one pass; return its results.
+
+        ``work`` gets an iterator of batches and returns a result; it runs once for each part of the table (in memory:
+        once). ``columns`` are names of the table's own columns (`stored`).
+        """
         table = to_arrow({name: self._given[name] for name in columns})
         return [work(iter([Batch(self.places, table)]))]
 
     def check_origin(self) -> None:
-        """Refuse reports that another plan made, where the table says so; in memory that was done at once."""
+        """Raise ValueError if the table says that another plan made its reports.
+
+        Reports in memory are checked when they are read, so this does nothing for them.
+        """
 
     @property
     def stored(self) -> tuple[str, ...]:
-        """The names of the table's own columns."""
+        """The names of the table's columns as they are stored (``age.code``, not ``age``)."""
         return tuple(self._given)
 
     # --- records in memory ----------------------------------------------------------------------------------------
 
     def places_in(
-        self, columns: Sequence[str], cells: Sequence[Cells], by_class: bool, by_fold: int | None = None
+        self, columns: Sequence[str], cells: Sequence[CellMapping], by_class: bool, by_fold: int | None = None
     ) -> tuple[Codes, tuple[int, ...]]:
-        """Every record's place in the array of all combinations of (fold,) cells (and class), and the array's shape."""
+        """Return every record's flat index in the array of all combinations of cells, and the shape of that array.
+
+        shape = ([by_fold,] cells of the first column, …, cells of the last [, classes])
+        """
         flat = np.zeros(self._size, np.int64) if by_fold is None else self.folds(by_fold).astype(np.int64)
         shape: list[int] = [] if by_fold is None else [by_fold]
         for name, cut in zip(columns, cells, strict=True):
@@ -342,7 +387,11 @@ class Reports(Asked):
         return flat, tuple(shape)
 
     def cells_of(self, name: str | int, cells: Any, missing: int) -> NDArray[np.int32]:
-        """The cell of every record's report, ``missing`` where there is none."""
+        """Return the cell of every record's report in a column; ``missing`` for a missing report.
+
+        ``name``: the column's name or number. ``cells``: the cell of every base code, or an object with
+        ``cell_of_code`` (None: every code is a cell).
+        """
         column = self.column(name)
         cut = cells_of_column(column, cells, False)
         assert cut.cell_of_code is not None
@@ -351,11 +400,15 @@ class Reports(Asked):
     def summed(
         self, flat: Codes, size: int, *, squared: bool = False, fold: Fold | None = None
     ) -> NDArray[Any]:
-        """How many people (summed weights) of a fold are at each place; a place below zero does not count."""
+        """Sum the weights of the records at each flat index 0 … size − 1; records with an index below zero are left
+        out.
+
+        ``squared``: sum the squares of the weights. ``fold``: only these records (None: all).
+        """
         return sum_at(flat, self.weight(squared), size, None if fold is None else self.chosen(fold))
 
     def weight(self, squared: bool = False) -> Floats | None:
-        """How many people each record stands for, or the square of that; None: one each."""
+        """Return the weight of every record, or with ``squared`` its square; None: every record stands for one."""
         if self.weights is None or not squared:
             return self.weights
         return whole_weights(self.weights**2, self._largest**2, self._all)
@@ -363,19 +416,20 @@ class Reports(Asked):
     # --- folds ----------------------------------------------------------------------------------------------------
 
     def hashes(self, salt: int) -> NDArray[np.uint32]:
-        """The 32-bit hash of every record's place under the seed."""
+        """Return the 32-bit hash of every record's place under the seed and this salt."""
         if salt not in self._hashes:
             self._hashes[salt] = fold_hash(self.seed, self.places, salt)
         return self._hashes[salt]
 
     def folds(self, of: int, salt: int = 0) -> NDArray[Any]:
-        """The fold of every record, in the smallest whole numbers that hold it."""
+        """Return the number of every record's fold, of ``of`` folds under ``salt``, in the smallest fitting
+        integers."""
         if (of, salt) not in self._folds:
             self._folds[of, salt] = (self.hashes(salt) % np.uint32(of)).astype(np.min_scalar_type(of))
         return self._folds[of, salt]
 
     def chosen(self, fold: Fold) -> NDArray[np.bool_]:
-        """Which records a fold holds."""
+        """Return which records are in ``fold``, as truth values."""
         if fold not in self._chosen:
             self._chosen[fold] = fold.holds(self.hashes(fold.salt))
         return self._chosen[fold]
@@ -386,26 +440,32 @@ class Reports(Asked):
 
 
 def check_label_channel(channel: Channel) -> tuple[Hashable, ...]:
-    """The labels that a channel of classes reports."""
+    """Return the class labels that a channel reports; raise TypeError for a channel whose reports are no categories."""
     if not isinstance(channel.outputs, Categories):
         raise TypeError(f"the class went through a {channel.kind} channel, which is not for categories")
     return tuple(channel.outputs.labels)
 
 
 def check_labelled(codes: NDArray[Any]) -> Codes:
-    """Class codes, none of them missing."""
+    """Return class codes as int64; raise ValueError if one is missing (below zero)."""
     if (codes < 0).any():
         raise ValueError("a class label is missing; drop records without a class")
     return codes.astype(np.int64)
 
 
 def as_codes(table: Any, plan: Plan) -> Any:
-    """Reports with the columns of single channels as codes, ``<name>.code``."""
+    """Return a table of reports with its blurred columns as report codes, named ``<name>.code``.
+
+    ``table``: the reports. ``plan``: the plan that made them.
+    """
     return to_arrow(Reports(table, plan.column_channels).to_codes())
 
 
 def from_codes(table: Any, plan: Plan) -> Any:
-    """Reports with the columns that came as codes turned into values."""
+    """Return an Arrow table of reports in which columns of report codes, ``<name>.code``, are values, ``<name>``.
+
+    ``table``: the reports. ``plan``: the plan that made them.
+    """
     coded = {name: one for name, one in plan.column_channels.items() if name + CODE_SUFFIX in table.column_names}
     if not coded:
         return table

@@ -1,4 +1,4 @@
-"""The first pass over reports that are elsewhere: what a table in memory shows at once."""
+"""The first pass over a table that is not in memory: how many rows, which classes, labels and numbers, how often."""
 
 from __future__ import annotations
 
@@ -18,8 +18,12 @@ from sfumato.tables import PLAN_COLUMN, read_column
 
 
 @dataclass(frozen=True, eq=False)
-class Numbers:
-    """The clear numbers of a column: those that occur and how often, or None once they are too many."""
+class NumberCounts:
+    """The different numbers of a clear column and how often each occurs, for some part of the people.
+
+    ``values`` is None (and ``counts`` empty) once more than MOST_VALUES differ. ``low`` and ``high``: the smallest and
+    the largest number. ``integer``: whether all are whole. ``missing``: how many are missing.
+    """
 
     values: Floats | None
     counts: Codes
@@ -30,35 +34,40 @@ class Numbers:
 
     @classmethod
     def of(cls, numbers: Floats) -> Self:
-        """Count the numbers of some people."""
-        known = numbers[~np.isnan(numbers)]
-        found, counts = np.unique(known, return_counts=True)
-        low, high = (float(found[0]), float(found[-1])) if found.size else (np.inf, -np.inf)
-        return cls(found, counts, low, high, bool(np.all(known == np.rint(known))), numbers.size - known.size)
+        """Count numbers; NaN is missing."""
+        present = numbers[~np.isnan(numbers)]
+        values, counts = np.unique(present, return_counts=True)
+        low, high = (float(values[0]), float(values[-1])) if values.size else (np.inf, -np.inf)
+        return cls(values, counts, low, high, bool(np.all(present == np.rint(present))), numbers.size - present.size)
 
-    def __add__(self, other: Numbers) -> Numbers:
+    def __add__(self, other: NumberCounts) -> NumberCounts:
+        """Return the counts of both parts of the people together."""
         values = counts = None
         if self.values is not None and other.values is not None:
             together = np.concatenate([self.values, other.values])
-            values, place = np.unique(together, return_inverse=True)
-            counts = np.bincount(place, np.concatenate([self.counts, other.counts]), values.size).astype(np.int64)
+            values, index = np.unique(together, return_inverse=True)
+            counts = np.bincount(index, np.concatenate([self.counts, other.counts]), values.size).astype(np.int64)
         if values is None or values.size > MOST_VALUES:
             values, counts = None, np.zeros(0, np.int64)
         low, high = min(self.low, other.low), max(self.high, other.high)
-        return Numbers(
-            values, counts, low, high, self.integer and other.integer, self.missing + other.missing  # type: ignore[arg-type]
-        )
+        integer, missing = self.integer and other.integer, self.missing + other.missing
+        return NumberCounts(values, counts, low, high, integer, missing)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, eq=False)
 class Surveyed:
-    """The answer of the first pass for some people: ``coded`` has one row of counts for each of the classes."""
+    """What the first pass found in a part of the rows.
+
+    ``rows``: the number of records. ``coded``: for every blurred column the counts of its base codes, one row a class.
+    ``labels`` and ``numbers``: the labels or numbers of every clear column, counted. ``largest``: the largest weight.
+    ``origins``: the plans that the rows name as theirs.
+    """
 
     rows: int
     classes: tuple[Hashable, ...]
     coded: dict[str, Counted]
     labels: dict[str, Counter[Any]]
-    numbers: dict[str, Numbers]
+    numbers: dict[str, NumberCounts]
     largest: float
     origins: set[Any]
 
@@ -73,10 +82,10 @@ class Surveyed:
         return Surveyed(self.rows + other.rows, classes, coded, labels, numbers, largest, origins)
 
     def _spread(self, name: str, classes: tuple[Hashable, ...]) -> Counted:
-        """The counts of a column with a row for each of these classes."""
+        """Return the counts of a column with one row for each of these classes."""
         if classes == self.classes:
             return self.coded[name]
-        rows = [classes.index(each) for each in self.classes]
+        rows = [classes.index(label) for label in self.classes]
         parts = (self.coded[name].histogram, self.coded[name].missing)
         wide = [np.zeros((len(classes), part.shape[1]), np.int64) for part in parts]
         for whole, part in zip(wide, parts, strict=True):
@@ -86,7 +95,7 @@ class Surveyed:
 
 @dataclass(frozen=True, eq=False)
 class Surveying(Question):
-    """What there is: asked before anything else."""
+    """The question of the first pass: what is in these columns (answer: `Surveyed`)."""
 
     names: tuple[str, ...]
 
@@ -96,24 +105,24 @@ class Surveying(Question):
 
     def of(self, part: Part) -> Surveyed:  # type: ignore[override]
         classes, group = self._classes(part)
-        coded, labels, numbers = dict[str, Counted](), dict[str, Counter[Any]](), dict[str, Numbers]()
+        coded, labels, numbers = dict[str, Counted](), dict[str, Counter[Any]](), dict[str, NumberCounts]()
         for name in self.names:
             if part.channels[name] is not None:
                 column = part.column(name)
                 coded[name] = Counted(*code_counts(column, group, max(len(classes), 1), len(column.levels)))
                 continue
-            found = self._clear(part, name)
-            if isinstance(found, Numbers):
-                numbers[name] = found
+            counted = self._clear(part, name)
+            if isinstance(counted, NumberCounts):
+                numbers[name] = counted
             else:
-                labels[name] = found
+                labels[name] = counted
         largest = 0.0 if part.weights is None else float(part.weights.max(initial=0.0))
         origins = set(counted_labels(part.raw(PLAN_COLUMN))) if part.holds(PLAN_COLUMN) else set()
         return Surveyed(len(part), classes, coded, labels, numbers, largest, origins)
 
     @staticmethod
     def _classes(part: Part) -> tuple[tuple[Hashable, ...], Codes]:
-        """The classes in this part, and the place of every record's among them."""
+        """Return the classes in a part of the rows, and the index of every record's class among them."""
         if part.target is None:
             return (), np.zeros(len(part), np.int64)
         if part.label_channel is not None:
@@ -129,18 +138,22 @@ class Surveying(Question):
         return order, np.array([order.index(label) for label in labels.tolist()], np.int64)[indices]
 
     @staticmethod
-    def _clear(part: Part, name: str) -> Numbers | Counter[Any]:
+    def _clear(part: Part, name: str) -> NumberCounts | Counter[Any]:
+        """Count the numbers or the labels of a clear column in a part of the rows."""
         if part.holds(name) and labels_in(part.raw(name))[0] is not None:
             return counted_labels(part.raw(name))
         values = part.values(name)
         if values.dtype.kind not in "iuf":
             return Counter(values.tolist())
-        return Numbers.of(as_numbers(values))
+        return NumberCounts.of(as_numbers(values))
 
 
 @dataclass(frozen=True, eq=False)
 class Gridding(Question):
-    """How many numbers of a clear column lie in each cell of a grid: for those of which too many differ."""
+    """The question how many numbers of a clear column lie in each cell of a grid from ``low`` to ``high``.
+
+    For columns with more than MOST_VALUES different numbers.
+    """
 
     name: str
     low: float
@@ -158,12 +171,12 @@ class Gridding(Question):
 
 
 def counted_labels(column: Any) -> Counter[Any]:
-    """How often each label occurs in an Arrow column."""
+    """Count how often each label occurs in an Arrow column; missing ones are counted under None."""
     labels, indices = labels_in(column)
     if labels is None:
         return Counter(read_column(column).tolist())
     counts = np.bincount(indices[indices >= 0], minlength=labels.size).tolist()
-    found = Counter({label: count for label, count in zip(labels.tolist(), counts, strict=True) if count})
+    counter = Counter({label: count for label, count in zip(labels.tolist(), counts, strict=True) if count})
     if (indices < 0).any():
-        found[None] = int((indices < 0).sum())
-    return found
+        counter[None] = int((indices < 0).sum())
+    return counter

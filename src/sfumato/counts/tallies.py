@@ -1,4 +1,4 @@
-"""Counts: how often each report code was seen, per level and by class; a value that merges and travels."""
+"""`Counts`: how many reports have each report code, per privacy level and by class; counts add up and can be saved."""
 
 from __future__ import annotations
 
@@ -18,15 +18,17 @@ from sfumato.domain import Codes, Floats, as_array
 from sfumato.domain.checked import given, given_labels, given_numbers, given_rows
 
 SAME = 1e-9
-"""Weights that differ by no more than this share are the same."""
+"""The relative difference up to which weights count as equal: rounding of their sums is far below it. Were it larger,
+weights that do differ would lose the sums of squares that their errors need; were it 0, equal ones would keep them."""
 
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """How often each report code was seen.
+    """How many reports have each report code: all that reconstruction reads.
 
-    ``levels`` maps the name of a privacy level to its tally; where everyone uses the same channel, the one level is
-    called None. ``classes`` names the rows of each histogram, or is None.
+    ``levels``: the tally (histogram and missing reports) of every privacy level, by its name; where everyone uses the
+    same channel, the one level is called None. ``classes``: the classes that were counted apart, in the order of the
+    histograms' rows, or None. Usually made by `Counts.of`; counts of different people add up with ``+``.
 
     >>> import sfumato as sf
     >>> coin = sf.RandomizedResponse(sf.Categories(["yes", "no"]), keep=0.75)
@@ -43,29 +45,39 @@ class Counts:
         cls, reports: ArrayLike, channel: Mechanism | Mapping[Any, Channel], *, by: ArrayLike | None = None,
         level: Any = None, weights: ArrayLike | None = None,
     ) -> Counts:
-        """Count reports.
+        """Count the reports of one column.
 
-        ``by``: the class of each report, counted apart. ``level``: the privacy level of each report (``channel`` is
-        then a choice, or maps level names to channels), or one name for all of them; a choice without ``level``: its
-        default. ``weights``: how many people each report stands for, as surveys have them: n reports of different
-        weights tell as much as (Σw)²/Σw² of the same.
+        ``reports``: the reports, missing ones as None or NaN. ``channel``: the channel that made them; a choice of
+        levels, or a mapping from level name to channel, where people chose a level. ``by``: the class of each report;
+        classes are counted apart. ``level``: the privacy level of each report, or one name for all of them (None: the
+        choice's default). ``weights``: how many people each report stands for, as surveys have them (None: one): n
+        reports of different weights w are worth (Σw)²/Σw² reports of equal weight.
+
+        >>> import sfumato as sf
+        >>> coin = sf.RandomizedResponse(sf.Categories(["yes", "no"]), keep=0.75)
+        >>> Counts.of(["yes", "no", "no"], coin, by=["a", "a", "b"]).histogram.tolist()  # one row a class
+        [[1, 1], [0, 1]]
         """
         columns = getattr(reports, "column_names", getattr(reports, "columns", ()))
         if len(columns) > 1:
             raise ValueError(f"reports are a table with the columns {', '.join(map(str, columns))}; give one of them")
         array = as_array(reports).reshape(-1)
-        channels, place = _levels(channel, level, array.size)
+        channels, level_index = _levels(channel, level, array.size)
         classes, group = classes_of(by, array.size)
         people = weights_of(weights, array.size)
         rows = 1 if classes is None else len(classes)
         tallies: dict[Hashable, Tally] = {}
-        for i, (name, one) in enumerate(channels.items()):
-            own = None if place is None else place == i
-            tallies[name] = tally(one, codes_of(only(array, own), one), only(group, own), rows, only(people, own))
+        for i, (name, level_channel) in enumerate(channels.items()):
+            rows_here = None if level_index is None else level_index == i
+            codes = codes_of(only(array, rows_here), level_channel)
+            tallies[name] = tally(level_channel, codes, only(group, rows_here), rows, only(people, rows_here))
         return cls(tallies, classes)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data; every level carries the identity of its channel, so that it is only ever read through that."""
+        """Return the counts as plain data for JSON.
+
+        Every level carries the identity of its channel, so that `from_dict` can refuse another channel.
+        """
         levels = [
             {
                 "level": name,
@@ -80,24 +92,28 @@ class Counts:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], channel: Mechanism | Mapping[Any, Channel]) -> Counts:
-        """The counts that ``to_dict`` wrote; ``channel`` is the one (or the choice, or the levels) that made them."""
+        """Read counts that `to_dict` wrote.
+
+        ``data``: the plain data. ``channel``: the channel that made the reports, or the choice of levels, or a mapping
+        from level name to channel; another one than at the time of counting raises ValueError.
+        """
         channels: Mapping[Any, Channel] = channel if isinstance(channel, Mapping) else channel.levels
         classes = None if given(data, "classes") is None else given_labels(data, "classes")
         groups = 1 if classes is None else len(classes)
         tallies: dict[Hashable, Tally] = {}
         for part in given_rows(data, "levels"):
             name = given(part, "level")
-            one = channels[_level(name, channels)]
-            if given(part, "identity") != one.identity:
+            level_channel = channels[_level(name, channels)]
+            if given(part, "identity") != level_channel.identity:
                 raise ValueError(f"these counts{_of_level(name)} were made by another channel; pass theirs")
-            histogram = given_numbers(part, "histogram", (groups, one.outputs.size), 0.0)
+            histogram = given_numbers(part, "histogram", (groups, level_channel.outputs.size), 0.0)
             weighed = _given_weighed(part, histogram) if "squares" in part else None
             missing = given_numbers(part, "missing", (groups,), 0.0)
-            tallies[name] = Tally(one, _whole(histogram), _whole(missing), weighed)
+            tallies[name] = Tally(level_channel, _whole(histogram), _whole(missing), weighed)
         return cls(tallies, classes)
 
     def __add__(self, other: Counts) -> Counts:
-        """The counts of both groups of reports together.
+        """Return the counts of two groups of people together.
 
         Safe because a count is a sum over people: addition is associative and commutative, so it does not matter where,
         in which order or by which engine the parts were counted, as long as no person is counted twice and each level
@@ -111,58 +127,65 @@ class Counts:
 
     @property
     def total(self) -> float:
-        """How many reports were counted, without the missing ones; of weighted ones how many people they stand for."""
+        """The number of reports that are not missing; where reports have weights, the sum of their weights (people)."""
         return _plain(sum(tally.histogram.sum() for tally in self.levels.values()))
 
     @property
     def missing(self) -> float:
-        """How many reports were missing, or how many people these stand for."""
+        """The number of missing reports; where reports have weights, the sum of their weights (people)."""
         return _plain(sum(tally.missing.sum() for tally in self.levels.values()))
 
     @property
     def weighted(self) -> bool:
+        """Whether the reports were counted with weights."""
         return any(tally.weighed is not None for tally in self.levels.values())
 
     @property
     def reports(self) -> int:
-        """How many reports were counted, without the missing ones, whatever they weigh."""
+        """The number of reports that are not missing, whatever they weigh."""
         return int(sum(tally.told.reports.sum() for tally in self.levels.values()))
 
     @property
     def worth(self) -> float:
-        """How many reports of one weight tell as much: (Σw)²/Σw². ``reports / worth`` is the design effect."""
+        """The number of reports of equal weight that would have the same error: (Σw)²/Σw² (0 where there are none).
+
+        ``reports / worth`` is what survey statistics call the design effect.
+        """
         squares = sum(tally.told.squares.sum() for tally in self.levels.values())
         return float(self.total**2 / squares) if squares else 0.0
 
     def effective(self) -> Counts:
-        """Counts in which every report of a class weighs Σw²/Σw: as many as they are worth, with the same shares.
+        """Return the counts scaled to effective reports: those of each class divided by Σw²/Σw of the class.
 
-        Errors that are right for reports of one weight are right for these. Weights that are all the same come out as
-        no weights.
+        The shares stay, and the total becomes (Σw)²/Σw² (`worth`), so formulas for the errors of unweighted counts
+        hold. Counts without weights are returned as they are, and equal weights come out as no weights.
         """
         if not self.weighted:
             return self
         totals = np.sum([tally.histogram.sum(axis=1) for tally in self.levels.values()], axis=0)
         squares = np.sum([tally.told.squares.sum(axis=1) for tally in self.levels.values()], axis=0)
         units = np.where(squares > 0, squares, 1.0) / np.where(totals > 0, totals, 1.0)
-        found = {name: _in_units(tally, units) for name, tally in self.levels.items()}
-        if totals.any() and all(_same_weight(tally) for tally in found.values()):
-            found = {name: Tally(t.channel, _whole(np.rint(t.histogram)), t.told.missing) for name, t in found.items()}
-        return Counts(found, self.classes)
+        levels = {name: _in_units(tally, units) for name, tally in self.levels.items()}
+        if totals.any() and all(_same_weight(tally) for tally in levels.values()):
+            levels = {
+                name: Tally(t.channel, _whole(np.rint(t.histogram)), t.told.missing) for name, t in levels.items()
+            }
+        return Counts(levels, self.classes)
 
     @property
     def channel(self) -> Channel:
-        """The one channel of all reports."""
+        """The channel of all reports; counts of several levels have no single one and raise ValueError."""
         return self._only().channel
 
     @property
     def histogram(self) -> NDArray[Any]:
-        """Counts of the one channel's report codes; with classes, one row a class."""
+        """The number of reports with each report code, ``[code]``, or ``[class, code]`` where classes were counted
+        apart; counts of several levels raise ValueError."""
         histogram = self._only().histogram
         return histogram[0] if self.classes is None else histogram
 
     def select(self, name: Hashable) -> Counts:
-        """The counts of one class."""
+        """Return the counts of one class alone; ``name`` is one of ``classes``."""
         if self.classes is None:
             raise ValueError(f"class {name!r} was not counted apart; count with by=")
         if name not in self.classes:
@@ -171,15 +194,16 @@ class Counts:
         return self._map(lambda table: table[row : row + 1])
 
     def of_classes(self, chosen: NDArray[np.bool_]) -> Counts:
-        """The counts of some of the classes."""
+        """Return the counts of those classes that ``chosen``, one truth value a class, marks."""
         kept = tuple(name for name, wanted in zip(self.classes or (), chosen.tolist(), strict=True) if wanted)
         return replace(self._map(lambda table: table[chosen]), classes=kept)
 
     def together(self) -> Counts:
-        """The counts of all classes as one."""
+        """Return the counts summed over all classes."""
         return self._map(lambda table: table.sum(axis=0, keepdims=True))
 
     def _map(self, change: Any) -> Counts:
+        """Return counts without classes, after ``change`` was applied to every array (its first axis: the classes)."""
         levels = {}
         for name, t in self.levels.items():
             weighed = None if t.weighed is None else Weighed(*(change(each) for _, each in _parts(t.weighed)))
@@ -187,6 +211,7 @@ class Counts:
         return Counts(levels)
 
     def _only(self) -> Tally:
+        """Return the tally of the only level; raise ValueError where there are several."""
         if len(self.levels) != 1:
             raise ValueError(f"these counts have {len(self.levels)} levels, each with its own channel; read .levels")
         return next(iter(self.levels.values()))
@@ -203,44 +228,53 @@ class Counts:
 
 
 def _levels(channel: Any, level: Any, size: int) -> tuple[dict[Hashable, Channel], Codes | None]:
-    """The channel of every level and, where levels differ, the place of each report's level among them."""
+    """Return the channel of every level by name and the index of each report's level among them.
+
+    The index is None where all reports have the same level.
+    """
     if not isinstance(channel, Mapping) and getattr(channel, "default", None) is not None:
         channel, level = channel.levels, channel.default if level is None else level
     if isinstance(channel, Mapping):
-        channels = {name: check_channel(one) for name, one in channel.items()}
+        channels = {name: check_channel(level_channel) for name, level_channel in channel.items()}
         if level is None:
             raise ValueError("several channels are given; say with level= which one each report came through")
         names = as_array(level)
         if names.ndim == 0:
             return {_level(level, channels): channels[level]}, None
         check_length("level", names.size, size)
-        known, place = np.unique(names, return_inverse=True)
-        for name in known.tolist():
+        given, index = np.unique(names, return_inverse=True)
+        for name in given.tolist():
             _level(name, channels)
         order = list(channels)
-        return channels, np.array([order.index(name) for name in known.tolist()], dtype=np.int64)[place]
+        return channels, np.array([order.index(name) for name in given.tolist()], dtype=np.int64)[index]
     if level is not None and as_array(level).ndim:
         raise ValueError("level= differs between reports; give a mapping from level to channel instead of one channel")
     return {level: check_channel(channel)}, None
 
 
 def _level(name: Any, channels: Mapping[Any, Channel]) -> Hashable:
+    """Return a level's name if it is one of the levels; otherwise raise ValueError."""
     if not isinstance(name, (str, type(None))) or name not in channels:
         raise ValueError(f"level {name!r} is unknown; the levels are {', '.join(map(repr, channels))}")
     return name
 
 
 def _whole(counts: Floats) -> NDArray[Any]:
-    """Counts as whole numbers, unless weights made them others."""
+    """Return counts as int64 if all of them are whole and below 2⁵³; otherwise as they are."""
     return counts.astype(np.int64) if (counts == np.rint(counts)).all() and (counts < 2**53).all() else counts
 
 
 def _parts(weighed: Weighed) -> list[tuple[str, NDArray[Any]]]:
+    """Return the arrays of the sums for weights with their keys in JSON."""
     return [("squares", weighed.squares), ("reports", weighed.reports), ("missing_reports", weighed.missing)]
 
 
 def _given_weighed(part: Any, histogram: Floats) -> Weighed:
-    """What a document says of weights; it must be possible beside the sums of them."""
+    """Read the sums for weights from plain data.
+
+    Sums that no weights could have, given the sums of weights in ``histogram`` (Cauchy–Schwarz: (Σw)² ≤ n·Σw²), raise
+    ValueError.
+    """
     groups = histogram.shape[0]
     squares = given_numbers(part, "squares", histogram.shape, 0.0)
     reports, missing = (given_numbers(part, key, (groups,), 0.0) for key in ("reports", "missing_reports"))
@@ -251,56 +285,57 @@ def _given_weighed(part: Any, histogram: Floats) -> Weighed:
 
 
 def _in_units(tally: Tally, units: Floats) -> Tally:
-    """The tally with the weights of each class in these units."""
-    rows, told = units[:, None], tally.told
-    weighed = Weighed(told.squares / rows**2, told.reports, told.missing)
+    """Return the tally with the weights of each class divided by the class's entry in ``units``."""
+    rows, sums = units[:, None], tally.told
+    weighed = Weighed(sums.squares / rows**2, sums.reports, sums.missing)
     return Tally(tally.channel, tally.histogram / rows, tally.missing / units, weighed)
 
 
 def _same_weight(tally: Tally) -> bool:
-    """Whether every report weighs one."""
+    """Return whether every report of a tally weighs 1 (up to SAME)."""
     whole = np.rint(tally.histogram)
     off = np.abs([tally.told.squares - whole, tally.histogram - whole]).max(initial=0.0)
     return bool(off <= SAME * max(whole.max(initial=0.0), 1.0))
 
 
 def _of_level(name: Any) -> str:
+    """Return " of level <name>" for an error message, nothing for the level None."""
     return "" if name is None else f" of level {name!r}"
 
 
 def _plain(number: Any) -> float:
-    """A whole number as int."""
+    """Return a number as int where it is whole, as float otherwise."""
     return int(number) if float(number).is_integer() else float(number)
 
 
 def _union(ours: tuple[Hashable, ...] | None, theirs: tuple[Hashable, ...] | None) -> tuple[Hashable, ...] | None:
+    """Return the classes of two counts together, ours first; None where neither was counted by class."""
     if (ours is None) != (theirs is None):
         raise ValueError("one of the counts is by class and the other is not; count both with by=, or add .together()")
     return ours if ours is None or theirs is None else tuple(dict.fromkeys(ours + theirs))
 
 
 def _merge(name: Hashable, ours: Counts, theirs: Counts, classes: tuple[Hashable, ...] | None) -> Tally:
+    """Return the sum of two counts' tallies of one level, with one row for each of ``classes``."""
     parts = [(counts.levels[name], counts.classes) for counts in (ours, theirs) if name in counts.levels]
     channel = parts[0][0].channel
     if len({tally.channel.identity for tally, _ in parts}) > 1:
         raise ValueError(f"the channels{_of_level(name)} differ; count the reports of each channel as its own level")
-    histogram = sum(_spread(tally.histogram, known, classes) for tally, known in parts)
-    missing = sum(_spread(tally.missing, known, classes) for tally, known in parts)
+    histogram = sum(_spread(tally.histogram, tally_classes, classes) for tally, tally_classes in parts)
+    missing = sum(_spread(tally.missing, tally_classes, classes) for tally, tally_classes in parts)
     weighed = None
     if any(tally.weighed is not None for tally, _ in parts):
-        spread = [
-            Weighed(*(_spread(each, known, classes) for _, each in _parts(tally.told))) for tally, known in parts
-        ]
+        spread = [Weighed(*(_spread(sums, own, classes) for _, sums in _parts(tally.told))) for tally, own in parts]
         weighed = reduce(add, spread)
     return Tally(channel, np.asarray(histogram), np.asarray(missing), weighed)
 
 
 def _spread(
-    rows: NDArray[Any], known: tuple[Hashable, ...] | None, classes: tuple[Hashable, ...] | None
+    rows: NDArray[Any], row_classes: tuple[Hashable, ...] | None, classes: tuple[Hashable, ...] | None
 ) -> NDArray[Any]:
-    """Rows of the known classes at their places among all classes."""
-    if known is None or classes is None:
+    """Move the rows of ``row_classes`` to the rows of the same classes in ``classes``; the other rows are 0."""
+    if row_classes is None or classes is None:
         return rows
     wide = np.zeros((len(classes), *rows.shape[1:]), dtype=rows.dtype)
-    wide[[classes.index(name) for name in known]] = rows
+    wide[[classes.index(name) for name in row_classes]] = rows
     return wide

@@ -1,4 +1,4 @@
-"""Frequent itemsets and rules, from randomized baskets or clean ones."""
+"""Frequent itemsets and association rules, from randomized baskets or from clean ones."""
 
 from sfumato.itemsets.adaptive import PaddingAndSampling, compare_collections
 from sfumato.itemsets.apriori import SupportWarning, frequent_itemsets

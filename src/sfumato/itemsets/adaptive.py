@@ -1,10 +1,11 @@
-"""The adaptive alternative: every person answers one question, later questions depend on earlier answers.
+"""Frequent itemsets by padding and sampling: every person answers one question, and later questions depend on earlier
+answers.
 
 People are split into groups, one a phase, and each person reports once at the same γ:
 
     items     say one random item of your basket (its size m is disclosed): support = m times the share of that answer
-    lengths   how many of the candidate itemsets do you hold: the padding length L covers nine people in ten
-    pairs     say one random candidate that you hold, padded to L with "none": support = L times the share of the answer
+    lengths   how many of the candidate itemsets are in your basket: the padding length L covers nine people in ten
+    pairs     say one random candidate in your basket, padded to L with "none": support = L times the answer's share
     triples   likewise, with candidates whose pairs all survived
 
 An answer is sent through randomized response, or for many candidates through select-a-size of one item (unary coding),
@@ -32,21 +33,36 @@ from sfumato.tables import as_table
 Rng = np.random.Generator | int | None
 
 PEOPLE_AT_ONCE = 1 << 14
+"""People whose baskets are unpacked at once, to bound the memory. Another number gives other draws of one seed."""
 
 
 def unary_noise(gamma: float) -> float:
-    """Variance of one report about an answer nobody gives, by unary coding: 4γ/(γ−1)²."""
+    """Return the variance of one report about an answer that nobody gives, by unary coding: 4γ/(γ − 1)²."""
     return 4.0 * gamma / (gamma - 1.0) ** 2
 
 
 def response_noise(gamma: float, answers: int) -> float:
-    """The same by randomized response over `answers` answers: (answers − 2 + γ)/(γ−1)²."""
+    """Return the variance of one report about an answer that nobody gives, by randomized response over so many answers.
+
+    variance = (answers − 2 + γ)/(γ − 1)²
+    """
     return (answers - 2.0 + gamma) / (gamma - 1.0) ** 2
 
 
 @dataclass(frozen=True)
 class PaddingAndSampling:
-    """One report a person at amplification γ, in `max_len` phases; at most `candidates` itemsets a phase."""
+    """A simulation of mining in phases, in which every person sends one report.
+
+    ``gamma``: the γ of each report. ``min_support``: the smallest share of people who have an itemset. ``max_len``: the
+    most items of an itemset, which is the number of phases. ``candidates``: the most itemsets that are asked for in a
+    phase. ``longest_padding``: the largest padding length that a person may report.
+
+    >>> import sfumato as sf
+    >>> people = [["tea", "milk"]] * 3000 + [["tea"]] * 3000
+    >>> table = PaddingAndSampling(gamma=19, min_support=0.3).mine(people, sf.Items(["milk", "tea"]), rng=1)
+    >>> sorted(sorted(itemset) for itemset in table["itemsets"])
+    [['milk'], ['milk', 'tea'], ['tea']]
+    """
 
     gamma: float
     min_support: float
@@ -60,9 +76,10 @@ class PaddingAndSampling:
         check_support(self.min_support)
 
     def mine(self, baskets: Any, items: Items, rng: Rng = None) -> Any:
-        """Frequent itemsets of clean baskets as they would be found by asking people in phases.
+        """Simulate the phases on clean baskets; return the frequent itemsets, in the columns of `frequent_itemsets`.
 
-        The table has the columns of `frequent_itemsets`. People take part in the order in which they come.
+        ``baskets``: one list of items a person, none empty. ``items``: all items there are. ``rng``: a NumPy generator
+        or a seed (None: a random one); people are divided among the phases at random.
         """
         people = Baskets.read(baskets, items)
         generator = np.random.default_rng(rng)
@@ -72,12 +89,14 @@ class PaddingAndSampling:
         return itemset_table(self._phases(people, groups, generator), items, self.min_support)
 
     def _groups(self, people: int, generator: np.random.Generator) -> list[Codes]:
-        """One group for items, then one for lengths and one for supports of every further itemset size."""
+        """Divide people at random: a group for items, then for every further itemset size one for lengths, one for
+        supports."""
         shares = [1.0] + [part for _ in range(self.max_len - 1) for part in (0.1, 0.9)]
         bounds = np.rint(np.cumsum(shares) / sum(shares) * people).astype(np.int64)[:-1]
         return np.split(generator.permutation(people), bounds)
 
     def _phases(self, people: Baskets, groups: list[Codes], generator: np.random.Generator) -> Iterator[Level]:
+        """Yield the estimated supports of each phase's candidates, items first."""
         rows = groups[0]
         chosen = people.codes[people.starts[rows] + generator.integers(0, people.sizes[rows])]
         weights = people.sizes[rows].astype(float)
@@ -97,18 +116,21 @@ class PaddingAndSampling:
             yield Level(itemsets, support, stderr)
 
     def _likeliest(self, joined: Codes, itemsets: Codes, support: Floats) -> Codes:
-        """The candidates whose rarest part is most frequent, in lexicographic order."""
+        """Return the candidates with the largest product of their parts' supports, in lexicographic order.
+
+        A part is a candidate without one of its items; ``itemsets`` and ``support`` are the parts and their supports.
+        """
         if len(joined) <= self.candidates:
             return joined
-        known = {tuple(row): s for row, s in zip(itemsets.tolist(), support.tolist(), strict=True)}
+        support_of = {tuple(row): s for row, s in zip(itemsets.tolist(), support.tolist(), strict=True)}
         k = joined.shape[1]
-        parts = [[known[tuple(np.delete(row, i).tolist())] for i in range(k)] for row in joined]
+        parts = [[support_of[tuple(np.delete(row, i).tolist())] for i in range(k)] for row in joined]
         kept = np.argsort(-np.prod(parts, axis=1), kind="stable")[: self.candidates]
         return joined[np.sort(kept)]
 
     def _padding(self, people: Baskets, rows: Codes, itemsets: Codes, generator: np.random.Generator) -> int:
-        """The length that covers nine people in ten, from randomized response about the length itself."""
-        lengths = np.concatenate([held.sum(axis=1) for held in _holdings(people, rows, itemsets)])
+        """Estimate by randomized response the padding length that covers nine people in ten."""
+        lengths = np.concatenate([holds.sum(axis=1) for holds in _holdings(people, rows, itemsets)])
         answers = np.minimum(lengths, self.longest_padding)
         channel = RandomizedResponse(Categories(range(self.longest_padding + 1)), gamma=self.gamma)
         reports = np.bincount(channel.randomize(answers, rng=generator), minlength=self.longest_padding + 1)
@@ -119,18 +141,22 @@ class PaddingAndSampling:
     def _sampled(
         self, people: Baskets, rows: Codes, itemsets: Codes, padding: int, generator: np.random.Generator
     ) -> Codes:
-        """One random candidate of each person, or len(itemsets) for a padded place."""
+        """Draw one random candidate in each person's basket; len(itemsets) stands for "none", a padded slot."""
         chosen = []
-        for held in _holdings(people, rows, itemsets):
-            count = held.sum(axis=1)
-            place = generator.integers(0, np.maximum(count, padding))
-            rank = np.cumsum(held, axis=1)
-            picked = np.argmax(held & (rank == place[:, None] + 1), axis=1)
-            chosen.append(np.where(place < count, picked, len(itemsets)))
+        for holds in _holdings(people, rows, itemsets):
+            count = holds.sum(axis=1)
+            slot = generator.integers(0, np.maximum(count, padding))
+            rank = np.cumsum(holds, axis=1)
+            picked = np.argmax(holds & (rank == slot[:, None] + 1), axis=1)
+            chosen.append(np.where(slot < count, picked, len(itemsets)))
         return np.concatenate(chosen)
 
     def _ask(self, answers: Codes, weights: Floats, size: int, generator: np.random.Generator) -> tuple[Floats, Floats]:
-        """Unbiased weight-times-share of every answer, with standard errors that include the sampling of people."""
+        """Blur everybody's answer and estimate mean(weight·1[answer = a]) for every answer a, without bias.
+
+        Returns the estimates and standard errors that include the sampling of people. ``size``: how many answers there
+        are.
+        """
         if response_noise(self.gamma, size) <= unary_noise(self.gamma):
             channel = RandomizedResponse(Categories(range(size)), gamma=self.gamma)
             reports = channel.randomize(answers, rng=generator)
@@ -152,11 +178,16 @@ class PaddingAndSampling:
 
 @cache
 def _unary_coding(size: int, gamma: float) -> SelectASize:
+    """Return unary coding of ``size`` answers: select-a-size of baskets of one item."""
     return SelectASize.design(Items(size), sizes=[1], gamma=gamma, up_to=1)
 
 
 def _unbiased(shown: Floats, square: Floats, weights: Floats, keep: float, other: float) -> tuple[Floats, Floats]:
-    """Mean and standard error of h = w (1[shown] − other)/(keep − other)."""
+    """Return mean and standard error of h = w(1[shown] − other)/(keep − other) over the people, for every answer.
+
+    ``shown`` and ``square``: summed w and w² of the people whose report shows the answer. ``keep`` and ``other``: the
+    chances that a report shows the true answer, and another one.
+    """
     people, spread = weights.size, keep - other
     total, squares = weights.sum(), (weights**2).sum()
     mean = (shown - other * total) / spread / people
@@ -165,7 +196,7 @@ def _unbiased(shown: Floats, square: Floats, weights: Floats, keep: float, other
 
 
 def _holdings(people: Baskets, rows: Codes, itemsets: Codes) -> Iterator[NDArray[np.bool_]]:
-    """Which candidates each person holds, some people at a time."""
+    """Yield holds[person, candidate], whether the person's basket has all items of it, for some people at a time."""
     for low in range(0, rows.size, PEOPLE_AT_ONCE):
         holds = unpack_bits(bitmaps_of(people[rows[low : low + PEOPLE_AT_ONCE]]), people.items.size)
         yield np.logical_and.reduce([holds[:, column] for column in itemsets.T])
@@ -173,12 +204,14 @@ def _holdings(people: Baskets, rows: Codes, itemsets: Codes) -> Iterator[NDArray
 
 def compare_collections(
     channel: SelectASize, n: int, shares: Mapping[int, float] | None = None, *, prevalence: float = 0.1,
-    held: int = 4,
+    padding: int = 4,
 ) -> Any:
-    """Which would serve better at the same γ: select-a-size for everybody at once, or one answer each in phases?
+    """Compare two ways of mining at the same γ: select-a-size for everybody at once, or one answer each in phases.
 
-    For every itemset size the lowest discoverable support of both ways. `prevalence`: how often people have an item of
-    an itemset that they do not have; `held`: the padding length, how many candidate itemsets a person may hold.
+    Returns a table with the lowest discoverable support of both for every itemset size. ``channel``: the select-a-size
+    design. ``n``: how many people take part. ``shares``: how often each basket size occurs (None: all equally).
+    ``prevalence``: how often people have an item of an itemset that they do not have. ``padding``: the padding length,
+    which is how many candidate itemsets a person may have.
     """
     weights = {size: 1.0 for size in channel.sizes} if shares is None else dict(shares)
     total = sum(weights.values())
@@ -187,7 +220,7 @@ def compare_collections(
     rows = []
     for k, select in together.items():
         people = n / len(together) * (1.0 if k == 1 else 0.9)
-        scale = mean_square_size if k == 1 else float(held) ** 2
+        scale = mean_square_size if k == 1 else float(padding) ** 2
         phased = SIGNIFICANCE * float(np.sqrt(scale * unary_noise(channel.gamma) / people))
         better = "select-a-size" if select <= phased else "padding and sampling"
         rows.append({"items": k, "select-a-size": select, "padding and sampling": phased, "better": better})

@@ -1,15 +1,15 @@
-"""Frequent itemsets: Apriori on supports that are recovered from randomized baskets, or exact on clean ones.
+"""`frequent_itemsets`: Apriori on supports that are estimated from randomized baskets, or exact on clean ones.
 
-A candidate survives to make longer ones if support ≥ min_support − stderr; it is output if support ≥ min_support.
+A candidate is used to make longer ones if support ≥ min_support − stderr; it is returned if support ≥ min_support.
 
-Where min_support is below the lowest discoverable support of itemsets of k, s = 4 σ(s), that would output noise: among
-many thousand candidates whom nobody holds, many come out above it. Then only what is certain is output: of the m
-candidates of k items those with the smallest p-values, as many as keep false ones below 1 in 100 (Benjamini and
+Where min_support is below the lowest discoverable support of itemsets of k items, s = 4 σ(s), that would return noise:
+of many thousand candidates that nobody has, many have an estimate above it. Then only certain itemsets are returned: of
+the m candidates of k items those with the smallest p-values, so many that at most 1 in 100 is false (Benjamini and
 Hochberg),
 
     p = Φ((min_support − support)/max(stderr, σ(0))),      p ≤ .01 · rank/m
 
-and the support that a candidate needs to survive is at least what longer itemsets need to be discovered.
+and a candidate is used to make longer ones only if its support is at least what longer itemsets need to be discovered.
 """
 
 from __future__ import annotations
@@ -41,28 +41,35 @@ from sfumato.itemsets.supports import Group, Holder, Level, MemoryHolder, Suppor
 from sfumato.tables import columns_as_table
 
 BITS_AT_ONCE = 1 << 26
+"""Bits of bitmaps that are unpacked at once when candidates are joined: 64 MB. It changes no result."""
+
 FALSE_SHARE = 0.01
-"""Of the itemsets that are called certain."""
+"""The largest expected share of false itemsets among those called certain (the rate of Benjamini and Hochberg). A
+convention; larger returns more itemsets, and more false ones. tests/itemsets/test_apriori.py checks that it holds."""
 
 
 class SupportWarning(UserWarning):
-    """A minimum support that the reports cannot tell from noise."""
+    """The warning that a minimum support is so small that the reports cannot tell it from noise."""
 
 
 def frequent_itemsets(
     reports: Any, channel: SelectASize | Choice | None = None, min_support: float | None = None,
     max_len: int | None = 3, *, certain: bool = True,
 ) -> Any:
-    """Itemsets of 1..max_len items whose support reaches `min_support`, with standard errors.
+    """Find the itemsets that at least a share ``min_support`` of the people have, with standard errors.
 
-    `reports` are what `channel.randomize` gave, bitmaps or seeds; with channel=None they are clean baskets (lists,
-    Arrow lists, sparse or one-hot tables) and the supports are exact. Where people chose among several designs,
-    `channel` is the choice and `reports` maps each level to its reports. `sf.Reports(table, plan)` are counted where
-    they are, in one pass for each number of items, and the channel is the plan's. The table (pandas, or records without
-    it) has the columns below. Where `min_support` is below what the reports can show, only itemsets that are certain
-    are given, with a warning that is also the table's `attrs["note"]`; certain=False gives all that come out above it.
+    ``reports``: what ``channel.randomize`` returned, bitmaps or seeds; with ``channel=None`` clean baskets (lists,
+    Arrow lists, sparse or one-hot tables), whose supports are exact. Where people chose among several designs, a
+    mapping from each level to its reports. `sf.Reports(table, plan)` are counted where they are, in one pass for each
+    number of items. ``channel``: the select-a-size design that made the reports, or the choice of designs (`sf.Reports`
+    of a plan know theirs). ``min_support``: the smallest share, above 0 and up to 1. ``max_len``: the most items of an
+    itemset (None: no limit). ``certain``: where ``min_support`` is below what the reports can show, return only
+    itemsets that are certain, with a warning that is also the table's ``attrs["note"]``; with False all whose estimate
+    is above it.
 
-        support    estimated share of people whose basket holds the itemset
+    The table (pandas, or records where pandas is missing) has the columns
+
+        support    estimated share of people whose basket has all items of the itemset
         stderr     its standard error; zero for clean baskets
         itemsets   frozensets of items
         certainty  the chance that the true support reaches min_support: near 1 is certain, near 1/2 is within the noise
@@ -82,17 +89,17 @@ def frequent_itemsets(
     for group in holder.groups:
         check_group(group, longest)
     counter = SupportCounter(holder)
-    note = hidden_in_words(counter, min_support, longest, certain)
+    note = warn_of_hidden(counter, min_support, longest, certain)
     if note:
         warnings.warn(note, SupportWarning, stacklevel=2)
-    found = itemset_table(apriori(counter, holder.items.size, min_support, longest, certain), holder.items, min_support)
-    if note and hasattr(found, "attrs"):
-        found.attrs["note"] = note
-    return found
+    table = itemset_table(apriori(counter, holder.items.size, min_support, longest, certain), holder.items, min_support)
+    if note and hasattr(table, "attrs"):
+        table.attrs["note"] = note
+    return table
 
 
 def holder_of(reports: Any, channel: Mechanism | None) -> Holder:
-    """Whoever counts these baskets: in memory, or where they are."""
+    """Return the object that counts these baskets, in memory or where their rows are."""
     if isinstance(reports, Reports):
         return SourceHolder.of(reports, channel)
     if channel is None:
@@ -101,14 +108,14 @@ def holder_of(reports: Any, channel: Mechanism | None) -> Holder:
 
 
 def check_support(min_support: float | None) -> float:
-    """A share of the people."""
+    """Return a minimum support if it is above 0 and at most 1; otherwise raise ValueError."""
     if min_support is None or not 0.0 < min_support <= 1.0:
         raise ValueError(f"min_support = {min_support!r} is no share of the people; give a number above 0 and up to 1")
     return min_support
 
 
 def _by_level(reports: Any, channel: Mechanism) -> list[tuple[BasketReports, SelectASize]]:
-    """The reports of each level that has any, and their channel."""
+    """Return the reports of each level with the design that made them."""
     if channel.has_levels and not isinstance(reports, Mapping):
         raise TypeError("people chose among levels; give a mapping from each level to its reports")
     given = reports if channel.has_levels else {None: reports}
@@ -123,7 +130,7 @@ def _by_level(reports: Any, channel: Mechanism) -> list[tuple[BasketReports, Sel
 
 
 def check_group(group: Group, longest: int) -> None:
-    """There are people, and what they sent shows itemsets of so many items."""
+    """Raise ValueError if a group has no reports, or if they cannot show itemsets of ``longest`` items."""
     if group.channel is None:
         return
     if not group.total:
@@ -135,8 +142,11 @@ def check_group(group: Group, longest: int) -> None:
         )
 
 
-def hidden_in_words(counter: SupportCounter, min_support: float, longest: int, certain: bool) -> str | None:
-    """What to know when min_support is below what these reports can show, with the number of them that would do."""
+def warn_of_hidden(counter: SupportCounter, min_support: float, longest: int, certain: bool) -> str | None:
+    """Return a warning if min_support is below what these reports can show, with the number of reports that would do.
+
+    None: they can show it.
+    """
     people = sum(group.total for group in counter.holder.groups)
     for k in range(longest, 0, -1):
         noise, fall = counter.variance(k)
@@ -154,7 +164,11 @@ def hidden_in_words(counter: SupportCounter, min_support: float, longest: int, c
 def apriori(
     counter: SupportCounter, items: int, min_support: float, longest: int, certain: bool = False
 ) -> Iterator[Level]:
-    """What is output, level by level, shortest itemsets first."""
+    """Yield the itemsets to return with their supports, by number of items, the shortest first.
+
+    ``items``: how many items there are. ``longest``: the most items of an itemset. ``certain``: below the lowest
+    discoverable support yield certain itemsets only.
+    """
     variances = [counter.variance(k) for k in range(1, longest + 1)]
     lowest = [float(significant_support(*variance)) if certain and variance[0] else 0.0 for variance in variances]
     candidates = np.arange(items)[:, None]
@@ -162,7 +176,7 @@ def apriori(
         level = counter.count(candidates)
         output = level.support >= min_support
         if min_support < lowest[k - 1]:
-            output &= certain_ones(level, min_support, math.sqrt(variances[k - 1][0]))
+            output &= certain_itemsets(level, min_support, math.sqrt(variances[k - 1][0]))
         yield level.kept(output)
         if k == longest:
             return
@@ -172,8 +186,11 @@ def apriori(
             return
 
 
-def certain_ones(level: Level, min_support: float, noise: float) -> NDArray[np.bool_]:
-    """The candidates that reach min_support for certain: at most FALSE_SHARE of them, on average, do not."""
+def certain_itemsets(level: Level, min_support: float, noise: float) -> NDArray[np.bool_]:
+    """Return which candidates reach min_support for certain, so that on average at most FALSE_SHARE of them do not.
+
+    ``noise``: the standard error of an itemset that nobody has.
+    """
     chance = ndtr((min_support - level.support) / np.maximum(level.stderr, noise))
     ranked = np.sort(chance)
     passed = np.flatnonzero(ranked <= FALSE_SHARE * np.arange(1, ranked.size + 1) / ranked.size)
@@ -181,7 +198,7 @@ def certain_ones(level: Level, min_support: float, noise: float) -> NDArray[np.b
 
 
 def join(survivors: Codes) -> Codes:
-    """Candidates one item longer whose subsets all survived, in lexicographic order as the survivors are."""
+    """Return all itemsets of k + 1 items whose subsets of k items are all among ``survivors`` (sorted, one a row)."""
     k = survivors.shape[1]
     if k == 1:
         low, high = np.triu_indices(len(survivors), 1)
@@ -193,29 +210,29 @@ def join(survivors: Codes) -> Codes:
     runs = runs_of(codes)
     run_of = {beginning: run for run, beginning in enumerate(map(tuple, codes[runs[:-1], :-1].tolist()))}
     ends = bitmaps_of(Baskets(Items(items.size), runs, codes[:, -1]))
-    ends = np.vstack([ends, np.zeros_like(ends[:1])])  # of each run, and none for a beginning that has no run
+    ends = np.vstack([ends, np.zeros_like(ends[:1])])  # the last items of each run; none for a beginning without a run
     longer = np.repeat(ends[:-1], np.diff(runs), axis=0)
-    for place in range(k - 1):
-        others: Any = np.delete(codes, place, axis=1).tolist()
+    for index in range(k - 1):
+        others: Any = np.delete(codes, index, axis=1).tolist()
         longer &= ends[[run_of.get(tuple(other), -1) for other in others]]
     step = max(1, BITS_AT_ONCE // items.size)
     bits = (unpack_bits(longer[at : at + step], items.size) for at in range(0, len(longer), step))
-    found = np.concatenate([np.flatnonzero(part) + at * step * items.size for at, part in enumerate(bits)])
-    rows, last = np.divmod(found, items.size)
+    positions = np.concatenate([np.flatnonzero(part) + at * step * items.size for at, part in enumerate(bits)])
+    rows, last = np.divmod(positions, items.size)
     return np.column_stack([survivors[rows], items[last]])
 
 
 def itemset_table(levels: Iterable[Level], items: Items, min_support: float) -> Any:
-    """The itemsets that reach `min_support`, one a row."""
+    """Return the table of the itemsets that reach ``min_support``, one a row (columns as in `frequent_itemsets`)."""
     columns: dict[str, list[Any]] = {"support": [], "stderr": [], "itemsets": [], "certainty": []}
     labels: Any = np.fromiter(items.labels, dtype=object, count=items.size)
     for level in levels:
-        found = level.kept(level.support >= min_support)
+        kept = level.kept(level.support >= min_support)
         with np.errstate(divide="ignore", invalid="ignore"):
-            z = (found.support - min_support) / found.stderr
-        certainty = np.where(found.stderr > 0.0, ndtr(z), 1.0)
-        columns["support"] += found.support.tolist()
-        columns["stderr"] += found.stderr.tolist()
-        columns["itemsets"] += [frozenset(itemset) for itemset in labels[found.itemsets]]
+            z = (kept.support - min_support) / kept.stderr
+        certainty = np.where(kept.stderr > 0.0, ndtr(z), 1.0)
+        columns["support"] += kept.support.tolist()
+        columns["stderr"] += kept.stderr.tolist()
+        columns["itemsets"] += [frozenset(itemset) for itemset in labels[kept.itemsets]]
         columns["certainty"] += certainty.tolist()
     return columns_as_table(columns)

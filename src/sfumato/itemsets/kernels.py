@@ -1,4 +1,7 @@
-"""Compiled counting of ones in column bitmaps (the NumPy ways are in `supports`)."""
+"""Compiled counting of people in column bitmaps; imported only where numba is installed.
+
+A column bitmap has a bit for every person, set where the person's report shows the item.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,17 @@ from sfumato.channels.baskets import Words
 from sfumato.domain import Codes
 
 BLOCKS_AT_ONCE = 8
+"""Blocks of 64 people that are transposed together, so that eight neighbouring words are written at once: 64 bytes are
+a cache line. It changes no result."""
+
 FEW = 4
-"""Below one in so many, words are picked."""
+"""Only words with a person in them are read where they are fewer than one in so many; else all words, four itemsets at
+once. Chosen by speed (bench/itemsets.py); it changes no result."""
 
 
 @intrinsic
 def ones(typing_context: Any, word: Any) -> Any:
-    """The processor's own count of ones in a word."""
+    """Count the ones in a 64-bit word by the processor's own instruction."""
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])
@@ -29,9 +36,11 @@ def ones(typing_context: Any, word: Any) -> Any:
 
 @njit(cache=True)
 def count_itemsets(columns: Words, bounds: Codes, itemsets: Codes, runs: Codes, counts: NDArray[np.int64]) -> None:
-    """A run of itemsets shares all items but the last: their conjunction is made once and read once for four counts.
+    """Count the people who show all items of each itemset, in place: counts[itemset, group].
 
-    Where few of its words hold anybody, those alone are read.
+    ``columns[item]``: the column bitmaps; group g has the words bounds[g]:bounds[g + 1]. A run of itemsets,
+    runs[r]:runs[r + 1], shares all items but the last: the conjunction of these is made once for the run and read once
+    for four itemsets. Where few of its words have a person in them, those alone are read.
     """
     for group in range(bounds.size - 1):
         low, high = bounds[group], bounds[group + 1]
@@ -39,26 +48,27 @@ def count_itemsets(columns: Words, bounds: Codes, itemsets: Codes, runs: Codes, 
         for run in range(runs.size - 1):
             first, end = runs[run], runs[run + 1]
             shared[:] = ~np.uint64(0)
-            for place in range(itemsets.shape[1] - 1):
-                other = columns[itemsets[first, place], low:high]
+            for index in range(itemsets.shape[1] - 1):
+                other = columns[itemsets[first, index], low:high]
                 for word in range(shared.size):
                     shared[word] &= other[word]
-            many = 0
+            filled_count = 0
             for word in range(shared.size):
-                filled[many] = word
-                many += shared[word] != np.uint64(0)
-            in_fours = end - (end - first) % 4 if FEW * many > shared.size else first
+                filled[filled_count] = word
+                filled_count += shared[word] != np.uint64(0)
+            in_fours = end - (end - first) % 4 if FEW * filled_count > shared.size else first
             for row in range(first, in_fours, 4):
                 _count_four(shared, columns, low, high, itemsets[row : row + 4, -1], counts[row : row + 4, group])
             for row in range(in_fours, end):
                 last, total = columns[itemsets[row, -1], low:high], np.uint64(0)
-                for place in range(many):
-                    total += ones(shared[filled[place]] & last[filled[place]])
+                for index in range(filled_count):
+                    total += ones(shared[filled[index]] & last[filled[index]])
                 counts[row, group] = np.int64(total)
 
 
 @njit(cache=True)
 def _count_four(shared: Words, columns: Words, low: int, high: int, items: Codes, counts: NDArray[np.int64]) -> None:
+    """Count the people who are in ``shared`` and show an item, for four items at once, in the words low:high."""
     a, b = columns[items[0], low:high], columns[items[1], low:high]
     c, d = columns[items[2], low:high], columns[items[3], low:high]
     in_a, in_b, in_c, in_d = np.uint64(0), np.uint64(0), np.uint64(0), np.uint64(0)
@@ -72,42 +82,47 @@ def _count_four(shared: Words, columns: Words, low: int, high: int, items: Codes
 
 @njit(cache=True)
 def count_pairs(codes: Codes, ends: Codes, together: NDArray[np.int32]) -> None:
-    """Baskets one after the other; ends[p] is where the basket of place p ends. together[a, b], a before b, rises."""
-    for place in range(codes.size):
-        beside = together[codes[place]]
-        for other in range(place + 1, ends[place]):
+    """Count pairs of items in baskets, in place: together[a, b] rises by 1 for every basket with a before b.
+
+    ``codes``: the items of all baskets one after the other. ``ends[i]``: where the basket that codes[i] is in ends.
+    """
+    for index in range(codes.size):
+        beside = together[codes[index]]
+        for other in range(index + 1, ends[index]):
             beside[codes[other]] += 1
 
 
 @njit(cache=True)
 def mark(columns: Words, codes: Codes, rows: Codes) -> None:
-    for place in range(codes.size):
-        columns[codes[place], rows[place] >> 6] |= np.uint64(1) << np.uint64(rows[place] & 63)
+    """Set the bit of person rows[i] in the column bitmap of item codes[i], for every i, in place."""
+    for index in range(codes.size):
+        columns[codes[index], rows[index] >> 6] |= np.uint64(1) << np.uint64(rows[index] & 63)
 
 
 @njit(cache=True)
 def transpose(rows: Words, columns: Words, start: int) -> None:
-    """Row bitmaps (people by words of items) into column bitmaps (items by words of people)."""
+    """Write row bitmaps (people by words of items) into column bitmaps (items by words of people), from word start on.
+    """
     blocks = np.empty((BLOCKS_AT_ONCE, 64), dtype=np.uint64)
     width = (rows.shape[0] + 63) // 64
     for first in range(0, width, BLOCKS_AT_ONCE):
         count = min(BLOCKS_AT_ONCE, width - first)
         for word in range(rows.shape[1]):
-            for place in range(count):
-                block = blocks[place]
+            for index in range(count):
+                block = blocks[index]
                 for row in range(64):
-                    person = 64 * (first + place) + row
+                    person = 64 * (first + index) + row
                     block[row] = rows[person, word] if person < rows.shape[0] else np.uint64(0)
                 _transpose_block(block)
             for bit in range(64):
                 column = columns[64 * word + bit]
-                for place in range(count):
-                    column[start + first + place] = blocks[place, bit]
+                for index in range(count):
+                    column[start + first + index] = blocks[index, bit]
 
 
 @njit(cache=True)
 def _transpose_block(block: Words) -> None:
-    """A 64 by 64 bit matrix in six rounds of swapped halves."""
+    """Transpose a 64 by 64 bit matrix in place, in six rounds of swapped halves."""
     width, mask = 32, np.uint64(0x00000000FFFFFFFF)
     while width:
         row = 0

@@ -1,4 +1,4 @@
-"""Association rules from frequent itemsets, with mlxtend's columns and the standard errors of what was estimated.
+"""Association rules from frequent itemsets, with the columns of the library mlxtend and standard errors.
 
 For a rule A → C with s = support(A and C), a = support(A), c = support(C):
 
@@ -6,7 +6,8 @@ For a rule A → C with s = support(A and C), a = support(A), c = support(C):
 
 An estimated support may exceed that of a part; the confidence is then taken as 1. Its standard error, to first order
 and with the two errors taken as independent (their covariance comes only from people who have all of C):
-√(stderr(s)² + confidence² stderr(a)²) / a.
+
+    stderr(confidence) = √(stderr(s)² + confidence² stderr(a)²) / a
 """
 
 from __future__ import annotations
@@ -21,24 +22,29 @@ from sfumato.itemsets.apriori import frequent_itemsets
 from sfumato.prose import plain
 from sfumato.tables import Records, as_records, as_table
 
-METRICS = (
+METRICS = (  # the measures by which rules can be chosen, as mlxtend names them
     "support", "confidence", "lift", "leverage", "conviction", "zhangs_metric", "jaccard", "certainty", "kulczynski",
     "representativity",
 )  # fmt: skip
 
-COLUMNS = [
+COLUMNS = [  # of the table of rules: mlxtend's, and two standard errors
     "antecedents", "consequents", "antecedent support", "consequent support", "support", "confidence", "lift",
     "representativity", "leverage", "conviction", "zhangs_metric", "jaccard", "certainty", "kulczynski",
     "support stderr", "confidence stderr",
 ]  # fmt: skip
 
 Estimates = dict[frozenset[Any], tuple[float, float]]
+"""Support and standard error of each itemset."""
 
 
 def association_rules(itemsets: Any, metric: str = "confidence", min_threshold: float = 0.8) -> Any:
-    """Rules among `frequent_itemsets`' output whose `metric` reaches `min_threshold`.
+    """Find association rules A → C among frequent itemsets; return them as a table, one rule a row.
 
-    Rules whose antecedent or consequent is missing from the table are left out: their support is unknown.
+    ``itemsets``: the table that `frequent_itemsets` returned. ``metric``: the measure by which rules are chosen, one of
+    "support", "confidence", "lift", "leverage", "conviction", "zhangs_metric", "jaccard", "certainty", "kulczynski",
+    "representativity" (defined as in mlxtend). ``min_threshold``: the smallest value of the measure that a returned
+    rule may have. Rules whose antecedent or consequent is missing from the table are left out: their support is
+    unknown.
 
     >>> import sfumato as sf
     >>> frequent = sf.frequent_itemsets([["tea", "milk"], ["tea"], ["tea", "milk"]], None, min_support=0.5)
@@ -48,40 +54,48 @@ def association_rules(itemsets: Any, metric: str = "confidence", min_threshold: 
     """
     if metric not in METRICS:
         raise ValueError(f"metric = {metric!r} is unknown; use one of {', '.join(METRICS)}")
-    known = _estimates(itemsets)
-    rows = [rule for rule in _rules(known) if rule[metric] >= min_threshold]
+    estimates = _estimates(itemsets)
+    rows = [rule for rule in _rules(estimates) if rule[metric] >= min_threshold]
     return as_table(rows, COLUMNS)
 
 
 def mine(
     reports: Any, channel: SelectASize | None, min_support: float, max_len: int = 3, rules: float | None = None
 ) -> dict[str, Records]:
-    """Frequent itemsets, and the rules of at least this confidence among them, as plain data in a fixed order."""
+    """Find frequent itemsets, and the rules among them, as plain data for JSON in a fixed order.
+
+    ``reports``, ``channel``, ``min_support`` and ``max_len`` as in `frequent_itemsets`. ``rules``: the smallest
+    confidence of a rule (None: no rules).
+    """
     frequent = frequent_itemsets(reports, channel, min_support, max_len)
     implied = [] if rules is None else as_records(association_rules(frequent, min_threshold=rules))
-    found: dict[str, Records] = plain({"itemsets": as_records(frequent), "rules": implied})
-    return found
+    mined: dict[str, Records] = plain({"itemsets": as_records(frequent), "rules": implied})
+    return mined
 
 
 def _estimates(itemsets: Any) -> Estimates:
+    """Read (support, standard error) of every itemset from a table."""
     rows = as_records(itemsets)
     if rows and not {"support", "itemsets"} <= set(rows[0]):
         raise ValueError("the table has no columns 'support' and 'itemsets'; give what frequent_itemsets returned")
     return {frozenset(row["itemsets"]): (float(row["support"]), float(row.get("stderr", 0.0))) for row in rows}
 
 
-def _rules(known: Estimates) -> Iterator[dict[str, Any]]:
-    for itemset, estimate in known.items():
+def _rules(estimates: Estimates) -> Iterator[dict[str, Any]]:
+    """Yield every rule whose antecedent and consequent are among the itemsets, with its measures."""
+    for itemset, estimate in estimates.items():
         for size in range(len(itemset) - 1, 0, -1):
             for chosen in combinations(itemset, size):
                 antecedent = frozenset(chosen)
                 consequent = itemset - antecedent
-                if antecedent in known and consequent in known:
-                    measures = _measures(*estimate, *known[antecedent], known[consequent][0])
+                if antecedent in estimates and consequent in estimates:
+                    measures = _measures(*estimate, *estimates[antecedent], estimates[consequent][0])
                     yield {"antecedents": antecedent, "consequents": consequent, **measures}
 
 
 def _measures(s: float, s_error: float, a: float, a_error: float, c: float) -> dict[str, float]:
+    """Return the measures of a rule from the supports s of all its items, a of A and c of C, and two of their
+    errors."""
     confidence = min(s / a, 1.0)
     return {
         "antecedent support": a,
@@ -102,6 +116,6 @@ def _measures(s: float, s_error: float, a: float, a_error: float, c: float) -> d
 
 
 def _zhang(s: float, a: float, c: float) -> float:
-    """(s − a c) over the largest value that it could have in its direction; 0 where that is 0."""
+    """Return Zhang's metric (s − a c)/max(s(1 − a), a(c − s)); 0 where the denominator is 0."""
     largest = max(s * (1.0 - a), a * (c - s))
     return 0.0 if largest == 0.0 else (s - a * c) / largest

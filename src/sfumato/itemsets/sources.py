@@ -1,11 +1,11 @@
-"""Itemsets counted where the baskets are: one pass over the rows for each level of candidates.
+"""Itemsets counted in tables that are not in memory: one pass over the rows for each number of items.
 
 In a table a report is the disclosed ``size`` and a ``bitmap`` or a ``seed`` (bytes, or texts of hexadecimal digits),
 with the question's name before them or not (``basket.size``, ``basket.seed``); or the list of shown items, named as the
-question, with its size beside it. Where people chose a level, ``basket.level`` says which. Clean baskets are a column
-of lists.
+question, with its size beside it. Where people chose a level, the column ``basket.level`` names it. Clean baskets are a
+column of lists.
 
-The first pass also tells who there are: which sizes, of which level; of clean baskets which items.
+The first pass also finds out which sizes there are, of which level, and which items clean baskets have.
 """
 
 from __future__ import annotations
@@ -27,16 +27,20 @@ from sfumato.domain import Codes, Items, sorted_labels
 from sfumato.itemsets.supports import CleanBaskets, ColumnBitmaps, Counts, Group, Holder
 from sfumato.tables import LEVEL_SUFFIX, Batch
 
-BASKET, SIZE, LIST = "basket", "size", "list"
-FORMS = ("bitmap", "seed")
+BASKET = "basket"  # the name of a question of baskets that has no other
+SIZE = "size"  # the column, or the end of its name, of the disclosed size
+FORMS = ("bitmap", "seed")  # the columns, or the ends of their names, of reports as bytes
+LIST = "list"  # the form of reports that are lists of shown items
 BITS_AT_ONCE = 1 << 28
-"""So many bits of bitmaps are held at once, whatever a batch of seeds may expand to."""
+"""Bits of bitmaps in memory at once, however many a batch of seeds expands to: 32 MB. It changes no result."""
+
 FEW = 1 / 8
-"""Below this share of all items it is faster to pick the bits of some of them than to turn the bitmaps whole."""
+"""The share of all items below which the bits of the asked items are picked one by one, instead of transposing whole
+bitmaps. Chosen by speed (bench/itemsets.py); it changes no result."""
 
 
 def design_of(channel: Mechanism) -> SelectASize:
-    """The channel, which must report sets of items."""
+    """Return ``channel`` if it is a select-a-size design; otherwise raise TypeError."""
     if not isinstance(channel, SelectASize):
         raise TypeError(f"channel={channel!r} does not report sets of items; itemsets need SelectASize")
     return channel
@@ -46,10 +50,11 @@ def design_of(channel: Mechanism) -> SelectASize:
 
 
 class BasketColumns(Protocol):
-    """How the baskets of a batch are read; it travels to where the rows are."""
+    """How the baskets of a batch are read; it is sent to where the rows are."""
 
     @property
-    def items(self) -> Items: ...
+    def items(self) -> Items:
+        """All items there are."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -57,15 +62,15 @@ class BasketColumns(Protocol):
 
     @property
     def sizes(self) -> list[tuple[int, ...]]:
-        """The sizes that each group of people is counted by."""
+        """The basket sizes by which each group of people is counted."""
 
     def parts(self, batch: Batch, chosen: Codes | None) -> Iterator[tuple[int, ColumnBitmaps | CleanBaskets]]:
-        """What is counted, of all items or of the chosen, in parts, each with the number of its group."""
+        """Yield (number of a group, baskets of it) in parts, with the chosen items alone (None: all)."""
 
 
 @dataclass(frozen=True)
 class CleanColumn:
-    """Lists of items."""
+    """A column of clean baskets, lists of items; ``largest`` is the size of the largest."""
 
     name: str
     items: Items
@@ -87,13 +92,18 @@ class CleanColumn:
 
 
 def clean_baskets(batch: Batch, name: str, items: Items | None = None) -> Baskets:
+    """Read clean baskets from a column of lists; ``items``: all items there are (None: those that occur)."""
     with naming_places(batch):
         return Baskets.read(batch.table.column(name), items)
 
 
 @dataclass(frozen=True)
 class ReportColumns:
-    """Reports through a channel, or through the levels of a choice, each of which is a group."""
+    """The columns of reports that a design made, or the designs of a choice, each of which is a group.
+
+    ``size``: the column of disclosed sizes. ``shown``: the column of what the reports show, and ``form`` how: "bitmap",
+    "seed" or "list". ``level``: the column of the levels that people chose.
+    """
 
     channel: Mechanism
     size: str
@@ -103,7 +113,8 @@ class ReportColumns:
 
     @property
     def designs(self) -> list[SelectASize]:
-        return [design_of(each) for each in self.channel.levels.values()]
+        """The design of every level."""
+        return [design_of(level) for level in self.channel.levels.values()]
 
     @property
     def items(self) -> Items:
@@ -124,10 +135,10 @@ class ReportColumns:
                 yield group, ColumnBitmaps.of_reports(reports[rows], design, design.sizes, chosen)
 
     def reports(self, batch: Batch) -> list[BasketReports]:
-        """The reports of each level; who gave no size gave none."""
-        there = np.asarray(batch.table.column(self.size).is_valid())
-        if not there.all():
-            batch = Batch(batch.places[there], batch.table.filter(there))
+        """Return the reports of each level; a row without a size is no report."""
+        present = np.asarray(batch.table.column(self.size).is_valid())
+        if not present.all():
+            batch = Batch(batch.places[present], batch.table.filter(present))
         sizes, shown = batch.table.column(self.size), batch.table.column(self.shown)
         with naming_places(batch):
             if self.form == LIST:
@@ -140,18 +151,18 @@ class ReportColumns:
         return [reports[np.flatnonzero(groups == group)] for group in range(len(self.designs))]
 
     def _groups(self, level: Any) -> Codes:
-        """The place of each report's level among the channel's; the default's where none is given."""
+        """Return the index of each report's level among the channel's levels; the default's where none is given."""
         labels, which = labels_of(level)
-        places = {name: place for place, name in enumerate(self.channel.levels)}
-        found = [places[name] for name in self.channel.levels_of(labels, (len(labels),))]
-        return np.asarray(np.array(found, np.int64)[which])
+        index_of = {name: index for index, name in enumerate(self.channel.levels)}
+        indices = [index_of[name] for name in self.channel.levels_of(labels, (len(labels),))]
+        return np.asarray(np.array(indices, np.int64)[which])
 
 
 def find_columns(names: Sequence[str], channel: Mechanism, question: str | None) -> ReportColumns:
-    """The columns of a table that hold the reports of a question; without its name, of the one that there is."""
-    asked = [name.removesuffix(f".{SIZE}") for name in names if name.endswith(f".{SIZE}")]
-    question = question or (asked[0] if len(asked) == 1 else BASKET)
-    prefix = f"{question}." if question in asked else ""
+    """Find the columns of a table with the reports of a question (None: of the only question of baskets)."""
+    questions = [name.removesuffix(f".{SIZE}") for name in names if name.endswith(f".{SIZE}")]
+    question = question or (questions[0] if len(questions) == 1 else BASKET)
+    prefix = f"{question}." if question in questions else ""
     shown = [(form, prefix + form) for form in FORMS if prefix + form in names]
     if not shown and question in names:
         shown = [(LIST, question)]
@@ -165,26 +176,30 @@ def find_columns(names: Sequence[str], channel: Mechanism, question: str | None)
 
 
 def _slices(rows: int, items: int) -> Iterator[slice]:
+    """Divide rows into slices whose bitmaps of so many items have at most BITS_AT_ONCE bits (64 rows at least)."""
     step = max(64, BITS_AT_ONCE // (64 * bitmap_width(items)))
     return (slice(start, start + step) for start in range(0, rows, step))
 
 
 @contextmanager
 def naming_places(batch: Batch) -> Iterator[None]:
-    """Errors that name a basket of the batch name its place in the table."""
+    """Make errors that name a basket by its row in the batch name it by its row in the whole table."""
     try:
         yield
     except (ValueError, TypeError) as error:
-        text = re.sub(r"\bbasket (\d+)", lambda found: f"basket {batch.places[int(found[1])]}", str(error))
+        text = re.sub(r"\bbasket (\d+)", lambda match: f"basket {batch.places[int(match[1])]}", str(error))
         raise type(error)(text) from None
 
 
-# --- what is worked out where the rows are ----------------------------------------------------------------------------
+# --- work that is sent to the rows ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class CountItemsets:
-    """For each group [itemset, size]: the people who show all items of each row of `itemsets`; row 0 is all people."""
+    """Work that counts the people who show all items of each itemset, in the batches of a table.
+
+    Its result is for each group an array [1 + itemset, size], whose first row counts all people.
+    """
 
     read: BasketColumns
     itemsets: Codes
@@ -197,36 +212,40 @@ class CountItemsets:
         chosen = items if items.size < FEW * self.read.items.size else None
         if chosen is not None:
             itemsets = np.searchsorted(chosen, itemsets)
-        found = [np.zeros((1 + len(itemsets), len(sizes)), np.int64) for sizes in self.read.sizes]
+        counts = [np.zeros((1 + len(itemsets), len(sizes)), np.int64) for sizes in self.read.sizes]
         for batch in batches:
             for group, part in self.read.parts(batch, chosen):
-                found[group] += np.vstack([part.people, part.counts(itemsets)])
-        return found
+                counts[group] += np.vstack([part.people, part.counts(itemsets)])
+        return counts
 
 
 @dataclass(frozen=True)
 class CountLabels:
-    """Clean baskets: how many people hold each label, how many people there are, and the size of the largest basket."""
+    """Work that counts clean baskets: (people with each label, number of people, size of the largest basket)."""
 
     name: str
 
     def __call__(self, batches: Iterator[Batch]) -> tuple[Counter[Any], int, int]:
-        held, people, largest = Counter[Any](), 0, 0
+        people_with, people, largest = Counter[Any](), 0, 0
         for batch in batches:
             people += batch.table.num_rows
             if lengths_of(batch.table.column(self.name)).any():
                 baskets = clean_baskets(batch, self.name)
-                held.update(dict(zip(baskets.items.labels, np.bincount(baskets.codes).tolist(), strict=True)))
+                people_with.update(dict(zip(baskets.items.labels, np.bincount(baskets.codes).tolist(), strict=True)))
                 largest = max(largest, int(baskets.sizes.max()))
-        return held, people, largest
+        return people_with, people, largest
 
 
-# --- the holder -------------------------------------------------------------------------------------------------------
+# --- the baskets of a table -------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class SourceHolder(Holder):
-    """Baskets that stay where they are; each item by itself was counted in the pass that told who there are."""
+    """Baskets in a table that is not in memory.
+
+    ``read``: how a batch is read. ``single``: for each group the counts of single items, [item, size], which the first
+    pass made.
+    """
 
     groups: Sequence[Group]
     reports: Reports
@@ -235,66 +254,74 @@ class SourceHolder(Holder):
 
     @classmethod
     def of(cls, reports: Reports, channel: Mechanism | None) -> SourceHolder:
-        """The one question of baskets among these reports, or the one that was asked through the channel."""
+        """Find the baskets in reports: the answers to the only question of baskets, or to the one with this channel."""
         if reports.weighted:
             raise ValueError("itemsets count every person once; leave weights out")
-        question, channel = asked_in(reports, channel)
+        question, channel = baskets_among(reports, channel)
         reports.check_origin()
         return cls.of_baskets(reports) if channel is None else cls.of_reports(reports, channel, question)
 
     @classmethod
     def of_reports(cls, reports: Reports, channel: Mechanism, question: str | None = None) -> SourceHolder:
-        """Randomized baskets."""
+        """Find randomized baskets in a table, by a first pass that counts sizes and single items."""
         read = find_columns(reports.stored, channel, question)
         counted = count_itemsets(reports, read, np.arange(read.items.size)[:, None])
         groups = []
         for design, (people, *_) in zip(read.designs, counted, strict=True):
             of_size = {size: number for size, number in zip(design.sizes, people.tolist(), strict=True) if number}
             if of_size:
-                found = np.array(list(of_size.values()))
-                groups.append(Group(read.items, tuple(of_size), found, design, read.form == "seed"))
+                people_of_size = np.array(list(of_size.values()))
+                groups.append(Group(read.items, tuple(of_size), people_of_size, design, read.form == "seed"))
         return cls(groups, reports, read, _of_people(counted))
 
     @classmethod
     def of_baskets(cls, reports: Reports) -> SourceHolder:
-        """Clean baskets: the only column, or the one that is named basket."""
+        """Find clean baskets in the only column of a table or in the column ``basket``, by a first pass that finds all
+        items."""
         names = reports.stored
         name = names[0] if len(names) == 1 else BASKET
         if name not in names:
             raise ValueError(f"column {name!r} of baskets is missing; there are {', '.join(names)}")
         parts = reports.gather(CountLabels(name), [name])
-        held = sum((part[0] for part in parts), Counter[Any]())
+        people_with = sum((part[0] for part in parts), Counter[Any]())
         people, largest = sum(part[1] for part in parts), max((part[2] for part in parts), default=0)
-        items = Items(sorted_labels(held))
-        single = np.array([[held[label]] for label in items.labels])
+        items = Items(sorted_labels(people_with))
+        single = np.array([[people_with[label]] for label in items.labels])
         group = Group(items, (largest,), np.array([people]), None)
         return cls([group], reports, CleanColumn(name, items, largest), [single])
 
     def counts(self, itemsets: Codes) -> list[Counts]:
         if itemsets.shape[1] == 1:
-            return [each[itemsets[:, 0]] for each in self.single]
+            return [counts[itemsets[:, 0]] for counts in self.single]
         return _of_people(count_itemsets(self.reports, self.read, itemsets))
 
 
-def asked_in(reports: Reports, channel: Mechanism | None) -> tuple[str | None, Mechanism | None]:
-    """The question that was answered with baskets, and its channel: those of the plan, or what is given."""
-    asked = reports.channels if reports.plan is None else reports.plan.channels
-    baskets = {name: each for name, each in asked.items() if each is not None and isinstance(each.domain, Items)}
-    found = [(name, each) for name, each in baskets.items() if channel is None or each == channel]
-    if len(found) == 1:
-        return found[0]
-    if found or reports.plan is not None:
-        raise ValueError(f"{len(found)} attributes of the plan are such baskets; give the channel of one of them")
+def baskets_among(reports: Reports, channel: Mechanism | None) -> tuple[str | None, Mechanism | None]:
+    """Return the name and the channel of the question of baskets in reports.
+
+    ``channel``: which, where a plan has several; without a plan the name is None and the channel the given one.
+    """
+    channels = reports.channels if reports.plan is None else reports.plan.channels
+    baskets = {name: each for name, each in channels.items() if each is not None and isinstance(each.domain, Items)}
+    matching = [(name, mechanism) for name, mechanism in baskets.items() if channel is None or mechanism == channel]
+    if len(matching) == 1:
+        return matching[0]
+    if matching or reports.plan is not None:
+        raise ValueError(f"{len(matching)} attributes of the plan are such baskets; give the channel of one of them")
     return None, channel
 
 
 def count_itemsets(reports: Reports, read: BasketColumns, itemsets: Codes) -> list[Counts]:
-    """One pass over the rows."""
+    """Count the people who show all items of each itemset, in one pass: for each group [1 + itemset, size].
+
+    The first row of each array counts all people.
+    """
     work = CountItemsets(read, itemsets)
     parts = [work(iter(())), *reports.gather(work, read.columns)]
     return [np.sum(counted, axis=0) for counted in zip(*parts, strict=True)]
 
 
 def _of_people(counted: Sequence[Counts]) -> list[Counts]:
-    """The counts of the groups and sizes that there are."""
-    return [each[1:, each[0] > 0] for each in counted if each[0].any()]
+    """Return the counts [itemset, size] of those groups and sizes that have people; ``counted`` has all people
+    first."""
+    return [counts[1:, counts[0] > 0] for counts in counted if counts[0].any()]

@@ -1,8 +1,8 @@
 """Supports of itemsets from counts of reports, with their standard errors.
 
-Column bitmaps hold for every item the people who show it, so that an itemset's count is a count of ones. Rows are
-grouped by the disclosed size of the basket and every group starts on a word of its own, so that one pass gives the
-counts of every group:  counts[itemset, group] = ones of (column_a AND column_b AND ..) within the group's words.
+A column bitmap has a bit for every person, set where the report shows the item, so that an itemset's count is a number
+of ones. Rows are grouped by the disclosed size of the basket, and every group starts on a word of its own, so that one
+pass gives the counts of every group:  counts[itemset, group] = ones of (column_a AND column_b AND …) in its words.
 
 With counts c_S of the reports (of baskets of one size) that show all of S, for every subset S of A, |A| = k:
 
@@ -13,7 +13,7 @@ With counts c_S of the reports (of baskets of one size) that show all of S, for 
     all sizes:  support = Σ_m (N_m/N) support_m,   variance = Σ_m (N_m/N)² variance_m
 
 Baskets smaller than A add zero support and no variance. Clean baskets are the limit ρ = 0, λ = 1. People who chose
-among several designs give one estimate a level g, weighted by what the level tells:
+among several designs give one estimate a level g; estimates are averaged by their precision w_g:
 
     support = Σ_g w_g · support_g / Σ_g w_g,     1/w_g = Σ_m (N_gm/N_g)² · noise power_gm / N_gm
 
@@ -48,13 +48,20 @@ from sfumato.domain import Codes, Floats, Items
 Counts = NDArray[np.int64]
 
 ROWS_AT_ONCE = 1 << 14
+"""Reports that are expanded to bitmaps at once, to bound the memory. It changes no result."""
+
 WORDS_A_STEP = 6
-"""To count a pair in a basket takes as long as to read so many words of columns."""
+"""The time to count one pair in a basket, in words of columns read in that time: it decides whether pairs are counted
+basket by basket. Chosen by speed (bench/itemsets.py); it changes no result."""
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnBitmaps:
-    """`columns[item]` over the rows of all groups; group g has `people[g]` rows in words bounds[g]:bounds[g+1]."""
+    """Baskets as one bitmap an item: a bit for every person, set where the report shows the item.
+
+    ``columns[item]`` holds the words of all groups; group g has basket size ``groups[g]``, ``people[g]`` rows and the
+    words bounds[g]:bounds[g + 1].
+    """
 
     groups: tuple[int, ...]
     people: Counts
@@ -66,9 +73,11 @@ class ColumnBitmaps:
         cls, reports: BasketReports, channel: SelectASize | None, sizes: Sequence[int] | None = None,
         chosen: Codes | None = None,
     ) -> ColumnBitmaps:
-        """Reports by disclosed size (those that occur, or those given); with `chosen` of these items alone.
+        """Make column bitmaps of reports, grouped by the disclosed size of the basket.
 
-        Seeds are expanded piece by piece and never all at once.
+        ``channel``: the design that made the reports (None: bitmaps as they are). ``sizes``: the groups (None: the
+        sizes that occur). ``chosen``: the items to keep (None: all). Seeds are expanded piece by piece, never all at
+        once.
         """
         if channel is not None:
             channel.check(reports)
@@ -81,7 +90,7 @@ class ColumnBitmaps:
 
     @classmethod
     def of_baskets(cls, baskets: Baskets) -> ColumnBitmaps:
-        """Clean baskets, one group: that of the largest."""
+        """Make column bitmaps of clean baskets, as one group whose size is that of the largest basket."""
         columns = np.zeros((baskets.items.size, -(-len(baskets) // 64)), dtype=np.uint64)
         rows, kernels = np.repeat(np.arange(len(baskets)), baskets.sizes), _kernels()
         if kernels is not None:
@@ -92,7 +101,8 @@ class ColumnBitmaps:
 
     @classmethod
     def _build(cls, items: int, groups: tuple[int, ...], people: Counts, bitmaps: Iterable[Words]) -> ColumnBitmaps:
-        """Bitmaps group by group, in parts of whole words except for the last of a group."""
+        """Make column bitmaps from row bitmaps, which come group by group in parts of a multiple of 64 rows (the last
+        part of a group may have fewer)."""
         bounds = np.concatenate([[0], np.cumsum(-(-people // 64))]).astype(np.int64)
         columns = np.zeros((64 * bitmap_width(items), int(bounds[-1])), dtype=np.uint64)
         filled = 0
@@ -102,46 +112,50 @@ class ColumnBitmaps:
         return cls(groups, people, bounds, columns[:items])
 
     def counts(self, itemsets: Codes) -> Counts:
-        """How many people of each group show all items of each row of `itemsets`."""
-        found = np.zeros((len(itemsets), len(self.groups)), dtype=np.int64)
+        """Count the people of each group who show all items of each itemset: [itemset, group]."""
+        counts = np.zeros((len(itemsets), len(self.groups)), dtype=np.int64)
         kernels = _kernels()
         if kernels is not None and len(itemsets):
             runs = runs_of(itemsets)
-            kernels.count_itemsets(self.columns, self.bounds, np.ascontiguousarray(itemsets), runs, found)
-            return found
+            kernels.count_itemsets(self.columns, self.bounds, np.ascontiguousarray(itemsets), runs, counts)
+            return counts
         for row, itemset in enumerate(itemsets):
             shown = np.bitwise_count(np.bitwise_and.reduce(self.columns[itemset], axis=0)).astype(np.int64)
-            found[row] = np.diff(np.concatenate([[0], np.cumsum(shown)])[self.bounds])
-        return found
+            counts[row] = np.diff(np.concatenate([[0], np.cumsum(shown)])[self.bounds])
+        return counts
 
 
 def runs_of(itemsets: Codes) -> Codes:
-    """Where the runs of itemsets begin that share all items but the last, and where the last one ends."""
+    """Return where runs of itemsets that share all items but the last begin, and where the last run ends."""
     differ = (itemsets[1:, :-1] != itemsets[:-1, :-1]).any(axis=1)
     return np.concatenate([[0], np.flatnonzero(differ) + 1, [len(itemsets)]])
 
 
 def largest_of(baskets: Baskets) -> int:
+    """Return the size of the largest basket, 0 where there is none."""
     return int(baskets.sizes.max(initial=0))
 
 
 class CleanBaskets:
-    """Clean baskets, one group: that of the largest.
+    """Clean baskets that can be counted, as one group whose size is that of the largest basket.
 
-    Pairs are counted basket by basket where baskets are small, in Σ C(size, 2) steps for all of them; else, and longer
-    itemsets, in the columns of the items that are left.
+    Pairs are counted basket by basket where baskets are small, in Σ C(size, 2) steps for all of them; otherwise, and
+    for longer itemsets, in the column bitmaps of those items that are still asked for.
     """
 
     def __init__(self, baskets: Baskets) -> None:
         self.baskets = baskets
         self.groups, self.people = (largest_of(baskets),), np.array([len(baskets)])
-        self._place = np.arange(baskets.items.size)  # of each item among those that are left
+        self._index = np.arange(baskets.items.size)  # each item's index among those that are still asked for
         self._columns: ColumnBitmaps | None = None
 
     def counts(self, itemsets: Codes) -> Counts:
-        """How many people show all items of each row; later calls ask for no other items than earlier ones."""
+        """Count the people who have all items of each itemset: [itemset, 1].
+
+        Later calls may ask for no items that an earlier call for pairs or longer itemsets did not.
+        """
         if itemsets.shape[1] == 1:
-            return np.bincount(self.baskets.codes, minlength=self._place.size)[itemsets]
+            return np.bincount(self.baskets.codes, minlength=self._index.size)[itemsets]
         if not itemsets.size or not self.baskets.codes.size:
             return np.zeros((len(itemsets), 1), dtype=np.int64)
         codes, kernels = self._narrowed(itemsets), _kernels()
@@ -155,27 +169,29 @@ class CleanBaskets:
         return self._columns.counts(codes)
 
     def _narrowed(self, itemsets: Codes) -> Codes:
-        """Forget all other items; the itemsets in what is left."""
-        used = np.zeros(self._place.size, dtype=bool)
+        """Drop all items that no itemset has; return the itemsets by the items' new indices."""
+        used = np.zeros(self._index.size, dtype=bool)
         used[itemsets] = True
         left = np.flatnonzero(used)
         if left.size < self.baskets.items.size:
-            self.baskets, self._columns = self.baskets.holding(self._place[left]), None
-            self._place[left] = np.arange(left.size)
-        return np.asarray(self._place[itemsets])
+            self.baskets, self._columns = self.baskets.holding(self._index[left]), None
+            self._index[left] = np.arange(left.size)
+        return np.asarray(self._index[itemsets])
 
     def _pairs_in_baskets(self) -> float:
+        """Return the number of pairs of items in all baskets, Σ C(size, 2)."""
         sizes: Floats = self.baskets.sizes.astype(float)
         return float(sizes @ (sizes - 1.0)) / 2.0
 
 
 def _as_slice(rows: Codes) -> slice | Codes:
-    """Neighbouring rows need no copy."""
+    """Return sorted row numbers as a slice where they are neighbours, so that indexing makes no copy."""
     first, last = int(rows[0]), int(rows[-1])
     return slice(first, last + 1) if last - first + 1 == rows.size else rows
 
 
 def _transpose_into(words: Words, columns: Words, start: int) -> None:
+    """Write row bitmaps into column bitmaps, from the columns' word ``start`` on."""
     kernels = _kernels()
     if kernels is not None:
         kernels.transpose(np.ascontiguousarray(words), columns, start)
@@ -185,27 +201,30 @@ def _transpose_into(words: Words, columns: Words, start: int) -> None:
 
 
 def _kernels() -> Any:
-    """The numba kernels, or None where numba is missing."""
+    """Return the module of compiled loops, or None where numba is not installed."""
     return kernels_in("sfumato.itemsets.kernels")
 
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """Itemsets of one length: sorted rows of item codes, and the estimates."""
+    """Itemsets of one length (sorted rows of item codes) with their estimated supports and standard errors."""
 
     itemsets: Codes
     support: Floats
     stderr: Floats
 
     def kept(self, rows: NDArray[np.bool_]) -> Level:
+        """Return the itemsets that ``rows`` marks."""
         return Level(self.itemsets[rows], self.support[rows], self.stderr[rows])
 
 
 @dataclass(eq=False)
 class Group:
-    """People who reported through one design (`channel`), or clean baskets, which count as of the largest's size.
+    """People who reported through one design, with all counts made so far; or people with clean baskets.
 
-    It remembers what was counted of them.
+    ``sizes`` and ``people``: the disclosed basket sizes, and how many people have each (clean baskets: one size, that
+    of the largest). ``channel``: the design, None for clean baskets. ``compressed``: whether reports are seeds.
+    ``counted[k − 1]``: keys of the itemsets of k items, and their counts.
     """
 
     items: Items
@@ -217,16 +236,21 @@ class Group:
 
     @property
     def total(self) -> int:
+        """The number of people."""
         return int(self.people.sum())
 
     def longest(self, max_len: int | None) -> int:
-        """The most items of an itemset that can be read from them."""
+        """Return the most items of an itemset that can be estimated from this group; ``max_len`` as far as it
+        allows."""
         if self.channel is None:
             return self.sizes[0] if max_len is None else min(max_len, self.sizes[0])
         return min(max_len or self.channel.up_to, max(self.channel.sizes))
 
     def estimates(self, itemsets: Codes, counts: Counts) -> tuple[Floats, Floats]:
-        """Support and variance from counts[itemset, size]; all proper subsets of the itemsets came before."""
+        """Return support and variance of itemsets from counts[itemset, size] (the formulas head this module).
+
+        All proper subsets of the itemsets must have been counted before.
+        """
         total, k = max(self.total, 1), itemsets.shape[1]
         if self.channel is None:
             return counts[:, 0] / total, np.zeros(len(itemsets))
@@ -245,7 +269,7 @@ class Group:
         return support, variance
 
     def _counts_by_subset_size(self, itemsets: Codes) -> Floats:
-        """[itemset, j, size]: the sum of c_S over the subsets S of j items."""
+        """Return Σ_S c_S over the subsets S of j items of each itemset: [itemset, j, size]."""
         rows, k = itemsets.shape
         sums = np.zeros((rows, k + 1, len(self.sizes)))
         sums[:, 0] = self.people
@@ -256,7 +280,7 @@ class Group:
         return sums
 
     def _keys(self, itemsets: Codes) -> Codes:
-        """One number an itemset, rising in lexicographic order."""
+        """Return one number for each itemset, rising in lexicographic order."""
         items = self.items.size
         if items ** itemsets.shape[1] >= 1 << 63:
             raise ValueError(f"itemsets of {itemsets.shape[1]} out of {items} items are beyond reach; lower max_len")
@@ -266,7 +290,8 @@ class Group:
         return keys
 
     def precision(self, k: int) -> float:
-        """w_g of itemsets of k items; of clean baskets any number, they are never averaged with others."""
+        """Return the precision w_g of itemsets of k items; 1 for clean baskets, which are never averaged with
+        others."""
         if self.channel is None:
             return 1.0
         people: Floats = self.people.astype(float)
@@ -275,7 +300,7 @@ class Group:
         return float(people.sum() ** 2 / sum(terms)) if terms else 0.0
 
     def fall(self, k: int) -> float:
-        """By how much the variance of an estimated support falls for each unit of true support."""
+        """Return by how much the variance of an estimated support falls for each unit of true support."""
         if self.channel is None or not self.precision(k):
             return 0.0
         noise, own, share = self.channel.power(k, dict(zip(self.sizes, self.people.tolist(), strict=True)))
@@ -283,58 +308,63 @@ class Group:
 
 
 class Holder(ABC):
-    """Whoever holds the baskets: says who there are, and counts them."""
+    """Baskets that can be counted, in memory or elsewhere, with the groups of people they come from."""
 
     groups: Sequence[Group]
 
     @property
     def items(self) -> Items:
+        """All items there are."""
         return self.groups[0].items
 
     @abstractmethod
     def counts(self, itemsets: Codes) -> list[Counts]:
-        """For each group [itemset, size]: how many people show all items of each row of `itemsets`."""
+        """Count the people who show all items of each itemset; return for each group an array [itemset, size]."""
 
 
 @dataclass(frozen=True, eq=False)
 class MemoryHolder(Holder):
-    """Baskets in memory."""
+    """Baskets in memory: groups of people, and the bitmaps or clean baskets of each."""
 
     groups: Sequence[Group]
-    held: Sequence[ColumnBitmaps | CleanBaskets]
+    bitmaps: Sequence[ColumnBitmaps | CleanBaskets]
 
     @classmethod
     def of_reports(cls, parts: Sequence[tuple[BasketReports, SelectASize]]) -> MemoryHolder:
-        """Reports, each with the channel that made them."""
+        """Turn reports, each with the design that made them, into bitmaps that can be counted."""
         bitmaps = [ColumnBitmaps.of_reports(reports, channel) for reports, channel in parts]
         groups = [
-            Group(reports.items, each.groups, each.people, channel, reports.compressed)
-            for each, (reports, channel) in zip(bitmaps, parts, strict=True)
+            Group(reports.items, column_bitmaps.groups, column_bitmaps.people, channel, reports.compressed)
+            for column_bitmaps, (reports, channel) in zip(bitmaps, parts, strict=True)
         ]
         return cls(groups, bitmaps)
 
     @classmethod
     def of_baskets(cls, baskets: Baskets) -> MemoryHolder:
-        """Clean baskets."""
-        held = CleanBaskets(baskets)
-        return cls([Group(baskets.items, held.groups, held.people, None)], [held])
+        """Make clean baskets countable."""
+        clean = CleanBaskets(baskets)
+        return cls([Group(baskets.items, clean.groups, clean.people, None)], [clean])
 
     def counts(self, itemsets: Codes) -> list[Counts]:
-        return [each.counts(itemsets) for each in self.held]
+        return [counter.counts(itemsets) for counter in self.bitmaps]
 
 
 class SupportCounter:
-    """Counts itemsets level by level; every level needs the counts of all subsets, which Apriori has already made."""
+    """Estimates supports of itemsets, by number of items: each needs the counts of all its subsets, made before."""
 
     def __init__(self, holder: Holder) -> None:
         self.holder = holder
 
     def _weights(self, k: int) -> Floats:
+        """Return each group's share w_g/Σ w_g in the average for itemsets of k items."""
         precision = np.array([group.precision(k) for group in self.holder.groups])
         return np.asarray(precision / (precision.sum() or 1.0))
 
     def variance(self, k: int) -> tuple[float, float]:
-        """(A, B): A − B s is the variance of an itemset that s of the people hold and nobody in part; 0 if clean."""
+        """Return (A, B), where A − B·s is the variance of the estimated support of an itemset of k items.
+
+        s is the share of people who have all of it, where nobody has a part of it alone. (0, 0) for clean baskets.
+        """
         if any(group.channel is None for group in self.holder.groups):
             return 0.0, 0.0
         weights, precision = self._weights(k), sum(group.precision(k) for group in self.holder.groups)
@@ -342,12 +372,12 @@ class SupportCounter:
         return (1.0 / precision if precision else 0.0), float(weights**2 @ falls)
 
     def count(self, itemsets: Codes) -> Level:
-        """The next level: `itemsets` in rising lexicographic order, all their proper subsets counted before."""
+        """Estimate the supports of ``itemsets``, which are in lexicographic order; all proper subsets came before."""
         groups, counts = self.holder.groups, self.holder.counts(itemsets)
         weights = self._weights(itemsets.shape[1])
         support, variance = np.zeros(len(itemsets)), np.zeros(len(itemsets))
         for weight, group, counted in zip(weights, groups, counts, strict=True):
-            found = group.estimates(itemsets, counted)
-            support += weight * found[0]
-            variance += weight**2 * found[1]
+            estimates = group.estimates(itemsets, counted)
+            support += weight * estimates[0]
+            variance += weight**2 * estimates[1]
         return Level(itemsets, support, np.sqrt(variance))

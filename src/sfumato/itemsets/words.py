@@ -1,10 +1,14 @@
 """Frequent words that no list holds, from frequent beginnings to longer ones (``channels.bounded.words``).
 
-The share of a beginning is that of its bucket, (held − ρ)/(p − ρ) of the people whose device drew its length; once the
-word has ended, of all who drew that length or a longer one, since only end marks are behind. A word is found if that
-stands so many standard errors above zero that in one survey of twenty, at most, one does that nobody has. Beginnings go
-on from three standard errors, the ``breadth`` most frequent: false ones go nowhere. At the last length, where nothing
-follows, one word of each bucket is kept: that whose beginning has most people left when its other words are taken off.
+The share of a beginning is estimated from the reports that hold its bucket, of the people whose device drew its length;
+for a word that has ended also of those who drew a longer length, since only end marks follow it:
+
+    share = (share of reports that hold the bucket − ρ)/(p − ρ)
+
+A word is returned if its share is so many standard errors above zero that at most one survey in twenty returns a word
+that nobody has. Beginnings are continued from three standard errors on, at most the ``breadth`` most frequent: a false
+one has no frequent continuation. At the last length one word is kept of those that share a bucket: the one whose
+beginning has most people besides its other words.
 """
 
 from __future__ import annotations
@@ -19,29 +23,40 @@ from sfumato.channels.bounded.words import END, Words
 from sfumato.domain import Floats
 from sfumato.tables import Records, as_table
 
-BREADTH, GOES_ON = 300, 3.0
+BREADTH = 300
+"""Beginnings that are continued at each length unless the caller says otherwise. Chosen by judgement: more take
+proportionally longer and find words whose beginnings are rarer."""
+
+GOES_ON = 3.0
+"""Standard errors above zero from which a beginning is continued (docs/decisions/0026): a larger bound loses words, a
+smaller one costs time, since a false beginning has no frequent continuation."""
+
 BLOCK = 1_000_000
-"""So many beginnings are in memory at once."""
+"""Beginnings that are in memory at once: some hundred MB of texts. It changes no result."""
+
 MOST_TRIES = 100_000_000
-"""So many are tried at one length, in some minutes."""
+"""The most beginnings that are tried at one length, which takes some minutes; more are refused."""
 
 Found = tuple[str, float, float]
-"""(beginning, share, standard error)."""
+"""A beginning, its share and its standard error."""
 
 
 def frequent_words(reports: Any, words: Words, min_share: float = 0.0, *, breadth: int = BREADTH) -> Any:
-    """The words that stand out from the noise and whose share reaches ``min_share``, the most frequent first.
+    """Find frequent words that no list holds, from reports of their beginnings, the most frequent first.
 
-    ``reports``: what ``words.randomize`` gave, or ``plan.counts(…)`` of a plan that asks ``words.questions(name)``. The
-    table (pandas, or records without it) has
+    ``reports``: what ``words.randomize`` returned, or ``plan.counts(…)`` of a plan that asks ``words.questions(name)``.
+    ``words``: the `sf.Words` that made the reports. ``min_share``: the smallest share of people that a returned word
+    may have. ``breadth``: how many beginnings are continued at each length; more find rarer words and take longer. The
+    table (pandas, or records where pandas is missing) has the columns
 
         word      the word, cut to ``words.longest`` letters
         share     estimated share of people who have it
         stderr    its standard error
 
-    Only those whose device drew a length that holds the whole word tell its share. For smaller errors, ask others with
-    the list, ``sf.SubsetResponse(sf.Categories([*found["word"], "something else"]), gamma=…)``; a second report of the
-    same people multiplies γ.
+    Words are returned only where they stand out from the noise. A share is estimated from the people whose device drew
+    a length that holds the whole word. For smaller errors, ask other people with the list,
+    ``sf.SubsetResponse(sf.Categories([*found["word"], "something else"]), gamma=…)``; a second report of the same
+    people multiplies γ.
 
     >>> import sfumato as sf
     >>> slang = sf.Words("ehijklnopsuw", longest=5, gamma=19)
@@ -56,79 +71,91 @@ def frequent_words(reports: Any, words: Words, min_share: float = 0.0, *, breadt
     if not isinstance(breadth, (int, np.integer)) or breadth < 1:
         raise ValueError(f"breadth = {breadth!r} follows no beginning; give a whole number from 1, 300 is usual")
     people = _tallied(reports, words) if isinstance(reports, Mapping) else words.counted(reports)
-    if not all(each.any() for each in people):
+    if not all(beginning.any() for beginning in people):
         raise ValueError("there are too few reports; words need some of every length, and thousands to stand out")
-    buckets, rows, going, before = Buckets(words, people), list[Found](), [""], dict[str, float]()
-    for place, length in enumerate(words.lengths):
-        errors = words.errors_needed(_tries(words, going, length))
-        tried, begun = words.longer(going, length), list[Found]()
+    buckets, rows, kept_beginnings, before = Buckets(words, people), list[Found](), [""], dict[str, float]()
+    for index, length in enumerate(words.lengths):
+        errors = words.errors_needed(_tries(words, kept_beginnings, length))
+        tried, unended = words.longer(kept_beginnings, length), list[Found]()
         while block := list(islice(tried, BLOCK)):
-            isover = [each.endswith(END) or length == words.longest for each in block]
-            ended = [each for each, over in zip(block, isover, strict=True) if over]
-            rows += [found for found in buckets.clear(ended, place, errors, whole=True) if found[1] >= min_share]
-            begun += buckets.clear([each for each, over in zip(block, isover, strict=True) if not over], place, GOES_ON)
+            ended = [text for text in block if text.endswith(END) or length == words.longest]
+            longer = [text for text in block if not text.endswith(END) and length < words.longest]
+            rows += [found for found in buckets.clear(ended, index, errors, whole=True) if found[1] >= min_share]
+            unended += buckets.clear(longer, index, GOES_ON)
         if length == words.longest:
-            rows = one_of_a_bucket(rows, words, before)
-        begun.sort(key=lambda found: -found[1])
-        going = [each for each, share, stderr in begun if share >= min_share - GOES_ON * stderr][:breadth]
-        before = {each: share for each, share, _ in begun}
+            rows = keep_one_per_bucket(rows, words, before)
+        unended.sort(key=lambda found: -found[1])
+        kept_beginnings = [text for text, share, stderr in unended if share >= min_share - GOES_ON * stderr][:breadth]
+        before = {text: share for text, share, _ in unended}
     ranked = sorted(rows, key=lambda found: -found[1])
     table = Records({"word": word.rstrip(END), "share": share, "stderr": stderr} for word, share, stderr in ranked)
     return as_table(table, ["word", "share", "stderr"])
 
 
 def _tallied(counts: Mapping[str, Any], words: Words) -> list[Floats]:
-    """How often each set was reported, by length, from the counts of a plan."""
-    sets = [each for each in counts.values() if [tally.channel for tally in each.levels.values()] == [words.buckets]]
+    """Return how often each set of buckets was reported, one array a length, from the counts of a plan."""
+    sets = [some for some in counts.values() if [tally.channel for tally in some.levels.values()] == [words.buckets]]
     if len(sets) != len(words.lengths):
         raise ValueError(f"the counts hold {len(sets)} questions of these words, not {len(words.lengths)}; pass theirs")
-    return [np.asarray(each.effective().histogram, dtype=float) for each in sets]
+    return [np.asarray(counted.effective().histogram, dtype=float) for counted in sets]
 
 
-def one_of_a_bucket(rows: list[Found], words: Words, before: Mapping[str, float]) -> list[Found]:
-    """Of words of the last length in one bucket that whose beginning has most people besides its other words."""
+def keep_one_per_bucket(rows: list[Found], words: Words, before: Mapping[str, float]) -> list[Found]:
+    """Keep one of the words of the last length that share a bucket: the one whose beginning has most people besides.
+
+    ``rows``: the words that stand out. ``before``: the shares of the beginnings of the length before; the shares of
+    words that are alone in their bucket are subtracted from them.
+    """
     begins = len(next(iter(before), ""))
     groups: dict[Any, list[Found]] = {}
-    for found in rows:
-        last = len(found[0]) == words.longest and not found[0].endswith(END)
-        groups.setdefault(words.bucket(found[0]) if last else found[0], []).append(found)
+    for candidate in rows:
+        last = len(candidate[0]) == words.longest and not candidate[0].endswith(END)
+        groups.setdefault(words.bucket(candidate[0]) if last else candidate[0], []).append(candidate)
     left = dict(before)
     for group in groups.values():
         if len(group) == 1:
             left[group[0][0][:begins]] = left.get(group[0][0][:begins], 0.0) - group[0][1]
-    return [max(group, key=lambda found: left.get(found[0][:begins], 0.0)) for group in groups.values()]
+    return [max(group, key=lambda candidate: left.get(candidate[0][:begins], 0.0)) for group in groups.values()]
 
 
-def _tries(words: Words, going: list[str], length: int) -> int:
-    """How many beginnings of a length go on from these, none of which has ended; not too many to try."""
-    if not going:
+def _tries(words: Words, beginnings: list[str], length: int) -> int:
+    """Return how many beginnings of ``length`` letters continue these; raise ValueError if they are too many to try."""
+    if not beginnings:
         return 0
-    more = length - len(going[0])
-    each: int = sum(len(words.alphabet) ** letters for letters in range(more + 1))
-    if len(going) * each > MOST_TRIES:
-        fix = f"breadth = {MOST_TRIES // each}" if each <= MOST_TRIES else "a smaller alphabet"
-        raise ValueError(f"{len(going) * each:,} beginnings of {length} letters are too many to try; use {fix}")
-    return len(going) * each - (going == [""])
+    more = length - len(beginnings[0])
+    continuations: int = sum(len(words.alphabet) ** letters for letters in range(more + 1))
+    if len(beginnings) * continuations > MOST_TRIES:
+        fix = f"breadth = {MOST_TRIES // continuations}" if continuations <= MOST_TRIES else "a smaller alphabet"
+        tries = f"{len(beginnings) * continuations:,} beginnings of {length} letters"
+        raise ValueError(f"{tries} are too many to try; use {fix}")
+    return len(beginnings) * continuations - (beginnings == [""])
 
 
 class Buckets:
-    """How many reports hold each bucket, by length."""
+    """The reports of words, counted: by length, how many reports hold each bucket.
+
+    ``people[length]``: how many people drew each length. ``shown_by_length[length][bucket]``: how many of their reports
+    hold the bucket.
+    """
 
     def __init__(self, words: Words, people: list[Floats]) -> None:
         self.words, self.law = words, words.buckets.balanced()
         self.people = np.array([each.sum() for each in people])
-        self.held = [self.law.held_by(each) for each in people]
+        self.shown_by_length = [self.law.held_by(each) for each in people]
 
-    def clear(self, tried: list[str], place: int, errors: float, *, whole: bool = False) -> list[Found]:
-        """(beginning, share, standard error) of those so many errors above zero, the most frequent first; ``whole``:
-        ended words, which longer lengths tell of too."""
-        places = range(place, len(self.held) if whole else place + 1)
-        held = np.zeros(len(tried))
-        for later in places:
-            length = self.words.lengths[later]
-            held += self.held[later][[self.words.bucket(each.ljust(length, END)) for each in tried]]
-        count, scale = float(self.people[list(places)].sum()), self.law.kept - self.law.stray
-        held /= count
-        share, stderr = (held - self.law.stray) / scale, np.sqrt(np.maximum(held * (1 - held), 0) / count) / scale
-        clear = [at for at in np.argsort(-share, kind="stable").tolist() if share[at] > errors * stderr[at]]
-        return [(tried[at], float(share[at]), float(stderr[at])) for at in clear]
+    def clear(self, tried: list[str], index: int, errors: float, *, whole: bool = False) -> list[Found]:
+        """Return those beginnings whose share is at least ``errors`` standard errors above zero, most frequent first.
+
+        ``tried``: beginnings of the length with number ``index``. ``whole``: they are words that have ended, so reports
+        of longer lengths count for them too.
+        """
+        indices = range(index, len(self.shown_by_length) if whole else index + 1)
+        shown = np.zeros(len(tried))
+        for longer in indices:
+            length = self.words.lengths[longer]
+            shown += self.shown_by_length[longer][[self.words.bucket(each.ljust(length, END)) for each in tried]]
+        count, scale = float(self.people[list(indices)].sum()), self.law.kept - self.law.stray
+        shown /= count
+        share, stderr = (shown - self.law.stray) / scale, np.sqrt(np.maximum(shown * (1 - shown), 0) / count) / scale
+        clear = [row for row in np.argsort(-share, kind="stable").tolist() if share[row] > errors * stderr[row]]
+        return [(tried[row], float(share[row]), float(stderr[row])) for row in clear]

@@ -1,4 +1,6 @@
-"""A data owner's own records: release a perturbed copy whose patterns survive, and prove what was kept."""
+"""A data owner's own records: release a perturbed copy whose patterns survive, and measure what was kept and given
+away.
+"""
 
 from sfumato.microdata.judged.frontier import Frontier, find_frontier, usual_methods
 from sfumato.microdata.judged.report import ReleaseReport

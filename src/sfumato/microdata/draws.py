@@ -1,4 +1,4 @@
-"""The randomness of releases: cryptographic words, or a generator for simulations."""
+"""`Draws`: the random numbers of releases, cryptographic ones or those of a generator for simulations."""
 
 from __future__ import annotations
 
@@ -11,12 +11,17 @@ from sfumato.channels.program.random_words import SecureWords
 from sfumato.domain import Floats
 
 OWN_STREAM = 2004
-"""Mixed into a seed, so that data simulated from the same seed do not share their randomness with the noise."""
+"""A number mixed into a seed, so that data simulated from the same seed are independent of the noise. Any number will
+do.
+"""
 Size = int | tuple[int, ...]
 
 
 class Draws:
-    """``rng=None`` draws cryptographic words; a NumPy ``Generator`` or a seed is for simulations."""
+    """A source of random numbers.
+
+    ``rng``: None draws cryptographic random words; a NumPy generator or a seed is for simulations.
+    """
 
     def __init__(self, rng: np.random.Generator | int | None = None) -> None:
         if isinstance(rng, (int, np.integer)):
@@ -27,11 +32,12 @@ class Draws:
         self._words = SecureWords()
 
     def uniform(self, size: Size) -> Floats:
-        """Uniform on (0, 1), both ends excluded."""
+        """Draw uniform numbers in (0, 1), both ends excluded."""
         if self._rng is not None:
             return np.asarray(np.maximum(self._rng.random(size), 2.0**-54))
         words = self._words.draw(int(np.prod(size)))
         return (((words >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53).reshape(size)
 
     def normal(self, size: Size) -> Floats:
+        """Draw standard normal numbers."""
         return np.asarray(self._rng.standard_normal(size) if self._rng is not None else ndtri(self.uniform(size)))

@@ -1,4 +1,4 @@
-"""Hand on a data set whose patterns survive: ``sf.release`` (after Islam & Brankovic 2004)."""
+"""`release`: a perturbed copy of a data set in which its patterns survive (after Islam & Brankovic 2004)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sfumato.microdata.methods.donors import Donors
 from sfumato.microdata.methods.ib04 import IB04
 from sfumato.microdata.methods.method import LeafFit, Method, Preserve, Terms, agree, preserve_of
 from sfumato.microdata.methods.treatment import Treatment
-from sfumato.microdata.patterns.nodes import Nodes
+from sfumato.microdata.patterns.nodes import TreeNodes
 from sfumato.microdata.patterns.pattern import Leaves, Pattern
 from sfumato.microdata.patterns.rules import Rule, repair
 from sfumato.microdata.table.fields import Mask, Microdata, read_forms, read_microdata
@@ -32,9 +32,10 @@ Domains = Mapping[str, Interval | Categories]
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a release is made of and how: enough to make another one of some of the records.
+    """The input and the settings of a release, enough to repeat it on a part of the records.
 
-    ``declared``: fields whose domain the owner stated.
+    ``data``: the records. ``terms``: what was agreed with the owner. ``treatment``: of extreme values, gaps and the
+    order of rows. ``declared``: the fields whose domain the owner stated.
     """
 
     data: Microdata
@@ -45,7 +46,15 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Release:
-    """The released table and the report on it. Hand on ``table``; this object holds the original for the report."""
+    """A release: the perturbed ``table``, which may be handed on, and the report on it, which is for the owner.
+
+    The object itself holds the original and must not be handed on. ``terms``: what was agreed. ``original`` and
+    ``released``: the records before and after, in the same order. ``pattern``: the tree whose rules are to survive.
+    ``leaves``: the leaves that confined the noise (None: none did). ``leaf_fits``: repairs of the leaves' correlation
+    matrices (`Gadp`). ``rules``: which values of two columns may stand together. ``regrown``: the pattern tree grown on
+    the release, where it was. ``notes``: sentences for the owner. ``roles``: the role of every column. ``rows``: the
+    original's row of each released row (None: the same). ``recipe``: what is needed to repeat the release.
+    """
 
     terms: Terms = field(repr=False)
     original: Microdata = field(repr=False)
@@ -54,7 +63,7 @@ class Release:
     leaves: Leaves | None = field(repr=False)
     leaf_fits: tuple[LeafFit, ...] = field(repr=False)
     rules: tuple[Rule, ...] = field(repr=False)
-    regrown: Nodes | None = field(repr=False)
+    regrown: TreeNodes | None = field(repr=False)
     notes: tuple[str, ...]
     roles: Roles = field(default=Roles({}, {}), repr=False)
     rows: Codes | None = field(default=None, repr=False)
@@ -62,33 +71,33 @@ class Release:
 
     @property
     def method(self) -> Method:
+        """The method by which values were moved."""
         return self.terms.method
 
     @property
     def amount(self) -> dict[str, float]:
-        """How much noise each attribute got, in the method's unit."""
+        """The amount of noise of each attribute, in the method's unit."""
         return dict(zip(self.original.names, self.terms.amount.tolist(), strict=True))
 
     @property
-    def tree(self) -> Nodes:
+    def tree(self) -> TreeNodes:
         """The tree whose rules are to survive."""
         return self.pattern.tree
 
     @cached_property
     def table(self) -> Any:
-        """The released records, as the kind of table that came: row i is record ``rows[i]``, which only this object
-        knows."""
+        """The released records, as the same kind of table as the original; row i is the original's row ``rows[i]``."""
         return (self.released if self.rows is None else self.released.take(self.rows)).to_table()
 
     @cached_property
     def preserved(self) -> Preserved:
-        """What of the patterns asked for is in the release."""
+        """Which of the patterns that were to survive are in the release."""
         again = self.regrown or self.pattern.grower.grow(self.released.X, self.released.y)
         return judge(self.original, self.released, self.tree, again, self.rules, self.terms)
 
     @cached_property
     def report(self) -> ReleaseReport:
-        """Patterns kept, statistics kept, risk; made when first asked for."""
+        """The report for the owner: patterns kept, statistics kept, and risk; it is measured at the first use."""
         from sfumato.microdata.judged.report import report_on
 
         return report_on(self)
@@ -99,23 +108,25 @@ def release(
     rules: Iterable[str] = (), keep: Iterable[str] = (), roles: Mapping[str, str] | None = None,
     domains: Domains | None = None, treatment: Treatment | None = None, rng: np.random.Generator | int | None = None,
 ) -> Release:
-    """Release a perturbed copy of a table of true records in which the patterns of before are still found; where those
-    asked for are not, a :class:`PatternWarning` says so.
+    """Release a perturbed copy of a table of true records in which its patterns can still be found.
 
-    table      pandas, Polars, PyArrow, DuckDB or a mapping of columns; comes back as the same kind
-    target     the column to be explained: classes, or a number of more than twenty values; None: all columns alike
-    method     how values move, with its own options: `Donors` (the default), `IB04` (the default for preserve="rules"),
-               `Gadp` or `Swap` of ``sf.microdata``
-    preserve   "rules" (a tree grown on the release is the same), "correlations" (of every two columns), "both", or
-               these with their limits: {"rules": 0.8, "correlations": 0.1} is the least share of records under kept
-               rules, and the largest change of an association. None: what the method is made for
-    rules      what columns may hold together: "a -> b", "a ~ b", "a <= b", "not a=x, b=y"; others are found
+    Where a pattern that was to survive does not, a :class:`PatternWarning` says so.
+
+    table      true records: pandas, Polars, PyArrow, DuckDB or a mapping of columns; the release is of the same kind
+    target     the column to be explained: classes, or a number of more than twenty values; None: there is none
+    method     how values are moved, with its own options: `Donors` (the default), `IB04` (the default for
+               preserve="rules"), `Gadp` or `Swap` of ``sf.microdata``
+    preserve   what is to survive: "rules" (a tree grown on the release has the same rules), "correlations" (of every
+               two columns), "both", or these with their limits: {"rules": 0.8, "correlations": 0.1} is the least share
+               of records under kept rules, and the largest change of an association. None: what the method is made for
+    rules      which values of two columns may stand together: "a -> b" (b follows from a), "a ~ b" (only pairs that
+               occur), "a <= b", "not a=x, b=y"; besides these, rules that the records obey are found
     keep       columns that stay as they are
-    roles      of columns, where another than the proposed one is meant: "identifier" (left out), "quasi-identifier",
+    roles      by column, where another than the proposed role is meant: "identifier" (left out), "quasi-identifier",
                "sensitive", "free" (kept), "constant"
-    domains    what a column may hold, where that is more than what it holds
+    domains    by column the values it may have, where these are more than the values that occur
     treatment  what is done about extreme values, gaps and the order of rows: `Treatment` of ``sf.microdata``
-    rng        None draws from the operating system's randomness; a NumPy generator is for simulations
+    rng        None: secure random numbers; a NumPy generator or a seed is for simulations
 
     >>> import sfumato as sf
     >>> ages = [20 + row % 30 for row in range(60)]
@@ -135,53 +146,54 @@ def release(
     terms, treatment = agree(data, method, preserve, rules, kept), treatment or Treatment()
     recipe = Recipe(data, terms, treatment, np.isin(data.names, list(domains or ())))
     draws = Draws(rng)
-    done = carry_out(recipe, draws)
-    done = replace(
-        done, notes=(*agreed.notes(), *treatment.notes(data, done.released, terms.kept), *done.notes), roles=agreed,
-        rows=treatment.rows(len(data.y), draws), recipe=recipe,
-    )
-    done.table  # noqa: B018 (made now, while the caller's table is as it was)
-    if not done.preserved.reached:
-        warnings.warn(str(done.preserved), PatternWarning, stacklevel=2)
-    return done
+    result = carry_out(recipe, draws)
+    notes = (*agreed.notes(), *treatment.notes(data, result.released, terms.kept), *result.notes)
+    result = replace(result, notes=notes, roles=agreed, rows=treatment.rows(len(data.y), draws), recipe=recipe)
+    result.table  # noqa: B018 (made now, while the caller's table is as it was)
+    if not result.preserved.reached:
+        warnings.warn(str(result.preserved), PatternWarning, stacklevel=2)
+    return result
 
 
 def method_for(preserve: Preserve | None) -> Method:
-    """Return the default method for what is to survive."""
+    """Return the default method for what is to survive: `IB04` for rules alone, otherwise `Donors`."""
     return Donors() if preserve is None or preserve_of(preserve)[0] != "rules" else IB04()
 
 
 def read_records(
     table: Any, target: str | None, domains: Domains | None = None, roles: Mapping[str, str] | None = None
 ) -> tuple[Microdata, Roles]:
-    """A table's records without what names people, and the role of every column."""
+    """Read a table's records without its columns of identifiers; return them and the role of every column."""
     forms = read_forms(table)
     agreed = agree_roles({name: form.values for name, form in forms.items()}, target, roles)
-    held = {name: form for name, form in forms.items() if agreed.by_column[name] != "identifier"}
-    return read_microdata(table, target, domains, forms=held), agreed
+    released_forms = {name: form for name, form in forms.items() if agreed.by_column[name] != "identifier"}
+    return read_microdata(table, target, domains, forms=released_forms), agreed
 
 
 def carry_out(recipe: Recipe, draws: Draws) -> Release:
-    """Treat outliers, move values by the method, deal gaps anew."""
+    """Make a release by a recipe: treat extreme values, move values by the method, deal gaps anew."""
     original, terms, treatment = recipe.data, recipe.terms, recipe.treatment
-    done = release_records(treatment.before(original, terms.kept, recipe.declared, draws), terms, draws)
-    leaf = np.zeros(len(original.y), np.int64) if done.leaves is None else done.leaves.leaf
-    released = treatment.after(done.released, leaf, terms.kept, draws)
-    if released is not done.released and done.leaves is not None:
-        repair(released.X, released.y, done.original, done.leaves, list(done.rules), terms.kept, draws)
-    return replace(done, original=original, released=released)
+    moved = release_records(treatment.before(original, terms.kept, recipe.declared, draws), terms, draws)
+    leaf = np.zeros(len(original.y), np.int64) if moved.leaves is None else moved.leaves.leaf
+    released = treatment.after(moved.released, leaf, terms.kept, draws)
+    if released is not moved.released and moved.leaves is not None:
+        repair(released.X, released.y, moved.original, moved.leaves, list(moved.rules), terms.kept, draws)
+    return replace(moved, original=original, released=released)
 
 
 def release_part(recipe: Recipe, rows: Codes, draws: Draws, attempts: int = 0) -> Microdata:
-    """Release some of the records by the same recipe, as if the others were not there: with a tree of their own, and
-    categories in the order of their own classes."""
+    """Release some of the records by the same recipe, as if the others did not exist.
+
+    They get a pattern tree of their own, and categories in the order of their own class shares. ``attempts``: how often
+    a tree is grown on the release to see whether it finds the patterns.
+    """
     part = recipe.data.take(rows).arranged()
     terms = replace(recipe.terms, attempts=attempts, method=recipe.terms.method.grown_again_on(part))
     return carry_out(replace(recipe, data=part, terms=terms), draws).released.like(recipe.data.fields)
 
 
 def release_records(data: Microdata, terms: Terms, draws: Draws) -> Release:
-    """Move values by the method alone, in records that were read already."""
+    """Make a release by the method alone, without treatment, from records that were read already."""
     moved = terms.method.move(data, terms, draws)
     return Release(
         terms=terms,
@@ -197,17 +209,17 @@ def release_records(data: Microdata, terms: Terms, draws: Draws) -> Release:
 
 
 def _notes(data: Microdata, leaves: Leaves | None) -> tuple[str, ...]:
-    """What the owner should know about the input, in plain words."""
-    found = [f"{a.name} has one value only and stays as it is" for a in data.fields if a.low == a.high]
+    """Return sentences for the owner about columns and leaves in which little or nothing can move."""
+    notes = [f"{a.name} has one value only and stays as it is" for a in data.fields if a.low == a.high]
     if leaves is not None:
         single = int(((leaves.size == 1) & leaves.nodes.is_leaf).sum())
-        found += [f"{single} leaves hold one record; its class stays as it is"] if single else []
-        found += ["the tree has no cut; every attribute is untested"] if leaves.nodes.size == 1 else []
-    return tuple(found)
+        notes += [f"{single} leaves hold one record; its class stays as it is"] if single else []
+        notes += ["the tree has no cut; every attribute is untested"] if leaves.nodes.size == 1 else []
+    return tuple(notes)
 
 
 def _broken(data: Microdata, rules: Iterable[Rule]) -> list[str]:
-    """Rules that true records break: what the owner states, the table need not obey."""
+    """Return a sentence for each rule that true records break, with their number; stated rules may be broken."""
     counts = [(rule.text, int(rule.broken(data.X).sum())) for rule in rules]
     return [
         f"rule {text!r}: {counted(count, 'true record')} of {len(data.X):,} break it; in the release none should"

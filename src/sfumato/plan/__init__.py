@@ -1,4 +1,4 @@
-"""A plan: what is asked and how each answer is blurred. The person's device and the collector read the same file."""
+"""Plans: what is asked and how each answer is blurred. People's devices and the collector read the same file."""
 
 from sfumato.plan.attribute import Attribute
 from sfumato.plan.batches import ReportMaker

@@ -1,7 +1,7 @@
-"""What a plan offers and the floors above do: count its reports, write them as codes, reconstruct from them.
+"""Functions behind methods of `Plan` that need folders above this one: count reports, write codes, reconstruct.
 
-A plan is not built on these floors, and a device that reads one counts nothing: each is loaded when it is called. This
-is the one place in the package where a floor calls those above it.
+A device that reads a plan counts nothing, so the folders are loaded when they are called. This is the one place in the
+package where a folder calls one above it.
 """
 
 from __future__ import annotations
@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sfumato.plan.document import Plan
 
-COUNTS, RECONSTRUCTION = "sfumato.counts", "sfumato.reconstruction"
 
 
 def counts_of(plan: Plan, table: Any, by: str | None, weights: Any) -> Any:
-    """Count the reports of every blurred attribute, by name; ``by``: apart by the class in this column."""
-    kind = import_module(COUNTS).Reports
+    """Count the reports of every blurred attribute, by name.
+
+    ``table``: reports, as a table or as `Reports`. ``by``: the column whose classes are counted apart. ``weights``: how
+    many people each report stands for, an array or the name of a column.
+    """
+    kind = import_module("sfumato.counts").Reports
     if isinstance(table, kind):
         aim = None if by == table.target else by
         reports = table if aim is None and weights is None else table.aimed(aim, weights=weights)
@@ -28,10 +31,11 @@ def counts_of(plan: Plan, table: Any, by: str | None, weights: Any) -> Any:
 
 
 def as_codes(reports: Any, plan: Plan) -> Any:
-    """Write the columns of single channels as codes, ``<name>.code``."""
-    return import_module(COUNTS).as_codes(reports, plan)
+    """Return a table of reports with its blurred columns as report codes, named ``<name>.code``."""
+    return import_module("sfumato.counts").as_codes(reports, plan)
 
 
 def reconstructed(plan: Plan, table: Any, intervals: Any, method: str, by: str | None, weights: Any) -> Any:
     """Reconstruct the distribution of every blurred attribute, by name, from reports or counts of them."""
-    return import_module(RECONSTRUCTION).reconstruct_plan(table, plan, intervals, method, by=by, weights=weights)
+    above = import_module("sfumato.reconstruction")
+    return above.reconstruct_plan(table, plan, intervals, method, by=by, weights=weights)

@@ -1,4 +1,4 @@
-"""One question of a plan, and how its answers stand in files."""
+"""`Attribute`, one question of a plan, and how its answers and reports are written in files."""
 
 from __future__ import annotations
 
@@ -29,13 +29,26 @@ if TYPE_CHECKING:
     from sfumato.plan.document import Plan
 
 Role = Literal["attribute", "class", "clear"]
-ROLES: tuple[Role, ...] = ("attribute", "class", "clear")
+ROLES: tuple[Role, ...] = ("attribute", "class", "clear")  # what a question of a plan may be, see `Attribute`
 OWN_KEYS = ("role", "question")
+"""Keys of a question in a plan file that describe neither its domain nor its channel."""
 
 
 @dataclass(frozen=True)
 class Attribute:
-    """One question: its domain, its mechanism (None: sent as it is), its role, and how it is asked."""
+    """One question of a plan: what answers it may have and how they are blurred.
+
+    ``name``: the column of the answers in tables. ``domain``: the values that an answer may take. ``channel``: the
+    mechanism that blurs an answer; None: it is sent as it is. ``role``: "attribute" for a blurred question, "class" for
+    the column that learners predict, "clear" for one that is sent as it is. ``question``: the text that people read
+    (empty: the name).
+
+    >>> import sfumato as sf
+    >>> answers = sf.Categories(["yes", "no"])
+    >>> smokes = Attribute("smokes", answers, sf.RandomizedResponse(answers, gamma=19), question="Do you smoke?")
+    >>> smokes.columns, smokes.has_levels
+    (('smokes',), False)
+    """
 
     name: str
     domain: Domain
@@ -53,23 +66,30 @@ class Attribute:
 
     @classmethod
     def from_dict(cls, name: str, spec: Mapping[str, Any]) -> Attribute:
-        """An attribute from its part of the plan; errors name the key and the fix."""
+        """Make an attribute from its part of a plan file; errors name the key and how to mend it.
+
+        ``name``: the attribute's name. ``spec``: its keys and values (``low``, ``high``, ``channel``, …).
+        """
         if not isinstance(spec, Mapping):
             raise ValueError("is not a table; write low, high, channel … as keys below it")
         own = {key: value for key, value in spec.items() if key in OWN_KEYS}
-        rest = {key: value for key, value in spec.items() if key not in DOMAIN_KEYS + OWN_KEYS}
-        _check_parameters(rest)
+        channel_spec = {key: value for key, value in spec.items() if key not in DOMAIN_KEYS + OWN_KEYS}
+        _check_parameters(channel_spec)
         domain = domain_from_spec({key: value for key, value in spec.items() if key in DOMAIN_KEYS})
-        return cls(name, domain, mechanism_from_spec(domain, rest) if rest else None, **own)
+        return cls(name, domain, mechanism_from_spec(domain, channel_spec) if channel_spec else None, **own)
 
     def to_dict(self) -> dict[str, Any]:
+        """Return the attribute's part of a plan file, from which `from_dict` makes the same attribute."""
         spec = {**domain_to_spec(self.domain), **(self.channel.to_spec() if self.channel else {})}
         if self.role != "attribute":
             spec["role"] = self.role
         return {**spec, "question": self.question} if self.question else spec
 
     def canonical(self) -> dict[str, Any]:
-        """What the attribute is, however it is spelt: what the plan's identity is made of."""
+        """Return plain data that is equal for equal attributes, however a plan file spells them.
+
+        The identity of a plan is a hash of it.
+        """
         rules = {rule: getattr(self.channel, rule, None) for rule in ("missing", "outside")}
         made = {"domain": self.domain_spec, "channel": self.channel.identity if self.channel else None}
         return {**made, **rules, "role": self.role, "question": self.question}
@@ -86,18 +106,25 @@ class Attribute:
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        """The columns of a table that hold the answers."""
+        """The names of the columns of a table that hold the answers: one, or several for numbers blurred together."""
         return tuple(self.domain.columns) if isinstance(self.domain, Row) else (self.name,)
 
     @cached_property
     def has_levels(self) -> bool:
-        """Whether people choose their own level."""
+        """Whether people choose how strongly their answer is blurred."""
         return self.channel is not None and self.channel.has_levels
 
     def randomize(
         self, values: Any, rng: Rng, *, key: Key = None, question: str = "", level: Any = None
     ) -> Any:
-        """Reports for a column; a column in the clear is checked against its domain and passed on."""
+        """Return the reports for a column of answers; a clear column is checked against its domain and returned.
+
+        ``values``: the answers (a mapping of columns where several numbers are blurred together). ``rng``: a NumPy
+        generator or a seed for simulations; None: secure random numbers. ``key``: a device's secret, with which the
+        same answer always gives the same report (None: fresh noise). ``question``: the text that the device's secret is
+        combined with, so that different questions have independent noise. ``level``: the level of every person, or one
+        for all (None: the channel's default).
+        """
         self.check_fits_a_column()
         if self.channel is not None:
             return self.channel.randomize(values, rng, level=level, key=key, question=question)
@@ -108,22 +135,27 @@ class Attribute:
         return values
 
     def check_fits_a_column(self) -> None:
+        """Raise ValueError for baskets, whose reports do not fit in a column of a table."""
         if isinstance(self.domain, Items):
             raise ValueError("baskets do not fit in a table's column; use its channel's randomize, or sfumato itemsets")
 
     @property
     def space(self) -> Any:
-        """What knows the attribute's values: its channel, at the first level of several, or its domain."""
+        """The object that checks the attribute's values: its channel (at the first level of several), or its domain
+        where it is clear."""
         return self.domain if self.channel is None else next(iter(self.channel.levels.values()))
 
     def check_values(self, values: Any, places: Any = None) -> None:
-        """True values are in the domain, by the channel's own rule for those outside; a bad one is named by its row."""
+        """Raise an error that names the row if a true value is not allowed, by the channel's rule for values outside.
+
+        ``values``: the true answers. ``places``: their row numbers in the whole table (None: from 0).
+        """
         space = self.space
         name_row(space.encode if hasattr(space, "encode") else space.clean, values, self.name, places)
 
 
 def _check_parameters(spec: Mapping[str, Any]) -> None:
-    """A key that neither the attribute nor its channel knows gets a suggestion."""
+    """Raise ValueError for a channel that does not exist and for keys that neither attribute nor channel knows."""
     name = str(spec["channel"]) if "channel" in spec else ""
     if name and name not in Mechanism.registry:
         raise ValueError(f"channel = {name!r} is unknown{suggest(name, Mechanism.registry)}")
@@ -134,35 +166,43 @@ def _check_parameters(spec: Mapping[str, Any]) -> None:
 
 
 def text_columns(plan: Plan) -> list[str]:
-    """Columns of text, which must not be read as numbers: categories that are all text, level names, and the
-    hexadecimal digits of baskets."""
-    labels = [name for name, each in plan.attributes.items() if _is_text(each.domain)]
-    baskets = [name for name, each in plan.attributes.items() if isinstance(each.domain, Items)]
+    """Return the columns of a plan's files that must be read as texts and not as numbers.
+
+    These are categories whose labels are all texts, names of levels, and the hexadecimal digits of baskets.
+    """
+    attributes = plan.attributes.items()
+    labels = [name for name, attribute in attributes if _is_text(attribute.domain)]
+    baskets = [name for name, attribute in attributes if isinstance(attribute.domain, Items)]
     digits = [prefix + form for form in ("bitmap", "seed") for name in baskets for prefix in ("", f"{name}.")]
-    return labels + digits + [name + LEVEL_SUFFIX for name, each in plan.attributes.items() if each.has_levels]
+    return labels + digits + [name + LEVEL_SUFFIX for name, attribute in attributes if attribute.has_levels]
 
 
 def _is_text(domain: Any) -> bool:
+    """Return whether a domain consists of categories whose labels are all texts."""
     return isinstance(domain, Categories) and all(isinstance(label, str) for label in domain.labels)
 
 
 def without_origin(table: Any, plan: Plan | None, reports: bool | None) -> Any:
-    """The table without what it says about the plan that made it, which is checked.
+    """Return an Arrow table without the column that names the plan which made its reports.
 
-    ``reports``: whether it must hold reports, which the plan then must have made if they say by which they were, or
-    must not hold any; None: either.
+    ``reports=True``: the table must hold reports; if it names a plan, that must be ``plan``. ``reports=False``: a table
+    that names a plan is refused, for it holds reports where true answers are needed. None: nothing is checked.
     """
-    held = PLAN_COLUMN in table.column_names
-    said = (table.schema.metadata or {}).get(PLAN_COLUMN.encode())
-    if reports is False and (held or said):
+    has_column = PLAN_COLUMN in table.column_names
+    metadata_origin = (table.schema.metadata or {}).get(PLAN_COLUMN.encode())
+    if reports is False and (has_column or metadata_origin):
         raise ValueError(f"{PLAN_COLUMN!r} says that these are reports; true answers are needed here")
     if plan is not None and reports:
-        plan.check_origin(table.column(PLAN_COLUMN) if held else [said and said.decode()])
-    return table.drop_columns([PLAN_COLUMN]) if held else table
+        plan.check_origin(table.column(PLAN_COLUMN) if has_column else [metadata_origin and metadata_origin.decode()])
+    return table.drop_columns([PLAN_COLUMN]) if has_column else table
 
 
 def with_origin(table: Any, plan: Plan, extension: str) -> Any:
-    """The other way round: the plan in Parquet's metadata, in CSV in a column of its own, and bytes there in hex."""
+    """Return an Arrow table of reports that names the plan which made it.
+
+    For ``extension`` ".csv" in a column of its own, with bytes written in hexadecimal; otherwise in the metadata, which
+    Parquet files keep.
+    """
     import pyarrow as pa
 
     if extension == ".csv":
@@ -172,6 +212,7 @@ def with_origin(table: Any, plan: Plan, extension: str) -> Any:
 
 
 def _as_hex(column: Any) -> Any:
+    """Return a column of bytes as texts of hexadecimal digits, any other column as it is."""
     import pyarrow as pa
 
     if not pa.types.is_binary(column.type) and not pa.types.is_fixed_size_binary(column.type):
@@ -180,7 +221,11 @@ def _as_hex(column: Any) -> Any:
 
 
 def as_meant(table: Any, plan: Plan, first_row: int = 0) -> Any:
-    """Columns of a CSV as the plan's domains have them, where some field made them texts or NaN; it is named."""
+    """Convert the columns of a CSV block to the types of the plan's domains.
+
+    A column of numbers is read as text where one field is no number; that field raises an error with its row
+    (``first_row``: the row number of the block's first row).
+    """
     for name, attribute in plan.columns.items():
         if name in table.column_names and not isinstance(attribute.domain, Items):
             column = table.column(name)
@@ -193,6 +238,7 @@ def as_meant(table: Any, plan: Plan, first_row: int = 0) -> Any:
 
 
 def _as_numbers(column: Any, name: str, first_row: int) -> Any:
+    """Return a column as numbers; a field that is none raises ValueError with its row."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -209,6 +255,7 @@ def _as_numbers(column: Any, name: str, first_row: int) -> Any:
 
 
 def _refuse_field(field: str, row: int, name: str) -> None:
+    """Raise ValueError for a field that is not a number."""
     raise ValueError(
         f"row {row + 1:,}, column {name!r}: {the_value(field)} is not a number; correct it, or leave the field empty "
         "where the answer is missing"
@@ -216,6 +263,7 @@ def _refuse_field(field: str, row: int, name: str) -> None:
 
 
 def _number(field: str) -> float | None:
+    """Return the number that a text stands for, None where it stands for none (NaN too)."""
     try:
         number = float(field)
     except ValueError:
@@ -224,30 +272,35 @@ def _number(field: str) -> float | None:
 
 
 def _as_labels(column: Any, domain: Categories) -> Any:
-    """Labels that are no texts, where some other field made the whole column texts."""
+    """Return a column with the domain's labels, where the labels are no texts but the column was read as texts.
+
+    A column with a field that is no label is returned as it is; whoever encodes it names the row.
+    """
     import pyarrow as pa
 
     if not _holds_text(column) or any(isinstance(label, str) for label in domain.labels):
         return column
     label_of = {field: _label(field, domain) for field in column.unique().to_pylist()}
-    if any(found is None and field is not None for field, found in label_of.items()):
-        return column  # whoever encodes it names the row
+    if any(label is None and field is not None for field, label in label_of.items()):
+        return column
     return pa.chunked_array([pa.array([label_of[field] for field in column.to_pylist()])])
 
 
 def _label(field: str | None, domain: Categories) -> Any:
+    """Return the label of a domain that a text stands for; None where there is none."""
     number = None if field is None else _number(field)
     return next((label for label in domain.labels if field == str(label) or number == label), None)
 
 
 def _holds_text(column: Any) -> bool:
+    """Return whether an Arrow column holds texts."""
     import pyarrow as pa
 
     return bool(pa.types.is_string(column.type) or pa.types.is_large_string(column.type))
 
 
 def about_attribute(name: Any, make: Callable[..., Any], *arguments: Any) -> Any:
-    """Call ``make``; its errors name the attribute."""
+    """Return ``make(*arguments)``; its errors begin with the attribute's ``name``."""
     try:
         return make(*arguments)
     except OverflowError:

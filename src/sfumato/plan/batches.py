@@ -1,4 +1,4 @@
-"""Reports of tables that need not fit in memory: files are read, blurred and written block by block."""
+"""Blurring of tables that need not fit in memory: files block by block, and Spark frames on a cluster."""
 
 from __future__ import annotations
 
@@ -37,17 +37,19 @@ if TYPE_CHECKING:
     from sfumato.plan.document import Plan
 
 Progress = Callable[[int, int], None]
-"""Called with (rows done, rows in all)."""
+"""A function that is called with (rows done, rows in all)."""
 
 
 @dataclass(frozen=True)
 class ReportMaker:
-    """What makes reports of any part of a table, in this process or on the workers of a cluster: it can be pickled.
+    """A function from answers to reports that can be pickled and sent to the workers of a cluster.
 
-    ``maker(places, answers)`` are the reports of an Arrow table of answers as an Arrow table with ``maker.schema``,
-    which is known before the first row is. With ``secret``, that of one job (see ``RecordWords``), the noise is a
-    function of it and of each record's place in the whole table: whoever makes the reports of a record again makes the
-    same. Without, it is fresh. ``names`` are the columns of the answers; ``codes``: reports as their codes.
+    ``maker(places, answers)`` blurs an Arrow table of answers, whose records have these places in the whole table, and
+    returns an Arrow table with the types of ``maker.schema``. ``plan``: how answers are blurred. ``names``: the columns
+    of the answers. ``codes``: whether reports are written as codes. ``levels``: by attribute the level of people who
+    chose. ``secret``: the secret of one job (see ``RecordWords``), from which and from a record's place its noise
+    follows, so that a record that is blurred again gives the same report (None: fresh noise). ``ciphered``: whether
+    the package cryptography was there where the job began; all workers must agree.
     """
 
     plan: Plan
@@ -59,20 +61,20 @@ class ReportMaker:
 
     @cached_property
     def schema(self) -> Any:
-        """Names and types of what leaves, by the plan alone."""
+        """Names and types of the columns of reports; they follow from the plan before the first row is read."""
         import pyarrow as pa
 
         self.plan.check_columns(list(self.names))
         fields: dict[str, Any] = {}
         for column in self.names:
-            each = self.plan.columns.get(column)
-            if each is None or column in fields or column + CODE_SUFFIX in fields:
+            attribute = self.plan.columns.get(column)
+            if attribute is None or column in fields or column + CODE_SUFFIX in fields:
                 continue
-            if self.codes and each.columns == (column,) and each.channel is not None:
-                fields[column + CODE_SUFFIX] = pa.from_numpy_dtype(_code_type(each))
+            if self.codes and attribute.columns == (column,) and attribute.channel is not None:
+                fields[column + CODE_SUFFIX] = pa.from_numpy_dtype(_code_type(attribute))
             else:
-                fields |= {name: _report_type(each) for name in each.columns}
-            if each.has_levels:
+                fields |= {name: _report_type(attribute) for name in attribute.columns}
+            if attribute.has_levels:
                 fields[column + LEVEL_SUFFIX] = pa.string()
         return pa.schema(list(fields.items()))
 
@@ -93,7 +95,10 @@ def randomize_files(
     plan: Plan, sources: Any, to: str | Path, *, rng: np.random.Generator | None = None,
     levels: Mapping[str, Any] | None = None, codes: bool = False, progress: Progress | None = None,
 ) -> int:
-    """Reports for the people in files (paths, patterns, folders), written to one file; how many there are."""
+    """Blur the answers in files (paths, patterns, folders) and write the reports to one file; return their number.
+
+    Parameters as in `Plan.randomize`.
+    """
     paths, target = Files.named(sources), Path(to)
     check_target(target, apart=paths)
     files = _opened(plan, paths)
@@ -119,7 +124,7 @@ def randomize_files(
 
 
 def _opened(plan: Plan, paths: Sequence[Path]) -> list[TableFile]:
-    """Files whose columns are those of the first."""
+    """Open files of answers; raise ValueError if their columns differ from those of the first."""
     files = [table_file(path, text=text_columns(plan), empty=plan.empty) for path in paths]
     names = {}
     for file in files:
@@ -130,7 +135,7 @@ def _opened(plan: Plan, paths: Sequence[Path]) -> list[TableFile]:
 
 
 def _blocks(plan: Plan, files: Sequence[TableFile]) -> Iterator[tuple[TableFile, int, Any]]:
-    """(file, the block's first row within it, a block of answers), file after file."""
+    """Yield (file, row of the block's first record in it, block of answers as an Arrow table), file after file."""
     for file in files:
         first_row = 0
         with file.refusing():
@@ -143,7 +148,8 @@ def _blocks(plan: Plan, files: Sequence[TableFile]) -> Iterator[tuple[TableFile,
 
 @contextmanager
 def naming_answers(plan: Plan, answers: Any, first_row: int = 0) -> Iterator[None]:
-    """Errors inside name the row, where one true answer is at fault."""
+    """Make errors inside the block name the row if a true answer is the cause; ``first_row``: the first row's
+    number."""
     try:
         yield
     except (ValueError, TypeError):
@@ -152,10 +158,13 @@ def naming_answers(plan: Plan, answers: Any, first_row: int = 0) -> Iterator[Non
 
 
 def check_answers(plan: Plan, answers: Any, places: NDArray[Any] | None = None) -> None:
-    """Every true answer is one; the first that is not is named by its row (``places``: in the whole table)."""
-    for name, each in plan.attributes.items():
-        if name in answers.column_names and not isinstance(each.domain, Items):
-            each.check_values(answers.column(name), places)
+    """Raise an error that names the row of the first answer that the plan does not allow.
+
+    ``answers``: an Arrow table. ``places``: the records' row numbers in the whole table (None: from 0).
+    """
+    for name, attribute in plan.attributes.items():
+        if name in answers.column_names and not isinstance(attribute.domain, Items):
+            attribute.check_values(answers.column(name), places)
 
 
 # --- on a cluster --------------------------------------------------------------------------------------------------
@@ -163,7 +172,10 @@ def check_answers(plan: Plan, answers: Any, places: NDArray[Any] | None = None) 
 
 @dataclass(frozen=True)
 class ClusterJob:
-    """How the records of a Spark frame become reports; the secret of the noise is the job's own."""
+    """A job that blurs the records of a Spark frame or of files on a cluster, under a secret that it makes itself.
+
+    Fields as the parameters of `Plan.randomize`; ``rng`` makes the secret in simulations.
+    """
 
     plan: Plan
     codes: bool = False
@@ -172,12 +184,12 @@ class ClusterJob:
     rng: np.random.Generator | None = None
 
     def of_frame(self, frame: Any) -> Any:
-        """The reports as a Spark frame, which makes them whenever it is asked: always the same."""
+        """Return the reports as a Spark frame; it computes them whenever it is read, always the same."""
         spark = import_module("sfumato.tables.spark")
         return self._reports(spark.SparkSource(frame, self.place), None)
 
     def of_files(self, sources: Any, engine: str | None, to: str | Path) -> int:
-        """The reports in a new folder of Parquet files, each with the plan in a column; how many there are."""
+        """Write the reports to a new folder of Parquet files, which name the plan in a column; return their number."""
         spark = import_module("sfumato.tables.spark")
         if engine is None:
             source = spark.SparkSource(sources, self.place)
@@ -186,9 +198,10 @@ class ClusterJob:
         return int(spark.write_parquet(self._reports(source, self.plan.origin), str(to)))
 
     def _reports(self, source: Any, origin: str | None) -> Any:
+        """Return the Spark frame of reports; ``origin``: the text that names the plan in a column (None: no column)."""
         import pyarrow as pa
 
-        if any(said is not None for said in source.origins):
+        if any(origin_named is not None for origin_named in source.origins):
             raise ValueError(f"{PLAN_COLUMN!r} says that these are reports; true answers are needed here")
         for name, level in self.levels.items():
             if isinstance(level, Mapping):
@@ -202,7 +215,10 @@ class ClusterJob:
 
 @dataclass(frozen=True)
 class Reporting:
-    """What a worker does with a batch of answers; an answer that is none is named by its row in the whole table."""
+    """The function that a cluster's worker runs on a batch of answers; errors name the row in the whole table.
+
+    ``origin``: the text that names the plan in a column of the reports (None: no column).
+    """
 
     maker: ReportMaker
     origin: str | None
@@ -223,18 +239,19 @@ class Reporting:
 # --- types --------------------------------------------------------------------------------------------------------
 
 
-def _report_type(each: Attribute) -> Any:
-    """The Arrow type of an attribute's column: whole numbers where all reports are, and gaps besides."""
+def _report_type(attribute: Attribute) -> Any:
+    """Return the Arrow type of an attribute's column of reports: integers where all reports are whole numbers."""
     import pyarrow as pa
 
-    each.check_fits_a_column()
-    spaces = [each.domain] if each.channel is None else [level.outputs for level in each.channel.levels.values()]
-    known = [_some_values(space) for space in spaces]
-    return pa.array([value for values in known for value in values], from_pandas=True).type if known else pa.float64()
+    attribute.check_fits_a_column()
+    levels = None if attribute.channel is None else attribute.channel.levels.values()
+    spaces: list[Any] = [attribute.domain] if levels is None else [level.outputs for level in levels]
+    values = [value for space in spaces for value in _some_values(space)]
+    return pa.array(values, from_pandas=True).type if values else pa.float64()
 
 
 def _some_values(space: Any) -> list[Any]:
-    """Values of every type that a space of codes or a domain has."""
+    """Return values of a space of codes or of a domain, among them every type that its values have."""
     if isinstance(space, Categories):
         return list(texts_of(space.label_array) if space.mixed else space.labels)
     if hasattr(space, "decode"):
@@ -242,31 +259,31 @@ def _some_values(space: Any) -> list[Any]:
     return [int(space.low) if space.integer else float(space.low)]
 
 
-def _code_type(each: Attribute) -> Any:
-    """The smallest type that holds every code and −1."""
-    assert isinstance(each.channel, Mechanism)
-    return np.min_scalar_type(-max(level.outputs.size for level in each.channel.levels.values()))
+def _code_type(attribute: Attribute) -> Any:
+    """Return the smallest NumPy integer type that holds every report code of an attribute and −1."""
+    assert isinstance(attribute.channel, Mechanism)
+    return np.min_scalar_type(-max(level.outputs.size for level in attribute.channel.levels.values()))
 
 
 def _plain(table: Any) -> Any:
-    """Texts instead of dictionaries, whose entries may be nobody's answer."""
+    """Return an Arrow table with plain columns in place of dictionary columns, whose unused entries are no answers."""
     import pyarrow as pa
 
-    for place, each in enumerate(table.schema):
-        if pa.types.is_dictionary(each.type):
-            table = table.set_column(place, each.name, table.column(place).cast(each.type.value_type))
+    for index, entry in enumerate(table.schema):
+        if pa.types.is_dictionary(entry.type):
+            table = table.set_column(index, entry.name, table.column(index).cast(entry.type.value_type))
     return table
 
 
 def _typed(table: Any, schema: Any) -> Any:
-    """The table in a schema; NaN is missing."""
+    """Return an Arrow table with the columns and types of a schema; NaN becomes missing."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     columns = []
-    for each in schema:
-        column = table.column(each.name)
+    for entry in schema:
+        column = table.column(entry.name)
         if pa.types.is_floating(column.type):
             column = pc.if_else(pc.is_nan(column), None, column)
-        columns.append(column.cast(each.type))
+        columns.append(column.cast(entry.type))
     return pa.table(columns, schema=schema)

@@ -1,26 +1,27 @@
-"""A bound for all answers of one person, shared out among the questions that state no parameter of their own.
+"""The bound γ for all answers of one person, and how it is divided among questions that state no parameter.
 
     γ_1 · γ_2 · … ≤ γ of the plan, in fractions
 
-Questions with a parameter of their own are taken off first. What is left goes where it lowers Σ weight·R the most, R
-being by how much noise multiplies the variance of a question's estimate: n reports tell as much as n/(1 + R) answers.
+The γ of questions with a parameter of their own are divided off first. What is left goes where it lowers Σ weight·R the
+most. R is by how much noise adds to the variance of a question's estimate: n reports have the error of n/(1 + R) true
+answers.
 
     categories   R = ((γ + d − 1)/(γ − 1))² − 1             a share of d equally frequent ones
-    many         R ≈ 4γ(d − 1)/(γ − 1)² − 1                 the same as sets, where those of two or more serve better
+    many         R ≈ 4γ(d − 1)/(γ − 1)² − 1                 d categories reported as sets of two or more
     numbers      R = 12·V(γ)                                the mean of evenly spread ones, V of the piecewise channel
-    laplace      R = 24/ln²γ                                the same
+    laplace      R = 24/ln²γ                                the mean of evenly spread ones
 
-Of categories that is the squared error of all d shares together, in units of what drawing the people alone leaves, so
-that a question of many categories gets more; for small γ about in proportion to the cube root of d.
+For categories R is the squared error of all d shares together, divided by the error of drawing the people, so that a
+question with many categories gets more: for small γ about in proportion to the cube root of d.
 
-Where each person answers k of m questions (``questions_each``), only the k largest γ multiply. Those that share get the
-same, whatever the device draws:
+Where each person answers k of m questions (``questions_each``), only the k largest γ multiply. The questions without a
+parameter all get the same γ, whatever the device draws:
 
     γ_share = the largest with Π of the k largest ≤ γ of the plan;   variance ∝ (m/k)·(1 + R(γ_share))
 
-so that few questions each serve better where noise is what counts, and all of them where it is not.
+so that small k has less error where the noise dominates, and k = m where it does not.
 
-All are computed in operations whose digits are the same on every machine: the shares are part of a plan's identity.
+All is computed in operations that give the same digits on every machine, for the shares are part of a plan's identity.
 """
 
 from __future__ import annotations
@@ -45,16 +46,29 @@ from sfumato.prose import listed
 
 SIZES = (*BOUNDS, "keep", "scale", "privacy", "snr", "designs")
 """Parameters that say how much a channel blurs."""
+
 PARTS = 1000
+"""Equal parts of ln γ that are given away one by one (20 a question where that is more). Chosen by judgement: a share
+is off by at most a thousandth of the plan's ln γ; more parts take proportionally longer."""
+
 LEAST_GAMMA = 1.001
+"""The smallest γ that a question may be given; with less a plan is refused. Chosen by judgement: randomized response
+with γ = 1.001 and two categories multiplies the variance by about four million."""
+
 DIGITS = 6
+"""Decimal digits to which γ − 1 is rounded, down: enough that nobody could measure the difference, few enough to read
+in a plan file."""
+
 COARSE = 65
+"""Values and places of the grid on which the piecewise channel's variance is computed for R. Chosen by judgement; the
+channel of the plan itself is built on its own grid. A change would change shares, and so identities of plans."""
 
 Specs = Mapping[str, Mapping[str, Any]]
 
 
 def read_budget(spec: Mapping[str, Any]) -> float | None:
-    """γ of all answers together, where a plan states one."""
+    """Return the γ that a plan file states for all answers together (as gamma or as epsilon); None if it states
+    none."""
     given = {name: spec.get(name) for name in BOUNDS}
     if not any(name in spec for name in BOUNDS):
         return None
@@ -63,7 +77,11 @@ def read_budget(spec: Mapping[str, Any]) -> float | None:
 
 
 def takes_share(part: Any, budget: float | None) -> bool:
-    """Whether an attribute waits for its share: its channel can be given a bound, and has no size of its own."""
+    """Return whether an attribute gets a share of the plan's bound.
+
+    It does where the plan has a bound (``budget``), its part of the plan file states no parameter of size, and its
+    channel can be designed for a γ. A weight on any other attribute raises ValueError.
+    """
     if not isinstance(part, Mapping):
         return False
     kind = part.get("channel")
@@ -83,25 +101,29 @@ def takes_share(part: Any, budget: float | None) -> bool:
 
 
 def with_shares(
-    waiting: Specs, own: Mapping[str, Attribute], budget: float, each: int | None = None
+    waiting: Specs, own: Mapping[str, Attribute], budget: float, questions_each: int | None = None
 ) -> dict[str, dict[str, Any]]:
-    """The specifications with their shares of what the others leave; ``each``: so many questions a person answers."""
+    """Return the parts of a plan file of the attributes that share a bound, completed by a channel and a γ.
+
+    ``waiting``: these parts, by name. ``own``: the attributes with a parameter of their own, whose γ are divided off
+    ``budget`` first. ``questions_each``: how many questions each person answers (None: all).
+    """
     if not waiting:
         return {}
-    if each is None:
-        rest = Fraction(budget) / math.prod((_own_gamma(one) for one in own.values()), start=Fraction(1))
+    if questions_each is None:
+        remaining = Fraction(budget) / math.prod(map(_own_gamma, own.values()), start=Fraction(1))
     else:
         if any("weight" in part for part in waiting.values()):
             raise ValueError("weight has no meaning beside questions_each, where all get the same share; leave it out")
-        rest, each = _left_for_each(own, budget, each, len(waiting))
-    if rest <= 1:
-        used = listed(name for name, one in own.items() if one.channel is not None)
+        remaining, questions_each = _left_for_each(own, budget, questions_each, len(waiting))
+    if remaining <= 1:
+        used = listed(name for name, attribute in own.items() if attribute.channel is not None)
         raise ValueError(f"{used} use all of the plan's gamma = {budget:g}; raise it, or give them less")
-    total = logarithm(float(rest))
-    if each is None:
-        gammas = _rounded(_divided([_cost(part) for part in waiting.values()], total), rest)
+    total = logarithm(float(remaining))
+    if questions_each is None:
+        gammas = _rounded(_divided([_cost(part) for part in waiting.values()], total), remaining)
     else:
-        gammas = [min(_rounded([total / each] * each, rest))] * len(waiting)
+        gammas = [min(_rounded([total / questions_each] * questions_each, remaining))] * len(waiting)
     if min(gammas) < LEAST_GAMMA:
         count = f"{len(gammas)} questions" if len(gammas) > 1 else "a question"
         raise ValueError(
@@ -114,70 +136,80 @@ def with_shares(
     }
 
 
-def _left_for_each(own: Mapping[str, Attribute], budget: float, each: int, count: int) -> tuple[Fraction, int]:
-    """(what is left, for so many equal shares) where it is tightest: beside none, one, two … of the largest γ of
-    questions that have their own."""
+def _left_for_each(
+    own: Mapping[str, Attribute], budget: float, questions_each: int, count: int
+) -> tuple[Fraction, int]:
+    """Return (γ that is left, the number of equal shares it is divided into) in the worst case of the device's draw.
+
+    A device may draw 0, 1, 2, … of the questions with a γ of their own (``own``); the others of its ``questions_each``
+    share what those leave. ``count``: how many questions share.
+    """
     always = math.prod((_own_gamma(one) for one in own.values() if one.role == "class"), start=Fraction(1))
     largest = sorted((_own_gamma(one) for one in own.values() if one.role == "attribute"), reverse=True)
-    beside = [math.prod(largest[:taken], start=always) for taken in range(min(each, len(largest) + 1))]
-    left = [(Fraction(budget) / gamma, min(each - taken, count)) for taken, gamma in enumerate(beside)]
-    return min(left, key=lambda one: logarithm(max(float(one[0]), 1.0)) / one[1])
+    products = [math.prod(largest[:taken], start=always) for taken in range(min(questions_each, len(largest) + 1))]
+    left = [(Fraction(budget) / gamma, min(questions_each - taken, count)) for taken, gamma in enumerate(products)]
+    return min(left, key=lambda gamma_and_count: logarithm(max(float(gamma_and_count[0]), 1.0)) / gamma_and_count[1])
 
 
-def total_gamma(attributes: Mapping[str, Attribute], each: int | None) -> Fraction:
-    """γ of all that one person answers: of questions that are drawn, the ``each`` largest."""
-    drawn = sorted((_own_gamma(one) for one in attributes.values() if one.role == "attribute"), reverse=True)
-    rest = (_own_gamma(one) for one in attributes.values() if one.role != "attribute")
-    return math.prod((*drawn[:each], *rest), start=Fraction(1))
+def total_gamma(attributes: Mapping[str, Attribute], questions_each: int | None) -> Fraction:
+    """Return γ of all that one person answers: Π of the questions' γ, of those that are drawn the largest.
+
+    ``questions_each``: how many questions a device draws (None: it asks all).
+    """
+    drawn = sorted((_own_gamma(each) for each in attributes.values() if each.role == "attribute"), reverse=True)
+    others = (_own_gamma(each) for each in attributes.values() if each.role != "attribute")
+    return math.prod((*drawn[:questions_each], *others), start=Fraction(1))
 
 
 def variance_by_questions_each(attributes: Mapping[str, Attribute], budget: float) -> dict[int, float]:
-    """The mean variance if each person answered 1, 2, … of the questions, relative to all of them; equal weights.
+    """Return the mean variance of the estimates if each person answered k of the questions, for every k from 1 to all.
 
-    Empty where there are none, or where some have no R: baskets."""
-    asked = [one for one in attributes.values() if one.role == "attribute"]
-    if not asked or not all(isinstance(one.domain, Categories | Interval) for one in asked):
+    Relative to the variance if each answers all; all questions weigh the same. Empty where there are no questions, or
+    where R is not defined for one of them (baskets).
+    """
+    drawn = [attribute for attribute in attributes.values() if attribute.role == "attribute"]
+    if not drawn or not all(isinstance(attribute.domain, Categories | Interval) for attribute in drawn):
         return {}
-    costs, total, count = [_cost(one.to_dict()) for one in asked], logarithm(budget), len(asked)
-    ways = {each: [total / each] * count for each in range(1, count)} | {count: _divided(costs, total)}
+    costs, total, count = [_cost(attribute.to_dict()) for attribute in drawn], logarithm(budget), len(drawn)
+    shares_by_number = {k: [total / k] * count for k in range(1, count)} | {count: _divided(costs, total)}
     mean = {
-        each: count / each * sum(1 + cost(share) for cost, share in zip(costs, shares, strict=True))
-        for each, shares in ways.items()
+        k: count / k * sum(1 + cost(share) for cost, share in zip(costs, shares, strict=True))
+        for k, shares in shares_by_number.items()
     }
-    return {each: variance / mean[count] for each, variance in mean.items()}
+    return {k: variance / mean[count] for k, variance in mean.items()}
 
 
-def check_budget(attributes: Mapping[str, Attribute], budget: float, each: int | None = None) -> None:
-    """All answers together keep the bound."""
-    total = total_gamma(attributes, each)
+def check_budget(attributes: Mapping[str, Attribute], budget: float, questions_each: int | None = None) -> None:
+    """Raise ValueError if all answers of one person together have a larger γ than ``budget``."""
+    total = total_gamma(attributes, questions_each)
     if total > Fraction(budget):
-        found = f"all answers together have γ = {float(total):.6g}"
-        raise ValueError(f"{found}, above the plan's gamma = {budget:g}; raise it, or give them less")
+        stated = f"all answers together have γ = {float(total):.6g}"
+        raise ValueError(f"{stated}, above the plan's gamma = {budget:g}; raise it, or give them less")
 
 
 def shares_of(attributes: Mapping[str, Attribute], budget: float) -> dict[str, float]:
-    """ln γ of every blurred attribute, as a share of that of the plan."""
-    blurred = {name: each for name, each in attributes.items() if each.channel is not None}
-    return {name: math.log(_own_gamma(each)) / math.log(budget) for name, each in blurred.items()}
+    """Return every blurred attribute's share of the plan's bound, ln γ(attribute)/ln γ(plan)."""
+    blurred = {name: attribute for name, attribute in attributes.items() if attribute.channel is not None}
+    return {name: math.log(_own_gamma(attribute)) / math.log(budget) for name, attribute in blurred.items()}
 
 
-def _own_gamma(each: Attribute) -> Fraction:
-    """γ of an attribute as it is stated, 1 where it is sent in the clear."""
-    if each.channel is None:
+def _own_gamma(attribute: Attribute) -> Fraction:
+    """Return the exact γ of an attribute's channel, 1 for a clear attribute; an infinite γ raises ValueError."""
+    if attribute.channel is None:
         return Fraction(1)
-    gamma = each.channel.guarantee().gamma
+    gamma = attribute.channel.guarantee().gamma
     if not math.isfinite(gamma):
-        why = each.channel.unbounded or "some report rules a value out; use another channel"
-        what = f"{each.channel.kind} has no bound, so no gamma of the plan holds"
-        raise ValueError(f"attributes.{each.name}: {what}: {why}")
+        why = attribute.channel.unbounded or "some report rules a value out; use another channel"
+        what = f"{attribute.channel.kind} has no bound, so no gamma of the plan holds"
+        raise ValueError(f"attributes.{attribute.name}: {what}: {why}")
     return Fraction(gamma)
 
 
-# --- who gets what --------------------------------------------------------------------------------------------------
+# --- how the bound is divided ---------------------------------------------------------------------------------------
 
 
 def _usual(part: Mapping[str, Any], gamma: float) -> str:
-    """The channel of a question that names none."""
+    """Return the kind of channel for a question whose part of the plan file names none, at this γ."""
     domain = _domain(part)
     if not isinstance(domain, Categories):
         return "square-wave"
@@ -185,11 +217,12 @@ def _usual(part: Mapping[str, Any], gamma: float) -> str:
 
 
 def _domain(part: Mapping[str, Any]) -> Domain:
+    """Return the domain that an attribute's part of a plan file describes."""
     return domain_from_spec({key: value for key, value in part.items() if key in DOMAIN_KEYS})
 
 
 def _cost(part: Mapping[str, Any]) -> Callable[[float], float]:
-    """weight·R by ln γ."""
+    """Return the function from a question's ln γ to weight·R."""
     domain, weight = _domain(part), _check_weight(part.get("weight", 1))
     if isinstance(domain, Categories):
         kind, size = part.get("channel"), domain.size
@@ -202,54 +235,67 @@ def _cost(part: Mapping[str, Any]) -> Callable[[float], float]:
 
 
 def _cost_of_categories(size: int, gamma: float, kind: str | None) -> float:
-    """R, of randomized response or of sets of the best size: it falls with γ without a jump."""
+    """Return R of ``size`` categories, by randomized response (``kind``) or by sets of the best number of members.
+
+    It falls with γ without a jump.
+    """
     if size == 1:
         return 0.0
     return _cost_of_sets(size, gamma, 1 if kind == RandomizedResponse.kind else _best_size(size, gamma))
 
 
 def _best_size(size: int, gamma: float) -> int:
-    """How many of the categories a set should have, about d/(γ + 1); 1 is randomized response."""
+    """Return how many of ``size`` categories a reported set should have, about d/(γ + 1); 1 is randomized response."""
     about = int(size / (gamma + 1))
     sizes = [1] if size < FEWEST_IN_SETS else range(max(about, 1), min(about + 1, size // 2) + 1)
     return min(sizes, key=lambda members: _cost_of_sets(size, gamma, members))
 
 
 def _cost_of_sets(size: int, gamma: float, members: int) -> float:
-    """R of sets with so many members, as subset selection has it: h(1 − h)/(p − ρ)² over what the people's draw has."""
+    """Return R of reports that are sets of m of d categories (subset selection).
+
+    p = γm/(γm + d − m), the chance that the true category is in the set; ρ that of another;
+    R = m(d − m)/((p − ρ)²(d − 1)) − 1
+    """
     p = gamma * members / (gamma * members + size - members)
     stray = (p * (members - 1) + (1 - p) * members) / (size - 1)
     return members * (size - members) / (p - stray) ** 2 / (size - 1) - 1
 
 
 def _gamma(share: float) -> float:
+    """Return γ = exp(ln γ), with the same digits on every machine."""
     return 1 / float(exponential(np.array(-share)))
 
 
 def _divided(costs: list[Callable[[float], float]], total: float) -> list[float]:
-    """ln γ of each: one small part after the other goes to the question whose cost it lowers most."""
+    """Divide ``total`` ln γ among questions: one small part after the other goes where it lowers the cost the most.
+
+    ``costs``: each question's weight·R as a function of its ln γ. Returns ln γ of each.
+    """
     parts = max(PARTS, 20 * len(costs))
-    held = [1] * len(costs)
-    now = [cost(total / parts) for cost in costs]
-    then = [cost(2 * total / parts) for cost in costs]
+    taken = [1] * len(costs)
+    cost_now = [cost(total / parts) for cost in costs]
+    cost_next = [cost(2 * total / parts) for cost in costs]
     for _ in range(parts - len(costs)):
-        place = max(range(len(costs)), key=lambda i: now[i] - then[i])
-        held[place] += 1
-        now[place], then[place] = then[place], costs[place]((held[place] + 1) * total / parts)
-    return [count * total / parts for count in held]
+        index = max(range(len(costs)), key=lambda i: cost_now[i] - cost_next[i])
+        taken[index] += 1
+        cost_now[index], cost_next[index] = cost_next[index], costs[index]((taken[index] + 1) * total / parts)
+    return [count * total / parts for count in taken]
 
 
 def _rounded(shares: list[float], most: Fraction) -> list[float]:
-    """γ of each, γ − 1 to six digits, whose product is not above the most."""
+    """Return γ of each question from its ln γ, with γ − 1 rounded down to DIGITS digits and a product of at most
+    ``most``."""
     down = Context(prec=DIGITS, rounding=ROUND_FLOOR)
-    found = [1 + down.create_decimal(Decimal(_gamma(share) - 1) * (1 + Decimal("1e-12"))) for share in shares]
-    while math.prod(map(Fraction, map(float, found)), start=Fraction(1)) > most:
-        largest = max(range(len(found)), key=lambda i: found[i])
-        found[largest] = 1 + (found[largest] - 1).next_minus(down)
-    return [float(gamma) for gamma in found]
+    gammas = [1 + down.create_decimal(Decimal(_gamma(share) - 1) * (1 + Decimal("1e-12"))) for share in shares]
+    while math.prod(map(Fraction, map(float, gammas)), start=Fraction(1)) > most:
+        largest = max(range(len(gammas)), key=lambda i: gammas[i])
+        gammas[largest] = 1 + (gammas[largest] - 1).next_minus(down)
+    return [float(gamma) for gamma in gammas]
 
 
 def _check_weight(weight: Any) -> float:
+    """Return a question's weight as a float; raise ValueError unless it is a number above 0 and below 1e9."""
     if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 < weight < 1e9:
         raise ValueError(f"weight = {weight!r} is not a number above 0; write 2 for what matters twice as much")
     return float(weight)

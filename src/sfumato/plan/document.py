@@ -1,4 +1,4 @@
-"""The plan as a whole: read, checked, applied, and what it guarantees."""
+"""`Plan`: reading, checking and writing it, blurring a table by it, and what it guarantees."""
 
 from __future__ import annotations
 
@@ -33,24 +33,40 @@ from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, PLAN_COLUMN, check_nesting
 
 PLAN_KEYS = ("name", "description", "language", "empty", "gamma", "epsilon", "questions_each", "attributes")
 SHORT = 16
-"""So many digits of a plan's identity stand in files of reports."""
+"""Hexadecimal digits of a plan's identity that files of reports carry (docs/decisions/0012): 64 bits, so that two plans
+agree by chance once in 2⁶⁴."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The attributes of a survey, by name, in order."""
+    """What is asked of people and how each answer is blurred; devices and the collector read the same plan.
+
+    ``name`` and ``description``: texts that people read. ``attributes``: the questions by name, in order. ``language``:
+    that of the sentences for people ("en", …). ``empty``: texts that stand for a missing answer in files, beside the
+    empty field. ``budget``: the γ that all answers of one person together must keep (None: no bound).
+    ``questions_each``: how many of the questions each person answers, drawn on the device (None: all); the class and
+    clear questions are always asked.
+
+    >>> import sfumato as sf
+    >>> plan = sf.Plan.loads('''
+    ... name = "health"
+    ... [attributes.smokes]
+    ... categories = ["yes", "no"]
+    ... channel = "randomized-response"
+    ... gamma = 19
+    ... ''')
+    >>> reports = plan.randomize({"smokes": ["yes", "no", "no"]}, rng=1)
+    >>> len(reports["smokes"]), float(plan.guarantee().gamma)
+    (3, 19.0)
+    """
 
     name: str
     attributes: dict[str, Attribute]
     description: str = ""
     language: str = "en"
     empty: tuple[str, ...] = ()
-    """Texts that stand for a missing answer in files, beside the empty field."""
     budget: float | None = None
-    """γ that all answers of one person together keep; None: whatever they have."""
     questions_each: int | None = None
-    """So many of the questions each person answers, drawn on the device; None: all. The class and what is sent in the
-    clear are always asked."""
 
     def __post_init__(self) -> None:
         voice(self.language)
@@ -67,14 +83,15 @@ class Plan:
             check_budget(self.attributes, self.budget, self.questions_each)
 
     def _check_names(self) -> None:
-        """Every column has a name of its own, and none that files of reports use for something else."""
+        """Raise ValueError for a column name that occurs twice or that files of reports use for something else, and for
+        texts with characters that cannot be shown."""
         _check_visible("name", self.name)
         _check_visible("description", self.description)
-        for name, each in self.attributes.items():
-            for what, texts in _texts(each).items():
+        for name, attribute in self.attributes.items():
+            for what, texts in _texts(attribute).items():
                 for text in texts:
                     _check_visible(f"attributes.{visible(name)}: {what}", text)
-        names = Counter(column for each in self.attributes.values() for column in each.columns)
+        names = Counter(column for attribute in self.attributes.values() for column in attribute.columns)
         for name in names:
             if name.endswith((LEVEL_SUFFIX, CODE_SUFFIX)):
                 meant = "the level that people chose" if name.endswith(LEVEL_SUFFIX) else "reports as codes"
@@ -85,11 +102,13 @@ class Plan:
                 raise ValueError(f"attributes.{name}: two attributes have a column of this name; rename one of them")
 
     def _check_empty(self) -> None:
+        """Raise ValueError unless ``empty`` is a list of texts none of which is a category."""
         if type(self.empty) not in (tuple, list) or not all(isinstance(word, str) for word in self.empty):
             raise ValueError('empty is not a list of texts; write for example empty = ["NA"]')
         object.__setattr__(self, "empty", tuple(self.empty))
-        for name, each in self.attributes.items():
-            both = set(self.empty) & {str(label) for label in getattr(each.domain, "labels", ())} if self.empty else ()
+        for name, attribute in self.attributes.items():
+            labels = getattr(attribute.domain, "labels", ()) if self.empty else ()
+            both = set(self.empty) & {str(label) for label in labels}
             if both:
                 raise ValueError(f"attributes.{name}: {min(both)!r} is a category and in empty; keep one of the two")
 
@@ -97,24 +116,30 @@ class Plan:
 
     @classmethod
     def load(cls, path: str | Path) -> Plan:
-        """Read a plan from a .toml or .json file."""
-        place = Path(path)
-        if not place.is_file():
+        """Read a plan from a file.
+
+        ``path``: a .toml or .json file.
+        """
+        file = Path(path)
+        if not file.is_file():
             raise FileNotFoundError(f"plan {str(path)!r} is not a file; check the path")
-        if place.suffix not in (".toml", ".json"):
-            raise ValueError(f"plan {place.name!r} is neither .toml nor .json; rename it to what it is")
+        if file.suffix not in (".toml", ".json"):
+            raise ValueError(f"plan {file.name!r} is neither .toml nor .json; rename it to what it is")
         try:
-            text = place.read_text(encoding="utf-8")
+            text = file.read_text(encoding="utf-8")
         except UnicodeDecodeError:
-            raise ValueError(f"{place.name} is not a text file in UTF-8; save it as one") from None
+            raise ValueError(f"{file.name} is not a text file in UTF-8; save it as one") from None
         try:
-            return cls.loads(text, place.suffix[1:])
+            return cls.loads(text, file.suffix[1:])
         except (ValueError, TypeError) as error:
-            raise type(error)(f"{place.name}: {error}") from None
+            raise type(error)(f"{file.name}: {error}") from None
 
     @classmethod
     def loads(cls, text: str, form: str = "toml") -> Plan:
-        """Read a plan from text in TOML or JSON."""
+        """Read a plan from a text.
+
+        ``text``: the plan. ``form``: "toml" or "json".
+        """
         try:
             spec = tomllib.loads(text) if form == "toml" else json.loads(text)
         except RecursionError:
@@ -125,65 +150,75 @@ class Plan:
 
     @classmethod
     def from_dict(cls, spec: Mapping[str, Any]) -> Plan:
-        """A plan from plain data; every error names the key and says how to mend it."""
+        """Make a plan from plain data; every error names the key and says how to mend it.
+
+        ``spec``: the keys of a plan file, as nested dictionaries.
+        """
         if not isinstance(spec, Mapping):
             raise ValueError("a plan is a table with the keys name and attributes")
         check_nesting(spec, "the plan")
         for key in spec:
             if key not in PLAN_KEYS:
                 raise ValueError(f"key {key!r} is unknown{suggest(str(key), PLAN_KEYS)}")
-        found = spec.get("attributes", {})
-        if not isinstance(found, Mapping):
+        specs = spec.get("attributes", {})
+        if not isinstance(specs, Mapping):
             raise ValueError("attributes is not a table; write [attributes.<name>] for each question")
         budget = read_budget(spec) if set(BOUNDS) & set(spec) else None
-        maybe = {name: part for name, part in found.items() if budget is not None or _has_weight(part)}
-        waiting = {str(name): part for name, part in maybe.items() if about_attribute(name, takes_share, part, budget)}
-        own = {str(name): _attribute(name, part) for name, part in found.items() if str(name) not in waiting}
+        candidates = {name: part for name, part in specs.items() if budget is not None or _has_weight(part)}
+        shared = {str(key): part for key, part in candidates.items() if about_attribute(key, takes_share, part, budget)}
+        own = {str(name): _attribute(name, part) for name, part in specs.items() if str(name) not in shared}
         each = spec.get("questions_each")
         if each is not None and (isinstance(each, bool) or not isinstance(each, int) or each < 1):
             raise ValueError(f"questions_each = {each!r} is not a whole number from 1; so many each person answers")
-        shared = {} if budget is None else with_shares(waiting, own, budget, each)
-        attributes = {name: own[name] if name in own else _attribute(name, shared[name]) for name in map(str, found)}
+        shared = {} if budget is None else with_shares(shared, own, budget, each)
+        attributes = {name: own[name] if name in own else _attribute(name, shared[name]) for name in map(str, specs)}
         words = {key: str(spec[key]) for key in ("description", "language") if key in spec}
         name = str(spec.get("name", "plan"))
         return cls(name, attributes, **words, empty=spec.get("empty", ()), budget=budget, questions_each=each)
 
     def to_dict(self) -> dict[str, Any]:
+        """Return the plan as plain data, from which `from_dict` makes the same plan."""
         language = self.language if self.language != "en" else ""
-        said = {"description": self.description, "language": language, "empty": list(self.empty), "gamma": self.budget}
-        said["questions_each"] = self.questions_each
-        head = {"name": self.name, **{key: value for key, value in said.items() if value}}
+        head = {"description": self.description, "language": language, "empty": list(self.empty), "gamma": self.budget}
+        head["questions_each"] = self.questions_each
+        head = {"name": self.name, **{key: value for key, value in head.items() if value}}
         return {**head, "attributes": {name: attribute.to_dict() for name, attribute in self.attributes.items()}}
 
     def to_json(self) -> str:
+        """Return the plan as a text in JSON."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n"
 
     @staticmethod
     def schema() -> dict[str, Any]:
-        """The published JSON Schema of plans."""
+        """Return the published JSON Schema of plans."""
         return plan_schema()
 
     @cached_property
     def identity(self) -> str:
-        """A hash of what is asked and how each answer is blurred; it travels with reports. However the plan's numbers
-        are spelt, the same plan has the same identity."""
-        attributes = [{"name": name, **each.canonical()} for name, each in self.attributes.items()]
+        """A hash of what is asked and how each answer is blurred (64 hexadecimal digits).
+
+        Reports carry it. The same plan has the same identity, however its numbers are spelt.
+        """
+        attributes = [{"name": name, **attribute.canonical()} for name, attribute in self.attributes.items()]
         drawn = {} if self.questions_each is None else {"questions_each": self.questions_each}
         return identity_of({"name": self.name, **drawn, "attributes": attributes})
 
     @property
     def origin(self) -> str:
-        """What the reports of this plan carry in files: the first digits of its identity, and its name."""
+        """The text that names this plan in files of reports: the first digits of its identity, and its name."""
         return f"{self.identity[:SHORT]} {self.name}"
 
     def check_origin(self, origins: Any) -> None:
-        """Reports that say where they come from (one text a report, missing ones say nothing) come from this plan."""
-        found = as_array(origins).ravel().tolist()
-        for row, origin in enumerate(found):
+        """Raise ValueError if a report was made by another plan.
+
+        ``origins``: the text that each report carries (`origin` of its plan); missing ones are not checked.
+        """
+        rows = as_array(origins).ravel().tolist()
+        for row, origin in enumerate(rows):
             if not is_missing(origin) and str(origin).split(" ")[0] != self.identity[:SHORT]:
                 own = f"this plan is {self.name!r} ({self.identity[:SHORT]})"
                 digits, _, name = str(origin).partition(" ")
-                where = f"row {row + 1:,}: " if len(found) > 1 else ""
+                where = f"row {row + 1:,}: " if len(rows) > 1 else ""
                 raise ValueError(f"{where}made by the plan {name!r} ({digits}), and {own}; use the plan that made them")
 
     # --- use ----------------------------------------------------------------------------------------------------
@@ -191,55 +226,63 @@ class Plan:
     @property
     def channels(self) -> dict[str, Mechanism | None]:
         """The channel (None: clear) of every attribute that is not the class."""
-        return {name: each.channel for name, each in self.attributes.items() if each.role != "class"}
+        return {name: attribute.channel for name, attribute in self.attributes.items() if attribute.role != "class"}
 
     @property
     def drawn(self) -> tuple[str, ...]:
-        """The questions of which a device draws ``questions_each``; () where each person answers all."""
-        names = (name for name, each in self.attributes.items() if each.role == "attribute")
+        """The names of the questions of which a device draws ``questions_each``; () where each person answers all."""
+        names = (name for name, attribute in self.attributes.items() if attribute.role == "attribute")
         return () if self.questions_each is None else tuple(names)
 
     @cached_property
     def columns(self) -> dict[str, Attribute]:
-        """The columns of a table of answers, each with its attribute."""
-        return {column: each for each in self.attributes.values() for column in each.columns}
+        """The attribute of every column of a table of answers."""
+        return {column: attribute for attribute in self.attributes.values() for column in attribute.columns}
 
     @property
     def headings(self) -> dict[str, str]:
-        """The text of every question; the attribute's name where it has none."""
-        return {name: each.question or name for name, each in self.attributes.items()}
+        """The text of every question by attribute; the attribute's name where it has none."""
+        return {name: attribute.question or name for name, attribute in self.attributes.items()}
 
     @property
     def column_channels(self) -> dict[str, Mechanism | None]:
         """The channel of every column; None where several numbers were blurred together."""
-        return {column: each.channel if column == each.name else None for column, each in self.columns.items()}
+        return {name: each.channel if name == each.name else None for name, each in self.columns.items()}
 
     @property
     def target(self) -> str | None:
-        """The name of the class attribute."""
-        return next((name for name, each in self.attributes.items() if each.role == "class"), None)
+        """The name of the class attribute, None where there is none."""
+        return next((name for name, attribute in self.attributes.items() if attribute.role == "class"), None)
 
     def randomize(
         self, table: Any, rng: np.random.Generator | int | None = None, *, key: Key | str = None,
         levels: Mapping[str, Any] | None = None, to: str | Path | None = None, codes: bool = False,
         progress: Progress | None = None, engine: str | None = None, place: str | None = None,
     ) -> Any:
-        """Reports for a table of people, in the same kind of table (pandas, Polars, PyArrow, DuckDB, or a mapping).
+        """Blur a table of people's answers; return their reports in the same kind of table.
 
-        A mapping with one person's answers gives a mapping with their reports; with ``key``, the device's secret, the
-        same answers always give the same reports. For a table of people ``key`` names its column of secrets, one a
-        person, which is not sent. Columns that the plan does not name are refused, and nothing but columns leaves: no
-        index, attributes or metadata. Where people choose a level, it is read from the column ``<name>.level`` or from
-        ``levels`` (a level's name, or shares of the levels to draw from in a simulation), else it is the default; the
-        reports carry it in ``<name>.level``.
+        ``table``: pandas, Polars, PyArrow, DuckDB, a Spark frame, or a mapping of columns or of one person's answers;
+        with ``to`` also paths, patterns and folders. Columns that the plan does not name are refused, and nothing but
+        columns leaves: no index, attributes or metadata.
+        ``rng``: a NumPy generator or a seed for simulations; None: secure random numbers.
+        ``key``: for one person's answers the device's secret, with which the same answers always give the same reports;
+        for a table of people the name of its column of secrets, one a person, which is not sent. None: fresh noise.
+        ``levels``: by attribute the level that people chose (a level's name, or in a simulation shares of the levels to
+        draw from), where the table has no column ``<name>.level``; else it is the default. Reports carry the level in
+        ``<name>.level``.
+        ``to``: the file that the reports are written to, whole or not at all; files are read block by block in bounded
+        memory, and the number of reports is returned.
+        ``codes``: write report codes, ``<name>.code``, instead of values.
+        ``progress``: called with (rows done, rows in all).
+        ``engine``: the address of a Spark cluster ("spark://host:7077") that reads the files and writes a folder of
+        them. The noise of a job on a cluster follows from a secret of its own and each record's number in the files, so
+        that a record that the cluster runs again gives the same report.
+        ``place``: the column that holds the records' numbers, where a Spark frame has none of its own.
 
-        Files go to a file: ``plan.randomize("people/*.parquet", to="reports.parquet")`` reads paths, patterns or
-        folders, block by block in bounded memory, writes the reports whole or not at all and returns how many there
-        are; with ``codes`` as ``<name>.code``, and ``progress`` is called with (rows done, rows in all).
-
-        A Spark frame becomes a Spark frame, and files become a folder of them with ``engine="spark://host:7077"``: by a
-        job whose noise is keyed by a secret of its own and by each record's number in the files (or in the column
-        ``place``), so that a record that the cluster runs again gives the same report.
+        >>> plan = Plan.from_dict({"attributes": {"smokes": {
+        ...     "categories": ["yes", "no"], "channel": "randomized-response", "gamma": 19}}})
+        >>> sorted(plan.randomize({"smokes": "yes"}, key=bytes(32)))  # one person's device
+        ['smokes']
         """
         generator = None if rng is None else noise_generator(rng)
         if to is None and isinstance(table, (str, Path)):
@@ -256,27 +299,36 @@ class Plan:
         return reports_in_memory(self, table, generator, key, levels or {})
 
     def check_columns(self, columns: list[str]) -> None:
-        """Every column is in the plan (or the level of one that is) and every attribute is in the table."""
-        asked = self.columns
+        """Raise ValueError unless a table of answers has the plan's columns, levels of them, and no others.
+
+        ``columns``: the names of the table's columns.
+        """
+        attribute_of = self.columns
         if PLAN_COLUMN in columns:
             raise ValueError(f"column {PLAN_COLUMN!r} says that these are reports already; give the true answers")
         for column in columns:
-            if column in asked:
+            if column in attribute_of:
                 continue
-            chooser = asked.get(str(column).removesuffix(LEVEL_SUFFIX))
+            chooser = attribute_of.get(str(column).removesuffix(LEVEL_SUFFIX))
             if chooser is None or not chooser.has_levels:
-                hint = suggest(str(column), asked)
+                hint = suggest(str(column), attribute_of)
                 close = hint if hint.startswith("; did you mean") else ""
                 raise ValueError(f'column {column!r} has no channel{close}; drop it or declare it with role = "clear"')
-        for name in asked:
+        for name in attribute_of:
             if name not in columns:
                 raise ValueError(f"column {name!r} of the plan is not in the table; add it, or drop it from the plan")
 
     def counts(self, table: Any, *, by: str | None = None, weights: Any = None) -> Any:
-        """The counts of every blurred attribute, by name; ``by``: apart by the class in this column.
+        """Count the reports of every blurred attribute; return `Counts` by name.
 
-        ``table``: reports of this plan, as a table, a path, … or as `Reports`. ``weights``: how many people each report
-        stands for, an array or the name of a column.
+        ``table``: reports of this plan, as a table, a path, … or as `Reports`. ``by``: the name of a column whose
+        classes are counted apart. ``weights``: how many people each report stands for, an array or the name of a
+        column.
+
+        >>> plan = Plan.from_dict({"attributes": {"smokes": {
+        ...     "categories": ["yes", "no"], "channel": "randomized-response", "gamma": 19}}})
+        >>> plan.counts({"smokes": ["yes", "no", "no"]})["smokes"].histogram.tolist()
+        [1, 2]
         """
         if by is not None and not isinstance(by, str):
             raise TypeError("by= names a column of the table; put the classes into one")
@@ -285,52 +337,67 @@ class Plan:
     def reconstruct(
         self, table: Any, intervals: Any = None, method: str = "smooth", *, by: str | None = None, weights: Any = None
     ) -> Any:
-        """The distribution of every blurred attribute, by name, from reports (or from ``plan.counts`` of them)."""
+        """Reconstruct the distribution of every blurred attribute; return an `Estimate` by name.
+
+        ``table``: reports of this plan, or the counts of them (`counts`). ``intervals``: how many intervals the numbers
+        are estimated in, or their edges; for all attributes or as a mapping by name (None: as many as suit).
+        ``method``: "smooth", "em", "as00" or "inverse", see `sf.reconstruct`. ``by``: the name of a column whose
+        classes are estimated apart. ``weights``: how many people each report stands for, an array or the name of a
+        column.
+        """
         return reconstructed(self, table, intervals, method, by, weights)
 
     def guarantee(self, prior: Mapping[str, Any] | None = None, *, truth: Any = None) -> CombinedGuarantee:
-        """What everything that leaves one person's device reveals, in the plan's language.
+        """Return what all answers of one person together reveal, in numbers and in sentences of the plan's language.
 
-        ``prior``: beliefs by attribute. ``truth``: a data owner's own table of true records, from which is counted what
-        answers in the clear tell about blurred ones; without it a bound is stated only beyond what they tell.
+        ``prior``: by attribute, what is believed about the answer beforehand (None: nothing). ``truth``: a data owner's
+        own table of true records, from which it is counted what clear answers reveal about blurred ones; without it the
+        bound is on what reports reveal beyond the clear answers.
         """
         return guarantee_of(self.attributes, prior or {}, truth, self.language, self.drawn, self.questions_each)
 
     @property
     def shares(self) -> dict[str, float]:
-        """ln γ of every blurred attribute as a share of that of the plan; {} where the plan states none."""
+        """Each blurred attribute's share of the plan's bound, ln γ(attribute)/ln γ(plan); {} where there is no
+        bound."""
         return {} if self.budget is None else shares_of(self.attributes, self.budget)
 
     def page(self, *, truth: Any = None) -> Page:
-        """The page for the people who are asked: question by question what is sent, what it can reveal at worst, and
-        what is visible besides; ``.write(path)`` writes it."""
+        """Return an HTML page for the people who are asked: what each question sends and what that can reveal at worst.
+
+        ``truth``: as in `guarantee`. ``.write(path)`` writes the page to a file.
+        """
         return page_of(self.headings, self.guarantee(truth=truth))
 
 
 def _has_weight(part: Any) -> bool:
+    """Return whether an attribute's part of a plan file states a weight."""
     return isinstance(part, Mapping) and "weight" in part
 
 
 def _attribute(name: Any, part: Any) -> Attribute:
-    """An attribute of the plan; an error says of which."""
+    """Make an attribute from its part of a plan file; an error names the attribute."""
     return about_attribute(name, Attribute.from_dict, str(name), part)  # type: ignore[no-any-return]
 
 
-def _texts(each: Attribute) -> dict[str, Iterable[Any]]:
-    """All that is shown of an attribute."""
-    labels = () if isinstance(getattr(each.domain, "labels", ()), range) else getattr(each.domain, "labels", ())
-    levels = [] if each.channel is None else list(each.channel.levels)
-    return {"its name": (each.name, *each.columns), "a label": labels, "a level": levels, "question": (each.question,)}
+def _texts(attribute: Attribute) -> dict[str, Iterable[Any]]:
+    """Return all texts of an attribute that people see, by what they are."""
+    labels = getattr(attribute.domain, "labels", ())
+    labels = () if isinstance(labels, range) else labels
+    levels = [] if attribute.channel is None else list(attribute.channel.levels)
+    names = (attribute.name, *attribute.columns)
+    return {"its name": names, "a label": labels, "a level": levels, "question": (attribute.question,)}
 
 
 def _check_visible(what: str, text: Any) -> None:
+    """Raise ValueError if a text has a character that cannot be shown; ``what`` names the text in the error."""
     if isinstance(text, str) and visible(text) != text:
         raise ValueError(f"{what} holds a character that cannot be shown ({visible(text)[:60]}); leave it out")
 
 
 def _check_questions_each(attributes: Mapping[str, Attribute], each: Any) -> None:
-    """A person can answer so many of the questions, and leave out any of the others."""
-    drawn = [name for name, one in attributes.items() if one.role == "attribute"]
+    """Raise ValueError unless each person can answer ``each`` of the questions and leave out any of the others."""
+    drawn = [name for name, attribute in attributes.items() if attribute.role == "attribute"]
     if isinstance(each, bool) or not isinstance(each, int) or not 1 <= each < len(drawn):
         most = f"a number from 1 to {len(drawn) - 1}" if len(drawn) > 1 else "left out where there is one question"
         raise ValueError(f"questions_each = {each!r} is not {most}; each person answers so many of {len(drawn)}")

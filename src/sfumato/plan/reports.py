@@ -1,4 +1,4 @@
-"""Reports of people whose answers are in memory: of one person, of a table of them, or of people with secrets."""
+"""Blurring of answers in memory: of one person, of a table of people, or of people with a secret each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 def reports_in_memory(
     plan: Plan, table: Any, rng: np.random.Generator | None, key: Key | str, levels: Mapping[str, Any]
 ) -> Any:
-    """Blur a table of people, or a mapping of one person's answers; the result is of the same kind."""
+    """Blur a table of people's answers, or a mapping of one person's; the result is of the same kind.
+
+    Parameters as in `Plan.randomize`; ``key`` may also be the words of a cluster job's records.
+    """
 
     def convert(columns: Mapping[str, Any]) -> dict[str, Any]:
         _check_no_baskets(plan)
@@ -35,30 +38,36 @@ def reports_in_memory(
     return map_table(table, convert)
 
 
-def chosen(words: Any, each: int) -> NDArray[np.bool_]:
-    """Say which questions are asked, by random words [person, question]: the ``each`` with the smallest."""
-    return np.asarray(np.argsort(np.argsort(words, axis=1), axis=1) < each)
+def chosen(words: Any, questions_each: int) -> NDArray[np.bool_]:
+    """Choose the questions that each person is asked: those with the ``questions_each`` smallest random words.
+
+    ``words[person, question]`` are the random words; returns truth values of the same shape.
+    """
+    return np.asarray(np.argsort(np.argsort(words, axis=1), axis=1) < questions_each)
 
 
 def _in_one_type(plan: Plan, reports: dict[str, Any]) -> dict[str, Any]:
-    """Write reports of labels of several kinds as texts, whatever labels were drawn."""
+    """Turn reports of categories with labels of several types into texts, as kinds of tables with typed columns
+    need."""
     texts = dict[str, Any]()
-    for name, each in plan.columns.items():
-        if each.channel and isinstance(each.domain, Categories) and each.domain.mixed:
-            about_attribute(name, texts_of, each.domain.label_array)
+    for name, attribute in plan.columns.items():
+        if attribute.channel and isinstance(attribute.domain, Categories) and attribute.domain.mixed:
+            about_attribute(name, texts_of, attribute.domain.label_array)
             texts[name] = texts_of(reports[name])
     return {**reports, **texts}
 
 
 def _check_no_baskets(plan: Plan) -> None:
-    for name, each in plan.attributes.items():
+    """Raise ValueError if the plan asks for baskets, whose reports do not fit in a column of a table."""
+    for name, attribute in plan.attributes.items():
         try:
-            each.check_fits_a_column()
+            attribute.check_fits_a_column()
         except ValueError as error:
             raise ValueError(f"column {name!r}: {error}") from None
 
 
 def _check_one_person(columns: Mapping[str, Any], key: bytes | None) -> None:
+    """Raise ValueError if one secret is given for the answers of several people."""
     people = max((as_array(column).size for column in columns.values()), default=0) if key is not None else 1
     if people > 1:
         raise ValueError(
@@ -68,7 +77,7 @@ def _check_one_person(columns: Mapping[str, Any], key: bytes | None) -> None:
 
 
 def _by_person(plan: Plan, columns: Mapping[str, Any], key: str, levels: Mapping[str, Any]) -> dict[str, Any]:
-    """Blur everybody's answers under their own secret, one person after the other."""
+    """Blur every person's answers under the secret in the column ``key``, one person after the other."""
     if key not in columns:
         raise ValueError(f"column {key!r} of secrets is not in the table; give each person's secret as bytes in it")
     answers = {name: np.atleast_1d(as_array(column)).tolist() for name, column in columns.items()}
@@ -83,68 +92,73 @@ def _by_person(plan: Plan, columns: Mapping[str, Any], key: str, levels: Mapping
             reports.append(_reports(plan, dict(zip(answers, person, strict=True)), None, secrets[row], levels))
         except (ValueError, TypeError) as error:
             raise type(error)(f"row {row + 1:,}: {error}") from None
-    return {name: as_array([each[name] for each in reports]) for name in reports[0]}
+    return {name: as_array([report[name] for report in reports]) for name in reports[0]}
 
 
 def _reports(
     plan: Plan, columns: Mapping[str, Any], rng: np.random.Generator | None, key: Key, levels: Mapping[str, Any]
 ) -> dict[str, Any]:
+    """Blur columns of answers; return the columns of reports, with the levels that people chose."""
     plan.check_columns(list(columns))
     was_asked: dict[str, NDArray[np.bool_]] = {}
     if plan.questions_each is not None:
         columns, was_asked = _of_those_asked(plan, plan.questions_each, columns, rng, key)
     reports = dict[str, Any]()
     for column in columns:
-        each = plan.columns.get(column)
-        if each is None or column in reports:
+        attribute = plan.columns.get(column)
+        if attribute is None or column in reports:
             continue
-        several = each.columns != (each.name,)
-        values = {name: columns[name] for name in each.columns} if several else columns[column]
+        several = attribute.columns != (attribute.name,)
+        values = {name: columns[name] for name in attribute.columns} if several else columns[column]
+        question = question_of(plan.name, attribute.name)
         try:
-            level = _level(each, columns, levels, rng)
-            if level is not None and each.name in was_asked:  # who is not asked chooses nothing
-                unasked = ~was_asked[each.name].reshape(level.shape)
-                level = np.where(unasked, each.channel.levels_of(None, level.shape), level)  # type: ignore[union-attr]
-            found = each.randomize(values, rng, key=key, question=question_of(plan.name, each.name), level=level)
+            level = _level(attribute, columns, levels, rng)
+            if level is not None and attribute.name in was_asked:  # who is not asked chooses nothing
+                assert attribute.channel is not None
+                unasked = ~was_asked[attribute.name].reshape(level.shape)
+                level = np.where(unasked, attribute.channel.levels_of(None, level.shape), level)
+            blurred = attribute.randomize(values, rng, key=key, question=question, level=level)
         except (ValueError, TypeError) as error:
             raise type(error)(f"column {column!r}: {error}") from None
-        reports |= found if several else {column: found}
+        reports |= blurred if several else {column: blurred}
         if level is not None:
             reports[column + LEVEL_SUFFIX] = level if level.ndim else level.item()
     return reports
 
 
 def _level(
-    each: Attribute, columns: Mapping[str, Any], levels: Mapping[str, Any], rng: np.random.Generator | None
+    attribute: Attribute, columns: Mapping[str, Any], levels: Mapping[str, Any], rng: np.random.Generator | None
 ) -> NDArray[Any] | None:
-    """Return the level of every person for an attribute with a choice; None where there is nothing to choose."""
-    if each.channel is None or not each.channel.has_levels:
+    """Return every person's level for an attribute with levels; None for an attribute without."""
+    if attribute.channel is None or not attribute.channel.has_levels:
         return None
-    wanted = columns.get(each.name + LEVEL_SUFFIX, levels.get(each.name))
-    shape = as_array(columns[each.name]).shape
+    wanted = columns.get(attribute.name + LEVEL_SUFFIX, levels.get(attribute.name))
+    shape = as_array(columns[attribute.name]).shape
     if isinstance(wanted, Mapping):
-        return each.channel.draw_levels(wanted, math.prod(shape), rng).reshape(shape)
-    return each.channel.levels_of(wanted, shape)
+        return attribute.channel.draw_levels(wanted, math.prod(shape), rng).reshape(shape)
+    return attribute.channel.levels_of(wanted, shape)
 
 
 def _of_those_asked(
     plan: Plan, questions_each: int, columns: Mapping[str, Any], rng: np.random.Generator | None, key: Key
 ) -> tuple[dict[str, Any], dict[str, NDArray[np.bool_]]]:
-    """Keep the answers to the questions that each person is asked (the others are missing, before any noise is drawn);
-    and say by question who was asked."""
+    """Draw which questions each person is asked and make all other answers missing, before any noise is drawn.
+
+    Returns the columns, and by question whether each person was asked it.
+    """
     first = as_array(next(iter(columns.values())))
-    places = np.zeros(first.shape[0] if first.ndim else 1, dtype=np.int64)
-    words = source_for(rng, key, question_of(plan.identity, "asked")).rows(places, len(plan.drawn))
-    asked = dict(zip(plan.drawn, chosen(words, questions_each).T, strict=True))
+    zeros = np.zeros(first.shape[0] if first.ndim else 1, dtype=np.int64)
+    words = source_for(rng, key, question_of(plan.identity, "asked")).rows(zeros, len(plan.drawn))
+    is_asked = dict(zip(plan.drawn, chosen(words, questions_each).T, strict=True))
     kept = dict(columns)
-    for name, people in asked.items():
+    for name, people in is_asked.items():
         for column in plan.attributes[name].columns:
             kept[column] = _kept(columns[column], people)
-    return kept, asked
+    return kept, is_asked
 
 
-def _kept(values: Any, asked: NDArray[np.bool_]) -> Any:
-    """The values of those who are asked, else missing."""
+def _kept(values: Any, is_asked: NDArray[np.bool_]) -> Any:
+    """Return the values of the people who are asked, missing values for the others."""
     if isinstance(values, (str, int, float)) or values is None or not as_array(values).ndim:
-        return values if asked.all() else None
-    return with_gaps(as_array(values), ~asked)
+        return values if is_asked.all() else None
+    return with_gaps(as_array(values), ~is_asked)

@@ -1,4 +1,4 @@
-"""The published JSON Schemas: of a plan, written from the mechanisms that exist, and of drawing programs."""
+"""The published JSON Schemas of plans and of drawing programs; that of plans lists the mechanisms that exist."""
 
 from __future__ import annotations
 
@@ -60,7 +60,13 @@ _OWN: dict[str, dict[str, Any]] = {
 
 
 def plan_schema() -> dict[str, Any]:
-    """JSON Schema (draft 2020-12) that accepts a plan's form; the plan itself checks what numbers must satisfy."""
+    """Return the JSON Schema (draft 2020-12) of plan files.
+
+    It describes keys and types; conditions on numbers are checked when a plan is read.
+
+    >>> plan_schema()["required"]
+    ['attributes']
+    """
     kinds = sorted(Mechanism.registry)
     used = {name: _PARAMETERS.get(name, {}) for kind in kinds for name in Mechanism.registry[kind].parameter_names()}
     attribute = {
@@ -99,7 +105,7 @@ def plan_schema() -> dict[str, Any]:
 
 
 def _only_own_parameters(kind: str, used: dict[str, Any]) -> dict[str, Any]:
-    """If the channel is of this kind, the parameters of other channels are not allowed."""
+    """Return a schema's condition: if the channel is of this kind, parameters of other channels are not allowed."""
     foreign = sorted(set(used) - set(Mechanism.registry[kind].parameter_names()))
     return {
         "if": {"required": ["channel"], "properties": {"channel": {"const": kind}}},
@@ -123,20 +129,20 @@ _STEPS: dict[str, dict[str, Any]] = {
 
 
 def program_schema() -> dict[str, Any]:
-    """JSON Schema (draft 2020-12) of what a device executes; ``docs/programs.md`` says what it means."""
+    """Return the JSON Schema (draft 2020-12) of drawing programs; ``docs/programs.md`` says what they mean."""
     size = {"size": {"type": "integer", "minimum": 1}}
     space = {
         "anyOf": [
-            _object(size),
-            _object({**size, **_GRID}),
-            _object({**size, "edges": {"type": "array", "items": {"type": "integer"}}, "per": _GRID["per"]}),
-            _object({**size, "labels": {"type": "array", "minItems": 1}}),
+            object_of(size),
+            object_of({**size, **_GRID}),
+            object_of({**size, "edges": {"type": "array", "items": {"type": "integer"}}, "per": _GRID["per"]}),
+            object_of({**size, "labels": {"type": "array", "minItems": 1}}),
         ]
     }
-    steps = [_object({"step": {"const": name}, **fields}) for name, fields in _STEPS.items()]
-    column = _object({**size, **_GRID, "noise": _WORDS, "offset": _COUNT, "weights": {"type": "array"}})
+    steps = [object_of({"step": {"const": name}, **fields}) for name, fields in _STEPS.items()]
+    column = object_of({**size, **_GRID, "noise": _WORDS, "offset": _COUNT, "weights": {"type": "array"}})
     head = {"program": {"const": 1}, "words": _COUNT}
-    single = _object({**head, "read": space, "steps": {"type": "array", "items": {"oneOf": steps}}, "write": space})
+    single = object_of({**head, "read": space, "steps": {"type": "array", "items": {"oneOf": steps}}, "write": space})
     once = {"permanent": {**_COUNT, "description": "steps that take a device's own words"}, "remembered": space}
     single |= {"properties": single["properties"] | once, "dependentRequired": {"permanent": ["remembered"]}}
     level = {"anyOf": [{"$ref": "#/$defs/single"}, {"$ref": "#/$defs/baskets"}]}
@@ -147,8 +153,8 @@ def program_schema() -> dict[str, Any]:
         "description": "What a device executes to blur an answer.",
         "oneOf": [
             {"$ref": "#/$defs/single"},
-            _object({"program": {"const": 1}, "levels": levels, "default": {"type": "string"}}),
-            _object({**head, "columns": {"type": "array", "items": column, "minItems": 2}}),
+            object_of({"program": {"const": 1}, "levels": levels, "default": {"type": "string"}}),
+            object_of({**head, "columns": {"type": "array", "items": column, "minItems": 2}}),
             {"$ref": "#/$defs/baskets"},
         ],
         "$defs": {"single": single, "baskets": _baskets()},
@@ -156,7 +162,7 @@ def program_schema() -> dict[str, Any]:
 
 
 def _baskets() -> dict[str, Any]:
-    """The program of select-a-size; ``docs/programs-baskets.md`` says what it means."""
+    """Return the schema of the program of select-a-size; ``docs/programs-baskets.md`` says what it means."""
     positive = {"type": "integer", "minimum": 1}
     seed = {
         "construction": {"enum": ["bch", "polynomial"]},
@@ -170,13 +176,13 @@ def _baskets() -> dict[str, Any]:
         "size": {**_COUNT, "description": "m: how many items the basket has"},
         "rho": {"type": "array", "prefixItems": ends, "minItems": 2, "items": False, "description": "a, b: ρ = a/2^b"},
         "kept": {**_WORDS, "minItems": 1, "description": "m + 1 bounds; as many as a word reaches are kept"},
-        "seed": {"anyOf": [_object(seed), {"type": "null"}]},
-        "words": _object({"bitmap": positive, "seed": {"type": ["integer", "null"], "minimum": 1}}),
+        "seed": {"anyOf": [object_of(seed), {"type": "null"}]},
+        "words": object_of({"bitmap": positive, "seed": {"type": ["integer", "null"], "minimum": 1}}),
     }
-    sizes = {"type": "array", "items": _object(size), "minItems": 1}
-    return _object({"program": {"const": 1}, "kind": {"const": "select-a-size"}, "items": positive, "sizes": sizes})
+    sizes = {"type": "array", "items": object_of(size), "minItems": 1}
+    return object_of({"program": {"const": 1}, "kind": {"const": "select-a-size"}, "items": positive, "sizes": sizes})
 
 
-def _object(fields: dict[str, Any]) -> dict[str, Any]:
-    """An object with exactly these fields."""
+def object_of(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of an object with exactly these fields."""
     return {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}

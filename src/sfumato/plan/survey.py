@@ -1,5 +1,4 @@
-"""The survey document: all that a device reads to ask a plan's questions, to blur the answers and to say what they
-reveal.
+"""The survey document: what a device reads to ask a plan's questions, blur the answers and say what they reveal.
 
 Only Python turns channels into drawing programs, so it writes them here beside the questions and the sentences.
 ``docs/survey.md`` says what the parts mean. A device computes the identities from the programs, and refuses a document
@@ -18,23 +17,28 @@ from sfumato.guarantee.amplification import gamma_text
 from sfumato.guarantee.overtime import OverTime
 from sfumato.plan.attribute import ROLES, Attribute
 from sfumato.plan.document import Plan
-from sfumato.plan.schema import plan_schema, program_schema
+from sfumato.plan.schema import object_of, plan_schema, program_schema
 from sfumato.prose import LANGUAGES, Voice, voice
 
 VERSION = 1
+"""The version of the survey document's format (docs/survey.md)."""
+
 DRAWING_VERSION = 2
-"""Of plans whose devices draw which questions are asked: a device that cannot says so."""
+"""The version where the device draws which questions it asks (docs/survey.md): a device that cannot do so refuses
+it."""
+
 WORDS = ("number.", "and", "or", "quoted", "told.", "limit.", "device.", "page.")
-"""The sentences of a catalogue that a device uses: by name, or all whose names begin so."""
+"""The sentences of a language's catalogue that a device needs: those whose names begin with one of these."""
 
 
 def survey(
     plan: Plan, *, collector: str | None = None, submit: str | None = None, model: str | None = None
 ) -> dict[str, Any]:
-    """What a device reads of a plan, as plain data.
+    """Return the survey document of a plan, which devices read, as plain data for JSON.
 
-    ``collector``: who receives the reports, the origin of ``submit`` (None: not said). ``submit``: where they are
-    sent (None: nowhere, the person keeps them as a file). ``model``: where the model is that comes home.
+    ``plan``: the plan. ``collector``: who receives the reports, the origin of ``submit`` (None: not stated).
+    ``submit``: the address that reports are sent to (None: the person keeps them as a file). ``model``: the address of
+    the model that devices fetch (None: there is none).
 
     >>> import sfumato as sf
     >>> plan = sf.Plan.from_dict({"attributes": {"smokes": {
@@ -42,49 +46,56 @@ def survey(
     >>> [question["name"] for question in survey(plan)["questions"]]
     ['smokes']
     """
-    places = {"collector": collector, "submit": submit, "model": model}
-    for name, place in places.items():
-        if not (place is None or (isinstance(place, str) and place.strip())):
+    addresses = {"collector": collector, "submit": submit, "model": model}
+    for name, address in addresses.items():
+        if not (address is None or (isinstance(address, str) and address.strip())):
             raise ValueError(f"{name} is neither an address nor None; give it as text")
     say = voice(plan.language)
     version = {"survey": VERSION} if plan.questions_each is None else {"survey": DRAWING_VERSION}
     head = {**version, "plan": plan.identity, "name": plan.name, "description": plan.description}
     return {
-        **head, "language": plan.language, **places,
+        **head, "language": plan.language, **addresses,
         **({} if plan.questions_each is None else {"questions_each": plan.questions_each}),
-        "questions": [_question(each, say) for each in plan.attributes.values()],
+        "questions": [_question(attribute, say) for attribute in plan.attributes.values()],
         "together": _together(plan, say),
         "words": {name: text for name, text in say.sentences.items() if name.startswith(WORDS)},
     }  # fmt: skip
 
 
-def _question(each: Attribute, say: Voice) -> dict[str, Any]:
-    asked = {"name": each.name, "question": each.question, "role": each.role, "columns": list(each.columns)}
-    rules = {rule: getattr(each.channel, rule, None) for rule in ("missing", "outside")}
+def _question(attribute: Attribute, say: Voice) -> dict[str, Any]:
+    """Return one question of the survey document: texts, domain, program, and what each level reveals."""
+    question: dict[str, Any] = {"name": attribute.name, "question": attribute.question, "role": attribute.role}
+    question["columns"] = list(attribute.columns)
+    rules = {rule: getattr(attribute.channel, rule, None) for rule in ("missing", "outside")}
     drawn = {
-        "mechanism": each.channel.identity if each.channel else None,
-        "program": each.channel.program() if each.channel else None,
+        "mechanism": attribute.channel.identity if attribute.channel else None,
+        "program": attribute.channel.program() if attribute.channel else None,
     }
-    names: list[str | None] = list(each.channel.levels) if each.channel and each.has_levels else [None]
-    levels = {name or "": _level(each, name, say) for name in names}
-    default = each.channel.default if each.channel else None
-    return {**asked, "domain": domain_to_spec(each.domain), **rules, **drawn, "levels": levels, "default": default}
+    names: list[str | None] = list(attribute.channel.levels) if attribute.channel and attribute.has_levels else [None]
+    levels = {name or "": _level(attribute, name, say) for name in names}
+    default = attribute.channel.default if attribute.channel else None
+    domain = domain_to_spec(attribute.domain)
+    return {**question, "domain": domain, **rules, **drawn, "levels": levels, "default": default}
 
 
-def _level(each: Attribute, name: str | None, say: Voice) -> dict[str, Any]:
-    """γ of the report that a device remembers, and what is said of it."""
-    if each.channel is None:
-        told = {"sent": say("sent.clear"), "worst": say("worst.clear"), "usual": "", "visible": say("visible.clear")}
-        return {"gamma": None, "words": told}
+def _level(attribute: Attribute, name: str | None, say: Voice) -> dict[str, Any]:
+    """Return the γ of the report at one level (None: the only one), and the sentences about it."""
+    if attribute.channel is None:
+        words = {"sent": say("sent.clear"), "worst": say("worst.clear"), "usual": "", "visible": say("visible.clear")}
+        return {"gamma": None, "words": words}
     chosen = {} if name is None else {"level": name}
-    stated: Guarantee | CombinedGuarantee = each.channel.guarantee(**chosen, language=say.language)
+    stated: Guarantee | CombinedGuarantee = attribute.channel.guarantee(**chosen, language=say.language)
     over_time = stated.changes(0) if isinstance(stated, OverTime) else stated
-    told = {"sent": stated.sent, "worst": over_time.worst, "usual": getattr(stated, "usual", "")}
-    return {"gamma": gamma_text(remembered_gamma(each.channel, name)), "words": {**told, "visible": stated.besides}}
+    words = {"sent": stated.sent, "worst": over_time.worst, "usual": getattr(stated, "usual", "")}
+    gamma = gamma_text(remembered_gamma(attribute.channel, name))
+    return {"gamma": gamma, "words": {**words, "visible": stated.besides}}
 
 
 def remembered_gamma(mechanism: Mechanism, level: str | None) -> Fraction | None:
-    """The exact γ of what a device remembers: the report, or its permanent part where each round blurs that afresh."""
+    """Return the exact γ of what a device remembers; None where the mechanism has no levels.
+
+    A device remembers the report, or its permanent part where every round of a survey blurs that part anew.
+    """
     if not mechanism.levels:
         return None
     channel = mechanism.level(level)
@@ -92,16 +103,17 @@ def remembered_gamma(mechanism: Mechanism, level: str | None) -> Fraction | None
 
 
 def _together(plan: Plan, say: Voice) -> list[str]:
+    """Return the sentences about what all answers of a person reveal together."""
     if any(plan.attributes[name].channel for name in plan.attributes):
         return str(plan.guarantee()).splitlines()
     return [say("total.clear", names=say.listed(plan.attributes)), say("total.participation")]
 
 
-# --- the form ---------------------------------------------------------------------------------------------------
+# --- its schema -------------------------------------------------------------------------------------------------
 
 
 def survey_schema() -> dict[str, Any]:
-    """JSON Schema (draft 2020-12) of the survey document."""
+    """Return the JSON Schema (draft 2020-12) of the survey document."""
     text, address = {"type": "string"}, {"type": ["string", "null"], "minLength": 1}
     identity = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
     fields = {
@@ -119,7 +131,7 @@ def survey_schema() -> dict[str, Any]:
     }
     program = {key: part for key, part in program_schema().items() if key != "$schema"}
     drawn = {"type": "integer", "minimum": 1, "description": "of version 2: so many questions the device draws"}
-    whole = _object(fields)
+    whole = object_of(fields)
     whole["properties"] = {**fields, "questions_each": drawn}
     return {
         "$schema": plan_schema()["$schema"],
@@ -131,9 +143,10 @@ def survey_schema() -> dict[str, Any]:
 
 
 def _question_schema(text: dict[str, Any], identity: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of one question; ``text`` and ``identity`` are the schemas of texts and of identities."""
     gamma = {"type": ["string", "null"], "pattern": "^[0-9]+(/[0-9]+)?$", "description": "a fraction; null: no bound"}
-    words = _object(dict.fromkeys(("sent", "worst", "usual", "visible"), text))
-    return _object(
+    words = object_of(dict.fromkeys(("sent", "worst", "usual", "visible"), text))
+    return object_of(
         {
             "name": text,
             "question": text,
@@ -145,14 +158,10 @@ def _question_schema(text: dict[str, Any], identity: dict[str, Any]) -> dict[str
             "mechanism": {"anyOf": [{**identity, "description": "null: sent as it is"}, {"type": "null"}]},
             "program": {"anyOf": [{"$ref": "#/$defs/program"}, {"type": "null"}]},
             "levels": {
-                "type": "object", "additionalProperties": _object({"gamma": gamma, "words": words}),
+                "type": "object", "additionalProperties": object_of({"gamma": gamma, "words": words}),
                 "minProperties": 1, "description": 'by name; "" where there is nothing to choose',
             },
             "default": {"type": ["string", "null"], "description": "the level of people who do not choose"},
         }
     )  # fmt: skip
 
-
-def _object(fields: dict[str, Any]) -> dict[str, Any]:
-    """An object with exactly these fields."""
-    return {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}

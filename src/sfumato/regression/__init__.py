@@ -1,4 +1,4 @@
-"""Regression with blurred columns: coefficients with standard errors."""
+"""Linear and logistic regression with blurred columns: coefficients with standard errors."""
 
 from sfumato.regression.regress import regress
 from sfumato.regression.result import Regression

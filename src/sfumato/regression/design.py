@@ -1,7 +1,7 @@
-"""Columns of reports become what a regression computes with.
+"""Columns of reports as the numbers that a regression computes with.
 
-Of a blurred column nobody's value is known, but numbers u(report) with E[u | x] = x are, and so are squares: the table
-of a channel gives both. A category t enters as its indicator 1[x = t], whose unbiased numbers are a row of the table's
+For a blurred number x a report gives an unbiased number u(report), E[u | x] = x, and an unbiased square; both follow
+from the channel's table. A category t enters as its indicator 1[x = t], whose unbiased numbers are a row of the table's
 inverse and whose square is itself.
 """
 
@@ -22,16 +22,21 @@ from sfumato.domain import Categories, Floats, as_numbers, places_of
 from sfumato.reconstruction import left_inverse, unbiased_numbers
 
 MOST_CATEGORIES = 50
+"""The most categories of a column in a regression. Chosen by judgement: each is a coefficient, and a column with more
+is more often a name or a code than a category."""
+
 BENT = 1e-4
-"""E[u² | x] is a parabola if it is nowhere further from one than this share of half the range, squared."""
+"""How far E[u² | x] may be from a parabola in x, in units of half the range squared, and how much x² must weigh in it.
+Chosen by judgement: far above rounding (1e−12), far below the variance of any noise that people would choose."""
 
 
 @dataclass(frozen=True, eq=False)
-class Term:
-    """One column: a name and a number for each of its features and each person; NaN where it is missing.
+class RegressionTerm:
+    """A column as it enters a regression: one feature for a column of numbers, one a category but for the reference.
 
-    ``excess[person, feature]`` of a blurred column: the unbiased number of the feature's square less the square of its
-    number. Two features of one column are two categories, which nobody is in at once (``apart``).
+    ``names``: the features' names. ``numbers[person, feature]``: the values, for a blurred column unbiased numbers; NaN
+    where missing. ``excess[person, feature]``: for a blurred column the unbiased square less the square of the unbiased
+    number; None for a clear one. ``apart``: the features are categories, of which nobody has two.
     """
 
     names: tuple[str, ...]
@@ -41,10 +46,12 @@ class Term:
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
-    """A column of categories as an outcome: P[report of each person, category], of ``laws`` those of every level.
+class CategoricalOutcome:
+    """A column of categories as the outcome of a logistic regression.
 
-    ``level``: the place of each person's law. Rows of what is missing are NaN.
+    ``labels``: the categories, the reference first. ``chances[person, category]``: P[the person's report | category],
+    NaN where it is missing. ``laws``: the table P[report, category] of every level. ``level``: the index of each
+    person's table.
     """
 
     labels: tuple[Hashable, ...]
@@ -53,101 +60,116 @@ class Answer:
     level: NDArray[np.int64]
 
 
-def term_of(name: str, reports: Reports, domain: Any, reference: Any) -> Term:
-    """A column as it enters a regression."""
+def term_of(name: str, reports: Reports, domain: Any, reference: Any) -> RegressionTerm:
+    """Make the term of a column.
+
+    ``domain``: the column's domain in the plan (None: not known). ``reference``: the category that others are compared
+    with (None: the last).
+    """
     if reports.channels[name] is not None:
         column = reports.column(name)
         return _blurred_categories(column, reference) if _of_categories(column) else _blurred_numbers(column)
     values = reports.values(name)
     if not is_labels(values, domain):
-        return Term((name,), as_numbers(values.astype(np.int8) if values.dtype.kind == "b" else values)[:, None])
+        values = values.astype(np.int8) if values.dtype.kind == "b" else values
+        return RegressionTerm((name,), as_numbers(values)[:, None])
     labels = _clear_labels(name, values, domain)
     codes, others = encode_known(labels, values), _others(name, labels, reference)
-    found = np.where(codes[:, None] < 0, np.nan, codes[:, None] == others)
-    return Term(_names(name, labels, others), found)
+    indicators = np.where(codes[:, None] < 0, np.nan, codes[:, None] == others)
+    return RegressionTerm(_names(name, labels, others), indicators)
 
 
 def is_labels(values: NDArray[Any], domain: Any) -> bool:
-    """Whether a clear column is of categories: as the plan says, or because it holds anything but numbers."""
+    """Return whether a clear column holds categories: by the plan's domain, or because a value is not a number."""
     if isinstance(domain, Categories) or values.dtype.kind in "biuf":
         return isinstance(domain, Categories)
-    return any(isinstance(each, bool) or not isinstance(each, (Number, type(None))) for each in values.tolist())
+    return any(isinstance(value, bool) or not isinstance(value, (Number, type(None))) for value in values.tolist())
 
 
 def _clear_labels(name: str, values: NDArray[Any], domain: Any) -> tuple[Hashable, ...]:
-    """The categories of a clear column, those of the plan where it says them."""
+    """Return the categories of a clear column: those of the plan's domain, otherwise those that occur."""
     return _few(name, tuple(domain.labels) if isinstance(domain, Categories) else known_labels(values))
 
 
 def _blurred_labels(column: Column) -> tuple[Hashable, ...]:
+    """Return the categories of a blurred column."""
     return _few(column.name, tuple(next(iter(column.levels.values())).domain.labels))  # type: ignore[union-attr]
 
 
 def _few(name: str, labels: tuple[Hashable, ...]) -> tuple[Hashable, ...]:
+    """Return the labels of a column; raise ValueError if they are more than MOST_CATEGORIES."""
     if len(labels) > MOST_CATEGORIES:
         raise ValueError(f"column {name!r} has {len(labels)} categories; a regression takes {MOST_CATEGORIES} at most")
     return labels
 
 
 def _of_categories(column: Column) -> bool:
+    """Return whether a blurred column is of categories."""
     return isinstance(next(iter(column.levels.values())).domain, Categories)
 
 
-def _names(name: str, labels: tuple[Hashable, ...], places: NDArray[np.int64]) -> tuple[str, ...]:
-    """What the coefficients of these categories are called; labels that are the same text are told apart."""
+def _names(name: str, labels: tuple[Hashable, ...], indices: NDArray[np.int64]) -> tuple[str, ...]:
+    """Return the coefficients' names, "column = label", of the categories with these indices.
+
+    Where two labels are the same text (1 and "1"), they are written as Python writes them.
+    """
     texts = [str(label) for label in labels]
     texts = texts if len(set(texts)) == len(texts) else list(map(repr, labels))
-    return tuple(f"{name} = {texts[place]}" for place in places)
+    return tuple(f"{name} = {texts[index]}" for index in indices)
 
 
 def _check_several(name: str, labels: tuple[Hashable, ...]) -> None:
+    """Raise ValueError if a column has fewer than two categories."""
     if len(labels) < 2:
         raise ValueError(f"column {name!r} has {'one category only' if labels else 'no value'}; leave it out")
 
 
 def _others(name: str, labels: tuple[Hashable, ...], reference: Any) -> NDArray[np.int64]:
-    """The places of all categories but the one that they are held against: the last unless another is named."""
+    """Return the indices of all categories but the reference, which is the last unless another is named."""
     _check_several(name, labels)
-    place_of: dict[Hashable, int] = {**{str(label): place for place, label in enumerate(labels)}, **places_of(labels)}
-    if reference is not None and reference not in place_of and str(reference) not in place_of:
+    index_of: dict[Hashable, int] = {**{str(label): index for index, label in enumerate(labels)}, **places_of(labels)}
+    if reference is not None and reference not in index_of and str(reference) not in index_of:
         texts = ", ".join(map(str, labels))
         raise ValueError(f"reference {reference!r} is no category of {name!r}; they are {texts}")
-    against = len(labels) - 1 if reference is None else place_of.get(reference, place_of.get(str(reference), 0))
-    return np.array([place for place in range(len(labels)) if place != against], np.int64)
+    against = len(labels) - 1 if reference is None else index_of.get(reference, index_of.get(str(reference), 0))
+    return np.array([index for index in range(len(labels)) if index != against], np.int64)
 
 
-def _blurred_categories(column: Column, reference: Any) -> Term:
+def _blurred_categories(column: Column, reference: Any) -> RegressionTerm:
+    """Make the term of a blurred column of categories."""
     labels = _blurred_labels(column)
     others = _others(column.name, labels, reference)
-    numbers = _by_level(column, [_inverse(column.name, each)[others].T for each in column.levels.values()])
-    return Term(_names(column.name, labels, others), numbers, numbers - numbers**2, True)
+    numbers = _by_level(column, [_inverse(column.name, level)[others].T for level in column.levels.values()])
+    return RegressionTerm(_names(column.name, labels, others), numbers, numbers - numbers**2, True)
 
 
-def _blurred_numbers(column: Column) -> Term:
+def _blurred_numbers(column: Column) -> RegressionTerm:
+    """Make the term of a blurred column of numbers."""
     channels = list(column.levels.values())
-    numbers = _by_level(column, [_numbers(column.name, each)[:, None] for each in channels])
-    squares = _by_level(column, [_squares(column.name, each)[:, None] for each in channels])
-    return Term((column.name,), numbers, squares - numbers**2)
+    numbers = _by_level(column, [_numbers(column.name, level)[:, None] for level in channels])
+    squares = _by_level(column, [_squares(column.name, level)[:, None] for level in channels])
+    return RegressionTerm((column.name,), numbers, squares - numbers**2)
 
 
 def numbers_of(name: str, reports: Reports) -> Floats:
-    """The numbers of a column as an outcome, without bias where they are blurred."""
+    """Return the numbers of a column as the outcome of a linear regression; unbiased ones where it is blurred."""
     if reports.channels[name] is None:
         return term_of(name, reports, None, None).numbers[:, 0]
     column = reports.column(name)
-    return _by_level(column, [_numbers(name, each)[:, None] for each in column.levels.values()])[:, 0]
+    return _by_level(column, [_numbers(name, level)[:, None] for level in column.levels.values()])[:, 0]
 
 
 def _by_level(column: Column, tables: list[Floats]) -> Floats:
-    """The row of each person's report in the table of its level; NaN where it is missing."""
-    found = np.full((column.present.size, tables[0].shape[1]), np.nan)
-    for place, table in enumerate(tables):
-        own = (column.present >= 0) & (True if column.level is None else column.level == place)
-        found[own] = table[column.ranks[own]]
-    return found
+    """Return tables[level][report] for each person; NaN where the report is missing."""
+    rows = np.full((column.present.size, tables[0].shape[1]), np.nan)
+    for index, table in enumerate(tables):
+        own = (column.present >= 0) & (True if column.level is None else column.level == index)
+        rows[own] = table[column.ranks[own]]
+    return rows
 
 
 def _inverse(name: str, channel: Channel) -> Floats:
+    """Return the left inverse of a channel's table; raise ValueError where some categories have the same reports."""
     try:
         return left_inverse(channel.matrix())
     except ValueError:
@@ -155,7 +177,7 @@ def _inverse(name: str, channel: Channel) -> Floats:
 
 
 def _numbers(name: str, channel: Channel) -> Floats:
-    """u of each report code with E[u | x] = x."""
+    """Return u of each report code, with E[u | x] = x; raise ValueError where the channel has none."""
     numbers = unbiased_numbers(channel)
     if numbers is None:
         raise ValueError(f"reports of {name!r} do not follow the value on average; blur it by sf.Gaussian or such")
@@ -164,7 +186,10 @@ def _numbers(name: str, channel: Channel) -> Floats:
 
 @lru_cache(maxsize=64)
 def _squares(name: str, channel: Channel) -> Floats:
-    """v of each report code with E[v | x] = x²: (u² − a − b·u)/c, where E[u² | x] = a + b·x + c·x²."""
+    """Return v of each report code, with E[v | x] = x²; raise ValueError where the channel has none.
+
+    v = (u² − a − b·u)/c, where E[u² | x] = a + b·x + c·x²
+    """
     true, numbers = np.asarray(channel.inputs.values, dtype=float), _numbers(name, channel)  # type: ignore[union-attr]
     middle, reach = (true[0] + true[-1]) / 2, (true[-1] - true[0]) / 2
     x, u = (true - middle) / reach, (numbers - middle) / reach
@@ -175,8 +200,8 @@ def _squares(name: str, channel: Channel) -> Floats:
     return np.asarray((u**2 - a - b * u) / c * reach**2 + 2 * middle * reach * u + middle**2)
 
 
-def answer_of(name: str, reports: Reports, domain: Any, reference: Any) -> Answer:
-    """A column of categories as an outcome; the category that others are held against comes first."""
+def answer_of(name: str, reports: Reports, domain: Any, reference: Any) -> CategoricalOutcome:
+    """Make the outcome of a logistic regression from a column of categories; the reference comes first."""
     if reports.channels[name] is None:
         values = reports.values(name)
         labels = _clear_labels(name, values, domain)
@@ -194,11 +219,11 @@ def answer_of(name: str, reports: Reports, domain: Any, reference: Any) -> Answe
         level = np.zeros(len(chances), np.int64) if column.level is None else column.level.astype(np.int64)
     others = _others(name, labels, reference)
     order = [*(set(range(len(labels))) - set(others.tolist())), *others.tolist()]
-    return Answer(
-        tuple(labels[place] for place in order), chances[:, order], tuple(law[:, order] for law in laws), level
+    return CategoricalOutcome(
+        tuple(labels[index] for index in order), chances[:, order], tuple(law[:, order] for law in laws), level
     )
 
 
 def domains_in(channels: Any) -> Mapping[str, Any]:
-    """What a plan says of its columns."""
-    return {name: each.domain for name, each in getattr(channels, "attributes", {}).items()}
+    """Return the domain of every attribute of a plan by name; nothing where ``channels`` is not a plan."""
+    return {name: attribute.domain for name, attribute in getattr(channels, "attributes", {}).items()}

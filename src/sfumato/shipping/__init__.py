@@ -1,4 +1,4 @@
-"""The model goes home: a JSON file with the plan and the measured error, applied on the device; or a tree in ONNX."""
+"""Models as files for people's devices: JSON with the plan and the measured accuracy, or a tree in ONNX."""
 
 from importlib import import_module
 from typing import Any
@@ -13,6 +13,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("save_onnx", "check_exchangeable"):  # they know trees, and onnx: loaded when used
+    """Return a function of `exchange`, which is loaded when it is first used."""
+    if name in ("save_onnx", "check_exchangeable"):
         return getattr(import_module("sfumato.shipping.exchange"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

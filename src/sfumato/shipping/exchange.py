@@ -1,12 +1,13 @@
-"""Trees as ONNX, for runtimes that know nothing of this library: ai.onnx.ml's TreeEnsemble, in double precision.
+"""Trees as ONNX files, for other runtimes: the operator TreeEnsemble of ai.onnx.ml, in double precision.
 
-    answers        [people, attributes], double: numbers; labels by their place; NaN where missing or unknown
+    answers        [people, attributes], double: numbers; the index of a label; NaN where missing or unknown
     label          [people]: the class
     probabilities  [people, classes], double
 
-Single precision would put people near a cut on its other side. The ensemble gives the number of the leaf, and label and
-probabilities are looked up by it, so that they are Python's own. The metadata ``attributes`` names the columns in JSON,
-with the labels whose places they hold, or the numbers that they lie between; ``classes`` those of the probabilities.
+Single precision would put people near a cut on its other side. The ensemble gives the number of the leaf; label and
+probabilities are looked up by it, so that they are exactly Python's. The metadata ``attributes`` describes the columns
+in JSON: their names, their labels in the order of the indices, or the bounds of their numbers. ``classes`` are the
+columns of the probabilities.
 """
 
 from __future__ import annotations
@@ -24,40 +25,57 @@ from sfumato.shipping.forms import reading
 from sfumato.shipping.shipped import METHODS
 from sfumato.tables import write_whole
 
-OPSET, TREES, IR = 21, 5, 10
-"""The first versions of ONNX with a TreeEnsemble in double precision."""
-BELOW, EQUAL, AMONG, SUM, NONE = 1, 4, 6, 1, 0  # as its specification numbers tests, aggregates and transforms
+OPSET = 21
+"""The version of ONNX's operators that came with the first TreeEnsemble in double precision (ONNX 1.16)."""
+
+TREES = 5
+"""The version of ai.onnx.ml's operators with the first TreeEnsemble in double precision."""
+
+IR = 10
+"""The version of the file format that belongs to OPSET 21."""
+
+BELOW = 1  # BRANCH_LT: TreeEnsemble's number for the test x < split (specification of ai.onnx.ml 5)
+EQUAL = 4  # BRANCH_EQ: for the test x = split
+AMONG = 6  # BRANCH_MEMBER: for the test whether x is in a set
+SUM = 1  # its number for adding up the leaves' weights
+NONE = 0  # its number for no transform afterwards
 NO_LABEL = -1.0
+"""A number that is no label's index, so that a test for it sends nobody to the left."""
 
 
 def save_onnx(model: Any, path: str | Path, *, plan: Plan | None = None) -> None:
-    """Write a fitted tree to an .onnx file, whole or not at all; ``plan``: what the numbers lie between is told too."""
-    onnx, place = import_onnx(), Path(path)
-    if place.suffix.lower() != ".onnx":
-        raise ValueError(f"{place}: ONNX models are saved as .onnx; name the file so")
-    found = model.deciding_tree()
-    if found is None:
+    """Write a fitted tree to an .onnx file, whole or not at all.
+
+    ``model``: a learner that predicts by one tree. ``path``: the file. ``plan``: adds bounds of the numbers to the
+    file's metadata (None: without).
+    """
+    onnx, file = import_onnx(), Path(path)
+    if file.suffix.lower() != ".onnx":
+        raise ValueError(f"{file}: ONNX models are saved as .onnx; name the file so")
+    deciding = model.deciding_tree()
+    if deciding is None:
         raise TypeError(f"a {type(model).__name__} is not a tree, and only trees go to ONNX; save it as .json")
-    tree, features = with_a_test(found[0]), found[1]
+    tree, features = with_a_test(deciding[0]), deciding[1]
     classes = model.device_classes()
     document = onnx.helper.make_model(
         graph_of(tree, features, classes or []), producer_name="sfumato", ir_version=IR,
         opset_imports=[onnx.helper.make_opsetid("", OPSET), onnx.helper.make_opsetid("ai.onnx.ml", TREES)],
     )
-    told = {"attributes": [column_of(each, plan) for each in features], "classes": classes}
-    onnx.helper.set_model_props(document, {name: json_text(part) for name, part in told.items()})
+    metadata = {"attributes": [column_of(feature, plan) for feature in features], "classes": classes}
+    onnx.helper.set_model_props(document, {name: json_text(part) for name, part in metadata.items()})
     onnx.checker.check_model(document, full_check=True)
-    write_whole(place, lambda part: part.write_bytes(document.SerializeToString()))
+    write_whole(file, lambda part: part.write_bytes(document.SerializeToString()))
 
 
 def check_exchangeable(method: str) -> None:
-    """Said before the work is done: ONNX files need onnx, and a method that grows a tree."""
+    """Raise an error if models of a ``method`` cannot be written as ONNX: onnx is missing, or it grows no tree."""
     import_onnx()
     if METHODS[method][0] != "TreeClassifier":
         raise ValueError(f"method {method} grows no tree, and only trees go to ONNX; name the file .json")
 
 
 def import_onnx() -> Any:
+    """Return the package onnx; raise ImportError with the way to install it."""
     try:
         import onnx
     except ImportError:
@@ -66,13 +84,14 @@ def import_onnx() -> Any:
 
 
 def column_of(feature: Feature, plan: Plan | None) -> dict[str, Any]:
+    """Return the description of a column for the metadata: its name, and its labels or bounds."""
     if feature.labels is not None:
         return {"name": feature.name, "labels": list(feature.labels)}
     return reading(feature.name, plan, is_number=True)
 
 
 def graph_of(tree: Tree, features: list[Feature], classes: list[Any]) -> Any:
-    """The leaf of each row of answers, and what the tables say of it."""
+    """Return the ONNX graph from answers to label and probabilities: the leaf of each row, looked up in two tables."""
     onnx = import_onnx()
     node, typed = onnx.helper.make_node, onnx.helper.make_tensor_value_info
     counts = tree.counts[tree.column == LEAF]
@@ -89,28 +108,28 @@ def graph_of(tree: Tree, features: list[Feature], classes: list[Any]) -> Any:
         node("Gather", ["shares", "place"], ["probabilities"]),
     ]
     answers = typed("answers", onnx.TensorProto.DOUBLE, ["people", len(features)])
-    told = [
+    outputs = [
         typed("label", given[0].data_type, ["people"]),
         typed("probabilities", onnx.TensorProto.DOUBLE, ["people", len(classes)]),
     ]
-    return onnx.helper.make_graph(steps, "tree", [answers], told, given)
+    return onnx.helper.make_graph(steps, "tree", [answers], outputs, given)
 
 
 def ensemble(tree: Tree, features: list[Feature]) -> dict[str, Any]:
-    """One tree, whose leaves weigh their own number."""
+    """Return the attributes of a TreeEnsemble of one tree, in which each leaf's weight is its number."""
     tensor = import_onnx().numpy_helper.from_array
     inner, leaves = np.flatnonzero(tree.column != LEAF), np.flatnonzero(tree.column == LEAF)
-    place = np.zeros(tree.column.size, np.int64)
-    place[inner], place[leaves] = np.arange(inner.size), np.arange(leaves.size)
+    index_of = np.zeros(tree.column.size, np.int64)
+    index_of[inner], index_of[leaves] = np.arange(inner.size), np.arange(leaves.size)
     left, right = tree.left[inner], tree.right[inner]
     whole = {
         "nodes_featureids": tree.column[inner], "nodes_missing_value_tracks_true": tree.missing_left[inner],
-        "nodes_truenodeids": place[left], "nodes_trueleafs": tree.column[left] == LEAF,
-        "nodes_falsenodeids": place[right], "nodes_falseleafs": tree.column[right] == LEAF,
+        "nodes_truenodeids": index_of[left], "nodes_trueleafs": tree.column[left] == LEAF,
+        "nodes_falsenodeids": index_of[right], "nodes_falseleafs": tree.column[right] == LEAF,
         "leaf_targetids": np.zeros(leaves.size), "tree_roots": np.zeros(1),
     }
-    modes, splits, members = zip(*(asked_at(tree, features, node) for node in inner.tolist()), strict=True)
-    among = [number for places in members for number in (*places, np.nan) if places]
+    modes, splits, members = zip(*(test_at(tree, features, node) for node in inner.tolist()), strict=True)
+    among = [number for label_indices in members for number in (*label_indices, np.nan) if label_indices]
     return {
         **{name: part.astype(int).tolist() for name, part in whole.items()},
         "nodes_modes": tensor(np.array(modes, np.uint8)), "nodes_splits": tensor(np.array(splits)),
@@ -120,16 +139,19 @@ def ensemble(tree: Tree, features: list[Feature]) -> dict[str, Any]:
     }
 
 
-def asked_at(tree: Tree, features: list[Feature], node: int) -> tuple[int, float, list[float]]:
-    """What goes left at a node: (mode, the number compared with, the places among which a label is)."""
+def test_at(tree: Tree, features: list[Feature], node: int) -> tuple[int, float, list[float]]:
+    """Return the test that sends people to the left at a node: (its number, the split, the indices of labels)."""
     if not features[tree.column[node]].categorical:
         return BELOW, float(tree.cut[node]), []
-    places = np.flatnonzero(tree.bins[node]).astype(float).tolist()
-    return (AMONG, 0.0, places) if places else (EQUAL, NO_LABEL, [])
+    label_indices = np.flatnonzero(tree.bins[node]).astype(float).tolist()
+    return (AMONG, 0.0, label_indices) if label_indices else (EQUAL, NO_LABEL, [])
 
 
 def with_a_test(tree: Tree) -> Tree:
-    """The tree; a single leaf becomes two of the same below a test, because an ensemble has at least one."""
+    """Return a tree with a test at its root: a tree of one leaf becomes a test with two equal leaves.
+
+    A TreeEnsemble must have at least one test.
+    """
     if tree.column.size > 1:
         return tree
     column, left, right = (np.array([first, LEAF, LEAF], np.int32) for first in (0, 1, 2))

@@ -1,6 +1,6 @@
-"""A model as it is written: a JSON file, which holds what learned it, the plan, and what devices evaluate.
+"""Writing a model as JSON: the learner, the plan, and the form that devices evaluate.
 
-Each learner states its own form for devices (`learners.device`); how each answer is checked stands before it.
+Each learner states its own form for devices (`learners.device`); before it stands how each answer is checked.
 """
 
 from __future__ import annotations
@@ -18,16 +18,20 @@ from sfumato.tables import write_text
 
 
 def save(model: Any, path: str | Path, *, plan: Plan | None = None, measured: Mapping[str, Any] | None = None) -> None:
-    """Write a fitted model to a .json file, whole or not at all."""
+    """Write a fitted model to a .json file, whole or not at all.
+
+    ``model``: a fitted learner of the public list. ``path``: the file. ``plan``: the plan of the reports it was learned
+    from. ``measured``: its measured accuracies, as plain data.
+    """
     text = dumps(model, plan=plan, measured=measured)
-    place = Path(path)
-    if place.suffix.lower() != ".json":
-        raise ValueError(f"{place}: models are saved as .json; name the file so")
-    write_text(text, place)
+    file = Path(path)
+    if file.suffix.lower() != ".json":
+        raise ValueError(f"{file}: models are saved as .json; name the file so")
+    write_text(text, file)
 
 
 def dumps(model: Any, *, plan: Plan | None = None, measured: Mapping[str, Any] | None = None) -> str:
-    """A fitted model as the text of its file."""
+    """Return a fitted model as the text of its file; parameters as in `save`."""
     kind = type(model).__name__
     if kind not in KINDS:
         raise TypeError(f"a {kind} cannot be shipped; use one of {', '.join(KINDS)}")
@@ -40,15 +44,17 @@ def dumps(model: Any, *, plan: Plan | None = None, measured: Mapping[str, Any] |
 
 
 def device_part(model: Any, plan: Plan | None) -> dict[str, Any]:
-    """What a device needs of a fitted model; the rules of a tree in the plan's language."""
+    """Return the part of a model's file that a device evaluates, with a tree's rules in the plan's language."""
     form = model.device_form(voice("en" if plan is None else plan.language))
     reads = [reading(name, plan, j in form.numbers) for j, name in enumerate(model.attribute_names_)]
     return {"reads": reads, **form.data}
 
 
 def reading(name: str, plan: Plan | None, is_number: bool) -> dict[str, Any]:
-    """How an answer is checked: by its domain and the channel's rules for those missing and outside; without a plan a
-    number must be finite, and any label is taken."""
+    """Return how a device checks an answer: its labels or bounds, and the channel's rules for missing and outside.
+
+    Without a plan a number must be finite, and any label is taken.
+    """
     attribute = plan.attributes.get(name) if plan is not None else None
     if attribute is None or not isinstance(attribute.domain, Interval | Categories):
         return {"name": name, **({"low": -sys.float_info.max, "high": sys.float_info.max} if is_number else {})}

@@ -1,7 +1,7 @@
-"""Models as they arrive: nothing in their files is executed, and what they promise follows from the plan they hold.
+"""`Shipped`: a model read from a file, with the plan of the reports it was learned from.
 
-Every learner of the public list can be shipped. It arrives with the plan of the reports it was learned from, and reads
-people's true values by name, checked against the plan.
+Nothing in a file is executed, and the guarantee is computed from the plan in it. Every learner of the public list can
+be shipped. A model reads people's true values by name, checked against the plan.
 """
 
 from __future__ import annotations
@@ -23,7 +23,12 @@ from sfumato.plan import Attribute, Plan
 from sfumato.prose import suggest, voice
 from sfumato.tables import column_names, is_table, read_columns, read_json
 
-FORMAT, VERSION = "sfumato-model", 1
+FORMAT = "sfumato-model"
+"""The name of the format, which a model's file states."""
+
+VERSION = 1
+"""The version of the format; files of another are refused."""
+
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "joint": ("TreeClassifier", {"reconstruction": "joint"}),
     "byclass": ("TreeClassifier", {"reconstruction": "byclass"}),
@@ -40,15 +45,18 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "chooser": ("Chooser", {}),
     "readable": ("Chooser", {"readable": True}),
 }
-"""What `sfumato train --method` names: a learner of the public list and its options."""
+"""By the names that `sfumato train --method` takes: a learner of the public list, and its options."""
+
 KINDS = tuple(dict.fromkeys(kind for kind, _ in METHODS.values()))
+"""The learners that can be shipped."""
 
 
 @dataclass(frozen=True, eq=False)
 class Shipped:
-    """A model as it arrives: with the plan of the reports it was learned from, their guarantee, and its measured error.
+    """A model as a file holds it, ready to predict from true values.
 
-    ``measured``: what was measured when it was trained, as plain data.
+    ``model``: the fitted learner. ``plan``: the plan of the reports it was learned from (None: not known).
+    ``measured``: the accuracies measured when it was trained, as plain data.
     """
 
     model: Any
@@ -57,63 +65,75 @@ class Shipped:
 
     @cached_property
     def guarantee(self) -> Mapping[str, Any]:
-        """The plan's promise as plain data, its words under "words": computed from the plan; no file can state it."""
+        """The plan's guarantee as plain data, its sentences under "words"; it is computed from the plan, not read."""
         return {} if self.plan is None else promise_of(self.plan)
 
     def predict(self, table: Any) -> Any:
-        """The class of each person by their true values: a table or a mapping of columns, or one person's answers."""
-        found = self._ask(self.model.predict, table)
-        return found[0] if _is_one_person(table) else found
+        """Predict the class of each person from their true values.
+
+        ``table``: a table, a mapping of columns, or a mapping of one person's answers (which gives one class).
+        """
+        classes = self._apply(self.model.predict, table)
+        return classes[0] if _is_one_person(table) else classes
 
     def predict_proba(self, table: Any) -> NDArray[np.float64]:
-        """The probability of each class in ``model.classes_``, one row a person."""
-        return np.asarray(self._ask(self.model.predict_proba, table), dtype=np.float64)
+        """Return the probability of each class in ``model.classes_``, one row a person; ``table`` as in `predict`."""
+        return np.asarray(self._apply(self.model.predict_proba, table), dtype=np.float64)
 
     def predictions(self, table: Any, probabilities: bool = False) -> dict[str, NDArray[Any]]:
-        """The predicted class under the class attribute's own name; with ``probabilities`` P(class) too, under
-        ``<name>=<class>``."""
+        """Predict as columns of a table: the class under the class attribute's name.
+
+        ``table``: as in `predict`. ``probabilities``: add P(class) under ``<name>=<class>`` for every class.
+        """
         name = (self.plan and self.plan.target) or "class"
         columns = {name: np.asarray(self.predict(table))}
         if probabilities:
             shares = self.predict_proba(table)
-            columns |= {f"{name}={label}": shares[:, place] for place, label in enumerate(self.model.classes_)}
+            columns |= {f"{name}={label}": shares[:, index] for index, label in enumerate(self.model.classes_)}
         return columns
 
     def rules(self, table: Any) -> list[list[str]] | None:
-        """The conditions that decided about each person, in the plan's language; None where the model is no tree."""
+        """Return the conditions of the tree that decided about each person, in the plan's language.
+
+        ``table``: as in `predict`. None where the model is not a tree.
+        """
         columns = people_of(table, self.model.attribute_names_, self.plan)
-        found = self.model.deciding_tree()
-        if found is None:
+        deciding = self.model.deciding_tree()
+        if deciding is None:
             return None
         from sfumato.learners.tree.model import compared
         from sfumato.learners.tree.text import reasons
 
-        tree, features = found
+        tree, features = deciding
         say = voice("en" if self.plan is None else self.plan.language)
         return reasons(tree, features, compared(features, list(columns.values())), say)
 
-    def _ask(self, question: Callable[[Any], Any], table: Any) -> Any:
+    def _apply(self, method: Callable[[Any], Any], table: Any) -> Any:
+        """Return ``method`` of the columns that the model reads, checked against the plan."""
         people = people_of(table, self.model.attribute_names_, self.plan)
         with warnings.catch_warnings():  # the columns are matched by name here, where scikit-learn cannot see it
             warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
-            return question(people)
+            return method(people)
 
 
 def load(path: str | Path) -> Shipped:
-    """Read a model that `save` wrote; a truncated or foreign file is refused with a line that says so."""
-    place = Path(path)
-    if not place.is_file():
-        raise ValueError(f"{place}: {'is a folder; name a file' if place.is_dir() else 'no such file'}")
+    """Read a model from a file that `save` wrote; any other file raises ValueError.
+
+    ``path``: the .json file.
+    """
+    file = Path(path)
+    if not file.is_file():
+        raise ValueError(f"{file}: {'is a folder; name a file' if file.is_dir() else 'no such file'}")
     try:
-        return loads(place.read_text(encoding="utf-8"))
+        return loads(file.read_text(encoding="utf-8"))
     except UnicodeDecodeError:
-        raise ValueError(f"{place}: not a whole JSON file, nor any text in UTF-8; save or copy it again") from None
+        raise ValueError(f"{file}: not a whole JSON file, nor any text in UTF-8; save or copy it again") from None
     except ValueError as error:
-        raise ValueError(f"{place}: {error}") from None
+        raise ValueError(f"{file}: {error}") from None
 
 
 def loads(text: str) -> Shipped:
-    """Read the text of a model's file."""
+    """Read a model from the text of its file."""
     document = read_json(text, "the file")
     _check_header(document)
     try:
@@ -125,6 +145,7 @@ def loads(text: str) -> Shipped:
 
 
 def _check_header(document: Any) -> None:
+    """Raise ValueError unless a document states our format, version, and a kind of learner that can be shipped."""
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ValueError("not a model of sfumato; make one with sfumato train or shipping.save")
     if document.get("version") != VERSION:
@@ -136,7 +157,7 @@ def _check_header(document: Any) -> None:
 
 
 def promise_of(plan: Plan) -> dict[str, Any]:
-    """What the plan guarantees, in words and numbers; a plan that blurs nothing promises nothing."""
+    """Return the guarantee of a ``plan`` as plain data, with its sentences under "words"."""
     if all(attribute.channel is None for attribute in plan.attributes.values()):
         return {"words": "Nothing was blurred, so nothing is protected."}
     guarantee = plan.guarantee()
@@ -144,7 +165,10 @@ def promise_of(plan: Plan) -> dict[str, Any]:
 
 
 def people_of(table: Any, names: Sequence[str], plan: Plan | None) -> dict[str, NDArray[Any]]:
-    """The columns that the model reads; others are left alone, a missing one or a value outside the plan is named."""
+    """Return the columns ``names`` of a table, checked against the plan.
+
+    Other columns are ignored; a missing column and a value that the plan does not allow raise an error that names it.
+    """
     if not is_table(table):
         raise TypeError(f"{type(table).__name__} has no named columns; pass a table or a mapping from name to values")
     given = column_names(table)
@@ -161,7 +185,7 @@ def people_of(table: Any, names: Sequence[str], plan: Plan | None) -> dict[str, 
 
 
 def checked(attribute: Attribute, values: NDArray[Any]) -> NDArray[Any]:
-    """True values as the model was learned from them: in the domain, clamped where the channel clamps."""
+    """Return true values in the attribute's domain, clamped where its channel clamps; others raise ValueError."""
     attribute.check_values(values)
     if isinstance(attribute.domain, Interval) and getattr(attribute.space, "outside", "") == "clamp":
         return attribute.domain.clean(values, clamp=True)
@@ -169,4 +193,5 @@ def checked(attribute: Attribute, values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _is_one_person(table: Any) -> bool:
+    """Return whether a table is a mapping of one person's answers."""
     return isinstance(table, Mapping) and all(np.ndim(value) == 0 for value in table.values())

@@ -1,10 +1,11 @@
-"""Synthetic records from a model of the reports, and how far they lie from what the reports themselves say.
+"""Synthetic records from a model of the reports, and their distance from the distributions behind the reports.
 
     distance = ½ Σ_cells |share of synthetic records − reconstructed probability|
 
-the share of records that would have to move. The reconstruction has an error of its own, and so has a finite sample:
-where the synthetic records are as good as the reconstruction, the distance of an attribute is about
-½ Σ √(2/π · (stderr² + p(1−p)/n)).
+is the share of records that would have to move to agree. The reconstruction has an error of its own, and so has a
+finite sample: where synthetic records are as good as the reconstruction, the distance of an attribute is about
+
+    by chance = ½ Σ √(2/π · (stderr² + p(1 − p)/n))
 """
 
 from __future__ import annotations
@@ -27,12 +28,20 @@ from sfumato.shipping.training import Progress, estimator, reports_of, silently,
 from sfumato.tables import to_arrow
 
 PAIR_INTERVALS = 6
+"""Intervals of a number in the reconstruction of a pair. Chosen by judgement: more show finer dependence with more
+error.
+"""
+
 MOST_PAIRED = 50_000
-"""Pairs are reconstructed from at most so many reports: their distances are of some percent anyway."""
+"""The most reports from which pairs are reconstructed, to bound the time. Chosen by judgement: the distances of pairs
+are some percent, and more reports would change them by less."""
 
 
 def synthesize(plan: Plan, reports: Any, records: int, *, seed: int = 0, progress: Progress = silently) -> Any:
-    """A PyArrow table of synthetic records, its columns in the plan's order."""
+    """Draw synthetic records from a joint model of the reports; return a PyArrow table in the plan's order of columns.
+
+    ``records``: how many to draw. ``seed``: decides the fit and the draws. ``progress``: shows steps of work.
+    """
     import pyarrow
 
     given, model = reports_of(plan, reports, seed), estimator("joint-model", plan, seed)
@@ -41,12 +50,15 @@ def synthesize(plan: Plan, reports: Any, records: int, *, seed: int = 0, progres
     drawn = model.sample(records, random_state=int(stream(seed, "records").integers(2**31 - 1)))
     if plan.target is None:
         return drawn
-    found, group = drawn
-    return found.append_column(plan.target, pyarrow.array(group)).select(list(plan.attributes))
+    records_drawn, group = drawn
+    return records_drawn.append_column(plan.target, pyarrow.array(group)).select(list(plan.attributes))
 
 
 def closeness(plan: Plan, reports: Any, synthetic: Any, progress: Progress = silently) -> dict[str, Any]:
-    """The distance of every attribute and of every pair, as plain data; of `Reports`, on a sample in memory."""
+    """Measure the distance of synthetic records from the reports, for every attribute and every pair, as plain data.
+
+    ``reports``: a table, or `Reports`, of which a sample is read. ``synthetic``: the table of synthetic records.
+    """
     table, drawn = table_of(reports), to_arrow(synthetic)
     names = [name for name in plan.attributes if name in drawn.column_names]
     single = [marginal_distance(plan.attributes[n], table, drawn) for n in progress(names, "attributes")]
@@ -62,11 +74,12 @@ def closeness(plan: Plan, reports: Any, synthetic: Any, progress: Progress = sil
 
 
 def marginal_distance(attribute: Attribute, reports: Any, synthetic: Any) -> dict[str, Any]:
+    """Return the distance of one attribute, and the distance to expect by chance."""
     name, domain, channel = attribute.name, attribute.domain, attribute.channel
-    sample = _known(synthetic.column(name))
+    sample = _present(synthetic.column(name))
     if channel is None:
         edges = _clear_edges(domain, INTERVALS)
-        expected = shares(_known(reports.column(name)), domain, edges)
+        expected = shares(_present(reports.column(name)), domain, edges)
         spread = np.zeros_like(expected)
     else:
         try:
@@ -74,32 +87,33 @@ def marginal_distance(attribute: Attribute, reports: Any, synthetic: Any) -> dic
         except (ValueError, TypeError) as error:
             raise type(error)(f"attribute {name!r}: {error}") from None
         edges, expected, spread = estimate.edges, estimate.probabilities, estimate.stderr
-    found = shares(sample, domain, edges)
+    drawn_shares = shares(sample, domain, edges)
     usual = np.sqrt(2 / np.pi * (np.square(spread) + expected * np.maximum(1 - expected, 0) / sample.size))
-    distance, chance = np.abs(found - expected).sum() / 2, np.sum(usual) / 2
-    return {"attribute": name, "distance": float(distance), "by_chance": float(chance), "cells": int(found.size)}
+    distance, chance = np.abs(drawn_shares - expected).sum() / 2, np.sum(usual) / 2
+    return {"attribute": name, "distance": float(distance), "by_chance": float(chance), "cells": int(drawn_shares.size)}
 
 
 def pair_distance(a: Attribute, b: Attribute, reports: Any, synthetic: Any) -> dict[str, Any]:
-    """The distance of a pair's joint distribution; beside it that of a sample with the two drawn independently."""
+    """Return the distance of a pair's joint distribution, and the one of records whose two values are independent."""
     channels = [_observed_through(a), _observed_through(b)]
-    columns = {n: _seen(one, reports, c) for n, one, c in zip("ab", (a, b), channels, strict=True)}
-    wishes = [None if isinstance(one.domain, Categories) else PAIR_INTERVALS for one in (a, b)]
+    columns = {n: _reports_of(attribute, reports, c) for n, attribute, c in zip("ab", (a, b), channels, strict=True)}
+    wishes = [None if isinstance(attribute.domain, Categories) else PAIR_INTERVALS for attribute in (a, b)]
     joint = reconstruct_joint(columns, channels, wishes)
-    places = [_cells_of(synthetic.column(one.name), one.domain, joint.edges[i]) for i, one in enumerate((a, b))]
-    both = (places[0] >= 0) & (places[1] >= 0)
-    found = np.zeros(joint.probabilities.shape)
-    np.add.at(found, (places[0][both], places[1][both]), 1 / max(int(both.sum()), 1))
-    independent = np.outer(found.sum(axis=1), found.sum(axis=0))
+    cells = [_cells_of(synthetic.column(c.name), c.domain, e) for c, e in zip((a, b), joint.edges, strict=True)]
+    both = (cells[0] >= 0) & (cells[1] >= 0)
+    drawn_shares = np.zeros(joint.probabilities.shape)
+    np.add.at(drawn_shares, (cells[0][both], cells[1][both]), 1 / max(int(both.sum()), 1))
+    independent = np.outer(drawn_shares.sum(axis=1), drawn_shares.sum(axis=0))
     return {
         "pair": [a.name, b.name],
-        "distance": float(np.abs(found - joint.probabilities).sum() / 2),
+        "distance": float(np.abs(drawn_shares - joint.probabilities).sum() / 2),
         "if_independent": float(np.abs(independent - joint.probabilities).sum() / 2),
     }
 
 
 def _observed_through(attribute: Attribute) -> Channel:
-    """The channel of the reports; a clear attribute is seen exactly, or exactly up to its interval."""
+    """Return the channel for reconstructing a pair: the attribute's own; for a clear one a table without noise, in
+    which numbers are cut into PAIR_INTERVALS intervals."""
     if isinstance(attribute.channel, Channel):
         return attribute.channel
     if isinstance(attribute.domain, Categories):
@@ -108,65 +122,69 @@ def _observed_through(attribute: Attribute) -> Channel:
     return Discretize(attribute.domain, edges=edges)  # type: ignore[arg-type]
 
 
-def _seen(attribute: Attribute, reports: Any, channel: Channel) -> NDArray[Any]:
+def _reports_of(attribute: Attribute, reports: Any, channel: Channel) -> NDArray[Any]:
+    """Return an attribute's reports; clear values are turned into reports of ``channel``."""
     values = as_array(reports.column(attribute.name))
     return values if attribute.channel is not None else channel.randomize(values)
 
 
 def _clear_edges(domain: Any, count: int) -> Floats | None:
+    """Return the edges of ``count`` equal intervals of a domain of numbers, None for categories."""
     return np.linspace(domain.low, domain.high, count + 1) if isinstance(domain, Interval) else None
 
 
-def _known(column: Any) -> NDArray[Any]:
+def _present(column: Any) -> NDArray[Any]:
+    """Return the values of an Arrow column that are not missing."""
     return as_array(column.drop_null())
 
 
 def _cells_of(column: Any, domain: Any, edges: Floats | None) -> NDArray[np.int64]:
-    """The cell of each synthetic value, −1 where it is missing."""
+    """Return the cell of each synthetic value, −1 where it is missing; ``edges``: of the intervals of numbers."""
     space = Cells(tuple(edges)) if edges is not None else domain
     return np.asarray(space.encode(as_array(column)))
 
 
 # --- in words -------------------------------------------------------------------------------------------------------
 
-SHOWN = 5
 
-
-def pairs_in_words(found: dict[str, Any]) -> str:
-    ordered = sorted(found["pairs"], key=lambda row: -row["distance"])
+def pairs_in_words(distances: dict[str, Any]) -> str:
+    """Return a sentence on the distances of pairs: their median, and the five largest."""
+    ordered = sorted(distances["pairs"], key=lambda row: -row["distance"])
     middle = percent(ordered[len(ordered) // 2]["distance"])
-    worst = ", ".join(f"{' × '.join(row['pair'])} {percent(row['distance'])}" for row in ordered[:SHOWN])
-    left = found["left_out_of_pairs"]
+    worst = ", ".join(f"{' × '.join(row['pair'])} {percent(row['distance'])}" for row in ordered[:5])
+    left = distances["left_out_of_pairs"]
     without = f" Without {', '.join(left)}, where people chose their level." if left else ""
     return f"{len(ordered)} pairs: median distance {middle}; the largest: {worst}.{without}"
 
 
-def closeness_page(plan: Plan, found: dict[str, Any]) -> Page:
-    """How far each attribute and each pair lies from what the reports say, and what the records reveal."""
-    lead = f"{found['records']:,} synthetic records from {found['reports']:,} reports, and how close they are."
-    page = Page(f"Synthetic records: {plan.name}", lead).facts(_headline(found))
+def closeness_page(plan: Plan, distances: dict[str, Any]) -> Page:
+    """Return a page with the distances of attributes and pairs, and what the synthetic records reveal."""
+    lead = f"{distances['records']:,} synthetic records from {distances['reports']:,} reports, and how close they are."
+    page = Page(f"Synthetic records: {plan.name}", lead).facts(_headline(distances))
     lead = "Distance: the share of synthetic records that would have to move to agree with the reconstruction."
-    rows = [[r["attribute"], percent(r["distance"], 2), percent(r["by_chance"], 2)] for r in found["attributes"]]
+    rows = [[r["attribute"], percent(r["distance"], 2), percent(r["by_chance"], 2)] for r in distances["attributes"]]
     page.section("Attributes", lead).table(rows, ["attribute", "distance", "by chance alone"])
-    if found["pairs"]:
-        ordered = sorted(found["pairs"], key=lambda row: -row["distance"])
+    if distances["pairs"]:
+        ordered = sorted(distances["pairs"], key=lambda row: -row["distance"])
         far = [[" × ".join(r["pair"]), percent(r["distance"], 2), percent(r["if_independent"], 2)] for r in ordered]
-        page.section("Pairs", _pair_lead(found)).table(far, ["pair", "distance", "if drawn independently"])
+        page.section("Pairs", _pair_lead(distances)).table(far, ["pair", "distance", "if drawn independently"])
     lead = "The records are computed from the reports alone, so what the reports promise holds for them too."
     return page.section("What they reveal", lead).note(promise_of(plan)["words"])
 
 
-def _headline(found: dict[str, Any]) -> list[tuple[str, str]]:
+def _headline(distances: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the largest distance of an attribute and of a pair, each with a text."""
     boxes = []
     for key, what in (("attributes", "attribute"), ("pairs", "pair")):
-        if found[key]:
-            worst = max(found[key], key=lambda row: row["distance"])
+        if distances[key]:
+            worst = max(distances[key], key=lambda row: row["distance"])
             name = worst["attribute"] if what == "attribute" else " × ".join(worst["pair"])
             boxes.append((percent(worst["distance"], 2), f"largest distance of a single {what} ({name})"))
     return boxes
 
 
-def _pair_lead(found: dict[str, Any]) -> str:
-    left = found["left_out_of_pairs"]
+def _pair_lead(distances: dict[str, Any]) -> str:
+    """Return the text above the table of pairs."""
+    left = distances["left_out_of_pairs"]
     without = f" {', '.join(left)}: people chose their level, so pairs are not reconstructed." if left else ""
     return f"The farthest first; beside it, how far records without any dependence between the two would lie.{without}"

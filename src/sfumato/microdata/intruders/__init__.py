@@ -1,6 +1,6 @@
-"""Intruders: each knows something, does something, and finds or guesses a share of the people. The worst is stated.
+"""Intruders: programs that attack a release to measure how many of its people can be found or guessed.
 
-A kind of attack has a file of its own; what comes of it has one form, `Finding`.
+Each kind of attack has a file of its own and returns an `IntruderFinding`. A report states the worst.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from sfumato.microdata.intruders.linkage import (
     ranks_in_leaves,
 )
 from sfumato.microdata.intruders.membership import Halves, membership, sensitive_values
-from sfumato.microdata.intruders.scene import Finding, Scene
+from sfumato.microdata.intruders.scene import IntruderFinding, Scene
 from sfumato.microdata.intruders.subsets import best_subset
 from sfumato.microdata.releasing import Release
 
-LINKERS = (
+LINKERS = (  # the attacks that look for people's records
     nearest, nearest_on_quasi_identifiers, exact_on_kept, pattern_of_gaps, order_of_rows, informed, ranks_in_leaves,
     everybody_at_once, labels_as_labels, equal_values, best_subset, extreme_people, visible_extremes,
 )  # fmt: skip
 
 
-def send_intruders(release: Release, draws: Draws) -> tuple[Finding, ...]:
-    """What every intruder finds who has something to go by in this release."""
+def send_intruders(release: Release, draws: Draws) -> tuple[IntruderFinding, ...]:
+    """Run every attack that applies to a release; return what each finds."""
     scene = Scene.of(release, draws)
-    found = [finding for intruder in LINKERS if (finding := intruder(scene)) is not None]
+    findings = [finding for intruder in LINKERS if (finding := intruder(scene)) is not None]
     halves = Halves.of(scene)
     if halves is not None:
-        found += [membership(halves), *sensitive_values(scene, halves)]
-    return tuple(found)
+        findings += [membership(halves), *sensitive_values(scene, halves)]
+    return tuple(findings)
 
 
-__all__ = ["Finding", "Scene", "send_intruders", "linked_by_attributes"]
+__all__ = ["IntruderFinding", "Scene", "send_intruders", "linked_by_attributes"]

@@ -1,8 +1,8 @@
-"""Linkage: whose released record is this? Clues add up to a distance, or must fit exactly.
+"""Attacks by linkage: whose released record is this? Clues add up to a distance, or must fit exactly.
 
-Whoever knows how much each column moved, which the law of the noise tells, weighs columns by what they still tell. With
+An intruder who knows how much each column moved, which follows from the law of the noise, weighs columns by it. With
 correlation r between true and released values (both in standard deviations), the likelihood of a pair orders released
-records by (x − r·y)² / (1 − r²); a column that tells nothing has r = 0 and drops out. A label that stays in a share m
+records by (x − r·y)² / (1 − r²); a column without information has r = 0 and drops out. A label that stays in a share m
 of the records and agrees by chance in a share u counts log(m(1 − u) / (u(1 − m))).
 """
 
@@ -17,86 +17,104 @@ from scipy.special import logit
 
 from sfumato.domain import VALUES_SHOWN, Codes, Floats
 from sfumato.microdata.draws import Draws
-from sfumato.microdata.intruders.scene import Finding, Scene, upper_limit
+from sfumato.microdata.intruders.scene import CELLS, IntruderFinding, Scene, upper_limit
 from sfumato.microdata.releasing import Release
 from sfumato.microdata.table.fields import Field
 from sfumato.microdata.table.forms import Column
 from sfumato.prose import listed, shown
 
-CELLS = 2_000_000
-"""Distances held at a time."""
 SLACK = 1e-5
+"""The relative difference up to which distances count as equal: above the rounding of 32-bit sums (1e−7 a column)."""
+
 FEW = 20
-"""Up to so many different values a column counts as one of labels."""
+"""Up to so many different values a numeric column is compared as labels too, in one of the attacks. By judgement."""
+
 NEXT = 1e-3
-"""The weight of the distance where equal values decide first."""
+"""The weight of the distance where equal values decide first and distance breaks ties: small beside one label's
+−log."""
+
 TOGETHER = 400
-"""People assigned at a time, at most: the work grows with their third power."""
+"""The most people who are assigned at once: the work grows with their third power. Of larger leaves a part is taken."""
+
 CLOSEST = 1e-6
-"""Correlations count as at most √(1 − this), shares of agreement as at most 1 − this."""
+"""Correlations count as at most √(1 − CLOSEST) and shares of agreement as at most 1 − CLOSEST, so that weights stay
+finite.
+"""
 
 
 @dataclass(frozen=True)
 class Clue:
-    """What is known of each person beside what each released record shows: numbers have a squared distance, labels
-    (gaps among them) are equal or not; both times the weight, one for all or one a person."""
+    """One thing that an intruder compares: the person's true value beside that of each released record.
 
-    known: Floats
-    seen: Floats
+    Numbers have a squared distance; labels (``label``) are equal (0) or not (1), missing ones among them. Both are
+    multiplied by ``weight``, one number for all or one a person.
+    """
+
+    true: Floats
+    released: Floats
     weight: Floats | float = 1.0
     label: bool = False
 
     def distance(self, people: slice) -> Floats:
-        known = self.known[people, None]
-        apart = (known != self.seen) if self.label else (known - self.seen) ** 2
+        """Return the distances of some people from all released records: [person, record]."""
+        truth = self.true[people, None]
+        apart = (truth != self.released) if self.label else (truth - self.released) ** 2
         weight = self.weight[people, None] if isinstance(self.weight, np.ndarray) else self.weight
         return np.asarray(apart * weight, dtype=np.float32)
 
 
-def clue(scene: Scene, place: int, weight: Floats | float = 1.0) -> Clue:
-    """A column as it is: numbers in standard deviations, gaps in their middle; labels and gaps of labels as labels."""
-    known, seen = scene.known[:, place], scene.seen[:, place]
-    if scene.is_label[place]:
-        return Clue(np.nan_to_num(known, nan=-1), np.nan_to_num(seen, nan=-1), weight, label=True)
-    middle = float(np.nanmean(known)) if not np.isnan(known).all() else 0.0
-    known, seen = ((np.nan_to_num(each, nan=middle) - middle) / scene.scale[place] for each in (known, seen))
-    return Clue(known, seen, weight)
+def clue(scene: Scene, index: int, weight: Floats | float = 1.0) -> Clue:
+    """Return a column as a clue: numbers in standard deviations, missing ones as their mean; labels as labels."""
+    truth, released = scene.true_values[:, index], scene.released_values[:, index]
+    if scene.is_label[index]:
+        return Clue(np.nan_to_num(truth, nan=-1), np.nan_to_num(released, nan=-1), weight, label=True)
+    middle = float(np.nanmean(truth)) if not np.isnan(truth).all() else 0.0
+    truth, released = (np.nan_to_num(values, nan=middle) - middle for values in (truth, released))
+    return Clue(truth / scene.scale[index], released / scene.scale[index], weight)
 
 
-def clues(scene: Scene, places: Sequence[int] | None = None) -> list[Clue]:
-    """These columns, or all."""
-    return [clue(scene, place) for place in (range(len(scene.names)) if places is None else places)]
+def clues(scene: Scene, indices: Sequence[int] | None = None) -> list[Clue]:
+    """Return columns as clues; None: all of them."""
+    return [clue(scene, index) for index in (range(len(scene.names)) if indices is None else indices)]
 
 
-def must_fit(scene: Scene, places: Sequence[int]) -> list[Clue]:
-    """These columns compared exactly."""
-    exact = (np.nan_to_num(values[:, places], nan=np.inf) for values in (scene.known, scene.seen))
-    return [Clue(known, seen, label=True) for known, seen in zip(*(each.T for each in exact), strict=True)]
+def must_fit(scene: Scene, indices: Sequence[int]) -> list[Clue]:
+    """Return columns as clues that compare values exactly, missing ones too."""
+    exact = (np.nan_to_num(values[:, indices], nan=np.inf) for values in (scene.true_values, scene.released_values))
+    columns = zip(*(values.T for values in exact), strict=True)
+    return [Clue(truth, released, label=True) for truth, released in columns]
 
 
 def hits(scene: Scene, near: Sequence[Clue], exact: Sequence[Clue] = ()) -> Floats:
-    """For each person looked for the chance that the record chosen is theirs: among those with the fewest exact clues
-    amiss one of the nearest, ties at random."""
-    step, found = max(1, CELLS // scene.rows.size), []
+    """Return for each person looked for the chance that the chosen record is their own.
+
+    Chosen is the nearest by the clues ``near`` among the records with the fewest mismatches in ``exact``, ties at
+    random.
+    """
+    step, chances = max(1, CELLS // scene.rows.size), []
     for start in range(0, scene.people, step):
         people = slice(start, min(start + step, scene.people))
         distance = _sum(near, people, scene)
         if exact:
             amiss = _sum(exact, people, scene)
             distance[amiss > amiss.min(axis=1, keepdims=True)] = np.inf
-        found.append(chance_of_own(distance, np.arange(people.start, people.stop)))
-    return np.concatenate(found)
+        chances.append(chance_of_own(distance, np.arange(people.start, people.stop)))
+    return np.concatenate(chances)
 
 
-def chance_of_own(distance: Floats, own: Codes) -> Floats:
-    """1 over the number of records that are as near as one's own, and 0 where another is nearer."""
-    mine = distance[np.arange(len(own)), own]
+def chance_of_own(distance: Floats, own_index: Codes) -> Floats:
+    """Return 1/(number of records as near as one's own), and 0 where another record is nearer.
+
+    ``distance[person, record]``; ``own_index``: the index of each person's own record.
+    """
+    mine = distance[np.arange(len(own_index)), own_index]
     slack = SLACK * (1 + mine)
-    found = np.isfinite(mine) & (mine - distance.min(axis=1) <= slack)
-    return np.where(found, 1 / np.maximum((distance <= (mine + slack)[:, None]).sum(axis=1), 1), 0.0)
+    among_nearest = np.isfinite(mine) & (mine - distance.min(axis=1) <= slack)
+    return np.where(among_nearest, 1 / np.maximum((distance <= (mine + slack)[:, None]).sum(axis=1), 1), 0.0)
 
 
 def _sum(parts: Sequence[Clue], people: slice, scene: Scene) -> Floats:
+    """Return the distances of people from all released records, summed over the compared columns: [person, record]."""
     total = np.zeros((people.stop - people.start, scene.rows.size), dtype=np.float32)
     for part in parts:
         total += part.distance(people)
@@ -104,151 +122,173 @@ def _sum(parts: Sequence[Clue], people: slice, scene: Scene) -> Floats:
 
 
 def linked(
-    scene: Scene, name: str, story: str, found: Floats, guess: float, reason: str, rows: Codes | None = None
-) -> Finding:
-    """The finding, with an example where somebody is found for certain; ``rows``: who they are, the first otherwise."""
-    certain = (scene.rows[: found.size] if rows is None else rows)[found >= 1]
+    scene: Scene, name: str, story: str, chances: Floats, guess: float, reason: str, rows: Codes | None = None
+) -> IntruderFinding:
+    """Return the result of an attack that looks for records, with an example of somebody who is found for certain.
+
+    ``chances``: for each person the chance to be found. ``guess``: the chance by guessing. ``reason``: why the record
+    was chosen. ``rows``: the people's records (None: the first of the scene).
+    """
+    certain = (scene.rows[: chances.size] if rows is None else rows)[chances >= 1]
     example = (
         f"{_person(scene, int(certain[0]))}: of {scene.rows.size:,} released records theirs is {reason}"
         if certain.size
         else "nobody of those looked for is found for certain"
     )
-    share = float(found.mean())
-    limit = upper_limit(float(found.sum()), found.size)
-    return Finding(name, story, "find", share, limit, guess, found.size, example)
+    share = float(chances.mean())
+    limit = upper_limit(float(chances.sum()), chances.size)
+    return IntruderFinding(name, story, "find", share, limit, guess, chances.size, example)
 
 
 def _person(scene: Scene, row: int) -> str:
-    """A record of the original by its place, with its values only where errors may show them too."""
-    place = f"record {row + 1:,} of the original"
+    """Return a text that names a record of the original, with its values only where error messages may show values."""
+    index = f"record {row + 1:,} of the original"
     if not VALUES_SHOWN.get():
-        return place
+        return index
     own = scene.release.original.take([row])
     values = {field.name: _value(field, float(x)) for field, x in zip(own.fields, own.X[0], strict=True)}
-    return f"{place} ({', '.join(f'{name} {value}' for name, value in values.items())})"
+    return f"{index} ({', '.join(f'{name} {value}' for name, value in values.items())})"
 
 
 def _value(field: Field, value: float) -> str:
+    """Return a field's value as text."""
     if np.isnan(value):
         return "missing"
     return shown(field.labels[int(value)] if field.kind == "category" else value)
 
 
 def smallest_share(groups: Column) -> float:
-    """The chance to find somebody by guessing inside the group of equal values."""
+    """Return the mean chance to find somebody by guessing inside their group (number of groups / number of records)."""
     count = np.unique(groups, return_counts=True)[1]
     return float(count.size / count.sum())
 
 
-# --- by what is known -------------------------------------------------------------------------------------------------
+# --- by the values as they are ----------------------------------------------------------------------------------------
 
 
-def nearest(scene: Scene) -> Finding:
+def nearest(scene: Scene) -> IntruderFinding:
+    """Take the released record that is nearest by all attributes."""
     story = "knows every attribute of a person exactly and takes the nearest released record"
     return linked(scene, "nearest match", story, hits(scene, clues(scene)), 1 / scene.rows.size, "the nearest")
 
 
-def nearest_on_quasi_identifiers(scene: Scene) -> Finding | None:
-    """Where the roles leave out some columns."""
-    places = [place for place, name in enumerate(scene.names) if name in scene.release.roles.having("quasi-identifier")]
-    if not 0 < len(places) < len(scene.names) - (scene.release.original.target in scene.names):
+def nearest_on_quasi_identifiers(scene: Scene) -> IntruderFinding | None:
+    """Take the record that is nearest by the quasi-identifiers; None where these are all columns, or none."""
+    quasi = scene.release.roles.having("quasi-identifier")
+    indices = [index for index, name in enumerate(scene.names) if name in quasi]
+    if not 0 < len(indices) < len(scene.names) - (scene.release.original.target in scene.names):
         return None
     story = "knows the quasi-identifiers of a person exactly and takes the nearest released record"
-    found = hits(scene, clues(scene, places))
-    return linked(scene, "nearest on quasi-identifiers", story, found, 1 / scene.rows.size, "the nearest")
+    chances = hits(scene, clues(scene, indices))
+    return linked(scene, "nearest on quasi-identifiers", story, chances, 1 / scene.rows.size, "the nearest")
 
 
 def linked_by_attributes(release: Release, draws: Draws) -> float:
-    """The share of people whose own record is the nearest one by all attributes, their class not known."""
+    """Return the share of people whose own record is the nearest one by all attributes, without the class."""
     scene = Scene.of(release, draws)
     return float(hits(scene, clues(scene, range(len(release.original.fields)))).mean())
 
 
-def exact_on_kept(scene: Scene) -> Finding | None:
-    """Where some column stays, or moves in less than a tenth of the records."""
-    places = np.flatnonzero(scene.unchanged).tolist()
-    if not places:
+def exact_on_kept(scene: Scene) -> IntruderFinding | None:
+    """Take the nearest record among those with the person's exact values in columns that stay in nine records of ten.
+
+    None where there is no such column.
+    """
+    indices = np.flatnonzero(scene.unchanged).tolist()
+    if not indices:
         return None
-    found = hits(scene, clues(scene), must_fit(scene, places))
-    names = listed(scene.names[place] for place in places)
+    chances = hits(scene, clues(scene), must_fit(scene, indices))
+    names = listed(scene.names[index] for index in indices)
     story = f"looks for the exact values of {names}, which stay as they are, and takes the nearest record among those"
     reason = "the nearest with these exact values"
-    return linked(scene, "exact match on what is kept", story, found, 1 / scene.rows.size, reason)
+    return linked(scene, "exact match on what is kept", story, chances, 1 / scene.rows.size, reason)
 
 
-def pattern_of_gaps(scene: Scene) -> Finding | None:
-    known, seen = np.isnan(scene.known), np.isnan(scene.seen)
-    places = np.flatnonzero(known.any(axis=0) | seen.any(axis=0))
-    if not places.size:
+def pattern_of_gaps(scene: Scene) -> IntruderFinding | None:
+    """Take the nearest record among those with the person's pattern of missing values; None where nothing is
+    missing."""
+    truth, released = np.isnan(scene.true_values), np.isnan(scene.released_values)
+    indices = np.flatnonzero(truth.any(axis=0) | released.any(axis=0))
+    if not indices.size:
         return None
-    pattern = [Clue(known[:, place].astype(float), seen[:, place].astype(float), label=True) for place in places]
-    found = hits(scene, clues(scene), pattern)
+    pattern = [Clue(truth[:, index].astype(float), released[:, index].astype(float), label=True) for index in indices]
+    chances = hits(scene, clues(scene), pattern)
     story = "knows which values of a person are missing, and takes the nearest record with this pattern"
     reason = "the nearest with their pattern of gaps"
-    return linked(scene, "pattern of missing values", story, found, 1 / scene.rows.size, reason)
+    return linked(scene, "pattern of missing values", story, chances, 1 / scene.rows.size, reason)
 
 
-def order_of_rows(scene: Scene) -> Finding:
+def order_of_rows(scene: Scene) -> IntruderFinding:
+    """Take the record in the same row as the person has in the original."""
     release = scene.release
     n = len(release.original.y)
-    found = np.ones(n) if release.rows is None else (release.rows == np.arange(n)).astype(float)
-    share = float(found.mean())
+    is_own = np.ones(n) if release.rows is None else (release.rows == np.arange(n)).astype(float)
+    share = float(is_own.mean())
     example = "row 1 of the release is person 1 of the original" if share == 1 else "the rows stand in random order"
     story = "knows in which row of the original a person stands, and takes the same row of the release"
-    return Finding("order of rows", story, "find", share, upper_limit(float(found.sum()), n), 1 / n, n, example)
+    limit = upper_limit(float(is_own.sum()), n)
+    return IntruderFinding("order of rows", story, "find", share, limit, 1 / n, n, example)
 
 
-# --- by what each column still tells ----------------------------------------------------------------------------------
+# --- by how much each column moved ------------------------------------------------------------------------------------
 
 
-def informed(scene: Scene) -> Finding:
-    found = hits(scene, [weighed(clue(scene, place)) for place in range(len(scene.names))])
+def informed(scene: Scene) -> IntruderFinding:
+    """Take the likeliest record, with columns weighed by how much each moved."""
+    chances = hits(scene, [weighed(clue(scene, index)) for index in range(len(scene.names))])
     story = "knows every attribute of a person and how much each was moved, and weighs them by what they still tell"
-    return linked(scene, "weighed match", story, found, 1 / scene.rows.size, "the likeliest")
+    return linked(scene, "weighed match", story, chances, 1 / scene.rows.size, "the likeliest")
 
 
-def ranks_in_leaves(scene: Scene) -> Finding | None:
-    """Values as their ranks inside the leaf; the record is looked for in the person's leaf only."""
+def ranks_in_leaves(scene: Scene) -> IntruderFinding | None:
+    """Look in the person's leaf alone for the record with the nearest ranks inside the leaf, or the nearest values.
+
+    The best of four ways is returned; None where there are no leaves.
+    """
     if scene.leaves is None:
         return None
     known_leaf, seen_leaf = scene.leaves
     leaf = Clue(known_leaf.astype(float), seen_leaf.astype(float), label=True)
-    found = []
-    for places in (_ranks, lambda values, _: values):
-        parts = [clue(scene, place) for place in range(len(scene.names))]
+    trials = []
+    for transform in (_ranks, lambda values, _: values):
+        parts = [clue(scene, index) for index in range(len(scene.names))]
         inner = [
-            part if part.label else Clue(places(part.known, known_leaf), places(part.seen, seen_leaf)) for part in parts
+            part if part.label else Clue(transform(part.true, known_leaf), transform(part.released, seen_leaf))
+            for part in parts
         ]
-        found += [hits(scene, inner, [leaf]), hits(scene, [weighed(part, scene.leaves) for part in inner], [leaf])]
-    best = max(found, key=lambda each: float(each.sum()))
+        trials += [hits(scene, inner, [leaf]), hits(scene, [weighed(part, scene.leaves) for part in inner], [leaf])]
+    best = max(trials, key=lambda chances: float(chances.sum()))
     story = "knows the tree, and looks in a person's leaf for the record with the nearest values or ranks"
     return linked(scene, "ranks in leaves", story, best, smallest_share(known_leaf), "the nearest of their leaf")
 
 
 def weighed(part: Clue, leaves: tuple[Codes, Codes] | None = None) -> Clue:
-    """The clue with its weight, inside leaves if given: then values are differences from the leaf's mean."""
+    """Return a clue with the weight that likelihood gives it (see the head of this module).
+
+    ``leaves``: of the true and the released records; values then are differences from the leaf's mean.
+    """
     if part.label:
-        stays, chance = (part.known == part.seen).mean(), _agreement(part.known, part.seen)
+        stays, chance = (part.true == part.released).mean(), _agreement(part.true, part.released)
         weight = logit(np.clip([stays, chance], CLOSEST, 1 - CLOSEST)) @ [1, -1]
-        return Clue(part.known, part.seen, max(float(weight), 0.0), label=True)
-    known, seen = part.known, part.seen
+        return Clue(part.true, part.released, max(float(weight), 0.0), label=True)
+    truth, released = part.true, part.released
     if leaves is not None:
-        known, seen = _centred(known, leaves[0]), _centred(seen, leaves[1])
-    spread = np.sqrt((known**2).mean() * (seen**2).mean())
-    r = float(np.clip((known * seen).mean() / spread, 0, 1)) if spread > 0 else 0.0
-    scale = float(np.sqrt((known**2).mean())) or 1.0
-    return Clue(known / scale, r * seen / (float(np.sqrt((seen**2).mean())) or 1.0), 1 / max(1 - r**2, CLOSEST))
+        truth, released = _centred(truth, leaves[0]), _centred(released, leaves[1])
+    spread = np.sqrt((truth**2).mean() * (released**2).mean())
+    r = float(np.clip((truth * released).mean() / spread, 0, 1)) if spread > 0 else 0.0
+    scale = float(np.sqrt((truth**2).mean())) or 1.0
+    return Clue(truth / scale, r * released / (float(np.sqrt((released**2).mean())) or 1.0), 1 / max(1 - r**2, CLOSEST))
 
 
-def _agreement(known: Floats, seen: Floats) -> float:
-    """How often two records taken at random have the same label."""
-    labels, codes = np.unique(np.concatenate([known, seen]), return_inverse=True)
+def _agreement(truth: Floats, released: Floats) -> float:
+    """Return how often a true and a released record taken at random have the same label."""
+    labels, codes = np.unique(np.concatenate([truth, released]), return_inverse=True)
     shares = [np.bincount(part, minlength=labels.size) / part.size for part in np.split(codes, 2)]
     return float(shares[0] @ shares[1])
 
 
 def _ranks(values: Floats, leaf: Codes) -> Floats:
-    """The place of each value in its leaf, from 0 to 1; equal values share theirs."""
+    """Return the relative rank of each value in its leaf, from 0 to 1; equal values have equal ranks."""
     order = np.lexsort((values, leaf))
     count = np.bincount(leaf)
     start = (np.cumsum(count) - count)[leaf[order]]
@@ -262,6 +302,7 @@ def _ranks(values: Floats, leaf: Codes) -> Floats:
 
 
 def _centred(values: Floats, leaf: Codes) -> Floats:
+    """Return the difference of each value from its leaf's mean."""
     count = np.maximum(np.bincount(leaf), 1)
     return np.asarray(values - (np.bincount(leaf, values) / count)[leaf])
 
@@ -269,42 +310,49 @@ def _centred(values: Floats, leaf: Codes) -> Floats:
 # --- by labels, and by all people together ----------------------------------------------------------------------------
 
 
-def labels_as_labels(scene: Scene) -> Finding | None:
-    """Categories, and numbers of few different values; where there are two such columns."""
-    few = [np.unique(column[~np.isnan(column)]).size <= FEW for column in scene.known.T]
-    places = np.flatnonzero(scene.is_label | np.array(few)).tolist()
-    if len(places) < 2:
+def labels_as_labels(scene: Scene) -> IntruderFinding | None:
+    """Take the record that shares the most and the rarest labels, numbers of few values among them.
+
+    None where there are fewer than two such columns.
+    """
+    few = [np.unique(column[~np.isnan(column)]).size <= FEW for column in scene.true_values.T]
+    indices = np.flatnonzero(scene.is_label | np.array(few)).tolist()
+    if len(indices) < 2:
         return None
     story = "compares labels and small numbers as labels, the rare ones counting most"
-    found, reason = hits(scene, _compared(scene, places)), "the one that shares most, and the rarest, labels"
-    return linked(scene, "labels as labels", story, found, 1 / scene.rows.size, reason)
+    chances, reason = hits(scene, _compared(scene, indices)), "the one that shares most, and the rarest, labels"
+    return linked(scene, "labels as labels", story, chances, 1 / scene.rows.size, reason)
 
 
-def equal_values(scene: Scene) -> Finding:
-    """Every value as a label: one that few have and that stayed gives its owner away."""
-    near = [Clue(part.known, part.seen, NEXT * part.weight, part.label) for part in clues(scene)]
-    found = hits(scene, [*_compared(scene, list(range(len(scene.names)))), *near])
+def equal_values(scene: Scene) -> IntruderFinding:
+    """Take the record that shares the most and the rarest values, of all columns, and then is the nearest."""
+    near = [Clue(part.true, part.released, NEXT * part.weight, part.label) for part in clues(scene)]
+    chances = hits(scene, [*_compared(scene, list(range(len(scene.names)))), *near])
     story = "looks for values that stayed as they were, the rare ones counting most, then for the nearest record"
     reason = "the one with most, and the rarest, equal values"
-    return linked(scene, "equal values", story, found, 1 / scene.rows.size, reason)
+    return linked(scene, "equal values", story, chances, 1 / scene.rows.size, reason)
 
 
-def _compared(scene: Scene, places: list[int]) -> list[Clue]:
-    return [Clue(part.known, part.seen, _surprise(part.known), label=True) for part in must_fit(scene, places)]
+def _compared(scene: Scene, indices: list[int]) -> list[Clue]:
+    """Return columns as clues that compare values exactly, weighed by how rare each person's value is."""
+    return [Clue(part.true, part.released, _surprise(part.true), label=True) for part in must_fit(scene, indices)]
 
 
-def _surprise(known: Floats) -> Floats:
-    """−log of the share of each person's label."""
-    _, codes, count = np.unique(known, return_inverse=True, return_counts=True)
+def _surprise(truth: Floats) -> Floats:
+    """Return −log of the share of people with each person's label."""
+    _, codes, count = np.unique(truth, return_inverse=True, return_counts=True)
     return np.asarray(-np.log(count / count.sum())[codes])
 
 
-def everybody_at_once(scene: Scene) -> Finding:
-    """Inside leaves, where there are any; of a larger leaf a part."""
+def everybody_at_once(scene: Scene) -> IntruderFinding:
+    """Assign all released records of a leaf to people at once so that the sum of distances is smallest.
+
+    Without leaves all records are one leaf; of a leaf of more than TOGETHER people a part is assigned.
+    """
     none = np.zeros(scene.rows.size, dtype=np.int64)
     known_leaf, seen_leaf = (none, none) if scene.leaves is None else scene.leaves
     parts = [weighed(part, scene.leaves) for part in clues(scene)]
-    found = np.zeros(scene.rows.size)
+    is_own = np.zeros(scene.rows.size)
     looked_for = np.zeros(scene.rows.size, dtype=bool)
     for leaf in np.unique(known_leaf[: scene.people]):
         people, records = (np.flatnonzero(side == leaf)[:TOGETHER] for side in (known_leaf, seen_leaf))
@@ -312,14 +360,15 @@ def everybody_at_once(scene: Scene) -> Finding:
         if records.size:
             apart = np.sum([_apart(part, people, records) for part in parts], axis=0)
             who, which = linear_sum_assignment(apart)
-            found[people[who]] = people[who] == records[which]
+            is_own[people[who]] = people[who] == records[which]
         looked_for[people] = True
     story = "knows all people, and gives every record of a leaf to one of them so that all fit best together"
     guess = smallest_share(known_leaf)
     reason, rows = "what the best assignment gives them", scene.rows[looked_for]
-    return linked(scene, "everybody at once", story, found[looked_for], guess, reason, rows)
+    return linked(scene, "everybody at once", story, is_own[looked_for], guess, reason, rows)
 
 
 def _apart(part: Clue, people: Codes, records: Codes) -> Floats:
-    inner = Clue(part.known[people], part.seen[records], part.weight, part.label)
+    """Return the distances of some people from some released records by one compared column: [person, record]."""
+    inner = Clue(part.true[people], part.released[records], part.weight, part.label)
     return np.asarray(inner.distance(slice(None)), dtype=float)

@@ -1,8 +1,8 @@
-"""What every intruder has in common: a scene to look at, and a finding to report.
+"""`Scene`, the records that intruders attack, and `IntruderFinding`, the result of an attack.
 
-The scene holds true records and released ones, paired by place, which only the measurement knows. Of large tables
-1,000 people are looked for among 20,000 records, those of whole leaves: among all they would be harder to find, so the
-figures are too high rather than too low.
+A scene has true records and released ones in the same order, which only the measurement knows. Of large tables 1,000
+people are looked for among 20,000 records, those of whole leaves: among all records they would be harder to find, so
+the figures are too high rather than too low.
 """
 
 from __future__ import annotations
@@ -19,18 +19,31 @@ from sfumato.microdata.draws import Draws
 from sfumato.microdata.releasing import Release
 from sfumato.microdata.table.fields import Mask, Microdata
 
-PEOPLE, CANDIDATES = 1_000, 20_000
+PEOPLE = 1_000
+"""People who are looked for, to bound the time: a share among them has a standard error of 1.6 points at most, and the
+upper limit is stated."""
+
+CANDIDATES = 20_000
+"""Records among which they are looked for, to bound the time; more would make people harder to find."""
+
 CONFIDENCE = 0.99
+"""The confidence of upper limits on risk; a convention, stated in the report."""
+
+CELLS = 2_000_000
+"""Distances in memory at once: 8 to 16 MB. It changes no result."""
+
 Aim = Literal["find", "guess"]
 
 
 @dataclass(frozen=True)
-class Finding:
-    """One intruder: what they know and do, and how often they succeed.
+class IntruderFinding:
+    """The result of one intruder's attack.
 
-    ``found`` is the share of people found or guessed, ``at_most`` the upper 99 % limit of that share for people like
-    these, ``by_guessing`` the share without their released records: one of all records (of the leaf, for whoever knows
-    it) taken at random, or a guess from a release that these people are not in.
+    ``name`` and ``story``: what the intruder knows and does. ``aim``: "find" people's records, or "guess" something
+    about them. ``found``: the share of people found or guessed. ``at_most``: the upper 99 % limit of that share.
+    ``by_guessing``: the share without people's released records: a record taken at random (inside the leaf, where the
+    intruder knows it), or a guess from a release that these people are not in. ``people``: how many were looked for.
+    ``example``: a sentence for the owner.
     """
 
     name: str
@@ -44,19 +57,22 @@ class Finding:
 
     @property
     def risk(self) -> float:
-        """The share of people found, at most; of guesses only what the release adds to them."""
+        """The upper limit of the share of people found; for guesses, of what the release adds to guessing."""
         return self.at_most if self.aim == "find" else max(self.at_most - self.by_guessing, 0.0)
 
 
 def upper_limit(hits: float, people: int) -> float:
-    """The upper confidence limit of a share (Clopper and Pearson), at least the share itself."""
+    """Return the upper confidence limit (Clopper and Pearson) of a share of ``hits`` among so many people."""
     return 1.0 if hits >= people else float(beta.ppf(CONFIDENCE, hits + 1, people - hits))
 
 
 @dataclass(frozen=True)
 class Scene:
-    """The people looked for are the first ``people`` records; columns are the attributes and then the class, where it
-    is no attribute itself."""
+    """The true and the released records that intruders attack; the people looked for are the first ``people`` records.
+
+    ``rows``: which records of the release these are. Columns are the attributes, then the class unless it is one of
+    them.
+    """
 
     release: Release
     rows: Codes
@@ -64,7 +80,10 @@ class Scene:
 
     @classmethod
     def of(cls, release: Release, draws: Draws) -> Scene:
-        """Whole leaves, so that the records a person may be confused with are all there, in random order."""
+        """Draw the records of a scene, in random order.
+
+        Whole leaves are taken, so that all records with which a person may be confused are there.
+        """
         n = len(release.original.y)
         leaf = np.arange(n) if release.leaves is None else release.leaves.leaf
         turn = draws.uniform(int(leaf.max()) + 1)[leaf]
@@ -73,64 +92,70 @@ class Scene:
 
     @property
     def people(self) -> int:
+        """The number of people who are looked for."""
         return min(PEOPLE, self.rows.size)
 
     @cached_property
     def names(self) -> list[str]:
+        """The names of the columns."""
         original = self.release.original
         return [*original.names, str(original.target)] if has_class(original) else original.names
 
     @cached_property
-    def known(self) -> Floats:
-        """True values, one row a record."""
+    def true_values(self) -> Floats:
+        """The true values: [record, column]."""
         return _with_class(self.release.original.take(self.rows))
 
     @cached_property
-    def seen(self) -> Floats:
-        """Released values of the same records."""
+    def released_values(self) -> Floats:
+        """The released values of the same records: [record, column]."""
         return _with_class(self.release.released.take(self.rows))
 
     @cached_property
     def is_label(self) -> Mask:
+        """Which columns are labels, not numbers."""
         own = ~self.release.original.numeric
         return np.append(own, True) if has_class(self.release.original) else own
 
     @cached_property
     def scale(self) -> Floats:
-        """Standard deviations of the true values, 1 where there is none."""
-        deviation = np.array([_deviation(column) for column in self.known.T])
+        """The standard deviation of each column's true values, 1 where it is 0."""
+        deviation = np.array([_deviation(column) for column in self.true_values.T])
         return np.where(deviation > 0, deviation, 1.0)
 
     @cached_property
     def unchanged(self) -> Mask:
-        """Columns that were kept, or that moved in less than a tenth of the records."""
-        same = ((self.known == self.seen) | (np.isnan(self.known) & np.isnan(self.seen))).mean(axis=0)
-        varied = np.array([np.unique(column).size > 1 for column in self.known.T])
+        """Which columns vary and are the same in the release for more than nine records in ten."""
+        true, released = self.true_values, self.released_values
+        same = ((true == released) | (np.isnan(true) & np.isnan(released))).mean(axis=0)
+        varied = np.array([np.unique(column).size > 1 for column in self.true_values.T])
         return np.asarray((same > 0.9) & varied)
 
     @cached_property
     def leaves(self) -> tuple[Codes, Codes] | None:
-        """The leaf of each true and of each released record, for whoever knows the tree."""
+        """The leaf of each true and of each released record in the pattern tree; None where the tree has no cut."""
         if self.release.leaves is None or self.release.leaves.nodes.size == 1:
             return None
         nodes, fields = self.release.leaves.nodes, len(self.release.original.fields)
-        return nodes.descend(self.known[:, :fields]), nodes.descend(self.seen[:, :fields])
+        return nodes.descend(self.true_values[:, :fields]), nodes.descend(self.released_values[:, :fields])
 
 
 def has_class(data: Microdata) -> bool:
-    """Whether the target is a column beside the attributes."""
+    """Return whether the target is a column beside the attributes."""
     return data.target is not None and data.target not in data.names
 
 
 def column_of(data: Microdata, name: str) -> Floats:
-    """An attribute, or the class as its codes."""
+    """Return the values of an attribute, or the codes of the class."""
     return np.asarray(data.X[:, data.index(name)] if name in data.names else data.y, dtype=float)
 
 
 def _with_class(data: Microdata) -> Floats:
+    """Return the values of all attributes, then the codes of the class unless it is an attribute."""
     return np.column_stack([data.X, data.y]) if has_class(data) else data.X
 
 
 def _deviation(column: Floats) -> float:
-    known = column[~np.isnan(column)]
-    return float(known.std()) if known.size else 0.0
+    """Return the standard deviation of the values that are not missing, 0 without any."""
+    present = column[~np.isnan(column)]
+    return float(present.std()) if present.size else 0.0

@@ -1,7 +1,7 @@
-"""Risk against utility: for a wanted risk, the method and the amount of noise that keep most.
+"""`find_frontier`: risk against utility of releases by several methods with several amounts of noise.
 
-Every point is a release of the table: its risk is the one that a report would state, that of the worst intruder of the
-whole suite, and its utility is judged on held-out records, on the same splits for all points.
+Every point is a release of the table: its risk is that of the worst intruder, as a report would state it, and its
+utility is measured on held-out records, on the same splits for all points.
 """
 
 from __future__ import annotations
@@ -29,7 +29,11 @@ from sfumato.prose import percent
 
 @dataclass(frozen=True)
 class Point:
-    """One release: its stated risk, whose it is, and the mean accuracy (of a number: R²) of learners trained on it."""
+    """The risk and the utility of one release.
+
+    ``risk``: of the worst intruder, whose name is ``worst``. ``accuracy``: the mean accuracy (R² for a numeric target)
+    of learners trained on the release; ``by_classifier``: that of each.
+    """
 
     method: str
     amount: float
@@ -41,13 +45,16 @@ class Point:
 
 @dataclass(frozen=True)
 class Frontier:
-    """Releases by method and amount, and the accuracy without any noise."""
+    """Risk and utility of several releases (``points``), and the accuracy without any noise (``original``)."""
 
     points: tuple[Point, ...]
     original: float
 
     def best(self, risk: float, methods: Sequence[str] | None = None) -> Point:
-        """The most accurate release among those whose stated risk is at most ``risk``."""
+        """Return the most accurate release among those whose risk is at most ``risk``.
+
+        ``methods``: names of the methods to choose from (None: all). Raises ValueError where there is none.
+        """
         allowed = [p for p in self.points if p.risk <= risk and (methods is None or p.method in methods)]
         if not allowed:
             least = min(self.points, key=lambda point: point.risk)
@@ -55,10 +62,11 @@ class Frontier:
         return max(allowed, key=lambda point: point.accuracy)
 
     def to_dict(self) -> dict[str, Any]:
+        """Return the points as plain data for JSON."""
         return {"original": self.original, "points": [asdict(point) for point in self.points]}
 
     def to_svg(self) -> Html:
-        """Draw accuracy against risk, one line a method; the best releases lie at the top left."""
+        """Draw accuracy against risk as SVG, one line a method; the best releases lie at the top left."""
         from sfumato.pages.charts import scatter
 
         series: dict[str, list[tuple[float, float, str]]] = {}
@@ -77,20 +85,22 @@ class Frontier:
 
 
 def usual_methods(*chosen: Method) -> list[Method]:
-    """Return the methods that an owner may choose, and those chosen, each with less and with more noise."""
-    kinds = {one.name: one for one in (Donors(), Gadp(), Swap(), *chosen)}
-    return [variant for one in kinds.values() for variant in one.varied()]
+    """Return `Donors`, `Gadp`, `Swap` and the methods ``chosen``, each with less and with more noise."""
+    kinds = {method.name: method for method in (Donors(), Gadp(), Swap(), *chosen)}
+    return [variant for method in kinds.values() for variant in method.varied()]
 
 
 def find_frontier(
     table: Any, target: str | None, *, methods: Iterable[Method] | None = None, splits: int = 3,
     classifiers: Sequence[str] = LEARNERS, rng: np.random.Generator | int | None = 0, **options: Any,
 ) -> Frontier:
-    """Release the table by every method, state the risk of each release, and judge it on held-out records.
+    """Release a table by several methods and measure the risk and the utility of each release.
 
-    ``methods``: one a release (None: `Donors`, `Gadp` and `Swap`, each with less and with more noise). ``options`` are
-    the others of :func:`release`: preserve, rules, keep, roles, domains, treatment. Tables beyond 20,000 records are
-    sampled.
+    ``table`` and ``target``: as in :func:`release`; the target is what learners predict. ``methods``: one a release
+    (None: `Donors`, `Gadp` and `Swap`, each with less and with more noise). ``splits``: how often a third of the
+    records is held out. ``classifiers``: names of the learners. ``rng``: a NumPy generator or a seed. ``options``: the
+    other options of :func:`release` (preserve, rules, keep, roles, domains, treatment). Of tables beyond 20,000 records
+    a sample is taken.
     """
     if target is None:
         raise ValueError("target=None leaves nothing to predict; name the column that learners are judged on")
@@ -98,22 +108,25 @@ def find_frontier(
     points: list[Point] = []
     for method in usual_methods() if methods is None else methods:
         with _without_warnings():
-            done = release(table, target, method, rng=rng, **options)
-        found = [one for one in held_out(done, Draws(0), splits, classifiers) if one.measure in ("accuracy", "R²")]
-        points.append(_point(done, found))
+            result = release(table, target, method, rng=rng, **options)
+        scores = held_out(result, Draws(0), splits, classifiers)
+        scores = [score for score in scores if score.measure in ("accuracy", "R²")]
+        points.append(_point(result, scores))
     if not points:
         raise ValueError("methods is empty; give at least one, such as sf.microdata.Donors()")
-    return Frontier(tuple(points), float(np.mean([one.original for one in found])))
+    return Frontier(tuple(points), float(np.mean([score.original for score in scores])))
 
 
-def _point(done: Release, found: Sequence[Score]) -> Point:
-    worst = max(send_intruders(done, Draws(0)), key=lambda finding: finding.risk)
-    each = {one.learner: one.released for one in found}
-    accuracy, amount = float(np.mean(list(each.values()))), float(done.terms.amount.max())
-    return Point(done.method.name, amount, worst.risk, worst.name, accuracy, each)
+def _point(release: Release, scores: Sequence[Score]) -> Point:
+    """Return the risk of a release and the mean of its scores."""
+    worst = max(send_intruders(release, Draws(0)), key=lambda finding: finding.risk)
+    by_learner = {score.learner: score.released for score in scores}
+    accuracy, amount = float(np.mean(list(by_learner.values()))), float(release.terms.amount.max())
+    return Point(release.method.name, amount, worst.risk, worst.name, accuracy, by_learner)
 
 
 def _sampled(table: Any, target: str | None, options: Mapping[str, Any]) -> Any:
+    """Return a random sample of MOST_RECORDS records of a table, or the table where it has no more."""
     data = read_records(table, target, options.get("domains"), options.get("roles"))[0]
     rows = np.argsort(Draws(0).uniform(len(data.y)))[:MOST_RECORDS]
     return table if len(data.y) <= MOST_RECORDS else data.take(rows).to_table()
@@ -121,7 +134,7 @@ def _sampled(table: Any, target: str | None, options: Mapping[str, Any]) -> Any:
 
 @contextmanager
 def _without_warnings() -> Iterator[None]:
-    """What a release does not preserve is no news here: how much is learnt from it is measured."""
+    """Silence `PatternWarning`: patterns that a release loses show in what is learnt from it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PatternWarning)
         yield

@@ -1,4 +1,4 @@
-"""The release report: patterns kept, statistics kept, risk; for the owner, and in a form that may be handed on."""
+"""`ReleaseReport`: patterns kept, statistics kept, and risk; for the owner, and in a form that may be handed on."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ from sfumato.pages import Page
 from sfumato.prose import counted, percent, plain, sentence
 
 MOST_ROWS = 40
-TYPES = {
+"""Biases that the page shows, the largest first: about two screens. By judgement."""
+
+TYPES = {  # the kinds of bias (see `kept.measures`) in the words of the report
     "mean": "means",
     "A": "variances (type A)",
     "B": "correlations between released attributes (type B)",
@@ -30,8 +32,15 @@ TYPES = {
 
 @dataclass(frozen=True)
 class ReleaseReport:
-    """What was measured. ``str()`` is prose, ``to_dict()`` JSON, ``to_html()`` one page; ``public=True`` leaves out
-    what would help an intruder: amounts, leaves, rules, single attributes at risk, notes on the input."""
+    """The measurements of a release: as prose (``str()``), plain data (``to_dict()``) or a page (``to_html()``).
+
+    ``public=True`` leaves out what would help an intruder: amounts of noise, leaves, rules, single attributes at risk,
+    notes on the input. ``rules``: the pattern tree beside the one grown on the release. ``utility``: scores of
+    learners. ``association_change``: mean and largest change of an association. ``preserved``: which patterns survived.
+    ``biases``: of statistics. ``shrunk_leaves``: repairs of correlation matrices. ``noise``: as it came out. ``apart``:
+    pairs of attributes that too few records have both of, which are not compared. ``frontier``: risk against utility of
+    other releases, where it was measured.
+    """
 
     method: str
     records: int
@@ -49,37 +58,36 @@ class ReleaseReport:
     noise: tuple[RealisedNoise, ...] = ()
     has_target: bool = True
     apart: int = 0
-    """Pairs of attributes that hardly anybody has both of, which are not compared."""
     frontier: Frontier | None = None
 
     def with_frontier(self, frontier: Frontier) -> ReleaseReport:
-        """The same report with risk against utility of other releases, for the owner."""
+        """Return the same report with ``frontier``, the risk against utility of other releases, for the owner."""
         return replace(self, frontier=frontier)
 
     def by_measure(self) -> dict[str, list[Score]]:
-        """The learners' scores, for each measure."""
-        measures = dict.fromkeys(one.measure for one in self.utility)
-        return {measure: [one for one in self.utility if one.measure == measure] for measure in measures}
+        """Return the learners' scores by measure (accuracy, AUC, …)."""
+        measures = dict.fromkeys(score.measure for score in self.utility)
+        return {measure: [score for score in self.utility if score.measure == measure] for measure in measures}
 
     def statistics(self) -> dict[str, tuple[int, int, float]]:
-        """For each type of bias: how many lie within chance, of how many, and the largest."""
-        found = {}
+        """Return for each type of bias: how many lie within chance, of how many, and the largest bias."""
+        by_kind = {}
         for kind in TYPES:
-            those = [bias for bias in self.biases if bias.type == kind]
-            if those:
-                largest = max(those, key=lambda bias: abs(bias.bias)).bias
-                found[kind] = sum(bias.within for bias in those), len(those), largest
-        return found
+            biases = [bias for bias in self.biases if bias.type == kind]
+            if biases:
+                largest = max(biases, key=lambda bias: abs(bias.bias)).bias
+                by_kind[kind] = sum(bias.within for bias in biases), len(biases), largest
+        return by_kind
 
     def to_dict(self, *, public: bool = False) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return the measurements as plain data for JSON; ``public``: without what would help an intruder."""
         shown: dict[str, Any] = {
             "method": self.method,
             "records": self.records,
             "attributes": list(self.attributes),
             "patterns": {
                 "rules": self.rules.to_dict(),
-                "utility": [one.to_dict() for one in self.utility],
+                "utility": [score.to_dict() for score in self.utility],
                 "association_change": self.association_change,
                 "preserved": self.preserved.to_dict(),
             },
@@ -94,10 +102,10 @@ class ReleaseReport:
         return cleaned
 
     def _for_the_owner(self) -> dict[str, Any]:
-        """What would help an intruder."""
+        """Return the measurements that would help an intruder, as plain data."""
         return {
             "amount": self.amount,
-            "realised_noise": [vars(one) for one in self.noise],
+            "realised_noise": [vars(noise) for noise in self.noise],
             "biases": [bias.to_dict() for bias in self.biases],
             "kept_rules": list(map(str, self.rules.kept)),
             "lost_rules": list(map(str, self.rules.lost)),
@@ -108,7 +116,7 @@ class ReleaseReport:
         }
 
     def to_html(self, *, public: bool = False) -> str:
-        """One page that needs no network, no script and no other file."""
+        """Return the report as one HTML page without scripts or other files; ``public`` as in `to_dict`."""
         return _page(self, public=public).html()
 
     def __str__(self) -> str:
@@ -117,7 +125,7 @@ class ReleaseReport:
         return "\n".join([*measured, *self.notes, *others])
 
     def patterns_in_words(self, *, each: bool = True) -> str:
-        """``each``: with the scores of every learner."""
+        """Return sentences on the patterns kept; ``each``: with the scores of every learner, not only the worst."""
         change = self.association_change["mean"]
         return (
             f"Patterns. A tree grown on the release: {self.rules}. {self.utility_in_words(each)} "
@@ -126,18 +134,22 @@ class ReleaseReport:
         )
 
     def utility_in_words(self, each: bool) -> str:
+        """Return sentences on what learners still learn; ``each``: with the scores of every learner."""
         if not self.utility:
             why = "too few records" if self.has_target else "there is no target; the associations tell what is kept"
             return f"What learners still learn was not measured: {why}."
-        scores = "; ".join(f"{measure}: {', '.join(map(_told, some))}" for measure, some in self.by_measure().items())
+        by_measure = self.by_measure().items()
+        scores = "; ".join(f"{measure}: {', '.join(map(_score_in_words, some))}" for measure, some in by_measure)
         worst = max(self.utility, key=lambda score: score.lost)
-        told = scores if each else f"at worst {worst.in_points()} ({worst.measure}, {worst.learner})"
+        shown = scores if each else f"at worst {worst.in_points()} ({worst.measure}, {worst.learner})"
         return (
             f"Learners trained on such a release of two thirds of the records, tested on the true records of the rest, "
-            f"which neither the release nor its tree has seen (mean of {worst.splits} splits ± standard error): {told}."
+            "which neither the release nor its tree has seen "
+            f"(mean of {worst.splits} splits ± standard error): {shown}."
         )
 
     def statistics_in_words(self) -> str:
+        """Return sentences on the biases of statistics."""
         parts = [
             f"{TYPES[kind]} {good} of {total} within chance (largest change {largest:+.3f})"
             for kind, (good, total, largest) in self.statistics().items()
@@ -147,6 +159,7 @@ class ReleaseReport:
         return "Statistics. " + ("; ".join(parts) or "There is no numeric attribute to compare") + f".{left_out}"
 
     def risk_in_words(self, *, public: bool = False) -> str:
+        """Return sentences on the risk; ``public`` as in `to_dict`."""
         shown = self.risk.to_dict(public=True)
         return (
             f"Risk. {self.risk.in_words(public)} "
@@ -156,12 +169,13 @@ class ReleaseReport:
         )
 
 
-def _told(score: Score) -> str:
+def _score_in_words(score: Score) -> str:
+    """Return a learner's score on the release and on the original as text."""
     return f"{score.learner} {percent(score.released)} (original {percent(score.original)}, {score.in_points()})"
 
 
 def report_on(release: Release) -> ReleaseReport:
-    """Measure a release; the measurements repeat, because their own randomness is fixed."""
+    """Measure a release; measuring it again gives the same figures, because their random numbers are fixed."""
     original, released, draws = release.original, release.released, Draws(0)
     return ReleaseReport(
         method=release.method.name,
@@ -187,6 +201,7 @@ def report_on(release: Release) -> ReleaseReport:
 
 
 def _page(report: ReleaseReport, *, public: bool) -> Page:
+    """Return the page of a report."""
     kind = "For those who receive the data" if public else "For the owner; do not hand this page on"
     records = f"{report.records:,} records, {len(report.attributes)} attributes, method {report.method}"
     page = Page("Release report", f"{records}. {kind}.")
@@ -200,10 +215,11 @@ def _page(report: ReleaseReport, *, public: bool) -> Page:
 
 
 def _show_patterns(page: Page, report: ReleaseReport, public: bool) -> None:
+    """Add the section on patterns to a page."""
     page.section("Patterns").paragraph(_after_heading(report.patterns_in_words(each=False)))
     for measure, scores in report.by_measure().items():
         page.paragraph(f"On unseen records, {measure}:")
-        page.bars((f"{one.learner}: {one.in_points()}", (one.released, one.original)) for one in scores)
+        page.bars((f"{score.learner}: {score.in_points()}", (score.released, score.original)) for score in scores)
     if report.utility:
         page.paragraph("Upper bar: trained on the release; lower bar: on the original it was made of.", soft=True)
     page.bars([("rules kept", report.rules.share_kept), ("records under kept rules", report.rules.share_covered)])
@@ -213,6 +229,7 @@ def _show_patterns(page: Page, report: ReleaseReport, public: bool) -> None:
 
 
 def _show_statistics(page: Page, report: ReleaseReport) -> None:
+    """Add the section on statistics to a page."""
     page.section("Statistics").paragraph(_after_heading(report.statistics_in_words()))
     worst = sorted(report.biases, key=lambda bias: -abs(bias.bias) / max(bias.allowed, 1e-9))
     shown = [(f"{bias.type}: {bias.what}", bias.bias, bias.allowed) for bias in worst if bias.type in "ABC"]
@@ -223,6 +240,7 @@ def _show_statistics(page: Page, report: ReleaseReport) -> None:
 
 
 def _show_risk(page: Page, report: ReleaseReport, public: bool) -> None:
+    """Add the section on risk to a page."""
     risk, shown = report.risk, report.risk.to_dict(public=True)
     page.section("Risk").paragraph(_after_heading(report.risk_in_words(public=public)))
     worst_first = sorted(risk.findings, key=lambda finding: -finding.risk)
@@ -249,6 +267,7 @@ def _show_risk(page: Page, report: ReleaseReport, public: bool) -> None:
 
 
 def _show_owner(page: Page, report: ReleaseReport) -> None:
+    """Add the section for the owner alone to a page: roles, amounts of noise, leaves, notes."""
     leaves = [f"leaf {fit['leaf']}: {fit['reason']}, shrinkage {fit['shrinkage']:.2f}" for fit in report.shrunk_leaves]
     page.section("For the owner")
     page.unfold("Roles of the columns", [f"{name}: {role}" for name, role in report.roles.items()])
@@ -259,6 +278,7 @@ def _show_owner(page: Page, report: ReleaseReport) -> None:
 
 
 def _show_frontier(page: Page, report: ReleaseReport) -> None:
+    """Add the section on risk against utility to a page, where it was measured."""
     if report.frontier is not None:
         words = "Other releases of this table: the best lie at the top left, where little is found and much is learnt."
         clean = f"Trained on the original, learners reach {percent(report.frontier.original)} on average."
@@ -268,5 +288,5 @@ def _show_frontier(page: Page, report: ReleaseReport) -> None:
 
 
 def _after_heading(text: str) -> str:
-    """The report's words without their first one, which the heading says already."""
+    """Return a part of the report without its first word, which is the heading already."""
     return sentence(text.partition(". ")[2])

@@ -1,5 +1,7 @@
-"""What a release gives away: what each of the intruders finds, the worst of them, values close to the truth, how far
-the leaves confine a value, and groups of records that are alike."""
+"""`Risk`: what a release gives away about people, by attacks of intruders and by counts.
+
+Counted are values close to the true ones, how far leaves confine a value, and groups with equal quasi-identifiers.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.microdata.draws import Draws
-from sfumato.microdata.intruders import Finding, send_intruders
+from sfumato.microdata.intruders import IntruderFinding, send_intruders
 from sfumato.microdata.patterns.pattern import Leaves
 from sfumato.microdata.releasing import Release
 from sfumato.microdata.table.fields import Microdata
@@ -20,10 +22,16 @@ from sfumato.prose import percent, sentence
 
 @dataclass(frozen=True)
 class Risk:
-    """Findings of all intruders, the nearest match first; shares of values by field; groups on the quasi-identifiers
-    before and after."""
+    """What a release gives away about people.
 
-    findings: tuple[Finding, ...]
+    ``findings``: the results of all intruders, the nearest match first. ``disclosed`` and ``exact``: by field the share
+    of released values within CLOSE standard deviations of the true one, and equal to it. ``whole_records``: the share
+    of records that did not change. ``confinement``: by field the share of its domain that a leaf leaves open, on
+    average. ``confined``: the share of values that a leaf confines to a tenth of the domain. ``before`` and ``after``:
+    groups with equal quasi-identifiers in the original and in the release.
+    """
+
+    findings: tuple[IntruderFinding, ...]
     disclosed: dict[str, float]
     exact: dict[str, float]
     whole_records: float
@@ -33,36 +41,39 @@ class Risk:
     after: Anonymity
 
     @property
-    def worst(self) -> Finding:
-        """The intruder with the highest risk."""
+    def worst(self) -> IntruderFinding:
+        """The result of the intruder with the highest risk."""
         return max(self.findings, key=lambda finding: finding.risk)
 
     @property
     def stated(self) -> float:
-        """The risk of the worst: the share of people found, or what guesses gain, at most."""
+        """The risk of the worst intruder: the upper limit of the share of people found, or of what guesses gain."""
         return self.worst.risk
 
     @property
     def linked(self) -> float:
-        """The share of people whose own record is the nearest."""
+        """The share of people whose own record is the nearest one."""
         return self.findings[0].found
 
     @property
     def linked_by_guessing(self) -> float:
+        """The chance that a record taken at random is a person's own."""
         return self.findings[0].by_guessing
 
     @property
     def candidates(self) -> int:
+        """The number of records among which people are looked for."""
         return round(1 / self.findings[0].by_guessing)
 
     def to_dict(self, public: bool = False) -> dict[str, Any]:
+        """Return the figures as plain data for JSON; ``public``: without those that would help an intruder."""
         shown: dict[str, Any] = {
             "stated": self.stated,
             "worst": self.worst.name,
             "linked": self.linked,
             "linked_by_guessing": self.linked_by_guessing,
             "candidates": self.candidates,
-            "intruders": [_shown(one, public) for one in self.findings],
+            "intruders": [_shown(finding, public) for finding in self.findings],
             "values_within_a_tenth_of_a_deviation": _average(self.disclosed),
             "values_unchanged": _average(self.exact),
             "records_unchanged": self.whole_records,
@@ -78,7 +89,10 @@ class Risk:
         return shown
 
     def in_words(self, public: bool = False) -> str:
-        """The worst with its example, then how the others stand."""
+        """Return sentences on the worst intruder, the nearest match, and groups with equal quasi-identifiers.
+
+        ``public``: without the worst intruder's story and example, which name columns and people.
+        """
         worst = self.worst
         gained = (
             f"is right about {percent(worst.found)} of people, about {percent(worst.by_guessing)} without their "
@@ -87,18 +101,19 @@ class Risk:
             else f"finds {percent(worst.found)} of people (at most {percent(worst.risk, up=True)}; by guessing "
             f"{percent(worst.by_guessing, 2)})"
         )
-        told = "" if public else f" The intruder {worst.story}. For example: {worst.example}."
+        story = "" if public else f" The intruder {worst.story}. For example: {worst.example}."
         alike = f"{percent(self.before.uniques, 0)} of the records were alone with their quasi-identifiers (k = "
         alike += f"{self.before.k}, l = {self.before.l}), {percent(self.after.uniques, 0)} are in the release (k = "
         alike += f"{self.after.k}, l = {self.after.l})."
         return (
-            f"Of {len(self.findings)} intruders the worst, {worst.name}, {gained}.{told} An intruder who knows every "
+            f"Of {len(self.findings)} intruders the worst, {worst.name}, {gained}.{story} An intruder who knows every "
             f"attribute of a person exactly and takes the nearest record finds {percent(self.linked)} (guessing among "
             f"{self.candidates:,}: {percent(self.linked_by_guessing, 2)}). {sentence(alike)}"
         )
 
 
 def measure_risk(release: Release, draws: Draws) -> Risk:
+    """Measure what a release gives away, by sending all intruders and by counting."""
     original, released = release.original, release.released
     close, same = _close_and_same(original, released)
     unchanged = ((original.X == released.X) | np.isnan(original.X)).all(axis=1) & (original.y == released.y)
@@ -116,29 +131,31 @@ def measure_risk(release: Release, draws: Draws) -> Risk:
     )
 
 
-def _shown(finding: Finding, public: bool) -> dict[str, Any]:
-    """A finding in plain values; stories and examples name columns and people, which is for the owner."""
+def _shown(finding: IntruderFinding, public: bool) -> dict[str, Any]:
+    """Return an intruder's result as plain data; ``public``: without story and example, which name columns and people.
+    """
     shown = {**asdict(finding), "risk": finding.risk}
     return {key: value for key, value in shown.items() if not public or key not in ("story", "example")}
 
 
 def _close_and_same(original: Microdata, released: Microdata) -> tuple[dict[str, float], dict[str, float]]:
+    """Return by field the share of released values that are close to the true ones, and that are equal to them."""
     close, same = {}, {}
-    for place, field in enumerate(original.fields):
-        x, y = original.X[:, place], released.X[:, place]
-        known = ~np.isnan(x)
-        if known.any():
-            reach = 0.0 if field.kind == "category" else CLOSE * x[known].std()
-            close[field.name] = float((np.abs(x - y)[known] <= reach).mean())
-            same[field.name] = float((x == y)[known].mean())
+    for index, field in enumerate(original.fields):
+        x, y = original.X[:, index], released.X[:, index]
+        present = ~np.isnan(x)
+        if present.any():
+            reach = 0.0 if field.kind == "category" else CLOSE * x[present].std()
+            close[field.name] = float((np.abs(x - y)[present] <= reach).mean())
+            same[field.name] = float((x == y)[present].mean())
     return close, same
 
 
 def _confinement(data: Microdata, leaves: Leaves) -> tuple[dict[str, float], float]:
-    """How much of a field's domain the leaf leaves open, on average; and the share of values left a tenth."""
+    """Return by field the mean share of its domain that a leaf leaves open, and the share of values left a tenth."""
     width, tight = {}, []
-    for place, field in enumerate(data.fields):
-        lower, upper = leaves.bounds(place)
+    for index, field in enumerate(data.fields):
+        lower, upper = leaves.bounds(index)
         whole = field.high - field.low + field.step
         share = (upper - lower + field.step) / whole if whole > 0 else np.ones_like(lower)
         width[field.name] = float(share.mean())
@@ -147,4 +164,5 @@ def _confinement(data: Microdata, leaves: Leaves) -> tuple[dict[str, float], flo
 
 
 def _average(shares: dict[str, float]) -> float:
+    """Return the mean over fields, 0 where there are none."""
     return float(np.mean(list(shares.values()))) if shares else 0.0

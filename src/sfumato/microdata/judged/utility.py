@@ -1,11 +1,11 @@
-"""What is still learnt from a release, judged on records that neither it nor its tree has seen.
+"""Utility: how well learners predict when they are trained on a release, measured on records that it was not made of.
 
-Again and again a third of the records is set aside, class by class, and the others are released by the same recipe.
-Every learner trains on that release, and on the true records that it was made of; both predict the true records set
-aside. Even the order of categories, which trees cut, comes from what the learner is given.
+In each of several splits a third of the records is set aside, class by class, and the others are released by the same
+recipe. Every learner is trained on that release, and on the true records that it was made of; both predict the true
+records set aside. The order of categories, which trees cut, comes from the training records too.
 
-Splits overlap, so a mean of J of them is less certain than J separate trials would make it. The standard error is that
-of Nadeau and Bengio (2003): s·√(1/J + m/l), with l records to learn from and m to test on.
+Splits overlap, so their mean is less certain than that of separate trials. The standard error is that of Nadeau and
+Bengio (2003): s·√(1/J + m/l), with J splits, l records to learn from and m to test on.
 """
 
 from __future__ import annotations
@@ -26,21 +26,41 @@ from sfumato.microdata.releasing import Release, release_part
 from sfumato.microdata.table.fields import Microdata
 from sfumato.microdata.table.points import points
 
-MOST_RECORDS, FEWEST_RECORDS = 20_000, 20
-SPLITS, FEWEST_SPLITS, RECORDS = 8, 3, 24_000
-"""Eight splits up to 3,000 records, three from 8,000: about as many records in all."""
+MOST_RECORDS = 20_000
+"""The most records that a split uses, to bound the time; 6,700 to test on have a standard error of .6 points at
+most."""
+
+FEWEST_RECORDS = 20
+"""The fewest records of a table whose utility is measured: fewer than seven to test on say nothing."""
+
+SPLITS = 8
+"""Splits of tables up to RECORDS / SPLITS = 3,000 records. Chosen by judgement: more cost time and overlap more."""
+
+FEWEST_SPLITS = 3
+"""Splits of large tables, from RECORDS / 3 = 8,000 records on: the fewest with a standard deviation worth stating."""
+
+RECORDS = 24_000
+"""Records that all splits together are made of, about, to bound the time."""
+
 UNEQUAL = 2.0
-"""AUC and recall are told where the largest class has at least so many times the records of the smallest."""
+"""AUC and recall are stated where the largest class has at least so many times the records of the smallest: accuracy
+alone would then hide how the smallest is predicted. By judgement."""
+
 CLASSIFIERS = ("tree", "naive Bayes", "logistic regression", "nearest neighbours")
 LEARNERS = (*CLASSIFIERS, "boosting")
 REGRESSORS = ("tree", "linear regression", "nearest neighbours", "boosting")
 NEIGHBOURS = 15
+"""Neighbours of the nearest-neighbour learners. Chosen by judgement: an odd number between scikit-learn's 5, which
+follows noise, and those that blur small classes."""
 
 
 @dataclass(frozen=True)
 class Score:
-    """How well a learner does on unseen records, trained on the original and on the release: means over splits, and
-    the standard error of their difference. The measure is accuracy, AUC, the recall of the rarest class, or R²."""
+    """How well a learner predicts unseen records, trained on the original and on the release.
+
+    ``measure``: accuracy, AUC, recall of the rarest class, or R². ``original`` and ``released``: means over ``splits``
+    splits. ``error``: the standard error of their difference.
+    """
 
     learner: str
     measure: str
@@ -51,50 +71,61 @@ class Score:
 
     @property
     def lost(self) -> float:
+        """What is lost by training on the release."""
         return self.original - self.released
 
     def in_points(self) -> str:
-        """0.4 ± 0.6 points lost, or gained."""
+        """Return the loss as text, such as "0.4 ± 0.6 points lost"."""
         change = "gained" if self.lost < -0.0005 else "lost"
         return f"{abs(100 * self.lost):.1f} ± {100 * self.error:.1f} points {change}"
 
     def to_dict(self) -> dict[str, Any]:
+        """Return the score as plain data for JSON."""
         return {**asdict(self), "lost": self.lost}
 
 
 def held_out(
     release: Release, draws: Draws, splits: int | None = None, learners: Sequence[str] = LEARNERS
 ) -> list[Score]:
-    """Every learner and measure; nothing without a target, or of fewer than twenty records."""
+    """Measure every learner on held-out records, by training it on releases of the others.
+
+    ``splits``: how often records are held out (None: 3 to 8 times). Returns nothing without a target, or for fewer than
+    FEWEST_RECORDS records.
+    """
     original, n = release.original, len(release.original.y)
     if release.recipe is None or original.target is None or n < FEWEST_RECORDS:
         return []
-    rarest, found = rarest_class(original), []
+    rarest, versions = rarest_class(original), []
     count = splits or int(np.clip(RECORDS // n, FEWEST_SPLITS, SPLITS))
     for learn, test in [split(original.y, draws) for _ in range(count)]:
         released = release_part(release.recipe, learn, draws, release.terms.attempts)
         unseen = original.take(test)
         if min(np.unique(y).size for y in (original.y[learn], released.y)) > 1:
-            found.append([_measured(data, unseen, learners, rarest) for data in (original.take(learn), released)])
-    return _summed_up(found, test.size / learn.size)
+            versions.append([_measured(data, unseen, learners, rarest) for data in (original.take(learn), released)])
+    return _summed_up(versions, test.size / learn.size)
 
 
-def _summed_up(found: list[list[dict[tuple[str, str], float]]], share: float) -> list[Score]:
-    """Means over the splits; a split whose rarest class is all on one side has no AUC and no recall."""
+def _summed_up(versions: list[list[dict[tuple[str, str], float]]], share: float) -> list[Score]:
+    """Return means over splits, with standard errors.
+
+    ``versions[split]``: the scores trained on the original and on the release, by learner and measure. A split whose
+    rarest class is all on one side has no AUC and no recall (NaN). ``share``: m/l, records to test by those to learn
+    from.
+    """
     scores = []
-    for learner, measure in found[0][0] if found else ():
-        pairs = np.array([[version[learner, measure] for version in one] for one in found])
+    for learner, measure in versions[0][0] if versions else ():
+        pairs = np.array([[version[learner, measure] for version in split_versions] for split_versions in versions])
         pairs = pairs[~np.isnan(pairs).any(axis=1)]
         if len(pairs):
             before, after = pairs.mean(axis=0).tolist()
             spread = np.diff(pairs, axis=1).std(ddof=1) if len(pairs) > 1 else np.inf
             error = float(spread * np.sqrt(1 / len(pairs) + share))
             scores.append(Score(learner, measure, before, after, error, len(pairs)))
-    return sorted(scores, key=lambda score: [one.measure for one in scores].index(score.measure))
+    return sorted(scores, key=lambda score: [split_versions.measure for split_versions in scores].index(score.measure))
 
 
 def split(y: Codes, draws: Draws) -> tuple[Codes, Codes]:
-    """Two thirds of every class to learn from, and the others, in random order; of large tables a sample."""
+    """Divide records at random: two thirds of every class to learn from, and the others; of large tables a sample."""
     sample = np.argsort(draws.uniform(y.size))[:MOST_RECORDS]
     turn = np.empty(sample.size, dtype=np.int64)
     turn[np.argsort(y[sample], kind="stable")] = np.arange(sample.size) + int(3 * draws.uniform(1)[0])
@@ -102,7 +133,7 @@ def split(y: Codes, draws: Draws) -> tuple[Codes, Codes]:
 
 
 def rarest_class(data: Microdata) -> int | None:
-    """The smallest class, where classes are unequal."""
+    """Return the index of the smallest class where classes are unequal (UNEQUAL), None otherwise."""
     counts = np.bincount(data.y)
     counts = np.where(counts > 0, counts, counts.max())
     unequal = data.response is None and counts.max() >= UNEQUAL * counts.min()
@@ -113,13 +144,17 @@ def rarest_class(data: Microdata) -> int | None:
 
 
 def scores(training: Microdata, unseen: Microdata, learners: Sequence[str] = CLASSIFIERS) -> list[float]:
-    """Accuracy on unseen records of each learner; of a number, R² of the regressors."""
+    """Return each learner's accuracy on unseen records; R² of the regressors for a numeric target."""
     return list(_measured(training, unseen, learners, None).values())
 
 
 def _measured(
     training: Microdata, unseen: Microdata, learners: Sequence[str], rarest: int | None
 ) -> dict[tuple[str, str], float]:
+    """Train each learner and return its scores on unseen records by (learner, measure).
+
+    ``rarest``: the class for AUC and recall (None: accuracy alone).
+    """
     from sfumato.learners.estimator import threads
 
     training = training.arranged()
@@ -128,17 +163,17 @@ def _measured(
         warnings.simplefilter("ignore")
         if training.response is not None:
             return {(name, "R²"): _explained(name, training, unseen, training.response) for name in REGRESSORS}
-        found = {}
+        measured = {}
         for name in learners:
             chances = _chances(name, training, unseen)
-            found[name, "accuracy"] = float((chances.argmax(axis=1) == unseen.y).mean())
+            measured[name, "accuracy"] = float((chances.argmax(axis=1) == unseen.y).mean())
             if rarest is not None:
-                found |= {(name, measure): value for measure, value in _of_class(chances, unseen, rarest).items()}
-    return found
+                measured |= {(name, measure): value for measure, value in _of_class(chances, unseen, rarest).items()}
+    return measured
 
 
 def _of_class(chances: Floats, unseen: Microdata, rarest: int) -> dict[str, float]:
-    """How well the rarest class is told from the others, and how much of it is found."""
+    """Return AUC and recall of the rarest class; NaN where the unseen records do not have it (or have it alone)."""
     from sklearn.metrics import roc_auc_score
 
     own, label = unseen.y == rarest, unseen.classes[rarest]
@@ -150,53 +185,53 @@ def _of_class(chances: Floats, unseen: Microdata, rarest: int) -> dict[str, floa
 
 
 def _chances(learner: str, training: Microdata, unseen: Microdata) -> Floats:
-    """The probability of every class for every unseen record."""
+    """Train a classifier and return its probability of every class for every unseen record."""
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.naive_bayes import GaussianNB
     from sklearn.neighbors import KNeighborsClassifier
 
-    known, asked = _inputs(learner, training, unseen)
+    training_inputs, unseen_inputs = _inputs(learner, training, unseen)
     people = np.bincount(training.y, minlength=len(training.classes))
-    if not vary(known).any():  # nothing to learn from but how often each class is
-        return np.tile(people / len(known), (len(asked), 1))
+    if not vary(training_inputs).any():  # nothing to learn from but how often each class is
+        return np.tile(people / len(training_inputs), (len(unseen_inputs), 1))
     if learner == "tree":
-        model = grow_tree(known, training.y)
+        model = grow_tree(training_inputs, training.y)
     else:
         early = "auto" if (people != 1).all() else False  # a class of one person cannot be divided
         model = {
             "naive Bayes": GaussianNB(),
             "logistic regression": LogisticRegression(max_iter=500),
-            "nearest neighbours": KNeighborsClassifier(min(NEIGHBOURS, len(known))),
+            "nearest neighbours": KNeighborsClassifier(min(NEIGHBOURS, len(training_inputs))),
             "boosting": HistGradientBoostingClassifier(
                 l2_regularization=SHRINKAGE, early_stopping=early, random_state=0
             ),
-        }[learner].fit(known, training.y)
-    chances = np.zeros((len(asked), len(training.classes)))
-    chances[:, model.classes_] = model.predict_proba(asked)
+        }[learner].fit(training_inputs, training.y)
+    chances = np.zeros((len(unseen_inputs), len(training.classes)))
+    chances[:, model.classes_] = model.predict_proba(unseen_inputs)
     return chances
 
 
-def _explained(learner: str, training: Microdata, unseen: Microdata, place: int) -> float:
-    """R² on unseen records."""
+def _explained(learner: str, training: Microdata, unseen: Microdata, index: int) -> float:
+    """Train a regressor of the field ``index`` and return its R² on unseen records."""
     from sklearn.ensemble import HistGradientBoostingRegressor
     from sklearn.linear_model import LinearRegression
     from sklearn.neighbors import KNeighborsRegressor
 
-    known, asked = _inputs(learner, training.without(place), unseen.without(place))
+    training_inputs, unseen_inputs = _inputs(learner, training.without(index), unseen.without(index))
     if learner == "tree":
-        model = grow_number_tree(known, training.X[:, place])
+        model = grow_number_tree(training_inputs, training.X[:, index])
     else:
         model = {
             "linear regression": LinearRegression(),
-            "nearest neighbours": KNeighborsRegressor(min(NEIGHBOURS, len(known))),
+            "nearest neighbours": KNeighborsRegressor(min(NEIGHBOURS, len(training_inputs))),
             "boosting": HistGradientBoostingRegressor(l2_regularization=SHRINKAGE, random_state=0),
-        }[learner].fit(known, training.X[:, place])
-    return float(model.score(asked, unseen.X[:, place]))
+        }[learner].fit(training_inputs, training.X[:, index])
+    return float(model.score(unseen_inputs, unseen.X[:, index]))
 
 
 def _inputs(learner: str, training: Microdata, unseen: Microdata) -> tuple[Floats, Floats]:
-    """Codes for trees, points for the others, in the training records' own deviations."""
+    """Return the learner's inputs: codes for trees, points for others, scaled by the training records' deviations."""
     if learner in ("tree", "boosting"):
         telling = ~np.isnan(training.X).all(axis=0)  # the library takes no column without any value
         if not telling.any():

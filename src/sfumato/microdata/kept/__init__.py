@@ -1,1 +1,1 @@
-"""Compare a release with its original: the patterns that were to survive, and the statistics of the table."""
+"""Comparing a release with its original: the patterns that were to survive, and the statistics of the table."""

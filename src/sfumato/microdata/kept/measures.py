@@ -1,4 +1,4 @@
-"""What a release keeps of the statistics of a table: each with its bias.
+"""Biases of a release's statistics, each with the size that chance explains; and associations between columns.
 
 Biases of type A, B, C and D (Muralidhar et al. 1999), each with its sampling interval:
 
@@ -9,7 +9,7 @@ Biases of type A, B, C and D (Muralidhar et al. 1999), each with its sampling in
     mean (no letter)  change of a mean, in standard deviations
 
 X and Y are paired record by record, so a statistic's standard error comes from its influence on each pair; a bias is
-called "within" when it is no larger than chance makes it in 99 % of releases without bias.
+"within" chance when it is no larger than in 99 % of releases without bias.
 """
 
 from __future__ import annotations
@@ -27,14 +27,21 @@ from sfumato.domain import Codes, Floats
 from sfumato.microdata.table.fields import Mask, Microdata
 
 CONFIDENCE = 0.99
+"""The share of releases without bias whose statistics lie within the stated limits; a convention, stated in the
+report."""
+
 FEWEST = 3
-"""Records without which a statistic has no error of its own: of two, r is 1 or −1."""
-Z = float(ndtri((1 + CONFIDENCE) / 2))
+"""The fewest records for a statistic with an error: of two, r is always 1 or −1."""
+
+Z = float(ndtri((1 + CONFIDENCE) / 2))  # CONFIDENCE in standard errors: 2.58
 
 
 @dataclass(frozen=True)
 class Bias:
-    """One statistic's bias and the largest one that sampling alone explains."""
+    """The bias of one statistic, and the largest one that chance explains (``allowed``).
+
+    ``type``: "mean", "A", "B", "C" or "D" (see the head of this module). ``what``: the columns, as text.
+    """
 
     type: str
     what: str
@@ -43,46 +50,52 @@ class Bias:
 
     @property
     def within(self) -> bool:
+        """Whether chance explains the bias."""
         return abs(self.bias) <= self.allowed + 1e-12
 
     def to_dict(self) -> dict[str, Any]:
+        """Return the bias as plain data for JSON."""
         return {**asdict(self), "within": self.within}
 
 
 def find_biases(original: Microdata, released: Microdata, kept: Mask | None = None) -> list[Bias]:
-    """Every bias of the numeric fields that vary; of those in which nobody or hardly anybody has a value, none."""
+    """Measure all biases of the numeric fields that vary and in which enough records have a value.
+
+    ``kept``: fields that stayed as they were (None: none).
+    """
     varied = np.flatnonzero(original.numeric & vary(original.X)).tolist()
-    held = np.zeros(len(original.fields), bool) if kept is None else kept
+    is_kept = np.zeros(len(original.fields), bool) if kept is None else kept
     names, X, Y = original.names, original.X, released.X
-    found = [bias for i in varied if not held[i] for bias in _marginal(names[i], X[:, i], Y[:, i])]
+    biases = [bias for i in varied if not is_kept[i] for bias in _marginal(names[i], X[:, i], Y[:, i])]
     for pair in map(list, combinations(varied, 2)):
-        if not held[pair].all():
+        if not is_kept[pair].all():
             what = f"{names[pair[0]]} and {names[pair[1]]}"
-            found += _pair("C" if held[pair].any() else "B", what, X[:, pair], Y[:, pair])
+            biases += _pair("C" if is_kept[pair].any() else "B", what, X[:, pair], Y[:, pair])
     for label in range(len(original.classes) - (len(original.classes) <= 2)):
         before, after = (np.asarray(data.y == label, float) for data in (original, released))
         for i in varied:
             what = f"{names[i]} and {original.target}={original.classes[label]}"
-            found += _pair("C", what, np.column_stack([X[:, i], before]), np.column_stack([Y[:, i], after]))
-    return found
+            biases += _pair("C", what, np.column_stack([X[:, i], before]), np.column_stack([Y[:, i], after]))
+    return biases
 
 
 def vary(X: Floats) -> Mask:
-    """The columns in which two known values differ."""
-    known = ~np.isnan(X)
-    return np.asarray(np.where(known, X, -np.inf).max(axis=0) > np.where(known, X, np.inf).min(axis=0))
+    """Return which columns have two different values, missing ones aside."""
+    present = ~np.isnan(X)
+    return np.asarray(np.where(present, X, -np.inf).max(axis=0) > np.where(present, X, np.inf).min(axis=0))
 
 
 def compared(data: Microdata) -> tuple[Codes, Codes]:
-    """The pairs of fields that enough records have both of."""
-    known = (~np.isnan(data.X)).astype(np.int64)
-    first, second = np.nonzero(np.triu(known.T @ known >= FEWEST, 1))
+    """Return the pairs of fields (indices of the first, of the second) that at least FEWEST records have both of."""
+    present = (~np.isnan(data.X)).astype(np.int64)
+    first, second = np.nonzero(np.triu(present.T @ present >= FEWEST, 1))
     return first, second
 
 
 def _marginal(name: str, x: Floats, y: Floats) -> list[Bias]:
-    known = ~(np.isnan(x) | np.isnan(y))
-    x, y, n = x[known], y[known], int(known.sum())
+    """Return the biases of one field's mean, variance and distribution."""
+    present = ~(np.isnan(x) | np.isnan(y))
+    x, y, n = x[present], y[present], int(present.sum())
     if n < FEWEST:
         return []
     dx, dy = x - x.mean(), y - y.mean()
@@ -99,16 +112,17 @@ def _marginal(name: str, x: Floats, y: Floats) -> list[Bias]:
 
 
 def _pair(kind: str, what: str, before: Floats, after: Floats) -> list[Bias]:
-    known = ~(np.isnan(before).any(axis=1) | np.isnan(after).any(axis=1))
-    if known.sum() < FEWEST:
+    """Return the bias of the correlation of two columns, [record, 2] before and after the release."""
+    present = ~(np.isnan(before).any(axis=1) | np.isnan(after).any(axis=1))
+    if present.sum() < FEWEST:
         return []
-    (r_before, i_before), (r_after, i_after) = _correlation(before[known]), _correlation(after[known])
+    (r_before, i_before), (r_after, i_after) = _correlation(before[present]), _correlation(after[present])
     influence = i_after - i_before
     return [Bias(kind, what, r_after - r_before, Z * float(influence.std() / np.sqrt(influence.size)))]
 
 
 def _correlation(pair: Floats) -> tuple[float, Floats]:
-    """r and the influence of every record on it: z₁z₂ − r(z₁² + z₂²)/2."""
+    """Return the correlation r of two columns and every record's influence on it, z₁z₂ − r(z₁² + z₂²)/2."""
     deviation = pair.std(axis=0)
     standard = (pair - pair.mean(axis=0)) / np.where(deviation > 0, deviation, 1)
     product = standard.prod(axis=1)
@@ -120,7 +134,7 @@ def _correlation(pair: Floats) -> tuple[float, Floats]:
 
 
 def associations(data: Microdata) -> Floats:
-    """Strength of association of every pair of fields, 0..1.
+    """Return the strength of association of every pair of fields, from 0 to 1: [field, field].
 
     Two numbers: |r|. A category and a number: √η², the share of variance between the categories. Two categories:
     Cramér's V.
@@ -136,18 +150,19 @@ def associations(data: Microdata) -> Floats:
 
 
 def _correlations(X: Floats) -> Floats:
-    """|r| of every two columns, 0 with one that does not vary, 1 with itself."""
+    """Return |r| of every two columns; 0 with a column that does not vary, 1 on the diagonal."""
     centred = X - X.mean(axis=0)
     size = np.sqrt((centred**2).sum(axis=0))
     scale = np.outer(size, size)
-    found = np.abs(centred.T @ centred) / np.where(scale > 0, scale, 1.0)
-    np.fill_diagonal(found, 1.0)
-    return np.asarray(found)
+    strength = np.abs(centred.T @ centred) / np.where(scale > 0, scale, 1.0)
+    np.fill_diagonal(strength, 1.0)
+    return np.asarray(strength)
 
 
 def _association(data: Microdata, i: int, j: int) -> float:
-    known = ~np.isnan(data.X[:, [i, j]]).any(axis=1)
-    x, y = data.X[known, i], data.X[known, j]
+    """Return the strength of association of two fields over the records that have both."""
+    present = ~np.isnan(data.X[:, [i, j]]).any(axis=1)
+    x, y = data.X[present, i], data.X[present, j]
     if x.size < 2:
         return 0.0
     if data.numeric[i] and data.numeric[j]:
@@ -160,6 +175,7 @@ def _association(data: Microdata, i: int, j: int) -> float:
 
 
 def _correlation_ratio(number: Floats, code: Codes) -> float:
+    """Return √η², where η² is the share of a number's variance between categories."""
     count = np.bincount(code)
     mean = np.bincount(code, number) / np.maximum(count, 1)
     total = ((number - number.mean()) ** 2).sum()
@@ -167,5 +183,6 @@ def _correlation_ratio(number: Floats, code: Codes) -> float:
 
 
 def _cramer(first: Codes, second: Codes) -> float:
+    """Return Cramér's V of two categories; 0 where one has a single value."""
     table = crosstab(first, second).count
     return float(association(table, method="cramer")) if min(table.shape) > 1 else 0.0

@@ -1,5 +1,8 @@
-"""What was asked to survive, and whether it did: rules that a tree grown on the release still finds, associations of
-every two columns, and values that may stand together."""
+"""`Preserved`: whether the patterns that were to survive a release are in it.
+
+Patterns are the rules that a tree grown on the release finds, the associations of every two columns, and the rules on
+which values may stand together.
+"""
 
 from __future__ import annotations
 
@@ -11,23 +14,29 @@ import numpy as np
 from sfumato.microdata.kept.measures import associations, compared
 from sfumato.microdata.methods.method import Terms
 from sfumato.microdata.patterns.comparison import TreeComparison, compare_trees
-from sfumato.microdata.patterns.nodes import Nodes
+from sfumato.microdata.patterns.nodes import TreeNodes
 from sfumato.microdata.patterns.rules import Rule
 from sfumato.microdata.table.fields import Microdata
 from sfumato.prose import percent
 
 CHANCE = 4.0
-"""Of some dozens of associations the worst differs by up to 4/√n between two samples of n records; less than that is
-never held against a release."""
+"""In units of 1/√n, n records: the change of an association that is always allowed (docs/decisions/0027). Between two
+samples of n records the largest change of some dozens of associations is up to about 4/√n."""
 
 
 class PatternWarning(UserWarning):
-    """What a release was to preserve is not in it."""
+    """The warning that a pattern that was to survive is not in a release."""
 
 
 @dataclass(frozen=True)
 class Preserved:
-    """``preserve`` is what was asked for; ``limits`` the share of records under kept rules and the largest change."""
+    """Which patterns survived a release.
+
+    ``preserve``: what was to survive: "rules", "correlations", "both" or "nothing". ``rules``: the pattern tree beside
+    the one grown on the release. ``change``: the mean and the largest change of an association, ``most_changed`` the
+    two fields of the latter. ``broken``: how many released records break a rule that the original did not. ``limits``:
+    the least share of records under kept rules, and the largest change that is allowed.
+    """
 
     preserve: str
     rules: TreeComparison
@@ -38,34 +47,38 @@ class Preserved:
 
     @property
     def rules_reached(self) -> bool:
+        """Whether enough records are under kept rules."""
         return self.rules.share_covered >= self.limits[0]
 
     @property
     def correlations_reached(self) -> bool:
+        """Whether no association changed by more than is allowed."""
         return self.change["largest"] <= self.limits[1]
 
     @property
     def reached(self) -> bool:
+        """Whether all that was to survive did."""
         return not self.shortfalls()
 
     def shortfalls(self) -> list[str]:
-        """What was asked for and not reached, with its figures."""
-        found = []
+        """Return a sentence for each pattern that was to survive and did not, with its figures."""
+        shortfalls = []
         if self.preserve in ("rules", "both") and not self.rules_reached:
             kept, total = len(self.rules.kept), len(self.rules.kept) + len(self.rules.lost)
-            found.append(
+            shortfalls.append(
                 f"{kept} of {total} rules are kept, covering {percent(self.rules.share_covered)} of the records "
                 f"(asked for: {percent(self.limits[0], 0)})"
             )
         if self.preserve in ("correlations", "both") and not self.correlations_reached and self.most_changed:
-            found.append(
+            shortfalls.append(
                 f"the association of {' and '.join(self.most_changed)} changed by {self.change['largest']:.3f} "
                 f"(at most {self.limits[1]:.3f} was asked for)"
             )
-        found += [f"{count} records break the rule {text}" for text, count in self.broken.items()]
-        return found
+        shortfalls += [f"{count} records break the rule {text}" for text, count in self.broken.items()]
+        return shortfalls
 
     def to_dict(self) -> dict[str, Any]:
+        """Return the figures as plain data for JSON."""
         return {
             "asked_for": self.preserve, "reached": self.reached, "shortfalls": self.shortfalls(),
             "share_of_records_under_kept_rules": self.rules.share_covered, "least_rules": self.limits[0],
@@ -80,10 +93,13 @@ class Preserved:
 
 
 def judge(
-    original: Microdata, released: Microdata, tree: Nodes, again: Nodes,
+    original: Microdata, released: Microdata, tree: TreeNodes, again: TreeNodes,
     rules: tuple[Rule, ...], terms: Terms,
 ) -> Preserved:
-    """Compare a release with the original by what was asked for; ``again`` is the pattern tree grown on the release."""
+    """Compare a release with the original by what was to survive.
+
+    ``tree``: the pattern tree. ``again``: the one grown on the release. ``rules``: which values may stand together.
+    """
     compared = compare_trees(tree, again, original.X, original.names, classes=original.predicted)
     change, pair = association_change(original, released)
     broken = {rule.text: int((rule.broken(released.X) & ~rule.broken(original.X)).sum()) for rule in rules}
@@ -95,7 +111,7 @@ def judge(
 
 
 def association_change(original: Microdata, released: Microdata) -> tuple[dict[str, float], tuple[str, str] | None]:
-    """How far the strength of association of two fields moved, on average and at most, and for which two."""
+    """Return the mean and the largest change of an association between two fields, and the two that changed most."""
     upper = compared(original)
     if not upper[0].size:
         return {"mean": 0.0, "largest": 0.0}, None

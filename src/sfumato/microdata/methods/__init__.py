@@ -1,1 +1,1 @@
-"""The ways to move values: noise inside leaves, columns drawn in turn, GADP, and what is done beside them."""
+"""Methods of release: noise inside leaves, columns drawn in turn, GADP, swapping; and the treatment beside them."""

@@ -1,10 +1,10 @@
-"""Dealing inside leaf and class, so that every cut scores as it did.
+"""Dealing a leaf's true values to its records, inside leaf and class, so that every cut scores as it did.
 
-A leaf's numbers, dealt to its records in the order of what they drew, and in every class those values that belong to
-the class: then any cut of any node divides the classes as it did. But exactly so they would tell the class of whoever
-has a rare value. So the classes of neighbouring values change places first, inside windows of at least ``WINDOW``
-records (a value that more of a leaf's records share is a window of its own), and in the window next to a cut they stand
-so that no cut beside it gains: the class that belongs to a side comes last there.
+The values of each class in a leaf are dealt to the released records of that class, in the order of the values they
+drew: then any cut of any node divides the classes as it did. Exactly so a rare value would give its owner's class away.
+So the classes of neighbouring values are exchanged first, inside windows of at least ``WINDOW`` records (a value that
+more of a leaf's records share is a window of its own). In the window next to a cut they are ordered so that no cut
+beside it gains: the class that belongs to a side stands nearest to the cut.
 """
 
 from __future__ import annotations
@@ -17,17 +17,22 @@ from sfumato.microdata.methods.noise import by_group, order_within
 from sfumato.microdata.patterns.pattern import Leaves
 
 WINDOW = 5
-"""The least number of records among whose neighbouring values classes change places."""
+"""The fewest records in a window, inside which classes are exchanged (docs/decisions/0027): larger hides classes better
+and moves cuts further."""
 
 
 def deal_by_class(
-    values: Floats, wish: Floats, true: Codes, y: Codes, leaves: Leaves, place: int, rows: Codes, draws: Draws
+    values: Floats, wish: Floats, true: Codes, y: Codes, leaves: Leaves, index: int, rows: Codes, draws: Draws
 ) -> Floats:
-    """The leaf's values of a number for these records (whole leaves), in the order of their wishes, class by class."""
+    """Deal the leaves' true values of a field to records, class by class, in the order of their wishes.
+
+    ``values``: the true values; ``true``: the true classes. ``wish``: the values that the records drew; ``y``: their
+    released classes. ``index``: the field. ``rows``: the records, all of each leaf. Returns the values of ``rows``.
+    """
     values, wish, leaf = values[rows], wish[rows], leaves.leaf[rows]
     order = order_within(values, leaf, draws)
     label = classes_in_windows(true[rows], leaf, values, order, draws)
-    _guard_cuts(label, leaves, place, leaf, order)
+    _guard_cuts(label, leaves, index, leaf, order)
     classes = int(max(label.max(), y[rows].max())) + 1
     owner, taker = leaf * classes + label, leaf * classes + y[rows]
     served = np.isin(taker, owner)
@@ -38,21 +43,28 @@ def deal_by_class(
 
 
 def deal(values: Floats, group: Codes, wish: Floats, taker: Codes, draws: Draws) -> Floats:
-    """A group's values in their order to its takers in the order of their wishes; as quantiles where there are more
-    takers than values, or fewer."""
-    given, taken = (np.bincount(each, minlength=int(max(group.max(), taker.max())) + 1) for each in (group, taker))
+    """Deal each group's values in ascending order to its takers in the order of their wishes.
+
+    ``group``: the group of each value. ``taker``: the group of each wish. Where a group has more or fewer takers than
+    values, they get its quantiles.
+    """
+    size = int(max(group.max(), taker.max())) + 1
+    given, taken = (np.bincount(groups, minlength=size) for groups in (group, taker))
     ordered = values[by_group(np.argsort(values), group)]
     by_wish = order_within(wish, taker, draws)
     here = taker[by_wish]
     rank = np.arange(here.size) - (np.cumsum(taken) - taken)[here]
-    place = (np.cumsum(given) - given)[here] + (2 * rank + 1) * given[here] // (2 * taken[here])
+    index = (np.cumsum(given) - given)[here] + (2 * rank + 1) * given[here] // (2 * taken[here])
     dealt = np.empty_like(wish)
-    dealt[by_wish] = ordered[place]
+    dealt[by_wish] = ordered[index]
     return dealt
 
 
 def deal_categories(values: Floats, wish: Floats, true: Codes, y: Codes, leaf: Codes, draws: Draws) -> Floats:
-    """As many records of each leaf and class hold a category as did, up to windows; few of them change for it."""
+    """Change as few wishes as possible so that each leaf and class has every category as often as the true records.
+
+    Parameters as in `deal_by_class`, for codes of categories; classes are exchanged in windows first.
+    """
     classes, base = int(max(true.max(), y.max())) + 1, int(max(values.max(), wish.max())) + 1
     owner = leaf * classes + classes_in_windows(true, leaf, values, order_within(values, leaf, draws), draws)
     taker = leaf * classes + y
@@ -65,16 +77,16 @@ def deal_categories(values: Floats, wish: Floats, true: Codes, y: Codes, leaf: C
 
 
 def _beyond(key: Codes, other: Codes, draws: Draws) -> Codes:
-    """In random order, the places of those of each key that are more than the other has of it."""
+    """Return, in random order, the indices of those entries of ``key`` that exceed how often ``other`` has the same."""
     order = np.argsort(draws.uniform(key.size))
     allowed, most = np.unique(other, return_counts=True)
-    place = np.minimum(np.searchsorted(allowed, key[order]), allowed.size - 1)
-    limit = np.where(allowed[place] == key[order], most[place], 0)
+    index = np.minimum(np.searchsorted(allowed, key[order]), allowed.size - 1)
+    limit = np.where(allowed[index] == key[order], most[index], 0)
     return np.asarray(order[_rank(key[order]) >= limit])
 
 
 def _rank(key: Codes) -> Codes:
-    """How many of the same key stand before each."""
+    """Return how many equal keys stand before each."""
     order = np.argsort(key, kind="stable")
     rank = np.empty(key.size, dtype=np.int64)
     rank[order] = np.arange(key.size) - np.searchsorted(key[order], key[order])
@@ -82,13 +94,15 @@ def _rank(key: Codes) -> Codes:
 
 
 def _numbered(key: Codes) -> Codes:
-    """Keys made different: the first of a key, the second, and so on."""
+    """Return different numbers for equal keys: the first, the second, … of each key."""
     return key * (key.size + 1) + _rank(key)
 
 
 def classes_in_windows(y: Codes, group: Codes, values: Floats, order: Codes, draws: Draws) -> Codes:
-    """Classes exchanged at random between neighbouring values of a group, in windows of at least ``WINDOW`` records;
-    ``order`` is that of group and value."""
+    """Exchange classes at random between neighbouring values of a group, in windows of at least ``WINDOW`` records.
+
+    ``order``: the records sorted by group and value.
+    """
     window = _windows(values[order], group[order], WINDOW)
     shuffled = np.empty_like(y)
     shuffled[order] = y[order][np.argsort(window + draws.uniform(y.size))]
@@ -96,28 +110,32 @@ def classes_in_windows(y: Codes, group: Codes, values: Floats, order: Codes, dra
 
 
 def _windows(values: Floats, group: Codes, size: int) -> Codes:
-    """The window of each of these records, which stand in the order of group and value: one begins with a group, and
-    wherever both what it holds and what is left of the group are large enough; equal values share one."""
+    """Return the window of each record; records are sorted by group and value.
+
+    A window begins with a group, and wherever the one before and the rest of the group have at least ``size`` records.
+    Equal values are in one window.
+    """
     new_group = np.concatenate([[True], group[1:] != group[:-1]])
     first = np.flatnonzero(new_group | np.concatenate([[True], values[1:] != values[:-1]]))
     end = np.searchsorted(group, group[first], "right")
     after = np.searchsorted(first, first + size)
     large = first[np.minimum(after, first.size - 1)] + size <= end
     after = np.where(large & (after < first.size), after, np.searchsorted(first, end)).tolist()
-    starts, place = np.zeros(group.size, dtype=np.int64), 0
-    while place < first.size:
-        starts[first[place]], place = 1, after[place]
+    starts, index = np.zeros(group.size, dtype=np.int64), 0
+    while index < first.size:
+        starts[first[index]], index = 1, after[index]
     return np.cumsum(starts)
 
 
-def _guard_cuts(label: Codes, leaves: Leaves, place: int, leaf: Codes, order: Codes) -> None:
-    """In the window next to a cut of this field, the class that a side has more of stands nearest to the cut."""
+def _guard_cuts(label: Codes, leaves: Leaves, index: int, leaf: Codes, order: Codes) -> None:
+    """Order classes next to each cut of a field, in place, so that the class that a side has more of is nearest to it.
+    """
     here, counts = leaf[order], leaves.counts
     for node in np.unique(leaf).tolist():
         begin, end = np.searchsorted(here, node), np.searchsorted(here, node, "right")
         above = order[max(begin, end - WINDOW) : end]
         below = order[begin : min(begin + WINDOW, end)]
-        for cut, rows in ((leaves.upper_by[node, place], above), (leaves.lower_by[node, place], below)):
+        for cut, rows in ((leaves.upper_by[node, index], above), (leaves.lower_by[node, index], below)):
             if cut >= 0:
                 left, right = counts[leaves.nodes.left[cut]], counts[leaves.nodes.right[cut]]
                 odds = ((left + 0.5) / (left.sum() + 1)) / ((right + 0.5) / (right.sum() + 1))

@@ -1,4 +1,5 @@
-"""Columns drawn in turn from donors, inside the leaves of a tree: what ``sf.release`` does by default."""
+"""`Donors`: columns drawn one after the other from donors, inside the leaves of a tree; the default of
+``sf.release``."""
 
 from __future__ import annotations
 
@@ -12,17 +13,23 @@ from sfumato.microdata.methods.method import Amount, LookedAt, Moved, Terms, by_
 from sfumato.microdata.table.fields import Microdata
 
 FEWEST_DONORS = 10.0
+"""The fewest donors of a value, by default. Chosen by judgement beside docs/decisions/0027: fewer gain less than half a
+point of accuracy or raise the risk, more lose dependence between columns."""
+
 VARIED = (5.0, 10.0, 20.0, 50.0)
+"""Numbers of donors that are compared by `find_frontier`."""
 
 
 @dataclass(frozen=True)
 class Donors(LookedAt):
-    """Draw each value from true records that are alike in class, leaf and the columns drawn before it.
+    """The method that draws each value from true records alike in class, leaf and the columns drawn before it.
 
-    fewest     the least number of donors that a value is drawn from, for all attributes or by name
-    leaves     the tree whose rules survive: a number of leaves, "c45", options of a tree or a fitted tree
-    labels     how classes move inside leaves: "rpt", "ppt", "alpt" or "none"
-    attempts   how often to look whether a tree grown on the release still finds the patterns (0: never; None: from 4
+    fewest     the fewest donors that a value is drawn from, for all attributes or by name
+    leaves     the tree whose rules survive: None grows one on the table; or a number of leaves, "c45", options of
+               scikit-learn's trees, or a fitted tree
+    labels     how classes move inside leaves: "rpt" permutes them, "ppt" draws them from the leaf's shares, "alpt" in
+               pure leaves too, "none" leaves them as they are
+    attempts   how often a tree is grown on the release to see whether it finds the patterns (0: never; None: from 4
                times for large tables to 60 for small ones)
 
     >>> import sfumato as sf

@@ -1,4 +1,4 @@
-"""GADP (Muralidhar, Parsa, Sarathy 1999), inside the leaves of a tree.
+"""`Gadp`: general additive data perturbation (Muralidhar, Parsa, Sarathy 1999), inside the leaves of a tree.
 
 With S the attributes left as they are, X the others and security κ, where Σ_YX = Σ_XS Σ_SS⁻¹ Σ_SX + κ·Σ_X|S:
 
@@ -6,7 +6,7 @@ With S the attributes left as they are, X the others and security κ, where Σ_Y
 
 so that means, Σ_YY = Σ_XX and Σ_YS = Σ_XS are kept. Inside a leaf the formula is applied to normal scores of the
 leaf's ranks, and the leaf's own quantiles are dealt out in the order of Y: bounds hold by construction, variances and
-shapes are kept, correlations are those of the scores.
+shapes are kept, and correlations are those of the scores.
 """
 
 from __future__ import annotations
@@ -28,17 +28,27 @@ from sfumato.microdata.patterns.rules import repair
 from sfumato.microdata.table.fields import Mask, Microdata
 
 RECORDS_PER_ATTRIBUTE = 10
+"""Records per attribute below which a leaf's correlation matrix is mixed with the pooled one. A rule of thumb of
+regression; larger draws more leaves towards the whole table's correlations."""
+
 LEAST_EIGENVALUE = 1e-6
+"""The smallest eigenvalue of a correlation matrix that counts as regular, and the ridge that is added below it: far
+above rounding (1e−15), too small to change a correlation visibly."""
+
 VARIED = (0.25, 0.5, 0.75, 1.0)
+"""Shares of fresh variance that are compared by `find_frontier`."""
 
 
 @dataclass(frozen=True)
 class Gadp(InLeaves):
-    """Move all numbers of a leaf together, so that correlations inside the leaf stay, and then classes.
+    """The method that moves all numbers of a leaf together, so that correlations inside the leaf stay; then classes.
 
-    fresh    the share 1 − κ² of fresh variance, 0 (none) to 1 (all of it)
-    leaves   the tree whose rules survive: a number of leaves, "c45", options of a tree or a fitted tree
-    labels   how classes move inside leaves: "rpt", "ppt", "alpt" or "none"
+    fresh    the share of variance that is new noise, 1 − κ²: from 0 (nothing moves) to 1 (values are drawn anew)
+    leaves   the tree whose rules survive: None grows one on the table; or a number of leaves, "c45", options of
+             scikit-learn's trees, or a fitted tree
+    labels   how classes move inside leaves: "rpt" permutes them, "ppt" draws them from the leaf's shares, "alpt" in
+    pure
+             leaves too, "none" leaves them as they are
 
     >>> import sfumato as sf
     >>> ages = [20 + row % 30 for row in range(60)]
@@ -73,7 +83,10 @@ class Gadp(InLeaves):
 
 
 def gadp(X: Floats, kept: Mask, kappa: float, mean: Floats, covariance: Floats, draws: Draws) -> Floats:
-    """The formula above; columns marked in ``kept`` are S and come back as they are."""
+    """Perturb records X[record, column] by the formula that heads this module; columns marked in ``kept`` are S.
+
+    ``kappa``: the security κ. ``mean`` and ``covariance``: μ and Σ of all columns.
+    """
     released = X.copy()
     centred = np.nan_to_num(X - mean)
     expected, residual = conditional(centred, kept, covariance)
@@ -84,7 +97,7 @@ def gadp(X: Floats, kept: Mask, kappa: float, mean: Floats, covariance: Floats, 
 
 
 def conditional(centred: Floats, kept: Mask, covariance: Floats) -> tuple[Floats, Floats]:
-    """E[X | S] − μ for each record, and Σ_X|S."""
+    """Return E[X | S] − μ for each centred record, and Σ_X|S; ``kept`` marks the columns S."""
     cov_xx, cov_xs = covariance[np.ix_(~kept, ~kept)], covariance[np.ix_(~kept, kept)]
     if not kept.any():
         return np.zeros_like(centred), cov_xx
@@ -93,7 +106,7 @@ def conditional(centred: Floats, kept: Mask, covariance: Floats) -> tuple[Floats
 
 
 def root(matrix: Floats) -> Floats:
-    """A with A Aᵀ = matrix; tiny negative eigenvalues of rounding count as zero."""
+    """Return A with A Aᵀ = matrix; negative eigenvalues, which come from rounding, count as zero."""
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0)))
 
@@ -101,7 +114,10 @@ def root(matrix: Floats) -> Floats:
 def gadp_in_leaves(
     data: Microdata, leaves: Leaves, kappa: float, kept: Mask, draws: Draws
 ) -> tuple[Floats, list[LeafFit]]:
-    """GADP leaf by leaf on normal scores, and what had to be done to the leaves' correlation matrices."""
+    """Perturb records leaf by leaf on normal scores; return the values, and repairs of correlation matrices.
+
+    ``kappa``: the security κ. ``kept``: the fields that stay. Leaves of few records get additive noise.
+    """
     scores = np.column_stack([_scores(column, leaves, draws) for column in data.X.T])
     full = np.flatnonzero(leaves.nodes.is_leaf & (leaves.size >= FEWEST_RECORDS))
     pooled = _correlation(scores[np.isin(leaves.leaf, full)]) if full.size else np.eye(scores.shape[1])
@@ -114,14 +130,17 @@ def gadp_in_leaves(
     few = np.flatnonzero(leaves.nodes.is_leaf & (leaves.size > 0) & (leaves.size < FEWEST_RECORDS))
     fits += [LeafFit(int(leaf), int(leaves.size[leaf]), 1.0, "too few records: additive noise") for leaf in few]
     ranked, released, amount = np.isin(leaves.leaf, full), data.X.copy(), float(np.sqrt(1 - kappa**2))
-    for place in np.flatnonzero(~kept).tolist():
-        room = Room(data.fields[place], *leaves.bounds(place), leaves.leaf)
-        released[:, place] = blur(data.X[:, place], amount, room, ranked, draws, moved[:, place])
+    for index in np.flatnonzero(~kept).tolist():
+        room = Room(data.fields[index], *leaves.bounds(index), leaves.leaf)
+        released[:, index] = blur(data.X[:, index], amount, room, ranked, draws, moved[:, index])
     return released, fits
 
 
 def usable_correlation(scores: Floats, pooled: Floats, leaf: int) -> tuple[Floats, LeafFit]:
-    """(1 − λ)·R + λ·pooled with λ = p/(n + p) where n < 10 p, and the smallest λ that is not singular otherwise."""
+    """Return a leaf's correlation matrix, repaired where it has too few records or is singular.
+
+    (1 − λ)·R + λ·pooled, λ = p/(n + p) where n < 10 p, else 0; plus a ridge where the result is singular.
+    """
     n, p = scores.shape
     matrix, few = _correlation(scores), n < RECORDS_PER_ATTRIBUTE * p
     weight = p / (n + p) if few else 0.0
@@ -133,15 +152,16 @@ def usable_correlation(scores: Floats, pooled: Floats, leaf: int) -> tuple[Float
 
 
 def _scores(column: Floats, leaves: Leaves, draws: Draws) -> Floats:
-    """Normal scores of the ranks inside the leaf, ties at random; missing values stay missing."""
-    scores, known = np.full(column.shape, np.nan), np.flatnonzero(~np.isnan(column))
-    if known.size:
-        order, start, size = ranked_within(column[known], leaves.leaf[known], draws)
-        scores[known[order]] = ndtri((np.arange(known.size) - start + 0.5) / size)
+    """Return the normal scores of a column's ranks inside the leaf, ties at random; missing values stay missing."""
+    scores, present = np.full(column.shape, np.nan), np.flatnonzero(~np.isnan(column))
+    if present.size:
+        order, start, size = ranked_within(column[present], leaves.leaf[present], draws)
+        scores[present[order]] = ndtri((np.arange(present.size) - start + 0.5) / size)
     return scores
 
 
 def _correlation(scores: Floats) -> Floats:
+    """Return the correlation matrix of centred scores, in which a missing value counts as 0."""
     filled = np.nan_to_num(scores)
     size = np.sqrt((filled**2).sum(axis=0))
     matrix = (filled.T @ filled) / np.maximum(np.outer(size, size), 1e-12)

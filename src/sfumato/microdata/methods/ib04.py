@@ -1,4 +1,4 @@
-"""Noise leaf by leaf, after Islam & Brankovic (2004)."""
+"""`IB04`: noise on each value alone, leaf by leaf, after Islam & Brankovic (2004)."""
 
 from __future__ import annotations
 
@@ -14,27 +14,32 @@ from sfumato.microdata.methods.method import Amount, LookedAt, Moved, Terms, by_
 from sfumato.microdata.table.fields import Microdata
 
 USUAL = {"dealt": 1.0, "rank": 1.0, "additive": 0.276}
-"""A standard deviation as a share of the leaf's ranks, or (IB04) of the interval. Rank noise may be larger than the
-latter, because it moves values only where the leaf has them."""
+"""The usual standard deviation: as a share of the leaf's ranks ("dealt", "rank"), or of the interval (IB04's Figure 2).
+Rank noise may be larger, because it moves values only to where the leaf has others; 1 shuffles them nearly at
+random."""
+
 VARIED = (0.1, 0.276, 0.5, 1.0)
+"""Amounts that are compared by `find_frontier`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class IB04(LookedAt):
-    """Move each value alone inside the interval that its leaf leaves open.
+    """The method that moves each value alone inside the interval that its leaf leaves open.
 
-    leaves     the tree whose rules survive: a number of leaves, "c45", options of a tree or a fitted tree
-    labels     how classes move inside leaves: "rpt", "ppt", "alpt" or "none"
+    leaves     the tree whose rules survive: None grows one on the table; or a number of leaves, "c45", options of
+               scikit-learn's trees, or a fitted tree
+    labels     how classes move inside leaves: "rpt" permutes them, "ppt" draws them from the leaf's shares, "alpt" in
+               pure leaves too, "none" leaves them as they are
     tested     whether attributes move that the leaf's path tests (with ``untested=False``: LINAPT)
     untested   whether the others move (with ``tested=False``: LIAPT); "mixed": in leaves of several classes only
-    law        "rank" noise on the ranks inside the leaf, which keeps the leaf's distribution; "dealt" the same, then
-               dealt again inside leaf and class, so that every cut scores as it did (the default where all attributes
-               move; "rank" otherwise); "additive" the paper's normal noise folded at the ends, with the values next to
-               a cut kept in place; "paper" the same to the letter: discrete, drawn once, without a look; so is a law
-               of your own: a table {share of the interval: probability}, a quantile function or a `Law`
-    amount     a standard deviation as a share of the leaf's ranks (1 if left out) or of the interval ("additive":
-               0.276), or what multiplies the paper's law or your own (1); for all attributes or by name
-    attempts   how often to look whether a tree grown on the release still finds the patterns (0: never; None: from 4
+    law        the law of the noise: "rank" noise on the ranks inside the leaf, which keeps the leaf's distribution;
+               "dealt" the same, then dealt again inside leaf and class, so that every cut scores as it did (the default
+               where all attributes move; "rank" otherwise); "additive" the paper's normal noise folded at the ends,
+               with the values next to a cut kept; "paper" the paper's discrete noise, drawn once; or a law of your own,
+               drawn once: a table {share of the interval: probability}, a quantile function or a `Law`
+    amount     the standard deviation as a share of the leaf's ranks (1 if left out) or of the interval ("additive":
+               0.276); for the paper's law or your own a factor (1); for all attributes or by name
+    attempts   how often a tree is grown on the release to see whether it finds the patterns (0: never; None: from 4
                times for large tables to 60 for small ones)
 
     >>> import sfumato as sf
@@ -64,13 +69,13 @@ class IB04(LookedAt):
 
     @property
     def noise(self) -> str:
-        """How values move where the owner looks and draws again."""
+        """The kind of noise where values may be drawn again: "dealt", "rank" or "additive"."""
         if isinstance(self.law, str) and self.law in USUAL:
             return self.law
         return "dealt" if self.tested and self.untested is True else "rank"
 
     def _drawn_once(self) -> Law | None:
-        """The paper's law or the owner's own, which are drawn once."""
+        """Return the paper's law or the owner's, which are drawn once; None for other kinds of noise."""
         return None if self.law is None or (isinstance(self.law, str) and self.law in USUAL) else law_of(self.law)
 
     def amounts(self, data: Microdata) -> Floats:

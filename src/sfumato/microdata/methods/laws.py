@@ -1,9 +1,9 @@
-"""A law of discrete noise, as IB04 has it or as the owner wants it, and what the noise of a release came to.
+"""`Law`: a distribution of discrete noise, IB04's or the owner's; and the noise that a release really has.
 
     y = x + step · round(share · (upper − lower) / step),     share drawn from the law, kept inside [lower, upper]
 
 IB04 leaves the law to the application. Its own (Figure 2) approximates a normal one with mean 0 and a deviation of
-27.6 % of the range that the leaf's conditions leave; its text does not say how values stay inside. Four readings:
+27.6 % of the range that the leaf's conditions leave; its text does not say how values stay inside. Four ways:
 
     "reflect"  what goes beyond an end is folded back     "redraw"  the noise is drawn until the value stays inside
     "wrap"     it comes in again at the other end         "clip"    it stops at the end
@@ -27,13 +27,19 @@ from sfumato.microdata.methods.noise import additive_noise, reflect
 from sfumato.microdata.patterns.pattern import Leaves
 from sfumato.microdata.table.fields import Field, Mask, Microdata
 
-ENDS = ("reflect", "redraw", "wrap", "clip")
-MOST_REDRAWS, GRID = 1_000, 10_000
+ENDS = ("reflect", "redraw", "wrap", "clip")  # how values stay inside, see above
+MOST_REDRAWS = 1_000
+"""How often noise is drawn again before a law is refused: one that leaves the interval 99 times in 100 is left over in
+four cases of 100,000."""
+
+GRID = 10_000
+"""Points at which a law's deviation is computed: to about four digits, which is more than it is shown with."""
 
 
 @dataclass(frozen=True)
 class Quantiles:
-    """The quantile function of a table: ``shares`` in ascending order, ``below`` their cumulated probabilities."""
+    """The quantile function of a discrete law: ``shares`` in ascending order, ``below`` their cumulated
+    probabilities."""
 
     shares: Floats
     below: Floats
@@ -44,7 +50,15 @@ class Quantiles:
 
 @dataclass(frozen=True)
 class Law:
-    """``quantile(u)`` gives the share for u uniform on (0, 1); ``ends`` says how values stay inside."""
+    """A law of noise, in shares of the interval that a leaf leaves to a value.
+
+    ``quantile``: the function from an array of numbers uniform on (0, 1) to shares. ``ends``: how values stay inside
+    the interval: "reflect" folds them back, "redraw" draws again, "wrap" continues at the other end, "clip" stops at
+    the end.
+
+    >>> Law.of_table({-0.1: 1, 0: 2, 0.1: 1}).quantile([0.1, 0.5, 0.9]).tolist()
+    [-0.1, 0.0, 0.1]
+    """
 
     quantile: Callable[[Floats], Any]
     ends: str = "reflect"
@@ -52,13 +66,17 @@ class Law:
     def __post_init__(self) -> None:
         if self.ends not in ENDS:
             raise ValueError(f"ends={self.ends!r} is unknown; choose {', '.join(ENDS)}")
-        found = np.asarray(self.quantile(np.array([0.25, 0.5, 0.75])), float)
-        if found.shape != (3,) or not np.isfinite(found).all():
+        shares = np.asarray(self.quantile(np.array([0.25, 0.5, 0.75])), float)
+        if shares.shape != (3,) or not np.isfinite(shares).all():
             raise ValueError("law as a function must turn an array of uniform numbers into as many finite shares")
 
     @classmethod
     def of_table(cls, probabilities: Mapping[float, float], ends: str = "reflect") -> Law:
-        """The law that gives each share its probability."""
+        """Make the law that gives each share its probability.
+
+        ``probabilities``: the probability of each share of the interval (−1 … 1), up to a common factor. ``ends``: as
+        in `Law`.
+        """
         shares, weights = (np.array(part).astype(float) for part in (list(probabilities), list(probabilities.values())))
         if not (weights.size and (weights >= 0).all() and weights.sum() > 0 and np.isfinite(shares).all()):
             raise ValueError("law as a table maps shares of the interval to probabilities, of which one is above 0")
@@ -69,11 +87,15 @@ class Law:
 
     @property
     def deviation(self) -> float:
-        """Of the shares drawn, before they are rounded or kept inside."""
+        """The standard deviation of the shares, before they are rounded or kept inside."""
         return float(np.std(self.quantile((np.arange(GRID) + 0.5) / GRID)))
 
     def moved(self, values: Floats, room: tuple[Floats, Floats], amount: float, field: Field, draws: Draws) -> Floats:
-        """The values with noise, ``amount`` times what the law draws; all known, of one field."""
+        """Add noise to values of one field, none of them missing.
+
+        ``room``: the lower and upper end of each value's interval. ``amount``: multiplies the law's shares. ``field``:
+        its steps.
+        """
         lower, upper = room
         noisy = values + self._noise(upper - lower, amount, field, draws)
         if self.ends == "clip":
@@ -90,27 +112,31 @@ class Law:
         raise ValueError("the law leaves the interval again and again; take smaller noise, or ends='reflect'")
 
     def _noise(self, width: Floats, amount: float, field: Field, draws: Draws) -> Floats:
+        """Draw noise for intervals of these widths, rounded to the field's steps."""
         noise = amount * np.asarray(self.quantile(draws.uniform(width.size)), float) * width
         return noise if not field.step else field.step * np.rint(noise / field.step)
 
 
 def _wrapped(values: Floats, lower: Floats, upper: Floats, step: float) -> Floats:
-    """Beyond the last value the first follows; counted in steps, so that rounding adds none."""
+    """Return values in [lower, upper], where the first value follows the last; in whole steps where the field has any.
+    """
     if step:
-        places = np.mod(np.rint((values - lower) / step), np.rint((upper - lower) / step) + 1)
-        return np.asarray(lower + step * places)
+        indices = np.mod(np.rint((values - lower) / step), np.rint((upper - lower) / step) + 1)
+        return np.asarray(lower + step * indices)
     width = upper - lower
     inside = (values >= lower) & (values <= upper)
     return np.where(inside, values, lower + np.mod(values - lower, np.where(width > 0, width, 1)))
 
 
 PAPER_DEVIATION = 0.276
+"""The standard deviation of IB04's noise in shares of the range, as its Figure 2 states it."""
+
 PAPER = Law.of_table({k / 20: float(np.exp(-0.5 * (k / 20 / PAPER_DEVIATION) ** 2)) for k in range(-20, 21)})
-"""Our reading of Figure 2: a normal law in steps of 5 % of the range, up to the whole range."""
+"""Our reading of IB04's Figure 2: a normal law in steps of 5 % of the range, up to the whole range."""
 
 
 def law_of(law: Any) -> Law:
-    """Return the law meant by "paper", a `Law`, a table or a quantile function."""
+    """Return a `Law` from "paper" (IB04's), a `Law`, a table of probabilities by share, or a quantile function."""
     if isinstance(law, Law) or law == "paper":
         return PAPER if law == "paper" else law
     return Law.of_table(law) if isinstance(law, Mapping) else Law(law)
@@ -119,23 +145,29 @@ def law_of(law: Any) -> Law:
 def draw_by_law(
     data: Microdata, leaves: Leaves, law: Law, amount: Floats, kept: Mask, moves: Mask, draws: Draws
 ) -> Floats:
-    """Draw LINAPT and LIAPT as the law has them, once; ``moves[record, field]`` says what may move."""
+    """Move values by a law, once (IB04's LINAPT and LIAPT); a category changes with the law's deviation as probability.
+
+    ``amount``: multiplies the law, by field. ``kept``: fields that stay. ``moves[record, field]``: what may move.
+    """
     released = data.X.copy()
-    for place, field in enumerate(data.fields):
-        rows = np.flatnonzero(moves[:, place] & ~np.isnan(data.X[:, place]))
-        if rows.size and not kept[place]:
-            values, (lower, upper) = data.X[rows, place], (end[rows] for end in leaves.bounds(place))
+    for index, field in enumerate(data.fields):
+        rows = np.flatnonzero(moves[:, index] & ~np.isnan(data.X[:, index]))
+        if rows.size and not kept[index]:
+            values, (lower, upper) = data.X[rows, index], (end[rows] for end in leaves.bounds(index))
             if field.kind == "category":
-                moved = additive_noise(values, lower, upper, float(amount[place]) * law.deviation, field, draws)
+                moved = additive_noise(values, lower, upper, float(amount[index]) * law.deviation, field, draws)
             else:
-                moved = law.moved(values, (lower, upper), float(amount[place]), field, draws)
-            released[rows, place] = field.snap(moved, lower, upper)
+                moved = law.moved(values, (lower, upper), float(amount[index]), field, draws)
+            released[rows, index] = field.snap(moved, lower, upper)
     return released
 
 
 def may_move(leaves: Leaves, y: Codes, tested: bool, untested: bool | Literal["mixed"]) -> Mask:
-    """Return [record, field]: what may move. Tested attributes alone is LINAPT, untested ones alone LIAPT, which at
-    first was only for leaves that hold several classes ("mixed")."""
+    """Return which values may move: [record, field].
+
+    ``tested``: those of fields that the leaf's path tests (alone: IB04's LINAPT). ``untested``: those of the others
+    (alone: LIAPT); "mixed": only in leaves with several classes in ``y``.
+    """
     on_path = leaves.tested[leaves.leaf]
     if untested != "mixed":
         return np.where(on_path, tested, untested)
@@ -146,13 +178,15 @@ def may_move(leaves: Leaves, y: Codes, tested: bool, untested: bool | Literal["m
     return np.where(on_path, tested, mixed)
 
 
-# --- what the noise came to -------------------------------------------------------------------------------------------
+# --- realised noise ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class RealisedNoise:
-    """Mean and deviation of released − original, in shares of the interval: of one attribute, where paths test it or
-    not."""
+    """Mean and deviation of released − original for one attribute, in shares of each value's interval.
+
+    ``tested``: over the leaves whose paths test the attribute, or over the others. ``values``: how many.
+    """
 
     attribute: str
     tested: bool
@@ -167,17 +201,20 @@ class RealisedNoise:
 
 
 def realised_noise(original: Microdata, released: Microdata, leaves: Leaves | None) -> list[RealisedNoise]:
-    """Of every numeric attribute; without leaves the interval is the whole domain and nothing is tested."""
-    found = []
-    for place in np.flatnonzero(original.numeric).tolist():
-        field, x, y = original.fields[place], original.X[:, place], released.X[:, place]
+    """Measure the noise of every numeric attribute, in tested and untested leaves apart.
+
+    Without leaves (None) the interval is the whole domain, and nothing is tested.
+    """
+    noise = []
+    for index in np.flatnonzero(original.numeric).tolist():
+        field, x, y = original.fields[index], original.X[:, index], released.X[:, index]
         lower, upper, tested = np.full(x.shape, field.low), np.full(x.shape, field.high), np.zeros(x.shape, bool)
         if leaves is not None:
-            (lower, upper), tested = leaves.bounds(place), leaves.tested[leaves.leaf, place]
+            (lower, upper), tested = leaves.bounds(index), leaves.tested[leaves.leaf, index]
         able = ~np.isnan(x) & ~np.isnan(y) & (upper > lower)
         for role in (True, False):
             rows = able & (tested == role)
             if rows.any():
                 share = (y - x)[rows] / (upper - lower)[rows]
-                found.append(RealisedNoise(field.name, role, int(rows.sum()), float(share.mean()), float(share.std())))
-    return found
+                noise.append(RealisedNoise(field.name, role, int(rows.sum()), float(share.mean()), float(share.std())))
+    return noise

@@ -1,14 +1,13 @@
-"""Noise leaf by leaf, and the owner's look (Islam & Brankovic 2004).
+"""Noise leaf by leaf, checked by growing the pattern tree again on the result (Islam & Brankovic 2004).
 
 Values stay inside the leaves' intervals, and classes move inside leaves only, so every cut of the pattern tree scores
-as it did. A tree grown again differs only where, by chance, some other cut now scores higher: so the owner looks
-whether a tree grown on the release finds the same patterns. Where it does not, that cut's field is dealt or drawn again
-for the records of that node. Nothing original is put back.
+as it did. A tree grown on the release differs only where, by chance, some other cut now scores higher. Where it does,
+that cut's field is dealt or drawn again for the records of that node. No original value is put back.
 
-How values come about is the noise: "donors" (:mod:`sfumato.microdata.methods.sequence`) draws columns one after the
-other, "dealt", "rank" and "additive" (:mod:`sfumato.microdata.methods.noise`) each alone; the first two deal numbers
-again inside the leaf. What is to survive decides the rest: rules are guarded by dealing inside leaf and class
-(:mod:`sfumato.microdata.methods.dealing`) and by the look.
+Four kinds of noise: "donors" (:mod:`sfumato.microdata.methods.sequence`) draws columns one after the other; "dealt",
+"rank" and "additive" (:mod:`sfumato.microdata.methods.noise`) move each column alone. The first two deal numbers again
+inside the leaf. Where rules are to survive, they are dealt inside leaf and class
+(:mod:`sfumato.microdata.methods.dealing`), and the result is checked.
 """
 
 from __future__ import annotations
@@ -27,27 +26,45 @@ from sfumato.microdata.methods.laws import may_move
 from sfumato.microdata.methods.method import Terms
 from sfumato.microdata.methods.noise import Room, blur, blur_labels, crowded, rank_noise
 from sfumato.microdata.methods.sequence import deal_classes, draw_in_turn
-from sfumato.microdata.patterns.nodes import Nodes
+from sfumato.microdata.patterns.nodes import TreeNodes
 from sfumato.microdata.patterns.pattern import Grower, Leaves, Pattern
 from sfumato.microdata.patterns.rules import Rule, read_off, repair
 from sfumato.microdata.table.fields import Mask, Microdata
 
-VALUES_SOUGHT, MOST_PASSES, FEWEST_PASSES, TRIES = 4_000_000, 4, 2, 60
-"""How many values trees may be grown on in a search for a better draw (or all values twice, if they are more), how many
-times the whole is searched and looked at (tables with more values the fewest times), and how often a node's field is
-dealt again: two cuts beside each other are near-ties, so one try in two or three finds the same one."""
+VALUES_SOUGHT = 4_000_000
+"""Values on which trees may be grown in one search for a better draw (twice all values where that is more). Bounds the
+time; with it a release takes about 7 times as long as growing one tree (docs/decisions/0027, bench/release.py)."""
+
+MOST_PASSES = 4
+"""How often the whole release is searched and checked. Chosen by judgement: later passes change little."""
+
+FEWEST_PASSES = 2
+"""The same for tables of more than VALUES_SOUGHT values, to bound the time."""
+
+TRIES = 60
+"""How often one node's field is dealt again (docs/decisions/0027): two cuts beside each other score nearly the same, so
+one try in two or three finds the same one."""
+
 LEVELS = 10
-"""About how many times cheaper the first cut is than the whole tree."""
+"""How many times cheaper growing the first cut is than the whole tree, about; it only serves to count time."""
+
 LOOSE = 0.25
-"""How far a field moves away from the class, as a share of its leaf's ranks."""
+"""How far a field is moved away from the class inside a leaf, as a share of the leaf's ranks. Chosen by judgement:
+larger breaks more of the dependence inside the leaf, smaller may leave a cut where the pattern has none."""
+
 SMALL_NODE = 0.2
-"""Labels, or a leaf's field away from them, move again where a node holds less than this share of the records;
-elsewhere it would stir too much."""
+"""The share of the records below which a node's classes, or a leaf's field against the class, are moved again. Chosen
+by judgement: in larger nodes correlations would change."""
 
 
 @dataclass(frozen=True)
 class Leafwise:
-    """Fresh draws of a column, of the classes of some records, and of the whole release."""
+    """A release leaf by leaf, in progress: it draws columns and classes, and parts of them again.
+
+    ``noise``: "donors", "dealt", "rank" or "additive". ``labels``: how classes move (see `InLeaves`). ``tested`` and
+    ``untested``: whether fields move that the leaf's path tests, and the others ("mixed": in leaves of several
+    classes).
+    """
 
     data: Microdata
     leaves: Leaves
@@ -61,44 +78,48 @@ class Leafwise:
 
     @property
     def deals(self) -> bool:
-        """Whether numbers are dealt again: what the release is made of is ours to choose, not the owner's own law."""
+        """Whether numbers are dealt again inside the leaf after the noise."""
         return self.noise in ("donors", "dealt")
 
     @cached_property
     def moves(self) -> Mask:
-        """[record, field]: what may move."""
+        """Which values may move: [record, field]."""
         return may_move(self.leaves, self.data.y, self.tested, self.untested)
 
     @property
     def still(self) -> Mask:
-        """Columns that nobody draws."""
+        """Which fields stay as they are: kept ones, and those with an amount of 0."""
         return np.asarray(self.terms.kept | (self.terms.amount == 0))
 
     @property
     def read_off(self) -> dict[int, int]:
-        """Columns read off another one, and which."""
+        """The fields that follow from another one, with the index of that one."""
         return {second: first for second, first in read_off(self.rules).items() if not self.still[second]}
 
     def classes(self, rows: Codes | slice) -> Codes:
+        """Draw the released classes of some records."""
         return blur_labels(self.data.y[rows], self.leaves.leaf[rows], self.labels, self.draws)
 
-    def release(self, y: Codes, pattern: Pattern) -> tuple[Floats, Codes, Nodes | None]:
-        """All columns, drawn again in places at most ``attempts`` times; of all versions the closest is returned, and
-        the tree that was grown on it (if any was)."""
+    def release(self, y: Codes, pattern: Pattern) -> tuple[Floats, Codes, TreeNodes | None]:
+        """Draw all columns, and parts of them again until the pattern tree is found, at most ``attempts`` times.
+
+        ``y``: the released classes. Returns the version with the fewest records under other cuts: values, classes, and
+        the tree grown on it (None if none was).
+        """
         spread = spread_rare(self.data, self.leaves, self.rules, self.still, self.draws)
         source = self.data.with_values(spread, self.data.y)
         X = self.columns(source, y)
         parts = pattern.grower.in_parts and self.deals
         passes = MOST_PASSES if X.size < VALUES_SOUGHT else FEWEST_PASSES
         rounds = min(self.terms.attempts, passes) if parts else self.terms.attempts + bool(self.terms.attempts)
-        best: tuple[Floats, Codes, Nodes | None] = (X, y, None)
+        best: tuple[Floats, Codes, TreeNodes | None] = (X, y, None)
         fewest, rivals = len(y) + 1, [Rival(0, 0)]
         for look in range(rounds):
             if parts:
                 self._settle(X, y, source, self._search(X, y, source, rivals, pattern.grower))
             elif look:
                 self._draw_again(X, y, source, rivals, look - 1)
-                self._settle(X, y, source, [rival.place for rival in rivals])
+                self._settle(X, y, source, [rival.column for rival in rivals])
             regrown = pattern.grower.grow(X, y)
             rivals = differences(self.leaves, regrown, X)
             affected = sum(self.leaves.size[rival.node] for rival in rivals)
@@ -109,8 +130,10 @@ class Leafwise:
         return best
 
     def _search(self, X: Floats, y: Codes, source: Microdata, rivals: list[Rival], grower: Grower) -> list[int]:
-        """From each rival's node downwards, deal again until the node's own cut is the best one there; inside a leaf,
-        until no tree grows. Which fields were dealt."""
+        """Deal fields again in nodes where another cut scores higher, and below them, until the pattern's cut is best.
+
+        ``rivals``: these nodes. Inside a leaf it is done when no tree grows there. Returns the fields that were dealt.
+        """
         nodes, left, dealt = self.leaves.nodes, max(VALUES_SOUGHT, 2 * X.size), set()
         waiting = [rival.node for rival in rivals]
         while waiting and left > 0:
@@ -119,113 +142,120 @@ class Leafwise:
             levels = 1 if inner else max(1, LEVELS - int(np.log2(len(y) / max(records.size, 1))))
             for attempt in range(TRIES):
                 top = grower.grow(X[records], y[records], n=len(y), depth=1 if inner else None)
-                found = differences(self.leaves, top, X, node)
+                rivals_here = differences(self.leaves, top, X, node)
                 left -= records.size * X.shape[1] * levels // LEVELS
-                if not found or left < 0:
+                if not rivals_here or left < 0:
                     break
-                self._draw_again(X, y, source, found, attempt)
-                dealt |= {rival.place for rival in found}
+                self._draw_again(X, y, source, rivals_here, attempt)
+                dealt |= {rival.column for rival in rivals_here}
             if inner:
                 waiting += [int(nodes.left[node]), int(nodes.right[node])]
         return sorted(dealt)
 
     def columns(self, source: Microdata, y: Codes) -> Floats:
-        """Every column once."""
-        places, every = range(len(self.data.fields)), np.arange(len(y))
+        """Draw every column once: [record, field]."""
+        indices, every = range(len(self.data.fields)), np.arange(len(y))
         if self.noise == "donors":
             late = list(self.read_off)
             X = draw_in_turn(source, y, self.leaves, self.terms.amount, self.still, late, self.draws)
             if self.labels == "rpt" and self.data.response is None:
                 y[:] = deal_classes(source, X, y, self.leaves.leaf, self.draws)
         else:
-            X = np.column_stack([self.blurred(place) for place in places])
-        for place in places:
-            if self.data.numeric[place] and self.deals:
-                self._deal(X, y, source, place, every)
-        self._settle(X, y, source, places)
+            X = np.column_stack([self.blurred(index) for index in indices])
+        for index in indices:
+            if self.data.numeric[index] and self.deals:
+                self._deal(X, y, source, index, every)
+        self._settle(X, y, source, indices)
         return X
 
-    def blurred(self, place: int) -> Floats:
-        """One field with noise of its own."""
-        column = self.data.X[:, place]
-        if self.still[place]:
+    def blurred(self, index: int) -> Floats:
+        """Return one field's values with noise that does not depend on other fields."""
+        column = self.data.X[:, index]
+        if self.still[index]:
             return column.copy()
-        room = Room(self.data.fields[place], *self.leaves.bounds(place), self.leaves.leaf)
+        room = Room(self.data.fields[index], *self.leaves.bounds(index), self.leaves.leaf)
         ranked = crowded(column, room.group) & (self.noise != "additive")
-        return blur(column, self.terms.amount[place], room, ranked, self.draws)
+        return blur(column, self.terms.amount[index], room, ranked, self.draws)
 
-    def _deal(self, X: Floats, y: Codes, source: Microdata, place: int, rows: Codes) -> None:
-        """Deal the leaf's own values of a field again, in the order of what the records have."""
-        values, true, leaf = source.X[:, place], self.data.y, self.leaves.leaf
+    def _deal(self, X: Floats, y: Codes, source: Microdata, index: int, rows: Codes) -> None:
+        """Deal each leaf's true values of a field to its records, in the order of the values they have in X, in
+        place."""
+        values, true, leaf = source.X[:, index], self.data.y, self.leaves.leaf
         rows = rows[~np.isnan(values[rows])]
-        if self.still[place] or place in self.read_off or not rows.size:
+        if self.still[index] or index in self.read_off or not rows.size:
             return
-        if not self.data.numeric[place]:
-            X[rows, place] = deal_categories(values[rows], X[rows, place], true[rows], y[rows], leaf[rows], self.draws)
+        if not self.data.numeric[index]:
+            X[rows, index] = deal_categories(values[rows], X[rows, index], true[rows], y[rows], leaf[rows], self.draws)
         elif self.terms.guards_rules:
-            X[rows, place] = deal_by_class(values, X[:, place], true, y, self.leaves, place, rows, self.draws)
+            X[rows, index] = deal_by_class(values, X[:, index], true, y, self.leaves, index, rows, self.draws)
         else:
-            X[rows, place] = deal(values[rows], leaf[rows], X[rows, place], leaf[rows], self.draws)
+            X[rows, index] = deal(values[rows], leaf[rows], X[rows, index], leaf[rows], self.draws)
 
-    def _settle(self, X: Floats, y: Codes, source: Microdata, places: npt.ArrayLike) -> None:
-        """What was not to move goes back, rules hold, cuts stand where they stood."""
+    def _settle(self, X: Floats, y: Codes, source: Microdata, indices: npt.ArrayLike) -> None:
+        """Put back what must not move, repair the rules, and pin the cuts of these fields, in place."""
         X[:] = np.where(self.moves, X, self.data.X)
         repair(X, y, source, self.leaves, self.rules, self.still, self.draws)
-        pin_cuts(X, np.setdiff1d(places, [*self.read_off, *np.flatnonzero(self.still)]), self.leaves)
+        pin_cuts(X, np.setdiff1d(indices, [*self.read_off, *np.flatnonzero(self.still)]), self.leaves)
         repair(X, y, source, self.leaves, self.rules, self.still, self.draws)
 
     def _draw_again(self, X: Floats, y: Codes, source: Microdata, rivals: list[Rival], attempt: int) -> None:
-        """Every second time a small leaf may lose what ties its fields to the class, in the end a large one too."""
+        """Draw a field again in each node where its cut scores higher than the pattern's (``rivals``), in place.
+
+        Every second attempt in a small leaf moves the field away from the class instead; from half of TRIES on, in any
+        leaf.
+        """
         for rival in rivals:
-            place, records = self.read_off.get(rival.place, rival.place), self.leaves.records(rival.node)
+            index, records = self.read_off.get(rival.column, rival.column), self.leaves.records(rival.node)
             second = attempt % 2 == 1 and records.size < SMALL_NODE * len(y)
             if self.deals:
                 if (second or attempt >= TRIES // 2) and self.leaves.nodes.is_leaf[rival.node]:
-                    self._loosen(X, place, records)
+                    self._loosen(X, index, records)
                 else:
-                    self._deal(X, y, source, place, records)
+                    self._deal(X, y, source, index, records)
                 continue
-            X[records, place] = self.blurred(place)[records]
+            X[records, index] = self.blurred(index)[records]
             if not (self.tested or self.untested) or second:
                 y[records] = self.classes(records)
 
-    def _loosen(self, X: Floats, place: int, records: Codes) -> None:
-        """Inside a leaf, where the pattern has no cut, a field may be moved away from the class."""
-        rows = records[~np.isnan(X[records, place])]
-        if not self.still[place] and rows.size:
-            one = np.zeros(rows.size, dtype=np.int64)
-            X[rows, place] = rank_noise(X[rows, place], one, LOOSE, self.draws, smooth=False)
+    def _loosen(self, X: Floats, index: int, records: Codes) -> None:
+        """Move a field's values among the records of a leaf by noise on their ranks, away from the class, in place."""
+        rows = records[~np.isnan(X[records, index])]
+        if not self.still[index] and rows.size:
+            one_group = np.zeros(rows.size, dtype=np.int64)
+            X[rows, index] = rank_noise(X[rows, index], one_group, LOOSE, self.draws, smooth=False)
 
 
 def spread_rare(data: Microdata, leaves: Leaves, rules: list[Rule], still: Mask, draws: Draws) -> Floats:
-    """Numbers that fewer than five records share lie anywhere between their neighbours, in the same order: nobody's own
-    figure is released. Values next to a cut stay, and columns that are kept or bound by rules."""
-    X, bound = data.X.copy(), {*np.flatnonzero(still).tolist(), *(place for rule in rules for place in rule.places)}
-    for place, field in enumerate(data.fields):
-        known = np.flatnonzero(~np.isnan(X[:, place]))
-        if field.kind == "category" or place in bound or not known.size:
+    """Replace numbers that fewer than WINDOW records share by random ones between their neighbours, in the same order.
+
+    So nobody's own figure is released. Values next to a cut stay, and columns that are kept or bound by rules.
+    """
+    X, bound = data.X.copy(), {*np.flatnonzero(still).tolist(), *(index for rule in rules for index in rule.columns)}
+    for index, field in enumerate(data.fields):
+        present = np.flatnonzero(~np.isnan(X[:, index]))
+        if field.kind == "category" or index in bound or not present.size:
             continue
-        levels, code, count = np.unique(X[known, place], return_inverse=True, return_counts=True)
-        cuts = ~leaves.nodes.is_leaf & (leaves.nodes.feature == place)
+        levels, code, count = np.unique(X[present, index], return_inverse=True, return_counts=True)
+        cuts = ~leaves.nodes.is_leaf & (leaves.nodes.feature == index)
         rare = (count < WINDOW) & ~np.isin(levels, [leaves.last_left[cuts], leaves.first_right[cuts]])
         middle = (levels[1:] + levels[:-1]) / 2
         low, high = np.concatenate([levels[:1], middle]), np.concatenate([middle, levels[-1:]])
-        moved = low[code] + draws.uniform(known.size) * (high - low)[code]
-        X[known, place] = np.where(rare[code], field.snap(moved, field.low, field.high), X[known, place])
+        moved = low[code] + draws.uniform(present.size) * (high - low)[code]
+        X[present, index] = np.where(rare[code], field.snap(moved, field.low, field.high), X[present, index])
     return X
 
 
 @dataclass(frozen=True)
 class Rival:
-    """A node of the pattern tree where another tree cuts differently, and the field it cuts instead."""
+    """A node of the pattern tree where the tree grown on the release cuts differently, and the field it cuts."""
 
     node: int
-    place: int
+    column: int
 
 
-def differences(leaves: Leaves, regrown: Nodes, released: Floats, below: int = 0) -> list[Rival]:
-    """The topmost nodes below one (and this one) where the tree regrown there cuts differently."""
-    found, pairs = [], [(below, 0)]
+def differences(leaves: Leaves, regrown: TreeNodes, released: Floats, below: int = 0) -> list[Rival]:
+    """Return the topmost nodes, from ``below`` down, where the tree grown on the release cuts differently."""
+    rivals, pairs = [], [(below, 0)]
     nodes = leaves.nodes
     while pairs:
         ours, theirs = pairs.pop()
@@ -236,32 +266,35 @@ def differences(leaves: Leaves, regrown: Nodes, released: Floats, below: int = 0
             pairs += [(int(nodes.left[ours]), int(regrown.left[theirs]))]
             pairs += [(int(nodes.right[ours]), int(regrown.right[theirs]))]
         else:
-            found.append(Rival(ours, int(regrown.feature[theirs])))
-    return found
+            rivals.append(Rival(ours, int(regrown.feature[theirs])))
+    return rivals
 
 
-def _same_cut(nodes: Nodes, ours: int, regrown: Nodes, theirs: int, values: Floats) -> bool:
+def _same_cut(nodes: TreeNodes, ours: int, regrown: TreeNodes, theirs: int, values: Floats) -> bool:
+    """Return whether nodes of two trees divide these records alike."""
     if nodes.left[ours] < 0 or nodes.feature[ours] != regrown.feature[theirs]:
         return False
     column = values[:, nodes.feature[ours]]
     return np.array_equal(nodes.goes_left(ours, column), regrown.goes_left(theirs, column))
 
 
-def pin_cuts(X: Floats, places: npt.ArrayLike, leaves: Leaves) -> None:
-    """Move the value nearest to each cut of these fields, on both sides, onto the value that stood there, so that the
-    cut is found at the same place. The record that moves need not be the one whose value it was; the cut itself is the
-    pattern."""
+def pin_cuts(X: Floats, indices: npt.ArrayLike, leaves: Leaves) -> None:
+    """Set the value nearest to each cut of these fields, on both sides, to the true value next to the cut, in place.
+
+    A tree grown again then finds the cut at the same threshold. The record that gets the value need not be the one that
+    had it: the cut is part of the pattern, and whose value it was is not.
+    """
     nodes, taken = leaves.nodes, np.zeros(X.shape, dtype=bool)
-    for node in np.flatnonzero(~nodes.is_leaf & np.isin(nodes.feature, places)):
-        place = nodes.feature[node]
+    for node in np.flatnonzero(~nodes.is_leaf & np.isin(nodes.feature, indices)):
+        index = nodes.feature[node]
         for child, value, side in (
             (nodes.left[node], leaves.last_left[node], 1),
             (nodes.right[node], leaves.first_right[node], -1),
         ):
             records = leaves.records(int(child))
-            leaf, column = leaves.leaf[records], X[records, place]
-            able = (leaves.lower[leaf, place] <= value) & (value <= leaves.upper[leaf, place])
-            able &= ~taken[records, place] & ~np.isnan(column)
+            leaf, column = leaves.leaf[records], X[records, index]
+            able = (leaves.lower[leaf, index] <= value) & (value <= leaves.upper[leaf, index])
+            able &= ~taken[records, index] & ~np.isnan(column)
             if able.any():
                 nearest = records[able][np.argmax(side * column[able])]
-                X[nearest, place], taken[nearest, place] = value, True
+                X[nearest, index], taken[nearest, index] = value, True

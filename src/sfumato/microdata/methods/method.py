@@ -1,7 +1,7 @@
-"""What every method of releasing has in common: its name, its options, what is agreed with the owner, what comes of it.
+"""`Method`, the base of all methods of release, and `Terms`, what is agreed with the owner before one runs.
 
 A method is a frozen value with its own options. It states how it moves records (`Method.move`); everything else has a
-default: what it preserves, how much noise each field gets, how often the owner looks.
+default: what it preserves, how much noise each field gets, how often the result is checked.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from sfumato.domain import Codes, Floats
 from sfumato.microdata.draws import Draws
 from sfumato.microdata.methods.noise import STEPS
-from sfumato.microdata.patterns.nodes import Nodes
+from sfumato.microdata.patterns.nodes import TreeNodes
 from sfumato.microdata.patterns.owners import grow_again, grow_as_asked
 from sfumato.microdata.patterns.pattern import Leaves, Pattern, find_leaves, find_pattern
 from sfumato.microdata.patterns.rules import Rule, find_rules, read_off
@@ -25,17 +25,31 @@ from sfumato.microdata.table.fields import Mask, Microdata
 
 Amount = float | Mapping[str, float]
 """One number for all attributes, or numbers by attribute."""
+
 Preserve = str | Mapping[str, float]
+
 LIMITS = {"rules": 0.8, "correlations": 0.1}
-"""What counts as preserved: the least share of records under rules that are kept, the largest change of an
-association."""
-LOOKS, FEWEST_LOOKS, MOST_LOOKS = 4_000_000, 4, 60
-"""How many values a tree may be grown on again, over all attempts; large tables get four attempts, small ones sixty."""
+"""What counts as preserved (docs/decisions/0027): the least share of records under kept rules, and the largest change
+of an association."""
+
+LOOKS = 4_000_000
+"""Values on which the pattern tree may be grown again, summed over all attempts, to bound the time. Chosen by
+judgement."""
+
+FEWEST_LOOKS = 4
+"""Attempts that large tables get all the same."""
+
+MOST_LOOKS = 60
+"""Attempts that small tables get at most: two cuts beside each other are nearly as good, so that one try in two or
+three finds the same one."""
 
 
 @dataclass(frozen=True)
 class LeafFit:
-    """How one leaf's correlation matrix was made usable: 0 keeps it, 1 replaces it by the pooled one."""
+    """How one leaf's correlation matrix was repaired; ``shrinkage``: 0 keeps it, 1 replaces it by the pooled one.
+
+    ``reason``: why, as a text; empty where nothing was done.
+    """
 
     leaf: int
     records: int
@@ -45,7 +59,11 @@ class LeafFit:
 
 @dataclass(frozen=True)
 class Moved:
-    """Records as a method has moved them, and what it went by."""
+    """The result of a method: the moved records X and y, and the pattern, leaves and rules that it used.
+
+    ``leaf_fits``: repairs of the leaves' correlation matrices. ``regrown``: the pattern tree grown on these records,
+    None where none was.
+    """
 
     X: Floats
     y: Codes
@@ -53,13 +71,17 @@ class Moved:
     leaves: Leaves | None = None
     rules: tuple[Rule, ...] = ()
     leaf_fits: tuple[LeafFit, ...] = ()
-    regrown: Nodes | None = None
-    """The pattern tree grown on these records, where it was."""
+    regrown: TreeNodes | None = None
 
 
 @dataclass(frozen=True)
 class Terms:
-    """How to release, checked against the table: amounts and kept columns in the order of its fields."""
+    """What is agreed with the owner, checked against the table.
+
+    ``preserve``: "rules", "correlations", "both" or "nothing", and ``limits`` as in LIMITS. ``rules``: the owner's
+    rules. ``kept``: the fields that stay as they are. ``amount``: the noise of each field, in the method's unit.
+    ``attempts``: how often a tree is grown on the release to see whether it finds the patterns.
+    """
 
     method: Method
     preserve: str
@@ -68,55 +90,60 @@ class Terms:
     kept: Mask
     amount: Floats
     attempts: int
-    """How often the owner looks."""
 
     @property
     def guards_rules(self) -> bool:
+        """Whether the rules of the pattern tree are to survive."""
         return self.preserve in ("rules", "both")
 
 
 class Method(ABC):
-    """How the values of records move. One method is required: `move`."""
+    """A method of release, which moves the values of records. A subclass must define `move`."""
 
     name: ClassVar[str]
 
     @abstractmethod
     def move(self, data: Microdata, terms: Terms, draws: Draws) -> Moved:
-        """Move the values of the records."""
+        """Move the values of the records ``data`` as agreed in ``terms``, with random numbers from ``draws``."""
 
     def amounts(self, data: Microdata) -> Floats:
-        """Return how much noise each field gets, in the method's own unit."""
+        """Return the amount of noise of each field of ``data``, in the method's own unit."""
         return np.ones(len(data.fields))
 
     def preserves(self, data: Microdata) -> str:
-        """Return what a release by this method is to preserve if the owner does not say."""
+        """Return what a release of ``data`` by this method is to preserve, where the owner does not say."""
         return "nothing"
 
     def looks(self, data: Microdata, preserve: str) -> int:
-        """Return how often a tree is grown on the release, to see whether it finds the patterns."""
+        """Return how often a tree is grown on the release of ``data`` to see whether it finds the patterns.
+
+        ``preserve``: what is to survive.
+        """
         return 0
 
     def varied(self) -> tuple[Method, ...]:
-        """Return the same method with less and with more noise, to choose from."""
+        """Return the same method with less and with more noise, for comparison."""
         return (self,)
 
     def grown_on(self, data: Microdata) -> Self:
-        """Return the method with the tree that its options describe."""
+        """Return the method with a fitted tree in place of options that describe one; ``data``: to grow it on."""
         return self
 
     def grown_again_on(self, data: Microdata) -> Self:
-        """Return the method with the owner's own tree grown anew on these records."""
+        """Return the method with the owner's own tree grown anew on the records ``data``."""
         return self
 
 
 @dataclass(frozen=True, kw_only=True)
 class InLeaves(Method):
-    """A method that moves values inside the leaves of a tree, and then classes.
+    """A method that moves values inside the leaves of a pattern tree, and then classes.
 
     leaves   the tree whose rules survive: None grows one on the table, a number one of at most so many leaves, "c45"
-             one after C4.5; options of scikit-learn's trees grow one on the numbers ({"max_depth": 3}); or any fitted
-             tree
-    labels   how classes move inside leaves: "rpt", "ppt", "alpt" or "none"
+             one after C4.5; options of scikit-learn's trees grow one on the numeric columns ({"max_depth": 3}); or any
+             fitted tree
+    labels   how classes move inside leaves: "rpt" permutes them, "ppt" draws them from the leaf's shares, "alpt" in
+    pure
+             leaves too, "none" leaves them as they are
     """
 
     leaves: Any = None
@@ -140,7 +167,11 @@ class InLeaves(Method):
     def find_leaves(
         self, data: Microdata, terms: Terms, *, search: bool, finer: bool, observed: bool = True
     ) -> tuple[list[Rule], Pattern, Leaves]:
-        """Return the rules between columns, the pattern, and the leaves that confine the noise."""
+        """Return the rules between columns, the pattern tree, and the leaves that confine the noise.
+
+        ``search``: whether to find rules besides the owner's. ``finer``: whether noise is confined to the leaves of the
+        unpruned tree. ``observed``: whether intervals end at observed values (else at the cuts).
+        """
         rules = find_rules(data, terms.kept, terms.rules, search=search)
         pattern = find_pattern(self.leaves, data, leave_out=read_off(rules), finer=finer)
         return rules, pattern, find_leaves(pattern.leaves, data, observed=observed)
@@ -148,9 +179,10 @@ class InLeaves(Method):
 
 @dataclass(frozen=True, kw_only=True)
 class LookedAt(InLeaves):
-    """A method after which the owner looks whether the rules are found again, and has values moved again if not.
+    """A method that is repeated in parts until a tree grown on the release has the same rules.
 
-    attempts   how often to look (0: never; None: from 4 times for large tables to 60 for small ones)
+    attempts   how often a tree is grown on the release (0: never; None: from 4 times for large tables to 60 for small
+               ones)
     """
 
     attempts: int | None = None
@@ -172,17 +204,20 @@ class LookedAt(InLeaves):
 
 
 class WholeTable(Method):
-    """A method that knows nothing of a tree and leaves the class as it is; it states the values (`blurred`), which are
-    then rounded to the field's type and clipped to its domain."""
+    """A method without a pattern tree, which leaves the class as it is.
+
+    A subclass states the noisy values (`blurred`); they are then rounded to the field's steps and clipped to its
+    domain.
+    """
 
     @abstractmethod
     def blurred(self, data: Microdata, terms: Terms, draws: Draws) -> Floats:
-        """Return the values of all fields with noise; those of kept ones are not used."""
+        """Return the values of all fields with noise; those of kept fields are ignored."""
 
     def move(self, data: Microdata, terms: Terms, draws: Draws) -> Moved:
         released = np.where(terms.kept, data.X, self.blurred(data, terms, draws))
-        for place, field in enumerate(data.fields):
-            released[:, place] = field.snap(released[:, place], field.low, field.high)
+        for index, field in enumerate(data.fields):
+            released[:, index] = field.snap(released[:, index], field.low, field.high)
         rules = find_rules(data, terms.kept, terms.rules, search=False)  # judged, not kept
         return Moved(released, data.y.copy(), find_pattern(None, data), rules=tuple(rules))
 
@@ -191,7 +226,7 @@ class WholeTable(Method):
 
 
 def check_name(option: str, value: object, allowed: Iterable[object], or_else: str = "") -> None:
-    """Refuse a value that is not one of the names."""
+    """Raise ValueError unless the value of an option is one of the allowed names; ``or_else``: what else it takes."""
     names = tuple(allowed)
     if value not in names:
         others = f", or give {or_else}" if or_else else ""
@@ -199,31 +234,31 @@ def check_name(option: str, value: object, allowed: Iterable[object], or_else: s
 
 
 def check_amount(option: str, amount: Amount, most: float = np.inf) -> None:
-    """Refuse amounts that are no numbers, or out of range."""
-    for one in amount.values() if isinstance(amount, Mapping) else (amount,):
-        if isinstance(one, bool) or not isinstance(one, (int, float, np.number)) or not 0 <= one <= most:
+    """Raise ValueError unless every amount of an option is a number from 0 to ``most``."""
+    for number in amount.values() if isinstance(amount, Mapping) else (amount,):
+        if isinstance(number, bool) or not isinstance(number, (int, float, np.number)) or not 0 <= number <= most:
             allowed = "0 or more" if np.isinf(most) else f"between 0 and {most:g}"
-            raise ValueError(f"{option}={one!r} is not a number {allowed}")
+            raise ValueError(f"{option}={number!r} is not a number {allowed}")
 
 
 def by_field(data: Microdata, amount: Amount, usual: float) -> Floats:
-    """Return the amount of each field; ``usual`` for those that a mapping leaves out."""
+    """Return the amount of each field; ``usual`` for fields that a mapping leaves out."""
     if not isinstance(amount, Mapping):
         return np.full(len(data.fields), amount, dtype=float)
     amounts = np.full(len(data.fields), usual, dtype=float)
-    for name, one in amount.items():
-        amounts[data.index(name)] = one
+    for name, number in amount.items():
+        amounts[data.index(name)] = number
     return amounts
 
 
-# --- what is agreed ---------------------------------------------------------------------------------------------------
+# --- terms ------------------------------------------------------------------------------------------------------------
 
 
 def agree(
     data: Microdata, method: Method, preserve: Preserve | None = None, rules: Iterable[str] = (),
     keep: Iterable[str] = (),
 ) -> Terms:
-    """Check what was asked for against the table; what is unknown or out of range is refused by name."""
+    """Check the owner's wishes against the table and return them as `Terms`; parameters as in `release`."""
     wanted, limits = (method.preserves(data), LIMITS) if preserve is None else preserve_of(preserve)
     if data.target is None and wanted in ("rules", "both"):
         raise ValueError(f"preserve={wanted!r} needs a target whose rules are to survive; name one, or leave it out")
@@ -239,7 +274,7 @@ def agree(
 
 
 def preserve_of(preserve: Preserve) -> tuple[str, dict[str, float]]:
-    """Return what is to survive, as one word, and the limits by which it is judged."""
+    """Return what is to survive ("rules", "correlations" or "both") and the limits by which that is judged."""
     if isinstance(preserve, str):
         check_name("preserve", preserve, (*LIMITS, "both"))
         return preserve, LIMITS
@@ -253,7 +288,7 @@ def preserve_of(preserve: Preserve) -> tuple[str, dict[str, float]]:
 
 
 def _kept(data: Microdata, keep: Iterable[str]) -> Mask:
-    """Which fields stay as they are; not all."""
+    """Return which fields stay as they are; raise ValueError if these are all."""
     kept = np.isin(data.names, [data.names[data.index(name)] for name in keep])
     if kept.all():
         raise ValueError("keep names every attribute; leave out at least one to release")

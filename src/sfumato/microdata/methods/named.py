@@ -1,4 +1,5 @@
-"""Methods by name, and their options from lines such as ``fewest=20``: for the command line and for files."""
+"""Methods of release by name, and their options from texts such as ``fewest=20``, for the command line and for
+files."""
 
 from __future__ import annotations
 
@@ -15,15 +16,16 @@ from sfumato.microdata.methods.method import Method, check_name
 from sfumato.microdata.methods.swap import Swap
 from sfumato.microdata.methods.treatment import Treatment
 
-METHODS: dict[str, type[Donors] | type[IB04] | type[Gadp] | type[Swap]] = {
+METHODS: dict[str, type[Donors] | type[IB04] | type[Gadp] | type[Swap]] = {  # every method by its name
     one.name: one for one in (Donors, IB04, Gadp, Swap)
 }
 
 
 def read_method(name: str, settings: Iterable[str] = ()) -> tuple[Method, Treatment]:
-    """Read a method's options, and those of the treatment, which every method has.
+    """Make a method and a treatment from a name and texts of options.
 
-    A line is NAME=VALUE, the value as in TOML (a word needs no quotes); NAME.COLUMN=VALUE is for one column.
+    ``name``: "donors", "ib04", "gadp" or "swap". ``settings``: texts NAME=VALUE, the value as in TOML (a word needs no
+    quotes); NAME.COLUMN=VALUE is for one column. Options of `Treatment` may be among them.
 
     >>> read_method("donors", ["fewest=20", "gaps=keep"])[0].fewest
     20
@@ -32,7 +34,7 @@ def read_method(name: str, settings: Iterable[str] = ()) -> tuple[Method, Treatm
     """
     check_name("method", name, METHODS)
     method, given = METHODS[name], read_settings(settings)
-    own, common = ([each.name for each in fields(one)] for one in (method, Treatment))
+    own, common = ([field.name for field in fields(kind)] for kind in (method, Treatment))
     unknown = [option for option in given if option not in (*own, *common)]
     if unknown:
         has = f"{name} has {', '.join(sorted(own))}; every method has {', '.join(common)}"
@@ -42,20 +44,20 @@ def read_method(name: str, settings: Iterable[str] = ()) -> tuple[Method, Treatm
 
 
 def read_settings(settings: Iterable[str]) -> dict[str, Any]:
-    """Read lines NAME=VALUE."""
-    found: dict[str, Any] = {}
+    """Read texts NAME=VALUE as a mapping."""
+    options: dict[str, Any] = {}
     for text in settings:
         name, sign, value = (part.strip() for part in text.partition("="))
         if not (name and sign and value):
             raise ValueError(f"setting {text!r} is not NAME=VALUE; write such as labels=ppt")
         for option, part in _read(name, value, text).items():
-            both = isinstance(part, dict) and isinstance(found.get(option), dict)
-            found[option] = {**found[option], **part} if both else part
-    return found
+            both = isinstance(part, dict) and isinstance(options.get(option), dict)
+            options[option] = {**options[option], **part} if both else part
+    return options
 
 
 def _read(name: str, value: str, text: str) -> dict[str, Any]:
-    """The value as TOML reads it; what it does not read is a word."""
+    """Read one option as TOML reads it; a value that is no TOML is a word."""
     value = value.lower() if value in ("True", "False") else value
     for written in (value, json.dumps(value)):
         try:

@@ -1,8 +1,8 @@
-"""What moves in a release: values inside their intervals (LINAPT and LIAPT of IB04), classes inside their leaves.
+"""Noise on values inside their intervals (LINAPT and LIAPT of IB04), and on classes inside their leaves.
 
 Two laws for values, both with standard deviation ``amount``:
 
-    "rank"      u = place of the value among its leaf's values, in (0, 1);  u' = reflect(u + amount·N(0, 1));
+    "rank"      u = relative rank of the value among its leaf's values, in (0, 1);  u' = reflect(u + amount·N(0, 1));
                 the released values are the leaf's smoothed quantiles, dealt out in the order of u'.
                 Mean, variance and shape of the field in the leaf stay as they were.
     "additive"  y = reflect(x + amount·(upper − lower)·N(0, 1)) inside [lower, upper], IB04's own law: rounded for
@@ -26,9 +26,10 @@ from sfumato.domain import Codes, Floats
 from sfumato.microdata.draws import Draws
 from sfumato.microdata.table.fields import Field, Mask
 
-STEPS = ("rpt", "ppt", "alpt", "none")
+STEPS = ("rpt", "ppt", "alpt", "none")  # how classes move, see above
 FEWEST_RECORDS = 5
-"""Leaves with fewer records get the additive law: among so few values a rank hides nothing."""
+"""The fewest records of a leaf for rank noise; smaller leaves get additive noise. Chosen by judgement: among so few
+values a rank hides little."""
 
 
 # --- values -----------------------------------------------------------------------------------------------------------
@@ -36,7 +37,7 @@ FEWEST_RECORDS = 5
 
 @dataclass(frozen=True)
 class Room:
-    """The intervals in which one field's noise must stay: one lower and upper bound and one group a record."""
+    """The intervals in which one field's values must stay: for each record a lower and an upper bound, and a group."""
 
     field: Field
     lower: Floats
@@ -45,32 +46,39 @@ class Room:
 
 
 def blur(values: Floats, amount: float, room: Room, ranked: Mask, draws: Draws, score: Floats | None = None) -> Floats:
-    """One field's values with noise: rank noise where ``ranked`` (or dealt out in the order of a given score), else
-    additive; missing values stay missing."""
-    known, released, field = ~np.isnan(values), values.copy(), room.field
-    ranked, rest = known & ranked, known & ~ranked
+    """Add noise to one field's values; missing values stay missing.
+
+    ``ranked``: the records that get rank noise; others get additive noise. ``score``: deal the leaf's quantiles in its
+    order instead of drawing rank noise.
+    """
+    present, released, field = ~np.isnan(values), values.copy(), room.field
+    ranked, additive = present & ranked, present & ~ranked
     if ranked.any():
         wish = None if score is None else score[ranked]
         smooth = field.kind != "category"
         released[ranked] = rank_noise(values[ranked], room.group[ranked], amount, draws, smooth=smooth, score=wish)
-    released[rest] = additive_noise(values[rest], room.lower[rest], room.upper[rest], amount, field, draws)
-    released[known] = field.snap(released[known], room.lower[known], room.upper[known])
+    lower, upper = room.lower[additive], room.upper[additive]
+    released[additive] = additive_noise(values[additive], lower, upper, amount, field, draws)
+    released[present] = field.snap(released[present], room.lower[present], room.upper[present])
     return released
 
 
 def crowded(values: Floats, group: Codes) -> Mask:
-    """Where a group holds enough known values for rank noise."""
+    """Return which records are in a group with enough values, not missing, for rank noise."""
     return np.asarray(np.bincount(group, ~np.isnan(values))[group] >= FEWEST_RECORDS)
 
 
 def rank_noise(
     values: Floats, group: Codes, amount: float, draws: Draws, *, smooth: bool, score: Floats | None = None
 ) -> Floats:
-    """Noise on the ranks inside each group, or a score in its stead; the group's quantile function is kept."""
+    """Add noise to the ranks of values inside each group and return the group's quantiles in the new order.
+
+    ``smooth``: quantiles are interpolated between values. ``score``: the new order, in place of noise on ranks.
+    """
     order, start, size = ranked_within(values, group, draws)
     if score is None:
-        place = (np.arange(values.size) - start + draws.uniform(values.size)) / size
-        moved = reflect(place + amount * draws.normal(values.size), 0.0, 1.0)
+        index = (np.arange(values.size) - start + draws.uniform(values.size)) / size
+        moved = reflect(index + amount * draws.normal(values.size), 0.0, 1.0)
     else:
         moved = score[order]
     released = np.empty_like(values)
@@ -79,44 +87,48 @@ def rank_noise(
 
 
 def ranked_within(values: Floats, group: Codes, draws: Draws) -> tuple[Codes, Codes, Codes]:
-    """Records ordered by group and value, ties at random; with each place's group start and group size."""
+    """Sort records by group and value, ties at random; return the order, and each position's group start and size."""
     order, count = order_within(values, group, draws), np.bincount(group)
     start = (np.cumsum(count) - count)[group[order]]
     return order, start, count[group[order]]
 
 
 def order_within(values: Floats, group: Codes, draws: Draws) -> Codes:
-    """Records ordered by group and value, ties at random."""
+    """Sort records by group and value, ties at random; return the order."""
     rank = np.unique(values, return_inverse=True)[1]
     return by_group(np.argsort(rank + draws.uniform(values.size)), group)
 
 
 def by_group(order: Codes, group: Codes) -> Codes:
-    """Records in this order, those of one group after those of another."""
+    """Sort an order of records by group, stably."""
     return order[np.argsort(_small(group)[order], kind="stable")]
 
 
 def deal_quantiles(
     ordered: Floats, group: Codes, score: Floats, start: Codes, size: Codes, draws: Draws, *, smooth: bool
 ) -> Floats:
-    """The group's quantiles, one from each 1/size of it, dealt out in the order of the scores.
+    """Deal each group's quantiles, one from each 1/size of it, in the order of the scores.
 
-    ``ordered`` holds the groups' values in ascending order, ``score`` the wish of the record at the same place.
+    ``ordered``: the groups' values in ascending order; ``score``: of the record at the same position. ``start`` and
+    ``size``: of each position's group. ``smooth``: interpolate between values.
     """
     by_score = by_group(np.argsort(score, kind="stable"), group)
     quantiles = ordered
     if smooth:
-        place = np.clip(np.arange(ordered.size) - start + draws.uniform(ordered.size) - 0.5, 0, size - 1)
-        below = place.astype(np.int64)
+        index = np.clip(np.arange(ordered.size) - start + draws.uniform(ordered.size) - 0.5, 0, size - 1)
+        below = index.astype(np.int64)
         above = np.minimum(below + 1, size - 1)
-        quantiles = ordered[start + below] * (1 - (place - below)) + ordered[start + above] * (place - below)
+        quantiles = ordered[start + below] * (1 - (index - below)) + ordered[start + above] * (index - below)
     dealt = np.empty_like(ordered)
     dealt[by_score] = quantiles
     return dealt
 
 
 def additive_noise(values: Floats, lower: Floats, upper: Floats, amount: float, field: Field, draws: Draws) -> Floats:
-    """Noise in units of the interval's width, reflected at its ends."""
+    """Add normal noise with deviation amount·(upper − lower) to numbers, reflected at the ends of [lower, upper].
+
+    A category is replaced, with probability ``amount``, by a random one of those allowed.
+    """
     if field.kind == "category":
         other = np.floor(lower + (upper - lower + 1) * draws.uniform(values.size))
         return np.where(draws.uniform(values.size) < amount, np.minimum(other, upper), values)
@@ -126,7 +138,7 @@ def additive_noise(values: Floats, lower: Floats, upper: Floats, amount: float, 
 
 
 def reflect(values: Floats, lower: Floats | float, upper: Floats | float) -> Floats:
-    """Fold the line into [lower, upper] at its ends."""
+    """Fold values beyond the ends of [lower, upper] back into it."""
     width = np.asarray(upper - lower, dtype=float)
     safe = np.where(width > 0, width, 1.0)
     folded = np.mod(values - lower, 2 * safe)
@@ -135,7 +147,7 @@ def reflect(values: Floats, lower: Floats | float, upper: Floats | float) -> Flo
 
 
 def _small(group: Codes) -> Codes:
-    """Narrow integers, which NumPy sorts by radix."""
+    """Return groups as 16-bit integers where they fit, which NumPy sorts faster (by radix)."""
     return group.astype(np.int16) if group.size and group.max() < 2**15 else group
 
 
@@ -143,7 +155,10 @@ def _small(group: Codes) -> Codes:
 
 
 def blur_labels(y: Codes, leaf: Codes, step: str, draws: Draws) -> Codes:
-    """The released classes; ``leaf`` is any number per leaf."""
+    """Return released classes: ``step`` is "rpt", "ppt", "alpt" or "none" (see the head of this module).
+
+    ``leaf``: a number that is equal for records of one leaf.
+    """
     if step == "none":
         return y.copy()
     if step == "rpt":
@@ -156,7 +171,8 @@ def blur_labels(y: Codes, leaf: Codes, step: str, draws: Draws) -> Codes:
 
 
 def _shares(y: Codes, leaf: Codes, *, borrow: bool) -> Floats:
-    """P(class | leaf); pure leaves give their minority classes the average minority share if asked."""
+    """Return P[leaf, class]; with ``borrow`` pure leaves give other classes the average minority share of mixed
+    ones."""
     counts = np.zeros((int(leaf.max()) + 1, int(y.max()) + 1))
     np.add.at(counts, (leaf, y), 1)
     total = counts.sum(axis=1)
@@ -165,9 +181,9 @@ def _shares(y: Codes, leaf: Codes, *, borrow: bool) -> Floats:
     if borrow and mixed.any():
         minority = 1 - counts[mixed].max(axis=1).sum() / total[mixed].sum()
         overall = counts.sum(axis=0) / total.sum()
-        for place in np.flatnonzero(~mixed & (total > 0)):
-            own = counts[place].argmax()
+        for index in np.flatnonzero(~mixed & (total > 0)):
+            own = counts[index].argmax()
             others = np.where(np.arange(overall.size) == own, 0, overall)
-            shares[place] = minority * others / others.sum()
-            shares[place, own] = 1 - minority
+            shares[index] = minority * others / others.sum()
+            shares[index, own] = 1 - minority
     return np.asarray(shares)

@@ -1,14 +1,14 @@
-"""Columns drawn one after the other, so that what depends on each other still does.
+"""Columns drawn one after the other from donors, so that dependence between columns survives.
 
-Each value of a column comes from a donor: a true record that looks alike in what the released record has got so far.
+Each value of a column comes from a donor: a true record that is like the released one in the columns drawn so far.
 
     cells of column j    the leaves of a tree that predicts x_j from the class, the record's leaf in the pattern tree
                          and the columns before j, each with at least ``fewest`` records
-    x_j of a record      the value of a random donor from its cell, among those inside the interval of its leaf; those
-                         who share a cell share its donors evenly, as a sample without replacement would
+    x_j of a record      the value of a random donor from its cell, among those inside the interval of its leaf; the
+                         records of a cell use its donors evenly, as a sample without replacement would
 
-The released record keeps nothing of its own but its leaf, its class and what the owner keeps; each column has a donor
-of its own. Numbers are then dealt out again inside leaf and class, so that every cut scores as it did.
+The released record keeps nothing of its own but its leaf, its class and the columns that the owner keeps; each column
+has a donor of its own. Numbers are then dealt out again inside leaf and class, so that every cut scores as it did.
 """
 
 from __future__ import annotations
@@ -27,93 +27,107 @@ from sfumato.microdata.table.fields import Field, Mask, Microdata
 
 Singles = npt.NDArray[np.float32]
 RIDGE = 1.0
+"""The ridge of the straight line, in units of one record of standardised columns: enough to keep it solvable, too
+little to matter among more records than columns."""
+
 MOST_LEARNT_FROM = 30_000
-"""Records that a column's tree is grown on; beyond them it only costs."""
+"""The most records that a column's tree is grown on, to bound the time. Chosen by judgement: cells of ten records are
+small enough by then."""
+
 OTHERS = 3
-"""What a column's tree may look at beside the columns drawn: a straight line of all the others, and the column's means
-by class and by leaf."""
+"""Inputs of a column's tree beside the columns drawn before: a straight line of all of them, and the column's means by
+class and by leaf."""
+
 SHRINKAGE = 1.0
-"""Of boosted trees' leaves: without it, a class of one or two records to learn from makes boosting diverge."""
+"""The L2 penalty of boosted trees' leaves: with 0, a class of one or two records to learn from makes boosting
+diverge."""
 
 
 def draw_in_turn(
     data: Microdata, y: Codes, leaves: Leaves, fewest: Floats, still: Mask, late: list[int], draws: Draws
 ) -> Floats:
-    """Every column drawn from donors, in the table's order; those ``still`` come first and stay as they are, those
-    ``late`` are left for whoever derives them."""
-    released, places, first = data.X.copy(), range(len(data.fields)), np.flatnonzero(still)
-    before, after = (np.empty((len(y), OTHERS + len(places)), np.float32, order="F") for _ in range(2))
+    """Draw every column from donors, in the table's order; return X[record, field].
+
+    ``y``: the released classes. ``fewest``: the fewest donors, by field. ``still``: fields that stay as they are, on
+    which the others may depend from the start. ``late``: fields that follow from others and are not drawn here.
+    """
+    released, indices, first = data.X.copy(), range(len(data.fields)), np.flatnonzero(still)
+    before, after = (np.empty((len(y), OTHERS + len(indices)), np.float32, order="F") for _ in range(2))
     width = OTHERS + first.size
     before[:, OTHERS:width] = after[:, OTHERS:width] = data.X[:, first]
     learn = np.argsort(draws.uniform(len(y)))[:MOST_LEARNT_FROM]
-    for place in places:
-        if still[place] or place in late:
+    for index in indices:
+        if still[index] or index in late:
             continue
-        column = data.X[:, place]
-        known = np.flatnonzero(~np.isnan(column))
-        if known.size:
+        column = data.X[:, index]
+        present = np.flatnonzero(~np.isnan(column))
+        if present.size:
             by_class, by_leaf = means_by(column, data.y), means_by(column, leaves.leaf)
-            for seen, label in ((before, data.y), (after, y)):
-                seen[:, 1], seen[:, 2] = by_class[label], by_leaf[leaves.leaf]
+            for inputs, label in ((before, data.y), (after, y)):
+                inputs[:, 1], inputs[:, 2] = by_class[label], by_leaf[leaves.leaf]
             add_line(before[:, :width], after[:, :width], column, learn)
-            few = max(1, int(fewest[place]))
-            cells = grow_cells(before[learn, :width], column[learn], few, data.fields[place])
-            wanted, donors = (cells.apply(seen[:, :width])[known] for seen in (after, before))
-            lower, upper = (bound[known] for bound in leaves.bounds(place))
-            released[known, place] = take_from_donors(column[known], donors, wanted, lower, upper, draws)
-        before[:, width], after[:, width] = column, released[:, place]
+            few = max(1, int(fewest[index]))
+            cells = grow_cells(before[learn, :width], column[learn], few, data.fields[index])
+            wanted, donors = (cells.apply(inputs[:, :width])[present] for inputs in (after, before))
+            lower, upper = (bound[present] for bound in leaves.bounds(index))
+            released[present, index] = take_from_donors(column[present], donors, wanted, lower, upper, draws)
+        before[:, width], after[:, width] = column, released[:, index]
         width += 1
     return released
 
 
 def add_line(before: Singles, after: Singles, values: Floats, learn: Codes) -> None:
-    """Into the first column what a ridge regression on all the others predicts. A tree needs many cuts for it."""
+    """Write the predictions of a ridge regression on all other inputs into the first input, in place.
+
+    A tree would need many cuts for a straight line. ``before`` and ``after``: inputs of the true and of the released
+    records. ``values``: the column to predict. ``learn``: the true records to learn from.
+    """
     learn = learn[~np.isnan(values[learn])]
     if not learn.size:
         before[:, 0] = after[:, 0] = 0.0
         return
     sample = before[learn, 1:].astype(float)
-    known = ~np.isnan(sample)
-    count = np.maximum(known.sum(axis=0), 1)
-    middle = np.where(known, sample, 0.0).sum(axis=0) / count
-    centred = np.where(known, sample - middle, 0.0)
+    present = ~np.isnan(sample)
+    count = np.maximum(present.sum(axis=0), 1)
+    middle = np.where(present, sample, 0.0).sum(axis=0) / count
+    centred = np.where(present, sample - middle, 0.0)
     spread = np.sqrt((centred**2).sum(axis=0) / count)
     spread = np.where(spread > 0, spread, 1.0)
     standard = centred / spread
     gram = standard.T @ standard + RIDGE * np.eye(standard.shape[1])
     slope = np.linalg.solve(gram, standard.T @ (values[learn] - values[learn].mean())) / spread
-    for seen in (before, after):
-        line = np.zeros(len(seen))
-        for column, centre, steep in zip(seen[:, 1:].T, middle, slope, strict=True):
+    for inputs in (before, after):
+        line = np.zeros(len(inputs))
+        for column, centre, steep in zip(inputs[:, 1:].T, middle, slope, strict=True):
             line += steep * np.where(np.isnan(column), 0.0, column - centre)
-        seen[:, 0] = line
+        inputs[:, 0] = line
 
 
 def means_by(values: Floats, group: Codes) -> Floats:
-    """The mean of the known values in each group."""
-    known = ~np.isnan(values)
-    count = np.bincount(group[known], minlength=int(group.max()) + 1)
-    total = np.bincount(group[known], values[known], minlength=int(group.max()) + 1)
+    """Return the mean of the values that are not missing in each group; 0 for a group without any."""
+    present = ~np.isnan(values)
+    count = np.bincount(group[present], minlength=int(group.max()) + 1)
+    total = np.bincount(group[present], values[present], minlength=int(group.max()) + 1)
     return np.asarray(total / np.maximum(count, 1))
 
 
 def grow_cells(seen: Floats | Singles, values: Floats, fewest: int, field: Field) -> Any:
-    """A tree whose leaves hold records alike in the column's values."""
+    """Grow a tree that predicts a column from ``inputs``; its leaves, of at least ``fewest`` records, are the cells."""
     from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-    known = ~np.isnan(values)
+    present = ~np.isnan(values)
     kind = DecisionTreeClassifier if field.kind == "category" else DecisionTreeRegressor
-    grown = kind(min_samples_leaf=min(fewest, max(1, int(known.sum()))), random_state=0)
+    grown = kind(min_samples_leaf=min(fewest, max(1, int(present.sum()))), random_state=0)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)  # labels may well be many
-        return grown.fit(seen[known], values[known]) if known.any() else grown.fit(seen, np.zeros(len(values)))
+        return grown.fit(seen[present], values[present]) if present.any() else grown.fit(seen, np.zeros(len(values)))
 
 
 def deal_classes(data: Microdata, X: Floats, y: Codes, leaf: Codes, draws: Draws) -> Codes:
-    """The classes of each leaf, dealt among its records by how likely a boosted model of the true records finds them.
+    """Deal the classes of each leaf among its records, by the probabilities of a boosted model of the true records.
 
-    Class after class, those records get it for which log-odds + logistic noise is highest: as if each drew its class by
-    its own probability, given how many of the leaf have it.
+    Class after class, the records with the largest log-odds + logistic noise get it: as if each drew its class by its
+    own probability, given how many of the leaf have it. ``X``: the released values. ``y``: the classes to deal.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
 
@@ -147,8 +161,11 @@ def deal_classes(data: Microdata, X: Floats, y: Codes, leaf: Codes, draws: Draws
 def take_from_donors(
     values: Floats, cell: Codes, wanted: Codes, lower: Floats, upper: Floats, draws: Draws
 ) -> Floats:
-    """For each wanted cell a random value of that cell inside [lower, upper], whose donors give about as often as each
-    other; of the whole column where it has none."""
+    """Draw for each record a random value of its cell inside [lower, upper], from donors used about equally often.
+
+    ``values`` and ``cell``: the donors' values and cells. ``wanted``: the records' cells. Where a cell has no value
+    inside, one of the whole column is drawn.
+    """
     levels, rank = np.unique(values, return_inverse=True)
     base, count = levels.size + 1, np.bincount(cell, minlength=int(wanted.max()) + 1)
     pool, last = np.sort(cell.astype(np.int64) * base + rank), np.cumsum(count)[wanted]
@@ -157,17 +174,17 @@ def take_from_donors(
     ends = np.searchsorted(levels, lower[narrow], "left"), np.searchsorted(levels, upper[narrow], "right")
     first[narrow], last[narrow] = (np.searchsorted(pool, wanted[narrow].astype(np.int64) * base + end) for end in ends)
     chance = _evenly(first * (pool.size + 1) + last, draws)
-    found = levels[pool[_pick(first, last, chance, pool.size)] % base]
+    drawn = levels[pool[_pick(first, last, chance, pool.size)] % base]
     none = last <= first
     if none.any():
         whole = np.sort(values)
         first, last = np.searchsorted(whole, lower[none], "left"), np.searchsorted(whole, upper[none], "right")
-        found[none] = whole[_pick(first, last, chance[none], whole.size)]
-    return np.asarray(found)
+        drawn[none] = whole[_pick(first, last, chance[none], whole.size)]
+    return np.asarray(drawn)
 
 
 def _evenly(group: Codes, draws: Draws) -> Floats:
-    """Random shares in (0, 1), one of a group of m in each m-th part."""
+    """Draw numbers in (0, 1): for a group of m records one in each interval of length 1/m, in random order."""
     _, member, size = np.unique(group, return_inverse=True, return_counts=True)
     order = np.argsort(member + draws.uniform(member.size))
     part = np.empty(member.size, dtype=np.int64)
@@ -176,6 +193,9 @@ def _evenly(group: Codes, draws: Draws) -> Floats:
 
 
 def _pick(first: Codes, last: Codes, chance: Floats, size: int) -> Codes:
-    """A place from first to before last; where there is none, one that exists."""
+    """Choose an index of each range first … last − 1 by a random number in (0, 1).
+
+    first + ⌊chance·(last − first)⌋, at most size − 1
+    """
     step = np.floor(chance * np.maximum(last - first, 1)).astype(np.int64)
     return np.asarray(np.minimum(first + step, size - 1))

@@ -1,4 +1,4 @@
-"""Rank swapping: a peer that an owner may choose, and that others are compared with."""
+"""`Swap`: rank swapping, a method of the literature with which the others are compared."""
 
 from __future__ import annotations
 
@@ -14,14 +14,18 @@ from sfumato.microdata.methods.noise import ranked_within
 from sfumato.microdata.table.fields import Microdata
 
 WINDOW = 0.15
+"""The default window in shares of the ranks. Chosen by judgement; a larger one hides more and loses more."""
+
 VARIED = (0.05, 0.15, 0.3, 0.6, 1.0)
+"""Windows that are compared by `find_frontier`."""
 
 
 @dataclass(frozen=True)
 class Swap(WholeTable):
-    """Exchange values between records whose ranks lie within a window of each other; classes stay as they are.
+    """The method that exchanges values between records of neighbouring ranks; classes stay as they are.
 
-    window   the window as a share of the ranks, 0 to 1, for all attributes or by name
+    window   how far the ranks of two records may be apart, as a share of all ranks, 0 to 1; for all attributes or by
+    name
 
     >>> import sfumato as sf
     >>> ages = [20 + row % 30 for row in range(60)]
@@ -45,25 +49,27 @@ class Swap(WholeTable):
         return tuple(replace(self, window=window) for window in VARIED)
 
     def blurred(self, data: Microdata, terms: Terms, draws: Draws) -> Floats:
-        """Walk the ranks upwards; each record not yet swapped exchanges with a random later one inside its window."""
+        """Return the values after swapping: in the order of ranks each record not yet swapped exchanges its value with
+        a random later one inside its window."""
         released = data.X.copy()
-        for place in np.flatnonzero(~terms.kept):
-            known = np.flatnonzero(~np.isnan(data.X[:, place]))
-            if known.size:
-                order = known[ranked_within(data.X[known, place], np.zeros(known.size, np.int64), draws)[0]]
-                partner = _partners(known.size, max(1, round(terms.amount[place] * known.size)), draws)
-                released[order, place] = data.X[order[partner], place]
+        for index in np.flatnonzero(~terms.kept):
+            present = np.flatnonzero(~np.isnan(data.X[:, index]))
+            if present.size:
+                order = present[ranked_within(data.X[present, index], np.zeros(present.size, np.int64), draws)[0]]
+                partner = _partners(present.size, max(1, round(terms.amount[index] * present.size)), draws)
+                released[order, index] = data.X[order[partner], index]
         return released
 
 
 def _partners(n: int, window: int, draws: Draws) -> Codes:
+    """Draw the rank with which each of n ranks exchanges its value, at most ``window`` apart; its own if with none."""
     partner, free = np.arange(n), np.ones(n, dtype=bool)
-    for place, u in enumerate(draws.uniform(n).tolist()):
-        if free[place]:
-            later = np.flatnonzero(free[place + 1 : place + 1 + window])
+    for index, u in enumerate(draws.uniform(n).tolist()):
+        if free[index]:
+            later = np.flatnonzero(free[index + 1 : index + 1 + window])
             if later.size:
-                other = place + 1 + int(later[int(u * later.size)])
-                partner[place], partner[other] = other, place
+                other = index + 1 + int(later[int(u * later.size)])
+                partner[index], partner[other] = other, index
                 free[other] = False
-            free[place] = False
+            free[index] = False
     return partner.astype(np.int64)

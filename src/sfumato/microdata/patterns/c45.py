@@ -1,4 +1,4 @@
-"""A tree after Quinlan's C4.5 (1993; numeric cuts as in 1996), the kind that IB04 looks through.
+"""`C45Tree`: a classification tree after Quinlan's C4.5 (1993; numeric cuts as in 1996), which IB04 uses.
 
 With info(S) = −Σ_c p_c·log₂ p_c over the classes of the records S:
 
@@ -34,24 +34,27 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sfumato.domain import Codes, Floats
-from sfumato.microdata.patterns.nodes import Nodes
+from sfumato.microdata.patterns.nodes import TreeNodes
 from sfumato.microdata.table.fields import Mask
 
 MOST_CASES = 25
-"""The most that a side of a cut must hold, however many records there are."""
+"""The most records that a side of a cut is required to have, as in C4.5 (its module contin.c takes the least of 25 and
+a tenth of the records per class)."""
+
 NEARLY = 1e-3
-"""By how much a gain may miss the average, as in C4.5."""
+"""By how much a gain may be below the average gain, as in C4.5."""
+
 BLOCK = 1 << 21
-"""Values that are looked at in one go; bounds the memory that a large table takes."""
+"""Values that are searched for cuts at once, to bound the memory. It changes no result."""
 
 
 class C45Tree(ClassifierMixin, BaseEstimator):
     """A classification tree by gain ratio with pessimistic pruning; missing values are NaN.
 
     min_cases   the fewest records on either side of a cut
-    confidence  of the upper error limit: smaller prunes more; None does not prune
+    confidence  the confidence of the upper error limit in pruning: smaller prunes more; None does not prune
 
-    Fitted: ``classes_``, ``tree_`` (its nodes), ``counts_`` (training records by node and class).
+    Fitted attributes: ``classes_``, ``tree_`` (its nodes), ``counts_`` (training records by node and class).
     """
 
     def __init__(self, min_cases: int = 2, confidence: float | None = 0.25) -> None:
@@ -59,11 +62,13 @@ class C45Tree(ClassifierMixin, BaseEstimator):
         self.confidence = confidence
 
     def __sklearn_tags__(self) -> Any:
+        """Return scikit-learn's tags: missing values are allowed."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
 
     def fit(self, X: Any, y: Any) -> Self:
+        """Grow and prune the tree on numbers X[record, column] and classes y."""
         if self.min_cases < 1:
             raise ValueError(f"min_cases={self.min_cases!r} is not 1 or more; C4.5 takes 2")
         if self.confidence is not None and not 0 < self.confidence <= 1:
@@ -80,37 +85,39 @@ class C45Tree(ClassifierMixin, BaseEstimator):
         return self
 
     def apply(self, X: Any) -> Codes:
-        """The leaf of each record, as a place in ``tree_``."""
+        """Return the leaf of each record, as an index of ``tree_``'s nodes."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan")
         return self.tree_.descend(X)
 
     def predict_proba(self, X: Any) -> Floats:
-        """The classes' shares among the training records of the leaf."""
+        """Return the classes' shares among the training records of each record's leaf."""
         leaves = self.apply(X)
         counts = self.counts_[leaves]
         return np.asarray(counts / counts.sum(axis=1, keepdims=True))
 
     def predict(self, X: Any) -> Any:
+        """Return the most frequent class of each record's leaf."""
         leaves = self.apply(X)
         return self.classes_[self.tree_.prediction[leaves]]
 
     def get_n_leaves(self) -> int:
+        """Return the number of leaves."""
         check_is_fitted(self)
         return int(self.tree_.is_leaf.sum())
 
     @property
     def expected_errors_(self) -> float:
-        """Σ N·U(E, N) over the leaves: what pruning makes small."""
+        """The errors expected on new records, Σ N·U(E, N) over the leaves, which pruning makes small."""
         counts = self.counts_[self.tree_.is_leaf]
         return float(expected_errors(counts, 0.25 if self.confidence is None else self.confidence).sum())
 
 
-# --- errors expected --------------------------------------------------------------------------------------------------
+# --- expected errors --------------------------------------------------------------------------------------------------
 
 
 def upper_error(errors: Any, cases: Any, confidence: float) -> Floats:
-    """U(E, N): the error probability p at which E errors or fewer in N cases have probability ``confidence``."""
+    """Return U(E, N), the error probability at which E errors or fewer in N cases have probability ``confidence``."""
     E, N = np.broadcast_arrays(np.asarray(errors, float), np.asarray(cases, float))
     limit = np.ones(E.shape)
     some = E < N
@@ -119,7 +126,7 @@ def upper_error(errors: Any, cases: Any, confidence: float) -> Floats:
 
 
 def expected_errors(counts: Floats, confidence: float) -> Floats:
-    """N·U(E, N) of leaves with these counts by class."""
+    """Return the expected errors N·U(E, N) of leaves with these counts[leaf, class]."""
     cases = counts.sum(axis=-1)
     return np.asarray(cases * upper_error(cases - counts.max(axis=-1), cases, confidence))
 
@@ -128,8 +135,13 @@ def expected_errors(counts: Floats, confidence: float) -> Floats:
 
 
 @dataclass(frozen=True)
-class Cuts:
-    """The best cut of every attribute of a node: gain less its cost, gain ratio, both neighbours' values; NaN: none."""
+class CandidateCuts:
+    """The best cut of every attribute in a node, NaN where an attribute has none.
+
+    ``gain``: in bits, less the cost of choosing among cuts. ``ratio``: gain divided by split info. ``below`` and
+    ``above``: the values next to the cut. ``larger_left``: whether more records lie below it, which missing values then
+    follow.
+    """
 
     gain: Floats
     ratio: Floats
@@ -138,55 +150,59 @@ class Cuts:
     larger_left: Mask
 
     def able(self) -> Mask:
-        """The attributes that gain something, and at least the average of those that do."""
+        """Return the attributes that gain something, and at least about the average of those that do."""
         useful = self.gain > 1e-12
         least = self.gain[useful].mean() - NEARLY if useful.any() else np.inf
         return np.asarray(useful & (self.gain >= least))
 
     def chosen(self) -> int | None:
-        """The attribute to test, of those able the one with the best ratio; None where none is."""
+        """Return the attribute to test, the one of `able` with the largest ratio; None where there is none."""
         able = self.able()
         return int(np.argmax(np.where(able, self.ratio, -1.0))) if able.any() else None
 
 
-def best_cuts(values: Floats, y: Codes, classes: int, fewest: int) -> Cuts:
-    """``values[attribute, place]`` in ascending order, missing ones last; ``y`` the classes at these places."""
+def best_cuts(values: Floats, y: Codes, classes: int, fewest: int) -> CandidateCuts:
+    """Find the best cut of every attribute.
+
+    ``values[attribute, i]``: in ascending order, missing ones last. ``y[attribute, i]``: the classes of the same
+    records. ``classes``: how many there are. ``fewest``: the fewest records on either side.
+    """
     attributes, n = values.shape
-    known = n - np.isnan(values).sum(axis=1)
-    least = np.maximum(fewest, np.minimum(0.1 * known / classes, MOST_CASES))
+    present = n - np.isnan(values).sum(axis=1)
+    least = np.maximum(fewest, np.minimum(0.1 * present / classes, MOST_CASES))
     left = np.arange(1, n)
-    able = (values[:, 1:] > values[:, :-1]) & (left >= least[:, None]) & (known[:, None] - left >= least[:, None])
-    which, place = np.nonzero(able)
+    able = (values[:, 1:] > values[:, :-1]) & (left >= least[:, None]) & (present[:, None] - left >= least[:, None])
+    which, index = np.nonzero(able)
     gains, ratios, lower, upper = np.full((4, attributes), np.nan)
-    found = Cuts(gains, ratios, lower, upper, np.zeros(attributes, bool))
+    cuts = CandidateCuts(gains, ratios, lower, upper, np.zeros(attributes, bool))
     if not which.size:
-        return found
+        return cuts
     below, all_known = np.empty((which.size, classes)), np.empty((attributes, classes))
     for label in range(classes):
         count = np.cumsum(y == label, axis=1, dtype=np.int32)
-        below[:, label] = count[which, place]
-        all_known[:, label] = count[np.arange(attributes), np.maximum(known, 1) - 1]
+        below[:, label] = count[which, index]
+        all_known[:, label] = count[np.arange(attributes), np.maximum(present, 1) - 1]
     gain = (_bits(all_known)[which] - _bits(below) - _bits(all_known[which] - below)) / n
     tries = np.bincount(which, minlength=attributes)
     first = np.searchsorted(which, np.flatnonzero(tries))
     best = first + np.array([np.argmax(part) for part in np.split(gain, first[1:])])
-    some, at = which[best], place[best]
-    sides = np.stack([at + 1.0, known[some] - at - 1.0, n - known[some]], axis=1)
-    found.gain[some] = gain[best] - np.log2(tries[some]) / n
-    found.ratio[some] = found.gain[some] / (_bits(sides) / n)
-    found.below[some], found.above[some] = values[some, at], values[some, at + 1]
-    found.larger_left[some] = sides[:, 0] >= sides[:, 1]
-    return found
+    some, at = which[best], index[best]
+    sides = np.stack([at + 1.0, present[some] - at - 1.0, n - present[some]], axis=1)
+    cuts.gain[some] = gain[best] - np.log2(tries[some]) / n
+    cuts.ratio[some] = cuts.gain[some] / (_bits(sides) / n)
+    cuts.below[some], cuts.above[some] = values[some, at], values[some, at + 1]
+    cuts.larger_left[some] = sides[:, 0] >= sides[:, 1]
+    return cuts
 
 
 def _bits(counts: Floats) -> Floats:
-    """|S|·info(S), one row a set of records."""
+    """Return |S|·info(S) in bits for counts[set of records, class]."""
     return np.asarray((xlogy(total := counts.sum(axis=1), total) - xlogy(counts, counts).sum(axis=1)) / np.log(2))
 
 
 @dataclass(frozen=True)
 class Grown:
-    """Nodes in the order of growing, parents before children."""
+    """The nodes of a tree before pruning, parents before children; ``counts[node, class]``."""
 
     left: Codes
     right: Codes
@@ -197,7 +213,7 @@ class Grown:
 
 
 class _Growth:
-    """Records are sorted once by every attribute; a cut parts these orders and keeps them sorted."""
+    """Growing a tree: records are sorted once by every attribute, and each cut divides these orders."""
 
     def __init__(self, X: Floats, y: Codes, classes: int, fewest: int) -> None:
         self.columns, self.y, self.classes, self.fewest = np.ascontiguousarray(X.T), y, classes, fewest
@@ -206,6 +222,7 @@ class _Growth:
         self.goes_left = np.zeros(y.size, bool)
 
     def grow(self) -> Grown:
+        """Grow the tree from the root down."""
         nodes: list[list[Any]] = []
         waiting = [(self.order, -1, 0)]
         while waiting:
@@ -222,27 +239,31 @@ class _Growth:
         return Grown(left, right, feature, threshold.astype(float), missing_left, all_counts.astype(float))
 
     def _cut(self, order: Codes, counts: Codes) -> tuple[int, float, bool] | None:
+        """Return a node's (attribute, threshold, whether missing values go left); None where it becomes a leaf."""
         if counts.max() == order.shape[1] or order.shape[1] < 2 * self.fewest:
             return None
         width = max(1, BLOCK // order.shape[1])
         parts = [self._best(order, slice(start, start + width)) for start in range(0, len(order), width)]
-        cuts = Cuts(*(np.concatenate(part) for part in zip(*(vars(one).values() for one in parts), strict=True)))
-        place = cuts.chosen()
-        if place is None:
+        fields = zip(*(vars(part).values() for part in parts), strict=True)
+        cuts = CandidateCuts(*(np.concatenate(field) for field in fields))
+        index = cuts.chosen()
+        if index is None:
             return None
-        middle = (cuts.below[place] + cuts.above[place]) / 2
-        highest = min(middle, np.nextafter(cuts.above[place], -np.inf))
-        last = np.searchsorted(self.sorted[place], highest, side="right") - 1
-        return place, float(self.sorted[place, last]), bool(cuts.larger_left[place])
+        middle = (cuts.below[index] + cuts.above[index]) / 2
+        highest = min(middle, np.nextafter(cuts.above[index], -np.inf))
+        last = np.searchsorted(self.sorted[index], highest, side="right") - 1
+        return index, float(self.sorted[index, last]), bool(cuts.larger_left[index])
 
-    def _best(self, order: Codes, some: slice) -> Cuts:
+    def _best(self, order: Codes, some: slice) -> CandidateCuts:
+        """Return the best cuts of some attributes among the records of a node."""
         values = np.take_along_axis(self.columns[some], order[some], axis=1)
         return best_cuts(values, self.y[order[some]], self.classes, self.fewest)
 
     def _part(self, order: Codes, cut: tuple[int, float, bool], left: bool) -> Codes:
-        place, threshold, missing_left = cut
+        """Return the records on one side of a cut, sorted by every attribute: [attribute, i]."""
+        index, threshold, missing_left = cut
         records = order[0]
-        values = self.columns[place, records]
+        values = self.columns[index, records]
         self.goes_left[records] = np.where(np.isnan(values), missing_left, values <= threshold)
         return np.asarray(order[self.goes_left[order] == left].reshape(len(order), -1))
 
@@ -251,17 +272,20 @@ class _Growth:
 
 
 def _replaced(grown: Grown, errors: Floats, leaf: Mask) -> Mask:
-    """The leaves, once every node that makes no more errors as a leaf than its leaves do together has become one."""
-    least, found = errors.copy(), leaf.copy()
+    """Return which nodes are leaves after every node that makes no more errors as a leaf than its leaves became one.
+
+    ``errors[node]``: the errors of a node as a leaf. ``leaf``: which nodes are leaves now.
+    """
+    least, leaves = errors.copy(), leaf.copy()
     for node in np.flatnonzero(~leaf)[::-1].tolist():
         below = least[grown.left[node]] + least[grown.right[node]]
-        found[node] = errors[node] <= below
+        leaves[node] = errors[node] <= below
         least[node] = min(errors[node], below)
-    return found
+    return leaves
 
 
-def _compact(grown: Grown, leaf: Mask) -> tuple[Nodes, Floats]:
-    """The nodes that are still reached, renumbered from the root."""
+def _compact(grown: Grown, leaf: Mask) -> tuple[TreeNodes, Floats]:
+    """Return the nodes that can still be reached from the root, renumbered, and their counts."""
     reached = np.zeros(leaf.size, bool)
     reached[0] = True
     for node in np.flatnonzero(~leaf).tolist():
@@ -270,5 +294,5 @@ def _compact(grown: Grown, leaf: Mask) -> tuple[Nodes, Floats]:
     left, right = (np.where(leaf, -1, number[side])[reached] for side in (grown.left, grown.right))
     counts = grown.counts[reached]
     feature, threshold = np.where(leaf, 0, grown.feature)[reached], grown.threshold[reached]
-    nodes = Nodes(left, right, feature, threshold, grown.missing_left[reached], counts.argmax(axis=1), False)
+    nodes = TreeNodes(left, right, feature, threshold, grown.missing_left[reached], counts.argmax(axis=1), False)
     return nodes, counts

@@ -1,7 +1,7 @@
-"""Two trees compared rule by rule, as IB04 does: same attributes, same conditional values, same cases, same class.
+"""Comparison of two trees rule by rule, as in IB04: same attributes, same conditions, same cases, same class.
 
 A rule is a leaf: the interval that its path leaves to each attribute it tests, and the class it predicts. Two
-conditions are the same when the reference records cannot tell them apart: as many of them lie below either end.
+conditions are the same if as many reference records lie below the ends of both.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.domain import Floats
-from sfumato.microdata.patterns.nodes import Nodes, nodes_of
+from sfumato.microdata.patterns.nodes import TreeNodes, nodes_of
 from sfumato.prose import percent
 
 ALMOST = 0.94
@@ -22,7 +22,11 @@ ALMOST = 0.94
 
 @dataclass(frozen=True)
 class LeafRule:
-    """IF low < attribute <= high for each condition THEN class; ``cases`` reference records fall under it."""
+    """A rule of a tree: if low < attribute <= high for each condition, then the class is ``prediction``.
+
+    ``conditions``: (attribute, low, high), infinite where an end is open. ``cases``: how many reference records meet
+    them.
+    """
 
     conditions: tuple[tuple[str, float, float], ...]
     prediction: Any
@@ -35,7 +39,10 @@ class LeafRule:
 
 @dataclass(frozen=True)
 class TreeComparison:
-    """Which rules of the first tree the second one has too, and how many reference records they cover."""
+    """The rules of a first tree that a second one has too (``kept``), has not (``lost``), and has besides (``new``).
+
+    ``same_attributes``: whether both test the same attributes.
+    """
 
     kept: tuple[LeafRule, ...]
     lost: tuple[LeafRule, ...]
@@ -44,23 +51,27 @@ class TreeComparison:
 
     @property
     def share_kept(self) -> float:
+        """The share of the first tree's rules that are kept."""
         return len(self.kept) / (len(self.kept) + len(self.lost))
 
     @property
     def share_covered(self) -> float:
+        """The share of reference records under kept rules."""
         covered, total = (sum(rule.cases for rule in rules) for rules in (self.kept, self.kept + self.lost))
         return covered / max(total, 1)
 
     @property
     def identical(self) -> bool:
+        """Whether both trees have the same rules."""
         return not self.lost and not self.new
 
     @property
     def almost_the_same(self) -> bool:
-        """Identical, or the kept rules cover at least 94 % of the records."""
+        """Whether the trees are identical, or kept rules cover at least 94 % of the records."""
         return self.identical or self.share_covered >= ALMOST
 
     def to_dict(self) -> dict[str, Any]:
+        """Return the figures of the comparison as plain data for JSON."""
         return {
             "identical": self.identical, "almost_the_same": self.almost_the_same,
             "rules": len(self.kept) + len(self.lost), "rules_kept": len(self.kept), "rules_new": len(self.new),
@@ -75,23 +86,38 @@ class TreeComparison:
 
 
 def rules_of(tree: Any, X: Floats, names: list[str], classes: Any = None) -> list[LeafRule]:
-    """The rules of a tree with their cases among the reference records."""
+    """Return the rules of a tree, one a leaf.
+
+    ``tree``: a fitted tree of scikit-learn or of this library. ``X``: the reference records, among which cases are
+    counted. ``names``: the columns of X. ``classes``: labels of the predictions (None: those of the tree).
+    """
     nodes = nodes_of(tree, names)
     labels = getattr(tree, "classes_", None) if classes is None else classes
     count = np.bincount(nodes.descend(np.asarray(X, float)), minlength=nodes.size)
-    intervals, found = _intervals(nodes), []
+    intervals, rules = _intervals(nodes), []
     for leaf in np.flatnonzero(nodes.is_leaf).tolist():
-        conditions = tuple(sorted((names[place], low, high) for place, (low, high) in intervals[leaf].items()))
+        conditions = tuple(sorted((names[index], low, high) for index, (low, high) in intervals[leaf].items()))
         prediction = nodes.prediction[leaf] if labels is None else labels[nodes.prediction[leaf]]
         prediction = prediction.item() if hasattr(prediction, "item") else prediction
-        found.append(LeafRule(conditions, prediction, int(count[leaf])))
-    return found
+        rules.append(LeafRule(conditions, prediction, int(count[leaf])))
+    return rules
 
 
 def compare_trees(
     first: Any, second: Any, X: Any, names: list[str] | None = None, *, classes: Any = None
 ) -> TreeComparison:
-    """Compare any two trees on the reference records X (a matrix, or a table whose columns have the names)."""
+    """Compare the rules of two trees.
+
+    ``first`` and ``second``: fitted trees of scikit-learn or of this library. ``X``: the reference records, a matrix or
+    a table. ``names``: the columns of X (None: the table's). ``classes``: labels of the predictions (None: those of the
+    trees).
+
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X, y = [[20.0], [30.0], [40.0], [50.0]], ["young", "young", "old", "old"]
+    >>> tree = DecisionTreeClassifier().fit(X, y)
+    >>> print(compare_trees(tree, tree, X, ["age"]))
+    the same tree: 2 of 2 rules kept, covering 100.0 % of the records
+    """
     if names is None:
         names = [str(name) for name in getattr(X, "columns", range(np.shape(X)[1]))]
     reference = np.asarray(X, dtype=float)
@@ -99,38 +125,39 @@ def compare_trees(
     ours, theirs = (
         [(rule, _place(rule, ranked)) for rule in rules_of(tree, reference, names, classes)] for tree in (first, second)
     )
-    kept, lost = (_among(ours, theirs, found) for found in (True, False))
+    kept, lost = (_among(ours, theirs, wanted) for wanted in (True, False))
     tested = [{name for rule, _ in rules for name, _, _ in rule.conditions} for rules in (ours, theirs)]
     return TreeComparison(kept, lost, _among(theirs, ours, False), tested[0] == tested[1])
 
 
 def _place(rule: LeafRule, ranked: dict[str, Floats]) -> Hashable:
-    """What two rules must share to be the same: how many reference records lie below each end of an interval, too."""
+    """Return what equal rules have in common: prediction, attributes, open ends, and records below each end."""
     shape = tuple((name, np.isinf(low), np.isinf(high)) for name, low, high in rule.conditions)
     below = tuple(int(ranked[name].searchsorted(end, "right")) for name, *ends in rule.conditions for end in ends)
     return rule.prediction, shape, below
 
 
 def _among(
-    rules: list[tuple[LeafRule, Hashable]], others: list[tuple[LeafRule, Hashable]], found: bool
+    rules: list[tuple[LeafRule, Hashable]], others: list[tuple[LeafRule, Hashable]], wanted: bool
 ) -> tuple[LeafRule, ...]:
-    """The rules that stand among the others, or that do not."""
-    places = {place for _, place in others}
-    return tuple(rule for rule, place in rules if (place in places) == found)
+    """Return the rules that are (``wanted``) or are not among the others; each rule comes with its key (`_place`)."""
+    keys = {key for _, key in others}
+    return tuple(rule for rule, key in rules if (key in keys) == wanted)
 
 
-def _intervals(nodes: Nodes) -> list[dict[int, tuple[float, float]]]:
-    """For each node the interval (low, high] that its path leaves to every attribute tested on it."""
-    found: list[dict[int, tuple[float, float]]] = [{} for _ in range(nodes.size)]
+def _intervals(nodes: TreeNodes) -> list[dict[int, tuple[float, float]]]:
+    """Return for each node the interval (low, high] that its path leaves to every attribute tested on it."""
+    intervals: list[dict[int, tuple[float, float]]] = [{} for _ in range(nodes.size)]
     for node in np.flatnonzero(~nodes.is_leaf):
         attribute, cut = int(nodes.feature[node]), float(nodes.threshold[node])
-        low, high = found[node].get(attribute, (-np.inf, np.inf))
-        found[nodes.left[node]] = {**found[node], attribute: (low, min(high, cut))}
-        found[nodes.right[node]] = {**found[node], attribute: (max(low, cut), high)}
-    return found
+        low, high = intervals[node].get(attribute, (-np.inf, np.inf))
+        intervals[nodes.left[node]] = {**intervals[node], attribute: (low, min(high, cut))}
+        intervals[nodes.right[node]] = {**intervals[node], attribute: (max(low, cut), high)}
+    return intervals
 
 
 def _condition(name: str, low: float, high: float) -> str:
+    """Return a condition low < name <= high as text."""
     if np.isinf(low):
         return f"{name} <= {high:.6g}"
     return f"{name} > {low:.6g}" if np.isinf(high) else f"{low:.6g} < {name} <= {high:.6g}"

@@ -1,4 +1,4 @@
-"""Read the nodes of a binary tree: scikit-learn's, ours, or an owner's."""
+"""`TreeNodes`: the nodes of a fitted binary tree, of scikit-learn or of this library, as arrays."""
 
 from __future__ import annotations
 
@@ -12,8 +12,13 @@ from sfumato.microdata.table.fields import Mask
 
 
 @dataclass(frozen=True)
-class Nodes:
-    """A binary tree as arrays, parents before children: left where x[feature] <= threshold; leaves have left = −1."""
+class TreeNodes:
+    """A binary tree as arrays with one entry a node, parents before children.
+
+    A record goes left where x[feature] <= threshold, or where x is missing and ``missing_left`` is set. ``left`` and
+    ``right``: the children's indices, −1 for leaves. ``prediction``: the index of the class that most records of the
+    node have. ``single_precision``: whether values are compared as 32-bit floats, as scikit-learn does.
+    """
 
     left: Codes
     right: Codes
@@ -25,19 +30,21 @@ class Nodes:
 
     @property
     def size(self) -> int:
+        """The number of nodes."""
         return int(self.left.size)
 
     @property
     def is_leaf(self) -> Mask:
+        """Which nodes are leaves."""
         return np.asarray(self.left < 0)
 
     def goes_left(self, node: Codes | int, values: Floats) -> Mask:
-        """Which values take the left branch; scikit-learn compares in single precision, ours in double."""
+        """Return which values of the node's feature go to the left."""
         compared = values.astype(np.float32) if self.single_precision else values
         return np.where(np.isnan(values), self.missing_left[node], compared <= self.threshold[node]).astype(bool)
 
     def descend(self, X: Floats) -> Codes:
-        """The leaf of each record."""
+        """Return the leaf that each record X[record, feature] arrives at."""
         node = np.zeros(X.shape[0], dtype=np.int64)
         active = np.flatnonzero(~self.is_leaf[node])
         while active.size:
@@ -48,16 +55,16 @@ class Nodes:
         return node
 
 
-def nodes_of(tree: Any, names: list[str] | None = None, fitted: list[str] | None = None) -> Nodes:
-    """The nodes of a fitted scikit-learn tree, of one of ours, or of anything with such a ``tree_``.
+def nodes_of(tree: Any, names: list[str] | None = None, fitted: list[str] | None = None) -> TreeNodes:
+    """Return the nodes of a fitted tree: scikit-learn's, one of this library, or anything with such a ``tree_``.
 
-    With ``names``, the features are renumbered to the places of their names; a tree without names must have been
-    fitted on exactly these columns, in this order, unless ``fitted`` says on which.
+    ``names``: all columns of the table; features are then numbered by them. ``fitted``: the columns that the tree was
+    fitted on, where it does not know their names (None: exactly ``names``, in this order).
     """
-    if isinstance(tree, Nodes):
+    if isinstance(tree, TreeNodes):
         return tree
     inner = getattr(tree, "tree_", None)
-    if isinstance(inner, Nodes):
+    if isinstance(inner, TreeNodes):
         nodes = inner
     elif hasattr(inner, "children_left") or hasattr(inner, "cut"):
         nodes = _of_sklearn(inner) if hasattr(inner, "children_left") else _of_ours(inner)
@@ -65,30 +72,32 @@ def nodes_of(tree: Any, names: list[str] | None = None, fitted: list[str] | None
         raise TypeError(f"{type(tree).__name__} is not a fitted tree; call fit first, or pass a DecisionTreeClassifier")
     if names is None:
         return nodes
-    place = _places(tree, names, fitted)
-    return replace(nodes, feature=np.where(nodes.is_leaf, 0, place[np.maximum(nodes.feature, 0)]))
+    index = _places(tree, names, fitted)
+    return replace(nodes, feature=np.where(nodes.is_leaf, 0, index[np.maximum(nodes.feature, 0)]))
 
 
-def _of_sklearn(inner: Any) -> Nodes:
+def _of_sklearn(inner: Any) -> TreeNodes:
+    """Return the nodes of scikit-learn's ``tree_``."""
     left, right = (np.asarray(side, np.int64) for side in (inner.children_left, inner.children_right))
     flags = getattr(inner, "missing_go_to_left", None)
     missing_left = np.zeros(left.size, bool) if flags is None else np.asarray(flags).astype(bool)
     prediction = np.asarray(inner.value).reshape(left.size, -1).argmax(axis=1)
     feature, threshold = np.asarray(inner.feature, np.int64), np.asarray(inner.threshold, np.float64)
-    return Nodes(left, right, feature, threshold, missing_left, prediction)
+    return TreeNodes(left, right, feature, threshold, missing_left, prediction)
 
 
-def _of_ours(inner: Any) -> Nodes:
-    """Ours goes left where x < cut, which is x <= the next number below it."""
+def _of_ours(inner: Any) -> TreeNodes:
+    """Return the nodes of this library's tree; its x < cut is x <= the next smaller float."""
     left, right = (np.asarray(side, np.int64) for side in (inner.left, inner.right))
     if np.isnan(inner.cut[left >= 0]).any():
         raise ValueError("the tree tests a set of categories; give its columns as numbers to compare it by intervals")
     below = np.nextafter(np.asarray(inner.cut, float), -np.inf)
     prediction = np.asarray(inner.counts).argmax(axis=1)
-    return Nodes(left, right, np.asarray(inner.column, np.int64), below, inner.missing_left, prediction, False)
+    return TreeNodes(left, right, np.asarray(inner.column, np.int64), below, inner.missing_left, prediction, False)
 
 
 def _places(tree: Any, names: list[str], fitted: Any = None) -> Codes:
+    """Return the index among ``names`` of each feature of a tree."""
     fitted = getattr(tree, "feature_names_in_", None) if fitted is None else fitted
     if fitted is None and not set(getattr(tree, "attribute_names_", ("",))) - set(names):
         fitted = tree.attribute_names_

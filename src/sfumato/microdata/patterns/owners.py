@@ -1,4 +1,4 @@
-"""The owner's tree: grown on the numbers of a table from options, or again on some of its records."""
+"""Growing the owner's pattern tree: from options of scikit-learn's trees, or a given tree again on other records."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sfumato.microdata.table.fields import Microdata
 
 
 def grow_as_asked(options: Mapping[str, Any], data: Microdata) -> Any:
-    """Grow the tree of these options on the numeric attributes."""
+    """Grow a scikit-learn tree with these options on the numeric attributes, by default with entropy for classes."""
     from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
     names = np.array([name for name in data.names if name != data.target], dtype=object)
@@ -31,7 +31,7 @@ def grow_as_asked(options: Mapping[str, Any], data: Microdata) -> Any:
 
 
 def grow_again(tree: Any, data: Microdata) -> Any:
-    """Grow a tree with the same options on these records."""
+    """Grow a tree with the same options and columns as a fitted one on these records."""
     from sklearn.base import clone
 
     names = np.array(getattr(tree, "feature_names_in_", data.names), dtype=object)

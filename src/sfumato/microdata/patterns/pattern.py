@@ -1,8 +1,7 @@
-"""The tree whose patterns are to survive, brought by the owner or grown here, and what it says about records: the leaf
-of each, and the interval that the leaf's path leaves to each field.
+"""The pattern tree, whose rules are to survive a release: growing it, and the interval of each field in each leaf.
 
 The interval of a tested field ends at the last observed value on the leaf's side of a cut, not at the cut itself: a
-tree grown again on values inside these intervals can then find the very same cut between the same two values.
+tree that is grown again on values inside these intervals can then find the same cut between the same two values.
 """
 
 from __future__ import annotations
@@ -16,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from sfumato.domain import Codes, Floats
-from sfumato.microdata.patterns.nodes import Nodes, nodes_of
+from sfumato.microdata.patterns.nodes import TreeNodes, nodes_of
 from sfumato.microdata.table.fields import Mask, Microdata
 
 PRUNING = 1.0
-"""The price of a leaf, in units of ln(n·p) of deviance."""
+"""The price of a leaf in units of ln(n·p) of log-likelihood (n records, p columns): about what the best of n·p cuts
+gains by chance, as the largest of m χ² values of one degree of freedom is about 2 ln m. Larger prunes more."""
 
 
 # --- leaves and their intervals ---------------------------------------------------------------------------------------
@@ -28,10 +28,15 @@ PRUNING = 1.0
 
 @dataclass(frozen=True)
 class Leaves:
-    """``lower``, ``upper``, the nodes whose cuts set them (−1: the domain) and the ``counts`` of classes have one row a
-    node; records of node v are ``order[start[v]:stop[v]]``."""
+    """The records in each node of a tree, and the interval that its path leaves to each field.
 
-    nodes: Nodes
+    ``leaf[record]``: its leaf. ``lower[node, field]`` and ``upper[node, field]``: the interval; ``lower_by`` and
+    ``upper_by``: the nodes whose cuts set its ends (−1: the domain does). ``last_left[node]`` and
+    ``first_right[node]``: the values next to the node's cut. ``order[start[v]:stop[v]]``: the records of node v.
+    ``counts[node, class]``.
+    """
+
+    nodes: TreeNodes
     leaf: Codes
     lower: Floats
     upper: Floats
@@ -45,25 +50,29 @@ class Leaves:
     counts: Codes
 
     def records(self, node: int) -> Codes:
+        """Return the records of a node."""
         return self.order[self.start[node] : self.stop[node]]
 
     @property
     def size(self) -> Codes:
-        """Records in each node."""
+        """The number of records in each node."""
         return self.stop - self.start
 
     @property
     def tested(self) -> Mask:
-        """Which fields each node's path tests."""
+        """Which fields the path to each node tests: [node, field]."""
         return np.asarray((self.lower_by >= 0) | (self.upper_by >= 0))
 
     def bounds(self, field: int) -> tuple[Floats, Floats]:
-        """The interval of each record for one field."""
+        """Return the lower and the upper end of one field's interval for each record."""
         return self.lower[self.leaf, field], self.upper[self.leaf, field]
 
 
-def find_leaves(nodes: Nodes, data: Microdata, *, observed: bool = True) -> Leaves:
-    """Send the records down the tree and note what each path allows, up to the last value observed or up to the cut."""
+def find_leaves(nodes: TreeNodes, data: Microdata, *, observed: bool = True) -> Leaves:
+    """Find the leaf of each record, and the interval that each path leaves to each field.
+
+    ``observed``: intervals end at the last observed value next to a cut; otherwise at the cut.
+    """
     leaf, inner = nodes.descend(data.X), np.flatnonzero(~nodes.is_leaf).tolist()
     start, size = _depth_first(nodes, leaf)
     order = np.argsort(start[leaf], kind="stable")
@@ -72,26 +81,26 @@ def find_leaves(nodes: Nodes, data: Microdata, *, observed: bool = True) -> Leav
     lower_by, upper_by = (np.full(lower.shape, -1, dtype=np.int64) for _ in range(2))
     last_left, first_right = nodes.threshold.copy(), nodes.threshold.copy()
     for node in inner:
-        place, left, right = nodes.feature[node], nodes.left[node], nodes.right[node]
-        below, above = (data.X[order[start[child] : start[child] + size[child]], place] for child in (left, right))
-        seen = (below, above) if observed else (below[:0], above[:0])
-        ends = _cut_values(nodes, node, *seen, data.fields[place].step)
+        feature, left, right = nodes.feature[node], nodes.left[node], nodes.right[node]
+        below, above = (data.X[order[start[child] : start[child] + size[child]], feature] for child in (left, right))
+        values = (below, above) if observed else (below[:0], above[:0])
+        ends = _cut_values(nodes, node, *values, data.fields[feature].step)
         last_left[node], first_right[node] = ends
         for child in (left, right):
             for bound in (lower, upper, lower_by, upper_by):
                 bound[child] = bound[node]
-        if ends[0] <= upper[node, place]:
-            upper[left, place], upper_by[left, place] = ends[0], node
-        if ends[1] >= lower[node, place]:
-            lower[right, place], lower_by[right, place] = ends[1], node
+        if ends[0] <= upper[node, feature]:
+            upper[left, feature], upper_by[left, feature] = ends[0], node
+        if ends[1] >= lower[node, feature]:
+            lower[right, feature], lower_by[right, feature] = ends[1], node
     counts = _class_counts(nodes, leaf, data.y)
     return Leaves(
         nodes, leaf, lower, upper, lower_by, upper_by, last_left, first_right, order, start, start + size, counts
     )
 
 
-def _class_counts(nodes: Nodes, leaf: Codes, y: Codes) -> Codes:
-    """Records of each class in each node."""
+def _class_counts(nodes: TreeNodes, leaf: Codes, y: Codes) -> Codes:
+    """Count the records of each class in each node: [node, class]."""
     classes = int(y.max()) + 1
     counts = np.bincount(leaf * classes + y, minlength=nodes.size * classes).reshape(nodes.size, classes)
     for node in np.flatnonzero(~nodes.is_leaf)[::-1].tolist():
@@ -99,8 +108,8 @@ def _class_counts(nodes: Nodes, leaf: Codes, y: Codes) -> Codes:
     return counts
 
 
-def _depth_first(nodes: Nodes, leaf: Codes) -> tuple[Codes, Codes]:
-    """Where each node's records start, and how many they are, once every subtree's records stand together."""
+def _depth_first(nodes: TreeNodes, leaf: Codes) -> tuple[Codes, Codes]:
+    """Return where each node's records start, and how many they are, in an order that keeps subtrees together."""
     start, size = np.zeros(nodes.size, np.int64), np.bincount(leaf, minlength=nodes.size)
     inner = np.flatnonzero(~nodes.is_leaf).tolist()
     for node in reversed(inner):
@@ -111,8 +120,12 @@ def _depth_first(nodes: Nodes, leaf: Codes) -> tuple[Codes, Codes]:
     return start, size
 
 
-def _cut_values(nodes: Nodes, node: int, below: Floats, above: Floats, step: float) -> tuple[float, float]:
-    """The largest value left of a cut and the smallest right of it; next to the cut where a side has no value."""
+def _cut_values(nodes: TreeNodes, node: int, below: Floats, above: Floats, step: float) -> tuple[float, float]:
+    """Return the largest value left of a node's cut and the smallest right of it.
+
+    ``below`` and ``above``: the values on each side. For a side without values, the value next to the cut in the
+    field's ``step`` or in floats.
+    """
     below, above = below[~np.isnan(below)], above[~np.isnan(above)]
     if below.size and above.size:
         return float(below.max()), float(above.min())
@@ -133,9 +146,12 @@ def _cut_values(nodes: Nodes, node: int, below: Floats, above: Floats, step: flo
 def grow_tree(
     X: Floats, y: Codes, *, pruned: bool = True, n: int | None = None, depth: int | None = None
 ) -> Any:
-    """The default pattern tree: entropy cuts, leaves of at least 0.4·√n records and five, pruned (minimal cost
-    complexity) so that a leaf must lower the deviance by ln(n·p): noise is no pattern. Unpruned, the same tree goes on
-    to smaller leaves. On the records of a node, with the ``n`` of the whole, it is the tree below that node."""
+    """Grow the default pattern tree for classes: entropy cuts, and leaves of at least max(5, 0.4·√n) records.
+
+    ``pruned``: by minimal cost complexity, so that a leaf must raise the log-likelihood by ln(n·p); noise does so
+    rarely. ``n``: the number of records of the whole table, where ``X`` holds those of one node alone: the tree is then
+    the one below that node. ``depth``: the most levels (None: any).
+    """
     from sklearn.tree import DecisionTreeClassifier
 
     whole = n or len(y)
@@ -150,7 +166,10 @@ def grow_tree(
 def grow_number_tree(
     X: Floats, target: Floats, *, pruned: bool = True, n: int | None = None, depth: int | None = None
 ) -> Any:
-    """The same for a number: a leaf must lower the sum of squares by ln(n·p) times the variance inside the leaves."""
+    """Grow the default pattern tree for a numeric target, with parameters as in `grow_tree`.
+
+    Pruned, a leaf must lower the sum of squares by ln(n·p) times the variance inside the leaves.
+    """
     from sklearn.tree import DecisionTreeRegressor
 
     whole = n or len(target)
@@ -164,11 +183,12 @@ def grow_number_tree(
 
 
 def _fewest(n: int) -> int:
+    """Return the fewest records of a leaf in a table of n records: max(5, 0.4·√n)."""
     return int(max(5, round(0.4 * n**0.5)))
 
 
-def grow_c45(X: Floats, y: Codes, **asked: Any) -> Any:
-    """Grow a tree after C4.5, categories as codes in the order of their class shares."""
+def grow_c45(X: Floats, y: Codes, **options: Any) -> Any:
+    """Grow a tree after C4.5; other options are ignored."""
     from sfumato.microdata.patterns.c45 import C45Tree
 
     return C45Tree().fit(X, y)
@@ -176,10 +196,12 @@ def grow_c45(X: Floats, y: Codes, **asked: Any) -> Any:
 
 @dataclass(frozen=True)
 class Grower:
-    """How a pattern tree is grown, again and again on other records.
+    """A way to grow the pattern tree on any records.
 
-    kind     a name in `GROWERS`, or a fitted tree of the owner's that is grown with its own options
-    names    all fields; of these the tree looks at ``inputs``, and explains the ``response`` (None: the class)
+    kind      a name in `GROWERS`, or a fitted tree of the owner's, which is grown with its own options
+    names     all fields
+    inputs    the fields that the tree may test
+    response  the index of the field that it predicts (None: the class)
     """
 
     kind: Any
@@ -189,38 +211,44 @@ class Grower:
 
     @property
     def in_parts(self) -> bool:
-        """Whether it grows, given the ``n`` of the whole, what is below a node from the node's records, to some
-        depth."""
+        """Whether the tree below a node can be grown from the node's records alone (with ``n`` and ``depth``)."""
         return isinstance(self.kind, str) and self.kind != "c45"
 
     def grow(
         self, X: Floats, y: Codes, *, n: int | None = None, depth: int | None = None, pruned: bool = True
-    ) -> Nodes:
-        """Grow the tree on these records."""
+    ) -> TreeNodes:
+        """Grow the tree on these records; ``n``, ``depth`` and ``pruned`` as in `grow_tree`."""
         grow = GROWERS[self.kind] if isinstance(self.kind, str) else partial(_grow_owners, self.kind)
-        seen = X[:, [self.names.index(name) for name in self.inputs]]
+        inputs = X[:, [self.names.index(name) for name in self.inputs]]
         target = y if self.response is None else X[:, self.response]
-        return nodes_of(grow(seen, target, pruned=pruned and depth is None, n=n, depth=depth), self.names, self.inputs)
+        tree = grow(inputs, target, pruned=pruned and depth is None, n=n, depth=depth)
+        return nodes_of(tree, self.names, self.inputs)
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """The tree whose rules are to survive, the finer or equal one whose leaves confine the noise, and how to grow the
-    first again."""
+    """The tree whose rules are to survive a release.
 
-    tree: Nodes
-    leaves: Nodes
+    ``tree``: its nodes. ``leaves``: the tree whose leaves confine the noise, the same or a finer one. ``grower``: how
+    to grow ``tree`` again.
+    """
+
+    tree: TreeNodes
+    leaves: TreeNodes
     grower: Grower
 
 
 def find_pattern(tree: Any, data: Microdata, *, leave_out: Iterable[int] = (), finer: bool = False) -> Pattern:
-    """Find the pattern: the owner's tree, or one grown on all fields but those that others give away; without a target
-    it has no cut."""
+    """Find the pattern tree: the owner's, or one grown on all fields; without a target it has no cut.
+
+    ``leave_out``: fields that follow from others, which the tree must not test. ``finer``: noise is confined to the
+    leaves of the unpruned tree.
+    """
     grower = _grower(tree, data, leave_out)
-    places = [data.index(name) for name in grower.inputs]
+    indices = [data.index(name) for name in grower.inputs]
     grown_here = isinstance(grower.kind, str)
-    if not grown_here and not data.numeric[places].all():
-        text = data.names[places[int(np.argmin(data.numeric[places]))]]
+    if not grown_here and not data.numeric[indices].all():
+        text = data.names[indices[int(np.argmin(data.numeric[indices]))]]
         raise ValueError(f"the tree tests {text!r}, a column of categories; leave it out, or fit it on numbers only")
     first = grower.grow(data.X, data.y) if grown_here else nodes_of(tree, data.names)
     leaves = grower.grow(data.X, data.y, pruned=False) if finer and grower.in_parts else first
@@ -228,8 +256,9 @@ def find_pattern(tree: Any, data: Microdata, *, leave_out: Iterable[int] = (), f
 
 
 def _grower(tree: Any, data: Microdata, leave_out: Iterable[int]) -> Grower:
+    """Return how the pattern tree is grown; ``tree``: the owner's, the name of a kind, or None."""
     if tree is None:
-        names = [name for place, name in enumerate(data.names) if place not in {*leave_out, data.response}]
+        names = [name for index, name in enumerate(data.names) if index not in {*leave_out, data.response}]
         kind: Any = "nothing" if not names else "classes" if data.response is None else "number"
     elif isinstance(tree, str):
         if data.response is not None or data.target is None:
@@ -243,7 +272,7 @@ def _grower(tree: Any, data: Microdata, leave_out: Iterable[int]) -> Grower:
 
 
 def _check_explains(tree: Any, data: Microdata) -> None:
-    """An owner's tree explains what the target is: classes or a number."""
+    """Raise ValueError if an owner's tree predicts classes where the target is a number, or a number for classes."""
     from sklearn.base import ClassifierMixin, RegressorMixin
 
     wrong, needed = (ClassifierMixin, "number; give a regressor") if data.response is not None else (
@@ -253,13 +282,13 @@ def _check_explains(tree: Any, data: Microdata) -> None:
         raise ValueError(f"{type(tree).__name__} does not explain {data.target!r}, a {needed}, or leave leaves= out")
 
 
-def _no_tree(X: Floats, y: Codes, **asked: Any) -> Any:
-    """Grow a tree without a cut, where there is nothing to cut by."""
+def _no_tree(X: Floats, y: Codes, **options: Any) -> Any:
+    """Grow a tree without a cut, for tables without a target or without a field to test."""
     return grow_tree(np.zeros((len(y), 1)), np.zeros_like(y))
 
 
-def _grow_owners(tree: Any, X: Floats, target: Any, **asked: Any) -> Any:
-    """Grow a tree with the options of the owner's."""
+def _grow_owners(tree: Any, X: Floats, target: Any, **options: Any) -> Any:
+    """Grow a tree with the options of the owner's tree; other options are ignored."""
     from sklearn.base import clone
 
     with warnings.catch_warnings():
@@ -267,6 +296,6 @@ def _grow_owners(tree: Any, X: Floats, target: Any, **asked: Any) -> Any:
         return clone(tree).fit(X, target)
 
 
-GROWERS: dict[str, Callable[..., Any]] = {
+GROWERS: dict[str, Callable[..., Any]] = {  # by kind of pattern tree, the function that grows it
     "classes": grow_tree, "number": grow_number_tree, "c45": grow_c45, "nothing": _no_tree,
 }  # fmt: skip

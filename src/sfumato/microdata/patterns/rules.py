@@ -1,17 +1,17 @@
-"""What two columns may hold together: found in the true records or stated by the owner, and made to hold in a release.
+"""Rules between two columns: which of their values may stand in one record. Found or stated, and kept in a release.
 
-Found, among columns of few values (n records, c cells in all pairs of such columns):
+Found among columns of few values (n records, c cells in all pairs of such columns):
 
-    a gives b          b is the same in all records with the same a: b is never drawn but read off a
-    never together     no record holds the two values, one of them a category, though by chance n·P(a)·P(b) ≥ ln c + 3
-                       would; one in 200 of these may: a slip, which the release does not repeat
+    a gives b          b is the same in all records with the same a: b is never drawn but derived from a
+    never together     no record has the two values, one of them a category, though n·P(a)·P(b) ≥ ln c + 3 records are
+                       expected by chance; up to one in 200 of these may: an error in the table, which is not repeated
 
-Stated, one line each:
+Stated by the owner, one line each:
 
-    education -> education_num                   b is read off a
-    education ~ education_num                    only pairs that the table holds
+    education -> education_num                   b is derived from a
+    education ~ education_num                    only pairs that the table has
     start <= end                                 numbers in this order
-    not relationship=Husband, sex=Female         two values that never go together
+    not relationship=Husband, sex=Female         two values that never stand together
 
 A released record that breaks a rule takes both columns, and in the end all columns bound by rules, from a true record
 of its leaf and class that breaks none.
@@ -31,58 +31,75 @@ from sfumato.microdata.patterns.pattern import Leaves
 from sfumato.microdata.table.fields import Field, Mask, Microdata
 
 MOST_VALUES = 200
+"""The most values of a column among which rules are searched. Chosen by judgement: tables of pairs stay small."""
+
 FEWEST_RECORDS_A_VALUE = 5
+"""The fewest records per value of such a column, on average. Chosen by judgement: with fewer, a value that gives
+another is likely to do so by chance."""
+
 SLIPS = 1 / 200
+"""The share of the records expected by chance up to which a pair counts as an error in the table. Chosen by judgement:
+larger forbids rare but real pairs, smaller repeats errors of entry."""
+
 ROUNDS = 6
+"""How often broken records get values from donors; the last two times all columns bound by rules come from one donor,
+so that only columns which stay as they are can still break a rule. Chosen by judgement."""
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Which values of two fields may go together: ``allowed[i, j]`` for the i-th and j-th value, in their order."""
+    """The rule that only some pairs of values of two fields may stand together.
+
+    ``columns``: the fields' indices. ``values``: the sorted values of each. ``allowed[i, j]``: whether the i-th value
+    of the first and the j-th of the second may. ``text``: the rule in words.
+    """
 
     text: str
-    places: tuple[int, int]
+    columns: tuple[int, int]
     values: tuple[Floats, Floats]
     allowed: Mask
 
     def broken(self, X: Floats) -> Mask:
-        """Records that hold a pair which may not be, or (in one that tells all pairs) a value not known."""
-        found = [_codes(X[:, place], values) for place, values in zip(self.places, self.values, strict=True)]
-        held = np.asarray(~np.isnan(X[:, list(self.places)]).any(axis=1))
-        return held & ~self.allowed[found[0], found[1]]
+        """Return which records have a pair that is not allowed; missing values break no rule."""
+        codes = [_codes(X[:, index], values) for index, values in zip(self.columns, self.values, strict=True)]
+        complete = np.asarray(~np.isnan(X[:, list(self.columns)]).any(axis=1))
+        return complete & ~self.allowed[codes[0], codes[1]]
 
 
 @dataclass(frozen=True)
 class Order:
-    """Numbers that stand in this order."""
+    """The rule that the first field's number is at most the second's; ``columns``: their indices."""
 
     text: str
-    places: tuple[int, int]
+    columns: tuple[int, int]
 
     def broken(self, X: Floats) -> Mask:
-        return np.asarray(X[:, self.places[0]] > X[:, self.places[1]])
+        """Return which records have the numbers in the wrong order."""
+        return np.asarray(X[:, self.columns[0]] > X[:, self.columns[1]])
 
 
 @dataclass(frozen=True)
 class Given:
-    """The second field's value for each value of the first."""
+    """The rule that the second field follows from the first: ``read[i]`` for the i-th of the first's ``values``."""
 
     text: str
-    places: tuple[int, int]
+    columns: tuple[int, int]
     values: Floats
     read: Floats
 
     def broken(self, X: Floats) -> Mask:
-        first, second = X[:, self.places[0]], X[:, self.places[1]]
+        """Return which records have another second value than the first one gives."""
+        first, second = X[:, self.columns[0]], X[:, self.columns[1]]
         return np.asarray(~np.isnan(first) & ~np.isnan(second) & (second != self._read(first)))
 
     def derive(self, X: Floats) -> None:
-        """Read the second field off the first; a gap in either stays."""
-        first, second = X[:, self.places[0]], X[:, self.places[1]]
-        known = ~np.isnan(first) & ~np.isnan(second)
-        X[known, self.places[1]] = self._read(first)[known]
+        """Set the second field to what the first gives, in place; a missing value of either stays missing."""
+        first, second = X[:, self.columns[0]], X[:, self.columns[1]]
+        present = ~np.isnan(first) & ~np.isnan(second)
+        X[present, self.columns[1]] = self._read(first)[present]
 
     def _read(self, first: Floats) -> Floats:
+        """Return the second field's value for each value of the first."""
         return self.read[_codes(first, self.values)]
 
 
@@ -90,83 +107,89 @@ Rule = Pairs | Order | Given
 
 
 def _codes(column: Floats, values: Floats) -> Codes:
-    """The place of the nearest listed value."""
+    """Return the index of the nearest of the sorted ``values`` for each number; the first one's for NaN."""
     middle = (values[1:] + values[:-1]) / 2
     return np.searchsorted(middle, np.nan_to_num(column, nan=values[0]))
 
 
-# --- found ------------------------------------------------------------------------------------------------------------
+# --- rules that records obey ------------------------------------------------------------------------------------------
 
 
 def find_rules(data: Microdata, fixed: Mask, stated: Iterable[str] = (), *, search: bool = True) -> list[Rule]:
-    """The owner's rules, then (unless not searched for) those that true records obey; a field that is ``fixed`` is
-    not read off another."""
+    """Return the rules between columns: the owner's, and those that the true records obey.
+
+    ``stated``: the owner's rules, one text each. ``search``: whether to look for others. ``fixed``: fields that stay as
+    they are, and so are not derived from another.
+    """
     rules = [read_rule(text, data) for text in stated]
     taken = set(read_off(rules))
     searched = range(len(data.fields)) if search else ()
-    few = {place: levels for place in searched if (levels := _few(data.X[:, place])).size}
+    few = {index: levels for index in searched if (levels := _few(data.X[:, index])).size}
     surprising = np.log(max(sum(few[a].size * few[b].size for a, b in combinations(few, 2)), 1)) + 3
     for a, b in combinations(few, 2):
         counts = _counts(data.X, (a, b), (few[a], few[b]))
-        ways = [(a, b)] * bool(_one_a_row(counts)) + [(b, a)] * bool(_one_a_row(counts.T))
-        ways.sort(key=lambda way: data.fields[way[0]].kind == "category")
-        free = [way for way in ways if not (fixed[way[1]] or taken & set(way))]
+        directions = [(a, b)] * bool(_one_a_row(counts)) + [(b, a)] * bool(_one_a_row(counts.T))
+        directions.sort(key=lambda direction: data.fields[direction[0]].kind == "category")
+        free = [direction for direction in directions if not (fixed[direction[1]] or taken & set(direction))]
         if free:
             rules.append(_given(data, *free[0]))
             taken.add(free[0][1])
             continue
         expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / max(counts.sum(), 1)
-        never = (counts == 0) & bool(ways) | (counts <= SLIPS * expected) & (expected >= surprising)
-        if never.any() and (ways or not data.numeric[[a, b]].all()):
+        never = (counts == 0) & bool(directions) | (counts <= SLIPS * expected) & (expected >= surprising)
+        if never.any() and (directions or not data.numeric[[a, b]].all()):
             rules.append(Pairs(_never(data.fields, (a, b), (few[a], few[b]), never), (a, b), (few[a], few[b]), ~never))
     return rules
 
 
 def _few(column: Floats) -> Floats:
-    """The values of a column that has few, else none."""
-    known = column[~np.isnan(column)]
-    levels = np.unique(known)
-    usable = 2 <= levels.size <= min(MOST_VALUES, known.size / FEWEST_RECORDS_A_VALUE)
+    """Return the different values of a column that has few of them; an empty array for any other column."""
+    present = column[~np.isnan(column)]
+    levels = np.unique(present)
+    usable = 2 <= levels.size <= min(MOST_VALUES, present.size / FEWEST_RECORDS_A_VALUE)
     return levels if usable else levels[:0]
 
 
-def _counts(X: Floats, places: tuple[int, int], values: tuple[Floats, Floats]) -> Codes:
-    known = ~np.isnan(X[:, list(places)]).any(axis=1)
-    first, second = (_codes(X[known, place], levels) for place, levels in zip(places, values, strict=True))
+def _counts(X: Floats, indices: tuple[int, int], values: tuple[Floats, Floats]) -> Codes:
+    """Count the records with each pair of values of two fields: [first, second]."""
+    present = ~np.isnan(X[:, list(indices)]).any(axis=1)
+    first, second = (_codes(X[present, index], levels) for index, levels in zip(indices, values, strict=True))
     shape = values[0].size, values[1].size
     return np.bincount(first * shape[1] + second, minlength=shape[0] * shape[1]).reshape(shape)
 
 
 def _one_a_row(counts: Codes) -> bool:
+    """Return whether the first value of a pair gives the second, and the second takes more than one value."""
     return bool(((counts > 0).sum(axis=1) <= 1).all() and ((counts > 0).sum(axis=0) > 0).sum() > 1)
 
 
 def _given(data: Microdata, a: int, b: int) -> Given:
-    known = np.flatnonzero(~np.isnan(data.X[:, [a, b]]).any(axis=1))
-    values, first = np.unique(data.X[known, a], return_index=True)
-    return Given(f"{data.names[a]} -> {data.names[b]}", (a, b), values, data.X[known[first], b])
+    """Return the rule that field b follows from field a, as the true records have it."""
+    present = np.flatnonzero(~np.isnan(data.X[:, [a, b]]).any(axis=1))
+    values, first = np.unique(data.X[present, a], return_index=True)
+    return Given(f"{data.names[a]} -> {data.names[b]}", (a, b), values, data.X[present[first], b])
 
 
-def _never(fields: tuple[Field, ...], places: tuple[int, int], values: tuple[Floats, Floats], never: Mask) -> str:
-    """One of the pairs, and how many more."""
+def _never(fields: tuple[Field, ...], indices: tuple[int, int], values: tuple[Floats, Floats], never: Mask) -> str:
+    """Return a text that names one of the pairs that never occur, and how many more there are."""
     which = np.argwhere(never)
     shown = ", ".join(
-        f"{fields[place].name}={fields[place].shown(levels[code])}"
-        for place, levels, code in zip(places, values, which[0], strict=True)
+        f"{fields[index].name}={fields[index].shown(levels[code])}"
+        for index, levels, code in zip(indices, values, which[0], strict=True)
     )
     return f"not {shown}" + (f" and {len(which) - 1} pairs more" if len(which) > 1 else "")
 
 
 def read_off(rules: Iterable[Rule]) -> dict[int, int]:
-    """Fields that are read off another one, and which."""
-    return {rule.places[1]: rule.places[0] for rule in rules if isinstance(rule, Given)}
+    """Return the fields that follow from another one by a rule, with the index of that one."""
+    return {rule.columns[1]: rule.columns[0] for rule in rules if isinstance(rule, Given)}
 
 
-# --- stated -----------------------------------------------------------------------------------------------------------
+# --- rules that the owner states --------------------------------------------------------------------------------------
 
 
 def read_rule(text: str, data: Microdata) -> Rule:
-    """A rule from its line."""
+    """Read a rule that the owner states; one that is not understood or that the table breaks raises ValueError."""
     if text.startswith("not "):
         return _forbidden(text, data)
     for sign in ("->", "<=", "~"):
@@ -192,61 +215,70 @@ def read_rule(text: str, data: Microdata) -> Rule:
 
 
 def _forbidden(text: str, data: Microdata) -> Pairs:
+    """Read a rule "not a=x, b=y"."""
     parts = [part.partition("=") for part in text.removeprefix("not ").split(",")]
     if len(parts) != 2:
         raise ValueError(f"rule {text!r} names {len(parts)} values; write 'not a=x, b=y'")
     a, b = (data.index(name.strip()) for name, _, _ in parts)
     values = tuple(np.unique(column[~np.isnan(column)]) for column in (data.X[:, a], data.X[:, b]))
-    held = [
-        np.array([str(data.fields[place].shown(value)) == label.strip() for value in levels])
-        for place, levels, (_, _, label) in zip((a, b), values, parts, strict=True)
+    chosen = [
+        np.array([str(data.fields[index].shown(value)) == label.strip() for value in levels])
+        for index, levels, (_, _, label) in zip((a, b), values, parts, strict=True)
     ]
-    for (name, _, label), found in zip(parts, held, strict=True):
-        if not found.any():
+    for (name, _, label), matching in zip(parts, chosen, strict=True):
+        if not matching.any():
             raise ValueError(f"rule {text!r}: no record has {name.strip()}={label.strip()}; check its spelling")
-    return Pairs(text, (a, b), (values[0], values[1]), ~np.outer(*held))
+    return Pairs(text, (a, b), (values[0], values[1]), ~np.outer(*chosen))
 
 
-# --- made to hold -----------------------------------------------------------------------------------------------------
+# --- keeping rules ----------------------------------------------------------------------------------------------------
 
 
 def repair(X: Floats, y: Codes, data: Microdata, leaves: Leaves, rules: list[Rule], fixed: Mask, draws: Draws) -> None:
-    """Make the rules hold in released records, in place, as far as columns may change; gaps stay where they are."""
+    """Change released records, in place, until they obey the rules; missing values stay where they are.
+
+    ``X`` and ``y``: the released records. ``data``: the true ones, which give their values. ``fixed``: fields that must
+    not change.
+    """
     for rule in rules:
-        if isinstance(rule, Given) and not fixed[rule.places[1]]:
+        if isinstance(rule, Given) and not fixed[rule.columns[1]]:
             rule.derive(X)
-    bound = sorted({place for rule in rules for place in rule.places})
+    bound = sorted({index for rule in rules for index in rule.columns})
     clean = ~np.any([rule.broken(data.X) for rule in rules], axis=0) if rules else np.ones(len(y), bool)
     for round_ in range(ROUNDS):
-        broken = [(rule, np.flatnonzero(rule.broken(X) | _outside(X, leaves, rule.places))) for rule in rules]
+        broken = [(rule, np.flatnonzero(rule.broken(X) | _outside(X, leaves, rule.columns))) for rule in rules]
         broken = [(rule, rows) for rule, rows in broken if rows.size]
         if not broken:
             return
         for rule, rows in broken:
-            places = list(rule.places) if round_ < ROUNDS - 2 else bound
-            places = [place for place in places if not fixed[place]]
+            indices = list(rule.columns) if round_ < ROUNDS - 2 else bound
+            indices = [index for index in indices if not fixed[index]]
             donors = donors_in_leaf(rows, y, data.y, leaves, clean, draws)
-            for place in places:
-                now, given = X[rows, place], data.X[donors, place]
-                X[rows, place] = np.where(np.isnan(now) | np.isnan(given), now, given)
+            for index in indices:
+                own, given = X[rows, index], data.X[donors, index]
+                X[rows, index] = np.where(np.isnan(own) | np.isnan(given), own, given)
 
 
 def donors_in_leaf(rows: Codes, y: Codes, true: Codes, leaves: Leaves, able: Mask, draws: Draws) -> Codes:
-    """For each released record a random true one that is able: of its leaf and class, of its leaf, or its own."""
-    found, leaf, classes = rows.copy(), leaves.leaf, int(max(y.max(), true.max())) + 1
+    """Draw for each released record a true one that gives its values: of the same leaf and class, else of the leaf.
+
+    ``rows``: the released records; ``y`` their classes, ``true`` those of the true records. ``able``: which true
+    records may give. Where no record of the leaf may, a record gets its own.
+    """
+    donors, leaf, classes = rows.copy(), leaves.leaf, int(max(y.max(), true.max())) + 1
     for group, wanted in ((leaf, leaf), (leaf * classes + true, leaf * classes + y)):
         pool = np.flatnonzero(able)
         pool = pool[np.argsort(group[pool], kind="stable")]
         first, last = (np.searchsorted(group[pool], wanted[rows], side) for side in ("left", "right"))
         pick = first + np.floor(draws.uniform(rows.size) * (last - first)).astype(np.int64)
-        found = np.where(last > first, pool[np.minimum(pick, pool.size - 1)] if pool.size else found, found)
-    return found
+        donors = np.where(last > first, pool[np.minimum(pick, pool.size - 1)] if pool.size else donors, donors)
+    return donors
 
 
-def _outside(X: Floats, leaves: Leaves, places: tuple[int, int]) -> Mask:
-    """Records that a rule has taken out of their leaf's interval."""
+def _outside(X: Floats, leaves: Leaves, indices: tuple[int, int]) -> Mask:
+    """Return which records have a value of these fields outside their leaf's interval."""
     outside = np.zeros(len(X), bool)
-    for place in places:
-        lower, upper = leaves.bounds(place)
-        outside |= (X[:, place] < lower) | (X[:, place] > upper)
+    for index in indices:
+        lower, upper = leaves.bounds(index)
+        outside |= (X[:, index] < lower) | (X[:, index] > upper)
     return outside

@@ -1,1 +1,1 @@
-"""A data owner's table: its types and texts, the role of each column, and all of it as numbers."""
+"""Reading a data owner's table: the types of its columns, their roles, and all values as numbers."""

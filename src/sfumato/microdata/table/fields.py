@@ -1,7 +1,7 @@
-"""A data owner's table as numbers: one float column a field, one code a class, and the way back to the table.
+"""`Microdata`: a data owner's table as numbers, one float column a field, and the way back to the table.
 
-Categories become codes 0..k-1, ordered by their class shares, so that an interval of codes is a meaningful set (for two
-classes no set of categories splits better than such an interval: Breiman et al. 1984). Missing values are NaN.
+Categories become codes 0 … k − 1 in the order of their class shares, so that trees can cut them like numbers (for two
+classes no set of categories splits better than an interval of such codes: Breiman et al. 1984). Missing values are NaN.
 """
 
 from __future__ import annotations
@@ -15,22 +15,35 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.domain import Categories, Codes, Floats, Interval, as_numbers, at_row, is_missing, the_value
-from sfumato.microdata.table.forms import Column, Form, read_form
+from sfumato.microdata.table.forms import Column, ColumnForm, read_form
 from sfumato.tables import frame_like, native_columns
 
 Mask = npt.NDArray[np.bool_]
 Kind = Literal["float", "integer", "category"]
 MOST_DECIMALS = 6
+"""The most decimals up to which numbers count as having a fixed number of them; finer ones count as continuous. Chosen
+by judgement."""
+
 MOST_LABELS = 20
-"""Up to so many labels a column is one of categories, whatever the number of records."""
+"""Up to so many different labels a column is never taken for an identifier, however few records there are. Chosen by
+judgement; more misses names in small tables, fewer takes categories of small tables for names."""
+
 MOST_CLASSES = 20
-"""A target of more different numbers is a number, not a class."""
+"""A numeric target of more different values is a number to be predicted, otherwise classes. Chosen by judgement."""
+
 GROUPS = 25
+"""The most groups into which a numeric target is cut where classes are needed. Chosen by judgement: enough to follow
+the number, few enough that leaves hold several of them."""
 
 
 @dataclass(frozen=True)
 class Field:
-    """What a column may hold: numbers from low to high in steps (0: any), or labels at the codes low..high."""
+    """The name of a column and the values it may have.
+
+    ``kind``: "float", "integer" or "category". ``low`` and ``high``: the bounds of its numbers, or of its codes.
+    ``step``: the distance between its values (0: any). ``labels``: the label of each code. ``ordered``: whether the
+    labels came in an order of their own.
+    """
 
     name: str
     kind: Kind
@@ -38,29 +51,29 @@ class Field:
     high: float
     step: float
     labels: tuple[Hashable, ...] = ()
-    ordered: bool = False  # labels in an order of their own
+    ordered: bool = False
 
     def snap(self, values: Floats, lower: Floats | float, upper: Floats | float) -> Floats:
-        """The nearest values of the field's type that lie inside [lower, upper] (bounds of that type)."""
+        """Round values to the field's steps and clip them to [lower, upper], which lie on steps themselves."""
         if self.step:
             per = np.rint(1 / self.step)
             values = np.rint(values * per) / per
         return np.clip(values, lower, upper)
 
     def shown(self, value: float) -> Hashable:
-        """A value as the table has it."""
+        """Return a value as the table has it: a label, or a number (whole ones as int)."""
         return self.labels[int(value)] if self.kind == "category" else float(value) if value % 1 else int(value)
 
 
 @dataclass(frozen=True)
 class Origin:
-    """The table that was read, and the form of each of its columns."""
+    """The table that was read, with what is needed to write its columns back (``forms``)."""
 
     table: Any
-    forms: Mapping[str, Form]
+    forms: Mapping[str, ColumnForm]
 
     def rebuild(self, new: Mapping[str, Column]) -> Any:
-        """Return a table of the same kind with these columns; one without any value stays without."""
+        """Return a table of the same kind with these columns; a column that had no value at all stays as it was."""
         rows = len(next(iter(new.values())))
         columns = {name: form.back(new.get(name, form.values[:rows])) for name, form in self.forms.items()}
         return frame_like(self.table, columns, keep_types=True)
@@ -68,10 +81,10 @@ class Origin:
 
 @dataclass(frozen=True)
 class Microdata:
-    """Records of a table: X[record, field], y[record] a code into ``classes``.
+    """Records of a table as numbers: X[record, field], NaN where missing, and y[record], an index into ``classes``.
 
-    A target that is a number is a field too, and the classes are groups of its values; without a target all records are
-    of one class.
+    ``target``: the column that the classes come from. A numeric target is a field too, and the classes are groups of
+    its values; without a target (None) all records are of one class. ``origin``: the table that was read.
     """
 
     fields: tuple[Field, ...]
@@ -83,40 +96,45 @@ class Microdata:
 
     @property
     def names(self) -> list[str]:
+        """The names of the fields."""
         return [field.name for field in self.fields]
 
     @property
     def numeric(self) -> Mask:
+        """Which fields are numbers."""
         return np.array([field.kind != "category" for field in self.fields])
 
     @property
     def response(self) -> int | None:
-        """The place of a target that is a number."""
+        """The index of a numeric target among the fields; None for a target of classes, or without one."""
         return self.names.index(self.target) if self.target in self.names else None
 
     @property
     def predicted(self) -> tuple[Hashable, ...]:
-        """What a leaf of the pattern tree says."""
+        """The predictions that a leaf of the pattern tree can have, as labels."""
         return self.classes if self.response is None else (f"its mean of {self.target}",)
 
     def index(self, name: str) -> int:
+        """Return the index of a field by its name; raise ValueError where there is none."""
         if name not in self.names:
             raise ValueError(f"column {name!r} is not an attribute of the table; it has {', '.join(self.names)}")
         return self.names.index(name)
 
     def with_values(self, X: Floats, y: Codes) -> Microdata:
+        """Return the same fields with other values and classes."""
         return replace(self, X=X, y=y)
 
-    def without(self, place: int) -> Microdata:
-        """The same records less one field."""
-        fields = (*self.fields[:place], *self.fields[place + 1 :])
-        return replace(self, fields=fields, X=np.delete(self.X, place, axis=1))
+    def without(self, index: int) -> Microdata:
+        """Return the same records without the field with this index."""
+        fields = (*self.fields[:index], *self.fields[index + 1 :])
+        return replace(self, fields=fields, X=np.delete(self.X, index, axis=1))
 
     def take(self, rows: npt.ArrayLike) -> Microdata:
+        """Return the records in these rows."""
         return self.with_values(self.X[np.asarray(rows)], self.y[np.asarray(rows)])
 
     def arranged(self) -> Microdata:
-        """The same records, categories coded in the order of these records' own class shares."""
+        """Return the same records with categories coded in the order of these records' own class shares."""
         free = [field.kind == "category" and not field.ordered for field in self.fields]
         named = [_sorted(field) if use else field for field, use in zip(self.fields, free, strict=True)]
         plain = self.like(tuple(named))
@@ -127,25 +145,28 @@ class Microdata:
         return plain.like(tuple(fields))
 
     def like(self, fields: tuple[Field, ...]) -> Microdata:
-        """The same records in the codes of fields that differ in the order of their labels alone."""
+        """Return the same records with the codes of other ``fields``, which differ in the order of labels alone."""
         X = self.X.copy()
-        for place, (own, other) in enumerate(zip(self.fields, fields, strict=True)):
+        for index, (own, other) in enumerate(zip(self.fields, fields, strict=True)):
             if own.labels != other.labels:
                 code = {label: code for code, label in enumerate(other.labels)}
-                new, known = np.array([code[label] for label in own.labels], dtype=float), ~np.isnan(X[:, place])
-                X[known, place] = new[X[known, place].astype(np.int64)]
+                new, present = np.array([code[label] for label in own.labels], dtype=float), ~np.isnan(X[:, index])
+                X[present, index] = new[X[present, index].astype(np.int64)]
         return replace(self, fields=fields, X=X)
 
     def to_table(self) -> Any:
-        """The same kind of table that was read, with these values."""
+        """Return a table of the kind that was read, with these values."""
         columns = {field.name: _decoded(field, values) for field, values in zip(self.fields, self.X.T, strict=True)}
         if self.target is None or self.target in columns:
             return self.origin.rebuild(columns)
         return self.origin.rebuild({**columns, self.target: Categories(self.classes).decode(self.y)})
 
 
-def read_forms(table: Any) -> dict[str, Form]:
-    """The columns of a table with at least one record, as numbers or labels."""
+def read_forms(table: Any) -> dict[str, ColumnForm]:
+    """Read the columns of a table as numbers or labels, with what is needed to write them back.
+
+    An empty table and columns of different length raise ValueError.
+    """
     forms = {name: read_form(column, name) for name, column in native_columns(table).items()}
     lengths = {name: len(form.values) for name, form in forms.items()}
     if not forms or not min(lengths.values()):
@@ -157,11 +178,12 @@ def read_forms(table: Any) -> dict[str, Form]:
 
 def read_microdata(
     table: Any, target: str | None, domains: Mapping[str, Interval | Categories] | None = None, *,
-    forms: Mapping[str, Form] | None = None,
+    forms: Mapping[str, ColumnForm] | None = None,
 ) -> Microdata:
-    """Check the table and turn it into numbers; what cannot be released is refused by name.
+    """Turn a table into numbers; a column that cannot be released raises an error with its name.
 
-    ``forms``: the columns to take, as `read_forms` read them; all of them otherwise.
+    ``target``: the column that classes come from (None: there is none). ``domains``: by column the values that it may
+    have. ``forms``: the columns to take, as `read_forms` read them (None: all).
     """
     forms = read_forms(table) if forms is None else forms
     columns = {name: form.values for name, form in forms.items()}
@@ -186,11 +208,12 @@ def read_microdata(
 
 
 def has_values(column: Column) -> bool:
-    """Whether anybody's value is known; a column without any has nothing to blur and is released as it is."""
+    """Return whether a column has any value that is not missing."""
     return not all(map(is_missing, column.tolist()))
 
 
 def _classes(target: str, column: Column) -> tuple[tuple[Hashable, ...], Codes]:
+    """Return the classes of a target (labels, or groups of its numbers) and every record's index among them."""
     values = column.tolist()
     gaps = sum(map(is_missing, values))
     if gaps:
@@ -202,15 +225,20 @@ def _classes(target: str, column: Column) -> tuple[tuple[Hashable, ...], Codes]:
 
 
 def _all_alike(columns: Mapping[str, Column]) -> tuple[tuple[Hashable, ...], Codes]:
+    """Return one class for all records, where there is no target."""
     return ("any",), np.zeros(len(next(iter(columns.values()))), dtype=np.int64)
 
 
 def _is_number(column: Column) -> bool:
+    """Return whether a target is a number: numeric, with more than MOST_CLASSES different values."""
     return column.dtype.kind in "iuf" and np.unique(column).size > MOST_CLASSES
 
 
 def _groups(values: Floats) -> tuple[tuple[Hashable, ...], Codes]:
-    """A number's values in at most 25 groups of as many records, ten or more in each."""
+    """Divide numbers into at most GROUPS groups of about equally many records, at least ten in each.
+
+    Returns the groups' names and every record's index among them.
+    """
     shares = np.linspace(0, 1, int(np.clip(values.size // 10, 2, GROUPS)) + 1)[1:-1]
     cuts = np.unique(np.quantile(values, shares, method="higher"))
     names = [f"below {cuts[0]:g}", *(f"{a:g} to {b:g}" for a, b in pairwise(cuts)), f"{cuts[-1]:g} or more"]
@@ -220,16 +248,17 @@ def _groups(values: Floats) -> tuple[tuple[Hashable, ...], Codes]:
 def _field(
     name: str, column: Column, domain: Interval | Categories | None, y: Codes, ordered: tuple[Hashable, ...] = ()
 ) -> tuple[Field, Floats]:
+    """Return a column's field and its values as numbers; ``ordered``: labels in an order of their own."""
     if isinstance(domain, Categories) or column.dtype.kind in "Ob" or ordered:
         return _category(name, column, domain, y, ordered)
     values = as_numbers(column)
-    known = values[~np.isnan(values)]
-    if np.isinf(known).any():
+    present = values[~np.isnan(values)]
+    if np.isinf(present).any():
         raise ValueError(f"column {name!r} holds an infinite value; mark it as missing or correct it")
-    step = _step(known)
-    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
+    step = _step(present)
+    low, high = (float(present.min()), float(present.max())) if present.size else (0.0, 0.0)
     if domain is not None:
-        if known.size and (low < domain.low or high > domain.high):
+        if present.size and (low < domain.low or high > domain.high):
             worst = low if low < domain.low else high
             row = int(np.flatnonzero(values == worst)[0])
             where = f"{the_value(worst)}{at_row(row)}"
@@ -243,34 +272,35 @@ def _field(
 def _category(
     name: str, column: Column, domain: object, y: Codes, ordered: tuple[Hashable, ...]
 ) -> tuple[Field, Floats]:
-    """Labels as codes: in their own order where they have one, else by class shares."""
-    found = {label for label in column.tolist() if not is_missing(label)}
-    labels = list(domain.labels) if isinstance(domain, Categories) else list(ordered) or sorted(found, key=str)
+    """Return the field of a column of labels and its codes, in the labels' own order or in that of class shares."""
+    present_labels = {label for label in column.tolist() if not is_missing(label)}
+    labels = list(domain.labels) if isinstance(domain, Categories) else list(ordered) or sorted(present_labels, key=str)
     codes = Categories(labels or ["missing"]).encode(column)
-    place = np.arange(len(labels)) if ordered else _order_by_class(codes, y, len(labels))
-    arranged = tuple(labels[old] for old in np.argsort(place))
-    numbers = np.where(codes < 0, np.nan, place[codes] if labels else 0).astype(float)
+    index = np.arange(len(labels)) if ordered else _order_by_class(codes, y, len(labels))
+    arranged = tuple(labels[old] for old in np.argsort(index))
+    numbers = np.where(codes < 0, np.nan, index[codes] if labels else 0).astype(float)
     return Field(name, "category", 0.0, float(max(len(labels) - 1, 0)), 1.0, arranged, bool(ordered)), numbers
 
 
 def _sorted(field: Field) -> Field:
-    """Labels by name: an order that no record has a part in."""
+    """Return a field with its labels sorted by name, an order that does not depend on the records."""
     return replace(field, labels=tuple(sorted(field.labels, key=str)))
 
 
 def _by_class(field: Field, column: Floats, y: Codes) -> Field:
+    """Return a field with its labels in the order of their class shares among these records."""
     codes = np.where(np.isnan(column), -1, column).astype(np.int64)
-    place = _order_by_class(codes, y, len(field.labels))
-    return replace(field, labels=tuple(field.labels[old] for old in np.argsort(place)[: len(field.labels)]))
+    index = _order_by_class(codes, y, len(field.labels))
+    return replace(field, labels=tuple(field.labels[old] for old in np.argsort(index)[: len(field.labels)]))
 
 
 def is_almost_unique(distinct: int, records: int) -> bool:
-    """Whether a column of labels names people rather than groups of them."""
+    """Return whether a column of labels names people: more than MOST_LABELS, and more than half as many as records."""
     return distinct > MOST_LABELS and distinct > 0.5 * records
 
 
 def _order_by_class(codes: Codes, y: Codes, size: int) -> Codes:
-    """The place of each category along the first principal axis of the categories' class shares."""
+    """Return the rank of each category along the first principal axis of the categories' class shares."""
     counts = np.zeros((max(size, 1), int(y.max()) + 1))
     np.add.at(counts, (codes[codes >= 0], y[codes >= 0]), 1)
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
@@ -280,16 +310,17 @@ def _order_by_class(codes: Codes, y: Codes, size: int) -> Codes:
     return np.argsort(np.argsort(centred @ axis, kind="stable"))
 
 
-def _step(known: Floats) -> float:
-    """1 for whole numbers, 10^-d where d decimals write every value exactly, 0 for anything finer."""
-    sample = known if known.size <= 10_000 else known[:: known.size // 10_000]
+def _step(present: Floats) -> float:
+    """Return 10^−d, where d decimals write every number exactly (1 for whole numbers), and 0 for finer numbers."""
+    sample = present if present.size <= 10_000 else present[:: present.size // 10_000]
     for decimals in range(MOST_DECIMALS + 1):
-        if np.array_equal(sample, np.round(sample, decimals)) and np.array_equal(known, np.round(known, decimals)):
+        if np.array_equal(sample, np.round(sample, decimals)) and np.array_equal(present, np.round(present, decimals)):
             return float(10.0**-decimals)
     return 0.0
 
 
 def _decoded(field: Field, values: Floats) -> Column:
+    """Return a field's numbers as a column of the table: labels, whole numbers or floats."""
     missing = np.isnan(values)
     if field.kind == "category":
         if missing.all():

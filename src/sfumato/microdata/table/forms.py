@@ -1,4 +1,4 @@
-"""Columns of every type as numbers or labels, and the way back to the type that came.
+"""Columns of every type as numbers or labels, and the way back to their own type.
 
 Dates, times of day and durations become whole numbers of the largest unit that writes all of them (days, hours, … down
 to nanoseconds), decimals numbers, everything else labels. Ordered categories keep their order.
@@ -20,19 +20,21 @@ from sfumato.tables import read_column
 
 Column = npt.NDArray[Any]
 UNITS = (86_400, 3_600, 60, 1)
-"""Days, hours, minutes and seconds in seconds; finer units are tried after them."""
+"""Seconds in a day, an hour, a minute and a second."""
 PARTS = ("s", "ms", "us", "ns")
+"""NumPy's units of time from a second on, each a thousandth of the one before."""
 MIDNIGHT = datetime(1970, 1, 1)
+"""The day on which times of day are put to count them; any day will do."""
 
 
 @dataclass(frozen=True)
-class Form:
-    """A column as ``values`` (numbers with NaN, or objects), and what such values need to become what came.
+class ColumnForm:
+    """A column as ``values`` (numbers with NaN, or objects), and what is needed to turn values back into its type.
 
-    dtype    of the array that came
-    labels   of an ordered category, in their order
-    moment   how dates, times or durations were counted, if it holds such
-    digits   of decimals, if it holds such
+    dtype    the type of the column's array
+    labels   the labels of an ordered category, in their order; () otherwise
+    moment   how dates, times or durations were counted; None for other columns
+    digits   how many digits decimals have behind the point; None for other columns
     """
 
     values: Column
@@ -41,15 +43,15 @@ class Form:
     moment: Moment | None = None
     digits: int | None = None
 
-    def back(self, new: Column) -> Column:
-        """Return such values as what came."""
+    def back(self, values: Column) -> Column:
+        """Return values in the column's own type."""
         if self.moment is not None:
-            return self.moment.back(new)
-        return _like(new, self.dtype) if self.digits is None else _decimals(new, self.digits)
+            return self.moment.back(values)
+        return _like(values, self.dtype) if self.digits is None else _decimals(values, self.digits)
 
 
-def read_form(column: Any, name: str) -> Form:
-    """Read one column of any kind."""
+def read_form(column: Any, name: str) -> ColumnForm:
+    """Read a column of any type as numbers or labels; a column of lists raises TypeError with its ``name``."""
     labels = _order_of(column)
     array = np.atleast_1d(as_array(_without_zone(column)))
     moments, kind = _of_moments(array) if array.dtype.kind == "O" and not labels else (array, "array")
@@ -59,22 +61,25 @@ def read_form(column: Any, name: str) -> Form:
     if values.dtype.kind == "O" and not all(isinstance(value, Hashable) for value in values.tolist()):
         raise TypeError(f"column {name!r} holds lists; make it numbers or categories first")
     if array.dtype.kind == "O" and values.dtype.kind == "f":
-        return Form(values, array.dtype, digits=_digits(array))
-    return Form(values, array.dtype, labels)
+        return ColumnForm(values, array.dtype, digits=_digits(array))
+    return ColumnForm(values, array.dtype, labels)
 
 
 def _like(new: Column, dtype: np.dtype[Any]) -> Column:
-    """Values in the type of the array that came, where they fit into it."""
+    """Return values in a type, where they fit into it (missing values do not fit into integers); else as they are."""
     gaps = bool(np.isnan(new).any()) if new.dtype.kind == "f" else new.dtype.kind == "O" and any(map(is_missing, new))
     fits = not gaps and new.dtype.kind not in "if" if dtype.kind in "bU" else not gaps or dtype.kind == "f"
     return new.astype(dtype) if dtype.kind in "iufbU" and fits else new
 
 
 def _order_of(column: Any) -> tuple[Hashable, ...]:
-    """The labels of an ordered category in their order: pandas' ordered, Polars' Enum, Arrow's ordered dictionary."""
+    """Return the labels of an ordered category in their order, () for any other column.
+
+    Ordered are pandas' ordered categories, Polars' Enum and Arrow's ordered dictionaries.
+    """
     if is_categorical(column):
-        held = getattr(column, "cat", column)
-        return tuple(held.categories.tolist()) if held.ordered else ()
+        categories = getattr(column, "cat", column)
+        return tuple(categories.categories.tolist()) if categories.ordered else ()
     if type(getattr(column, "dtype", None)).__name__ == "Enum":
         return tuple(column.dtype.categories.to_list())
     kind = getattr(column, "type", None)
@@ -84,7 +89,7 @@ def _order_of(column: Any) -> tuple[Hashable, ...]:
 
 
 def _without_zone(column: Any) -> Any:
-    """Moments of pandas with a time zone as those of UTC; its own arrays hold them as objects."""
+    """Return a pandas column of moments with a time zone in UTC and without zone; any other column as it is."""
     if getattr(getattr(column, "dtype", None), "tz", None) is not None and hasattr(column, "dt"):
         return column.dt.tz_convert("UTC").dt.tz_localize(None)
     return column
@@ -95,8 +100,12 @@ def _without_zone(column: Any) -> Any:
 
 @dataclass(frozen=True)
 class Moment:
-    """Moments as numbers of ``step`` ticks of the type ``fine``; they came as an "array" of ``dtype``, as its
-    "objects", or as objects that are "times" of day."""
+    """How a column of dates, times or durations was counted in whole numbers.
+
+    One unit of the numbers is ``step`` ticks of NumPy's type ``fine``. ``dtype``: the column's own type. ``kind``:
+    "array" for an array of that type, "objects" for Python's dates, moments or durations, "times" for Python's times of
+    day.
+    """
 
     fine: np.dtype[Any]
     dtype: np.dtype[Any]
@@ -104,23 +113,25 @@ class Moment:
     kind: str
 
     def back(self, new: Column) -> Column:
-        """Return numbers as moments of the kind that came."""
+        """Return numbers as moments of the column's own kind."""
         gaps = np.isnan(new) if new.dtype.kind == "f" else np.zeros(new.shape, dtype=bool)
         ticks = np.rint(np.where(gaps, 0, new)).astype(np.int64) * self.step
         moments = ticks.view(self.fine).astype(self.dtype)
         moments[gaps] = np.array("NaT", dtype=self.dtype)
         if self.kind == "array":
             return moments
-        found = moments.astype(object)
-        found[gaps] = None
+        objects = moments.astype(object)
+        objects[gaps] = None
         if self.kind == "times":
-            found[~gaps] = [one.time() for one in found[~gaps]]
-        return found
+            objects[~gaps] = [moment.time() for moment in objects[~gaps]]
+        return objects
 
 
 def _of_moments(array: Column) -> tuple[Column, str]:
-    """Objects that are all dates, all moments without a zone, all times of day or all durations, as NumPy's; and what
-    they were."""
+    """Return Python's dates, moments without zone, times of day or durations as NumPy's, and their kind (see `Moment`).
+
+    Any other column, or one of several kinds, is returned as it is.
+    """
     kinds = {type(value) for value in array.tolist() if not is_missing(value)}
     if len(kinds) != 1:
         return array, "array"
@@ -137,29 +148,31 @@ def _of_moments(array: Column) -> tuple[Column, str]:
     return array, "array"
 
 
-def _moments(array: Column, kind: str) -> Form:
+def _moments(array: Column, kind: str) -> ColumnForm:
+    """Return NumPy's moments or durations as whole numbers of the largest unit that writes all of them."""
     unit, missing = np.datetime_data(array.dtype)[0], np.isnat(array)
     fine = array.astype(f"{array.dtype.kind}8[{unit if unit in PARTS else 's'}]")
     whole = fine.view(np.int64)
     step = _largest_step(whole[~missing], np.datetime_data(fine.dtype)[0])
     numbers = np.where(missing, np.nan, whole // step)
-    return Form(numbers, array.dtype, moment=Moment(fine.dtype, array.dtype, step, kind))
+    return ColumnForm(numbers, array.dtype, moment=Moment(fine.dtype, array.dtype, step, kind))
 
 
 def _largest_step(whole: Codes, unit: str) -> int:
-    """The largest of day, hour, …, nanosecond, in ticks of the unit, of which every moment is a multiple."""
+    """Return the largest of day, hour, …, nanosecond of which every moment is a multiple, in ticks of ``unit``."""
     ticks = 1000 ** PARTS.index(unit)
     steps = [seconds * ticks for seconds in UNITS] + [1000**power for power in reversed(range(PARTS.index(unit)))]
     return next((step for step in steps if not (whole % step).any()), 1)
 
 
 def _digits(array: Column) -> int | None:
-    """How many digits the decimals among the objects have behind the point; None where there is none."""
-    known = [value for value in array.tolist() if isinstance(value, Decimal) and not is_missing(value)]
-    return max(0, *(-int(value.as_tuple().exponent) for value in known)) if known else None
+    """Return the most digits that decimals among the objects have behind the point; None without decimals."""
+    present = [value for value in array.tolist() if isinstance(value, Decimal) and not is_missing(value)]
+    return max(0, *(-int(value.as_tuple().exponent) for value in present)) if present else None
 
 
 def _decimals(new: Column, digits: int) -> Column:
-    found = np.empty(new.shape, dtype=object)
-    found[:] = [None if np.isnan(one) else Decimal(f"{one:.{digits}f}") for one in new.tolist()]
-    return found
+    """Return numbers as Python's decimals with so many digits behind the point, None for NaN."""
+    decimals = np.empty(new.shape, dtype=object)
+    decimals[:] = [None if np.isnan(number) else Decimal(f"{number:.{digits}f}") for number in new.tolist()]
+    return decimals

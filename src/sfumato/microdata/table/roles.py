@@ -1,10 +1,10 @@
-"""The role of each column: proposed from its name and its values, and overridden by the owner.
+"""The role of each column: proposed from its name and its values, unless the owner states one.
 
-    identifier        names a person (a number of its own, a name, an address): not in the release
-    quasi-identifier  others may know it of a person; linkage looks for it, uniques and k-anonymity are counted on it
-    sensitive         what nobody should learn of a person; an intruder guesses it, l-diversity is counted on it
-    free              no harm and no secret: stays as it is, like a column in ``keep``, with the risk that this has
-    constant          the same in every record: stays as it is
+    identifier        names a person (a number of its own, a name, an address): it is left out of the release
+    quasi-identifier  others may know it about a person: intruders link by it, and k-anonymity is counted on it
+    sensitive         nobody should learn it about a person: intruders guess it, and l-diversity is counted on it
+    free              neither harmful nor secret: it stays as it is, like a column in ``keep``, with the risk of that
+    constant          the same in every record: it stays as it is
 """
 
 from __future__ import annotations
@@ -27,31 +27,31 @@ NAMING = re.compile(
     r"(?i)(^|[^a-z])(id|uuid|guid|ssn|iban|e-?mail|phone|mobile|(first|last|full|sur)?_?name|address|passport|account"
     r"|patient|customer|record|row|index)([^a-z]|$)|(?<=[a-z])(Id|ID)$|^unnamed: ?0$"
 )
-"""Names that columns of identifiers have; such a column is one only if nearly every record has a value of its own."""
+"""Names that suggest identifiers; a column is one only if nearly every record has a value of its own, too."""
 
-
-NO_VALUE = "missing in every record"
+NO_VALUE = "missing in every record"  # the reason why a column without values is constant
 
 
 @dataclass(frozen=True)
 class Roles:
-    """The role of every column, and why it was proposed where it was."""
+    """The role of every column, and the reason for it."""
 
     by_column: dict[str, str]
     reasons: dict[str, str]
 
     def having(self, role: str) -> list[str]:
+        """Return the columns with a role."""
         return [name for name, own in self.by_column.items() if own == role]
 
     def notes(self) -> list[str]:
-        """What the owner should know: which columns were dropped, and why."""
+        """Return sentences for the owner: which columns are left out of the release and why, and which are empty."""
         left_out = [f"{name} is left out of the release: {self.reasons[name]}" for name in self.having("identifier")]
         empty = [name for name, reason in self.reasons.items() if reason == NO_VALUE]
         return [*left_out, *(f"{name} is {NO_VALUE} and stays so" for name in empty)]
 
 
 def agree_roles(columns: Mapping[str, Column], target: str | None, given: Mapping[str, str] | None = None) -> Roles:
-    """Proposed roles, with those that the owner gave in their place."""
+    """Propose a role for every column; roles ``given`` by the owner replace the proposed ones."""
     wanted = dict(given or {})
     for name, role in wanted.items():
         if name not in columns:
@@ -71,40 +71,43 @@ def agree_roles(columns: Mapping[str, Column], target: str | None, given: Mappin
 
 
 def propose_role(name: str, column: Column) -> tuple[str, str]:
-    """A role and the reason for it."""
+    """Propose a column's role from its name and its values; return it with the reason."""
     values = [value for value in column.tolist() if not is_missing(value)] if column.dtype.kind == "O" else column
-    known = np.asarray(values)[~np.isnan(values)] if column.dtype.kind == "f" else values
-    distinct = len(set(known if isinstance(known, list) else np.unique(known).tolist()))
+    present = np.asarray(values)[~np.isnan(values)] if column.dtype.kind == "f" else values
+    distinct = len(set(present if isinstance(present, list) else np.unique(present).tolist()))
     if distinct <= 1:
         return "constant", "one value only" if distinct else NO_VALUE
-    if column.dtype.kind == "O" and is_almost_unique(distinct, len(known)):
-        return "identifier", f"{distinct:,} different texts in {len(known):,} records"
-    if column.dtype.kind in "iu" and distinct == len(known) > 20 and int(column.max()) - int(column.min()) < distinct:
+    if column.dtype.kind == "O" and is_almost_unique(distinct, len(present)):
+        return "identifier", f"{distinct:,} different texts in {len(present):,} records"
+    if column.dtype.kind in "iu" and distinct == len(present) > 20 and int(column.max()) - int(column.min()) < distinct:
         return "identifier", "it numbers the records"
-    if NAMING.search(name) and column.dtype.kind in "Oiu" and len(known) > 20 and distinct >= 0.9 * len(known):
+    if NAMING.search(name) and column.dtype.kind in "Oiu" and len(present) > 20 and distinct >= 0.9 * len(present):
         return "identifier", "its name says so, and nearly every record has a value of its own"
     return "quasi-identifier", "others may know it"
 
 
 def load_roles(path: str | Path) -> dict[str, str]:
-    """Roles from a small TOML file: ``[roles]`` with a line ``column = "role"`` each."""
+    """Read roles from a TOML file with a table ``[roles]`` of lines ``column = "role"``."""
     try:
         document: dict[str, Any] = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path}: not readable TOML ({error}); write [roles] and lines like age = \"free\"") from None
-    found = document.get("roles", document)
-    if not isinstance(found, dict) or not all(isinstance(role, str) for role in found.values()):
+    roles = document.get("roles", document)
+    if not isinstance(roles, dict) or not all(isinstance(role, str) for role in roles.values()):
         raise ValueError(f"{path}: roles are not texts; write [roles] and lines like age = \"free\"")
-    return dict(found)
+    return dict(roles)
 
 
-# --- what the roles are counted for -----------------------------------------------------------------------------------
+# --- groups of equal quasi-identifiers --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Anonymity:
-    """Records that are alike on the quasi-identifiers: how many are alone (uniques), the smallest group (k), and the
-    fewest different sensitive values in a group (l)."""
+    """Groups of records with equal quasi-identifiers.
+
+    ``uniques``: the share of records that are alone in their group. ``k``: the size of the smallest group. ``l``: the
+    fewest different sensitive values in a group (1 where nothing is sensitive).
+    """
 
     uniques: float
     k: int
@@ -112,7 +115,7 @@ class Anonymity:
 
 
 def anonymity(data: Microdata, quasi: list[str], sensitive: list[str]) -> Anonymity:
-    """Counted on the columns that the table has; l is 1 where nothing is sensitive."""
+    """Count the groups of records with equal values in the columns ``quasi``, and ``sensitive`` values in them."""
     group = groups(data, quasi)
     size = np.bincount(group)
     fewest = size.max()
@@ -123,7 +126,7 @@ def anonymity(data: Microdata, quasi: list[str], sensitive: list[str]) -> Anonym
 
 
 def groups(data: Microdata, names: list[str]) -> Codes:
-    """The group of each record: those with equal values in all these columns, gaps equal to gaps."""
+    """Return the number of each record's group: records with equal values in all these columns (NaN equals NaN)."""
     code = np.zeros(len(data.y), dtype=np.int64)
     for name in names:
         column = data.X[:, data.index(name)] if name in data.names else data.y
