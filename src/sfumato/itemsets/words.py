@@ -55,13 +55,13 @@ def frequent_words(reports: Any, words: Words, min_share: float = 0.0, *, breadt
         raise ValueError(f"min_share = {min_share!r} is no share of the people; give a number from 0 to 1")
     if not isinstance(breadth, (int, np.integer)) or breadth < 1:
         raise ValueError(f"breadth = {breadth!r} follows no beginning; give a whole number from 1, 300 is usual")
-    people = _tallied(reports, words) if isinstance(reports, Mapping) else words.counted(reports)
+    people = _tallied(reports, words) if isinstance(reports, Mapping) else words.count(reports)
     if not all(each.any() for each in people):
         raise ValueError("there are too few reports; words need some of every length, and thousands to stand out")
     buckets, rows, going, before = Buckets(words, people), list[Found](), [""], dict[str, float]()
     for place, length in enumerate(words.lengths):
         errors = words.errors_needed(_tries(words, going, length))
-        tried, begun = words.longer(going, length), list[Found]()
+        tried, begun = words.extend(going, length), list[Found]()
         while block := list(islice(tried, BLOCK)):
             isover = [each.endswith(END) or length == words.longest for each in block]
             ended = [each for each, over in zip(block, isover, strict=True) if over]
@@ -117,7 +117,7 @@ class Buckets:
     def __init__(self, words: Words, people: list[Floats]) -> None:
         self.words, self.law = words, words.buckets.balanced()
         self.people = np.array([each.sum() for each in people])
-        self.held = [self.law.held_by(each) for each in people]
+        self.held = [self.law.counts_by_code(each) for each in people]
 
     def clear(self, tried: list[str], place: int, errors: float, *, whole: bool = False) -> list[Found]:
         """(beginning, share, standard error) of those so many errors above zero, the most frequent first; ``whole``:

@@ -18,7 +18,7 @@ from sfumato.channels.baskets.law import SIGNIFICANCE, SizeLaw, support_where_si
 from sfumato.channels.baskets.program import KIND, SizeProgram, basket_program, read_program, within
 from sfumato.channels.baskets.reports import BasketReports, Baskets, bitmap_width, one_basket, pick_bits, rows_by_size
 from sfumato.channels.baskets.seeds import SeedGenerator
-from sfumato.channels.bound import gamma_of, one_given
+from sfumato.channels.bound import gamma_of, require_one
 from sfumato.channels.program import Words
 from sfumato.channels.program.random_words import Key, KeyedWords, WordSource, row_codes
 from sfumato.domain import Categories, Codes, Domain, Floats, Items
@@ -80,7 +80,7 @@ class SelectASize(Channel):
         {1: 0.473, 2: 0.484, 3: 0.496}
         """
         if epsilon is not None:
-            gamma = gamma_of(*one_given("select-a-size", gamma=gamma, epsilon=epsilon))
+            gamma = gamma_of(*require_one("select-a-size", gamma=gamma, epsilon=epsilon))
         up_to = given_whole({"up_to": up_to}, "up_to", 1, LARGEST_SIZE)
         goal = Goal(amplification(gamma, breach), up_to, float(n), prevalence=prevalence)
         if resolution < 2 or resolution & (resolution - 1) or resolution > 1 << 16:
@@ -333,7 +333,7 @@ class SelectASize(Channel):
             return cls(domain, **arguments)  # type: ignore[arg-type]
         if "sizes" not in goal:
             raise ValueError("sizes is missing; write how many items a basket may have, for example sizes = [0, 1, 2]")
-        one_given("select-a-size", gamma=goal.get("gamma"), epsilon=goal.get("epsilon"))
+        require_one("select-a-size", gamma=goal.get("gamma"), epsilon=goal.get("epsilon"))
         return cls.design(domain, **arguments)  # type: ignore[arg-type]
 
     def parameters(self) -> dict[str, Any]:

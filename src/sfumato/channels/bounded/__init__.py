@@ -1,4 +1,4 @@
-"""Channels whose γ is asked for: the truth, or what is near it, γ times as likely as anything else."""
+"""Channels that keep a bound γ: they report the truth, or what is near it, γ times as likely as anything else."""
 
 from sfumato.channels.bounded.piecewise import FEW, Piecewise, best_window
 from sfumato.channels.bounded.randomized_response import RandomizedResponse
