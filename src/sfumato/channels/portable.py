@@ -20,7 +20,7 @@ LN2_LOW = float.fromhex("0x1.a39ef35793c76p-33")  # what is left of ln 2, to the
 SQRT_2PI = float.fromhex("0x1.40d931ff62706p+1")  # √(2π), to the nearest float
 FRACTION_FROM = 3.0
 """Deviations at which the series for the normal tail ends and the continued fraction begins. By judgement: just below
-it the series has lost three digits to cancellation (1.5e-13 of the tail), above it 60 levels of the fraction suffice."""
+it the series has lost three digits to cancellation (1.5e-13 of the tail); above it the fraction needs 60 levels."""
 
 
 def exponential(x: Floats) -> Floats:
