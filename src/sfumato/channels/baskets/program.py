@@ -53,7 +53,10 @@ class SizeProgram:
 
     @classmethod
     def of_law(cls, law: SizeLaw, items: int, up_to: int) -> SizeProgram:
-        """Compile a law; any size + up_to items of a seed are independent."""
+        """Build the program that draws a law of baskets; ``items``: how many there are.
+
+        In its seeds any size + up_to items are independent.
+        """
         threshold, depth = dyadic(law.rho)
         try:
             seed = seed_generator(items, threshold, depth, min(law.size + up_to, items))
@@ -115,7 +118,7 @@ class SizeProgram:
 
     @cached_property
     def _by_noise(self) -> tuple[Fraction, ...]:
-        """p0[j] for j = 0..size, exactly."""
+        """The chances p0[j] that noise alone shows j of a basket's items, for j = 0..size, exactly."""
         return by_noise(self.size, Fraction(self.threshold, 1 << self.depth))
 
     # --- drawing: the same operations for every basket and every outcome --------------------------------------------

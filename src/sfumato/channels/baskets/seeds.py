@@ -41,8 +41,8 @@ PRIMITIVE_POLYNOMIALS = {
     13: 0x201B, 14: 0x4443, 15: 0x8003, 16: 0x1100B, 17: 0x20009, 18: 0x40081, 19: 0x80027, 20: 0x100009, 21: 0x200005,
     22: 0x400003,
 }  # fmt: skip
-"""Degree w → a primitive polynomial over GF(2): the number whose bit e is the coefficient of x^e. Any primitive one will
-do; tests/channels/baskets/test_seeds.py checks degrees up to 16. Programs name theirs, so that another choice changes
+"""Degree w → a primitive polynomial over GF(2): the number whose bit e is the coefficient of x^e. Any primitive one is
+good; tests/channels/baskets/test_seeds.py checks degrees up to 16. Programs name theirs, so that another choice changes
 the identity of channels. Degree 22 is the last, by judgement: its tables take 100 MB (``MOST_ITEMS``)."""
 
 

@@ -162,7 +162,7 @@ class Slices(Step):
         return rows
 
     def gamma(self) -> Fraction | None:
-        """Return the largest ratio between the chances of two slices; the direction does not depend on the code."""
+        """Return γ, the largest ratio between the chances of two slices; the direction does not depend on the code."""
         own = Window(self.inside, self.width, self.prime - self.width)
         return own.gamma() if self.inputs > 1 else Fraction(1)
 

@@ -132,7 +132,7 @@ def hex_word(word: int) -> str:
 
 
 def word_of(text: Any) -> int:
-    """Return the word that ``hex_word`` wrote; anything else is an error."""
+    """Read a 64-bit word from text of sixteen hexadecimal digits; anything else is an error."""
     if not isinstance(text, str) or not re.fullmatch("[0-9a-f]{16}", text):
         raise ValueError("a word is not sixteen hexadecimal digits; write the program again")
     return int(text, 16)

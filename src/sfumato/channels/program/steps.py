@@ -129,7 +129,10 @@ class Shift(Step):
         return table
 
     def _row(self, report: int, running: list[int]) -> list[int]:
-        """Count the words that lead each code to a report; ``running`` are the sums of the first 0, 1, … weights."""
+        """Return for every code how many of 2^64 words turn it into one report.
+
+        ``running``: the sums of the first 0, 1, … weights of the noise.
+        """
         most = len(self.weights)
         low = [0 if report == 0 else report + self.offset - code for code in range(self.inputs)]
         high = [most if report == self.outputs - 1 else report + self.offset - code + 1 for code in range(self.inputs)]
@@ -195,7 +198,7 @@ class Window(Step):
 
     @property
     def chance(self) -> float:
-        """The chance of the window."""
+        """The chance that the next code lies in the window that begins at the code."""
         return self.inside / HALF
 
     def draw(self, code: Numbers, words: Sequence[Numbers]) -> Numbers:
@@ -223,7 +226,10 @@ class Window(Step):
         return [[self._weight(report, code, near, far) for code in codes] for report in range(self.outputs)]
 
     def _weight(self, report: int, code: int, near: list[int], far: list[int]) -> int:
-        """Return the weight of a report for a code, from the weights inside (near) and outside (far) the window."""
+        """Return the chance of a report for one code, in whole numbers.
+
+        ``near`` and ``far``: these numbers for every code inside and outside the window.
+        """
         if code <= report < code + self.window:
             return near[report - code]
         return far[report if report < code else report - self.window]
