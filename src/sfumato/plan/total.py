@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.domain import Categories, Cells, Domain, Interval, as_array, as_numbers
-from sfumato.guarantee import CombinedGuarantee, Tells
+from sfumato.guarantee import ClearAnswerCounts, CombinedGuarantee
 from sfumato.plan.attribute import Attribute
 from sfumato.prose import in_words
 from sfumato.tables import read_columns
@@ -34,7 +34,7 @@ def guarantee_of(
 
 def what_clear_tells(
     attributes: Mapping[str, Attribute], clear: Mapping[str, Domain], truth: Any
-) -> tuple[Tells, ...]:
+) -> tuple[ClearAnswerCounts, ...]:
     """For every blurred number or category, how often each combination of clear answers goes with each of its values;
     numbers in ranges."""
     asked = {
@@ -57,7 +57,7 @@ def what_clear_tells(
         np.add.at(counts, (place[seen], codes[seen]), 1.0)
         possible = counts.sum(axis=1) > 0
         outputs = Categories(combinations[possible].tolist())
-        found.append(Tells(column, counts[possible], space, outputs))
+        found.append(ClearAnswerCounts(column, counts[possible], space, outputs))
     return tuple(found)
 
 
