@@ -16,7 +16,7 @@ from sfumato.counts.columns import BaseCodes, Column, Counted, base_codes, codes
 from sfumato.counts.questions import Cells
 from sfumato.counts.reports import Reports, check_labelled
 from sfumato.domain import MISSING, Codes, Floats, as_numbers
-from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, Batch, read_column
+from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, RowBatch, read_column
 
 NOTHING: NDArray[Any] = np.zeros(0)  # stands for a column whose values are elsewhere
 
@@ -51,7 +51,7 @@ class Form:
 class Part(Reports):
     """The reports in one batch; what is known of all of them is known here."""
 
-    def __init__(self, form: Form, batch: Batch) -> None:
+    def __init__(self, form: Form, batch: RowBatch) -> None:
         table, self._places, self.seed = batch.table, batch.places, form.seed
         self._hashes, self._folds, self._chosen, self._columns = {}, {}, {}, {}
         self.form, self._table, self._size = form, table, table.num_rows

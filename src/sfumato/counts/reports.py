@@ -32,7 +32,17 @@ from sfumato.counts.columns import BaseCodes, Column, base_codes, clear_column, 
 from sfumato.counts.questions import Asked, Cells, Fold, Question, cells_of_column, fold_hash
 from sfumato.domain import MISSING, Categories, Codes, Floats, as_array, as_numbers
 from sfumato.plan import Plan
-from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, Batch, Result, is_source, kind_of, naming, read_column, to_arrow
+from sfumato.tables import (
+    CODE_SUFFIX,
+    LEVEL_SUFFIX,
+    Result,
+    RowBatch,
+    is_source,
+    kind_of,
+    naming,
+    read_column,
+    to_arrow,
+)
 
 SAMPLED = 1_000_000
 SAMPLE_SALT = 5  # keeps the sample apart from learners' folds
@@ -309,10 +319,10 @@ class Reports(Asked):
         """The answers to several questions, in one pass over the reports."""
         return [question.of(self) for question in questions]
 
-    def gather(self, work: Callable[[Iterator[Batch]], Result], columns: Sequence[str]) -> list[Result]:
+    def gather(self, work: Callable[[Iterator[RowBatch]], Result], columns: Sequence[str]) -> list[Result]:
         """What a piece of work makes of these columns of the table, in one pass (see `Source.gather`)."""
         table = to_arrow({name: self._given[name] for name in columns})
-        return [work(iter([Batch(self.places, table)]))]
+        return [work(iter([RowBatch(self.places, table)]))]
 
     def check_origin(self) -> None:
         """Refuse reports that another plan made, where the table says so; in memory that was done at once."""
