@@ -37,7 +37,8 @@ class Balanced:
 
     def reports(self, shares: Floats) -> Floats:
         """Return the chance of every report where the true codes have these shares: P·shares."""
-        return self.outside * shares.sum() + (self.inside - self.outside) * self.weights_by_report(shares)
+        chances: Floats = self.outside * shares.sum() + (self.inside - self.outside) * self.weights_by_report(shares)
+        return chances
 
     @property
     def precision(self) -> float:

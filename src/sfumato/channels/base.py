@@ -198,7 +198,7 @@ class Channel(Mechanism):
         return int(self.encode_entry(value))
 
     def encode(self, values: ArrayLike) -> Codes:
-        """Return the true code of every value, whose column of the law is the law of the value; −1 where missing.
+        """Return the true code of every one of ``values``: the column of its law in the table; −1 where missing.
 
         It is the nearest code; where that one has another entry code than the value itself (as may happen beside the
         edge of a value class), it is the first true code with the value's entry code. An error names the row of a value
@@ -212,7 +212,7 @@ class Channel(Mechanism):
         return np.where(alike, codes, np.searchsorted(self.entry_codes, entered))
 
     def encode_entry(self, values: ArrayLike, first_row: int = 0) -> Codes:
-        """Return the code that the program starts from for every value; −1 where missing.
+        """Return the code that the program starts from for every one of ``values``; −1 where missing.
 
         ``first_row``: the number of the first value in the whole table, from 0, by which errors name rows.
         """
@@ -226,14 +226,17 @@ class Channel(Mechanism):
         return self.check_missing(space.encode(values, first_row), first_row)  # type: ignore[call-arg]
 
     def check_missing(self, codes: Codes, first_row: int = 0) -> Codes:
-        """Return the codes unchanged; raise an error if one is missing (−1) and the channel refuses missing values."""
+        """Return the codes unchanged; raise an error if one is missing (−1) and the channel refuses missing values.
+
+        ``first_row``: the number of the first code's row in the whole table, from 0, by which the error names its row.
+        """
         if self.missing == "refuse" and (codes == MISSING).any():
             row = f" in row {first_row + int(np.flatnonzero(codes == MISSING)[0]) + 1:,}" if codes.ndim else ""
             raise ValueError(f"a value is missing{row} and the channel refuses that; fill it or use missing='pass'")
         return codes
 
     def encode_reports(self, reports: ArrayLike) -> Codes:
-        """Return the code of every report; −1 where missing.
+        """Return the code of every one of ``reports``; −1 where missing.
 
         Noisy numbers from elsewhere get the nearest code, and those beyond the ends of the grid its end codes.
         """
@@ -241,7 +244,7 @@ class Channel(Mechanism):
             return self.outputs.encode(reports)
 
     def report_codes(self, codes: Codes, source: WordSource) -> Codes:
-        """Draw a report code for every true code with words of a source; −1, a missing one, stays −1."""
+        """Draw a report code for each of the true ``codes`` with words of a source; −1, a missing one, stays −1."""
         flat = np.atleast_1d(codes).ravel()
         if self.entry_codes is not None:
             flat = np.where(flat < 0, MISSING, self.entry_codes[flat])
@@ -277,12 +280,12 @@ class Channel(Mechanism):
         return np.asarray(np.clip(np.searchsorted(bounds, values, side="right") - 1, 0, bounds.size - 2))
 
     def first_codes(self, edges: Floats) -> Codes:
-        """Return for every cell the first report code at or above its lower edge."""
+        """Return for every cell between ``edges`` the first report code at or above its lower edge."""
         first = np.searchsorted(self.cells_of_codes(edges), np.arange(edges.size - 1), side="left")
         return first.astype(np.int64)
 
     def interval_weights(self, edges: Floats) -> Floats:
-        """Return W[true code, interval]: the chance of each code for a value drawn uniformly from each interval."""
+        """Return W[true code, interval]: the chance of each code for a value uniform in each interval of ``edges``."""
         return self._shares(self._numeric(self.inputs), edges)
 
     def _entry_weights(self, edges: Floats) -> Floats:

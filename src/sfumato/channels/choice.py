@@ -86,7 +86,7 @@ class Choice(Mechanism):
         self, values: ArrayLike, rng: Rng = None, *, level: str | ArrayLike | None = None, key: Key = None,
         question: str = "",
     ) -> Any:
-        """Draw a report for every value, each through the channel of its level.
+        """Draw a report for every one of ``values``, each through the channel of its level.
 
         ``level``: one name for all, one name for each value, or None for the default. ``rng``, ``key`` and ``question``
         are those of ``Channel.randomize``.

@@ -74,7 +74,7 @@ class Mechanism(ABC):
 
     @classmethod
     def from_parameters(cls, domain: Domain, arguments: dict[str, Any]) -> Mechanism:
-        """Build the mechanism over a domain from what ``parameters`` wrote."""
+        """Build the mechanism over a domain from ``arguments``, the plain data that ``parameters`` wrote."""
         cls.check_given(arguments)
         return cls(domain, **arguments)  # type: ignore[call-arg]
 
@@ -198,9 +198,9 @@ def refuse_unknown(kind: str, arguments: Mapping[str, Any], others: Sequence[str
     ``kind``: the mechanism's name in plans, "" where there is none. ``others``: further keys that are allowed.
     """
     mechanism = Mechanism.registry.get(kind)
-    known = [*(mechanism.parameter_names() if mechanism else []), *others]
+    allowed = [*(mechanism.parameter_names() if mechanism else []), *others]
     for key in arguments:
-        if key not in known:
+        if key not in allowed:
             if key in BOUNDS and mechanism and mechanism.unbounded:
                 refuse_bound(kind, mechanism.unbounded, [key])
-            raise ValueError(f"{key} is unknown{f' for channel {kind!r}' if kind else ''}{suggest(key, known)}")
+            raise ValueError(f"{key} is unknown{f' for channel {kind!r}' if kind else ''}{suggest(key, allowed)}")

@@ -115,7 +115,7 @@ class Categories:
         return low, code_of
 
     def encode(self, values: ArrayLike, first_row: int = 0) -> Codes:
-        """Return the code of every label; −1 where missing; an unknown label is an error that names its row.
+        """Return the code of every label in ``values``; −1 where missing; an unknown one is an error with its row.
 
         ``first_row``: the number of the first value in the whole table, from 0.
         """

@@ -70,7 +70,7 @@ class Interval:
         return numbers
 
     def clean_one(self, value: Any, *, clamp: bool = False) -> float:
-        """Return a single value that is not missing as a float, checked as ``clean`` does."""
+        """Return a single value that is not missing as a float, checked (and clamped) as ``clean`` does."""
         if type(value) in (int, float) and self.low <= value <= self.high and (not self.integer or value == int(value)):
             return float(value)
         return float(self.clean(value, clamp=clamp))

@@ -9,7 +9,7 @@ from sfumato.domain.categories import Categories, Items
 from sfumato.domain.interval import Interval, Row
 
 Domain = Interval | Categories | Items | Row
-DOMAIN_KEYS = ("low", "high", "integer", "categories", "items", "columns")
+DOMAIN_KEYS = ("low", "high", "integer", "categories", "items", "columns")  # the keys of plans that state a domain
 
 
 def domain_to_spec(domain: Domain) -> dict[str, Any]:

@@ -101,7 +101,7 @@ def with_gaps(values: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[Any]:
 
 # --- how errors speak of values -----------------------------------------------------------------------------------
 
-VALUES_SHOWN: ContextVar[bool] = ContextVar("values are shown", default=False)
+VALUES_SHOWN: ContextVar[bool] = ContextVar("values are shown", default=False)  # whether errors may print values
 
 
 @contextmanager

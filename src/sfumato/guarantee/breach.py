@@ -126,11 +126,11 @@ def adversarial_breach(law: Floats, channel: Any, rho1: float, rho2: float, lang
     row = int(np.argmax(ratio))
     likely, unlikely = int(np.argmax(law[row])), int(np.argmin(law[row]))
     after = law[row, likely] * rho1 / (law[row, likely] * rho1 + law[row, unlikely] * (1 - rho1))
-    one, other = (channel.inputs.decode(np.array([code]))[0] for code in (likely, unlikely))
+    value, other = (channel.inputs.decode(np.array([code]))[0] for code in (likely, unlikely))
     label = channel.outputs.decode(np.array([row]))[0]
     say = voice(language)
-    words = say("claim.is", labels=say.shown(one))
-    assumption = say("breach.pair", one=say.shown(one), other=say.shown(other))
+    words = say("claim.is", labels=say.shown(value))
+    assumption = say("breach.pair", one=say.shown(value), other=say.shown(other))
     example = (True, "up", label, words, rho1, float(after), assumption)
     return Breach(rho1, rho2, float(ratio[row]), *example, language)  # type: ignore[arg-type]
 

@@ -83,7 +83,10 @@ class Guarantee(Amplification):
 
     @classmethod
     def of_channel(cls, channel: Describable, prior: Any = None, language: str = "en") -> Guarantee:
-        """Return the statement for a channel whose law fits in memory; ``prior`` as ``read_prior`` takes it."""
+        """Return the statement for a channel whose law fits in memory.
+
+        ``prior``: as ``read_prior`` takes it. ``language``: of its sentences, "en", "de" or "fr".
+        """
         measured, description = channel.for_measuring(), channel.describe(voice(language))
         belief = read_prior(measured, prior)
         return cls(channel.gamma, description, (), measured, belief, channel.visible, language)
@@ -195,7 +198,8 @@ class Guarantee(Amplification):
         """Return whether the worst-case information excludes a ρ1-to-ρ2 breach under this guarantee's prior.
 
         An upward breach implies I_w ≥ B, a downward one that the inverse is at least B, with B the
-        ``breach_information`` (EGS03, Statements 6 and 7). It can exclude what γ permits, and γ what it permits.
+        ``breach_information(rho1, rho2, f)`` (EGS03, Statements 6 and 7). It can exclude what γ permits, and γ what it
+        permits.
         """
         bound = breach_information(rho1, rho2, f)
         below = bound - 1e-9 * (1 + abs(bound))  # equality up to rounding excludes nothing

@@ -70,8 +70,8 @@ class CombinedGuarantee(Amplification):
 
     >>> import sfumato as sf
     >>> yes_no = sf.Categories(["yes", "no"])
-    >>> asked = {name: sf.RandomizedResponse(yes_no, gamma=3).guarantee() for name in ("smokes", "drinks")}
-    >>> sf.CombinedGuarantee(asked).gamma
+    >>> parts = {name: sf.RandomizedResponse(yes_no, gamma=3).guarantee() for name in ("smokes", "drinks")}
+    >>> sf.CombinedGuarantee(parts).gamma
     9.0
     """
 
@@ -101,21 +101,21 @@ class CombinedGuarantee(Amplification):
         return len(self.parts) - len(self.drawn) + min(self.drawn_count or 0, len(self.drawn))
 
     def interval(self, confidence: float = 0.95) -> dict[str, Any]:
-        """Return the interval width of every answer by itself, as ``Guarantee.interval`` does.
+        """Return the interval width of every answer by itself at a confidence, as ``Guarantee.interval`` does.
 
         All reports together can place answers more closely that go with each other.
         """
         return {name: part.interval(confidence) for name, part in self.parts.items()}
 
     def credible_width(self, confidence: float = 0.95) -> dict[str, Any]:
-        """Return the credible width of every answer by itself, as ``Guarantee.credible_width`` does.
+        """Return the credible width of every answer by itself at a confidence, as ``Guarantee.credible_width`` does.
 
         All reports together can place answers more closely that go with each other.
         """
         return {name: part.credible_width(confidence) for name, part in self.parts.items()}
 
     def excludes(self, rho1: float, rho2: float) -> bool:
-        """Return whether all that is sent excludes a ρ1-to-ρ2 breach, up or down.
+        """Return whether all that is sent excludes a ρ1-to-ρ2 breach (``rho1``, ``rho2``), up or down.
 
         With clear answers only if it is known what they reveal: then the γ of the clear answers counts too.
         """
@@ -218,9 +218,9 @@ class CombinedGuarantee(Amplification):
         return {**head, "notes": list(self.notes), "words": str(self), "parts": parts}
 
 
-def repeated(one: Guarantee | CombinedGuarantee, times: int) -> CombinedGuarantee:
+def repeated(once: Guarantee | CombinedGuarantee, times: int) -> CombinedGuarantee:
     """Return the statement for the same questions asked ``times`` times, with fresh noise each time."""
     if times < 1:
         raise ValueError(f"times={times} is not a count of reports; give 1 or more")
-    notes = (one.voice("again.proves"),) if times > 1 else ()
-    return CombinedGuarantee({f"{place + 1}": one for place in range(times)}, notes, language=one.language)
+    notes = (once.voice("again.proves"),) if times > 1 else ()
+    return CombinedGuarantee({f"{time + 1}": once for time in range(times)}, notes, language=once.language)

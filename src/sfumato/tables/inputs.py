@@ -19,7 +19,7 @@ from typing import Any
 from sfumato.tables.files import check_extension, check_source
 from sfumato.tables.frames import check_twice
 
-STANDARD_INPUT = Path("-")
+STANDARD_INPUT = Path("-")  # the name that stands for it
 BLOCK_BYTES = 1 << 24
 """Bytes of a text file in a block. By judgement: 16 MB keep the reader's threads busy; memory grows with it
 (bench/large_tables.py holds the peak)."""

@@ -36,7 +36,9 @@ ROW = "sfumato.row"  # the column of each row's number within its file
 SECONDS_TO_ANSWER = 5.0
 """How long a cluster's address may take to accept a connection. By judgement: on a network it takes milliseconds; Spark
 itself would try for minutes before it says that nobody answers."""
+# Settings of a session that leave the terminal to sfumato: no page of Spark's own, no progress bars, errors only.
 QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
+# The warning, and for written files the error, for rows whose places may change.
 UNSTEADY = (
     "the rows of this Spark frame have no numbers that stay, so that a record may change its fold or its noise when "
     "Spark runs a task again; read Parquet files directly, or name a column of whole numbers: place="

@@ -122,7 +122,7 @@ class CorrelatedNoise(Mechanism):
         return np.where(complete[:, None], numbers, np.nan)
 
     def encode(self, values: Any) -> tuple[Codes, Any]:
-        """Return (the true codes, one row a person; which rows have no missing value)."""
+        """Return (the true codes of ``values``, one row a person; which rows have no missing value)."""
         table = as_numbers(values)
         if table.ndim != 2 or table.shape[1] != len(self.domains):
             raise ValueError(f"values has shape {table.shape}; give one row a person and {len(self.domains)} columns")
@@ -195,7 +195,7 @@ class CorrelatedNoise(Mechanism):
         return math.prod(float(noise.noise @ noise.noise) for noise in self._noises)
 
     def probability(self, reports: ArrayLike, values: ArrayLike) -> Floats:
-        """Return P[report | value] for every row of numbers."""
+        """Return P[report | value] for every person; ``reports`` and ``values`` hold one row of numbers each."""
         return np.asarray(self.conditional_chances(reports, values)[1].prod(axis=1))
 
     def _codes(self, rows: ArrayLike) -> Codes:
@@ -224,7 +224,7 @@ class CorrelatedNoise(Mechanism):
         return float(first.noise @ (up * (1 - up)))
 
     def marginal(self, name: str) -> Gaussian:
-        """Return the channel of one column by itself: gaussian noise of the column's own variance."""
+        """Return the channel of the column ``name`` by itself: gaussian noise of the column's own variance."""
         if name not in self.domains:
             raise ValueError(f"column {name!r} is unknown; there are {', '.join(self.domains)}")
         column = list(self.domains).index(name)
@@ -232,7 +232,10 @@ class CorrelatedNoise(Mechanism):
         return Gaussian(self.domains[name], scale=scale, step=float(self.steps[column]))
 
     def moments(self, reports: ArrayLike) -> tuple[Floats, Floats]:
-        """Return the mean and the covariance of the true values, without bias: Cov(x) = Cov(w) − Cov(e)."""
+        """Return the mean and the covariance of the true values, without bias: Cov(x) = Cov(w) − Cov(e).
+
+        ``reports``: w, one row of numbers a person; rows with a missing value are left out.
+        """
         rows = np.asarray(reports, dtype=float)
         rows = rows[~np.isnan(rows).any(axis=1)]
         return rows.mean(axis=0), np.asarray(np.cov(rows, rowvar=False) - self.noise_covariance)

@@ -202,7 +202,7 @@ class SelectASize(Channel):
         return BasketReports(self.items, np.array([len(members)], dtype=np.uint16), report, compress)
 
     def read(self, values: Any) -> Baskets:
-        """Read baskets of the channel's items; one of a size without a design is an error that names its row."""
+        """Read ``values``, as ``Baskets.read`` takes them; a basket of a size without a design is an error."""
         baskets = Baskets.read(values, self.items)
         undesigned = ~np.isin(baskets.sizes, self.sizes)
         if undesigned.any():
@@ -376,7 +376,10 @@ class SelectASize(Channel):
 
     @classmethod
     def from_parameters(cls, domain: Domain, arguments: dict[str, Any]) -> SelectASize:
-        """Build the channel from its ``designs``, or design it where a plan states sizes and a bound instead."""
+        """Build the channel over a domain of items from the ``arguments`` in a plan.
+
+        They hold its ``designs``, or sizes and a bound for which it is designed.
+        """
         goal = {name: value for name, value in arguments.items() if name not in ("designs", "up_to")}
         if "designs" in arguments:
             if goal:

@@ -21,8 +21,8 @@ def pick_bits(words: Words, places: Codes, picked: Words) -> None:
         for word in range(picked.shape[1]):
             first, bits = 64 * word, np.uint64(0)
             for i in range(min(64, places.size - first)):
-                place = places[first + i]
-                bits |= ((words[row, place >> 6] >> np.uint64(place & 63)) & np.uint64(1)) << np.uint64(i)
+                bit = places[first + i]
+                bits |= ((words[row, bit >> 6] >> np.uint64(bit & 63)) & np.uint64(1)) << np.uint64(i)
             picked[row, word] = bits
 
 
@@ -207,17 +207,17 @@ def _interpolate(points: Codes, values: Codes, coefficients: Codes, powers: Code
 @njit(cache=True)
 def _read(seed: Words, start: int, length: int) -> np.int64:
     """Return the number in the ``length`` bits of a seed that begin at bit ``start``."""
-    word, place = start >> 6, start & 63
-    bits = seed[word] >> np.uint64(place)
-    if place + length > 64:
-        bits |= seed[word + 1] << np.uint64(64 - place)
+    word, bit = start >> 6, start & 63
+    bits = seed[word] >> np.uint64(bit)
+    if bit + length > 64:
+        bits |= seed[word + 1] << np.uint64(64 - bit)
     return np.int64(bits & np.uint64((1 << length) - 1))
 
 
 @njit(cache=True)
 def _add(seed: Words, start: int, length: int, value: np.int64) -> None:
     """Add (exclusive or) a number to the ``length`` bits of a seed that begin at bit ``start``."""
-    word, place = start >> 6, start & 63
-    seed[word] ^= np.uint64(value) << np.uint64(place)
-    if place + length > 64:
-        seed[word + 1] ^= np.uint64(value) >> np.uint64(64 - place)
+    word, bit = start >> 6, start & 63
+    seed[word] ^= np.uint64(value) << np.uint64(bit)
+    if bit + length > 64:
+        seed[word + 1] ^= np.uint64(value) >> np.uint64(64 - bit)

@@ -30,7 +30,7 @@ from sfumato.channels.program import WORD, Words, below, choose, hex_word
 from sfumato.domain import Codes
 
 VERSION = 1  # of the format of docs/programs-baskets.md, written under "program"
-KIND = "select-a-size"
+KIND = "select-a-size"  # the channel's name in plans, and the program's "kind"
 SEED_FIELDS = ("construction", "bits", "degree", "independence", "polynomial")  # written under "seed"
 SAME_LIFT = Fraction(1, 10**9)
 """Lifts p[j]/p0[j] whose ratio to the smallest is nearer to 1 than this differ by the rounding of floats only, and are

@@ -34,6 +34,7 @@ Construction = Literal["bch", "polynomial"]
 
 NIBBLE = 4  # bits of a seed that are looked up at once, in tables of 16 rows; by judgement, 8 need 16 times the memory
 ROWS_AT_ONCE = 2048  # seeds expanded at once without numba, by judgement: bounds the memory for the planes of all items
+# The error for seeds that cannot be steered to so many items.
 DEPENDENT = "the equations are linearly dependent; ask for at most as many items as the seeds are made for, each once"
 
 PRIMITIVE_POLYNOMIALS = {

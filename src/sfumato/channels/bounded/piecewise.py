@@ -112,7 +112,7 @@ class Piecewise(WindowChannel):
                 self.window)  # fmt: skip
 
     def variance(self, values: Any) -> Floats:
-        """Return Var[report | value] of each value, in squared units of the domain.
+        """Return Var[report | value] for each of ``values``, in squared units of the domain.
 
             a + b·(c² + f·(1 − f)) − c²   in squared places, c the value's place from the middle, f its fraction
 

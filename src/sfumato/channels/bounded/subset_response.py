@@ -117,12 +117,12 @@ class Slices(Step):
         x are the digits of the code's place, lowest first, z those of the line and s the step: direction (s − 1) +
         steps·i is step s on line i. Line 0 is (1, 0, …, 0); line 1 + q·i + j begins with j and goes on as line i.
         """
-        place, line, product, unfinished = self.place_of(code), direction // self.steps, 0 * code, 1
+        digits, line, product, unfinished = self.place_of(code), direction // self.steps, 0 * code, 1
         for _ in range(self.digits):
             last = line == 0
             digit = choose(last, 1, (line - 1) % self.prime)
-            product, unfinished = product + unfinished * digit * (place % self.prime), unfinished * (1 - last)
-            place, line = place // self.prime, (line - 1) // self.prime
+            product, unfinished = product + unfinished * digit * (digits % self.prime), unfinished * (1 - last)
+            digits, line = digits // self.prime, (line - 1) // self.prime
         return product % self.prime * (1 + direction % self.steps) % self.prime
 
     def draw(self, code: Numbers, words: Sequence[Numbers]) -> Numbers:
@@ -330,7 +330,7 @@ class SubsetResponse(Channel):
         return tuple(self.domain.labels[member] for member in np.flatnonzero(is_held).tolist())
 
     def encode_reports(self, reports: ArrayLike) -> Codes:
-        """Return the code of every report, −1 where missing; digits in a text, as files hold them, are numbers."""
+        """Return the code of every one of ``reports``, −1 where missing; texts of digits, as in files, are numbers."""
         array = as_array(reports)
         if array.dtype.kind in "UO":
             values = array.ravel().tolist()
