@@ -10,7 +10,7 @@ from sfumato.guarantee.statement import Guarantee
 
 
 def _unlimited(count: int) -> float:
-    """Return the γ of rounds that nothing bounds: ∞."""
+    """Return ∞, the γ of any number of rounds that is stated unless a channel gives a smaller one."""
     return math.inf
 
 

@@ -219,7 +219,7 @@ class CombinedGuarantee(Amplification):
 
 
 def repeated(once: Guarantee | CombinedGuarantee, times: int) -> CombinedGuarantee:
-    """Return the statement for the same questions asked ``times`` times, with fresh noise each time."""
+    """Return the statement for the questions of ``once``, asked ``times`` times with fresh noise each time."""
     if times < 1:
         raise ValueError(f"times={times} is not a count of reports; give 1 or more")
     notes = (once.voice("again.proves"),) if times > 1 else ()

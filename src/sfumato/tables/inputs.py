@@ -307,7 +307,7 @@ class JsonLines(TextFile):
             raise
 
     def _refuse_line(self) -> None:
-        """Read the lines one by one, and raise an error that names the first that is no object or does not fit."""
+        """Raise an error that names the first line that is no JSON object, or has other kinds of values than before."""
         lines = (line for block in self._lines() for line in block.split(b"\n") if line.strip())
         kinds: dict[str, str] = {}
         for row, line in enumerate(lines, 1):

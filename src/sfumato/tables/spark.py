@@ -108,7 +108,7 @@ class SparkSource(Source):
             return chosen.mapInArrow(MapShare(make, names), form)
 
     def _chosen(self, columns: Sequence[str]) -> tuple[Any, list[str]]:
-        """Return (the frame with these columns and the place, their names).
+        """Return (the frame with only these columns and the rows' places, the names of its columns).
 
         In the frame they are called c0, c1, …, because Spark splits names at dots.
         """

@@ -85,5 +85,5 @@ def _octets_of(text: NDArray[np.uint8], lengths: Codes) -> tuple[NDArray[np.uint
 
 
 def _whole(column: Any) -> Any:
-    """Return a column as one array, not in chunks."""
+    """Return an Arrow column as one array instead of in chunks."""
     return column.combine_chunks() if hasattr(column, "combine_chunks") else column

@@ -417,7 +417,10 @@ def _check_sizes(sizes: Iterable[int], items: Items) -> None:
 
 
 def amplification(gamma: float | None, breach: tuple[float, float] | None) -> float:
-    """Return γ as given, or the largest that excludes a breach (ρ1, ρ2): ρ2(1-ρ1)/(ρ1(1-ρ2)). One of both is None."""
+    """Return the bound γ of a design: as given, or the smallest that permits a breach (ρ1, ρ2), ρ2(1-ρ1)/(ρ1(1-ρ2)).
+
+    One of the two parameters is None.
+    """
     if gamma is not None and breach is None:
         return float(gamma)
     if gamma is not None or breach is None:

@@ -42,7 +42,7 @@ taken for equal. By judgement: floats round by 1e-15, and a lift of 1 + 1e-9 rev
 
 @dataclass(frozen=True)
 class SizeProgram:
-    """The program for baskets of one size; the insertion chance is ρ = threshold/2^depth."""
+    """The drawing program of select-a-size for baskets of one size; it inserts items with ρ = threshold/2^depth."""
 
     items: int  # how many items there are
     size: int  # how many of them a basket has
@@ -216,7 +216,7 @@ def basket_program(laws: Iterable[SizeLaw], items: int, up_to: int) -> dict[str,
 
 
 def within(law: SizeLaw, gamma: Fraction) -> SizeLaw:
-    """Return a law mixed with as little noise as brings the γ of its program to at most `gamma`."""
+    """Return a law of baskets, mixed with as little noise as brings the γ of its drawing program to at most `gamma`."""
     mixed, share = law, 2.0**-50
     while SizeProgram.of_law(mixed, law.size, 0).gamma > gamma:
         kept = (1.0 - share) * np.array(law.kept) + share * kept_by_noise(law.size, law.rho)
